@@ -23,18 +23,18 @@ from ontogeny.words.phrases import Names
 from ontogeny.words.sentences import said, sentences
 from ontogeny.words.voice import Voice
 
-FLAGS = ("changed", "beyond", "learned", "judgeable", "moved", "can_learn", "noise_known", "lost")
+FLAGS = ("changed", "beyond", "learned", "moved", "can_learn", "lost")
 
 
 def of_rows():
     """Claims on a loss with every combination of verdicts, with and without control runs."""
-    for controls, values in product((True, False), product((True, False), repeat=len(FLAGS))):
+    for controls in (True, False):
         node = compared_runs.run(20, 0, controls=controls)["loss"].to_dataset()
-        flags = {name: ("row", [value]) for name, value in zip(FLAGS, values, strict=True)}
-        reason = "" if flags["changed"][1][0] else "within noise"
-        yield from claims_of(
-            {"loss": node.assign(flags, reason=("row", np.array([reason], dtype=object)))}, {}
-        )
+        for values in product((True, False), repeat=len(FLAGS)):
+            flags = {name: ("row", [value]) for name, value in zip(FLAGS, values, strict=True)}
+            reason = "" if values[0] else "within noise"
+            judged = node.assign(flags, reason=("row", np.array([reason], dtype=object)))
+            yield from claims_of({"loss": judged}, {})
 
 
 def of_losses():
@@ -157,7 +157,26 @@ def test_concepts_are_told_together_and_their_cosine_is_no_count():
     assert one.text == "1 concept was born by step 16: “ed”."
     unread = {"certainty": Certainty.NOT_TESTED, "reason": Reason.NO_CONTROLS}
     [one] = sentences([replace(claims[0], **unread)], Voice(), Names())
-    assert one.text == "1 concept was born by step 16: “ed”; no control run was read."
+    assert one.text == "1 concept was born by step 16: “ed”; not tested: no control run."
+
+
+def test_each_place_of_the_texts_is_told_with_its_own_ends():
+    """Two places were one sentence that named the first of them."""
+    claims = [
+        Claim(
+            kind, Subject("places", "place_loss", label=label), Certainty.SURE, first=3.0, last=last
+        )
+        for kind, label, last in (
+            (Kind.LEARNED, "place 3", 0.0),
+            (Kind.LEARNED, "place 4", 1.0),
+            (Kind.CHANGED, "place 2", 7.0),
+        )
+    ]
+    assert [one.text for one in sentences(claims, Voice(), Names())] == [
+        "The loss at place 3 was learned: from 3.0 to 0.",
+        "The loss at place 4 was learned: from 3.0 to 1.0.",
+        "The loss at place 2 rose: from 3.0 to 7.0.",
+    ]
 
 
 def test_values_beside_two_nulls_are_two_sentences_that_name_them():

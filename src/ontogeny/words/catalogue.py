@@ -63,23 +63,23 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
     "have{beside}.",
     (Kind.BORN, OPEN): "{value} of {label} were born{since}, not shown to be more than controls "
     "have{beside}: {reason}.",
-    (Kind.BORN, NOT_TESTED): "{value} of {label} were born{since}; no control run was read.",
+    (Kind.BORN, NOT_TESTED): "{value} of {label} were born{since}; not tested: {reason}.",
     (Kind.FADED, SURE): "{value} of {label} faded by the end.",
     (Kind.FADED, AS_CONTROLS): "{value} of {label} faded, no more than in controls{beside}.",
-    (Kind.FADED, NOT_TESTED): "{value} of {label} faded; no control run was read.",
+    (Kind.FADED, NOT_TESTED): "{value} of {label} faded; not tested: {reason}.",
     (Kind.KEPT, SURE): "{value} of {label} are kept{beside}.",
     (Kind.KEPT, AS_CONTROLS): "{value} of {label} are kept{beside}.",
-    (Kind.KEPT, NOT_TESTED): "{value} of {label} are kept.",
+    (Kind.KEPT, NOT_TESTED): "{value} of {label} are kept; not tested: {reason}.",
     (Kind.TURNED, SURE): "{value} of {label} turned{beside}.",
     (Kind.TURNED, AS_CONTROLS): "{value} of {label} turned, no more than in controls{beside}.",
-    (Kind.TURNED, NOT_TESTED): "{value} of {label} turned; no control run was read.",
+    (Kind.TURNED, NOT_TESTED): "{value} of {label} turned; not tested: {reason}.",
     (Kind.SHARED, SURE): "In {layer} the runs share {value} of {label}{beside}.",
     (Kind.SHARED, AS_CONTROLS): "In {layer} the runs share {value} of {label}, no more than "
     "controls do{beside}.",
     (Kind.SHARED, OPEN): "In {layer} the runs share {value} of {label}, not shown to be more than "
     "controls do{beside}: {reason}.",
-    (Kind.SHARED, NOT_TESTED): "In {layer} the runs share {value} of {label}; no control run was "
-    "read.",
+    (Kind.SHARED, NOT_TESTED): "In {layer} the runs share {value} of {label}; not tested: "
+    "{reason}.",
     (Kind.AHEAD, SURE): "{label} ends {value} below {beside}.",
     (Kind.AHEAD, OPEN): "{label} and {beside} are not shown to differ in their loss.",
     (Kind.MEMORISED, SURE): "It has memorised its training texts{since}.",
@@ -113,7 +113,7 @@ OF_QUANTITIES: dict[tuple[Kind, Certainty, str], str] = {
     (Kind.GAINED, SURE, "place_accuracy"): "The token at {label} is right in {last} of the texts "
     "(at first {first_share}).",
     (Kind.GAINED, OPEN, "right_probability"): "In the gap “{label}” the right answer "
-    "leads: {ends}.",
+    "leads, {ends}; others are open.",
 }
 
 # Of single concepts, with how sure that is behind.
@@ -127,7 +127,7 @@ SO_SURE: dict[Certainty, str] = {
     SURE: ".",
     AS_CONTROLS: "; names of control runs are as good.",
     OPEN: "; that is open: {reason}.",
-    NOT_TESTED: "; no control run was read.",
+    NOT_TESTED: "; not tested: {reason}.",
 }
 
 # Of claims that only observables of others make: so sure of such a kind, or without a count.

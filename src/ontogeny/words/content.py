@@ -147,8 +147,8 @@ class Content:
             if len(names) == 1:
                 titles[key] = names.pop()
         totals = Counter((path, row.variable) for path, row in self._rows_with_nodes())
-        differing = {c.subject for c in self.claims if c.kind is Kind.DIFFERS}
-        totals |= Counter((one.node, one.quantity) for one in differing)
+        differing = {c.subject.key for c in self.claims if c.kind is Kind.DIFFERS}
+        totals |= Counter((node, quantity) for node, quantity, *_ in differing)
         layers = {row.layer: row.short_layer for row in self.rows if row.layer}
         paths = [path for path in _layer_paths(self.nodes) if path not in layers]
         layers |= dict(zip(paths, short_names(paths), strict=True))

@@ -123,6 +123,8 @@ def sentences(claims: Iterable[Claim], voice: Voice, names: Names) -> list[Said]
 
 def _is_joined(claim: Claim) -> bool:
     """Return whether one sentence tells several such claims."""
+    if (claim.kind, claim.certainty, claim.subject.quantity) in OF_QUANTITIES:
+        return False
     return (
         claim.kind in _JOINED
         or _is_of_concept(claim)
