@@ -259,7 +259,7 @@ class Story:
         if self.content.one_model:
             passed = [claim for claim in self.sure(Kind.PASSES) if claim.subject.label in _LINES]
             if not passed:
-                return Line(text) if text else None
+                return self._only_further(further)
             return Line(self.said(passed[-1]).text, text, self.content.link(passed[-1]))
         if not loss:
             return None
@@ -270,6 +270,14 @@ class Story:
             chosen = learned
         side = {"fell": "falls", "rose": "rises"}.get(self.phrase(standing).verb, "")
         return Line(self.said(chosen).text, text, self.content.link(chosen), side)
+
+    def _only_further(self, further: Sequence[Said]) -> Line | None:
+        """Return the first of some sentences as a line, with the others behind it."""
+        if not further:
+            return None
+        first, *rest = further
+        text = " ".join(one.text for one in rest)
+        return Line(first.text, text, self.content.link(first.claims[0]))
 
     @property
     def renamed(self) -> list[Claim]:
@@ -329,17 +337,13 @@ class Story:
             return None
         kinds = dict.fromkeys(CONTROLS.get(kind_of(run), CONTROLS[""]) for run in runs)
         lead = f"{sentence_start(plural(len(runs), 'control run'))} {joined(list(kinds), ' or ')}."
-        changes = [
-            beside.value
-            for claim in [self.loss.get(Kind.BEYOND_MOTION)]
-            if claim is not None
-            for beside in claim.beside
-            if math.isfinite(beside.value)
-        ]
-        if not changes:
-            return Line(lead)
+        claim = self.loss.get(Kind.BEYOND_MOTION)
+        besides = claim.beside if claim is not None else ()
+        changes = [beside.value for beside in besides if math.isfinite(beside.value)]
+        if claim is None or not changes:
+            return Line(lead, link="#verdict")
         text = f"Their loss changes by {value_range(changes, lambda v: f'{v:+.2g}', ' to ')}."
-        return Line(lead, text)
+        return Line(lead, text, self.content.link(claim))
 
 
 def _some(names: Sequence[str]) -> str:

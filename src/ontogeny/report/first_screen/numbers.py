@@ -66,7 +66,8 @@ def _of_performance(content: Content, loss: LossCurve | None) -> Iterator[Figure
         return
     row = rows[0]
     last = number(row.last_value, 0.01)
-    yield Figure(last, f"{row.quantity.lower()}, was {number(row.first_value, 0.01)}")
+    words = f"{row.quantity.lower()}, was {number(row.first_value, 0.01)}"
+    yield Figure(last, words, f"#{row.section}")
 
 
 def _of_abilities(content: Content) -> Iterator[Figure]:

@@ -44,7 +44,7 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
         story, concepts = Story(content), read_concepts(content)
         heading, lines = story.heading(), story.lines()
         if (start := unseen_start(content)) and not content.based:
-            lines.append(Line(start))
+            lines.append(Line(start, link="#verdict"))
         if (line := appeared(content, concepts)) is not None:
             lines.append(line)
     if (controls := Story(content).of_controls()) is not None:
