@@ -146,14 +146,15 @@ class Story:
         """Return what further training gained and lost."""
         gained = [self.phrase(c).subject for c in self.sure(Kind.GAINED)]
         lost = [self.phrase(c).subject for c in self.sure(Kind.LOST)]
-        parts = [self._learned()]
+        parts = []
         if gained:
             parts.append(HEADINGS["gained"].format(gained=_some(gained)))
         if lost:
             parts.append(HEADINGS["lost"].format(lost=_some(lost)))
-        parts = list(filter(None, parts))[:2]
-        if parts:
-            return "; ".join(parts)
+        if len(parts) < 2:
+            parts.insert(0, self._learned())
+        if any(parts):
+            return "; ".join(filter(None, parts))
         return self._loss_is_open() or HEADINGS["none gained"]
 
     def _learned(self) -> str:
@@ -195,6 +196,8 @@ class Story:
             return ""
         standing = next(c for c in self.standing if c.subject == loss[Kind.CHANGED].subject)
         learned = loss.get(Kind.LEARNED, standing)
+        if learned.reason is Reason.NO_GAIN:
+            learned = standing
         only = learned.reason in (Reason.SURER, Reason.LESS_SURE, Reason.PREFERENCES)
         if standing.kind is Kind.CHANGED and not only:
             if standing.reason is Reason.FEW_CHECKPOINTS:
@@ -221,7 +224,10 @@ class Story:
     def _able(self) -> str:
         if not self.able_count:
             return ""
-        return HEADINGS["able"].format(some=self.able_count, all=len(self.able))
+        count = len(self.able)
+        abilities = "1 ability" if count == 1 else f"{count:,} abilities"
+        are = "is" if count == 1 else "are"
+        return HEADINGS["able"].format(some=self.able_count, abilities=abilities, are=are)
 
     def _rows(self) -> str:
         """Return how many rows changed, by the strongest that can be said of them."""
@@ -235,7 +241,7 @@ class Story:
         ):
             some = [c for c in rows if c.kind is kind and c.certainty in certainties]
             if some:
-                return HEADINGS[key].format(some=f"{len(some):,}", all=f"{len(rows):,}")
+                return HEADINGS[key].format(some=f"{len(some):,}", rows=plural(len(rows), "row"))
         if all(claim.reason is Reason.FEW_CHECKPOINTS for claim in rows):
             count = plural(len(self.content.steps), "checkpoint")
             return HEADINGS["too few"].format(count=count)
@@ -266,7 +272,8 @@ class Story:
         standing = next(c for c in self.standing if c.subject == loss[Kind.CHANGED].subject)
         chosen = standing
         learned = loss.get(Kind.LEARNED)
-        if learned is not None and standing.kind is Kind.BEYOND_MOTION and learned.reason:
+        is_moved = standing.kind is Kind.BEYOND_MOTION
+        if learned is not None and is_moved and learned.reason not in (None, Reason.NO_GAIN):
             chosen = learned
         side = {"fell": "falls", "rose": "rises"}.get(self.phrase(standing).verb, "")
         return Line(self.said(chosen).text, text, self.content.link(chosen), side)
@@ -309,9 +316,8 @@ class Story:
         above = [claim for claim in self.able if claim.certainty is Certainty.SURE]
         if not above:  # a zero is told in its section
             return None
-        lead = sentence_start(HEADINGS["able"].format(some=len(above), all=len(self.able)))
         best = max(above, key=lambda claim: (math.isfinite(claim.low), claim.low, claim.last))
-        return Line(f"{lead}.", self.said(best).text, self.content.link(best))
+        return Line(f"{self._able()}.", self.said(best).text, self.content.link(best))
 
     def _of_rows(self) -> Line | None:
         """Say how many other rows changed, and which layer did first."""
@@ -327,7 +333,7 @@ class Story:
         told = next((key for key, count in counts.items() if count), None)
         if told is None:
             return Line(order, link=self.content.link(orders[0])) if order else None
-        text = HEADINGS[told].format(some=f"{counts[told]:,}", all=f"{len(rows):,}")
+        text = HEADINGS[told].format(some=f"{counts[told]:,}", rows=plural(len(rows), "row"))
         return Line(f"{text}.", order, "#chart")
 
     def of_controls(self) -> Line | None:
