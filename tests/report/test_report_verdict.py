@@ -45,9 +45,7 @@ def said(tree):
 
 
 def claim_of(tree, kind, node="loss"):
-    (claim,) = [
-        c for c in read_content(tree).claims if c.subject.node == node and c.kind is kind
-    ]
+    (claim,) = [c for c in read_content(tree).claims if c.subject.node == node and c.kind is kind]
     return claim
 
 
@@ -74,7 +72,9 @@ def test_what_was_learned_is_claimed_with_its_size_its_step_and_its_controls():
     assert all(-0.5 < beside.value < 0 for beside in loss.beside), "a tenth of the run's fall"
     (line, *_) = first_screen(read_content(tree)).sentences
     assert line.direction == "falls"
-    assert all(part in line.lead for part in ("8.34", "5.02", "controls −0.3", "step 140 (120–165)"))
+    assert all(
+        part in line.lead for part in ("8.34", "5.02", "controls −0.3", "step 140 (120–165)")
+    )
 
 
 def test_a_run_that_learned_nothing_has_no_sure_claim_however_far_it_moved():
@@ -275,6 +275,8 @@ def test_control_runs_are_explained_once_and_counted_in_the_singular():
     tree = examples.controlled_tree()
     assert json.loads(tree.attrs["controls"])[0]["kind"] == "turned"
     words = said(tree)
-    assert words.count("move as far in random directions") == 1 and "3 control runs" in words.lower()
+    assert (
+        words.count("move as far in random directions") == 1 and "3 control runs" in words.lower()
+    )
     one = said(examples.controlled_tree(controls=examples.CONTROLS[:1])).lower()
     assert "1 control run " in one and "1 control runs" not in one

@@ -188,7 +188,7 @@ def _within_margin(row: Row) -> bool:
     The run's change lies that close to their mean, and so would one more control at 95 %.
     """
     nulls = [c for c in row.controls if kind_of(c.name) not in NO_NULLS]
-    pairs = [(c.change, c.run_change) for c in nulls]
+    pairs = [(c.change, c.run_change if math.isfinite(c.run_change) else row.change) for c in nulls]
     known = [pair for pair in pairs if all(map(math.isfinite, pair))]
     if len(known) < 3:
         return False
