@@ -6,12 +6,12 @@ import xarray as xr
 
 import ontogeny as og
 from helpers.ability_nodes import STEPS, node, with_texts
+from ontogeny.claims import Certainty, Kind
 from ontogeny.features.abilities.changes import group_changes
 from ontogeny.observables import MinimalPairs
 from ontogeny.report.chart.draw import draw_chart
 from ontogeny.report.page.write import write
 from ontogeny.summary.summarise import summarise
-from ontogeny.claims import Certainty, Kind
 from ontogeny.words.abilities import abilities_of
 from ontogeny.words.content import read_content
 

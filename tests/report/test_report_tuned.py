@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 from helpers import concept_trees as made
+from ontogeny.claims import Kind, Reason
 from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.words.abilities import abilities_of
 from ontogeny.words.content import read_content
@@ -66,6 +67,20 @@ def test_many_gains_with_long_names_are_counted_in_a_short_heading():
     groups = abilities(dict.fromkeys(names, 0.5), dict.fromkeys(names, 0.9))
     heading = screen_of({"loss": made.loss_story(), "minimal-pairs": groups}).heading
     assert len(heading.split()) <= 12 and "it gained 6 abilities" in heading
+
+
+@pytest.mark.parametrize(
+    ("ngrams", "liking", "by_words"),
+    [(0.9, 1.0, True), (0.5, 1.0, False), (0.9, 0.5, False), (0.9, np.nan, True)],
+)
+def test_what_word_frequencies_answer_is_not_called_gained(ngrams, liking, by_words):
+    groups = abilities({"tense": 0.5}, {"tense": 0.9})
+    levels = {"accuracy_ngrams": ("group", [ngrams]), "liking": ("group", [liking])}
+    tree = made.tree({"loss": made.loss_story(), "minimal-pairs": groups.assign(levels)})
+    (claim,) = [c for c in read_content(tree).claims if c.kind is Kind.GAINED]
+    assert claim.reason is (Reason.WORD_COUNTS if by_words else None)
+    screen = screen_of({"loss": made.loss_story(), "minimal-pairs": groups.assign(levels)})
+    assert ("gained “tense”" in screen.heading) != by_words
 
 
 @pytest.mark.parametrize(

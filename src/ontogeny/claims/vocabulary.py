@@ -66,6 +66,7 @@ class Reason(StrEnum):
     LESS_SURE = "only less sure of what it says"
     PREFERENCES = "only which words it prefers"
     NO_GAIN = "no gain"
+    WORD_COUNTS = "counts of words answer as well"
     NOT_REACHED = "not reached"
     NOT_HELD = "reached and left"
     CONTROLS_SPREAD = "controls differ too much"

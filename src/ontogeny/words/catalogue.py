@@ -174,6 +174,7 @@ REASONS: dict[Reason, str] = {
     Reason.LESS_SURE: "the model is only less sure of what it says",
     Reason.PREFERENCES: "the model only prefers other {word}s",
     Reason.NO_GAIN: "no gain",
+    Reason.WORD_COUNTS: "counts of {word}s answer as well",
     Reason.NOT_REACHED: "it never is",
     Reason.NOT_HELD: "it does not stay there",
     Reason.CONTROLS_SPREAD: "control runs differ too much",
