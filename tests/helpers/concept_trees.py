@@ -9,7 +9,10 @@ import xarray as xr
 
 from helpers import compared_runs
 from helpers.report_examples import HOSTILE
+from ontogeny.claims import to_dataset
 from ontogeny.figures import Section, attach
+from ontogeny.observables import JointConcepts, Loss
+from ontogeny.words.page_claims import claims_of
 
 ENDS = ("", "_low", "_high")
 STEPS = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 400, 512)
@@ -267,10 +270,16 @@ def tree(
     observables=None,
     **attributes,
 ):
-    """Return a merged result of these nodes; `observables` are further ones of the settings."""
+    """Return a merged result of these nodes; `observables` are further ones of the settings.
+
+    It holds what the nodes claim, as the observables of their names say it.
+    """
     joint = {"kind": "joint-concepts", "readable": 0.6}
     settings = {"observables": {"joint-concepts": joint, **(observables or {})}}
-    result = xr.DataTree.from_dict({"/": xr.Dataset(), **nodes})
+    of_nodes = {"loss": Loss().claims, "joint-concepts": JointConcepts().claims}
+    findings = json.loads(attributes.get("findings", "[]"))
+    told = to_dataset(claims_of(nodes, of_nodes, findings, {"loss": Loss().quantities}))
+    result = xr.DataTree.from_dict({"/": told, **nodes})
     result.attrs = {
         "title": "A made-up run",
         "steps": json.dumps([int(step) for step in steps]),

@@ -35,7 +35,7 @@ def saturating(steps, half, sharpness=1.6):
     return (rise - rise[0]) / (span or 1.0)
 
 
-def rows(steps, layers, name, first_half, pause, rng, developed=None):
+def rows(steps, layers, name, first_half, pause, rng, developed=None, ends=(4.0, 2.0)):
     """Chart variables of rows that develop, later in deeper layers; the others only jitter."""
     developed = np.ones(len(layers), bool) if developed is None else np.asarray(developed)
     halves = np.where(developed, first_half + pause * np.arange(len(layers)), math.nan)
@@ -53,6 +53,8 @@ def rows(steps, layers, name, first_half, pause, rng, developed=None):
         "settled_step": ("row", np.where(developed, 840.0, math.nan)),
         "p_value": ("row", np.where(developed, 0.0001, 0.4)),
         "changed": ("row", developed),
+        "first_value": ("row", np.full(len(layers), float(ends[0]))),
+        "last_value": ("row", np.full(len(layers), float(ends[1]))),
     }
     labels = [f"{layer} · {name}" if layer else name for layer in layers]
     return variables, {"row": labels, "row_layer": ("row", layers)}
@@ -60,7 +62,8 @@ def rows(steps, layers, name, first_half, pause, rng, developed=None):
 
 def loss_node(steps, rng, developed=True):
     loss = 8.3 - 4.1 * saturating(steps, 140) * developed + rng.normal(0, 0.02, len(steps))
-    chart, coords = rows(steps, [""], "Loss on held-out text", 140, 0, rng, [developed])
+    ends = loss[0], loss[-1]
+    chart, coords = rows(steps, [""], "Loss on held-out text", 140, 0, rng, [developed], ends)
     unit = "nats/token"
     name = "Loss on held-out text"
     data = xr.Dataset(
@@ -324,6 +327,7 @@ def judged_rows(node, of, change, learned, beyond, seed=0, controls=CONTROLS):
     }
     if controls:
         found["p_control"] = np.where(found["beyond"], 0.01, 0.8)
+        found["p_learned"] = np.where(learned, 0.01, 0.8)
     data = data.assign({name: ("row", values) for name, values in found.items()})
     if not controls:
         return data

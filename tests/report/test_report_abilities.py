@@ -1,32 +1,34 @@
 """Abilities of a page: one order over all nodes, verdicts corrected over the page."""
 
-import json
-
 import numpy as np
 import pytest
 import xarray as xr
 
 import ontogeny as og
 from helpers.ability_nodes import STEPS, node, with_texts
+from ontogeny.claims import Certainty, Kind
 from ontogeny.features.abilities.changes import group_changes
 from ontogeny.observables import MinimalPairs
 from ontogeny.report.chart.draw import draw_chart
 from ontogeny.report.page.write import write
 from ontogeny.summary.summarise import summarise
-from ontogeny.words.abilities import abilities_of, ability_sentences
+from ontogeny.words.abilities import abilities_of
 from ontogeny.words.content import read_content
-from ontogeny.words.voice import OF_STEPS
 
 
 def content(**nodes):
     return read_content(xr.DataTree.from_dict({f"/{name}": data for name, data in nodes.items()}))
 
 
+def able_of(**nodes):
+    return abilities_of({node.path: node.dataset for node in content(**nodes).nodes})
+
+
 @pytest.fixture(scope="module")
 def two():
     pairs = node({"late": [0.5, 0.5, 0.5, 1], "early": [0.5, 1, 1, 1], "lost": [1, 1, 0.5, 0.5]})
     other = node({"never": [0.5, 0.5, 0.5, 0.6]}, dim="choice", control=0.45)
-    return abilities_of(content(pairs=pairs, choices=other).nodes)
+    return able_of(pairs=pairs, choices=other)
 
 
 def test_groups_of_all_nodes_stand_in_the_order_in_which_they_leave_chance(two):
@@ -49,9 +51,9 @@ def test_controls_are_those_of_the_node(two):
 
 def test_verdicts_are_corrected_over_the_page():
     border = {"border": [0.5, 0.5, 0.5, 0.75]}  # 18 of 24: p = .011
-    alone = abilities_of(content(pairs=node(border)).nodes)
+    alone = able_of(pairs=node(border))
     more = {f"group {i}": [0.5] * 4 for i in range(8)}
-    among = abilities_of(content(pairs=node(border), choices=node(more, dim="choice")).nodes)
+    among = able_of(pairs=node(border), choices=node(more, dim="choice"))
     assert alone[0].above and not any(each.above for each in among)
 
 
@@ -97,40 +99,37 @@ def test_the_page_says_what_the_model_can_do_before_anything_else(tmp_path):
     page = page_of(tmp_path, pairs=data)
     section = section_of(page)
     assert page.index('id="abilities"') < page.index('id="verdict"')
-    assert "At step 40, 2 of 3 groups are above chance" in section
+    assert "2 of 3 abilities are above chance" in page
     assert section.index("&lt;b&gt;</td>") < section.index(">late</td>") < section.index(">no</td>")
-    assert "1 group not shown to be above chance" in section and "not shown</td>" in section
+    assert ">open</td>" in section
     assert "<runs>" not in page and "\\u003cruns\\u003e" in page  # examples of the slider
 
 
-def test_the_step_is_the_last_at_which_anything_was_right_or_wrong():
+def test_the_last_accuracy_is_that_of_the_last_step_that_has_one():
     data = node({"a": [0.5, 0.5, 1, 1]})
     data.accuracy[-1] = np.nan  # a last checkpoint of NaN
-    (text, *_) = ability_sentences(abilities_of(content(pairs=data).nodes), STEPS)
-    assert OF_STEPS.fill(text) == "At step 20, 1 of 1 group is above chance."
+    assert [one.last_step for one in able_of(pairs=data)] == [20]
 
 
-def test_no_group_above_chance_is_said_plainly(tmp_path):
-    section = section_of(page_of(tmp_path, pairs=with_texts(node({"tense": [0.5] * 4}))))
-    assert "no group is shown to be above chance, corrected over 1 group" in section
+def test_no_group_above_chance_is_open_and_no_tile(tmp_path):
+    data = with_texts(node({"tense": [0.5] * 4}))
+    (claim,) = [c for c in content(pairs=data).claims if c.kind is Kind.ABOVE_CHANCE]
+    assert claim.certainty is Certainty.OPEN and claim.corrected_over == 1
+    page = page_of(tmp_path, pairs=data)
+    assert "0 of 1" not in page and ">open</td>" in section_of(page)
 
 
 def test_one_model_has_the_section_without_steps(tmp_path):
     one = with_texts(node({"tense": [1, 1, 1, 1]})).isel(step=[3])
     page = page_of(tmp_path, pairs=one)
-    section = section_of(page)
-    assert (
-        "Of what was tried, 1 of 1 group is above chance" in section and "since step" not in section
-    )
-    assert page.split('id="first"')[1].index("1 of 1 group is above chance")  # the first screen too
+    assert "since step" not in section_of(page) and ">yes</td>" in section_of(page)
+    assert "1 of 1 ability is above chance" in page.split('id="first"')[1]
 
 
-def test_an_order_is_said_only_where_intervals_are_apart():
-    apart = abilities_of(content(pairs=node({"a": [1] * 4, "b": [0, 0, 0, 1]}, pairs=60)).nodes)
-    near = abilities_of(content(pairs=node({"a": [1] * 4, "b": [0.9, 1, 1, 1]}, pairs=60)).nodes)
-    said = OF_STEPS.fill(" ".join(ability_sentences(apart, STEPS)))
-    assert "“a” was above chance by step 0, before “b”." in said
-    assert "left chance" not in " ".join(ability_sentences(near, STEPS))
+def test_an_order_is_known_only_where_intervals_are_apart():
+    apart = able_of(pairs=node({"a": [1] * 4, "b": [0, 0, 0, 1]}, pairs=60))
+    near = able_of(pairs=node({"a": [1] * 4, "b": [0.9, 1, 1, 1]}, pairs=60))
+    assert apart[0].before(apart[1]) and not near[0].before(near[1])
 
 
 def run_of(courses, **options):
@@ -138,36 +137,30 @@ def run_of(courses, **options):
     return xr.DataTree.from_dict({"/pairs": node(courses, **options), "/predictions": gaps})
 
 
-def details(runs):
-    return json.loads(og.compare(runs).attrs["headline"])["details"]
+def changes(runs):
+    """The abilities that the second run gained and lost against the first."""
+    claims = read_content(og.compare(runs)).claims
+    kinds = (Kind.GAINED, Kind.LOST)
+    return [
+        (claim.kind, claim.subject.label, claim.first, claim.last)
+        for claim in claims
+        if claim.kind in kinds and claim.certainty is Certainty.SURE
+    ]
 
 
 def test_two_runs_say_what_the_second_gained_and_lost():
     one = run_of({"tense": [0.5, 1, 1, 1], "plural": [0.5] * 4})
     two = run_of({"tense": [0.5] * 4, "plural": [0.5, 0.5, 1, 1]})
-    said = details({"base": one, "tuned": two})
-    assert said[0] == (
-        "tuned gained 1 against base, corrected over 2 groups: “plural”, 50 to 100 %, since "
-        "step 20."
+    found = changes({"base": one, "tuned": two})
+    assert (Kind.GAINED, "plural", 0.5, 1.0) in found and (Kind.LOST, "tense", 1.0, 0.5) in found
+    same = changes({"base": one, "again": run_of({"tense": [0.5, 1, 1, 1], "plural": [0.5] * 4})})
+    assert same == []
+
+
+def test_runs_that_left_out_other_pairs_are_not_compared():
+    assert not changes(
+        {"a": run_of({"tense": [1] * 4}), "b": run_of({"tense": [0.5] * 4}, pairs=20)}
     )
-    assert said[1].startswith("tuned lost 1 against base") and "since step 10" in said[1]
-    same = details({"base": one, "again": run_of({"tense": [0.5, 1, 1, 1], "plural": [0.5] * 4})})
-    assert same[0].startswith("again is not shown to have gained or lost abilities against base")
-
-
-def test_seeds_say_an_order_only_where_all_agree():
-    a_first = {"a": [1] * 4, "b": [0, 0, 0, 1]}
-    seeds = {f"seed {i}": run_of(a_first, pairs=60, seed=i) for i in range(3)}
-    said = details(seeds)
-    assert said[0] == "Of 2 groups of examples, 2 are above chance in each of 3 runs, 0 in none."
-    assert said[1] == "In each of 3 runs, “a” left chance before “b”."
-    other = run_of({"b": [1] * 4, "a": [0, 0, 0, 1]}, pairs=60)
-    assert not any("left chance" in text for text in details({**seeds, "seed 3": other}))
-
-
-def test_runs_that_left_out_other_pairs_are_compared():
-    said = details({"one": run_of({"tense": [1] * 4}), "two": run_of({"tense": [1] * 4}, pairs=20)})
-    assert not any("gained" in text or "lost" in text for text in said)
 
 
 def summarised(courses, seed=0, **options):

@@ -13,14 +13,16 @@ import xarray as xr
 from helpers import report_examples as examples
 from helpers.report_page import Page
 from ontogeny import report
+from ontogeny.claims import Reason
 from ontogeny.figures import Section, attach
 from ontogeny.report.chart.canvas import NARROW, WIDE
 from ontogeny.report.chart.draw import draw_chart
-from ontogeny.report.chart.groups import MAX_ROWS, NO_NEWS, arrange
+from ontogeny.report.chart.groups import MAX_ROWS, arrange
 from ontogeny.report.colours import LEVELS
 from ontogeny.report.page.html import render_page
 from ontogeny.report.scales import StepScale
 from ontogeny.words.content import read_content
+from ontogeny.words.row_words import is_news, standing_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -125,13 +127,13 @@ def test_rows_that_were_not_judged_keep_their_colour_beyond_noise():
     distinct = [False, False, True, True, True]
     course = [0, 0.1, 0.5, 1.5, 1], distinct, [0, 10, 20, 30, 40]
     content, _, root = drawn(one_row_tree(*course, developed=False, judgeable=False))
-    assert content.rows[0].state.kind == "few"
+    assert standing_of(content.rows[0]).reason is Reason.FEW_CHECKPOINTS
     shades = cells(chart_rows(root)[0])
     assert set(shades) == {"hatched", f"q{round(0.5 * (LEVELS - 1))}", f"q{LEVELS - 1}"}
     assert "over" in {path.get("class") for path in parts(chart_rows(root)[0], "path")}
     page = render_page(content)
     (row,) = Page(page).data["rows"]
-    assert row["told"] is None and row["state"].startswith("not judged, too few checkpoints")
+    assert row["told"] is None and row["state"] == "open: too few checkpoints"
     words = "A row that was not judged has colour beyond its noise"
     judged, _, _ = drawn(one_row_tree(*course, developed=False, judgeable=True))
     assert words in page and words not in render_page(judged)
@@ -205,7 +207,7 @@ def test_many_rows_are_thinned_evenly_with_a_notice():
     shown = [content.rows[int(g.get("data-row"))] for g in chart_rows(root)]
     assert len(content.rows) == 129 and MAX_ROWS * 0.8 <= len(shown) <= MAX_ROWS + 2
     assert f"{len(shown)} rows of " in drawing.notices[0]
-    quantities = {row.quantity for row in content.rows if row.state.kind not in NO_NEWS}
+    quantities = {row.quantity for row in content.rows if is_news(row)}
     assert {row.quantity for row in shown} == quantities
     for quantity in quantities - {"attention entropy", "Loss on held-out text"}:
         layers = [int(r.layer.split(".")[2]) for r in shown if r.quantity == quantity]

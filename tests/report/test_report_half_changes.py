@@ -5,22 +5,22 @@ import json
 import math
 import re
 import xml.etree.ElementTree as ElementTree
-from types import SimpleNamespace
+from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from ontogeny.words.states import State
 
 import ontogeny as og
 from helpers import compared_runs
 from helpers import report_examples as examples
 from ontogeny import report
+from ontogeny.claims import Certainty, Kind
 from ontogeny.figures import Section, attach
 from ontogeny.report.chart.canvas import NARROW, WIDE
 from ontogeny.report.chart.draw import draw_chart, lay_chart, views_of
-from ontogeny.report.chart.groups import MAX_ROWS, NO_NEWS, arrange, named_in
+from ontogeny.report.chart.groups import MAX_ROWS, arrange, named_in
 from ontogeny.report.files.overview import write_overview
 from ontogeny.report.scales import StepScale
 from ontogeny.words.content import read_content
@@ -29,7 +29,9 @@ from ontogeny.words.row_words import (
     controls_went_along,
     facts,
     half_facts,
+    is_news,
     spoken,
+    standing_of,
 )
 from ontogeny.words.rows import ControlRow
 from ontogeny.words.sections import mark
@@ -66,7 +68,7 @@ def places(content, steps, layout=WIDE):
 @pytest.mark.parametrize("layout", [WIDE, NARROW])
 def test_marks_stand_at_the_half_change_steps_of_the_result(layout):
     content, drawn = forest(examples.controlled_tree(), layout=layout)
-    news = {row.name for row in content.rows if row.state.kind not in NO_NEWS}
+    news = {row.name for row in content.rows if is_news(row)}
     assert news and news <= {row.name for row, _ in drawn}
     for row, group in drawn:
         own = dots(group, "dot", "open-dot")
@@ -98,7 +100,7 @@ def test_the_page_holds_both_views_once_and_shows_one():
     root = ElementTree.fromstring(draw_chart(content).svg)
     groups = [g.get("class") for g in root.iter(f"{SVG}g")]
     assert {"in-cells", "in-intervals"} <= set(groups)
-    moved = [row for row in content.rows if row.changed and row.state.kind not in NO_NEWS]
+    moved = [row for row in content.rows if row.changed and is_news(row)]
     dotted = [c for c in root.iter(f"{SVG}circle") if c.get("class") in ("dot", "open-dot")]
     # Marks of rows that changed belong to both views and are there once for each kind of axis.
     assert len(dotted) >= 2 * len(moved)
@@ -269,14 +271,15 @@ def test_each_run_has_a_dot_at_its_half_change_step(seeds):
 
 def test_rows_of_runs_stand_by_what_is_shown_in_how_many_of_them(seeds):
     content, drawn = forest(seeds)
-    states = {row.label: row.state for row, _ in drawn}
-    assert states.pop("loss") == State("every", "learned")
-    shapes = {node.path: mark(node)[0] for node in content.nodes if node.rows}
+    stand = {row.label: standing_of(row) for row, _ in drawn}
+    loss = stand.pop("loss")
+    assert (loss.kind, loss.where) == (Kind.LEARNED, "every")
+    shapes = {node.path: mark(content, node)[0] for node in content.nodes if node.rows}
     assert shapes.pop("loss") == "all" and set(shapes.values()) <= {"all", "some"}
-    kinds = sorted(state.kind for state in states.values())
-    assert kinds == ["every", "every", "some"]
-    assert {state.of for state in states.values()} == {"beyond"}
-    (some,) = [(row, group) for row, group in drawn if row.state == State("some", "beyond")]
+    assert sorted(one.where for one in stand.values()) == ["every", "every", "some"]
+    every = [one for one in stand.values() if one.where == "every"]
+    assert {(one.kind, one.certainty) for one in every} == {(Kind.BEYOND_MOTION, Certainty.SURE)}
+    (some,) = [(row, group) for row, group in drawn if standing_of(row).where == "some"]
     assert len(dots(some[1], "run-open-dot")) == 1
     assert [run.firm for run in some[0].runs] == [True, False, True]
     told = content.voice.fill(half_facts(some[0])[1])
@@ -286,10 +289,9 @@ def test_rows_of_runs_stand_by_what_is_shown_in_how_many_of_them(seeds):
 
 def test_without_controls_runs_only_changed():
     content, _ = forest(og.compare(compared_runs.seeds(2)))
-    assert {row.state for row in content.rows} == {State("every", "changed")}
-    svg = standalone(content)
-    assert "Changed in every run; no control was run" in svg
-    assert not re.search("learned|control runs", svg, re.IGNORECASE)
+    stand = {(s.kind, s.certainty, s.where) for s in map(standing_of, content.rows)}
+    assert stand == {(Kind.BEYOND_MOTION, Certainty.NOT_TESTED, "every")}
+    assert not re.search("learned|control runs", standalone(content), re.IGNORECASE)
 
 
 def test_control_runs_of_all_runs_are_grey_dots():
@@ -361,40 +363,51 @@ def test_the_step_axis_is_that_of_the_slider():
 
 
 @pytest.mark.parametrize(
-    ("states", "folded"),
+    ("stand", "folded"),
     [
-        ({"learned": 1, "none": 3}, [False, True]),
-        ({"learned": 1, "none": 2}, [False, False]),
-        ({"few": 9, "none": 3}, [False, False]),
-        ({"few": 9, "motion": 3}, [False, True]),
+        ({"learned": 1, "open": 3}, [False, True]),
+        ({"learned": 1, "open": 2}, [False, False]),
+        ({"open": 9}, [False]),
+        ({"open": 9, "motion": 3}, [False, True]),
         ({"motion": 9}, [False]),
     ],
 )
-def test_groups_without_news_are_a_line_while_something_stays_open(states, folded):
-    rows = [made_row(state, i) for state, count in states.items() for i in range(count)]
+def test_groups_without_news_are_a_line_while_something_stays_open(stand, folded):
+    rows = [made_row(how, i) for how, count in stand.items() for i in range(count)]
     assert [group.folded for group in arrange(rows)] == folded
 
 
-def made_row(state, number, quantity="q", section="s"):
-    return SimpleNamespace(
-        state=State(state), section=section, quantity=quantity, half_step=np.nan, changed=False,
-        has_half=False, number=number,
-    )  # fmt: skip
+HOW = {
+    "learned": {"learned": True, "beyond": True, "changed": True},
+    "open": {"learned": False, "beyond": False, "changed": False},
+    "motion": {"role": "motion"},
+}
+
+
+@cache
+def some_row():
+    return read_content(examples.controlled_tree()).rows[0]
+
+
+def made_row(how, number, quantity="q", section="s"):
+    row = some_row()
+    row = dataclasses.replace(row, quantity=quantity, section=section, half_step=math.nan)
+    return dataclasses.replace(row, label=str(number), **HOW[how])
 
 
 def test_a_line_for_folded_rows_counts_all_of_them():
     """Rows were thinned before they were folded: a line said "41 rows" of 75."""
-    rows = [made_row("learned", 0)] + [made_row("few", i) for i in range(75)]
+    rows = [made_row("learned", 0)] + [made_row("open", i) for i in range(75)]
     assert arrange(rows)[1].summary == "75 rows: q"
 
 
 def test_without_news_some_rows_of_every_section_stay_open_and_weights_are_a_line():
     """Of a fine-tuning with 30 layers the chart showed two rows of weights, and nothing else."""
-    layers = [made_row("few", i, "entropy", "attention") for i in range(30)]
-    groups = [made_row("few", i, f"ability {i}", "abilities") for i in range(24)]
+    layers = [made_row("open", i, "entropy", "attention") for i in range(30)]
+    groups = [made_row("open", i, f"ability {i}", "abilities") for i in range(24)]
     weights = [made_row("motion", i, "weights", "weights") for i in range(60)]
     shown, folded = arrange([*layers, *groups, *weights])
     assert {row.section for row in shown.rows} == {"attention", "abilities"}
     assert not shown.folded and len(shown.rows) <= MAX_ROWS // 2
-    assert [shown.rows[0].number, shown.rows[7].number] == [0, 29], "evenly over the layers"
+    assert [shown.rows[0].label, shown.rows[7].label] == ["0", "29"], "evenly over the layers"
     assert folded.folded and len(folded.rows) == 60

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,8 +15,10 @@ from helpers.compared_runs import seeds
 from helpers.planted_runs import LAYERS, READ, STEPS, compared, controlled, curve
 from helpers.report_page import Page
 from ontogeny import figures, report
+from ontogeny.claims import Beside, Certainty, Claim, Kind, Reason, Subject
 from ontogeny.quantities import Quantity
-from ontogeny.report.first_screen.runs import first_of_runs, line_levels, run_curves
+from ontogeny.report.first_screen.runs import run_curves
+from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.report.kinds import read_drawables
 from ontogeny.report.kinds.base import thinned
 from ontogeny.report.page.html import render_page
@@ -25,7 +28,7 @@ from ontogeny.report.run_words import captions
 from ontogeny.summary.controls import with_controls
 from ontogeny.summary.summarise import summarise
 from ontogeny.words.content import read_content
-from ontogeny.words.landmarks import read_loss, track_node
+from ontogeny.words.landmarks import read_loss
 
 
 def drawable(tree):
@@ -240,11 +243,9 @@ def test_comparisons_have_one_figure_for_each_curve():
 def test_several_runs_begin_with_a_first_screen_over_all_their_losses():
     tree = og.comparison.compare(seeds(3))
     content = read_content(tree)
-    first = first_of_runs(content)
-    node = track_node(content)
+    first, node = first_screen(content), content.track_node
     assert first is not None and node is not None
-    assert first.heading == content.headline["heading"]
-    assert first.sentences[0].lead.rstrip(".") in content.headline["lead"]
+    assert "3 of 3 runs" in first.heading and "3 of 3 runs" in first.sentences[0].lead
     assert run_curves(content) == node.dataset["loss"].transpose("run", "step").values.tolist()
     page = Page(render_page(content))
     sent = page.data["first"]
@@ -255,10 +256,16 @@ def test_several_runs_begin_with_a_first_screen_over_all_their_losses():
 
 def test_lines_under_the_loss_are_those_that_all_runs_share():
     content = read_content(og.comparison.compare(seeds(2)))
-    node, loss = track_node(content), read_loss(content)
-    assert node is not None and loss is not None
-    data = node.dataset
-    data["loss_unigram"] = ("run", [5.5, 5.5])
-    data["loss_bigram"] = ("run", [4.5, 4.25])
-    levels = line_levels(content, loss)
-    assert levels["word frequencies"] == 5.5 and "bigrams" not in levels
+
+    def passes(label, run, level):
+        subject = Subject(content.track_node.path, "loss", label=label, run=content.runs[run])
+        beside = (Beside("reference", label, level),)
+        return Claim(Kind.PASSES, subject, Certainty.OPEN, Reason.NOT_REACHED, beside=beside)
+
+    claims = [
+        *(passes("word frequencies", run, 5.5) for run in (0, 1)),
+        *(passes("bigrams", run, level) for run, level in enumerate((4.5, 4.25))),
+        passes("blind guess", 0, 8.0),
+    ]
+    levels = read_loss(replace(content, claims=claims)).levels
+    assert levels == {"word frequencies": 5.5}

@@ -2,23 +2,51 @@
 
 import json
 import re
+from collections import Counter
 
 import numpy as np
 import pytest
 import xarray as xr
-from ontogeny.words.overview import overview
 
 from helpers import report_examples as examples
 from helpers.report_page import Page
 from ontogeny import report
+from ontogeny.claims import Certainty, Kind, Reason
 from ontogeny.report.chart.groups import arrange
+from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.report.page.html import render_page
+from ontogeny.words.basis import basis
 from ontogeny.words.content import read_content
-from ontogeny.words.row_words import facts, journey, spoken, state_words
+from ontogeny.words.row_words import facts, journey, spoken, standing_of, state_words
+from ontogeny.words.sentences import OF_ROWS, standing_claims
+
+SURE, AS_CONTROLS = Certainty.SURE, Certainty.AS_CONTROLS
+OPEN, NOT_TESTED = Certainty.OPEN, Certainty.NOT_TESTED
+
+
+def standing(tree):
+    """How many rows stand how, by kind and certainty."""
+    claims = standing_claims(read_content(tree).claims)
+    return Counter((c.kind, c.certainty) for c in claims if c.kind in OF_ROWS)
+
+
+def reasons(tree, kind):
+    """Why claims of one kind are open, and of how many rows."""
+    claims = standing_claims(read_content(tree).claims)
+    return Counter(claim.reason for claim in claims if claim.kind is kind)
 
 
 def said(tree):
-    return overview(read_content(tree))
+    """All that the first screen says, and how sure it is said to be."""
+    content = read_content(tree)
+    screen = first_screen(content)
+    lines = [f"{line.lead} {line.text}" for line in screen.sentences]
+    return " ".join([screen.heading, *lines, *basis(content)])
+
+
+def claim_of(tree, kind, node="loss"):
+    (claim,) = [c for c in read_content(tree).claims if c.subject.node == node and c.kind is kind]
+    return claim
 
 
 def changed(tree, node, **variables):
@@ -30,49 +58,39 @@ def changed(tree, node, **variables):
     return tree
 
 
-def test_learned_rows_head_the_page_with_size_direction_and_controls():
-    found = said(examples.controlled_tree())
-    assert found.heading == (
-        "Loss on held-out text was learned; 10 of 12 further rows changed beyond their motion"
-    )
-    assert found.lead.startswith(
-        "The loss on held-out text fell from 8.34 to 5.02 nats/token; in control runs it went from "
-        "8.34 to 8.00 on average; half of the run’s fall was over by step 140 (120–165), in "
-        "control runs by step "
-    )
-    assert (found.learned, found.beyond, found.changed, found.judged) == (1, 11, 11, 13)
-    assert found.direction == "falls"
-
-
-def test_rows_that_their_controls_alone_show_to_change_are_counted():
+def test_what_was_learned_is_claimed_with_its_size_its_step_and_its_controls():
     tree = examples.controlled_tree()
-    assert not any("difference from the control runs" in words for words in said(tree).details)
-    weak = changed(tree, "loss", p_value=0.5)
-    words = "1 of them changed by their difference from the control runs alone, not by their order"
-    assert any(words in each for each in said(weak).details)
+    assert standing(tree) == {
+        (Kind.LEARNED, SURE): 1,
+        (Kind.BEYOND_MOTION, SURE): 10,
+        (Kind.CHANGED, OPEN): 2,
+    }
+    loss = claim_of(tree, Kind.LEARNED)
+    assert (loss.first, loss.last, loss.since) == pytest.approx((8.34, 5.02, 140))
+    assert (loss.since_low, loss.since_high) == pytest.approx((140 * 0.86, 140 * 1.18))
+    assert [beside.name for beside in loss.beside] == examples.CONTROLS
+    assert all(-0.5 < beside.value < 0 for beside in loss.beside), "a tenth of the run's fall"
+    (line, *_) = first_screen(read_content(tree)).sentences
+    assert line.direction == "falls"
+    assert all(
+        part in line.lead for part in ("8.34", "5.02", "controls −0.3", "step 140 (120–165)")
+    )
 
 
-def test_controls_that_went_the_other_way_have_no_half_of_the_fall():
-    tree = examples.controlled_tree()
-    rising = tree["loss"].to_dataset()
-    rising["control_last"] = rising["control_first"] + 0.4
-    tree["loss"] = xr.DataTree(rising)
-    lead = said(tree).lead
-    assert "half of the run’s fall was over by step 140" in lead
-    assert "in control runs by step" not in lead
+def test_a_run_that_learned_nothing_has_no_sure_claim_however_far_it_moved():
+    tree = examples.controlled_tree(learned=False)
+    found = standing(tree)
+    assert found[Kind.BEYOND_MOTION, SURE] == found[Kind.LEARNED, SURE] == 0
+    assert sum(found.values()) == 13 and found[Kind.CHANGED, OPEN] == 2
+    assert claim_of(tree, Kind.LEARNED).certainty is OPEN
+    assert "was learned:" not in said(tree)
 
 
-def test_a_run_that_learned_nothing_says_so_however_far_it_moved():
-    found = said(examples.controlled_tree(learned=False))
-    assert found.heading == "Nothing here was learned"
-    assert "; in control runs it went from 8.34 to 8.53 on average." in (found.lead)
-    assert "11 of 13 rows changed, none of them beyond its motion." in found.lead
-    assert (found.learned, found.beyond) == (0, 0)
-
-
-def test_performance_within_noise_is_said_to_be():
+def test_performance_within_noise_is_open_for_that_reason():
     tree = changed(examples.controlled_tree(learned=False), "loss", changed=False)
-    assert "went from 8.34 to 8.53 nats/token, which is within its noise" in said(tree).lead
+    claim = claim_of(tree, Kind.CHANGED)
+    assert claim.certainty is OPEN
+    assert (claim.first, claim.last) == pytest.approx((8.34, 8.53))
 
 
 def test_page_of_a_random_walk_calls_nothing_developed_or_learned():
@@ -84,84 +102,75 @@ def test_page_of_a_random_walk_calls_nothing_developed_or_learned():
         for name in ("aria-label", "title", "data-state")
     )
     rows = " ".join(" ".join([row["state"], *row["facts"]]) for row in page.data["rows"])
-    assert "Nothing here was learned" in shown
-    rest = (shown + rows + report.chart_svg(tree)).replace("Nothing here was learned", "")
-    assert not re.search(r"developed|learn", rest, re.IGNORECASE)
+    everything = shown + rows + report.chart_svg(tree)
+    asked = re.sub(r"[Ww]hether [^.:]* was learned( in [^:]*)? is open", "", everything)
+    assert not re.search(r"developed|learn", asked, re.IGNORECASE)
 
 
-def test_without_controls_the_page_says_that_motion_may_look_the_same():
-    found = said(examples.controlled_tree(controls=[]))
-    assert found.heading == "11 of 13 rows changed; no control was run"
-    assert found.lead.startswith("A run that moved as far and learned nothing may look the same.")
-    rows = examples.controlled_tree(controls=[])
-    assert {r.state.kind for r in read_content(rows).rows} == {"uncontrolled", "none", "motion"}
-
-
-def test_all_quantities_are_counted_as_all():
+def test_without_controls_motion_is_not_tested():
     tree = examples.controlled_tree(controls=[])
-    del tree["attention-entropy"]
-    assert said(tree).heading == "7 of 7 rows changed; no control was run"
+    assert standing(tree) == {(Kind.BEYOND_MOTION, NOT_TESTED): 11, (Kind.CHANGED, OPEN): 2}
+    assert reasons(tree, Kind.BEYOND_MOTION) == {Reason.NO_CONTROLS: 11}
+    assert {r.role for r in read_content(tree).rows if standing_of(r) is None} == {"motion"}
 
 
-def test_controls_without_performance_do_not_measure_learning():
+def test_controls_without_performance_claim_no_learning():
     tree = examples.controlled_tree()
     del tree["loss"]
-    assert said(tree).heading == (
-        "Learning was not measured here: 10 of 12 rows changed beyond their motion"
-    )
-
-
-def test_performance_that_was_not_compared_leaves_learning_open():
-    tree = changed(examples.controlled_tree(learned=False), "loss", p_control=np.nan)
-    assert said(tree).heading.startswith("Learning could not be judged: 0 of 12 rows")
+    assert not [c for c in read_content(tree).claims if c.kind is Kind.LEARNED]
+    assert standing(tree)[Kind.BEYOND_MOTION, SURE] == 10
+    assert "learned" not in said(tree)
 
 
 def test_too_few_controls_are_no_verdict():
-    tree = examples.controlled_tree(learned=False)
+    tree = examples.controlled_tree(controls=examples.CONTROLS[:1], learned=False)
     for name in ("loss", "concepts-ica", "attention-entropy"):
         tree = changed(tree, name, p_control=np.nan)
-    assert said(tree).heading == ("11 of 13 rows changed; too few control runs to compare with")
+    assert reasons(tree, Kind.BEYOND_MOTION) == {Reason.FEW_CONTROLS: 11}
+    assert claim_of(tree, Kind.LEARNED).reason is Reason.FEW_CONTROLS
 
 
 def test_rows_without_controls_are_not_said_to_be_unjudged():
     """Of a classifier 2 rows "could not be judged" above "1 row was not judged"."""
     tree = changed(examples.controlled_tree(), "attention-entropy", p_control=np.nan)
-    found = said(tree)
-    assert found.heading.endswith(", 2 more could not be compared")
-    assert any("2 rows were not compared with them." in text for text in found.details)
-    assert not any("not judged" in text for text in found.details)
+    words = basis(read_content(tree))
+    assert any("were not compared with control runs" in text for text in words)
+    assert not any("too few checkpoints" in text for text in words)
 
 
-def test_rows_that_could_not_be_judged_are_counted_apart():
-    tree = changed(examples.controlled_tree(controls=[]), "attention-entropy", judgeable=False)
-    found = said(tree)
-    of_all = "7 of 7 rows changed, 6 more could not be judged"
-    assert found.heading == f"{of_all}; no control was run"
-    few = "too few checkpoints to tell a change from chance"
-    assert f"6 rows were not judged: {few}." in found.details
+def test_rows_that_could_not_be_judged_are_counted_by_their_reasons():
+    tree = examples.controlled_tree(controls=[])
     memory, unknown = np.arange(6) < 3, np.arange(6) == 5
-    tree = changed(tree, "attention-entropy", only_memory=memory, noise_known=~unknown)
-    noise = "noise that is correlated between checkpoints could look the same"
-    assert f"3 rows were not judged: {noise}." in said(tree).details
-    assert f"2 rows were not judged: {few}." in said(tree).details
-    assert "1 row was not judged: the noise was not measured." in said(tree).details
+    unjudged = {"judgeable": False, "only_memory": memory, "noise_known": ~unknown}
+    tree = changed(tree, "attention-entropy", changed=False, **unjudged)
+    found = reasons(tree, Kind.CHANGED)
+    assert found[Reason.SLOW_NOISE] + found[Reason.SHORT_MEMORY] == 3
+    assert found[Reason.NOISE_UNKNOWN] == 1 and found[Reason.FEW_CHECKPOINTS] == 2
+    assert standing(tree)[Kind.BEYOND_MOTION, NOT_TESTED] == 7
+    told = [text for text in basis(read_content(tree)) if "open:" in text]
+    assert sum(int(text.split()[0]) for text in told) == 6, "each row once"
     words = [state_words(row) for row in read_content(tree).rows]
-    assert words.count(f"not judged, {noise}") == 3 and words.count(f"not judged, {few}") == 2
+    assert sum(text.startswith("open: ") for text in words) == 6
 
 
 def test_nothing_judged_is_not_called_no_change():
     tree = examples.controlled_tree(controls=[])
     for name in ("loss", "concepts-ica", "attention-entropy"):
         tree = changed(tree, name, judgeable=False, changed=False)
-    assert said(tree).heading == "Too few checkpoints to judge 13 rows"
+    assert reasons(tree, Kind.CHANGED) == {Reason.FEW_CHECKPOINTS: 13}
+    assert "too few" in first_screen(read_content(tree)).heading
 
 
-def test_order_is_said_within_a_quantity_of_its_own_value_and_in_this_run():
-    lead = said(examples.controlled_tree()).lead
-    (sentence,) = re.findall(r"In this run[^.]*\.", lead)
-    said_first = "layer\N{NO-BREAK SPACE}1 had changed by half by step 72 (62–85), sooner than in "
-    assert said_first in sentence
-    assert "ICA" not in sentence  # a distance to a reference step, whose order follows it
+def orders(tree):
+    return [claim for claim in read_content(tree).claims if claim.kind is Kind.BEFORE]
+
+
+def test_order_is_claimed_within_a_quantity_of_its_own_value():
+    (claim,) = orders(examples.controlled_tree())
+    assert claim.subject.node == "attention-entropy", "distances follow their reference step"
+    assert claim.subject.layer.endswith("layers.1.self_attn") and claim.since == pytest.approx(72)
+    assert claim.beside[0].name.endswith("layers.4.self_attn")
+    assert "step 72 (62–85)" in said(examples.controlled_tree())
 
 
 @pytest.mark.parametrize(
@@ -172,9 +181,8 @@ def test_order_is_said_within_a_quantity_of_its_own_value_and_in_this_run():
         {"beyond": False},
     ],
 )
-def test_order_that_the_run_does_not_bear_out_is_not_said(variables):
-    tree = changed(examples.controlled_tree(), "attention-entropy", **variables)
-    assert "half-way" not in said(tree).lead
+def test_order_that_the_run_does_not_bear_out_is_not_claimed(variables):
+    assert not orders(changed(examples.controlled_tree(), "attention-entropy", **variables))
 
 
 def test_a_row_within_its_null_is_not_named():
@@ -183,18 +191,19 @@ def test_a_row_within_its_null_is_not_named():
     data["uniform_low"][...], data["uniform_high"][...] = 0.0, 9.0
     tree["attention-entropy"] = xr.DataTree(data)
     assert all(r.within_null for r in read_content(tree).rows if "entropy" in r.quantity)
-    assert "half-way" not in said(tree).lead
+    assert all(claim.subject.node != "attention-entropy" for claim in orders(tree))
 
 
 def test_rows_that_are_named_are_never_thinned():
     tree = examples.controlled_tree(layers=40)
     content = read_content(tree)
-    named = overview(content).named
-    assert len(named) >= 2 and len(content.rows) > 60
-    keep = [i for i, row in enumerate(content.rows) if any(row is each for each in named)]
-    shown = [row for group in arrange(content.rows, keep=keep) for row in group.rows]
-    assert all(any(row is each for each in shown) for row in named)
-    assert len(shown) < len(content.rows)
+    (claim,) = orders(tree)
+    names = {claim.subject.layer, claim.beside[0].name}
+    named = [row for row in content.rows if row.layer in names and "entropy" in row.quantity]
+    assert len(named) == 2 and len(content.rows) > 60
+    svg = report.chart_svg(tree)
+    drawn = {content.rows[int(i)].name for i in re.findall(r'data-row="(\d+)"', svg)}
+    assert {row.name for row in named} <= drawn and len(drawn) < len(content.rows)
 
 
 def test_rows_say_from_what_to_what_in_every_place(tmp_path):
@@ -203,8 +212,8 @@ def test_rows_say_from_what_to_what_in_every_place(tmp_path):
     loss = content.rows[0]
     assert journey(loss) == "8.34 → 5.02 nats/token, falls"
     assert state_words(loss) == "learned"
-    said = content.voice.fill(spoken(loss))
-    assert "half-change step 140 (120–165)" in said and journey(loss) in said
+    words = content.voice.fill(spoken(loss))
+    assert "half-change step 140 (120–165)" in words and journey(loss) in words
     page = Page(render_page(content))
     assert list(map(content.voice.fill, facts(loss))) == page.data["rows"][0]["facts"]
     assert "8.34 → 5.02 nats/token, falls" in page.words
@@ -214,20 +223,22 @@ def test_rows_say_from_what_to_what_in_every_place(tmp_path):
 
 
 def test_a_row_within_noise_has_values_and_no_direction():
-    row = next(r for r in read_content(examples.controlled_tree()).rows if r.state.kind == "none")
+    row = next(r for r in read_content(examples.controlled_tree()).rows
+               if r.role != "motion" and not r.changed)  # fmt: skip
     assert journey(row) == "4.2 → 2.9 nats" or journey(row) == "4.20 → 2.90 nats"
 
 
-def test_groups_of_the_chart_are_the_verdicts():
-    titles = [g.title for g in arrange(read_content(examples.controlled_tree()).rows)]
-    assert titles == [
-        "Learned",
-        "Changed beyond its motion",
-        "Not distinguishable from chance and noise",
-        "Weight change (need not change what the model does)",
-    ]
-    walk = [g.title for g in arrange(read_content(examples.controlled_tree(learned=False)).rows)]
-    assert walk[0] == "Changed, no more than controls"
+def test_groups_of_the_chart_are_how_rows_stand():
+    def groups(tree):
+        every = arrange(read_content(tree).rows)
+        return [standing_of(group.rows[0]) for group in every]
+
+    *judged, weights = groups(examples.controlled_tree())
+    kinds = [(one.kind, one.certainty) for one in judged]
+    assert kinds == [(Kind.LEARNED, SURE), (Kind.BEYOND_MOTION, SURE), (Kind.CHANGED, OPEN)]
+    assert weights is None
+    first, *_ = groups(examples.controlled_tree(learned=False))
+    assert first.kind is Kind.BEYOND_MOTION and first.certainty in (OPEN, AS_CONTROLS)
 
 
 def test_developed_of_this_version_is_learned_and_of_an_earlier_one_changed():
@@ -253,25 +264,19 @@ def test_control_band_is_told_apart_from_other_nulls():
 
 
 def test_section_marks_do_not_call_motion_learned():
-    page = Page(render_page(read_content(examples.controlled_tree(learned=False))))
-    assert "6 of 6 rows changed, no more than controls" in page.words
+    walk = Page(render_page(read_content(examples.controlled_tree(learned=False))))
+    assert not re.search(r"[1-9]\d* of \d+ rows? (learned|changed beyond motion)", walk.words)
     page = Page(render_page(read_content(examples.controlled_tree())))
     assert "1 of 1 row learned" in page.words
-    assert "4 of 6 rows changed beyond their motion" in page.words
+    assert "4 of 6 rows changed beyond motion" in page.words
 
 
-def test_controls_of_the_root_are_counted_and_explained_once():
+def test_control_runs_are_explained_once_and_counted_in_the_singular():
     tree = examples.controlled_tree()
     assert json.loads(tree.attrs["controls"])[0]["kind"] == "turned"
-    details = said(tree).details
-    assert "There are 3 control runs." in details
-    assert any("move as far at every step, in random directions" in line for line in details)
-    assert not any(
-        "as far" in line for line in overview(read_content(tree), introduced=True).details
+    words = said(tree)
+    assert (
+        words.count("move as far in random directions") == 1 and "3 control runs" in words.lower()
     )
-
-
-def test_a_single_control_run_is_no_plural():
-    found = said(examples.controlled_tree(controls=examples.CONTROLS[:1]))
-    assert "; in the control run it went from" in found.lead
-    assert "There is 1 control run." in found.details
+    one = said(examples.controlled_tree(controls=examples.CONTROLS[:1])).lower()
+    assert "1 control run " in one and "1 control runs" not in one

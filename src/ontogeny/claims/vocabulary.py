@@ -66,6 +66,8 @@ class Reason(StrEnum):
     SURER = "only surer of what it says"
     LESS_SURE = "only less sure of what it says"
     PREFERENCES = "only which words it prefers"
+    NO_GAIN = "no gain"
+    WORD_COUNTS = "counts of words answer as well"
     NOT_REACHED = "not reached"
     NOT_HELD = "reached and left"
     CONTROLS_SPREAD = "controls differ too much"

@@ -203,8 +203,10 @@ def _claims(one: Ability, tests: int) -> Iterator[Claim]:
     ends["value"] = one.accuracy - one.first
     if one.gained or one.lost:
         kind = Kind.GAINED if one.gained else Kind.LOST
-        low, high = one.change_low, one.change_high
-        yield Claim(kind, certainty=Certainty.SURE, **more, **ends, low=low, high=high)
+        sure: dict[str, Any] = {"certainty": Certainty.SURE}
+        if one.gained and one.by_words:
+            sure = {"certainty": Certainty.OPEN, "reason": Reason.WORD_COUNTS}
+        yield Claim(kind, **sure, **more, **ends, low=one.change_low, high=one.change_high)
     elif one.on_these:
         yield Claim(Kind.CHANGED_ON_ITEMS, certainty=Certainty.SURE, **more, **ends)
 

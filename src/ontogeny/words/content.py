@@ -19,6 +19,7 @@ from ..figures import Curves, Figure
 from ..problems import Problems
 from ..problems.table import problems_of
 from ..trees import MergedResult, as_tree
+from .abilities import has_abilities
 from .formats import plain_text, sentence_start
 from .labels import LayerGroups, layer_groups, short_names, slug
 from .levels import Levels
@@ -47,6 +48,15 @@ class Node:
     role: str
     dataset: xr.Dataset
     rows: Sequence[Row]
+
+    def place_of(self, figure: str) -> str:
+        """Return the name on the page of a figure, given its id; else that of the section."""
+        taken: list[str] = []
+        for each, problem in self.figures:
+            taken.append(slug(each.id, taken))
+            if each.id == figure and not problem:
+                return f"{self.id.removeprefix('section-')}/{taken[-1]}"
+        return self.id
 
 
 # Findings that are certain, and make all differences from a step meaningless.
@@ -179,10 +189,10 @@ class Content:
         by_path = {node.path: node for node in self.nodes}
         node = by_path.get(claim.subject.node)
         if node is None:
-            return "#audit" if claim.kind is Kind.DAMAGED else "#verdict"
-        path, _, figure = claim.figure.partition("/")
-        drawn = [f.id for f, problem in node.figures if not problem]
-        return f"#{node.id}/{figure}" if path and figure in drawn else f"#{node.id}"
+            return "#audit" if claim.kind is Kind.DAMAGED and self.audited else "#verdict"
+        if has_abilities(node.dataset):
+            return "#abilities"
+        return f"#{node.place_of(claim.figure.removeprefix(f'{node.path}/'))}"
 
     @property
     def unit(self) -> str:

@@ -34,11 +34,16 @@ def read_loss(content: Content) -> LossCurve | None:
     if content.track_node is None or content.track is None:
         return None
     losses = content.track.values[np.isfinite(content.track.values)]
-    costs: dict[str, set[float]] = {}
+    costs: dict[str, list[float]] = {}
     for claim in content.claims:
         if claim.kind is Kind.PASSES and claim.subject.node == content.track_node.path:
-            costs.setdefault(claim.subject.label, set()).add(claim.beside[0].value)
-    shared = {label: min(values) for label, values in costs.items() if len(values) == 1}
+            costs.setdefault(claim.subject.label, []).append(claim.beside[0].value)
+    runs = content.names.runs
+    shared = {
+        label: values[0]
+        for label, values in costs.items()
+        if len({*values}) == 1 and len(values) == runs
+    }
     words = {
         label: LABELS[label].format(word=content.voice.word).removeprefix("a ") for label in shared
     }

@@ -199,7 +199,7 @@ class Phrases:
             return self.names.layer(self.first.beside[0].name)
         if self.first.kind is Kind.DIFFERS and self.first.beside:
             label = self.first.beside[0].name
-        return LABELS.get(label, label).format(word=self.voice.word) if label in LABELS else label
+        return self.voice.fill(LABELS.get(label, label))
 
     @property
     def verb(self) -> str:

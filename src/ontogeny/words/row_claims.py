@@ -143,6 +143,10 @@ def _of_row(row: Row, why: Reason | None) -> Iterator[dict[str, Any]]:
         "since_low": row.half_step_low,
         "since_high": row.half_step_high,
     }
+    if row.changed and not (math.isfinite(row.first_value) and math.isfinite(row.last_value)):
+        for kind in (Kind.CHANGED, Kind.BEYOND_MOTION):
+            yield {"kind": kind, **_open(Reason.EARLIER_VERSION)}
+        return
     changed = {"certainty": Certainty.SURE, **half} if row.changed else _unchanged(row)
     yield {"kind": Kind.CHANGED, "p_value": _decisive(row), **ends, **changed}
     controls = {"beside": _controls(row), "p_value": row.p_control}
@@ -215,7 +219,7 @@ def _within_margin(row: Row) -> bool:
     The run's change lies that close to their mean, and so would one more control at 95 %.
     """
     nulls = [c for c in row.controls if kind_of(c.name) not in NO_NULLS]
-    pairs = [(c.change, c.run_change) for c in nulls]
+    pairs = [(c.change, c.run_change if math.isfinite(c.run_change) else row.change) for c in nulls]
     known = [pair for pair in pairs if all(map(math.isfinite, pair))]
     if len(known) < 3:
         return False
@@ -231,6 +235,8 @@ def _not_learned(row: Row, why: Reason | None) -> dict[str, Any]:
     """Return how performance stands that is not shown to be learned."""
     if why is not None:
         return _open(why)
+    if row.not_improved:
+        return _open(Reason.NO_GAIN)
     if not math.isfinite(row.p_learned):
         if not row.controls:
             return {"certainty": Certainty.NOT_TESTED, "reason": Reason.NO_CONTROLS}

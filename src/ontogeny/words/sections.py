@@ -51,7 +51,7 @@ def mark(content: Content, node: Node) -> tuple[str, str]:
     for place, (kinds, certainties, key) in enumerate(_COUNTED):
         some = [c for c in rows if c.kind in kinds and c.certainty in certainties]
         if some:
-            words = HEADINGS[key].format(some=f"{len(some):,}", all=f"{len(rows):,}")
+            words = HEADINGS[key].format(some=f"{len(some):,}", rows=plural(len(rows), "row"))
             if place >= _STRONG:
                 return "none", words
             return "all" if len(some) == len(rows) else "some", words

@@ -31,10 +31,16 @@ _JOINED = (*OF_ROWS, Kind.DIFFERS)
 
 @dataclass(frozen=True)
 class Said:
-    """One sentence, and the claims that it is made of."""
+    """One sentence, the claims that it is made of, and how it ends: with a date or a doubt."""
 
     text: str
     claims: tuple[Claim, ...] = ()
+    rest: str = ""
+
+    @property
+    def lead(self) -> str:
+        """What happened, before `rest`."""
+        return self.text.removesuffix(self.rest).rstrip()
 
 
 def said(claims: Sequence[Claim], voice: Voice, names: Names) -> Said:
@@ -48,7 +54,11 @@ def said(claims: Sequence[Claim], voice: Voice, names: Names) -> Said:
     >>> said([claim], Voice(), Names()).text
     'Loss was learned: from 6.14 to 2.18 nats.'
     """
-    return Said(Phrases(claims, voice, names).filled(_template_of(claims[0])), tuple(claims))
+    phrases, template = Phrases(claims, voice, names), _template_of(claims[0])
+    rest = phrases.filled(template.partition("; ")[2])
+    if not rest and "{half}" in template and phrases.half:
+        rest = f"{phrases.half.removeprefix('. ')}."
+    return Said(phrases.filled(template), tuple(claims), rest)
 
 
 def _template_of(claim: Claim) -> str:
@@ -117,8 +127,14 @@ def sentences(claims: Iterable[Claim], voice: Voice, names: Names) -> list[Said]
         of = (subject.node, subject.quantity, null)
         key = (claim.kind, claim.certainty, claim.reason, of, alone)
         alike.setdefault(key, []).append(claim)
-    groups = sorted(alike.values(), key=lambda group: -group[0].weight)
+    groups = sorted(alike.values(), key=_place)
     return [_said(group, voice, names) for group in groups if _is_told(group)]
+
+
+def _place(group: Sequence[Claim]) -> tuple[bool, float]:
+    """Return by what sentences are ordered: a change that is open stands behind what happened."""
+    first = group[0]
+    return first.kind is Kind.CHANGED and first.reason is not None, -first.weight
 
 
 def _is_joined(claim: Claim) -> bool:

@@ -16,6 +16,7 @@ from .formats import joined, plural, sentence_start, value_range
 from .phrases import Phrases
 from .sentences import OF_ROWS, Said, said, standing_claims
 
+_WORDS = 12  # of a heading
 MOST = 4  # sentences on the first screen
 _NAMED = 2
 _OF_MODEL = ("its own bigrams", "its own word frequencies")
@@ -87,7 +88,8 @@ class Story:
 
     def heading(self) -> str:
         """Return what matters most, in at most twelve words."""
-        text = next(filter(None, self._headings()))
+        texts = filter(None, self._headings())
+        text = next(text for text in texts if len(text.split()) <= _WORDS)
         return sentence_start(text) + self.content.doubted
 
     def _headings(self) -> Iterator[str]:
@@ -97,12 +99,13 @@ class Story:
             yield HEADINGS["one model"]
         yield self._of_sets()
         if self.content.based:
-            yield self._since_base()
+            yield from map(self._since_base, (_NAMED, 1, 0))
         yield self._of_places()
         yield self._learned()
-        yield self._loss_is_open()
+        yield from self._loss_is_open()
         yield self._able()
         yield self._rows()
+        yield HEADINGS["untested"]
 
     def _of_papers(self) -> str:
         claims = [c for c in self.every if c.kind in (Kind.REPRODUCES, Kind.CONTRADICTS)]
@@ -142,19 +145,20 @@ class Story:
         learned = [c for c in learned_places(self.every) if c.kind is Kind.LEARNED]
         return self.phrase(learned[0]).filled(HEADINGS["place"]) if learned else ""
 
-    def _since_base(self) -> str:
-        """Return what further training gained and lost."""
+    def _since_base(self, named: int) -> str:
+        """Return what further training gained and lost, with so many names of each."""
         gained = [self.phrase(c).subject for c in self.sure(Kind.GAINED)]
         lost = [self.phrase(c).subject for c in self.sure(Kind.LOST)]
-        parts = [self._learned()]
+        parts = []
         if gained:
-            parts.append(HEADINGS["gained"].format(gained=_some(gained)))
+            parts.append(HEADINGS["gained"].format(gained=_some(gained, named)))
         if lost:
-            parts.append(HEADINGS["lost"].format(lost=_some(lost)))
-        parts = list(filter(None, parts))[:2]
-        if parts:
-            return "; ".join(parts)
-        return self._loss_is_open() or HEADINGS["none gained"]
+            parts.append(HEADINGS["lost"].format(lost=_some(lost, named)))
+        if len(parts) < 2:
+            parts.insert(0, self._learned())
+        if any(parts):
+            return "; ".join(filter(None, parts))
+        return next(filter(None, self._loss_is_open()), HEADINGS["none gained"])
 
     def _learned(self) -> str:
         forgot = self.sure(Kind.FORGOT)
@@ -188,25 +192,39 @@ class Story:
         text = f"{words[0]} first, then {joined(words[1:])}"
         return HEADINGS["learned in order"].format(gains=text)
 
-    def _loss_is_open(self) -> str:
-        """Return what became of a loss that is not shown to be learned."""
+    def _loss_is_open(self) -> Iterator[str]:
+        """Give what became of a loss that is not shown to be learned, with and without reason."""
         loss = self.loss
         if not loss:
-            return ""
+            return
         standing = next(c for c in self.standing if c.subject == loss[Kind.CHANGED].subject)
         learned = loss.get(Kind.LEARNED, standing)
+        if learned.reason is Reason.NO_GAIN:
+            learned = standing
         only = learned.reason in (Reason.SURER, Reason.LESS_SURE, Reason.PREFERENCES)
         if standing.kind is Kind.CHANGED and not only:
-            if standing.reason is Reason.FEW_CHECKPOINTS:
-                count = plural(len(self.content.steps), "checkpoint")
-                return HEADINGS["too few"].format(count=count)
-            return self._better_at_end() or self.phrase(standing).filled(HEADINGS["fell"])
-        if only:
-            return self.phrase(learned).filled(HEADINGS["fell"])
-        if learned.certainty is not Certainty.SURE and self.able_count:
-            return ""
-        moved = replace(learned, reason=learned.reason or standing.reason)
-        return self.phrase(moved).filled(HEADINGS["fell"] if moved.reason else "{Subject} {verb}")
+            yield from self._unchanged(standing)
+        elif only or learned.certainty is Certainty.SURE or not self.able_count:
+            yield from self._moved(learned)
+
+    def _moved(self, claim: Claim) -> Iterator[str]:
+        """Give how a loss moved, and what is open about that, at last without the reason."""
+        key = "fell" if claim.kind is Kind.LEARNED else "moved"
+        keys = {
+            Certainty.OPEN: (key, f"{key}, open"),
+            Certainty.NOT_TESTED: (f"{key}, not tested",),
+            Certainty.AS_CONTROLS: ("as controls",),
+        }
+        texts = [HEADINGS[each] for each in keys.get(claim.certainty, ())]
+        yield from map(self.phrase(claim).filled, [*texts, "{Subject} {verb}"])
+
+    def _unchanged(self, standing: Claim) -> Iterator[str]:
+        """Give what is said of a loss whose change is not shown."""
+        if standing.reason is Reason.FEW_CHECKPOINTS:
+            count = plural(len(self.content.steps), "checkpoint")
+            yield HEADINGS["too few"].format(count=count)
+        yield self._better_at_end()
+        yield self.said(standing).text.rstrip(".")
 
     def _better_at_end(self) -> str:
         passed = {claim.subject.label for claim in self.sure(Kind.PASSES)}
@@ -221,7 +239,9 @@ class Story:
     def _able(self) -> str:
         if not self.able_count:
             return ""
-        return HEADINGS["able"].format(some=self.able_count, all=len(self.able))
+        abilities = plural(len(self.able), "ability")
+        are = "is" if len(self.able) == 1 else "are"
+        return HEADINGS["able"].format(some=self.able_count, abilities=abilities, are=are)
 
     def _rows(self) -> str:
         """Return how many rows changed, by the strongest that can be said of them."""
@@ -235,7 +255,7 @@ class Story:
         ):
             some = [c for c in rows if c.kind is kind and c.certainty in certainties]
             if some:
-                return HEADINGS[key].format(some=f"{len(some):,}", all=f"{len(rows):,}")
+                return HEADINGS[key].format(some=f"{len(some):,}", rows=plural(len(rows), "row"))
         if all(claim.reason is Reason.FEW_CHECKPOINTS for claim in rows):
             count = plural(len(self.content.steps), "checkpoint")
             return HEADINGS["too few"].format(count=count)
@@ -245,7 +265,7 @@ class Story:
 
     def lines(self) -> list[Line]:
         """Return the sentences of the first screen that are made of claims."""
-        lines = [self._of_loss(), self._of_changes(), self._of_abilities()]
+        lines = [self._of_loss(), *self._of_performance(), self._of_changes(), self._of_abilities()]
         if not self.content.one_model:
             lines.append(self._of_rows())
         return [line for line in lines if line is not None]
@@ -259,17 +279,34 @@ class Story:
         if self.content.one_model:
             passed = [claim for claim in self.sure(Kind.PASSES) if claim.subject.label in _LINES]
             if not passed:
-                return Line(text) if text else None
-            return Line(self.said(passed[-1]).text, text, self.content.link(passed[-1]))
+                return self._only_further(further)
+            return self._line(self.said(passed[-1]), text)
         if not loss:
             return None
         standing = next(c for c in self.standing if c.subject == loss[Kind.CHANGED].subject)
         chosen = standing
         learned = loss.get(Kind.LEARNED)
-        if learned is not None and standing.kind is Kind.BEYOND_MOTION and learned.reason:
+        is_moved = standing.kind is Kind.BEYOND_MOTION
+        if learned is not None and is_moved and learned.reason not in (None, Reason.NO_GAIN):
             chosen = learned
         side = {"fell": "falls", "rose": "rises"}.get(self.phrase(standing).verb, "")
-        return Line(self.said(chosen).text, text, self.content.link(chosen), side)
+        return replace(self._line(self.said(chosen), text), direction=side)
+
+    def _line(self, one: Said, further: str = "") -> Line:
+        """Return a sentence as a line, with its date and further ones behind it."""
+        text = " ".join(filter(None, [one.rest, further]))
+        return Line(one.lead, text, self.content.link(one.claims[0]))
+
+    def _only_further(self, further: Sequence[Said]) -> Line | None:
+        """Return the first of some sentences as a line, with the others behind it."""
+        text = " ".join(one.text for one in further[1:])
+        return self._line(further[0], text) if further else None
+
+    def _of_performance(self) -> Iterator[Line]:
+        """Say what else was learned or forgotten, where no loss says so: answers or labels."""
+        if not self.loss:
+            for claim in self.sure(Kind.LEARNED, Kind.FORGOT)[:_NAMED]:
+                yield self._line(self.said(claim))
 
     @property
     def renamed(self) -> list[Claim]:
@@ -301,9 +338,8 @@ class Story:
         above = [claim for claim in self.able if claim.certainty is Certainty.SURE]
         if not above:  # a zero is told in its section
             return None
-        lead = sentence_start(HEADINGS["able"].format(some=len(above), all=len(self.able)))
         best = max(above, key=lambda claim: (math.isfinite(claim.low), claim.low, claim.last))
-        return Line(f"{lead}.", self.said(best).text, self.content.link(best))
+        return Line(f"{self._able()}.", self.said(best).text, self.content.link(best))
 
     def _of_rows(self) -> Line | None:
         """Say how many other rows changed, and which layer did first."""
@@ -319,7 +355,7 @@ class Story:
         told = next((key for key, count in counts.items() if count), None)
         if told is None:
             return Line(order, link=self.content.link(orders[0])) if order else None
-        text = HEADINGS[told].format(some=f"{counts[told]:,}", all=f"{len(rows):,}")
+        text = HEADINGS[told].format(some=f"{counts[told]:,}", rows=plural(len(rows), "row"))
         return Line(f"{text}.", order, "#chart")
 
     def of_controls(self) -> Line | None:
@@ -329,20 +365,18 @@ class Story:
             return None
         kinds = dict.fromkeys(CONTROLS.get(kind_of(run), CONTROLS[""]) for run in runs)
         lead = f"{sentence_start(plural(len(runs), 'control run'))} {joined(list(kinds), ' or ')}."
-        changes = [
-            beside.value
-            for claim in [self.loss.get(Kind.BEYOND_MOTION)]
-            if claim is not None
-            for beside in claim.beside
-            if math.isfinite(beside.value)
-        ]
-        if not changes:
-            return Line(lead)
+        claim = self.loss.get(Kind.BEYOND_MOTION)
+        besides = claim.beside if claim is not None else ()
+        changes = [beside.value for beside in besides if math.isfinite(beside.value)]
+        if claim is None or not changes:
+            return Line(lead, link="#verdict")
         text = f"Their loss changes by {value_range(changes, lambda v: f'{v:+.2g}', ' to ')}."
-        return Line(lead, text)
+        return Line(lead, text, self.content.link(claim))
 
 
-def _some(names: Sequence[str]) -> str:
-    """Return names, or of many the first and how many more there are."""
-    more = len(names) - _NAMED
-    return joined([*names[:_NAMED], *([f"{more:,} more"] if more > 0 else [])])
+def _some(names: Sequence[str], named: int) -> str:
+    """Return names, or of many the first and how many more there are; at last their count."""
+    if not named:
+        return plural(len(names), "ability")
+    more = len(names) - named
+    return joined([*names[:named], *([f"{more:,} more"] if more > 0 else [])])

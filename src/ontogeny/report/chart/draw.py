@@ -69,7 +69,7 @@ def lay_chart(
     content: Content, layout: ChartLayout, views: Sequence[str] = VIEWS[:1], links: bool = False
 ) -> tuple[Canvas, list[RowGroup]]:
     """Return all marks of the chart, and the rows that are shown; `links` are for the page."""
-    order = {id(row): i for i, row in enumerate(content.rows)}
+    order, row_ids = {id(row): i for i, row in enumerate(content.rows)}, content.row_ids
     rows_of_text = [row for node in content.nodes for row in named_in(node.rows, node.statements)]
     named = [row for row in content.rows if row.learned or _is_ordered(content, row)]
     groups = arrange(content.rows, keep=[order[id(row)] for row in (*named, *rows_of_text)])
@@ -84,7 +84,8 @@ def lay_chart(
     top, behind, middles = canvas.y + 8, len(canvas.parts), []
     for group in groups:
         with _unspoken(canvas, links):
-            draw_heading(canvas, group)
+            places = [row_ids[order[id(row)]] for row in group.rows]
+            draw_heading(canvas, group, places)
         for row in () if group.folded else group.rows:
             middles.append(canvas.y + layout.row / 2 - 1.25)
             draw_row(canvas, row, order[id(row)], links)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from html import escape
 
@@ -101,18 +102,30 @@ def _coloured(row: Row) -> np.ndarray:
     return row.distinct & (row.changed or not row.judgeable)
 
 
-def draw_heading(canvas: Canvas, group: RowGroup) -> None:
-    """Write what the rows under it have in common."""
+def draw_heading(canvas: Canvas, group: RowGroup, places: Sequence[str]) -> None:
+    """Write what the rows under it have in common.
+
+    On the page it leads to the section of the first row, and what stands for folded rows to the
+    table that has them, at `places`.
+    """
     title = group.title
     if canvas.layout.narrow:
         title = title.split(" (")[0].split(", ")[0]
     canvas.y += canvas.layout.font + 8
-    canvas.text(0, canvas.y, title, "group")
+    with _leading(canvas, f'href="#{group.rows[0].section}"'):
+        canvas.text(0, canvas.y, title, "group")
     canvas.y += 6
     if group.folded:
         canvas.y += canvas.layout.font
-        canvas.text(0, canvas.y, truncate(group.summary, int(canvas.layout.width / 7)), "note")
+        words = truncate(group.summary, int(canvas.layout.width / 7))
+        with _leading(canvas, f'href="#{places[0]}" data-folded="{" ".join(places)}"'):
+            canvas.text(0, canvas.y, words, "note")
         canvas.y += 4
+
+
+def _leading(canvas: Canvas, to: str) -> AbstractContextManager[None]:
+    """Put what is appended meanwhile into a link of the page."""
+    return canvas.tagged("a", f'{to} tabindex="-1"') if canvas.linked else nullcontext()
 
 
 def draw_row(canvas: Canvas, row: Row, index: int, links: bool) -> None:

@@ -15,10 +15,11 @@ def appeared(content: Content, concepts: Concepts | None) -> Line | None:
     """Return how many concepts have a name, beside control runs; None without concepts."""
     if concepts is None:
         reason = failure(content).rstrip(".") if asked_for(content) else ""
-        return Line(f"Concepts are not known: {reason}.", link="#atlas") if reason else None
+        return Line(f"Concepts are not known: {reason}.", link="#verdict") if reason else None
     total = plural(len(concepts.every), "concept")
     if not concepts.every:
-        return Line(f"None of {concepts.latents:,} latents can be read from two checkpoints.")
+        lead = f"None of {concepts.latents:,} latents can be read from two checkpoints."
+        return Line(lead, link=f"#{concepts.node.id}")
     if not concepts.named:
         why = f": {concepts.unnamed.rstrip('.')}" if concepts.unnamed else ""
         return Line(f"{sentence_start(total)} can be read; none has a name{why}.", link="#atlas")

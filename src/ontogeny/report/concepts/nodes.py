@@ -54,7 +54,7 @@ def failure(content: Content) -> str:
             statuses = sorted({str(status) for status in data["status"].values.ravel()})
             failed = [plain_text(text) for text in statuses if text != "done"]
             if failed:
-                return failed[0]
+                return failed[0].removeprefix("failed: ")
         if "strength" in data and "concept_kind" not in data:
             return f"lives take at least 3 checkpoints, and there are {data.sizes['step']}"
     return ""

@@ -66,7 +66,8 @@ def _of_performance(content: Content, loss: LossCurve | None) -> Iterator[Figure
         return
     row = rows[0]
     last = number(row.last_value, 0.01)
-    yield Figure(last, f"{row.quantity.lower()}, was {number(row.first_value, 0.01)}")
+    words = f"{row.quantity.lower()}, was {number(row.first_value, 0.01)}"
+    yield Figure(last, words, f"#{row.section}")
 
 
 def _of_abilities(content: Content) -> Iterator[Figure]:
@@ -87,10 +88,12 @@ def _of_changes(content: Content) -> Iterator[Figure]:
 def _of_births(concepts: Concepts | None) -> Iterator[Figure]:
     if concepts is None or not concepts.born:
         return
-    controls = ""
-    if concepts.born_controls:
-        controls = f" (controls {value_range(concepts.born_controls, '{:,.0f}'.format)})"
-    yield Figure(f"{len(concepts.born):,}", f"concepts born{controls}", "#atlas")
+    counts = concepts.born_controls
+    controls = value_range(counts, "{:,.0f}".format) if counts else ""
+    words = f"concepts born (controls {controls})" if controls else "concepts born"
+    if controls and concepts.born_seen < len(concepts.born):  # controls are read at fewer steps
+        words = f"concepts born; {concepts.born_seen:,} where controls {controls}"
+    yield Figure(f"{len(concepts.born):,}", words, "#atlas")
 
 
 def _of_context(content: Content, running: bool) -> Iterator[Figure]:
@@ -99,17 +102,24 @@ def _of_context(content: Content, running: bool) -> Iterator[Figure]:
     for claim in content.claims:
         if claim.kind is not Kind.PASSES or claim.subject.label != label or claim.subject.run:
             continue
-        words = f"{content.unit}: below {content.voice.word} frequencies"
-        if claim.certainty is Certainty.SURE and not content.one_model:
+        below = f"below {content.voice.word} frequencies"
+        if content.one_model:
+            yield from _apart(content, claim)
+        elif claim.certainty is not Certainty.SURE:
+            if running:
+                yield Figure("not yet", below, content.link(claim))
+        elif claim.since_high > content.steps[0]:  # else nothing came about
             span = interval_text(claim.since_low, claim.since_high) or step_text(claim.since_high)
-            yield Figure(span, words, content.link(claim))
-        elif content.one_model and math.isfinite(claim.beside[0].value):
-            apart = claim.last - claim.beside[0].value
-            side = "below" if apart < 0 else "above"
-            named = f"nats {side} {content.voice.word} frequencies"
-            yield Figure(number(abs(apart), 0.1), named, content.link(claim))
-        elif not content.one_model:
-            yield Figure("not yet" if running else "not shown", words, content.link(claim))
+            yield Figure(span, f"{content.unit}: {below}", content.link(claim))
+
+
+def _apart(content: Content, claim: Claim) -> Iterator[Figure]:
+    """Give how far the loss of one model lies from what word frequencies cost."""
+    apart = claim.last - claim.beside[0].value
+    if math.isfinite(apart):
+        side = "below" if apart < 0 else "above"
+        named = f"nats {side} {content.voice.word} frequencies"
+        yield Figure(number(abs(apart), 0.1), named, content.link(claim))
 
 
 def _of_audit(content: Content) -> Iterator[Figure]:

@@ -31,22 +31,24 @@ class FirstScreen:
 
 
 def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
-    """Return the first screen; none of a result without a claim.
+    """Return the first screen; none of a result without a claim and without a concept.
 
     `running` says that the run was still training.
     """
-    if not content.claims:
+    concepts = None if content.runs else read_concepts(content)
+    if not content.claims and concepts is None:
         return None
     loss = read_loss(content)
     if content.runs:
-        heading, lines, concepts = heading_of_runs(content), _of_runs(content), None
+        heading, lines = heading_of_runs(content), _of_runs(content)
     else:
-        story, concepts = Story(content), read_concepts(content)
+        story = Story(content)
         heading, lines = story.heading(), story.lines()
         if (start := unseen_start(content)) and not content.based:
-            lines.append(Line(start))
+            lines.append(Line(start, link="#verdict"))
         if (line := appeared(content, concepts)) is not None:
             lines.append(line)
+            heading = heading if content.claims else line.lead.rstrip(".")
     if (controls := Story(content).of_controls()) is not None:
         lines = [*lines[: MOST - 1], controls]
     numbers = numbers_of(content, loss, concepts, running)
@@ -59,7 +61,7 @@ def _of_runs(content: Content) -> list[Line]:
     lines: list[Line] = []
     for node in nodes:
         told = [one for one in sentences_of_runs(content, node.path) if _is_found(one)]
-        lines += [Line(one.text, link=f"#{node.id}") for one in told[:1]]
+        lines += [Line(one.lead, one.rest, content.link(one.claims[0])) for one in told[:1]]
     return lines
 
 

@@ -55,7 +55,7 @@ AFTER_KINDS = (
     "download", "slider", "layers", "chart", "concepts", "life", "life-lines", "life-rows",
     "cards", "card-contexts", "card-foot", "control-card", "atlas", "abilities", "cloze",
     "example-text",
-    "example-course", "example-print", "links", "live", "tables", "page",
+    "example-course", "example-print", "steps", "links", "live", "tables", "page",
 )  # fmt: skip
 Parts = tuple[tuple[Sequence[Said], Sequence[Said]], Sequence[Drawable], Sequence[Drawable]]
 

@@ -56,8 +56,20 @@ function startChart() {
     );
     svg.addEventListener("pointerleave", hideTooltip);
     startRowKeys(svg, rows);
+    for (const link of findAll("a[data-folded]", svg)) startFolded(link);
     move();
   }
+}
+
+// What stands for folded rows opens the table at the first of them, and marks all.
+function startFolded(link) {
+  link.addEventListener("click", (event) => {
+    const places = link.dataset.folded.split(" ");
+    event.preventDefault();
+    history.pushState(null, "", linkTo(places[0]));
+    followHash();
+    for (const place of places) document.getElementById(place).classList.add("linked");
+  });
 }
 
 // Under each heading the rows stand by half-change step, as drawn, or by quantity and depth, as in the data.

@@ -13,9 +13,14 @@ function startCloze() {
     token.style.setProperty("--a", (0.62 * Math.sqrt(share[t][gap])).toFixed(3));
     find("small", cell).textContent = share[t][gap] < 0.005 ? "<1 %" : `${Math.round(100 * share[t][gap])} %`;
   };
+  // The heading of a step sets it.
+  const buttons = heads.map((head) => find("button", head));
+  let shown = columns;
+  buttons.forEach((button, i) => button.addEventListener("click", () => setStep(indexOfStep.get(steps[shown[i]]))));
   const show = () => {
     const now = lastNotAbove(steps, DATA.steps[state.step]);
     const places = [...new Set([...columns, now])].sort((a, b) => a - b);
+    shown = places;
     for (const cells of [heads, ...rows, feet]) {
       cells.forEach((cell, i) => {
         cell.hidden = i >= places.length;
@@ -26,7 +31,7 @@ function startCloze() {
     places.forEach((t, i) => {
       const here = DATA.steps[state.step];
       const late = t !== now || steps[t] === here ? "" : steps[t] < here ? ", last measured" : ", first measured";
-      heads[i].textContent = `${CLOCK} ${formatStep(steps[t])}${late}`;
+      buttons[i].textContent = `${CLOCK} ${formatStep(steps[t])}${late}`;
       heads[i].setAttribute("aria-current", String(t === now));
       rows.forEach((cells, gap) => answer(cells[i], gap, t));
       feet[i].textContent = same[t] > 1 ? same[t] : "no two";

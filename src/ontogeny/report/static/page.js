@@ -72,6 +72,7 @@ function startPrint() {
 startBarHeight();
 startSlider();
 startChart();
+startStepClicks();
 startLife();
 startLayers();
 startFigures();
@@ -82,7 +83,7 @@ startExample();
 startDownloads();
 startRail();
 startTables();
-for (const line of findAll(".actions, table.sortable thead")) oneStop(line, findAll("button, summary", line));
+for (const line of findAll(".actions, table.sortable thead, #cloze thead")) oneStop(line, findAll("button, summary", line));
 for (const body of findAll("table.sortable tbody")) oneStop(body, findAll("a", body), ["ArrowDown", "ArrowUp"]);
 startPrint();
 startLinks();
