@@ -288,11 +288,8 @@ class Story:
         chosen = standing
         learned = loss.get(Kind.LEARNED)
         is_moved = standing.kind is Kind.BEYOND_MOTION
-<<<<<<< HEAD
-        if learned is not None and is_moved and learned.reason not in (None, Reason.NO_GAIN):
-=======
-        if learned is not None and learned.reason and (is_moved or learned.reason in _ONLY):
->>>>>>> 4f09b702 (Say what alone moved a loss on the first screen as in the heading)
+        is_why = learned is not None and learned.reason not in (None, Reason.NO_GAIN)
+        if learned is not None and is_why and (is_moved or learned.reason in _ONLY):
             chosen = learned
         side = {"fell": "falls", "rose": "rises"}.get(self.phrase(standing).verb, "")
         return replace(self._line(self.said(chosen), text), direction=side)
