@@ -15,7 +15,7 @@ from .catalogue import HEADINGS
 from .content import Content, read_content
 from .formats import joined, sentence_start, value_range
 from .phrases import Names, Phrases
-from .sentences import OF_ROWS, Said, said, standing_claims
+from .sentences import OF_ROWS, Said, place_of, said, standing_claims
 from .voice import Voice
 
 MIN_ROWS = 4  # fewer rows have no rank correlation worth a number
@@ -38,7 +38,7 @@ def joined_claims(claims: Sequence[Claim], voice: Voice, names: Names) -> list[S
         layer = subject.layer if claim.kind is Kind.BEFORE else ""
         key = (claim.kind, claim.certainty, subject.node, subject.quantity, layer)
         alike.setdefault(key, []).append(claim)
-    groups = sorted(alike.values(), key=lambda group: (-len(_runs(group)), -group[0].weight))
+    groups = sorted(alike.values(), key=lambda group: (-len(_runs(group)), place_of(group)))
     told = [group for group in groups if group[0].kind is not Kind.BEFORE or _in_all(group, names)]
     return [said(group, voice, names) for group in told]
 

@@ -19,6 +19,7 @@ from .sentences import OF_ROWS, Said, said, standing_claims
 _WORDS = 12  # of a heading
 MOST = 4  # sentences on the first screen
 _NAMED = 2
+_ONLY = (Reason.SURER, Reason.LESS_SURE, Reason.PREFERENCES)  # no learning moved the loss
 _OF_MODEL = ("its own bigrams", "its own word frequencies")
 _LINES = ("bigrams", "word frequencies")
 
@@ -201,7 +202,7 @@ class Story:
         learned = loss.get(Kind.LEARNED, standing)
         if learned.reason is Reason.NO_GAIN:
             learned = standing
-        only = learned.reason in (Reason.SURER, Reason.LESS_SURE, Reason.PREFERENCES)
+        only = learned.reason in _ONLY
         if standing.kind is Kind.CHANGED and not only:
             yield from self._unchanged(standing)
         elif only or learned.certainty is Certainty.SURE or not self.able_count:
@@ -287,7 +288,8 @@ class Story:
         chosen = standing
         learned = loss.get(Kind.LEARNED)
         is_moved = standing.kind is Kind.BEYOND_MOTION
-        if learned is not None and is_moved and learned.reason not in (None, Reason.NO_GAIN):
+        is_why = learned is not None and learned.reason not in (None, Reason.NO_GAIN)
+        if learned is not None and is_why and (is_moved or learned.reason in _ONLY):
             chosen = learned
         side = {"fell": "falls", "rose": "rises"}.get(self.phrase(standing).verb, "")
         return replace(self._line(self.said(chosen), text), direction=side)

@@ -10,6 +10,7 @@ from ontogeny.features.abilities.changes import group_changes, p_on_these
 from ontogeny.features.abilities.groups import with_courses
 from ontogeny.features.abilities.intervals import p_turned, p_wandering
 from ontogeny.observables import MinimalPairs
+from ontogeny.summary import with_verdicts
 from ontogeny.summary.summarise import summarise
 from ontogeny.words.abilities import abilities_of
 from ontogeny.words.content import read_content
@@ -49,7 +50,7 @@ def able_of(page):
 
 def content(data):
     data = summarise(data, MinimalPairs.quantities, MinimalPairs.section)
-    return read_content(xr.DataTree.from_dict({"/pairs": data}))
+    return read_content(xr.DataTree.from_dict(with_verdicts({"pairs": data})))
 
 
 @pytest.mark.parametrize("totals", [(0, 105), (0, 30, 70, 105), (0, 0, 105, 105), (2, 1, 101, 105)])
