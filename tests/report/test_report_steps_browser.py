@@ -1,4 +1,4 @@
-"""A click on a step sets it, wherever it is drawn; what is named in the chart leads to its evidence."""
+"""A click on a step sets it wherever it is drawn; names in the chart lead to their evidence."""
 
 import pytest
 
