@@ -246,7 +246,7 @@ def test_failed_concepts_are_said_to_have_failed():
     )
     tree = made.tree({"loss": made.loss_story(), "joint-concepts": failed})
     screen = first(tree)
-    assert of_concepts(screen).lead == "Concepts are not known: out of memory."
+    assert of_concepts(screen).text == "out of memory."
     assert not any("concepts" in words for words in numbers(screen))
     Page(render_page(read_content(tree)))
 
@@ -326,7 +326,7 @@ def test_names_that_could_not_be_given_are_not_called_unsharp():
     why = "there is no untrained model to compare with"
     data = made.joint_concepts(named=0).assign(unnamed_because=("layer", [why, why]))
     screen = first(made.tree({"loss": made.loss_story(), "joint-concepts": data}))
-    assert why in of_concepts(screen).lead
+    assert why in of_concepts(screen).text
     assert "sharper" not in said(screen)
     assert "18" in numbers(screen).values()
 

@@ -363,15 +363,19 @@ class Story:
         runs = self.content.controls
         if not runs:
             return None
-        kinds = dict.fromkeys(CONTROLS.get(kind_of(run), CONTROLS[""]) for run in runs)
-        lead = f"{sentence_start(plural(len(runs), 'control run'))} {joined(list(kinds), ' or ')}."
+        kinds = list(dict.fromkeys(CONTROLS.get(kind_of(run), CONTROLS[""]) for run in runs))
+        lead = f"{sentence_start(plural(len(runs), 'control run'))} {kinds[0]}."
+        told = []
+        if len(kinds) > 1:
+            lead = f"{sentence_start(plural(len(runs), 'control run'))} of {len(kinds)} kinds."
+            told = [f"They {joined(kinds, ' or ')}."]
         claim = self.loss.get(Kind.BEYOND_MOTION)
         besides = claim.beside if claim is not None else ()
         changes = [beside.value for beside in besides if math.isfinite(beside.value)]
         if claim is None or not changes:
-            return Line(lead, link="#verdict")
-        text = f"Their loss changes by {value_range(changes, lambda v: f'{v:+.2g}', ' to ')}."
-        return Line(lead, text, self.content.link(claim))
+            return Line(lead, " ".join(told), "#verdict")
+        told.append(f"Their loss changes by {value_range(changes, lambda v: f'{v:+.2g}', ' to ')}.")
+        return Line(lead, " ".join(told), self.content.link(claim))
 
 
 def _some(names: Sequence[str], named: int) -> str:

@@ -48,7 +48,7 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
             lines.append(Line(start, link="#verdict"))
         if (line := appeared(content, concepts)) is not None:
             lines.append(line)
-            heading = heading if content.claims else line.lead.rstrip(".")
+            heading = heading if content.claims else line.lead.rstrip(".:")
     if (controls := Story(content).of_controls()) is not None:
         lines = [*lines[: MOST - 1], controls]
     numbers = numbers_of(content, loss, concepts, running)
