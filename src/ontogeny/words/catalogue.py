@@ -203,6 +203,7 @@ LABELS = {
 }
 
 # The heading of a page, by what matters most.
+MOST_WORDS = 12
 HEADINGS = {
     "learned": "{Subject} was learned: {ends}",
     "learned in order": "It learned {gains}",

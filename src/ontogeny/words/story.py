@@ -9,14 +9,13 @@ from itertools import pairwise
 
 from ..claims import Certainty, Claim, Kind, Reason
 from ..claims.places import answered, learned_places
-from .catalogue import CONTROLS, HEADINGS
+from .catalogue import CONTROLS, HEADINGS, MOST_WORDS
 from .content import Content
 from .control_kinds import kind_of
 from .formats import joined, plural, sentence_start, value_range
 from .phrases import Phrases
 from .sentences import OF_ROWS, Said, said, standing_claims
 
-_WORDS = 12  # of a heading
 MOST = 4  # sentences on the first screen
 _NAMED = 2
 _OF_MODEL = ("its own bigrams", "its own word frequencies")
@@ -89,7 +88,7 @@ class Story:
     def heading(self) -> str:
         """Return what matters most, in at most twelve words."""
         texts = filter(None, self._headings())
-        text = next(text for text in texts if len(text.split()) <= _WORDS)
+        text = next(text for text in texts if len(text.split()) <= MOST_WORDS)
         return sentence_start(text) + self.content.doubted
 
     def _headings(self) -> Iterator[str]:
