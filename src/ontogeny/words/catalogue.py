@@ -221,6 +221,7 @@ HEADINGS = {
     "moved": "{Subject} {verb}; beyond motion is open: {reason}",
     "moved, open": "{Subject} {verb}; beyond motion is open",
     "moved, not tested": "{Subject} {verb}; motion is not tested",
+    "change open": "A change of {subject} is open",
     "as controls": "{Subject} {verb} as control runs do",
     "open": "Whether {subject} was learned is open",
     "too few": "{count}: too few to tell a change",

@@ -224,6 +224,7 @@ class Story:
             yield HEADINGS["too few"].format(count=count)
         yield self._better_at_end()
         yield self.said(standing).text.rstrip(".")
+        yield self.phrase(standing).filled(HEADINGS["change open"])
 
     def _better_at_end(self) -> str:
         passed = {claim.subject.label for claim in self.sure(Kind.PASSES)}
