@@ -287,7 +287,7 @@ class Story:
         chosen = standing
         learned = loss.get(Kind.LEARNED)
         is_moved = standing.kind is Kind.BEYOND_MOTION
-        if learned is not None and is_moved and learned.reason not in (None, Reason.NO_GAIN):
+        if learned is not None and is_moved and learned.certainty is Certainty.OPEN:
             chosen = learned
         side = {"fell": "falls", "rose": "rises"}.get(self.phrase(standing).verb, "")
         return replace(self._line(self.said(chosen), text), direction=side)
