@@ -168,10 +168,15 @@ def test_standings_are_those_that_rows_have_and_say_what_their_sentences_say():
         assert ("not tested" in words) == (certainty is Certainty.NOT_TESTED)
 
 
-@pytest.mark.parametrize("key", list(HEADINGS))
+# With long reasons a page takes the same heading without its reason.
+REASONED = ("fell", "moved")
+
+
+@pytest.mark.parametrize("key", [key for key in HEADINGS if key not in REASONED])
 def test_headings_have_at_most_twelve_words(key):
     claim = claim_of(Kind.LEARNED, Certainty.OPEN)
-    counts = {"some": "12", "all": "48", "count": "6 checkpoints"}
+    counts = {"some": "12", "all": "48", "count": "6 checkpoints", "rows": "48 rows"}
+    counts |= {"abilities": "48 abilities", "are": "are"}
     names = {"gains": "words first, then context", "names": "loss and agreement"}
     gained = {"gained": "“a”, “b” and 3 more", "lost": "“c”", "other": "step 40 (30–60)"}
     fixed = {**counts, **names, **gained}

@@ -203,6 +203,7 @@ LABELS = {
 }
 
 # The heading of a page, by what matters most.
+MOST_WORDS = 12
 HEADINGS = {
     "learned": "{Subject} was learned: {ends}",
     "learned in order": "It learned {gains}",
@@ -220,6 +221,7 @@ HEADINGS = {
     "moved": "{Subject} {verb}; beyond motion is open: {reason}",
     "moved, open": "{Subject} {verb}; beyond motion is open",
     "moved, not tested": "{Subject} {verb}; motion is not tested",
+    "change open": "A change of {subject} is open",
     "as controls": "{Subject} {verb} as control runs do",
     "open": "Whether {subject} was learned is open",
     "too few": "{count}: too few to tell a change",

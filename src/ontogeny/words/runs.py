@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 
 from ..claims import Certainty, Claim, Kind
 from ..trees import MergedResult
-from .catalogue import HEADINGS
+from .catalogue import HEADINGS, MOST_WORDS
 from .content import Content, read_content
 from .formats import joined, sentence_start, value_range
 from .phrases import Names, Phrases
@@ -77,7 +77,9 @@ def _most(claims: Sequence[Claim], key: str, content: Content) -> str:
         quantities.setdefault((claim.subject.node, claim.subject.quantity), []).append(claim)
     most = max(quantities.values(), key=lambda group: len(_runs(group)))
     phrases = Phrases(most, content.spoken, content.names)
-    return sentence_start(phrases.filled(HEADINGS[key]))
+    short = HEADINGS[key].replace("{where}", "{in_runs}")
+    texts = [phrases.filled(template) for template in (HEADINGS[key], short)]
+    return sentence_start(next((t for t in texts if len(t.split()) <= MOST_WORDS), texts[-1]))
 
 
 def correlations(rows: xr.Dataset) -> list[tuple[int, float]]:
