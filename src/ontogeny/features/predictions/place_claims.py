@@ -61,7 +61,7 @@ def claims_of_places(name: str, data: xr.Dataset) -> Sequence[Claim]:
     return [
         replace(_claim(kind, name, ends, place, change[place], p_values[place]), **since)
         for kind, places in moved.items()
-        for place in np.flatnonzero(places)
+        for place in np.flatnonzero(places).tolist()
         for since in [_since(data, place, line[place]) if kind is Kind.LEARNED else {}]
     ]
 

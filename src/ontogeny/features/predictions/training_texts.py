@@ -130,7 +130,7 @@ class TrainingTexts(OfPredictions):
                 "gap": Measured(float(loss[1] - loss[0]), stderr=float(np.hypot(*error))),
             }
         )
-        of_units = {
+        of_units: dict[str, Any] = {
             f"{name}_{part}": (f"{name}_text", values)
             for name, one in zip(("training", "held"), read, strict=True)
             for part, values in one.items()
