@@ -191,7 +191,7 @@ def test_where_a_classifier_answers_its_accuracy_stands_in_place_of_a_loss():
     node["row_quantity"] = ("row", ["accuracy"])
     screen = first(made.tree({"labels": node, "joint-concepts": made.joint_concepts()}))
     assert screen.heading.startswith("Accuracy was learned")
-    assert "8.30" in screen.sentences[0].lead and "accuracy, was 8.30" in numbers(screen)
+    assert "8.30" in screen.sentences[0].lead and "accuracy, was 8.300" in numbers(screen)
 
 
 def test_without_a_loss_nothing_is_said_of_it():
@@ -366,7 +366,7 @@ def test_what_guesses_cost_is_named_by_the_dash_that_it_is_drawn_with():
     assert int(dash) > 2, "three times as long as it is wide: no dot"
     assert "; dashed: what guesses cost" in Page(page).words
     without = Page(render_page(read_content(examples.controlled_tree()))).words
-    assert "dashed" not in without, "no guess is drawn there"
+    assert "; dashed" not in without, "no guess is drawn there"
 
 
 def test_the_page_says_how_sure_it_is_behind_the_first_screen():

@@ -17,6 +17,7 @@ from helpers import compared_runs
 from helpers import report_examples as examples
 from ontogeny import report
 from ontogeny.claims import Certainty, Kind
+from ontogeny.dynamics.reasons import Reason as RowReason
 from ontogeny.figures import Section, attach
 from ontogeny.report.chart.canvas import NARROW, WIDE
 from ontogeny.report.chart.draw import draw_chart, lay_chart, views_of
@@ -116,7 +117,7 @@ def test_what_lies_within_a_null_has_an_open_mark():
         assert len(dots(group, "open-dot")) == math.isfinite(row.half_step)
     svg = standalone(content)
     assert "not shown to exceed noise, chance or controls" in svg
-    assert not re.search("learned|developed|beyond", svg, re.IGNORECASE)
+    assert not re.search("learned|developed|changed beyond", svg, re.IGNORECASE)
 
 
 def test_rows_that_did_not_change_have_marks_in_this_view_only():
@@ -144,6 +145,8 @@ def named_tree(layers=40, named=17):
                 "distinct": (("row", "step"), np.ones((layers, 12), bool)),
                 "changed": ("row", np.ones(layers, bool)),
                 "half_step": ("row", half),
+                "first_value": ("row", np.zeros(layers)),
+                "last_value": ("row", np.ones(layers)),
             },
             coords={
                 "step": steps,
@@ -379,7 +382,7 @@ def test_groups_without_news_are_a_line_while_something_stays_open(stand, folded
 
 HOW = {
     "learned": {"learned": True, "beyond": True, "changed": True},
-    "open": {"learned": False, "beyond": False, "changed": False},
+    "open": {"learned": False, "beyond": False, "changed": False, "reason": RowReason.WITHIN},
     "motion": {"role": "motion"},
 }
 
