@@ -6,8 +6,9 @@ import re
 from importlib import resources
 from typing import Any
 
-from .colours import palettes
+from .colours import BASE, PROGRESS, contrast, palettes, ramp
 
+SHADES = 12  # of dated tokens
 STATIC = resources.files(__package__) / "static"  # the folder of scripts and style sheets
 
 
@@ -20,14 +21,26 @@ def page_style() -> str:
     """Return the whole page's style sheet, with the colours of both modes as variables."""
     colours = palettes(1)
     modes = [
-        f"{query}{{:root{{{_variables(colours[mode])}}}}}"
+        f"{query}{{:root{{{_variables(colours[mode])}{_shades(mode)}}}}}"
         for query, mode in (
             ("@media all", "light"),
             ("@media screen and (prefers-color-scheme: dark)", "dark"),
         )
     ]
-    names = ("page", "first", "cloze", "example-text", "failures", "print")
-    return "\n".join([*modes, chart_style(), *[static_text(f"{name}.css") for name in names]])
+    names = ("page", "first", "cloze", "dated-text", "example-text", "failures", "print")
+    dated = "".join(f".d{i}{{--d:var(--d{i});--e:var(--e{i})}}" for i in range(SHADES))
+    return "\n".join(
+        [*modes, dated, chart_style(), *[static_text(f"{name}.css") for name in names]]
+    )
+
+
+def _shades(mode: str) -> str:
+    """Return the shades of dated tokens as variables, each with the ink that is read on it."""
+    inks, parts = [BASE[mode]["ink"], BASE[mode]["paper"]], []
+    for i, shade in enumerate(ramp(PROGRESS[mode], SHADES)):
+        ink = max(inks, key=lambda each: contrast(shade, each))
+        parts.append(f"--d{i}:{shade};--e{i}:{ink};")
+    return "".join(parts)
 
 
 def _variables(palette: Any) -> str:

@@ -248,6 +248,9 @@ HEADINGS = {
     "one model": "One model, at one checkpoint",
 }
 
+# Over the texts whose tokens are coloured by the step from which they are predicted for good.
+DATED = "{count} of {total} {tokens} are predicted for good by {step} {last}{controls}."
+
 # What control runs of each kind do; others are trained, on texts without sense.
 CONTROLS = {
     "turned": "move as far in random directions",

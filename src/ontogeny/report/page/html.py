@@ -40,6 +40,7 @@ from ..kinds.base import BUDGET, scripts, thinned
 from ..style import STATIC, page_style, static_text
 from ..texts.abilities import turning
 from ..texts.cloze import read_cloze
+from ..texts.dated import read_dated
 from ..texts.example import read_example
 from .live import LEFT_OUT, Live
 from .payload import build_payload, figure_of, json_script
@@ -54,7 +55,7 @@ BEFORE_KINDS = (
 AFTER_KINDS = (
     "download", "slider", "layers", "chart", "concepts", "life", "life-lines", "life-rows",
     "cards", "card-contexts", "card-foot", "control-card", "atlas", "abilities", "cloze",
-    "example-text",
+    "dated-text", "example-text",
     "example-course", "example-print", "steps", "links", "live", "tables", "page",
 )  # fmt: skip
 Parts = tuple[tuple[Sequence[Said], Sequence[Said]], Sequence[Drawable], Sequence[Drawable]]
@@ -97,6 +98,7 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
         picture=Markup(draw(content, first)) if first else "",
         atlas=atlas,
         cloze=cloze,
+        dated=read_dated(content) if first else None,
         example=example,
         abilities=abilities_of({node.id: node.dataset for node in content.nodes}),
         basis=basis(content),

@@ -79,6 +79,7 @@ startFigures();
 startAtlas();
 startAbilities();
 startCloze();
+startDated();
 startExample();
 startDownloads();
 startRail();

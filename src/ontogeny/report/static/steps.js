@@ -5,9 +5,9 @@
 function axisUnder(element) {
   if (element.closest("text")) return null;
   if (element.closest("svg.chart")) return chartAxis();
-  const box = element.closest("#life svg, .example-curve")?.getBoundingClientRect();
+  const box = element.closest("#life svg, .example-curve, .dated-axis")?.getBoundingClientRect();
   if (!box) return null;
-  const { from, to } = element.closest("svg").dataset;
+  const { from, to } = element.closest("svg, .dated-axis").dataset;
   return from === undefined ? [box.left, box.right] : [box.left + Number(from), box.left + Number(to)];
 }
 

@@ -101,7 +101,7 @@ def _example(content: Content, base: ShownTokens, measures: Sequence[Measure]) -
     pieces = Pieces.of(base.node.dataset)
     is_finite = measures[0].has_value
     texts = tuple(
-        _text(pieces, ids, is_shown, f"text {number:,}")
+        text_of(pieces, ids, is_shown, f"text {number:,}")
         for ids, is_shown, number in zip(base.ids, is_finite, base.numbers, strict=True)
     )
     payload = [
@@ -120,7 +120,7 @@ def _example(content: Content, base: ShownTokens, measures: Sequence[Measure]) -
     )
 
 
-def _text(pieces: Pieces, ids: np.ndarray, is_finite: np.ndarray, name: str) -> Text:
+def text_of(pieces: Pieces, ids: np.ndarray, is_finite: np.ndarray, name: str) -> Text:
     """Return one text as far as it goes; it runs as most letters of its known tokens do."""
     there = ids >= 0
     raw = [pieces.by_id.get(int(token), str(token)) for token in ids[there]]

@@ -1,0 +1,258 @@
+"""Dated texts: from which step on the run predicts each token of two texts for good."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...observables.crossing import leads_from
+from ...words.catalogue import DATED
+from ...words.content import Content
+from ...words.formats import joined, plain_text, step_text, value_range
+from ..concepts.tokens import Pieces
+from ..scales import StepScale
+from ..style import SHADES
+from .example import MOST_TOKENS, Text, Token, text_of
+from .tokens import ShownTokens, first_with
+
+TEXTS = 2
+GAIN = math.log(2)  # nats: twice as likely as by its frequency
+LATER = 2  # checkpoints after the first one at which it holds as well
+
+
+@dataclass(frozen=True)
+class Dated:
+    """A token and its date; `state` is given, never, late or good, `shade` that of its step."""
+
+    token: Token
+    state: str
+    step: int | None = None
+    shade: int = 0
+    leads: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """One text with its dates."""
+
+    text: Text
+    tokens: tuple[Dated, ...]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The texts under a control run and under the run, both at the `steps` of the control."""
+
+    steps: str
+    lines: tuple[tuple[str, tuple[Line, ...]], ...]
+
+
+@dataclass(frozen=True)
+class DatedTexts:
+    """All that the template shows; `key` holds place, width and shade of each step in percent."""
+
+    sentence: str
+    tokens: str
+    lines: tuple[Line, ...]
+    key: tuple[tuple[int, float, float, int], ...]
+    kept: int
+    masked: bool
+    numbers: bool
+    beside: Beside | None
+
+
+def dates(
+    steps: np.ndarray, losses: np.ndarray, costs: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return since when tokens are predicted for good, and whether that is seen often enough.
+
+    Parameters
+    ----------
+    steps
+        (T,) training steps, increasing.
+    losses
+        (T, n) loss of each token in nats; a step that lacks one is left out.
+    costs
+        (n,) loss of each token by token frequencies.
+
+    Returns
+    -------
+    step, lasts
+        The first step from which on the loss is at least log 2 below `costs` at every later one,
+        NaN where it is not so at the last one; and whether at least two later ones were read.
+
+    Examples
+    --------
+    >>> step, lasts = dates(np.array([1, 2, 4, 8]), np.array([[9.0], [1], [1], [1]]), np.full(1, 5))
+    >>> step.tolist(), lasts.tolist()
+    ([2.0], [True])
+    """
+    holds = (losses <= costs - GAIN).astype(float)
+    step, _ = leads_from(steps, np.where(np.isfinite(losses), holds, np.nan))
+    read = steps[np.isfinite(losses).all(axis=1)]
+    later = (read[:, None] > step[None]).sum(axis=0)
+    return step, np.isfinite(step) & (later >= LATER)
+
+
+def chosen(pieces: Pieces, ids: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+    """Return the rows of the texts with the most predicted tokens that hold letters, in order."""
+    words = [i for i, piece in pieces.by_id.items() if any(map(str.isalpha, piece))]
+    counts = (np.isin(ids, words) & predicted).sum(axis=1)
+    some = predicted.any(axis=1)
+    best = np.argsort(-np.where(some, counts, -1), kind="stable")[:TEXTS]
+    return np.sort(best[some[best]])
+
+
+def read_dated(content: Content) -> DatedTexts | None:
+    """Return two texts of a run with the dates of their tokens.
+
+    None where the result holds no losses of tokens, no frequencies, or too few steps.
+    """
+    node = first_with(content, "token_loss", {"step", "text", "place"})
+    if node is None or content.runs or "token_loss_frequencies" not in node.dataset:
+        return None
+    shown = ShownTokens.of(
+        node, "token_id", "text_number", (node.dataset.sizes["text"], MOST_TOKENS)
+    )
+    if shown is None:
+        return None
+    return _read(content, shown)
+
+
+def _read(content: Content, shown: ShownTokens) -> DatedTexts | None:
+    data, width = shown.node.dataset, shown.ids.shape[1]
+    losses = shown.values("token_loss", "step")[..., :width]
+    costs = shown.values("token_loss_frequencies")[..., :width]
+    predicted = np.isfinite(losses).any(axis=0) & np.isfinite(costs)
+    pieces = Pieces.of(data)
+    rows = chosen(pieces, shown.ids, predicted)
+    steps = data["step"].values.astype(int)
+    # The first weights predict nothing; a rare token is likelier under them than by its frequency.
+    used = np.ones(len(steps), bool) if content.based else steps > 0
+    if not len(rows) or used.sum() <= LATER:
+        return None
+    reader = _Reader(content, shown, pieces, rows, predicted[rows], costs[rows])
+    lines, count = reader.lines(steps[used], losses[used][:, rows])
+    controls = reader.controls()
+    masked = bool(data["masked"].item()) if "masked" in data and not data["masked"].ndim else False
+    in_controls = [count for *_, count in controls]
+    tokens = f"{content.voice.token_unit or 'token'}s"
+    sentence = DATED.format(
+        count=count,
+        tokens=tokens,
+        step=content.voice.unit,
+        total=int(predicted[rows].sum()),
+        last=step_text(steps[used][-1]),
+        controls=f" (control runs {value_range(in_controls, '{:,.0f}'.format)})"
+        if controls
+        else "",
+    )
+    return DatedTexts(
+        sentence=sentence,
+        tokens=tokens,
+        lines=lines,
+        key=tuple(_key(content.steps)),
+        kept=len(shown.ids),
+        masked=masked,
+        numbers=not pieces.by_id or pieces.numbers_only,
+        beside=reader.beside(controls, steps, losses[:, rows]),
+    )
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """The texts that were chosen, and how losses at some steps become lines."""
+
+    content: Content
+    shown: ShownTokens
+    pieces: Pieces
+    rows: np.ndarray
+    predicted: np.ndarray
+    costs: np.ndarray
+
+    def lines(self, steps: np.ndarray, losses: np.ndarray) -> tuple[tuple[Line, ...], int]:
+        """Return the lines, and how many of their tokens are predicted for good."""
+        step, lasts = dates(steps, losses[:, self.predicted], self.costs[self.predicted])
+        since, good = np.full(self.predicted.shape, np.nan), np.zeros(self.predicted.shape, bool)
+        since[self.predicted], good[self.predicted] = step, lasts
+        lines = tuple(self._line(i, since[i], good[i]) for i in range(len(self.rows)))
+        return lines, int(lasts.sum())
+
+    def _line(self, i: int, since: np.ndarray, good: np.ndarray) -> Line:
+        row = self.rows[i]
+        ids, number = self.shown.ids[row], self.shown.numbers[row]
+        text = text_of(self.pieces, ids, self.predicted[i], f"text {number:,}")
+        leads = self._leads()[row]
+        places = np.flatnonzero(ids >= 0)
+        tokens = tuple(
+            self._token(token, since[k], bool(good[k]), bool(leads[k]))
+            for token, k in zip(text.tokens, places, strict=True)
+        )
+        return Line(text, tokens)
+
+    def _token(self, token: Token, since: float, good: bool, leads: bool) -> Dated:
+        if not token.has_value:
+            return Dated(token, "given")
+        if not math.isfinite(since):
+            return Dated(token, "never", leads=leads)
+        shade = int(_shades(self.content.steps, np.array([since]))[0])
+        return Dated(token, "good" if good else "late", int(since), shade, leads)
+
+    def _leads(self) -> np.ndarray:
+        """Return which tokens are the first answer at the end, as far as that is known."""
+        if "token_leads_from" not in self.shown.node.dataset:
+            return np.zeros(self.shown.ids.shape, bool)
+        return np.isfinite(self.shown.values("token_leads_from"))
+
+    def controls(self) -> list[tuple[str, np.ndarray, tuple[Line, ...], int]]:
+        """Return name, steps, lines and count of each control run whose tokens were read."""
+        data, name = self.shown.node.dataset, "token_loss_control"
+        if name not in data or "run" not in data[name].dims:
+            return []
+        steps, found = data["step"].values.astype(int), []
+        every = self.shown.values(name, "run", "step")[:, :, self.rows, : self.costs.shape[1]]
+        for run, losses in zip(data["run"].values, every, strict=True):
+            read = np.isfinite(losses[:, self.predicted]).all(axis=1) & (steps > 0)
+            if read.sum() > LATER:
+                found.append((plain_text(run), read, *self.lines(steps[read], losses[read])))
+        return found
+
+    def beside(
+        self, controls: Sequence[Any], steps: np.ndarray, losses: np.ndarray
+    ) -> Beside | None:
+        """Return the first control run and the run itself at its steps."""
+        if not controls:
+            return None
+        name, read, lines, _ = controls[0]
+        own, _ = self.lines(steps[read], losses[read])
+        words = joined([step_text(step) for step in steps[read]])
+        return Beside(words, ((f"control run {name}", lines), ("the run at these steps", own)))
+
+
+def _scale(steps: Sequence[int]) -> StepScale:
+    """Return the axis of the slider, as the page opens with it."""
+    return StepScale(tuple(steps), "log")
+
+
+def _shades(steps: Sequence[int], at: np.ndarray) -> np.ndarray:
+    """Return the shade of each step: its place on the axis from the first step after 0."""
+    scale = _scale(steps)
+    first, last = scale.positions([min((s for s in steps if s > 0), default=0), steps[-1]])
+    share = (scale.positions(at) - first) / ((last - first) or 1.0)
+    return np.clip(np.floor(share * SHADES), 0, SHADES - 1).astype(int)
+
+
+def _key(steps: Sequence[int]) -> Iterator[tuple[int, float, float, int]]:
+    """Give each step with the place, width and shade of its cell."""
+    scale = _scale(steps)
+    low, high = scale.span
+    edges = 100 * (scale.edges(steps) - low) / (high - low)
+    for step, (left, right), shade in zip(
+        steps, edges, _shades(steps, np.array(steps)), strict=True
+    ):
+        if step > 0:
+            yield step, round(float(left), 2), round(float(right - left), 2), int(shade)
