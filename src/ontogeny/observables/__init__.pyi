@@ -37,9 +37,12 @@ from ontogeny.features.concepts.vocabulary import VocabularyConcepts as Vocabula
 from ontogeny.features.fine_tuning.concept_change import ConceptChange as ConceptChange
 from ontogeny.features.fine_tuning.weight_change import WeightChange as WeightChange
 from ontogeny.features.labelled.accuracy import LabelAccuracy as LabelAccuracy
+from ontogeny.features.learned_concepts.observed import LearnedConcepts as LearnedConcepts
 from ontogeny.features.predictions.answers import Predictions as Predictions
 from ontogeny.features.predictions.loss import Loss as Loss
+from ontogeny.features.predictions.place_losses import PlaceLosses as PlaceLosses
 from ontogeny.features.predictions.token_losses import TokenLosses as TokenLosses
+from ontogeny.features.predictions.training_texts import TrainingTexts as TrainingTexts
 from ontogeny.features.weights.norms import WeightNorms as WeightNorms
 from ontogeny.features.wordspace.text_statistics import TextStatistics as TextStatistics
 
@@ -74,14 +77,17 @@ __all__ = [
     "InContextLearning",
     "JointConcepts",
     "LabelAccuracy",
+    "LearnedConcepts",
     "LogitLens",
     "Loss",
     "MinimalPairs",
     "NgramAgreement",
+    "PlaceLosses",
     "Predictions",
     "Similarity",
     "TextStatistics",
     "TokenLosses",
+    "TrainingTexts",
     "VocabularyConcepts",
     "WeightChange",
     "WeightNorms",

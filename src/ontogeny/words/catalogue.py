@@ -141,15 +141,16 @@ OTHERWISE: dict[Certainty, str] = {
 # Of several abilities at once.
 OPEN_ABILITIES = "{some} of {all} abilities are not shown above chance: {reason}."
 
-# How a row stands, in a table, and as the heading of those that stand alike.
+# How a row stands, in a table, and as the heading of those that stand alike; ``{how}`` is by which
+# test of its own it changed.
 STANDINGS: dict[tuple[Kind, Certainty], str] = {
     (Kind.LEARNED, SURE): "learned",
     (Kind.FORGOT, SURE): "forgot",
     (Kind.BEYOND_MOTION, SURE): "changed beyond motion",
-    (Kind.BEYOND_MOTION, NOT_TESTED): "changed; motion is not tested",
-    (Kind.BEYOND_MOTION, OPEN): "changed; beyond motion is open",
-    (Kind.BEYOND_MOTION, AS_CONTROLS): "changed as control runs do",
-    (Kind.CHANGED, OPEN): "open",
+    (Kind.BEYOND_MOTION, NOT_TESTED): "changed{how}; motion is not tested",
+    (Kind.BEYOND_MOTION, OPEN): "changed{how}; beyond motion is open",
+    (Kind.BEYOND_MOTION, AS_CONTROLS): "changed as control runs do{how}",
+    (Kind.CHANGED, OPEN): "open{how}",
 }
 WEIGHT_CHANGE = "weight change (need not change what the model does)"
 OF_RUNS = {"every": "{} in every run", "some": "{} in some runs"}

@@ -63,7 +63,7 @@ def test_from_0_to_105_of_120_is_changed_on_these_items_in_row_sentence_and_tabl
     assert any(text.startswith("p on these examples (exact test) < ") for text in facts(row))
     (able,) = able_of(page)
     assert able.on_these and not able.gained and not able.above
-    [above, here] = [c for c in page.claims if c.subject.label == "words"]
+    [here, above] = [c for c in page.claims if c.subject.label == "words"]
     assert (above.kind, above.reason, above.needed) == (Kind.ABOVE_CHANCE, Reason.FEW_CONTRASTS, 5)
     assert (here.kind, here.certainty) == (Kind.CHANGED_ON_ITEMS, Certainty.SURE)
     told = [one.text for one in section_sentences(page, page.nodes[0])]
@@ -74,7 +74,7 @@ def test_from_0_to_105_of_120_is_changed_on_these_items_in_row_sentence_and_tabl
 def test_a_row_that_is_not_changed_names_the_same_test():
     (row,) = [r for r in content(node(rising((60, 52, 66, 63)))).rows if r.variable == "accuracy"]
     assert not row.changed
-    assert state_words(row) == "open: chance turns as many items on these examples (exact test)"
+    assert state_words(row) == "open on these examples (exact test): chance turns as many items"
 
 
 def test_a_contrast_that_stands_both_ways_is_gained_beyond_these_examples():
