@@ -19,7 +19,15 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 import ontogeny as og
 
-EXTRAS = {"dask", "distributed", "dask_jobqueue", "datasets", "matplotlib", "peft", "skdim"}
+EXTRAS = {
+    "dask",
+    "distributed",
+    "dask_jobqueue",
+    "datasets",
+    "matplotlib",
+    "peft",
+    "skdim",
+}
 DEVELOPMENT = {"captum", "hypothesis", "mypy", "playwright", "pytest"}
 
 
@@ -42,7 +50,9 @@ def check_package(extras):
     assert (folder / "py.typed").is_file()
     assert importlib.metadata.version("ontogeny") == og.__version__
     found = {name for name in EXTRAS | DEVELOPMENT if importlib.util.find_spec(name)}
-    assert found == (EXTRAS if extras else set()), f"this environment has {sorted(found)}"
+    assert found == (EXTRAS if extras else set()), (
+        f"this environment has {sorted(found)}"
+    )
     for module in pkgutil.walk_packages(og.__path__, "ontogeny."):
         if extras or not module.name.startswith("ontogeny.report.paper"):
             importlib.import_module(module.name)
@@ -79,14 +89,23 @@ def check_figures(tree, folder):
 
 def check_adapters(extras):
     """Order and audit a run of adapters; open it, or be told how to install what opens it."""
-    sizes = {"vocab_size": 20, "hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1}
+    sizes = {
+        "vocab_size": 20,
+        "hidden_size": 8,
+        "intermediate_size": 8,
+        "num_hidden_layers": 1,
+    }
     weight = "model.layers.0.self_attn.q_proj.weight"
     with tempfile.TemporaryDirectory() as folder:
         base, adapter = Path(folder, "base"), Path(folder, "run", "checkpoint-5")
-        LlamaForCausalLM(LlamaConfig(**sizes, num_attention_heads=2)).save_pretrained(base)
+        LlamaForCausalLM(LlamaConfig(**sizes, num_attention_heads=2)).save_pretrained(
+            base
+        )
         adapter.mkdir(parents=True)
         parts = {part: weight.replace("weight", f"lora_{part}.weight") for part in "AB"}
-        tensors = {f"base_model.model.{name}": torch.ones(8, 8) for name in parts.values()}
+        tensors = {
+            f"base_model.model.{name}": torch.ones(8, 8) for name in parts.values()
+        }
         save_file(tensors, adapter / "adapter_model.safetensors")
         settings = {"peft_type": "LORA", "r": 8, "target_modules": ["q_proj"]}
         settings["base_model_name_or_path"] = str(base)
@@ -124,4 +143,6 @@ if __name__ == "__main__":
     check_adapters(extras)
     if extras:
         check_extras()
-    sys.stdout.write(f"ontogeny {og.__version__} {'with' if extras else 'without'} extras: works\n")
+    sys.stdout.write(
+        f"ontogeny {og.__version__} {'with' if extras else 'without'} extras: works\n"
+    )

@@ -19,7 +19,9 @@ def faults(tag: str, root: Path = ROOT) -> list[str]:
     for path in ("pyproject.toml", "papers/pyproject.toml"):
         project = tomllib.loads((root / path).read_text("utf-8"))["project"]
         if not project.get("urls"):
-            found.append(f"{path} has no [project.urls]: say where source and issues are")
+            found.append(
+                f"{path} has no [project.urls]: say where source and issues are"
+            )
         if project.get("version", version) != version:
             found.append(f"{path} says version {project['version']}, not {version}")
     citation = (root / "CITATION.cff").read_text("utf-8")

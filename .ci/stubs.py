@@ -23,9 +23,15 @@ WIDTH = 100
 
 def lazy_modules() -> list[str]:
     """Return the public modules that have a ``__getattr__``."""
-    modules = (importlib.import_module(f"ontogeny.{name}") for name in ontogeny._MODULES)
+    modules = (
+        importlib.import_module(f"ontogeny.{name}") for name in ontogeny._MODULES
+    )
     loaders = {module.__name__: vars(module).get("__getattr__") for module in modules}
-    return [name for name, load in loaders.items() if load and load.__module__ == _given.__module__]
+    return [
+        name
+        for name, load in loaders.items()
+        if load and load.__module__ == _given.__module__
+    ]
 
 
 def stub_of(module: str) -> str:
@@ -34,7 +40,10 @@ def stub_of(module: str) -> str:
     tree = ast.parse(Path(value.__file__).read_text(encoding="utf-8"))
     homes = dict(_given(module.partition(".")[2], features()))
     for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and node.module not in ("__future__", "_exports"):
+        if isinstance(node, ast.ImportFrom) and node.module not in (
+            "__future__",
+            "_exports",
+        ):
             names = [alias.name for alias in node.names if alias.name in value.__all__]
             homes |= dict.fromkeys(names, "." * node.level + (node.module or ""))
     ordered = sorted(homes.items(), key=lambda item: (item[1], item[0]))
@@ -50,7 +59,8 @@ def stub_of_library() -> str:
     lines = ["from ._version import __version__ as __version__"]
     lines += [f"from . import {name} as {name}" for name in ontogeny._MODULES]
     lines += [
-        f"from .{home} import {name} as {name}" for name, home in ontogeny._ATTRIBUTES.items()
+        f"from .{home} import {name} as {name}"
+        for name, home in ontogeny._ATTRIBUTES.items()
     ]
     return _whole(lines, ontogeny.__all__)
 

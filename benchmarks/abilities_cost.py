@@ -40,7 +40,9 @@ def main():
     tokenizer = train_tokenizer(texts, 4096)
     tokens, _ = tokenised([""] * len(texts), texts, tokenizer, masked=False)
     torch.manual_seed(0)
-    config = GPT2Config(n_layer=6, n_embd=256, n_head=4, vocab_size=4096, n_positions=64)
+    config = GPT2Config(
+        n_layer=6, n_embd=256, n_head=4, vocab_size=4096, n_positions=64
+    )
     model = GPT2LMHeadModel(config).eval()
     predictor = Predictor(model, "causal")
     order = np.argsort(-np.diff(tokens.start), kind="stable")
@@ -55,10 +57,15 @@ def main():
 
     bare()
     tokens.scores(predictor)
-    both = [(timed(lambda: tokens.scores(predictor)), timed(bare)) for _ in range(given.repeats)]
+    both = [
+        (timed(lambda: tokens.scores(predictor)), timed(bare))
+        for _ in range(given.repeats)
+    ]
     asked, passed = (statistics.median(times) for times in zip(*both, strict=True))
-    print(f"{given.pairs:,} pairs, {tokens.start[-1]:,} tokens: asked {asked:.2f} s, bare pass "
-          f"{passed:.2f} s, ratio {asked / passed:.2f} (bar {BAR:g})")  # fmt: skip
+    print(
+        f"{given.pairs:,} pairs, {tokens.start[-1]:,} tokens: asked {asked:.2f} s, bare pass "
+        f"{passed:.2f} s, ratio {asked / passed:.2f} (bar {BAR:g})"
+    )
 
 
 if __name__ == "__main__":

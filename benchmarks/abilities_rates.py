@@ -22,13 +22,16 @@ from ontogeny.features.abilities.intervals import LEVEL, Chance, share_interval
 CONTRASTS = (1, 2, 3, 5, 10, 30)
 # Share of the pairs of a contrast in which its first word is right.
 DIRECTIONS = {"balanced": 0.5, "two to one": 2 / 3, "one direction": 1.0}
-SIZES = {"equal": lambda rng, number: np.full(number, 12),
-         "unequal": lambda rng, number: 1 + rng.geometric(1 / 12, number)}  # fmt: skip
+SIZES = {
+    "equal": lambda rng, number: np.full(number, 12),
+    "unequal": lambda rng, number: 1 + rng.geometric(1 / 12, number),
+}
 
 
 def group(number, direction, size, shared, rng):
     """Return the right and the wrong word of each pair of a group, numbers of words."""
-    right, wrong = [], []
+    right = []
+    wrong = []
     for contrast, pairs in enumerate(SIZES[size](rng, number).tolist()):
         words = (0, contrast + 1) if shared else (2 * contrast, 2 * contrast + 1)
         first = np.arange(pairs) < round(DIRECTIONS[direction] * pairs)
@@ -49,7 +52,10 @@ def judged(number, direction, size, noise, draws, gap=0.0, shared=False):
 
     Changes are asked of a quarter of the draws.
     """
-    rng, above, changed, open_ = np.random.default_rng(number), 0, [], 0
+    rng = np.random.default_rng(number)
+    above = 0
+    changed = []
+    open_ = 0
     for draw in range(draws):
         right, wrong = group(number, direction, size, shared, rng)
         ties = ties_of_words([f"w{w}" for w in right], [f"w{w}" for w in wrong])
@@ -65,13 +71,17 @@ def judged(number, direction, size, noise, draws, gap=0.0, shared=False):
 
 def covered(number, spread, size, draws, truth):
     """Return how often an interval holds the truth, and its mean width; clusters have effects."""
-    rng, held, width = np.random.default_rng(number), 0, 0.0
+    rng = np.random.default_rng(number)
+    held = 0
+    width = 0.0
     for _ in range(draws):
         sizes = SIZES[size](rng, number)
         effect = rng.beta(truth * spread, (1 - truth) * spread, number)
         cluster = np.repeat(np.arange(number), sizes)
         right = (rng.random(len(cluster)) < effect[cluster]).astype(float)
-        low, high = (end[0] for end in share_interval(right[None], Ties.of_clusters(cluster)))
+        low, high = (
+            end[0] for end in share_interval(right[None], Ties.of_clusters(cluster))
+        )
         held += low <= truth <= high
         width += high - low
     return held / draws, width / draws
@@ -79,7 +89,8 @@ def covered(number, spread, size, draws, truth):
 
 def wandering(kind, checkpoints, draws, examples=120):
     """Return how often a run that only wanders is changed on its examples at 1 %."""
-    rng, found = np.random.default_rng(checkpoints), 0
+    rng = np.random.default_rng(checkpoints)
+    found = 0
     hard = rng.normal(size=examples)
     for _ in range(draws):
         noise = rng.normal(size=checkpoints)
@@ -100,10 +111,20 @@ def main():
         print(*row, *np.round(judged(*row, draws), 3), flush=True)
     print("the same, contrasts share a word")
     for row in itertools.product((2, 5, 30), DIRECTIONS):
-        print(*row, *np.round(judged(*row, "equal", 0.1, draws, shared=True), 3), flush=True)
-    print("able (gap 2 of likings 1.4 and noise 1): above chance, changed, no verdict possible")
+        print(
+            *row,
+            *np.round(judged(*row, "equal", 0.1, draws, shared=True), 3),
+            flush=True,
+        )
+    print(
+        "able (gap 2 of likings 1.4 and noise 1): above chance, changed, no verdict possible"
+    )
     for row in itertools.product(CONTRASTS, DIRECTIONS):
-        print(*row, *np.round(judged(*row, "equal", 1.0, draws // 5, gap=2.0), 3), flush=True)
+        print(
+            *row,
+            *np.round(judged(*row, "equal", 1.0, draws // 5, gap=2.0), 3),
+            flush=True,
+        )
     print("intervals: hold the truth, width")
     for row in itertools.product((2, 3, 5, 10, 30), (0.02, 1.0, 20.0), SIZES):
         held = [covered(*row, draws // 2, truth) for truth in (0.5, 0.7, 0.9)]

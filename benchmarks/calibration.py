@@ -21,7 +21,8 @@ import ontogeny as og
 from ontogeny import observables as ob
 from planted_runs import PLANTED, planted
 
-LAYERS, R = "layers.*", 6
+LAYERS = "layers.*"
+R = 6
 
 
 def chosen() -> list[og.Observable]:
@@ -40,7 +41,9 @@ def chosen() -> list[og.Observable]:
     ]
     derived: list[og.Observable] = [
         ob.Regimes("concepts-svd"),
-        ob.Regimes("concepts-svd-distances", "to_previous", select={"distance": "procrustes"}),
+        ob.Regimes(
+            "concepts-svd-distances", "to_previous", select={"distance": "procrustes"}
+        ),
         ob.Regimes("activation-path", "path", jointly="coordinate"),
         ob.LearningDynamics("concepts-svd"),
         ob.Signals("concepts-svd"),
@@ -55,7 +58,11 @@ VERDICTS: dict[str, tuple[str, str, Callable[[np.ndarray], np.ndarray]]] = {
     "progressed": ("learning progress", "progressed", lambda x: x == 1),
     "converged": ("convergent learning", "converged", lambda x: x == 1),
     "signals": ("related to activation decay (5 %)", "pearson_p", lambda p: p < 0.05),
-    "rank": ("rank below directions in random order (FDR 5 %)", "p_corrected", lambda p: p < 0.05),
+    "rank": (
+        "rank below directions in random order (FDR 5 %)",
+        "p_corrected",
+        lambda p: p < 0.05,
+    ),
 }
 EXTRA = {
     "concepts-svd-regimes": ("regimes", "joint"),
@@ -85,7 +92,10 @@ def table(counts: dict[str, dict[str, list[bool]]], kinds: Iterable[str]) -> str
     kinds = list(kinds)
     lines = [f"| verdict | {' | '.join(kinds)} |", "| --- |" + " --- |" * len(kinds)]
     for claim, by_kind in counts.items():
-        cells = [f"{sum(by_kind[k])}/{len(by_kind[k])}" if by_kind.get(k) else "–" for k in kinds]
+        cells = [
+            f"{sum(by_kind[k])}/{len(by_kind[k])}" if by_kind.get(k) else "–"
+            for k in kinds
+        ]
         lines.append(f"| {claim} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -93,7 +103,9 @@ def table(counts: dict[str, dict[str, list[bool]]], kinds: Iterable[str]) -> str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
-    parser.add_argument("kinds", nargs="*", help=f"of {', '.join(PLANTED)}; default all")
+    parser.add_argument(
+        "kinds", nargs="*", help=f"of {', '.join(PLANTED)}; default all"
+    )
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=24)
@@ -103,12 +115,16 @@ def main() -> None:
     problems: set[str] = set()
     for seed in range(options.first_seed, options.first_seed + options.seeds):
         for kind in kinds:
-            run = planted(kind, steps=range(0, 100 * options.steps, 100), random_state=seed)
+            run = planted(
+                kind, steps=range(0, 100 * options.steps, 100), random_state=seed
+            )
             study = og.Study(run.trajectory, run.inputs, observables=chosen())
             result = study.run(options.out / kind / str(seed))
             problems.update(f"{kind}: {p}" for p in problems_of(result))
             for claim, values in verdicts(result).items():
-                counts.setdefault(claim, {}).setdefault(kind, []).extend(map(bool, values))
+                counts.setdefault(claim, {}).setdefault(kind, []).extend(
+                    map(bool, values)
+                )
         (options.out / "table.md").write_text(table(counts, kinds) + "\n")
     print(table(counts, kinds))
     print("\n".join(sorted(problems)))

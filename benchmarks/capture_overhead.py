@@ -30,10 +30,18 @@ class EnoughError(Exception):
 def build():
     torch.manual_seed(0)
     config = EuroBertConfig(
-        vocab_size=4096, hidden_size=256, num_hidden_layers=12, num_attention_heads=4,
-        num_key_value_heads=2, intermediate_size=768, max_position_embeddings=256,
-        pad_token_id=0, bos_token_id=1, eos_token_id=2, mask_token_id=3,
-    )  # fmt: skip
+        vocab_size=4096,
+        hidden_size=256,
+        num_hidden_layers=12,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        intermediate_size=768,
+        max_position_embeddings=256,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=2,
+        mask_token_id=3,
+    )
     return EuroBertForMaskedLM(config).eval()
 
 
@@ -72,7 +80,8 @@ def main():
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--batch-size", type=int, default=16)
     options = parser.parse_args()
-    model, inputs = build(), texts(options.texts)
+    model = build()
+    inputs = texts(options.texts)
     settings = capture.ReadingSettings(batch_size=options.batch_size)
 
     def reading(*needs):
@@ -93,10 +102,17 @@ def main():
     for _ in range(2 + options.repeats):
         for name, function in runs.items():
             times[name].append(seconds(function))
-    times = {name: values[2:] for name, values in times.items()}  # the first two warm up
-    print(f"{inputs.counts['tokens']} tokens, {torch.get_num_threads()} threads, bar {BAR}")
+    times = {
+        name: values[2:] for name, values in times.items()
+    }  # the first two warm up
+    print(
+        f"{inputs.counts['tokens']} tokens, {torch.get_num_threads()} threads, bar {BAR}"
+    )
     for name, values in times.items():
-        ratios = [value / base for value, base in zip(values, times["bare forward"], strict=True)]
+        ratios = [
+            value / base
+            for value, base in zip(values, times["bare forward"], strict=True)
+        ]
         low, middle, high = statistics.quantiles(ratios, n=4)
         least = min(values) / min(times["bare forward"])
         print(

@@ -27,7 +27,8 @@ from ontogeny.dynamics.order import smallest_p
 from ontogeny.dynamics.reasons import CHANCE
 from ontogeny.dynamics.trend_tests import trend_p_values
 
-ROWS, LAST = 24, 10_000
+ROWS = 24
+LAST = 10_000
 PHI = (0.0, 0.3, 0.5, 0.7, 0.9, 0.95)
 COUNTS = (12, 24, 32)
 SPACINGS = ("even", "log")
@@ -39,7 +40,9 @@ def steps_of(spacing: str, count: int) -> np.ndarray:
     if spacing == "even":
         return np.linspace(0, LAST, count).round()
     steps = [0.0]
-    for left in range(count - 1, 0, -1):  # geometric where it can be, one by one at the start
+    for left in range(
+        count - 1, 0, -1
+    ):  # geometric where it can be, one by one at the start
         ratio = (LAST / max(steps[-1], 0.5)) ** (1 / left)
         steps.append(max(steps[-1] + 1, round(max(steps[-1], 0.5) * ratio)))
     return np.array(steps)
@@ -53,7 +56,9 @@ def jitter(rng: np.random.Generator, shape: tuple[int, ...], phi: float) -> np.n
     return found
 
 
-def values_of(rng: np.random.Generator, rows: int, count: int, phi: float) -> np.ndarray:
+def values_of(
+    rng: np.random.Generator, rows: int, count: int, phi: float
+) -> np.ndarray:
     return jitter(rng, (rows, count), phi)
 
 
@@ -73,7 +78,9 @@ def distances(
     return made
 
 
-def similarities(rng: np.random.Generator, rows: int, count: int, phi: float) -> np.ndarray:
+def similarities(
+    rng: np.random.Generator, rows: int, count: int, phi: float
+) -> np.ndarray:
     return 1 - distances(-1)(rng, rows, count, phi) ** 2 / 500
 
 
@@ -107,10 +114,14 @@ def false_families(name: str, phi: float, families: int) -> str:
     found = total = 0
     for count in COUNTS:
         for spacing in SPACINGS:
-            rng = np.random.default_rng([count, int(100 * phi), len(name), len(spacing)])
+            rng = np.random.default_rng(
+                [count, int(100 * phi), len(name), len(spacing)]
+            )
             values = make(rng, families * ROWS, count, phi)
             at = None if reference is None else reference % count
-            p = trend_test(steps_of(spacing, count), values, at)  # the order test adds caution
+            p = trend_test(
+                steps_of(spacing, count), values, at
+            )  # the order test adds caution
             corrected = [holm(family) for family in p.reshape(families, ROWS)]
             found += int(np.sum(np.min(corrected, axis=1) <= 0.01))
             total += families
@@ -134,16 +145,22 @@ def power(shape: str, noise: float, count: int, towards: bool) -> float:
     rng = np.random.default_rng([count, int(1000 * noise)])
     signal = SHAPES[shape](np.linspace(0, 1, count))
     signal = (signal - signal[0]) / np.ptp(signal)
-    values = (1.1 - signal if towards else signal) + noise * rng.standard_normal((100, count))
+    values = (1.1 - signal if towards else signal) + noise * rng.standard_normal(
+        (100, count)
+    )
     if towards:
         values[:, -1] = 0.0
     reference = count - 1 if towards else None
-    p = development(np.arange(count), values, 0.0, reference, n_tests=ROWS).p_uncorrected
+    p = development(
+        np.arange(count), values, 0.0, reference, n_tests=ROWS
+    ).p_uncorrected
     return float(np.mean(ROWS * p <= 0.01))
 
 
 def planted_curve(shape: str, rng: np.random.Generator) -> Curve:
-    at, width, rate = rng.uniform(0.2, 0.8), rng.uniform(0.04, 0.12), rng.uniform(2, 8)
+    at = rng.uniform(0.2, 0.8)
+    width = rng.uniform(0.04, 0.12)
+    rate = rng.uniform(2, 8)
     curves: dict[str, Curve] = {
         "smooth S-curve": lambda u: 1 / (1 + np.exp(-(u - at) / width)),
         "jump between checkpoints": lambda u: 0.5 * (1 + np.tanh((u - at) / 2e-4)),
@@ -158,16 +175,24 @@ def planted_curve(shape: str, rng: np.random.Generator) -> Curve:
 def covered(shape: str, spacing: str, noise: float, seed: int) -> bool:
     """Return whether one interval holds the step at which the curve crosses half of its change."""
     rng = np.random.default_rng([seed, int(1000 * noise), len(shape), len(spacing)])
-    curve, steps = planted_curve(shape, rng), steps_of(spacing, int(rng.integers(12, 33)))
-    in_log = spacing == "log" and shape in ("smooth S-curve", "jump between checkpoints")
+    curve = planted_curve(shape, rng)
+    steps = steps_of(spacing, int(rng.integers(12, 33)))
+    in_log = spacing == "log" and shape in (
+        "smooth S-curve",
+        "jump between checkpoints",
+    )
 
     def signal(at: np.ndarray) -> np.ndarray:
         return curve(np.log1p(at) / np.log1p(LAST) if in_log else at / LAST)
 
-    fine = np.unique(np.r_[np.linspace(0, LAST, 50_001), np.geomspace(0.01, LAST, 50_001)])
+    fine = np.unique(
+        np.r_[np.linspace(0, LAST, 50_001), np.geomspace(0.01, LAST, 50_001)]
+    )
     ends = signal(np.array([0.0, LAST]))
     truth = fine[np.argmax((signal(fine) - ends[0]) / np.ptp(ends) >= 0.5)]
-    values = (signal(steps) - ends[0]) / np.ptp(ends) + noise * rng.standard_normal(len(steps))
+    values = (signal(steps) - ends[0]) / np.ptp(ends) + noise * rng.standard_normal(
+        len(steps)
+    )
     floor = np.full(len(steps), 1.96 * np.sqrt(2) * noise)
     low, high = half_change_interval(steps, values, floor, random_state=rng)
     return bool(low <= truth <= high)
@@ -194,13 +219,18 @@ NOISES: dict[str, Callable[[np.random.Generator, np.ndarray], np.ndarray]] = {
     "random walk and as much fresh noise": lambda rng, s: (
         walks(rng, CURVES, len(s), 1.0) + rng.standard_normal((CURVES, len(s)))
     ),
-    "heavy tails, 3 degrees of freedom": lambda rng, s: rng.standard_t(3, (CURVES, len(s))),
-    "heavy tails, 2 degrees of freedom": lambda rng, s: rng.standard_t(2, (CURVES, len(s))),
+    "heavy tails, 3 degrees of freedom": lambda rng, s: rng.standard_t(
+        3, (CURVES, len(s))
+    ),
+    "heavy tails, 2 degrees of freedom": lambda rng, s: rng.standard_t(
+        2, (CURVES, len(s))
+    ),
     "noise that grows threefold": lambda rng, s: (
         rng.standard_normal((CURVES, len(s))) * np.geomspace(1, 3, len(s))
     ),
     "noise that is three times as large in the last third": lambda rng, s: (
-        rng.standard_normal((CURVES, len(s))) * np.where(np.arange(len(s)) < 2 * len(s) / 3, 1, 3)
+        rng.standard_normal((CURVES, len(s)))
+        * np.where(np.arange(len(s)) < 2 * len(s) / 3, 1, 3)
     ),
     "random walk with heavy tails": lambda rng, s: np.cumsum(
         rng.standard_t(3, (CURVES, len(s))), axis=1
@@ -212,7 +242,9 @@ CHANGES: dict[str, Curve] = {
         1 / (1 + np.exp(-(u - rng.uniform(0.2, 0.8)) / rng.uniform(0.03, 0.12)))
     ),
     "exponential": lambda u, rng: 1 - np.exp(-rng.uniform(3, 10) * u),
-    "jump": lambda u, rng: (np.arange(len(u)) > rng.integers(1, len(u) - 2)).astype(float),
+    "jump": lambda u, rng: (np.arange(len(u)) > rng.integers(1, len(u) - 2)).astype(
+        float
+    ),
     "power law": lambda u, rng: 1 - (1 + np.arange(len(u))) ** -0.5,
     "straight line": lambda u, rng: u,
     "overshoot, noise .02": lambda u, rng: u * np.exp(-3 * u),
@@ -236,7 +268,9 @@ def told(values: np.ndarray, steps: np.ndarray) -> dict[str, float]:
 
 def of_noise(name: str, spacing: str, count: int) -> dict[str, float]:
     steps = steps_of(spacing, count)
-    return told(NOISES[name](np.random.default_rng([count, len(name), 1]), steps), steps)
+    return told(
+        NOISES[name](np.random.default_rng([count, len(name), 1]), steps), steps
+    )
 
 
 def of_change(name: str, phi: float, count: int) -> dict[str, float]:
@@ -248,7 +282,9 @@ def of_change(name: str, phi: float, count: int) -> dict[str, float]:
     return told(signal + noise, np.arange(count, dtype=float))
 
 
-def resumed(results: Path, part: str, key: str, measure: Callable[[], dict[str, float]]) -> None:
+def resumed(
+    results: Path, part: str, key: str, measure: Callable[[], dict[str, float]]
+) -> None:
     """Print what was measured, or measure it and keep it."""
     lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
     known = {(row["part"], row["key"]): row for row in map(json.loads, lines)}
@@ -302,8 +338,14 @@ def main() -> None:
     if "coverage" in options.parts:
         noises = (0.01, 0.03, 0.05, 0.1)
         row("shape", *(f"{s}, noise {n}" for s in SPACINGS for n in noises))
-        shapes = ("smooth S-curve", "jump between checkpoints", "square root", "exponential",
-                  "overshoot", "straight line")  # fmt: skip
+        shapes = (
+            "smooth S-curve",
+            "jump between checkpoints",
+            "square root",
+            "exponential",
+            "overshoot",
+            "straight line",
+        )
         for shape in shapes:
             rates = [
                 np.mean([covered(shape, s, n, seed) for seed in range(100)])

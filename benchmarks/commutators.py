@@ -31,7 +31,10 @@ from ontogeny_papers.observables.projection import block_values
 from ontogeny_papers.reproduce.tasks import MarkerTask
 from ontogeny_papers.reproduce.training import MarkerRun, readout_loss
 
-LR, PAIRS, K, SNAPSHOTS = 1e-3, 9, 3, 43
+LR = 1e-3
+PAIRS = 9
+K = 3
+SNAPSHOTS = 43
 DEAD = 658_560
 
 
@@ -40,7 +43,8 @@ def setting() -> tuple[nn.Module, list, dict[str, np.ndarray]]:
     torch.manual_seed(0)
     task = MarkerTask(vocab_size=256, distinct_markers=True)
     run = MarkerRun(task, layers=5, batch_size=128)
-    model, stream = run.model(), run.batches(0)
+    model = run.model()
+    stream = run.batches(0)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
     blocks = parameter_blocks(model, ("q", "k", "v", "o"))
     paths: dict[str, list[np.ndarray]] = {name: [] for name in blocks}
@@ -87,7 +91,8 @@ def paper(model: nn.Module, batches: list, paths: dict[str, np.ndarray]) -> np.n
         basis[at : at + path.shape[1], K * i : K * (i + 1)] = right[:K].T
     deltas = []
     for i in range(PAIRS):
-        a, b = batches[2 * i], batches[2 * i + 1]
+        a = batches[2 * i]
+        b = batches[2 * i + 1]
         forth, g_a = two_steps(model, start, a, b)
         back, g_b = two_steps(model, start, b, a)
         (forth - back).norm() / (LR * g_a.norm() * LR * g_b.norm())
@@ -106,7 +111,10 @@ def paper(model: nn.Module, batches: list, paths: dict[str, np.ndarray]) -> np.n
 
 
 def ours(
-    model: nn.Module, batches: list, paths: dict[str, np.ndarray], dtype: str = "float64"
+    model: nn.Module,
+    batches: list,
+    paths: dict[str, np.ndarray],
+    dtype: str = "float64",
 ) -> np.ndarray:
     blocks = parameter_blocks(model, ("q", "k", "v", "o"))
     bases = []
@@ -114,28 +122,45 @@ def ours(
         gram = geometry.gram(path)
         variance_rank_from_gram(gram)
         bases.append(geometry.principal_basis(path, K, gram=gram))
-    inside, energy = [], []
-    moves = {name: torch.zeros(p.shape, dtype=torch.bool) for name, p in model.named_parameters()}
+    inside = []
+    energy = []
+    moves = {
+        name: torch.zeros(p.shape, dtype=torch.bool)
+        for name, p in model.named_parameters()
+    }
     for found in updates.commutators(model, readout_loss, batches, LR, dtype=dtype):
         found.defect, found.cosine  # noqa: B018 (measured)
         for name, g in found.gradient_a.items():
             moves[name] |= g != 0
-        pieces = [block_values(b, found.delta).double().numpy() for b in blocks.values()]
+        pieces = [
+            block_values(b, found.delta).double().numpy() for b in blocks.values()
+        ]
         own = [float(v @ v) for v in pieces]
         energy.append([*own, found.norm**2 - sum(own)])
         inside.append(
-            [*(float(np.sum((v @ Q) ** 2)) for v, Q in zip(pieces, bases, strict=True)), 0]
+            [
+                *(
+                    float(np.sum((v @ Q) ** 2))
+                    for v, Q in zip(pieces, bases, strict=True)
+                ),
+                0,
+            ]
         )
     sizes = [int(block_values(block, moves).sum()) for block in blocks.values()]
     live = sum(int(m.sum()) for m in moves.values())
     ranks = np.array([*(Q.shape[1] for Q in bases), 0])
     measured = BlockEnergies(
-        np.array(inside).T, np.array(energy).T, ranks, np.array([*sizes, live - sum(sizes)])
+        np.array(inside).T,
+        np.array(energy).T,
+        ranks,
+        np.array([*sizes, live - sum(sizes)]),
     )
     return measured.rho / measured.control.rms
 
 
-def seconds(function: Callable[[], np.ndarray], repeats: int) -> tuple[float, np.ndarray]:
+def seconds(
+    function: Callable[[], np.ndarray], repeats: int
+) -> tuple[float, np.ndarray]:
     taken = []
     for _ in range(repeats):
         begin = time.process_time()
@@ -151,15 +176,21 @@ def main() -> None:
     torch.set_num_threads(1)
     model, batches, paths = setting()
     with_dead = copy.deepcopy(model)
-    with_dead.unused = nn.ParameterList([0.02 * torch.randn(DEAD)])  # the last parameters
+    with_dead.unused = nn.ParameterList(
+        [0.02 * torch.randn(DEAD)]
+    )  # the last parameters
     ours(model, batches[:2], paths)  # first calls build kernels
     cases = {
-        "paper, float32, with unused MLP weights": lambda: paper(with_dead, batches, paths),
+        "paper, float32, with unused MLP weights": lambda: paper(
+            with_dead, batches, paths
+        ),
         "paper, float32, without them": lambda: paper(model, batches, paths),
         "ours, float64": lambda: ours(model, batches, paths),
         "ours, float32": lambda: ours(model, batches, paths, "float32"),
     }
-    results = {name: seconds(function, options.repeats) for name, function in cases.items()}
+    results = {
+        name: seconds(function, options.repeats) for name, function in cases.items()
+    }
     base = results["ours, float64"][0]
     for name, (taken, ratio) in results.items():
         print(

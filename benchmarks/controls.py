@@ -34,7 +34,13 @@ import xarray as xr
 
 from ontogeny import Inputs, Study, Trajectory
 from ontogeny.demo import STUDY
-from ontogeny.observables import ActivationDecay, AttentionEntropy, Concepts, Loss, Observable
+from ontogeny.observables import (
+    ActivationDecay,
+    AttentionEntropy,
+    Concepts,
+    Loss,
+    Observable,
+)
 from ontogeny.store import read_cell
 from ontogeny.study import read_study
 from ontogeny.study.cells.merge import stack
@@ -83,15 +89,21 @@ def trained(sizes: Sizes, seed: int) -> Path:
     """Return a small run of one seed, trained unless it is kept."""
     folder = sizes.folder / f"run-{seed}"
     if not (folder / "training_log.json").is_file():
-        record_training_run(folder, quick=True, random_state=seed, steps=sizes.training, **SMALL)
+        record_training_run(
+            folder, quick=True, random_state=seed, steps=sizes.training, **SMALL
+        )
     return folder
 
 
 def opened(folder: Path, texts: int) -> tuple[Trajectory, Inputs]:
     """Return a run and held-out texts of it."""
     trajectory = Trajectory.from_folder(folder)
-    heldout = [json.loads(line) for line in (folder / "heldout.jsonl").read_text().splitlines()]
-    return trajectory, Inputs.from_texts(heldout[:texts], trajectory.tokenizer(), max_length=32)
+    heldout = [
+        json.loads(line) for line in (folder / "heldout.jsonl").read_text().splitlines()
+    ]
+    return trajectory, Inputs.from_texts(
+        heldout[:texts], trajectory.tokenizer(), max_length=32
+    )
 
 
 def rows(page: Page) -> Iterator[tuple[str, xr.Dataset]]:
@@ -114,7 +126,9 @@ def table(*cells: object) -> None:
 
 
 def nodes(tree: xr.DataTree) -> Page:
-    return {name: node.to_dataset(inherit=False) for name, node in tree.children.items()}
+    return {
+        name: node.to_dataset(inherit=False) for name, node in tree.children.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -125,7 +139,9 @@ class Studied:
     nodes: Page
 
 
-def studied(trajectory: Trajectory, inputs: Inputs, watched: list, folder: Path) -> Studied:
+def studied(
+    trajectory: Trajectory, inputs: Inputs, watched: list, folder: Path
+) -> Studied:
     study = Study(trajectory, inputs, watched, device="cpu")
     tree = study.run(folder)
     problems = json.loads(tree.attrs["problems"])
@@ -137,12 +153,16 @@ def studied(trajectory: Trajectory, inputs: Inputs, watched: list, folder: Path)
     return Studied(cells, nodes(tree))
 
 
-def page_of(run: Studied, beside: Mapping[str, Studied], watched: Sequence[Observable]) -> Page:
+def page_of(
+    run: Studied, beside: Mapping[str, Studied], watched: Sequence[Observable]
+) -> Page:
     """Return the page of a run with control runs beside it, all of them studied already."""
     made: dict[str, xr.Dataset] = {}
     for o in watched:
         others = {name: each.nodes[o.name] for name, each in beside.items()}
-        made[o.name] = o.summarise(with_controls(run.cells[o.name], others, o.quantities), {})
+        made[o.name] = o.summarise(
+            with_controls(run.cells[o.name], others, o.quantities), {}
+        )
     return with_verdicts(made)
 
 
@@ -156,28 +176,47 @@ def heldout(sizes: Sizes) -> None:
     runs = {}
     for seed in range(sizes.controls):
         where = sizes.folder / f"heldout-{source.name}-{sizes.texts}-{seed}"
-        runs[f"turned {seed}"] = studied(read.control("turned", seed), inputs, watched, where)
-    names, pages = list(runs), []
+        runs[f"turned {seed}"] = studied(
+            read.control("turned", seed), inputs, watched, where
+        )
+    names = list(runs)
+    pages = []
     for i, name in enumerate(names):
         others = [names[(i + k) % len(names)] for k in range(1, BESIDE + 1)]
         pages.append(page_of(runs[name], {n: runs[n] for n in others}, watched))
     beyond = Counter(node for page in pages for node, row in rows(page) if row.beyond)
     judged = Counter(node for page in pages for node, _ in rows(page))
     every = [row for page in pages for _, row in rows(page)]
-    low = [any(row.p_control <= LEVELS.control for _, row in rows(page)) for page in pages]
-    print(f"\nheldout: {len(pages)} controls of {len(read)} of {len(steps)} checkpoints")
+    low = [
+        any(row.p_control <= LEVELS.control for _, row in rows(page)) for page in pages
+    ]
+    print(
+        f"\nheldout: {len(pages)} controls of {len(read)} of {len(steps)} checkpoints"
+    )
     table(
-        "pages with a row beyond", "learned", "with p_control <= 0.05, moved or not",
-        "rows a page", "rows moved", "rows changed",
-    )  # fmt: skip
+        "pages with a row beyond",
+        "learned",
+        "with p_control <= 0.05, moved or not",
+        "rows a page",
+        "rows moved",
+        "rows changed",
+    )
     table(
         share([any_row(page, "beyond") for page in pages]),
         share([any_row(page, "learned") for page in pages]),
         share(low),
         len(list(rows(pages[0]))),
-        *(share([bool(row[verdict]) for row in every]) for verdict in ("moved", "changed")),
+        *(
+            share([bool(row[verdict]) for row in every])
+            for verdict in ("moved", "changed")
+        ),
     )
-    table("observable", "rows beyond", "rows with p < 0.05, uncorrected, of the change", "half")
+    table(
+        "observable",
+        "rows beyond",
+        "rows with p < 0.05, uncorrected, of the change",
+        "half",
+    )
     for node, count in judged.items():
         p = np.array(
             [
@@ -196,14 +235,20 @@ def real(sizes: Sizes) -> None:
     watched = observables("model.layers.*.mlp", sizes)
     print(f"\nreal: {sizes.seeds} seeds, {sizes.training} steps of training")
     table(
-        "seed", "loss", "control runs' last loss", "loss learned", "activations of layer 0 beyond",
-        "p", *(f"{o.name} beyond" for o in watched),
-    )  # fmt: skip
+        "seed",
+        "loss",
+        "control runs' last loss",
+        "loss learned",
+        "activations of layer 0 beyond",
+        "p",
+        *(f"{o.name} beyond" for o in watched),
+    )
     for seed in range(sizes.seeds):
         trajectory, inputs = opened(trained(sizes, seed), sizes.texts)
         study = Study(trajectory, inputs, watched, device="cpu", controls=BESIDE)
         page = nodes(study.run(sizes.folder / f"real-{seed}-{sizes.texts}"))
-        loss, first = page["loss"].isel(row=0), page["activation-decay"].isel(row=0)
+        loss = page["loss"].isel(row=0)
+        first = page["activation-decay"].isel(row=0)
         assert str(first.row_layer.item()).endswith(".0.mlp"), first.row_layer.item()
         table(
             seed,
@@ -212,7 +257,10 @@ def real(sizes: Sizes) -> None:
             "yes" if loss.learned else "no",
             "yes" if first.beyond else "no",
             f"{float(first.p_control):.2g}",
-            *(share([bool(r.beyond) for n, r in rows(page) if n == o.name]) for o in watched),
+            *(
+                share([bool(r.beyond) for n, r in rows(page) if n == o.name])
+                for o in watched
+            ),
         )
 
 
@@ -220,17 +268,29 @@ def of_planted(sizes: Sizes) -> None:
     """Study planted runs that went somewhere without direction, or nowhere."""
     watched = of_activations("layers.*", None)
     print(f"\nplanted: {sizes.repeats} runs of each kind")
-    table("kind", "runs with a row beyond", "learned", "changed", "rows beyond", "rows changed")
+    table(
+        "kind",
+        "runs with a row beyond",
+        "learned",
+        "changed",
+        "rows beyond",
+        "rows changed",
+    )
     for kind in ("walk", "memory"):
         pages = []
         for seed in range(sizes.repeats):
             run = planted(kind, random_state=seed)
-            study = Study(run.trajectory, run.inputs, watched, device="cpu", controls=BESIDE)
+            study = Study(
+                run.trajectory, run.inputs, watched, device="cpu", controls=BESIDE
+            )
             pages.append(nodes(study.run(sizes.folder / f"{kind}-{seed}")))
         every = [row for page in pages for _, row in rows(page)]
         table(
             kind,
-            *(share([any_row(p, v) for p in pages]) for v in ("beyond", "learned", "changed")),
+            *(
+                share([any_row(p, v) for p in pages])
+                for v in ("beyond", "learned", "changed")
+            ),
             *(share([bool(row[v]) for row in every]) for v in ("beyond", "changed")),
         )
 
@@ -266,7 +326,9 @@ def cost(sizes: Sizes) -> None:
     run = sizes.run or trained(sizes, 0)
     tables = {"without": "", "with": "[controls]\ncount = 1\nsteps = 8\n"}
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in tables}
-    print(f"\ncost: the demo's study of {len(Trajectory.from_folder(run))} checkpoints, bar {BAR}")
+    print(
+        f"\ncost: the demo's study of {len(Trajectory.from_folder(run))} checkpoints, bar {BAR}"
+    )
     table("control runs", "CPU seconds", "peak memory in MiB")
     context = multiprocessing.get_context("spawn")
     for _ in range(2):
@@ -274,36 +336,55 @@ def cost(sizes: Sizes) -> None:
             with ProcessPoolExecutor(1, mp_context=context) as process:
                 found[name].append(process.submit(one_study, run, more).result())
             table(name, *(f"{value:.1f}" for value in found[name][-1]))
-    means = {name: [statistics.mean(v) for v in zip(*all_, strict=True)]
-             for name, all_ in found.items()}  # fmt: skip
+    means = {
+        name: [statistics.mean(v) for v in zip(*all_, strict=True)]
+        for name, all_ in found.items()
+    }
     ratios = [b / a for a, b in zip(means["without"], means["with"], strict=True)]
     table("ratio", *(f"{ratio:.2f}" for ratio in ratios))
 
 
 SECTIONS: dict[str, Callable[[Sizes], None]] = {
-    "heldout": heldout, "real": real, "planted": of_planted, "cost": cost
-}  # fmt: skip
+    "heldout": heldout,
+    "real": real,
+    "planted": of_planted,
+    "cost": cost,
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("sections", nargs="*", help=f"of {', '.join(SECTIONS)}; default all")
+    parser.add_argument(
+        "sections", nargs="*", help=f"of {', '.join(SECTIONS)}; default all"
+    )
     parser.add_argument("--run", type=Path, help="a recorded run with heldout.jsonl")
     parser.add_argument("--keep", type=Path, help="folder that work is kept in")
     parser.add_argument("--texts", type=int, default=30)
     parser.add_argument("--tokens", type=int, default=300)
     parser.add_argument("--controls", type=int, default=40)
     parser.add_argument("--seeds", type=int, default=6)
-    parser.add_argument("--repeats", type=int, default=20, help="planted runs of each kind")
-    parser.add_argument("--training", type=int, default=300, help="updates of the small runs")
+    parser.add_argument(
+        "--repeats", type=int, default=20, help="planted runs of each kind"
+    )
+    parser.add_argument(
+        "--training", type=int, default=300, help="updates of the small runs"
+    )
     options = parser.parse_args()
     if unknown := set(options.sections) - set(SECTIONS):
-        parser.error(f"no section {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}")
+        parser.error(
+            f"no section {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}"
+        )
     with tempfile.TemporaryDirectory() as scratch:
         sizes = Sizes(
-            options.keep or Path(scratch), options.run, options.texts, options.tokens,
-            options.controls, options.seeds, options.repeats, options.training,
-        )  # fmt: skip
+            options.keep or Path(scratch),
+            options.run,
+            options.texts,
+            options.tokens,
+            options.controls,
+            options.seeds,
+            options.repeats,
+            options.training,
+        )
         for name in options.sections or SECTIONS:
             SECTIONS[name](sizes)
 

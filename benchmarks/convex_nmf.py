@@ -31,7 +31,10 @@ RULES = {"accelerated": convex._accelerated, "multiplicative": convex._multiplic
 def encoder_like(n: int = 5000, m: int = 384) -> np.ndarray:
     """5,000 x 384: a fifth of the squares in the mean, heavy tails, a spectrum that decays."""
     rng = np.random.default_rng(0)
-    turn = np.linalg.qr(rng.standard_normal((m, m)))[0] * np.arange(1, m + 1)[:, None] ** -0.35
+    turn = (
+        np.linalg.qr(rng.standard_normal((m, m)))[0]
+        * np.arange(1, m + 1)[:, None] ** -0.35
+    )
     A = rng.laplace(size=(n, m)) @ turn
     A *= np.sqrt(0.8 / np.mean(A**2))
     return (A + np.sqrt(0.2) * rng.choice([-1.0, 1.0], m)).astype(np.float32)
@@ -42,11 +45,15 @@ def errors(rule: str, A: Tensor, start: Tensor, seconds: float) -> str:
     options = convex.ConvexNMF(len(start), variant=rule)
     norm2 = float(A.double().square().sum())
     steps = RULES[rule](A, A, start.clone(), options)
-    begin, last, found, count = time.process_time(), float("nan"), [], 0
+    begin = time.process_time()
+    last = float("nan")
+    found = []
+    count = 0
     for mark in (mark for mark in MARKS if mark <= seconds):
         now = last
         while time.process_time() - begin < mark:
-            last, now = now, (2 * float(next(steps)[2]) / norm2) ** 0.5
+            last = now
+            now = (2 * float(next(steps)[2]) / norm2) ** 0.5
             count += 1
         # What was finished when the time was up, or the first iteration if that took longer.
         found.append(f"{now if count == 1 else last:.4f} ({max(count - 1, 1)})")
@@ -67,7 +74,9 @@ def main() -> None:
         matrices |= {"encoder-like": encoder_like(), "synthetic": synthetic()}
     with threadpool_limits(1):
         for name, A in matrices.items():
-            A = torch.from_numpy(A / np.sqrt(np.mean(A**2, dtype=np.float64)).astype(np.float32))
+            A = torch.from_numpy(
+                A / np.sqrt(np.mean(A**2, dtype=np.float64)).astype(np.float32)
+            )
             start = convex._start(A, R, 0, None)
             for rule in chosen.rules:
                 row = errors(rule, A, start, chosen.seconds)

@@ -18,7 +18,9 @@ import transformers
 
 TOKENS = 32_000
 NETWORK = 125e6  # bytes a second: 1 Gbit/s
-GPU = 100e12  # operations a second that a current GPU reaches in half precision, assumed
+GPU = (
+    100e12  # operations a second that a current GPU reaches in half precision, assumed
+)
 CORES = 4  # of a laptop, as fast as the one that is measured, assumed
 
 
@@ -55,17 +57,25 @@ SIZES = [
     Size("Pythia-12b", 5120, 36, 20480, 50688),
     Size("OLMo-7B", 4096, 32, 11008, 50304, gated=True),
     Size("EuroBERT-210m", 768, 12, 3072, 128256, gated=True, tied=True),
-    Size("EuroBERT-2.1B", 2304, 32, 6144, 128256, gated=True, key_values=1 / 3, tied=True),
+    Size(
+        "EuroBERT-2.1B", 2304, 32, 6144, 128256, gated=True, key_values=1 / 3, tied=True
+    ),
 ]
-MEASURED = [Size("Pythia-70m", 512, 6, 2048, 50304), Size("Pythia-160m", 768, 12, 3072, 50304)]
+MEASURED = [
+    Size("Pythia-70m", 512, 6, 2048, 50304),
+    Size("Pythia-160m", 768, 12, 3072, 50304),
+]
 
 
 def forward_seconds(size: Size, dtype: torch.dtype, tokens: int = 1024) -> float:
     """Return the CPU seconds of one forward pass of a random model of this size, the best of 3."""
     config = transformers.GPTNeoXConfig(
-        vocab_size=size.vocabulary, hidden_size=size.width, num_hidden_layers=size.blocks,
-        intermediate_size=size.inner, num_attention_heads=size.width // 64,
-    )  # fmt: skip
+        vocab_size=size.vocabulary,
+        hidden_size=size.width,
+        num_hidden_layers=size.blocks,
+        intermediate_size=size.inner,
+        num_attention_heads=size.width // 64,
+    )
     model = transformers.GPTNeoXForCausalLM(config).to(dtype).eval()
     ids = torch.randint(5, size.vocabulary, (4, tokens // 4))
     found = []
@@ -81,7 +91,8 @@ def measured(dtype: torch.dtype, tokens: int = 1024) -> float:
     """Print the rate of one core, and how far off it is for the larger size; return it."""
     small, large = MEASURED
     rate = 2 * small.multiplied * tokens / forward_seconds(small, dtype, tokens)
-    taken, predicted = forward_seconds(large, dtype, tokens), 2 * large.multiplied * tokens / rate
+    taken = forward_seconds(large, dtype, tokens)
+    predicted = 2 * large.multiplied * tokens / rate
     print(
         f"{dtype}: {rate / 1e9:.0f} GFLOP/s on {small.name}; {large.name} predicted "
         f"{predicted:.2f} s, taken {taken:.2f} s ({predicted / taken - 1:+.0%})"
@@ -91,19 +102,24 @@ def measured(dtype: torch.dtype, tokens: int = 1024) -> float:
 
 def table(rate: float) -> None:
     """Print the costs of one checkpoint and of 154, for 32,000 tokens."""
-    print("| model | parameters | GB in bf16 | download, s | laptop, s | one GPU, s | "
-          "154 checkpoints: laptop, h | one GPU, h | 16 GPUs, h |")  # fmt: skip
+    print(
+        "| model | parameters | GB in bf16 | download, s | laptop, s | one GPU, s | "
+        "154 checkpoints: laptop, h | one GPU, h | 16 GPUs, h |"
+    )
     print("| --- |" + " --- |" * 8)
     for size in SIZES:
         stored = 2 * size.parameters
         work = 2 * size.multiplied * TOKENS
-        fetch, laptop, gpu = stored / NETWORK, work / (CORES * rate), work / GPU
+        fetch = stored / NETWORK
+        laptop = work / (CORES * rate)
+        gpu = work / GPU
         runs = [154 * max(fetch, t) / 3600 for t in (laptop, gpu, gpu / 16)]
         print(
             f"| {size.name} | {size.parameters / 1e9:.2f} billion | {stored / 1e9:.2f} | "
-            f"{fetch:.1f} | {laptop:.0f} | {gpu:.1f} | " + " | ".join(f"{h:.1f}" for h in runs)
+            f"{fetch:.1f} | {laptop:.0f} | {gpu:.1f} | "
+            + " | ".join(f"{h:.1f}" for h in runs)
             + " |"
-        )  # fmt: skip
+        )
 
 
 if __name__ == "__main__":

@@ -22,12 +22,28 @@ from helpers import shape_truths as truths
 from helpers.series_examples import EARLY, LATE, planted
 from ontogeny import dynamics
 
-GRADUAL = ("linear", "log-linear", "growing", "cosine", "warm-up and decay", "linear in log step")
+GRADUAL = (
+    "linear",
+    "log-linear",
+    "growing",
+    "cosine",
+    "warm-up and decay",
+    "linear in log step",
+)
 BENDS = ("smooth change of slope", "two soft bends", "two jumps", "three jumps")
-SCHEDULES = ("one jump", "two jumps", "three jumps", "sine", "sawtooth", "warm restarts")
+SCHEDULES = (
+    "one jump",
+    "two jumps",
+    "three jumps",
+    "sine",
+    "sawtooth",
+    "warm restarts",
+)
 
 
-def share(said: Callable[[np.random.Generator, int], bool], count: int, seed: int = 1) -> str:
+def share(
+    said: Callable[[np.random.Generator, int], bool], count: int, seed: int = 1
+) -> str:
     rng = np.random.default_rng(seed)
     return f"{np.mean([said(rng, i) for i in range(count)]):.3f}"
 
@@ -42,7 +58,9 @@ def fits(n: int) -> None:
                     rates.append(
                         share(
                             lambda rng, _, s=steps, k=kind, e=noise: (
-                                dynamics.compare_fits(s, truths.decay(k, s, e, rng)).exponential
+                                dynamics.compare_fits(
+                                    s, truths.decay(k, s, e, rng)
+                                ).exponential
                             ),
                             n // 2,
                         )
@@ -64,15 +82,29 @@ def regimes(n: int) -> None:
                 rate = share(
                     lambda rng, i, r=ratio, k=layers, s=steps: dated(
                         s,
-                        planted("exponential", "independent", s, k, 0.05, rng, len(s) // 2, r).T,
+                        planted(
+                            "exponential",
+                            "independent",
+                            s,
+                            k,
+                            0.05,
+                            rng,
+                            len(s) // 2,
+                            r,
+                        ).T,
                         i,
                     ),
                     n,
                 )
-                print("boundary, true", f"{ratio} x in {layers}", count, rate, flush=True)
+                print(
+                    "boundary, true", f"{ratio} x in {layers}", count, rate, flush=True
+                )
             for kind in GRADUAL:
                 rate = share(
-                    lambda rng, i, k=kind, c=count, m=layers: dated(*gradual(k, c, m, rng), i), n
+                    lambda rng, i, k=kind, c=count, m=layers: dated(
+                        *gradual(k, c, m, rng), i
+                    ),
+                    n,
                 )
                 print("boundary, false:", kind, f"in {layers}", count, rate, flush=True)
         for layers in (1, 6):
@@ -81,40 +113,62 @@ def regimes(n: int) -> None:
                     rate = share(
                         lambda rng, i, k=kind, e=noise, s=steps, m=layers: dated(
                             s,
-                            np.stack([truths.bends(k, len(s), rng, e)[1] for _ in range(m)], 1),
+                            np.stack(
+                                [truths.bends(k, len(s), rng, e)[1] for _ in range(m)],
+                                1,
+                            ),
                             i,
                         ),
                         n,
                     )
-                    print("boundary, false:", kind, noise, f"in {layers}", count, rate, flush=True)
+                    print(
+                        "boundary, false:",
+                        kind,
+                        noise,
+                        f"in {layers}",
+                        count,
+                        rate,
+                        flush=True,
+                    )
 
 
 def signals(n: int) -> None:
-    def related(kind: str, count: int, rng: np.random.Generator, i: int, **given: float) -> bool:
+    def related(
+        kind: str, count: int, rng: np.random.Generator, i: int, **given: float
+    ) -> bool:
         steps, x, y = truths.scheduled_pair(kind, count, rng, **given)
         found = dynamics.compare_signals(x, y, steps, n_draws=199, random_state=i)
         return bool(found.pearson_p <= 0.05)
 
     for count in (24, 50):
         for r in (0.0, 0.5, 0.7, 0.9):
-            rate = share(lambda rng, i, c=count, r=r: related("none", c, rng, i, r=r), n)
+            rate = share(
+                lambda rng, i, c=count, r=r: related("none", c, rng, i, r=r), n
+            )
             print("related, noise correlates", r, count, rate, flush=True)
         for kind in SCHEDULES:
             for noise in (0.05, 0.02, 0.005):
                 rate = share(
-                    lambda rng, i, k=kind, c=count, e=noise: related(k, c, rng, i, noise=e), n
+                    lambda rng, i, k=kind, c=count, e=noise: related(
+                        k, c, rng, i, noise=e
+                    ),
+                    n,
                 )
                 print("related, false:", kind, noise, count, rate, flush=True)
 
 
-def sentences(steps: np.ndarray, y: np.ndarray, other: np.ndarray, last: int | None) -> dict:
+def sentences(
+    steps: np.ndarray, y: np.ndarray, other: np.ndarray, last: int | None
+) -> dict:
     """Return which sentences are said of a curve, beside another one."""
     seen = dynamics.learning_progress(steps, y, 0.1 * np.std(y), reference_index=last)
     mapped = dynamics.recurrence(y, steps, reference_index=last)
     found = dynamics.regimes(steps, y, reference_index=last)
     both = dynamics.compare_signals(y, other, steps, n_draws=199, reference_index=last)
     return {
-        "exponential": dynamics.compare_fits(steps, y, reference_index=last).exponential,
+        "exponential": dynamics.compare_fits(
+            steps, y, reference_index=last
+        ).exponential,
         "approach": seen.progressed,
         "quiet": seen.converged,
         "fixed point": np.isfinite(mapped.fixed_point),
@@ -129,7 +183,9 @@ def walks(n: int) -> None:
         for count in (12, 24, 50):
             last = count - 1 if "last" in kind else None
             rng = np.random.default_rng(1)
-            pairs = [[truths.walk(kind, count, rng) for _ in range(2)] for _ in range(n)]
+            pairs = [
+                [truths.walk(kind, count, rng) for _ in range(2)] for _ in range(n)
+            ]
             said = [sentences(truths.even(count), x, y, last) for x, y in pairs]
             rates = {name: np.mean([each[name] for each in said]) for name in said[0]}
             words = ", ".join(f"{name} {rate:.3f}" for name, rate in rates.items())
@@ -137,8 +193,11 @@ def walks(n: int) -> None:
 
 
 PARTS: dict[str, Callable[[int], None]] = {
-    "fits": fits, "regimes": regimes, "signals": signals, "walks": walks
-}  # fmt: skip
+    "fits": fits,
+    "regimes": regimes,
+    "signals": signals,
+    "walks": walks,
+}
 
 
 def main() -> None:

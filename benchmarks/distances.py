@@ -47,7 +47,8 @@ def looped_correlations(W: np.ndarray, V: np.ndarray) -> np.ndarray:
     table = np.zeros((W.shape[1], V.shape[1]))
     for i in range(W.shape[1]):
         for j in range(V.shape[1]):
-            a, b = W[:, i] - W[:, i].mean(), V[:, j] - V[:, j].mean()
+            a = W[:, i] - W[:, i].mean()
+            b = V[:, j] - V[:, j].mean()
             table[i, j] = abs(a @ b) / np.sqrt((a @ a) * (b @ b))
     return table
 
@@ -69,13 +70,17 @@ def looped_weighted(W: np.ndarray, V: np.ndarray, U: np.ndarray) -> float:
     return float((weights * table[linear_sum_assignment(-table)]).sum())
 
 
-def compare_with_one_svd(W: np.ndarray, U: np.ndarray, rng: np.random.Generator) -> None:
+def compare_with_one_svd(
+    W: np.ndarray, U: np.ndarray, rng: np.random.Generator
+) -> None:
     svd = median_seconds(lambda: np.linalg.svd(W, full_matrices=False), 15)
     print(f"one thin SVD of 768 x 100: {1e3 * svd:.2f} ms")
     for label, size in (("far (0.1 noise)", 0.1), ("near (1e-8 noise)", 1e-8)):
         V = W + size * rng.standard_normal(W.shape)
         taken = median_seconds(lambda V=V: distances.compare(W, V, U), 15)
-        print(f"  compare, 13 measures, {label}: {1e3 * taken:.1f} ms = {taken / svd:.1f} SVDs")
+        print(
+            f"  compare, 13 measures, {label}: {1e3 * taken:.1f} ms = {taken / svd:.1f} SVDs"
+        )
 
 
 def against_dense_forms(W: np.ndarray, U: np.ndarray, rng: np.random.Generator) -> None:
@@ -87,8 +92,16 @@ def against_dense_forms(W: np.ndarray, U: np.ndarray, rng: np.random.Generator) 
             lambda: distances.matrix_log(W, V, eps=1e-12),
         ),
         ("bures", lambda: dense_bures(W, V), lambda: distances.bures(W, V, eps=1e-12)),
-        ("optimal", lambda: looped_optimal(W, V), lambda: distances.correlation("optimal", W, V)),
-        ("internal", lambda: looped_internal(W), lambda: distances.correlation("internal", W)),
+        (
+            "optimal",
+            lambda: looped_optimal(W, V),
+            lambda: distances.correlation("optimal", W, V),
+        ),
+        (
+            "internal",
+            lambda: looped_internal(W),
+            lambda: distances.correlation("internal", W),
+        ),
         (
             "weighted",
             lambda: looped_weighted(W, V, U),
@@ -97,7 +110,8 @@ def against_dense_forms(W: np.ndarray, U: np.ndarray, rng: np.random.Generator) 
     ]
     print("\nmeasure      dense ms   ours ms   ratio   dense value   our value")
     for name, dense, ours in rows:
-        slow, fast = median_seconds(dense, 1), median_seconds(ours, 15)
+        slow = median_seconds(dense, 1)
+        fast = median_seconds(ours, 15)
         print(
             f"{name:11s} {1e3 * slow:9.1f} {1e3 * fast:9.2f} {slow / fast:7.0f}"
             f"   {dense():11.6g} {ours():11.6g}"
@@ -113,7 +127,11 @@ def near_zero(W: np.ndarray, rng: np.random.Generator) -> None:
         "W + 1e-8 noise": W + 1e-8 * rng.standard_normal(W.shape),
     }
     names = ("procrustes", "matrix-log", "grassmann", "bures")
-    print(f"\n{'against':16s}" + "".join(f"{name:>12s}" for name in names) + "   (default eps)")
+    print(
+        f"\n{'against':16s}"
+        + "".join(f"{name:>12s}" for name in names)
+        + "   (default eps)"
+    )
     for label, V in others.items():
         values = (distances.distance(name, W, V) for name in names)
         print(f"{label:16s}" + "".join(f"{value:12.3g}" for value in values))
@@ -123,11 +141,15 @@ def all_pairs(W: np.ndarray, rng: np.random.Generator, steps: int, layers: int) 
     """Steps that come closer and closer, so that most pairs take the exact branch."""
     svd = median_seconds(lambda: np.linalg.svd(W, full_matrices=False), 5)
     sizes = np.logspace(0, -7, steps)[:, None, None]
-    stack = np.stack([W + sizes * rng.standard_normal((steps, *W.shape)) for _ in range(layers)])
+    stack = np.stack(
+        [W + sizes * rng.standard_normal((steps, *W.shape)) for _ in range(layers)]
+    )
     U = np.abs(rng.standard_normal((layers, steps, 200, W.shape[1])))
-    wall, processor = time.perf_counter(), time.process_time()
+    wall = time.perf_counter()
+    processor = time.process_time()
     distances.pairwise(stack, U)
-    wall, processor = time.perf_counter() - wall, time.process_time() - processor
+    wall = time.perf_counter() - wall
+    processor = time.process_time() - processor
     pairs = layers * steps * (steps + 1) // 2
     print(
         f"\npairwise, {steps} steps x {layers} layers x 13 measures ({pairs} pairs): "
@@ -142,8 +164,11 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=11)
     given = parser.parse_args()
     rng = np.random.default_rng(0)
-    W, U = rng.random((768, 100)), np.abs(rng.standard_normal((500, 100)))
-    warnings.simplefilter("ignore")  # scipy's logm may say that it is not accurate, and it is not
+    W = rng.random((768, 100))
+    U = np.abs(rng.standard_normal((500, 100)))
+    warnings.simplefilter(
+        "ignore"
+    )  # scipy's logm may say that it is not accurate, and it is not
     compare_with_one_svd(W, U, rng)
     against_dense_forms(W, U, rng)
     near_zero(W, rng)

@@ -103,7 +103,9 @@ def row_semi_nmf(A: np.ndarray) -> dict[str, Any]:
 
 def row_convex_nmf(A: np.ndarray) -> dict[str, Any]:
     def iterations(variant: str, count: int) -> Callable[[], float]:
-        return lambda: fit("convex-nmf", A, variant=variant, max_iter=count).relative_error_
+        return lambda: (
+            fit("convex-nmf", A, variant=variant, max_iter=count).relative_error_
+        )
 
     calls: dict[str, Any] = {
         "ours": lambda: fit("convex-nmf", A).relative_error_,
@@ -179,7 +181,9 @@ def row_sparse_pca(A: np.ndarray) -> dict[str, Any]:
         steps = 30 if method == "cd" else 5
 
         def theirs(method: str = method, steps: int = steps) -> float:
-            est = sk.SparsePCA(R, method=method, max_iter=steps, tol=1e-3, random_state=0).fit(A)
+            est = sk.SparsePCA(
+                R, method=method, max_iter=steps, tol=1e-3, random_state=0
+            ).fit(A)
             return float(est.error_[-1])
 
         calls[f"scikit-learn SparsePCA ({method}, at most {steps})"] = theirs
@@ -198,7 +202,10 @@ def row_svd(A: np.ndarray) -> dict[str, Any]:
         U = est.fit_transform(A)
         return relative(A, U @ est.components_)
 
-    return {"ours": lambda: fit("svd", A).relative_error_, "scikit-learn TruncatedSVD": theirs}
+    return {
+        "ours": lambda: fit("svd", A).relative_error_,
+        "scikit-learn TruncatedSVD": theirs,
+    }
 
 
 def row_pca(A: np.ndarray) -> dict[str, Any]:
@@ -224,7 +231,10 @@ def negentropy(U: np.ndarray) -> float:
 def row_ica(A: np.ndarray) -> dict[str, Any]:
     # How many iterations a start takes is luck: five seeds together.
     def ours() -> tuple[float, list[int]]:
-        fits = [concepts.make("ica", R, random_state=seed, max_iter=500) for seed in range(5)]
+        fits = [
+            concepts.make("ica", R, random_state=seed, max_iter=500)
+            for seed in range(5)
+        ]
         found = [negentropy(est.fit_transform(A)) for est in fits]
         return statistics.mean(found), [est.n_iter_ for est in fits]
 
@@ -246,11 +256,17 @@ def row_ica(A: np.ndarray) -> dict[str, Any]:
 def row_kmeans(A: np.ndarray) -> dict[str, Any]:
     # Here too: five seeds together.
     def ours() -> tuple[float, list[int]]:
-        fits = [concepts.make("kmeans", R, random_state=seed).fit(A) for seed in range(5)]
-        return statistics.mean(est.relative_error_ for est in fits), [est.n_iter_ for est in fits]
+        fits = [
+            concepts.make("kmeans", R, random_state=seed).fit(A) for seed in range(5)
+        ]
+        return statistics.mean(est.relative_error_ for est in fits), [
+            est.n_iter_ for est in fits
+        ]
 
     def theirs() -> tuple[float, list[int]]:
-        fits = [sklearn.cluster.KMeans(R, n_init=1, random_state=s).fit(A) for s in range(5)]
+        fits = [
+            sklearn.cluster.KMeans(R, n_init=1, random_state=s).fit(A) for s in range(5)
+        ]
         errors = [relative(A, est.cluster_centers_[est.labels_]) for est in fits]
         return statistics.mean(errors), [est.n_iter_ for est in fits]
 
@@ -273,9 +289,15 @@ def row_sae(A: np.ndarray) -> dict[str, Any]:
 
     def theirs(kind: str) -> tuple[float, float, float]:
         torch.manual_seed(0)
-        model = oc.TopKSAE(A.shape[1], R, top_k=10) if kind == "topk" else oc.SAE(A.shape[1], R)
+        model = (
+            oc.TopKSAE(A.shape[1], R, top_k=10)
+            if kind == "topk"
+            else oc.SAE(A.shape[1], R)
+        )
         loader = torch.utils.data.DataLoader(
-            torch.utils.data.TensorDataset(torch.tensor(A)), batch_size=1024, shuffle=True
+            torch.utils.data.TensorDataset(torch.tensor(A)),
+            batch_size=1024,
+            shuffle=True,
         )
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
 
@@ -288,7 +310,11 @@ def row_sae(A: np.ndarray) -> dict[str, Any]:
         with torch.no_grad():
             _, codes, fitted = model(torch.tensor(A))
         dead = float((codes == 0).all(0).sum())
-        return relative(A, fitted.numpy()), float((codes != 0).sum(1).float().mean()), dead
+        return (
+            relative(A, fitted.numpy()),
+            float((codes != 0).sum(1).float().mean()),
+            dead,
+        )
 
     calls["Overcomplete SAE (L1 1e-3, 20 epochs)"] = lambda: theirs("vanilla")
     calls["Overcomplete TopKSAE (k 10, 20 epochs)"] = lambda: theirs("topk")
@@ -298,11 +324,16 @@ def row_sae(A: np.ndarray) -> dict[str, Any]:
 def row_all(A: np.ndarray) -> dict[str, Any]:
     """All ten, cold and from the dictionary of a slightly different matrix."""
     rng = np.random.default_rng(1)
-    near = A + np.float32(0.02 * A.std()) * rng.standard_normal(A.shape).astype(np.float32)
-    starts = {n: fit(n, near, **EXTRA.get(n, {})).components_.T for n in concepts.names()}
+    near = A + np.float32(0.02 * A.std()) * rng.standard_normal(A.shape).astype(
+        np.float32
+    )
+    starts = {
+        n: fit(n, near, **EXTRA.get(n, {})).components_.T for n in concepts.names()
+    }
     calls: dict[str, Any] = {}
     for name in concepts.names():
-        extra, warm = EXTRA.get(name, {}), {**EXTRA.get(name, {}), **WARM.get(name, {})}
+        extra = EXTRA.get(name, {})
+        warm = {**EXTRA.get(name, {}), **WARM.get(name, {})}
         calls[f"{name}, cold"] = lambda name=name, extra=extra: (
             fit(name, A, **extra).relative_error_
         )
@@ -317,7 +348,11 @@ def row_all(A: np.ndarray) -> dict[str, Any]:
 EXTRA: dict[str, dict[str, Any]] = {"nmf": {"nonnegative": "relu"}}
 WARM: dict[str, dict[str, Any]] = {"convex-nmf": {"max_iter": 5}, "sae": {"epochs": 5}}
 SLOW = ("convex_nmf_500",)
-ROWS = {name.removeprefix("row_"): f for name, f in list(globals().items()) if name[:4] == "row_"}
+ROWS = {
+    name.removeprefix("row_"): f
+    for name, f in list(globals().items())
+    if name[:4] == "row_"
+}
 
 
 def run_row(name: str, data: str, A: np.ndarray, repeats: int) -> dict[str, Any]:
@@ -331,7 +366,8 @@ def run_row(name: str, data: str, A: np.ndarray, repeats: int) -> dict[str, Any]
     print(f"\n{name} on {data}")
     for label in calls:
         print(
-            f"  {label:52s} {statistics.median(times[label]):9.3f} s   {results[label]}", flush=True
+            f"  {label:52s} {statistics.median(times[label]):9.3f} s   {results[label]}",
+            flush=True,
         )
     return {k: [statistics.median(times[k]), results[k]] for k in calls}
 
@@ -339,7 +375,9 @@ def run_row(name: str, data: str, A: np.ndarray, repeats: int) -> dict[str, Any]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "rows", nargs="*", help=f"of {', '.join(ROWS)}; default all but {', '.join(SLOW)}"
+        "rows",
+        nargs="*",
+        help=f"of {', '.join(ROWS)}; default all but {', '.join(SLOW)}",
     )
     parser.add_argument("--activations", type=Path)
     parser.add_argument("--repeats", type=int, default=3)
@@ -349,7 +387,9 @@ def main() -> None:
     matrices = {"synthetic": synthetic()} if options.only != "real" else {}
     if options.activations is not None and options.only != "synthetic":
         A = np.load(options.activations).astype(np.float32)
-        matrices["real"] = A / np.sqrt(np.mean(A**2, dtype=np.float64)).astype(np.float32)
+        matrices["real"] = A / np.sqrt(np.mean(A**2, dtype=np.float64)).astype(
+            np.float32
+        )
     out: dict[str, Any] = {}
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")

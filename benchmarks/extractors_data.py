@@ -17,7 +17,10 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import EuroBertConfig, EuroBertForMaskedLM
 
-LENGTH, VOCABULARY, WIDTH, MASK = 64, 4096, 384, 2
+LENGTH = 64
+VOCABULARY = 4096
+WIDTH = 384
+MASK = 2
 
 
 def token_rows() -> torch.Tensor:
@@ -32,7 +35,8 @@ def token_rows() -> torch.Tensor:
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     special = ["[PAD]", "[UNK]", "[MASK]"]
     tokenizer.train_from_iterator(
-        paragraphs, trainers.WordPieceTrainer(vocab_size=VOCABULARY, special_tokens=special)
+        paragraphs,
+        trainers.WordPieceTrainer(vocab_size=VOCABULARY, special_tokens=special),
     )
     ids = torch.tensor([i for e in tokenizer.encode_batch(paragraphs) for i in e.ids])
     return ids[: len(ids) // LENGTH * LENGTH].view(-1, LENGTH)

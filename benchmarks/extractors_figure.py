@@ -16,7 +16,9 @@ import torch
 from ontogeny import concepts
 
 R = 100
-LEFT, WIDTH, ROW = 120, 300, 26
+LEFT = 120
+WIDTH = 300
+ROW = 26
 OPTIONS = {"nmf": {"nonnegative": "split"}}
 
 
@@ -40,7 +42,8 @@ def bar(x: float, y: int, length: float, colour: str, label: str) -> str:
 
 
 def draw(rows: list[tuple[str, float, float, float]]) -> str:
-    top, second = 52, LEFT + WIDTH + 70
+    top = 52
+    second = LEFT + WIDTH + 70
     largest = max(row[1] for row in rows)
     parts = [
         f'<text x="{LEFT}" y="24" font-weight="bold">relative error</text>',
@@ -49,7 +52,9 @@ def draw(rows: list[tuple[str, float, float, float]]) -> str:
     ]
     for i, (name, error, density, seconds) in enumerate(rows):
         y = top + i * ROW
-        parts.append(f'<text x="{LEFT - 8}" y="{y + 11}" text-anchor="end">{name}</text>')
+        parts.append(
+            f'<text x="{LEFT - 8}" y="{y + 11}" text-anchor="end">{name}</text>'
+        )
         parts.append(bar(LEFT, y, WIDTH * error / largest, "#3b6ea5", f"{error:.3f}"))
         parts.append(bar(second, y, 150 * density, "#b9a26a", f"{100 * density:.0f} %"))
         parts.append(f'<text x="{second + 230}" y="{y + 11}">{seconds:.2f} s</text>')

@@ -72,7 +72,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--extractors", nargs="+", default=list(concepts.names()))
     options = parser.parse_args(arguments)
     if options.device.startswith("cuda") and not torch.cuda.is_available():
-        raise SystemExit("no GPU found; --device cpu compares float32 with float64 on the CPU")
+        raise SystemExit(
+            "no GPU found; --device cpu compares float32 with float64 on the CPU"
+        )
     warnings.simplefilter("ignore")
     A = activations(options.samples, options.features, options.concepts)
     columns = ("cpu f64", "median", "least", "most", "error off")

@@ -63,12 +63,15 @@ def memory(entry: str) -> int:
 
 def measure(name: str, size: tuple[int, int, int]) -> Fit:
     """Fit once in this process."""
-    concepts.make(name, 5, **OPTIONS.get(name, {})).fit(activations(200, 20, 5))  # loads libraries
+    concepts.make(name, 5, **OPTIONS.get(name, {})).fit(
+        activations(200, 20, 5)
+    )  # loads libraries
     A = activations(*size)
     made = concepts.make(name, size[2], **OPTIONS.get(name, {}))
     foreseen = made.memory_needed(*A.shape, itemsize=A.itemsize)
     Path("/proc/self/clear_refs").write_text("5")
-    before, begin = memory("VmRSS"), time.process_time()
+    before = memory("VmRSS")
+    begin = time.process_time()
     made.fit(A)
     seconds = time.process_time() - begin
     return Fit(seconds, memory("VmHWM") - before, foreseen, made.n_iter_)
@@ -82,20 +85,31 @@ def power_law(sizes: list[tuple[int, int, int]], values: list[float]) -> np.ndar
 
 def table(name: str, full: bool) -> None:
     """Print the table of one extractor, and what its growth says of the full size."""
-    print(f"\n### {name}\n\n| n | m | r | seconds | memory, MB | at least, MB | iterations |")
+    print(
+        f"\n### {name}\n\n| n | m | r | seconds | memory, MB | at least, MB | iterations |"
+    )
     print("| --- |" + " --- |" * 6)
-    context, found = multiprocessing.get_context("fork"), []
+    context = multiprocessing.get_context("fork")
+    found = []
     for size in [*SIZES, *[FULL] * full]:
         with context.Pool(1) as pool:  # of one task: what was freed is not taken again
             fit = pool.apply(measure, (name, size))
         found.append(fit)
-        numbers = (*(f"{k:,}" for k in size), f"{fit.seconds:.1f}", f"{fit.peak / 1e6:.0f}",
-                   f"{fit.foreseen / 1e6:.0f}", fit.iterations)  # fmt: skip
+        numbers = (
+            *(f"{k:,}" for k in size),
+            f"{fit.seconds:.1f}",
+            f"{fit.peak / 1e6:.0f}",
+            f"{fit.foreseen / 1e6:.0f}",
+            fit.iterations,
+        )
         print("| " + " | ".join(map(str, numbers)) + " |", flush=True)
     law = power_law(SIZES, [fit.seconds for fit in found[: len(SIZES)]])
     foreseen = np.exp(law @ [1, *np.log(FULL)])
-    print(f"\nseconds ~ n^{law[1]:.2f} m^{law[2]:.2f} r^{law[3]:.2f}; {foreseen:.0f} s at "
-          f"{FULL[0]:,} x {FULL[1]:,}, r = {FULL[2]}", flush=True)  # fmt: skip
+    print(
+        f"\nseconds ~ n^{law[1]:.2f} m^{law[2]:.2f} r^{law[3]:.2f}; {foreseen:.0f} s at "
+        f"{FULL[0]:,} x {FULL[1]:,}, r = {FULL[2]}",
+        flush=True,
+    )
 
 
 def main() -> None:

@@ -38,11 +38,19 @@ def row(extractor: str, A: torch.Tensor, units: Units, r: int) -> str:
     codes = fit(A)[0]
     others = {f"seed {seed}": fit(A, seed)[0] for seed in (1, 2, 3)}
     others["float64"] = fit(A.double())[0]
-    noisy = A * (1 + 1e-6 * torch.randn(A.shape, generator=torch.Generator().manual_seed(0)))
+    noisy = A * (
+        1 + 1e-6 * torch.randn(A.shape, generator=torch.Generator().manual_seed(0))
+    )
     found = replication(A, codes, others, fit, units, 0)
-    again = [shares(codes, fit(noisy)[0])[0], *found["found_again"].sel(change=list(CHANGES))]
+    again = [
+        shares(codes, fit(noisy)[0])[0],
+        *found["found_again"].sel(change=list(CHANGES)),
+    ]
     cells = [f"{float(value):.2f}" for value in again]
-    cells += [f"{float(found['code_likeness']):.2f}", f"{time.perf_counter() - begin:.0f} s"]
+    cells += [
+        f"{float(found['code_likeness']):.2f}",
+        f"{time.perf_counter() - begin:.0f} s",
+    ]
     return " | ".join([f"{extractor:12}", *cells])
 
 
@@ -54,9 +62,14 @@ def main() -> None:
     parser.add_argument("--extractors", nargs="*", default=concepts.names())
     arguments = parser.parse_args()
     with np.load(arguments.activations) as file:
-        A, units = torch.from_numpy(file["A"]).float(), Units(file["text"])
+        A = torch.from_numpy(file["A"]).float()
+        units = Units(file["text"])
     print(f"{tuple(A.shape)}, {units.count} texts, r = {arguments.concepts}")
-    print("extractor    | noise |", " | ".join(CHANGES), "| nearest code of the same fit | time")
+    print(
+        "extractor    | noise |",
+        " | ".join(CHANGES),
+        "| nearest code of the same fit | time",
+    )
     for extractor in arguments.extractors:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -28,13 +28,26 @@ def main(count: int = 120, processes: int = 1) -> None:
         shared = folder / "caches"
         (folder / "model").mkdir()
         with CountedHub(suite(range(count), folder / "model"), shared) as hub:
-            killed = _command(hub.url, shared / "0", folder / "s", str(count))  # two cells a step
-            assert subprocess.run(killed, env=environment()).returncode == -signal.SIGKILL
+            killed = _command(
+                hub.url, shared / "0", folder / "s", str(count)
+            )  # two cells a step
+            assert (
+                subprocess.run(killed, env=environment()).returncode == -signal.SIGKILL
+            )
             assert len(snapshots(shared)) <= 1
-            print(f"killed: {len(list((folder / 's').rglob('cells/*/*')))} cells are kept")
-            before, begin, spent = hub.downloads.total(), time.perf_counter(), sum(os.times()[2:4])
-            commands = [_command(hub.url, shared / str(k), folder / "s") for k in range(processes)]
-            started = [subprocess.Popen(command, env=environment()) for command in commands]
+            print(
+                f"killed: {len(list((folder / 's').rglob('cells/*/*')))} cells are kept"
+            )
+            before = hub.downloads.total()
+            begin = time.perf_counter()
+            spent = sum(os.times()[2:4])
+            commands = [
+                _command(hub.url, shared / str(k), folder / "s")
+                for k in range(processes)
+            ]
+            started = [
+                subprocess.Popen(command, env=environment()) for command in commands
+            ]
             assert [process.wait() for process in started] == [0] * processes
             seconds = time.perf_counter() - begin
             spent = sum(os.times()[2:4]) - spent
@@ -42,16 +55,31 @@ def main(count: int = 120, processes: int = 1) -> None:
             print(f"resumed by {processes} processes: {again} downloads")
             print(f"that took {seconds:.0f} s, and {spent:.0f} s of processor time")
             print(f"downloads a revision: {hub.downloads.total() / count:.3f}")
-            print(f"other revisions on disk when one was asked for: at most {hub.beside}")
-            print(f"requests: {dict(hub.calls)}; left on disk: {len(snapshots(shared))}")
+            print(
+                f"other revisions on disk when one was asked for: at most {hub.beside}"
+            )
+            print(
+                f"requests: {dict(hub.calls)}; left on disk: {len(snapshots(shared))}"
+            )
             study(hub.url, folder / "whole").run(folder / "expected", progress=False)
-        one, other = _result(folder / "s"), _result(folder / "expected")
+        one = _result(folder / "s")
+        other = _result(folder / "expected")
         assert one.keys() == other.keys()
-        print(f"the same bits: {all(one[name].identical(other[name]) for name in other)}")
+        print(
+            f"the same bits: {all(one[name].identical(other[name]) for name in other)}"
+        )
 
 
 def _command(url: str, cache: Path, out: Path, *kill: str) -> list[str]:
-    return [sys.executable, script("hub_study.py"), url, str(cache), str(out), "1", *kill]
+    return [
+        sys.executable,
+        script("hub_study.py"),
+        url,
+        str(cache),
+        str(out),
+        "1",
+        *kill,
+    ]
 
 
 def _result(folder: Path) -> dict[str, xr.Dataset]:

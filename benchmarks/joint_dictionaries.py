@@ -28,7 +28,9 @@ from ontogeny.concepts.joint.whitening import Gathered
 from planted_across import planted_runs
 from planted_lives import PlantedLives, planted_lives
 
-LATENTS, ACTIVE, READABLE = 128, 4, 0.4
+LATENTS = 128
+ACTIVE = 4
+READABLE = 0.4
 VARIANTS = {
     "base": {},
     "noise 1": {"noise": 1.0},
@@ -37,7 +39,9 @@ VARIANTS = {
 }
 
 
-def joint(run: PlantedLives, method: str, seed: int, **options) -> concepts.JointDictionary:
+def joint(
+    run: PlantedLives, method: str, seed: int, **options
+) -> concepts.JointDictionary:
     made = concepts.JointDictionary(
         LATENTS, method, ACTIVE, readable=READABLE, random_state=seed, **options
     )
@@ -51,7 +55,8 @@ def by_joint(run: PlantedLives, method: str, seed: int):
 
 def by_plain_ica(run: PlantedLives, seed: int):
     """ICA alone, whose codes are not read anew from all checkpoints."""
-    rounds, joint_codes.REFINED = joint_codes.REFINED, 0
+    rounds = joint_codes.REFINED
+    joint_codes.REFINED = 0
     try:
         return by_joint(run, "ica", seed)
     finally:
@@ -61,28 +66,40 @@ def by_plain_ica(run: PlantedLives, seed: int):
 def by_stacked_sae(run: PlantedLives, seed: int):
     rows = np.arange(len(run.codes))
     steps = [standardised(a, rows)[0] for a in run.activations]
-    sae = concepts.SAE(LATENTS, variant="batchtopk", k=ACTIVE, epochs=40, random_state=seed)
+    sae = concepts.SAE(
+        LATENTS, variant="batchtopk", k=ACTIVE, epochs=40, random_state=seed
+    )
     codes = joint_codes.sparse(sae.fit_transform(np.concatenate(steps, axis=1)), ACTIVE)
-    half, decoder = text_folds(run.texts, np.random.default_rng(seed)), Decoder(codes, run.texts)
-    there = Presence.joined([CheckpointReadout(Moments(X, half), decoder).presence for X in steps])
+    half = text_folds(run.texts, np.random.default_rng(seed))
+    decoder = Decoder(codes, run.texts)
+    there = Presence.joined(
+        [CheckpointReadout(Moments(X, half), decoder).presence for X in steps]
+    )
     found = joint_lives.lives(there.strength, there.readable, there.whitened, READABLE)
     return run.recovered(codes, found.born)
 
 
 def by_tracks(run: PlantedLives, seed: int):
     """ICA at every checkpoint, followed by |cos|: a track's codes are those of its last one."""
-    fits = [concepts.ICA(n_concepts=run.activations.shape[2], random_state=seed) for _ in run.born]
+    fits = [
+        concepts.ICA(n_concepts=run.activations.shape[2], random_state=seed)
+        for _ in run.born
+    ]
     fits = fits[: len(run.activations)]
     codes = [
         joint_codes.sparse(f.fit_transform(A), ACTIVE)
         for f, A in zip(fits, run.activations, strict=True)
     ]
-    found = distances.tracks(np.stack([f.components_.T for f in fits]), random_state=seed)
+    found = distances.tracks(
+        np.stack([f.components_.T for f in fits]), random_state=seed
+    )
     track = found.track.values
     last = {name: (t, c) for t, row in enumerate(track) for c, name in enumerate(row)}
     first = {name: t for t, row in reversed(list(enumerate(track))) for name in row}
     born = [first[n] if first[n] > 0 and last[n][0] > first[n] else -1 for n in last]
-    return run.recovered(np.stack([codes[t][:, c] for t, c in last.values()], 1), np.array(born))
+    return run.recovered(
+        np.stack([codes[t][:, c] for t, c in last.values()], 1), np.array(born)
+    )
 
 
 METHODS = {
@@ -106,7 +123,9 @@ def measured(name: str, method, seeds, **planted) -> None:
             warnings.simplefilter("ignore")
             found = method(run, seed)
         rows.append([*found, time.process_time() - begin])
-    mean, low, high = np.mean(rows, 0), np.min(rows, 0), np.max(rows, 0)
+    mean = np.mean(rows, 0)
+    low = np.min(rows, 0)
+    high = np.max(rows, 0)
     print(
         f"{name:28s} found {mean[0]:.3f} ({low[0]:.3f}-{high[0]:.3f})  recall {mean[1]:.3f} "
         f"({low[1]:.3f}-{high[1]:.3f})  said {mean[2]:.1f}, exact {mean[3]:.3f} ({low[3]:.3f})  "
@@ -118,17 +137,25 @@ def measured(name: str, method, seeds, **planted) -> None:
 
 def nulls(seeds) -> None:
     for name in ("permuted", "jittered"):
-        said, naive = [], []
+        said = []
+        naive = []
         for seed in seeds:
             run = planted_lives(random_state=seed)
             X = getattr(run, name)(random_state=seed)
             made = concepts.JointDictionary(
-                LATENTS, n_active=ACTIVE, readable=READABLE, reseeds=0, random_state=seed
+                LATENTS,
+                n_active=ACTIVE,
+                readable=READABLE,
+                reseeds=0,
+                random_state=seed,
             ).fit(X, groups=run.texts)
             start = joint_lives.first_half(made.strength_)
             naive.append(joint_lives.was_low(made.strength_, start).sum())
             said.append((made.lives_.born >= 0).sum())
-        print(f"null, {name:10s} births said {said}, by strength alone {naive}", flush=True)
+        print(
+            f"null, {name:10s} births said {said}, by strength alone {naive}",
+            flush=True,
+        )
 
 
 GATHERED = Gathered.__init__
@@ -161,8 +188,11 @@ class Lazy:
 
     def __init__(self, steps: int, n: int, m: int, features: int) -> None:
         rng = np.random.default_rng(0)
-        self.steps, self.noise = steps, 0.1
-        self.codes = rng.exponential(size=(n, features)) * (rng.uniform(size=(n, features)) < 0.04)
+        self.steps = steps
+        self.noise = 0.1
+        self.codes = rng.exponential(size=(n, features)) * (
+            rng.uniform(size=(n, features)) < 0.04
+        )
         self.codes = self.codes.astype(np.float32)
         self.shape = (features, m)
 
@@ -185,10 +215,12 @@ def size() -> None:
         lazy[t]
     making = time.process_time() - begin
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    begin, clock = time.process_time(), time.perf_counter()
+    begin = time.process_time()
+    clock = time.perf_counter()
     texts = np.arange(5000) // 25
     found = concepts.JointDictionary(200).fit(lazy, groups=texts)
-    used, wall = time.process_time() - begin, time.perf_counter() - clock
+    used = time.process_time() - begin
+    wall = time.perf_counter() - clock
     reads = 1 + (1 + len(found.fit_steps_)) / 48
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(

@@ -57,7 +57,9 @@ def halves(one: JointDictionary, X, steps, text, seed: int) -> str:
         rows = np.flatnonzero(np.isin(text, part))
         other = fitted([x[rows] for x in X], steps, text[rows], max_tokens=None)
         other.rows_ = rows[other.rows_]
-        lines.append(f">= .7: {compared(one, other, 0.7)}; >= .9: {compared(one, other, 0.9)}")
+        lines.append(
+            f">= .7: {compared(one, other, 0.7)}; >= .9: {compared(one, other, 0.9)}"
+        )
     return "\n    ".join(lines)
 
 
@@ -67,10 +69,14 @@ def main() -> None:
     parser.add_argument("--key", default="l1")
     given = parser.parse_args()
     base, *others = (np.load(file) for file in given.files)
-    X, steps, text = base[given.key], base["steps"], base["text"]
+    X = base[given.key]
+    steps = base["steps"]
+    text = base["text"]
     begin = time.process_time()
     whole = fitted(X, steps, text)
-    print(f"{time.process_time() - begin:.1f} s; the same fit: {compared(whole, whole, 0.9)}")
+    print(
+        f"{time.process_time() - begin:.1f} s; the same fit: {compared(whole, whole, 0.9)}"
+    )
 
     def say(what: str, other: JointDictionary) -> None:
         print(f"{what}: {compared(whole, other, 0.9)}", flush=True)
@@ -89,11 +95,17 @@ def main() -> None:
     kept = np.delete(np.arange(len(steps)), len(steps) // 2)
     frozen = [int(np.searchsorted(kept, i)) for i in whole.fit_steps_ if i in kept]
     say(
-        "one checkpoint fewer, same fit_steps", fitted(X[kept], steps[kept], text, fit_steps=frozen)
+        "one checkpoint fewer, same fit_steps",
+        fitted(X[kept], steps[kept], text, fit_steps=frozen),
     )
-    say("one checkpoint fewer, fit_steps chosen anew", fitted(X[kept], steps[kept], text))
+    say(
+        "one checkpoint fewer, fit_steps chosen anew",
+        fitted(X[kept], steps[kept], text),
+    )
     for seed in (0, 1):
-        print(f"halves of the texts, split {seed}: {halves(whole, X, steps, text, seed)}")
+        print(
+            f"halves of the texts, split {seed}: {halves(whole, X, steps, text, seed)}"
+        )
 
 
 if __name__ == "__main__":

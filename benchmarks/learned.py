@@ -38,7 +38,10 @@ from ontogeny.summary import with_verdicts
 from ontogeny.summary.controls import with_controls
 from ontogeny.summary.summarise import summarise
 
-WORDS, WIDTH, TEXTS, LENGTH = 200, 12, 40, 32
+WORDS = 200
+WIDTH = 12
+TEXTS = 40
+LENGTH = 32
 LOSS = og.observables.Loss(objective="causal")
 ACCURACY = Quantity(
     "accuracy",
@@ -59,7 +62,9 @@ class Pairs(nn.Module):
         self.head = nn.Linear(WIDTH, WORDS, bias=False)
         nn.init.normal_(self.embedding.weight, std=0.1)
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None
+    ) -> Tensor:
         logits: Tensor = self.head(self.embedding(input_ids))
         return logits
 
@@ -89,12 +94,18 @@ def controls_of(
 ) -> list[dict[int, nn.Module]]:
     """Return control runs of a run."""
     trajectory = og.Trajectory.from_models(dict(run))
-    made = [trajectory.control(kind, random_state=1000 * seed + k) for k in range(count)]
+    made = [
+        trajectory.control(kind, random_state=1000 * seed + k) for k in range(count)
+    ]
     return [{int(step): each[int(step)].model() for step in run} for each in made]
 
 
 def judged(
-    run: Mapping[int, nn.Module], inputs: og.Inputs, controls: int, seed: int, kind: str = "turned"
+    run: Mapping[int, nn.Module],
+    inputs: og.Inputs,
+    controls: int,
+    seed: int,
+    kind: str = "turned",
 ) -> xr.Dataset:
     """Return the node of the loss of a run as its page has it."""
     beside = {
@@ -112,14 +123,19 @@ def chain(rng: np.random.Generator, texts: int, after: np.ndarray) -> np.ndarray
     ids[:, 0] = rng.integers(0, WORDS, texts)
     for place in range(1, LENGTH):
         ids[:, place] = (
-            (after[ids[:, place - 1]].cumsum(1) < rng.random((texts, 1))).sum(1).clip(max=WORDS - 1)
+            (after[ids[:, place - 1]].cumsum(1) < rng.random((texts, 1)))
+            .sum(1)
+            .clip(max=WORDS - 1)
         )
     return ids
 
 
-def trained(model: nn.Module, texts: np.ndarray, steps: int, rate: float, seed: int) -> nn.Module:
+def trained(
+    model: nn.Module, texts: np.ndarray, steps: int, rate: float, seed: int
+) -> nn.Module:
     """Return the model after so many steps."""
-    model, rng = copy.deepcopy(model), np.random.default_rng(seed)
+    model = copy.deepcopy(model)
+    rng = np.random.default_rng(seed)
     optimizer = torch.optim.AdamW(model.parameters(), rate)
     for _ in range(steps):
         batch = torch.from_numpy(texts[rng.integers(0, len(texts), 32)])
@@ -137,7 +153,12 @@ def world(seed: int) -> tuple[nn.Module, np.ndarray, og.Inputs, np.ndarray]:
     after = np.stack([rng.dirichlet(50 * frequency + 1e-3) for _ in range(WORDS)])
     torch.manual_seed(seed)
     held = og.Inputs.from_tokens(chain(rng, TEXTS, after), vocab_size=WORDS)
-    return Pairs().eval(), chain(rng, 400, after), held, rng.integers(0, WORDS, (400, LENGTH))
+    return (
+        Pairs().eval(),
+        chain(rng, 400, after),
+        held,
+        rng.integers(0, WORDS, (400, LENGTH)),
+    )
 
 
 @functools.cache
@@ -146,8 +167,12 @@ def stories(path: str) -> tuple[np.ndarray, int]:
     parts = [text for text in Path(path).read_text().split("\n\n") if len(text) > 100]
     tokenizer = og.tasks.train_tokenizer(parts, 1000)
     special = set(tokenizer.all_special_ids)
-    ids = [i for text in parts for i in tokenizer(text)["input_ids"] if i not in special]
-    return np.array(ids[: len(ids) // LENGTH * LENGTH]).reshape(-1, LENGTH), len(tokenizer)
+    ids = [
+        i for text in parts for i in tokenizer(text)["input_ids"] if i not in special
+    ]
+    return np.array(ids[: len(ids) // LENGTH * LENGTH]).reshape(-1, LENGTH), len(
+        tokenizer
+    )
 
 
 def real_world(seed: int) -> tuple[nn.Module, np.ndarray, og.Inputs, np.ndarray]:
@@ -173,9 +198,11 @@ def run_of(family: str, seed: int) -> tuple[dict[int, nn.Module], og.Inputs]:
     """Return the checkpoints of one run of a family, and the texts that it is judged on."""
     first, texts, held, noise = (real_world if TEXT_FILE else world)(seed)
     rng = np.random.default_rng(10_000 + seed)
-    steps, rate = int(rng.choice([20, 60, 150])), float(rng.choice([3e-3, 1e-2]))
+    steps = int(rng.choice([20, 60, 150]))
+    rate = float(rng.choice([3e-3, 1e-2]))
     if family.startswith("further"):
-        first, data = trained(first, texts, 150, 1e-2, seed), family.removeprefix("further ")
+        first = trained(first, texts, 150, 1e-2, seed)
+        data = family.removeprefix("further ")
         shuffled = rng.permutation(texts.ravel()).reshape(texts.shape)
         other = {"random tokens": noise, "out of order": shuffled}.get(data, texts)
         last = trained(first, other, 10, 0.0 if data == "rate 0" else 1e-3, seed + 1)
@@ -196,7 +223,11 @@ def run_of(family: str, seed: int) -> tuple[dict[int, nn.Module], og.Inputs]:
     with torch.no_grad():
         for parameter in end.parameters():
             parameter.mul_(20).add_(torch.randn_like(parameter))
-    return {0: first, steps: trained(first, texts, steps, rate, seed), 2 * steps: end}, held
+    return {
+        0: first,
+        steps: trained(first, texts, steps, rate, seed),
+        2 * steps: end,
+    }, held
 
 
 def answered(
@@ -230,14 +261,18 @@ def answered(
 def classifier(family: str, seed: int, count: int, controls: int) -> xr.Dataset:
     """Return the node of the accuracy of a regression on random features of texts."""
     rng = np.random.default_rng(seed)
-    classes, width = int(rng.choice([2, 2, 3])), int(rng.choice([16, 64]))
+    classes = int(rng.choice([2, 2, 3]))
+    width = int(rng.choice([16, 64]))
     even = rng.random() < 0.5
-    prior = np.full(classes, 1 / classes) if even else rng.dirichlet(np.full(classes, 20.0))
+    prior = (
+        np.full(classes, 1 / classes) if even else rng.dirichlet(np.full(classes, 20.0))
+    )
     signal = 0.35 if family == "weak labels" else 0.8
     data = rng.normal(size=(400 + count, width))
     truth = data @ rng.normal(size=(width, classes)) / np.sqrt(width) * signal
     truth += rng.gumbel(size=truth.shape) * (1 - signal) + np.log(prior) / 2
-    labels, features = truth.argmax(1), np.c_[data, np.ones(400 + count)]
+    labels = truth.argmax(1)
+    features = np.c_[data, np.ones(400 + count)]
     start = rng.normal(size=(width + 1, classes)) * rng.choice([0.1, 1.0])
     start[-1] += rng.normal(size=classes) * rng.choice([0.0, 1.0])
 
@@ -248,7 +283,9 @@ def classifier(family: str, seed: int, count: int, controls: int) -> xr.Dataset:
     own = labels[:400]
     further = family.startswith("further")
     shuffled = rng.permutation(own)
-    trained = {"shuffled labels": shuffled, "one label": np.zeros_like(own)}.get(family, own)
+    trained = {"shuffled labels": shuffled, "one label": np.zeros_like(own)}.get(
+        family, own
+    )
     start = 3 * fit(own) if further else start
     move = 3 * fit(shuffled) if further else 5 * fit(trained) - start
     size = np.linalg.norm(move)
@@ -269,7 +306,9 @@ def classifier(family: str, seed: int, count: int, controls: int) -> xr.Dataset:
     held = features[400:]
     first = (held @ start).argmax(1)
     moves = {"": move, **{f"{kind} {k}": each for k, each in enumerate(turns)}}
-    answers = {name: (first, (held @ (start + each)).argmax(1)) for name, each in moves.items()}
+    answers = {
+        name: (first, (held @ (start + each)).argmax(1)) for name, each in moves.items()
+    }
     return answered(answers, labels[400:])
 
 
@@ -295,7 +334,10 @@ LABELS = (
 
 
 FAMILIES: dict[str, Callable[[int, int], xr.Dataset]] = {
-    **{f: of_loss(f) for f in ("turned", "walk", "random tokens", "rate 0", "diverging end")},
+    **{
+        f: of_loss(f)
+        for f in ("turned", "walk", "random tokens", "rate 0", "diverging end")
+    },
     **{f: of_loss(f) for f in ("learns 5", "learns 20", "learns 100")},
     **{f"further {f}": of_loss(f"further {f}") for f in FURTHER},
     **{f"{f}, {n} texts": of_labels(f, n) for f in LABELS for n in (250, 1000)},
@@ -308,7 +350,9 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--controls", type=int, default=3)
     parser.add_argument("families", nargs="*")
-    parser.add_argument("--text", default="", help="a text file: GPT-2 models are trained on it")
+    parser.add_argument(
+        "--text", default="", help="a text file: GPT-2 models are trained on it"
+    )
     given = parser.parse_args()
     TEXT_FILE.extend([given.text] if given.text else [])
     torch.set_num_threads(1)
@@ -320,11 +364,11 @@ def main() -> None:
         lead = np.array([float(node["lead"][0]) >= 3 for node in nodes])
         if lead.any():
             sure = [bool(nodes[i]["learned"].any()) for i in np.flatnonzero(lead)]
-            print(f"  of {len(sure)} with 3 standard errors above the majority: {sum(sure)}")
-        small, gone = (
-            np.nanmean(p <= 0.05),
-            np.nanmean([float(n["not_improved"][0]) for n in nodes]),
-        )
+            print(
+                f"  of {len(sure)} with 3 standard errors above the majority: {sum(sure)}"
+            )
+        small = np.nanmean(p <= 0.05)
+        gone = np.nanmean([float(n["not_improved"][0]) for n in nodes])
         print(
             f"{family}: learned {learned} of {len(nodes)}, p <= .05 in {small:.3f}, "
             f"surely not {gone:.2f}",

@@ -31,7 +31,10 @@ from ontogeny.features.learned_concepts.parts import Predictor, Tokens, centred,
 from ontogeny.features.learned_concepts.places import Places
 from ontogeny.inputs.pieces import pieces_of
 
-STEPS, TOKENS, WIDTH, CONCEPTS = 12, 20_000, 64, 40
+STEPS = 12
+TOKENS = 20_000
+WIDTH = 64
+CONCEPTS = 40
 KINDS = ("walk", "turned")
 
 
@@ -39,7 +42,8 @@ class Case:
     """A planted run: codes, from which checkpoint to which each is written, and noise."""
 
     def __init__(self, name: str, seed: int) -> None:
-        self.rng, self.name = np.random.default_rng([seed, len(name)]), name
+        self.rng = np.random.default_rng([seed, len(name)])
+        self.name = name
         rate = np.full(CONCEPTS, 0.02)
         if name == "rare":
             rate[:10] = 1 / 2000
@@ -48,7 +52,9 @@ class Case:
             fires[:, -10:] = fires[:, :10] & (self.rng.random((TOKENS, 10)) < 0.4)
         self.codes = fires * self.rng.gamma(4, 0.5, size=fires.shape)
         self.D = self.rng.normal(size=(CONCEPTS, WIDTH)) / np.sqrt(WIDTH)
-        self.born = np.where(np.arange(CONCEPTS) % 2, self.rng.integers(3, 10, CONCEPTS), 0)
+        self.born = np.where(
+            np.arange(CONCEPTS) % 2, self.rng.integers(3, 10, CONCEPTS), 0
+        )
         if name == "dense":
             self.born[:] = 0
         gone = (name == "fading") & (np.arange(CONCEPTS) % 4 == 0)
@@ -74,19 +80,27 @@ class Case:
         found = found.kept(np.flatnonzero(found.again >= AGAIN))
         fits = np.concatenate([found.codes[None], found.halves])
         parts = [presence(Predictor(self.at(t), half), fits) for t in range(STEPS)]
-        life = lives(Curves(*(np.stack(part, axis=1) for part in zip(*parts, strict=True))))
+        life = lives(
+            Curves(*(np.stack(part, axis=1) for part in zip(*parts, strict=True)))
+        )
         r = np.corrcoef(self.codes.T, found.codes.T)[:CONCEPTS, CONCEPTS:]
-        which, best = np.abs(r).argmax(axis=0), np.abs(r).max(axis=0)
+        which = np.abs(r).argmax(axis=0)
+        best = np.abs(r).max(axis=0)
         truth = np.where(best >= 0.7, self.born[which], -1)
-        born, there = life.kind == "born", (self.gone == STEPS) & (self.codes.any(axis=0))
+        born = life.kind == "born"
+        there = (self.gone == STEPS) & (self.codes.any(axis=0))
         planted = there & (self.born > 0)
         hit = born & (truth > 0)
         inside = hit & (life.after < truth) & (truth <= life.before)
         return {
             "found": len(set(which[best >= 0.7]) & set(np.flatnonzero(there)))
             / max(there.sum(), 1),
-            "recalled": len(set(which[hit])) / planted.sum() if planted.any() else float("nan"),
-            "exact": float((life.start == truth)[hit].mean()) if hit.any() else float("nan"),
+            "recalled": len(set(which[hit])) / planted.sum()
+            if planted.any()
+            else float("nan"),
+            "exact": float((life.start == truth)[hit].mean())
+            if hit.any()
+            else float("nan"),
             "inside": float(inside.sum() / hit.sum()) if hit.any() else float("nan"),
             "false": float((born & (truth <= 0)).sum()),
         }
@@ -109,22 +123,37 @@ def planted(given: argparse.Namespace) -> None:
     """Print the rates of every case."""
     cases = ("plain", "noisy", "rare", "nested", "dense", "fading")
     keys = [f"{case} {draw}" for case in cases for draw in range(given.draws)]
-    made = resumed(given.out, keys, lambda key: Case(key.split()[0], int(key.split()[1])).counts())
+    made = resumed(
+        given.out, keys, lambda key: Case(key.split()[0], int(key.split()[1])).counts()
+    )
     for case in cases:
         rows = [made[f"{case} {draw}"] for draw in range(given.draws)]
-        rates = {name: [row[name] for row in rows if np.isfinite(row[name])] for name in rows[0]}
-        print(case, *(f"{name} {np.mean(values):.3f}" for name, values in rates.items() if values))
+        rates = {
+            name: [row[name] for row in rows if np.isfinite(row[name])]
+            for name in rows[0]
+        }
+        print(
+            case,
+            *(
+                f"{name} {np.mean(values):.3f}"
+                for name, values in rates.items()
+                if values
+            ),
+        )
 
 
 def sets(given: argparse.Namespace) -> Callable[[str], dict[str, list[float]]]:
     """Return what makes the components of the run, or of one of its controls, from a key."""
     run = og.Trajectory.from_folder(given.run)
     tokenizer = run.tokenizer()
-    texts = [text for text in given.texts.read_text().split(given.between) if text.strip()]
+    texts = [
+        text for text in given.texts.read_text().split(given.between) if text.strip()
+    ]
     inputs = og.Inputs.from_texts(texts, tokenizer, max_length=128)
     sample = inputs.sample("later", given.tokens, 0)
     unit = np.asarray(inputs.groups[sample.text])
-    half, tokens = fixed_half(unit), Tokens(inputs.ids[sample.text, sample.position], unit)
+    half = fixed_half(unit)
+    tokens = Tokens(inputs.ids[sample.text, sample.position], unit)
     namer = Namer(Places(inputs, sample, pieces_of(tokenizer)), half, unit, 0)
 
     def left(trajectory: og.Trajectory, step: int) -> np.ndarray:
@@ -163,7 +192,11 @@ def controls(given: argparse.Namespace) -> None:
             f"{kind}: {min(counts)} to {max(counts)} components, run {len(made['run 0']['again'])}"
         )
         for name in made["run 0"]:
-            print("   ", name, *told_apart(made["run 0"][name], [part[name] for part in parts]))
+            print(
+                "   ",
+                name,
+                *told_apart(made["run 0"][name], [part[name] for part in parts]),
+            )
 
 
 def told_apart(run: list[float], others: list[list[float]]) -> Iterator[str]:
@@ -189,7 +222,9 @@ def main() -> None:
     parser.add_argument("texts", type=Path, nargs="?")
     parser.add_argument("--run", type=Path)
     parser.add_argument("--layer", default="layers[2]")
-    parser.add_argument("--between", default="<|endoftext|>", help="what stands between texts")
+    parser.add_argument(
+        "--between", default="<|endoftext|>", help="what stands between texts"
+    )
     parser.add_argument("--tokens", type=int, default=20_000)
     parser.add_argument("--concepts", type=int, default=40)
     parser.add_argument("--draws", type=int, default=20)

@@ -44,15 +44,23 @@ def observable_of(kind: str) -> og.observables.Observable:
         "dimensions": lambda: og.observables.EffectiveDimensions("mlp"),
         "loss": og.observables.Loss,
     }
-    return made[kind]() if kind in made else og.observables.Concepts(kind, 50, layers="resid")
+    return (
+        made[kind]()
+        if kind in made
+        else og.observables.Concepts(kind, 50, layers="resid")
+    )
 
 
 def write_run(folder: Path, width: int, blocks: int, vocabulary: int) -> None:
     """Write three random checkpoints without building a model."""
     config = transformers.GPTNeoXConfig(
-        vocab_size=vocabulary, hidden_size=width, intermediate_size=4 * width,
-        num_hidden_layers=blocks, num_attention_heads=8, architectures=["GPTNeoXForCausalLM"],
-    )  # fmt: skip
+        vocab_size=vocabulary,
+        hidden_size=width,
+        intermediate_size=4 * width,
+        num_hidden_layers=blocks,
+        num_attention_heads=8,
+        architectures=["GPTNeoXForCausalLM"],
+    )
     with torch.device("meta"):
         state = transformers.GPTNeoXForCausalLM(config).state_dict()
     for step in (1, 2, 3):
@@ -62,7 +70,9 @@ def write_run(folder: Path, width: int, blocks: int, vocabulary: int) -> None:
             for name, t in state.items()
         }
         config.save_pretrained(folder / f"step{step}")
-        save_file(tensors, folder / f"step{step}" / "model.safetensors", {"format": "pt"})
+        save_file(
+            tensors, folder / f"step{step}" / "model.safetensors", {"format": "pt"}
+        )
 
 
 def memory(entry: str) -> int:
@@ -92,7 +102,9 @@ def warm_up(folder: Path) -> None:
     inputs = og.Inputs.from_tokens([[1, 2, 3, 4, 5, 6, 7, 8]] * 16)
     run = og.Trajectory.from_folder(folder / "tiny")
     decay = og.observables.ActivationDecay("resid")
-    og.Study(run, inputs, decay, device="cpu", noise=0).run(folder / "s", progress=False)
+    og.Study(run, inputs, decay, device="cpu", noise=0).run(
+        folder / "s", progress=False
+    )
 
 
 def apart(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -108,15 +120,20 @@ def main() -> None:
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
         warm_up(Path(folder))
-    print("| study | foreseen, MB | taken, MB | ratio |\n| --- |" + " --- |" * 3, flush=True)
+    print(
+        "| study | foreseen, MB | taken, MB | ratio |\n| --- |" + " --- |" * 3,
+        flush=True,
+    )
     for name in parser.parse_args().studies:
         with tempfile.TemporaryDirectory() as folder:
             width, blocks, vocabulary, *_ = CONFIGURATIONS[name]
             of_run = (Path(folder) / "run", width, blocks, vocabulary)
             apart(write_run, *of_run)
             foreseen, taken = apart(measure, name, Path(folder))
-        print(f"| {name} | {foreseen / 1e6:.0f} | {taken / 1e6:.0f} | {foreseen / taken:.2f} |",
-              flush=True)  # fmt: skip
+        print(
+            f"| {name} | {foreseen / 1e6:.0f} | {taken / 1e6:.0f} | {foreseen / taken:.2f} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -38,7 +38,8 @@ def trained(steps, observe=None):
         middle = time.process_time()
         if observe is not None:
             observe(step, model)
-        training, observing = training + middle - begin, observing + time.process_time() - middle
+        training = training + middle - begin
+        observing = observing + time.process_time() - middle
     return training, observing, model.state_dict()
 
 
@@ -60,7 +61,9 @@ def main():
     print(
         f"share {observing / training:.1%} in processor time, {observe.overhead:.1%} in wall time"
     )
-    print(f"observed at {done} steps, {len(observe.skipped)} skipped; weights the same: {same}")
+    print(
+        f"observed at {done} steps, {len(observe.skipped)} skipped; weights the same: {same}"
+    )
 
 
 if __name__ == "__main__":

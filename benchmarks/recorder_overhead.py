@@ -22,10 +22,18 @@ import ontogeny as og
 def build():
     torch.manual_seed(0)
     config = EuroBertConfig(
-        vocab_size=4096, hidden_size=128, num_hidden_layers=6, num_attention_heads=4,
-        num_key_value_heads=2, intermediate_size=256, max_position_embeddings=128,
-        pad_token_id=0, bos_token_id=1, eos_token_id=2, mask_token_id=3,
-    )  # fmt: skip
+        vocab_size=4096,
+        hidden_size=128,
+        num_hidden_layers=6,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        intermediate_size=256,
+        max_position_embeddings=128,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=2,
+        mask_token_id=3,
+    )
     return EuroBertForMaskedLM(config)
 
 
@@ -37,7 +45,9 @@ def main():
     model = build()
     optimizer = torch.optim.AdamW(model.parameters())
     draw = torch.Generator().manual_seed(0)
-    trained, written, idle = [], [], []
+    trained = []
+    written = []
+    idle = []
     with tempfile.TemporaryDirectory() as folder:
         record = og.Recorder(folder, every=4)
         record(0, model)

@@ -31,7 +31,9 @@ def activations(m: int, condition: float) -> tuple[Tensor, Tensor]:
     falling = torch.logspace(0, -np.log10(condition) / 2, m, dtype=torch.float64)
     codes = draw(SAMPLES, m)
     moved = (codes + 0.3 * draw(SAMPLES, m)) * falling
-    return (codes * falling) @ torch.linalg.qr(draw(m, m)).Q, moved @ torch.linalg.qr(draw(m, m)).Q
+    return (codes * falling) @ torch.linalg.qr(draw(m, m)).Q, moved @ torch.linalg.qr(
+        draw(m, m)
+    ).Q
 
 
 def by_svd(M: Tensor) -> Tensor:
@@ -71,13 +73,17 @@ def main() -> None:
             Q = way(M)
             seconds = time.process_time() - start
             if Q is None:
-                print(f"{m:5d} {name:14s} {seconds:6.2f} s, not exact: the SVD is taken")
+                print(
+                    f"{m:5d} {name:14s} {seconds:6.2f} s, not exact: the SVD is taken"
+                )
                 continue
             expected = Q.mT @ directions if expected is None else expected
             apart = (Q.mT @ directions - expected).norm(dim=0).max()
             skew = (Q.mT @ Q - torch.eye(m, dtype=Q.dtype)).norm()
-            print(f"{m:5d} {name:14s} {seconds:6.2f} s, orthonormal to {float(skew):.0e}, "
-                  f"directions apart {float(apart):.0e}")  # fmt: skip
+            print(
+                f"{m:5d} {name:14s} {seconds:6.2f} s, orthonormal to {float(skew):.0e}, "
+                f"directions apart {float(apart):.0e}"
+            )
 
 
 if __name__ == "__main__":

@@ -68,7 +68,8 @@ def seconds(run: Path, steps: int, workers: int) -> tuple[float, float]:
         command = [sys.executable, __file__, "worker", str(run), str(steps), f"{out}/s"]
         pipe = subprocess.PIPE
         started = [
-            subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(workers)
+            subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+            for _ in range(workers)
         ]
         for process in started:
             assert process.stdout is not None
@@ -96,8 +97,13 @@ def main(counts: list[int]) -> None:
             for kind in kinds:
                 found[kind].append(seconds(run, kind[2], kind[1]))
         for kind, times in found.items():
-            columns = [np.quantile(each, [0, 0.5, 1]) for each in zip(*times, strict=True)]
-            words = [f"{middle:.1f} ({low:.1f} to {high:.1f})" for low, middle, high in columns]
+            columns = [
+                np.quantile(each, [0, 0.5, 1]) for each in zip(*times, strict=True)
+            ]
+            words = [
+                f"{middle:.1f} ({low:.1f} to {high:.1f})"
+                for low, middle, high in columns
+            ]
             print("|", " | ".join(map(str, [*kind, *words])), "|")
 
 

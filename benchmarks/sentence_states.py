@@ -17,12 +17,17 @@ import numpy as np
 import torch
 import transformers
 
-COUNT, BATCH, LENGTH = 5000, 50, 128
+COUNT = 5000
+BATCH = 50
+LENGTH = 128
 
 
 def lines(files: list[Path]) -> list[str]:
     """Return non-empty lines, one of each file in turn."""
-    texts = (path.read_text(encoding="utf-8", errors="replace").splitlines() for path in files)
+    texts = (
+        path.read_text(encoding="utf-8", errors="replace").splitlines()
+        for path in files
+    )
     kept = [[line.strip() for line in each if line.strip()] for each in texts]
     return list(chain.from_iterable(zip(*kept, strict=False)))[:COUNT]
 
@@ -35,8 +40,10 @@ def main() -> None:
     chosen = parser.parse_args()
     tokenizer = transformers.AutoTokenizer.from_pretrained(chosen.model)
     model = transformers.AutoModel.from_pretrained(chosen.model).eval()
-    middle, found = model.config.num_hidden_layers // 2, lines(chosen.texts)
-    pooled, tokens = [], []
+    middle = model.config.num_hidden_layers // 2
+    found = lines(chosen.texts)
+    pooled = []
+    tokens = []
     for low in range(0, len(found), BATCH):
         batch = tokenizer(
             found[low : low + BATCH],

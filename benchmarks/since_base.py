@@ -41,11 +41,23 @@ from ontogeny.summary.controls import with_controls
 from ontogeny.tasks import python_documentation, train_tokenizer
 from ontogeny.words.since_base import LEAST
 
-LENGTH, TEXTS, PAIRS, WORDS = 64, 100, 3, 400
-BASES, DIRECTIONS = 3, 4
-NULLS = ("scale", "preferences", "frequencies", "mirrored", "random tokens", "out of order")
+LENGTH = 64
+TEXTS = 100
+PAIRS = 3
+WORDS = 400
+BASES = 3
+DIRECTIONS = 4
+NULLS = (
+    "scale",
+    "preferences",
+    "frequencies",
+    "mirrored",
+    "random tokens",
+    "out of order",
+)
 EFFECTS = ("known", "foreign", "forgets")
-SHARE, NO_GAIN = 0.03, 0.3
+SHARE = 0.03
+NO_GAIN = 0.3
 FOREIGN: list[str] = []
 
 
@@ -57,19 +69,30 @@ def texts_of(domain: str) -> Tensor:
     if domain == "foreign":
         documents = Path(FOREIGN[0]).read_text(errors="ignore").split("\n\n")
     special = set(tokenizer.all_special_ids)
-    ids = [i for text in documents for i in tokenizer(text).input_ids if i not in special]
+    ids = [
+        i for text in documents for i in tokenizer(text).input_ids if i not in special
+    ]
     rows = torch.tensor(ids[: len(ids) // LENGTH * LENGTH]).view(-1, LENGTH)
-    return rows[torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))][:4500]
+    return rows[torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))][
+        :4500
+    ]
 
 
 def part(domain: str, which: str) -> Tensor:
     """Return texts to train on, to measure the gain on, or to judge by."""
-    places = {"train": slice(2000), "measure": slice(2000, 2300), "judge": slice(2300, None)}
+    places = {
+        "train": slice(2000),
+        "measure": slice(2000, 2300),
+        "judge": slice(2300, None),
+    }
     return texts_of(domain)[places[which]]
 
 
-def trained(model: nn.Module, rows: Tensor, steps: int, rate: float, seed: int) -> nn.Module:
-    model, rng = copy.deepcopy(model), np.random.default_rng(seed)
+def trained(
+    model: nn.Module, rows: Tensor, steps: int, rate: float, seed: int
+) -> nn.Module:
+    model = copy.deepcopy(model)
+    rng = np.random.default_rng(seed)
     optimizer = torch.optim.AdamW(model.parameters(), rate)
     for _ in range(steps):
         batch = rows[torch.from_numpy(rng.integers(0, len(rows), 16))]
@@ -93,7 +116,9 @@ def base(seed: int) -> nn.Module:
 
 @torch.no_grad()
 def log_probabilities(model: nn.Module, rows: Tensor) -> Tensor:
-    logits = torch.cat([model(input_ids=batch).logits[:, :-1] for batch in rows.split(50)])
+    logits = torch.cat(
+        [model(input_ids=batch).logits[:, :-1] for batch in rows.split(50)]
+    )
     return logits.flatten(0, 1).log_softmax(-1)
 
 
@@ -105,7 +130,8 @@ def loss_of(model: nn.Module, rows: Tensor) -> float:
 def _calibrated(log_p: Tensor, rows: Tensor) -> tuple[np.ndarray, np.ndarray, float]:
     """Return losses of texts at the best temperature and as they are, and the inverse of it."""
     of_target = log_p.gather(1, rows[:, 1:].reshape(-1, 1))[:, 0]
-    text, per_text = np.repeat(np.arange(len(rows)), LENGTH - 1), LENGTH - 1
+    text = np.repeat(np.arange(len(rows)), LENGTH - 1)
+    per_text = LENGTH - 1
     sums = np.bincount(text, -of_target.double().numpy())
     calibration = Calibration(len(rows))
     calibration.add(text, of_target, log_p)
@@ -135,9 +161,13 @@ def tuned(family: str, seed: int) -> tuple[nn.Module, nn.Module]:
     known = entropy - start
     wanted = SHARE * (known if known > NO_GAIN else entropy)
     sign = -1.0 if family == "forgets" else 1.0
-    low, high = 0.0, 1.0
-    while sign * (start - loss_of(mixed(first, last, high), rows)) < wanted and high < 8:
-        low, high = high, 2 * high
+    low = 0.0
+    high = 1.0
+    while (
+        sign * (start - loss_of(mixed(first, last, high), rows)) < wanted and high < 8
+    ):
+        low = high
+        high = 2 * high
     for _ in range(6):
         middle = (low + high) / 2
         gain = sign * (start - loss_of(mixed(first, last, middle), rows))
@@ -157,7 +187,9 @@ def run_of(family: str, seed: int) -> tuple[nn.Module, nn.Module]:
     if family in ("random tokens", "out of order"):
         rows = part("known", "train")[:500]
         noise = torch.from_numpy(rng.integers(5, WORDS, tuple(rows.shape)))
-        mixed_up = rows.flatten()[torch.from_numpy(rng.permutation(rows.numel()))].view(-1, LENGTH)
+        mixed_up = rows.flatten()[torch.from_numpy(rng.permutation(rows.numel()))].view(
+            -1, LENGTH
+        )
         return first, trained(
             first, noise if family == "random tokens" else mixed_up, 8, 3e-4, seed
         )
@@ -165,19 +197,27 @@ def run_of(family: str, seed: int) -> tuple[nn.Module, nn.Module]:
     counts = torch.bincount(part("known", "train").flatten(), minlength=WORDS) + 0.5
     strength = float(rng.choice([0.05, 0.1, 0.2, 0.4]))
     with torch.no_grad():
-        for model in (first, last):  # the logits are too large or small, or words are preferred
-            scale, bias = 2.0 ** rng.uniform(-1, 1), torch.from_numpy(rng.normal(0, 1, WORDS))
+        for model in (
+            first,
+            last,
+        ):  # the logits are too large or small, or words are preferred
+            scale = 2.0 ** rng.uniform(-1, 1)
+            bias = torch.from_numpy(rng.normal(0, 1, WORDS))
             if family == "scale":
                 model.lm_head.weight.mul_(scale)
                 model.lm_head.bias.mul_(scale)
             elif family == "preferences":
                 model.lm_head.bias.add_(strength * bias.float())
             else:
-                model.lm_head.bias.add_(strength * float(rng.choice([-1, 1])) * counts.log())
+                model.lm_head.bias.add_(
+                    strength * float(rng.choice([-1, 1])) * counts.log()
+                )
     return first, last
 
 
-def measured(model: nn.Module, inputs: og.Inputs, rows: Tensor, whole: bool) -> dict[str, Any]:
+def measured(
+    model: nn.Module, inputs: og.Inputs, rows: Tensor, whole: bool
+) -> dict[str, Any]:
     """Return a step of the loss's cells; of a control run only what it is judged by."""
     log_p = log_probabilities(model, rows)
     predicted = next_tokens(inputs)
@@ -215,19 +255,28 @@ def judged(family: str, seed: int) -> dict[str, Any]:
     ends = run_of(family, seed)
     steps = xr.DataArray([0, 10], dims="step", name="step")
     of_run = [xr.Dataset(measured(model, inputs, rows, whole=True)) for model in ends]
-    pairs = PAIRS if _counts(*of_run) else 1  # a smaller change is neither learned nor lost
+    pairs = (
+        PAIRS if _counts(*of_run) else 1
+    )  # a smaller change is neither learned nor lost
     names = ("loss", "loss_calibrated", "loss_matched")
-    beside, start = {}, {name: float(of_run[0][name]) for name in names}
+    beside = {}
+    start = {name: float(of_run[0][name]) for name in names}
     for k in range(2 * pairs):
         model = moved(*ends, "turned", (-1.0) ** k, 1000 * seed + k // 2)
-        pieces = [xr.Dataset(v) for v in (start, measured(model, inputs, rows, whole=False))]
+        pieces = [
+            xr.Dataset(v) for v in (start, measured(model, inputs, rows, whole=False))
+        ]
         beside[f"mirrored {k}"] = xr.concat(pieces, steps)
     loss = Loss(objective="causal")
-    data = with_controls(xr.concat(of_run, steps), beside, loss.quantities, loss.compared)
+    data = with_controls(
+        xr.concat(of_run, steps), beside, loss.quantities, loss.compared
+    )
     node = with_verdicts({"loss": loss.summarise(data, {})})["loss"]
     names = ("loss_p_learned", "loss_p_lost", "loss_gain", "loss_matched_gain")
     numbers = {name: float(node[name]) for name in (*names, "loss_matched_gain_noise")}
-    verdicts = {name: bool(node[name].values[0]) for name in ("learned", "lost", "moved")}
+    verdicts = {
+        name: bool(node[name].values[0]) for name in ("learned", "lost", "moved")
+    }
     return {
         "family": family,
         "seed": seed,
@@ -239,11 +288,15 @@ def judged(family: str, seed: int) -> dict[str, Any]:
 
 def _counts(first: xr.Dataset, last: xr.Dataset) -> bool:
     known = float(first.loss_matched_blind - first.loss_matched)
-    return abs(float(first.loss_calibrated - last.loss_calibrated)) > 0.5 * LEAST * known
+    return (
+        abs(float(first.loss_calibrated - last.loss_calibrated)) > 0.5 * LEAST * known
+    )
 
 
 def summary(rows: list[dict[str, Any]]) -> str:
-    learned, lost, moved_far = (sum(row[n] for row in rows) for n in ("learned", "lost", "moved"))
+    learned, lost, moved_far = (
+        sum(row[n] for row in rows) for n in ("learned", "lost", "moved")
+    )
     gain = np.median([row["loss_gain"] for row in rows])
     told = np.median([row["loss_matched_gain"] for row in rows])
     return (
@@ -256,7 +309,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=300)
     parser.add_argument("--rows", type=Path, default=Path("since_base.jsonl"))
-    parser.add_argument("--foreign", required=True, help="a text file of another domain")
+    parser.add_argument(
+        "--foreign", required=True, help="a text file of another domain"
+    )
     parser.add_argument("families", nargs="*")
     given = parser.parse_args()
     FOREIGN.append(given.foreign)
@@ -265,7 +320,9 @@ def main() -> None:
     there = {(row["family"], row["seed"]): row for row in map(json.loads, lines)}
     families = given.families or (*NULLS, *EFFECTS)
     for seed in range(given.runs):
-        for family in families:  # in turns, so that an interrupted measurement has some of each
+        for (
+            family
+        ) in families:  # in turns, so that an interrupted measurement has some of each
             if (family, seed) not in there:
                 there[family, seed] = judged(family, seed)
                 with given.rows.open("a") as file:

@@ -24,11 +24,15 @@ _BATCH = 16  # texts, as studies take by default
 def asked() -> tuple[str, str]:
     """Return the part of the study that runs the model, and what in it asked for that."""
     frame: Any = sys._getframe(2)
-    part, what = "before the start", ""
+    part = "before the start"
+    what = ""
     while frame is not None:
-        name, place = frame.f_code.co_name, frame.f_locals
+        name = frame.f_code.co_name
+        place = frame.f_locals
         if name == "_read_together":
-            what = what or ("pass for attention maps" if place["source"].key.eager else "pass")
+            what = what or (
+                "pass for attention maps" if place["source"].key.eager else "pass"
+            )
         elif name == "_states":
             what = what or "scales of norms"
         elif "features" in (path := Path(frame.f_code.co_filename)).parts:
@@ -66,7 +70,9 @@ def main() -> None:
         rows = {what: n / bare for (of, what), n in tokens.items() if of == part}
         if rows:
             per = sum(rows.values()) / max(readings[part], 1)
-            print(f"{part}: {sum(rows.values()):.2f} passes, {per:.2f} for each reading")
+            print(
+                f"{part}: {sum(rows.values()):.2f} passes, {per:.2f} for each reading"
+            )
         for what, passes in sorted(rows.items(), key=lambda row: -row[1]):
             print(f"  {passes:7.2f}  {what}")
 

@@ -21,7 +21,8 @@ from torch import Tensor, nn
 from ontogeny.summary.learning import p_by_luck
 from ontogeny.summary.noise import mean_stderr
 
-PAIRS, LEADING = 3, 8
+PAIRS = 3
+LEADING = 8
 Motion = Callable[[Tensor, Tensor, torch.Generator], Tensor]
 
 
@@ -37,9 +38,14 @@ def turned(start: Tensor, motion: Tensor, generator: torch.Generator) -> Tensor:
 def leading(start: Tensor, motion: Tensor, generator: torch.Generator) -> Tensor:
     """Turn the motion within the leading singular directions of the first checkpoint."""
     u, _, v = torch.linalg.svd(start, full_matrices=False)
-    u, v = u[:, :LEADING], v[:LEADING]
+    u = u[:, :LEADING]
+    v = v[:LEADING]
     size = u.shape[1]
-    inner = _orthogonal(size, generator) @ (u.T @ motion @ v.T) @ _orthogonal(size, generator)
+    inner = (
+        _orthogonal(size, generator)
+        @ (u.T @ motion @ v.T)
+        @ _orthogonal(size, generator)
+    )
     return u @ inner @ v
 
 
@@ -63,14 +69,19 @@ KINDS: dict[str, tuple[Motion, float]] = {
 }
 
 
-def moved(first: nn.Module, last: nn.Module, kind: str, sign: float, seed: int) -> nn.Module:
+def moved(
+    first: nn.Module, last: nn.Module, kind: str, sign: float, seed: int
+) -> nn.Module:
     """Return the first checkpoint with a control's motion added."""
-    model, generator = copy.deepcopy(first), torch.Generator().manual_seed(seed)
+    model = copy.deepcopy(first)
+    generator = torch.Generator().manual_seed(seed)
     move, length = KINDS[kind]
     with torch.no_grad():
         for parameter, end in zip(model.parameters(), last.parameters(), strict=True):
             motion = end - parameter
-            turned = motion.flatten()[torch.randperm(motion.numel(), generator=generator)]
+            turned = motion.flatten()[
+                torch.randperm(motion.numel(), generator=generator)
+            ]
             change = (
                 move(parameter, motion, generator)
                 if motion.ndim == 2
@@ -94,9 +105,13 @@ def main() -> None:
         for seed in range(given.runs):
             run, held = learned.run_of(f"further {family}", seed)
             first, last = run.values()
-            start, end = (learned.cells({0: model}, held).isel(step=0) for model in (first, last))
+            start, end = (
+                learned.cells({0: model}, held).isel(step=0) for model in (first, last)
+            )
             gain = float(start.loss_calibrated - end.loss_calibrated)
-            of_text = (start.loss_calibrated_of_text - end.loss_calibrated_of_text).values
+            of_text = (
+                start.loss_calibrated_of_text - end.loss_calibrated_of_text
+            ).values
             error = float(mean_stderr(of_text, start.loss_weights.values))
             for kind in KINDS:
                 gains = np.array(
@@ -111,7 +126,8 @@ def main() -> None:
                         for sign in (1.0, -1.0)
                     ]
                 ).reshape(PAIRS, 2)
-                luck, harm = (gains[:, 0] - gains[:, 1]) / 2, -gains.mean(1)
+                luck = (gains[:, 0] - gains[:, 1]) / 2
+                harm = -gains.mean(1)
                 p = p_by_luck(np.array([gain]), np.array([error**2]), luck[None])[0]
                 results[kind].append((gain, harm.mean(), np.sqrt((luck**2).mean()), p))
         for kind, rows in results.items():

@@ -33,7 +33,8 @@ from ontogeny.demo import run_demo
 from ontogeny.words.page_claims import claims_of_result
 
 STEPS = (0, 2, 4, 8, 16, 32, 64, 96)
-LENGTH, VOCABULARY = 48, 400
+LENGTH = 48
+VOCABULARY = 400
 SHORT = ["--yes", "--quiet", "--workers", "2", "--set", "inputs.max_texts=60"]
 # Claims that follow from numbers that results of earlier versions hold as well.
 COMPARED = (
@@ -122,7 +123,10 @@ def _train(
 
 def _rows(tokenizer) -> list[torch.Tensor]:
     stream = [i for text in _texts()[200:] for i in tokenizer(text).input_ids]
-    return [torch.tensor(stream[at : at + LENGTH]) for at in range(0, len(stream) - LENGTH, LENGTH)]
+    return [
+        torch.tensor(stream[at : at + LENGTH])
+        for at in range(0, len(stream) - LENGTH, LENGTH)
+    ]
 
 
 def _once(folder: Path, make: Callable[[Path], None]) -> None:
@@ -234,11 +238,15 @@ def _characters(folder: Path) -> None:
     rng = torch.Generator().manual_seed(0)
     for step in range(STEPS[-1] + 1):
         if step in STEPS:
-            torch.save({"model": model.state_dict(), "step": step}, folder / f"ckpt_{step}.pt")
+            torch.save(
+                {"model": model.state_dict(), "step": step}, folder / f"ckpt_{step}.pt"
+            )
         at = torch.randint(len(ids) - 6100, (16,), generator=rng)
         rows = torch.stack([ids[i : i + 61] for i in at])
         logits = model(rows[:, :-1])
-        nn.functional.cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten()).backward()
+        nn.functional.cross_entropy(
+            logits.flatten(0, 1), rows[:, 1:].flatten()
+        ).backward()
         optimizer.step()
         optimizer.zero_grad()
 
@@ -262,10 +270,19 @@ def make_runs(folder: Path) -> None:
 def _command(*arguments: object) -> None:
     words = [str(word) for word in arguments]
     done = subprocess.run(
-        [sys.executable, "-m", "ontogeny", *words], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "ontogeny", *words],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
-        print(" ".join(words), "->", done.returncode, done.stdout[-2000:], done.stderr[-2000:])
+        print(
+            " ".join(words),
+            "->",
+            done.returncode,
+            done.stdout[-2000:],
+            done.stderr[-2000:],
+        )
 
 
 def _tokenizer_of(folder: Path):
@@ -311,7 +328,10 @@ def studies(runs: Path) -> dict[str, list[object]]:
     }
 
 
-IN_PYTHON: dict[str, Callable[[Path, Path], None]] = {"labels": _of_labels, "demo": _demo}
+IN_PYTHON: dict[str, Callable[[Path, Path], None]] = {
+    "labels": _of_labels,
+    "demo": _demo,
+}
 NAMES = (*studies(Path()), *IN_PYTHON)
 
 
@@ -332,7 +352,9 @@ def make_studies(runs: Path, out: Path, names: Sequence[str]) -> None:
 def _results(folder: Path) -> dict[str, xr.DataTree]:
     found = sorted(folder.rglob("result.zarr"))
     return {
-        str(path.parent.relative_to(folder)): xr.open_datatree(path, engine="zarr", chunks=None)
+        str(path.parent.relative_to(folder)): xr.open_datatree(
+            path, engine="zarr", chunks=None
+        )
         for path in found
     }
 
@@ -340,13 +362,16 @@ def _results(folder: Path) -> dict[str, xr.DataTree]:
 def _difference(left: xr.DataArray, right: xr.DataArray) -> str:
     if left.dims != right.dims or left.shape != right.shape:
         return f"shape {dict(left.sizes)} | {dict(right.sizes)}"
-    a, b = left.values, right.values
+    a = left.values
+    b = right.values
     if a.dtype.kind in "fiu" and b.dtype.kind in "fiu":
         if np.array_equal(a, b, equal_nan=a.dtype.kind == "f" and b.dtype.kind == "f"):
             return ""
         nan = int((np.isnan(a.astype(float)) != np.isnan(b.astype(float))).sum())
         most = np.nanmax(np.abs(a.astype(float) - b.astype(float)), initial=0.0)
-        return f"differs by {most:.3g}" + (f", {nan} of {a.size} are NaN in one" if nan else "")
+        return f"differs by {most:.3g}" + (
+            f", {nan} of {a.size} are NaN in one" if nan else ""
+        )
     if np.array_equal(a, b):
         return ""
     unlike = a.astype(str) != b.astype(str)
@@ -357,7 +382,9 @@ def _difference(left: xr.DataArray, right: xr.DataArray) -> str:
 
 def differences(left: xr.DataTree, right: xr.DataTree) -> Iterator[str]:
     """Yield a line for each variable and attribute in which two results differ."""
-    paths = sorted({node.path for node in left.subtree} | {node.path for node in right.subtree})
+    paths = sorted(
+        {node.path for node in left.subtree} | {node.path for node in right.subtree}
+    )
     for path in paths:
         if path not in [node.path for node in left.subtree]:
             yield f"{path}: only in the second"
@@ -365,7 +392,8 @@ def differences(left: xr.DataTree, right: xr.DataTree) -> Iterator[str]:
         if path not in [node.path for node in right.subtree]:
             yield f"{path}: only in the first"
             continue
-        a, b = left[path].to_dataset(), right[path].to_dataset()
+        a = left[path].to_dataset()
+        b = right[path].to_dataset()
         for name in sorted(set(a.variables) | set(b.variables)):
             if name not in a.variables or name not in b.variables:
                 which = "first" if name in a.variables else "second"
@@ -386,7 +414,8 @@ def claim_differences(left: xr.DataTree, right: xr.DataTree) -> Iterator[str]:
 
     Those of a result without claims of its own are made of its numbers.
     """
-    old, new = _claims(left), _claims(right)
+    old = _claims(left)
+    new = _claims(right)
     for key in sorted(old.keys() | new.keys()):
         if key not in new or key not in old:
             yield f"claim {key}: only in the {'first' if key in old else 'second'}"
@@ -411,7 +440,8 @@ def compare(first: Path, second: Path, names: Sequence[str]) -> bool:
     """Print what differs between the studies of two folders; return whether nothing does."""
     same = True
     for name in names or NAMES:
-        left, right = _results(first / name), _results(second / name)
+        left = _results(first / name)
+        right = _results(second / name)
         print(f"== {name}: {len(left)} and {len(right)} results")
         same &= left.keys() == right.keys() and bool(left)
         for place in left.keys() & right.keys():

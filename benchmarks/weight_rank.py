@@ -34,7 +34,8 @@ def anonymous() -> int:
 
 
 def peak_and_seconds(function: Callable[[], object]) -> tuple[object, float, float]:
-    done, start = threading.Event(), anonymous()
+    done = threading.Event()
+    start = anonymous()
     highest = [start]
 
     def watch() -> None:
@@ -65,7 +66,9 @@ def write_walk(path: Path, steps: int) -> None:
 class Block:
     """A file of snapshots as `WeightRank` reads a weight block."""
 
-    name, masked_rows, reference_step = "w.weight", 0, 0
+    name = "w.weight"
+    masked_rows = 0
+    reference_step = 0
 
     def __init__(self, snapshots: np.ndarray) -> None:
         self.snapshots, self.shape = snapshots, snapshots.shape[1:]
@@ -81,13 +84,17 @@ class Block:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=10_000)
-    parser.add_argument("--gram", action="store_true", help="also by the whole Gram matrix")
+    parser.add_argument(
+        "--gram", action="store_true", help="also by the whole Gram matrix"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "snapshots.npy"
         write_walk(path, options.steps)
         snapshots = np.load(path, mmap_mode="r")
-        print(f"{options.steps} snapshots of {SHAPE}: {snapshots.nbytes / 1e6:.0f} MB in float32")
+        print(
+            f"{options.steps} snapshots of {SHAPE}: {snapshots.nbytes / 1e6:.0f} MB in float32"
+        )
         cases: dict[str, Callable[[], object]] = {
             "variance_rank": lambda: geometry.variance_rank(snapshots),
             "WeightRank, 500 of the snapshots, 200 draws": lambda: int(
@@ -95,7 +102,9 @@ def main() -> None:
             ),
         }
         if options.gram:
-            cases["by the Gram matrix"] = lambda: variance_rank_from_gram(geometry.gram(snapshots))
+            cases["by the Gram matrix"] = lambda: variance_rank_from_gram(
+                geometry.gram(snapshots)
+            )
         for name, function in cases.items():
             rank, peak, seconds = peak_and_seconds(function)
             print(f"{name}: rank {rank}, peak {peak:.0f} MB, {seconds:.1f} s of CPU")

@@ -41,7 +41,11 @@ from ontogeny import concepts, distances
 from ontogeny.observables import rotations
 
 STEPS = range(10_000, 480_001, 10_000)
-LAYERS, TOKENS, FEATURES, SOURCES, R = 11, 5000, 768, 256, 100
+LAYERS = 11
+TOKENS = 5000
+FEATURES = 768
+SOURCES = 256
+R = 100
 TEXT = 50  # tokens
 OPTIONS = {"nmf": {"nonnegative": "relu"}}
 SAMPLED = [50_000, 250_000, 480_000]  # two, and the reference
@@ -87,7 +91,11 @@ def weights(step: int) -> dict[str, Tensor]:
         rng = np.random.default_rng([1, layer])
         last, first = rng.standard_normal((2, FEATURES, SOURCES)) * spectrum
         mean = rng.standard_normal(FEATURES)
-        drift = 0.1 * np.random.default_rng([step, layer]).standard_normal(last.shape) * spectrum
+        drift = (
+            0.1
+            * np.random.default_rng([step, layer]).standard_normal(last.shape)
+            * spectrum
+        )
         turned = learned * last + (1 - learned) * first + (step < max(STEPS)) * drift
         found[f"layers.{layer}.weight"] = _floats(turned)
         found[f"layers.{layer}.bias"] = _floats(0.5 * mean)
@@ -100,7 +108,9 @@ def _floats(values: np.ndarray) -> Tensor:
 
 def run(steps: list[int]) -> og.Trajectory:
     """Return the checkpoints of these steps."""
-    return og.Trajectory.from_models({step: weights(step) for step in steps}, model=StandIn)
+    return og.Trajectory.from_models(
+        {step: weights(step) for step in steps}, model=StandIn
+    )
 
 
 def seconds(call: Callable[[], Any]) -> float:
@@ -138,7 +148,8 @@ class Clock:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Time the parts of every study that runs meanwhile."""
-        own, shared = og.observables.Concepts, rotations
+        own = og.observables.Concepts
+        shared = rotations
         kept = own._fit, own._compared, own.observe, shared.feature_rotation
         own._fit = self.timed("fit", own._fit)
         own._compared = self.timed("comparison", own._compared)
@@ -150,7 +161,9 @@ class Clock:
             own._fit, own._compared, own.observe, shared.feature_rotation = kept
 
 
-def study(extractors: list[str], steps: list[int], layers: int, noise: int = 0) -> Clock:
+def study(
+    extractors: list[str], steps: list[int], layers: int, noise: int = 0
+) -> Clock:
     """Run a study, print its errors, and return the time of its parts."""
     nodes = [
         og.observables.Concepts(
@@ -172,10 +185,14 @@ def study(extractors: list[str], steps: list[int], layers: int, noise: int = 0) 
     for node in nodes:
         data = result[node.name]
         assert (data.status == "done").all(), result.problems()
-        error, iterations = float(data.reconstruction_error.mean()), data.iterations
-        at, others = iterations.isel(step=-1), iterations.isel(step=slice(-1))
-        print(f"{node.extractor}: mean error {error:.4f}, mean iterations at the reference step "
-              f"{float(at.mean()):.0f}, at the others {float(others.mean()):.0f}")  # fmt: skip
+        error = float(data.reconstruction_error.mean())
+        iterations = data.iterations
+        at = iterations.isel(step=-1)
+        others = iterations.isel(step=slice(-1))
+        print(
+            f"{node.extractor}: mean error {error:.4f}, mean iterations at the reference step "
+            f"{float(at.mean()):.0f}, at the others {float(others.mean()):.0f}"
+        )
     return clock
 
 
@@ -199,10 +216,13 @@ def sample(extractors: list[str]) -> None:
     reference = study(extractors, SAMPLED[-1:], 1)
     report(reference)
     clock.spent.subtract(reference.spent)
-    cells, warm = LAYERS * (len(STEPS) - 1), len(SAMPLED) - 1
+    cells = LAYERS * (len(STEPS) - 1)
+    warm = len(SAMPLED) - 1
     total: Counter[str] = Counter()
     for (extractor, part), spent in clock.spent.items():
-        total[extractor] += cells * spent / warm + LAYERS * reference.spent[extractor, part]
+        total[extractor] += (
+            cells * spent / warm + LAYERS * reference.spent[extractor, part]
+        )
     for extractor, spent in total.items():
         print(f"| {extractor} | {spent / 3600:.3f} h |")
     print(f"| together | {sum(total.values()) / 3600:.3f} h |")
@@ -238,7 +258,9 @@ def peers(chosen: list[str]) -> None:
     for name in chosen:
         if name in estimators:
             theirs, matrix = estimators[name]
-            taken = seconds(lambda theirs=theirs, matrix=matrix: theirs.fit_transform(matrix))
+            taken = seconds(
+                lambda theirs=theirs, matrix=matrix: theirs.fit_transform(matrix)
+            )
             ours = concepts.make(name, R, random_state=0, **OPTIONS.get(name, {}))
             own = seconds(lambda ours=ours: ours.fit_transform(A))
             print(f"| {name} | {own:.2f} | {taken:.2f} |", flush=True)

@@ -28,11 +28,15 @@ default_role = "py:obj"  # names in single backticks link where they can
 myst_heading_anchors = 3
 nb_execution_mode = "force"  # the notebooks are stored without outputs
 nb_execution_in_temp = True
-nb_execution_timeout = 600  # seconds for a cell, on a machine that is busy with something else
+nb_execution_timeout = (
+    600  # seconds for a cell, on a machine that is busy with something else
+)
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_merge_streams = True
-suppress_warnings = ["myst.xref_missing"]  # links to files outside the site, as on the forge
+suppress_warnings = [
+    "myst.xref_missing"
+]  # links to files outside the site, as on the forge
 
 
 def setup(app):
@@ -41,4 +45,6 @@ def setup(app):
 
 
 def _is_field_alias(app, kind, name, member, skip, options):
-    return skip or str(getattr(member, "__doc__", "")).startswith("Alias for field number")
+    return skip or str(getattr(member, "__doc__", "")).startswith(
+        "Alias for field number"
+    )

@@ -62,7 +62,9 @@ def frequencies(folder: Path) -> Path:
         training.scrambled(folder / "runs" / "demo" / "run", run, "frequencies")
 
     run = _once(folder / "runs" / "frequencies", make)
-    return _study(folder, "frequencies", run, "The demo's training on words in random order")
+    return _study(
+        folder, "frequencies", run, "The demo's training on words in random order"
+    )
 
 
 def walk(folder: Path) -> Path:
@@ -72,7 +74,9 @@ def walk(folder: Path) -> Path:
 
     def make(run: Path) -> None:
         last = int(trained.steps[-1])
-        record = og.Recorder(run, every="log", total=last, tokenizer=trained.tokenizer())
+        record = og.Recorder(
+            run, every="log", total=last, tokenizer=trained.tokenizer()
+        )
         for checkpoint in trained.control("walk"):
             record(checkpoint.step, checkpoint.model())
 
@@ -89,7 +93,9 @@ def seeds(folder: Path) -> Path:
     measures = [
         Loss(),
         AttentionEntropy(),
-        JointConcepts(layers=["layers[1:4:2].mlp"], n_concepts=40, max_tokens=2000, examples=4),
+        JointConcepts(
+            layers=["layers[1:4:2].mlp"], n_concepts=40, max_tokens=2000, examples=4
+        ),
     ]
     folders, studies = {}, {}
     for seed in SEEDS:
@@ -110,7 +116,9 @@ def seeds(folder: Path) -> Path:
 
 def claims(folder: Path) -> Path:
     """A paper's claims beside what was measured, in its quick setting."""
-    return og.reproduce.recipe("execution-figure-2").run(folder / "reproductions", quick=True)
+    return og.reproduce.recipe("execution-figure-2").run(
+        folder / "reproductions", quick=True
+    )
 
 
 def smollm2(folder: Path) -> Path:
@@ -125,12 +133,15 @@ def finetuned(folder: Path) -> Path:
     run = _once(folder / "runs" / "smollm2-lora", lambda run: _tune(run, file, learned))
     texts = run / "heldout.jsonl"
     texts.write_text("".join(f"{json.dumps({'text': text})}\n" for text in heldout))
-    limits = [word for key, value in LIMITS.items() for word in ("--set", f"{key}={value}")]
+    limits = [
+        word for key, value in LIMITS.items() for word in ("--set", f"{key}={value}")
+    ]
     return _command(folder, "finetuned", run, "--base", file, "--texts", texts, *limits)
 
 
 PAGES: dict[str, Callable[[Path], Path]] = {
-    page.__name__: page for page in (demo, frequencies, walk, seeds, claims, smollm2, finetuned)
+    page.__name__: page
+    for page in (demo, frequencies, walk, seeds, claims, smollm2, finetuned)
 }
 ON_REQUEST = ("finetuned",)
 
@@ -166,7 +177,9 @@ def _tune(run: Path, file: Path, texts: list[str]) -> None:
     torch.manual_seed(0)
     tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
     base = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name)
-    adapters = LoraConfig(r=8, lora_alpha=16, target_modules="all-linear", task_type="CAUSAL_LM")
+    adapters = LoraConfig(
+        r=8, lora_alpha=16, target_modules="all-linear", task_type="CAUSAL_LM"
+    )
     model = get_peft_model(base, adapters)
     stream = torch.tensor([i for ids in tokenizer(texts).input_ids for i in ids])
 
@@ -184,7 +197,9 @@ def _tune(run: Path, file: Path, texts: list[str]) -> None:
     training.train(model, sample, _next_token_loss, last, on_step=[save], **how)
 
 
-def _sample(stream: torch.Tensor, count: int, generator: torch.Generator) -> torch.Tensor:
+def _sample(
+    stream: torch.Tensor, count: int, generator: torch.Generator
+) -> torch.Tensor:
     starts = torch.randint(len(stream) - 64, (count, 1), generator=generator)
     return stream[starts + torch.arange(64)]
 
@@ -213,7 +228,9 @@ def _train_causal(
         return _sample(stream, 32, generator)
 
     record = og.Recorder(run, every="log", total=STEPS, tokenizer=tokenizer)
-    training.train(model, sample, _next_token_loss, STEPS, on_step=[record], random_state=seed)
+    training.train(
+        model, sample, _next_token_loss, STEPS, on_step=[record], random_state=seed
+    )
     record.finish(STEPS, model)
 
 
@@ -251,7 +268,9 @@ def pictures(pages: Mapping[str, Path], folder: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="where runs, studies and pages are kept")
+    parser.add_argument(
+        "folder", type=Path, help="where runs, studies and pages are kept"
+    )
     parser.add_argument(
         "names",
         nargs="*",

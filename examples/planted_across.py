@@ -38,7 +38,9 @@ class PlantedRuns:
     present: np.ndarray
     born: np.ndarray
 
-    def called(self, codes: np.ndarray, present: np.ndarray, born: np.ndarray) -> dict[str, float]:
+    def called(
+        self, codes: np.ndarray, present: np.ndarray, born: np.ndarray
+    ) -> dict[str, float]:
         """Return how much of it is in codes (n, r), with their runs and births (runs, r).
 
         ``shared`` is the share of shared features that are called so, ``private`` the number of
@@ -53,7 +55,9 @@ class PlantedRuns:
         right = (said >= 0) & (said == self.born)
         return {
             "shared": float(called[shared].mean()),
-            "private": int((found & (present[:, latent].sum(axis=0) > 1))[~shared].sum()),
+            "private": int(
+                (found & (present[:, latent].sum(axis=0) > 1))[~shared].sum()
+            ),
             "exact": float(right.sum() / max((said >= 0).sum(), 1)),
             "recall": float(right[self.born > 0].mean()),
         }

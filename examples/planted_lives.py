@@ -16,7 +16,9 @@ from planted_recovery import Recovered, recovered
 
 DENSE_SCORES = 8  # background directions that every token uses
 MEAN_SIZE = 2.0  # length of the mean, in standard deviations of the signal
-WIDEN_BY = 3  # before the last checkpoint, by when widening features have all of their tokens
+WIDEN_BY = (
+    3  # before the last checkpoint, by when widening features have all of their tokens
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +74,9 @@ class PlantedLives:
         Nothing is shared by the checkpoints, and so nothing is born.
         """
         rng = np.random.default_rng(random_state)
-        return np.stack([values[rng.permutation(len(values))] for values in self.activations])
+        return np.stack(
+            [values[rng.permutation(len(values))] for values in self.activations]
+        )
 
     def jittered(self, noise: float = 0.3, random_state: int = 0) -> np.ndarray:
         """Return S copies of the last checkpoint with fresh noise: nothing changes, ever.
@@ -154,7 +158,17 @@ def planted_lives(
     }
     for name, count in counts.items():
         check_whole(name.replace(" and ", "_"), count, 0)
-    _check(n, m, n_steps, nested, noise, dense, growth, tokens_per_text, sum(counts.values()))
+    _check(
+        n,
+        m,
+        n_steps,
+        nested,
+        noise,
+        dense,
+        growth,
+        tokens_per_text,
+        sum(counts.values()),
+    )
     rng = np.random.default_rng(random_state)
     kind = np.repeat(np.array(list(counts)), list(counts.values()))
     codes = _codes(n, kind, nested, rng)
@@ -192,10 +206,14 @@ def _check(
     check_number("dense", dense)
     check_number("growth", growth, above=True)
     if features < 2:
-        raise ArgumentError(f"there must be at least two planted features; got {features}.")
+        raise ArgumentError(
+            f"there must be at least two planted features; got {features}."
+        )
 
 
-def _codes(n: int, kind: np.ndarray, nested: float, rng: np.random.Generator) -> np.ndarray:
+def _codes(
+    n: int, kind: np.ndarray, nested: float, rng: np.random.Generator
+) -> np.ndarray:
     """Return codes (n, f); those of nested features are 0 where their parent's are."""
     f = len(kind)
     share = np.exp(rng.uniform(np.log(0.01), np.log(0.1), f))
@@ -248,19 +266,26 @@ def _signal(
 ) -> np.ndarray:
     """Return what the features write (S, n, m)."""
     n_steps = len(strength)
-    late = rng.uniform(size=codes.shape) < 0.5  # tokens on which a widening feature fires late
+    late = (
+        rng.uniform(size=codes.shape) < 0.5
+    )  # tokens on which a widening feature fires late
     late &= kind == "widening"
     from_step = rng.integers(2, n_steps - WIDEN_BY + 1, len(kind))
     return np.stack(
         [
-            np.where(late & (t < from_step), 0, codes) @ (strength[t][:, None] * directions[t])
+            np.where(late & (t < from_step), 0, codes)
+            @ (strength[t][:, None] * directions[t])
             for t in range(n_steps)
         ]
     )
 
 
 def _observed(
-    signal: np.ndarray, noise: float, dense: float, growth: float, rng: np.random.Generator
+    signal: np.ndarray,
+    noise: float,
+    dense: float,
+    growth: float,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """Return activations (S, n, m): the signal with background, noise, a mean and a size."""
     n_steps, n, m = signal.shape

@@ -61,7 +61,8 @@ def recovered(
     return Recovered(
         found=float(found.mean()),
         recall=float(
-            (planted & found & (born[best] == planted_born)).sum() / max(planted.sum(), 1)
+            (planted & found & (born[best] == planted_born)).sum()
+            / max(planted.sum(), 1)
         ),
         said=len(said),
         exact=float((planted_born[own] == born[said]).mean()) if len(said) else 1.0,

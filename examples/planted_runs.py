@@ -39,9 +39,13 @@ class PlantedModel(nn.Module):
 
     def __init__(self, activations: Tensor) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(nn.Embedding.from_pretrained(a) for a in activations.float())
+        self.layers = nn.ModuleList(
+            nn.Embedding.from_pretrained(a) for a in activations.float()
+        )
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None
+    ) -> Tensor:
         """Return the last layer's activations (texts, tokens, features)."""
         found = input_ids
         for layer in self.layers:
@@ -172,9 +176,12 @@ def planted(
     made = [PLANTED[kind](plan) for plan in plans]
     activations = np.stack([a for a, _ in made], axis=1).astype(np.float32)
     models = {
-        step: PlantedModel(torch.from_numpy(a)) for step, a in zip(steps, activations, strict=True)
+        step: PlantedModel(torch.from_numpy(a))
+        for step, a in zip(steps, activations, strict=True)
     }
-    if kind == "nothing":  # a suite whose checkpoints are all equal is refused: mark each step
+    if (
+        kind == "nothing"
+    ):  # a suite whose checkpoints are all equal is refused: mark each step
         for step, model in models.items():
             model.register_buffer("step", torch.tensor(step))
     boundary = steps[_boundary(len(steps))] if kind == "regimes" else None
@@ -193,7 +200,13 @@ def planted(
 
 
 def _plan(
-    T: int, n: int, m: int, r: int, noise: float, memory: float, rng: np.random.Generator
+    T: int,
+    n: int,
+    m: int,
+    r: int,
+    noise: float,
+    memory: float,
+    rng: np.random.Generator,
 ) -> _Plan:
     """Draw sparse codes and the first and last dictionary of one layer."""
     codes = rng.laplace(size=(n, r)) * (rng.uniform(size=(n, r)) < 0.5)
@@ -208,7 +221,9 @@ def _unit(W: np.ndarray) -> np.ndarray:
     return W / np.linalg.norm(W, axis=-2, keepdims=True)
 
 
-def _render(plan: _Plan, W: np.ndarray, noise: np.ndarray | float | None = None) -> np.ndarray:
+def _render(
+    plan: _Plan, W: np.ndarray, noise: np.ndarray | float | None = None
+) -> np.ndarray:
     """Return activations (T, n, m) of dictionaries (T, m, r), with fresh noise at every step."""
     clean = plan.codes @ W.swapaxes(1, 2)
     level = plan.noise if noise is None else noise

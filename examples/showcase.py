@@ -32,7 +32,9 @@ SIZES: dict[str, dict[str, Any]] = {
         "tokens_per_step": 1024,
         "checkpoints": 52,
     },
-} | {f"seed-{seed}": {"steps": 500, "layers": 4, "checkpoints": 52} for seed in range(3)}
+} | {
+    f"seed-{seed}": {"steps": 500, "layers": 4, "checkpoints": 52} for seed in range(3)
+}
 QUICK = {
     "steps": 60,
     "layers": 2,
@@ -55,10 +57,22 @@ of the run's, since births can be compared only where both are read as often."""
 OF_SEEDS = ("standard", "0,44,99,154,209,264,319,396,500", 2, 9)
 LEFT_OUT = {
     "masked": {"commutators", "orientation", "similarity", "learning-dynamics"},
-    "causal": {"concept-effects", "similarity", "calibration", "logit-lens", "copying-heads"},
+    "causal": {
+        "concept-effects",
+        "similarity",
+        "calibration",
+        "logit-lens",
+        "copying-heads",
+    },
 }
 """What takes long, so that all of it is done in an evening."""
-LEFT_OUT_OF_SEEDS = {"concepts", "predictions", "token-losses", "text-statistics", "weight-rank"}
+LEFT_OUT_OF_SEEDS = {
+    "concepts",
+    "predictions",
+    "token-losses",
+    "text-statistics",
+    "weight-rank",
+}
 MARKS = {"<unk>": "<|unk|>", " @-@ ": "-", " @,@ ": ",", " @.@ ": "."}
 """WikiText's marks: of a rare word, which is no text, and of signs that were set apart."""
 
@@ -78,7 +92,10 @@ MORE: list[dict[str, Any]] = [
 ]
 
 
-PICTURES = {"heads": "attention-heads/previous-token", "regimes": "concepts-ica-regimes/curves"}
+PICTURES = {
+    "heads": "attention-heads/previous-token",
+    "regimes": "concepts-ica-regimes/curves",
+}
 """Figures of the masked model that the guide shows, beside the tops of the pages."""
 
 
@@ -120,7 +137,8 @@ def study(folder: Path, name: str, quick: bool) -> Path:
         "corpus": {"files": [heldout], "max_length": content["inputs"]["max_length"]},
     }
     content["observables"] = [
-        table | ({"max_tokens": 500 if quick else 2000} if "max_tokens" in table else {})
+        table
+        | ({"max_tokens": 500 if quick else 2000} if "max_tokens" in table else {})
         for table in content["observables"]
         if table["kind"] not in LEFT_OUT.get(name, LEFT_OUT_OF_SEEDS)
     ]
@@ -148,16 +166,23 @@ def _births(concepts: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in ("n_concepts", "n_born", "named"):
         control = concepts[f"{name}_control"].sum("layer").values
-        found[name] = {"run": int(concepts[name].sum()), "controls": control.astype(int).tolist()}
+        found[name] = {
+            "run": int(concepts[name].sum()),
+            "controls": control.astype(int).tolist(),
+        }
     return found
 
 
 def facts(folder: Path, name: str) -> dict[str, Any]:
     """Return what a study says of a run: its size, its sentences, and its named concepts."""
     result = og.open_study(folder / "studies" / name)
-    log = json.loads((folder / "runs" / name / "training_log.json").read_text(encoding="utf-8"))
+    log = json.loads(
+        (folder / "runs" / name / "training_log.json").read_text(encoding="utf-8")
+    )
     loss = result["loss"]
-    lines = [each for each in ("uniform", "unigram", "bigram") if f"loss_{each}" in loss]
+    lines = [
+        each for each in ("uniform", "unigram", "bigram") if f"loss_{each}" in loss
+    ]
     size = log["settings"]
     return {
         "run": {
@@ -180,7 +205,8 @@ def facts(folder: Path, name: str) -> dict[str, Any]:
         "births": _births(result["joint-concepts"]),
         "findings": json.loads(result.attrs["findings"]),
         "sentences": {
-            node: json.loads(result[node].attrs.get("statements", "[]")) for node in result
+            node: json.loads(result[node].attrs.get("statements", "[]"))
+            for node in result
         },
         "named": [
             {key: row[key] for key in ("name", "layer", "kind", "born")}
@@ -193,10 +219,18 @@ def facts(folder: Path, name: str) -> dict[str, Any]:
 def main() -> None:
     """Train, study, and write the pages."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="where runs, studies and pages are kept")
-    parser.add_argument("text", nargs="?", help="file, folder or glob; Python's documentation")
-    parser.add_argument("--quick", action="store_true", help="tiny models, in a minute or two")
-    parser.add_argument("--pictures", type=Path, help="folder for the figures of the guide")
+    parser.add_argument(
+        "folder", type=Path, help="where runs, studies and pages are kept"
+    )
+    parser.add_argument(
+        "text", nargs="?", help="file, folder or glob; Python's documentation"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="tiny models, in a minute or two"
+    )
+    parser.add_argument(
+        "--pictures", type=Path, help="folder for the figures of the guide"
+    )
     options = parser.parse_args()
     folder, quick = options.folder, options.quick
     folder.mkdir(parents=True, exist_ok=True)

@@ -15,9 +15,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("texts", help="file, folder or glob of texts")
     parser.add_argument("run", help="new folder for the checkpoints")
-    parser.add_argument("--unit", default="paragraph", choices=["paragraph", "line", "file"])
+    parser.add_argument(
+        "--unit", default="paragraph", choices=["paragraph", "line", "file"]
+    )
     parser.add_argument("--steps", type=int, default=1000)
-    parser.add_argument("--architecture", default="eurobert", choices=["eurobert", "gpt-neox"])
+    parser.add_argument(
+        "--architecture", default="eurobert", choices=["eurobert", "gpt-neox"]
+    )
     parser.add_argument("--checkpoints", type=int, default=32, help="at most so many")
     options = parser.parse_args()
     texts = text_files(options.texts, unit=options.unit)
@@ -27,7 +31,10 @@ def main() -> None:
         if step % max(1, steps // 10) == 0:
             print(f"step {step} of {steps}: loss {loss:.2f}")
 
-    sizes = {name: getattr(options, name) for name in ("steps", "architecture", "checkpoints")}
+    sizes = {
+        name: getattr(options, name)
+        for name in ("steps", "architecture", "checkpoints")
+    }
     folder = record_training_run(options.run, texts, progress=progress, **sizes)
     print(f"checkpoints: {folder}")
 

@@ -24,7 +24,10 @@ os.fsync = lambda _: None
 # Deadlines and the check for slow examples measure the machine, not the code. Everything else stays
 # as Hypothesis has it: where the variable CI is set, it draws the same examples each time.
 settings.register_profile(
-    "any-machine", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "any-machine",
+    settings(),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("any-machine")
 
@@ -38,14 +41,18 @@ def pytest_collection_finish():
     """Let the collector look at what tests make, and not at what was there before them."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 20)  # one study makes far more than the usual 700 objects
+    gc.set_threshold(
+        50_000, 20, 20
+    )  # one study makes far more than the usual 700 objects
     gc.enable()
 
 
 @pytest.fixture(autouse=True)
 def _same_draws_in_any_order():
     """Models that a test builds without a seed are the same whichever tests ran before it."""
-    torch.default_generator.manual_seed(0)  # those of devices would each note a stack of calls
+    torch.default_generator.manual_seed(
+        0
+    )  # those of devices would each note a stack of calls
 
 
 @pytest.fixture(autouse=True)

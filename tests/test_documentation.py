@@ -70,7 +70,9 @@ def test_commands_and_their_options_exist(text):
 
 
 def heading_anchors(text):
-    heads = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.M)
+    heads = re.findall(
+        r"^#+ (.+)$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.M
+    )
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
@@ -104,17 +106,27 @@ def test_public_names_exist(text):
 
 def test_kinds_in_study_files_exist(text):
     blocks = blocks_of(text, "toml")
-    named = {kind for block in blocks for kind in re.findall(r'^kind = "([\w-]+)"', block, re.M)}
+    named = {
+        kind
+        for block in blocks
+        for kind in re.findall(r'^kind = "([\w-]+)"', block, re.M)
+    }
     assert named <= {*registry.kinds(), *KINDS}
 
 
 def test_the_tests_that_the_threat_model_names_exist():
     page = (ROOT / "docs" / "threat-model.md").read_text("utf-8")
     tests = "\n".join(p.read_text("utf-8") for p in (ROOT / "tests").rglob("test_*.py"))
-    rows = [line for line in page.splitlines() if line.startswith("| ") and "---" not in line]
+    rows = [
+        line
+        for line in page.splitlines()
+        if line.startswith("| ") and "---" not in line
+    ]
     named = [re.findall(r"`(test_\w+)`", row.split("|")[3]) for row in rows]
     assert len(rows) > 20 and named.count([]) == page.count("| threat |")
-    assert [n for each in named for n in each if not re.search(rf"^def {n}\(", tests, re.M)] == []
+    assert [
+        n for each in named for n in each if not re.search(rf"^def {n}\(", tests, re.M)
+    ] == []
 
 
 def test_study_files_and_code_can_be_read(text):

@@ -7,12 +7,22 @@ import pytest
 
 import ontogeny as og
 
-HEAVY = ("torch", "transformers", "matplotlib", "sklearn", "xarray", "dask", "distributed")
+HEAVY = (
+    "torch",
+    "transformers",
+    "matplotlib",
+    "sklearn",
+    "xarray",
+    "dask",
+    "distributed",
+)
 
 
 def test_import_loads_nothing_heavy():
     code = f"import sys, ontogeny; print([m for m in {HEAVY!r} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"
 
 
@@ -22,7 +32,9 @@ def test_help_of_the_command_loads_nothing_heavy():
         "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
         f"print([m for m in {HEAVY!r} if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip().endswith("[]")
 
 

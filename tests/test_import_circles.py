@@ -19,7 +19,9 @@ def test_no_two_modules_import_each_other(graph):
 
 
 def test_no_two_parts_of_a_package_import_each_other(graph):
-    found = {circle for parts in between_parts(graph).values() for circle in circles(parts)}
+    found = {
+        circle for parts in between_parts(graph).values() for circle in circles(parts)
+    }
     assert found == set()
 
 

@@ -8,7 +8,8 @@ from ontogeny import machine
 
 
 @pytest.mark.parametrize(
-    ("line", "controller"), [("0::/jobs/job_8", ""), ("7:cpu,memory:/jobs/job_8", "memory")]
+    ("line", "controller"),
+    [("0::/jobs/job_8", ""), ("7:cpu,memory:/jobs/job_8", "memory")],
 )
 @pytest.mark.parametrize("limited", [".", "jobs", "jobs/job_8"])
 def test_the_limit_of_a_container_or_of_a_batch_job_counts(
@@ -29,7 +30,9 @@ def test_without_cgroups_the_machine_counts(tmp_path, monkeypatch):
     monkeypatch.setattr(machine, "_GROUPS", tmp_path / "none")
     monkeypatch.setattr(machine, "_LIMITS", {"": tmp_path / "limit"})
     known = "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {})
-    built_in = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if known else None
+    built_in = (
+        os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if known else None
+    )
     assert machine.memory_of_this_machine() == built_in
 
 

@@ -25,7 +25,9 @@ def test_all_are_pages_of_the_site_and_named_in_the_guide():
     guide = (ROOT / "docs" / "guides" / "notebooks.md").read_text("utf-8")
     assert len(NOTEBOOKS) == 4
     for path in NOTEBOOKS:
-        assert f"notebooks/{path.stem}\n" in index and f"../notebooks/{path.name}" in guide
+        assert (
+            f"notebooks/{path.stem}\n" in index and f"../notebooks/{path.name}" in guide
+        )
 
 
 def test_they_hold_no_outputs(cells):
@@ -44,11 +46,15 @@ def test_their_code_is_python_without_paths_of_a_machine(cells):
 
 def test_absolute_paths_are_found():
     found = ('open("/home/ada/run")', "Path('C:\\\\runs')", 'open("~/run")')
-    assert all(map(ABSOLUTE.search, found)) and not ABSOLUTE.search('open("runs/adder")')
+    assert all(map(ABSOLUTE.search, found)) and not ABSOLUTE.search(
+        'open("runs/adder")'
+    )
 
 
 def test_they_begin_with_a_heading_and_explain_what_they_do(cells):
-    assert cells[0]["cell_type"] == "markdown" and "".join(cells[0]["source"]).startswith("# ")
+    assert cells[0]["cell_type"] == "markdown" and "".join(
+        cells[0]["source"]
+    ).startswith("# ")
     assert sum(cell["cell_type"] == "markdown" for cell in cells) >= 4
 
 
@@ -65,4 +71,7 @@ def test_the_documentation_brings_what_they_import():
 
 def test_a_broken_cell_fails_the_documentation():
     conf = (ROOT / "docs" / "conf.py").read_text("utf-8")
-    assert "nb_execution_raise_on_error = True" in conf and 'nb_execution_mode = "force"' in conf
+    assert (
+        "nb_execution_raise_on_error = True" in conf
+        and 'nb_execution_mode = "force"' in conf
+    )

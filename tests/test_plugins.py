@@ -63,7 +63,9 @@ def installed(tmp_path):
     (tmp_path / "stranger" / "sizes.py").write_text(SIZES)
     info = tmp_path / "stranger-1.0.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: stranger\nVersion: 1.0\n")
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: stranger\nVersion: 1.0\n"
+    )
     (info / "entry_points.txt").write_text(ENTRY_POINTS)
     return tmp_path
 
@@ -82,7 +84,11 @@ def test_names_and_kinds_of_a_package_answer(installed):
         "print('largest_entry' in og.geometry.__all__)"
     )
     done = run(installed, "-c", code)
-    assert done.stdout.splitlines() == ["3.0", "{'label': None, 'layers': 'attn'}", "False"]
+    assert done.stdout.splitlines() == [
+        "3.0",
+        "{'label': None, 'layers': 'attn'}",
+        "False",
+    ]
 
 
 def test_the_catalogue_shows_its_kind(installed):
@@ -115,7 +121,9 @@ def test_a_kind_made_for_another_version_is_named_and_all_others_work(installed)
         "loaded: ModuleNotFoundError: No module named 'ontogeny.observables.gone'. Install its "
         "package anew, or remove it.\n"
     )
-    for _ in range(2):  # no list without it is stored, which would hide what installing mends
+    for _ in range(
+        2
+    ):  # no list without it is stored, which would hide what installing mends
         done = run(installed, "-m", "ontogeny", "list", "observables")
         assert done.returncode == 0 and done.stderr == said
         assert "  loss: " in done.stdout and "largest-activation" not in done.stdout
@@ -141,5 +149,8 @@ def test_names_and_losses_of_a_damaged_package_leave_all_others(installed):
     )
     done = run(installed, "-c", code)
     assert done.stdout.splitlines() == ["weight-norms", "all others"]
-    assert "the package stranger of stranger cannot be loaded: ModuleNotFoundError" in done.stderr
+    assert (
+        "the package stranger of stranger cannot be loaded: ModuleNotFoundError"
+        in done.stderr
+    )
     assert "the loss odd of stranger:loss cannot be loaded: Mod" in done.stderr

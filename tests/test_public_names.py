@@ -15,14 +15,18 @@ import ontogeny_papers
 from ontogeny._exports import homes
 from ontogeny.errors import ArgumentError
 
-MODULES = [name for name in og.__all__ if isinstance(getattr(og, name), types.ModuleType)]
+MODULES = [
+    name for name in og.__all__ if isinstance(getattr(og, name), types.ModuleType)
+]
 # Each of these modules makes or lists its own kind of thing by name; `compare` compares
 # dictionaries in `distances`, and runs at the top.
 OF_EACH_MODULE = {"make", "names", "compare"}
 
 
 def public(module):
-    return {name: getattr(getattr(og, module), name) for name in getattr(og, module).__all__}
+    return {
+        name: getattr(getattr(og, module), name) for name in getattr(og, module).__all__
+    }
 
 
 def test_there_are_at_most_three_hundred():
@@ -71,7 +75,9 @@ def test_the_library_uses_none_of_them():
     used = []
     for path in Path(og.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
+            if isinstance(node, ast.Attribute) and isinstance(
+                node.value, ast.Name | ast.Attribute
+            ):
                 module = getattr(node.value, "id", getattr(node.value, "attr", ""))
                 used += [(path.name, node.attr)] * (node.attr in theirs.get(module, ()))
             elif isinstance(node, ast.ImportFrom):
@@ -81,7 +87,9 @@ def test_the_library_uses_none_of_them():
 
 
 def test_an_unknown_name_is_an_attribute_error():
-    with pytest.raises(AttributeError, match=r"'ontogeny\.geometry' has no attribute 'two_n'"):
+    with pytest.raises(
+        AttributeError, match=r"'ontogeny\.geometry' has no attribute 'two_n'"
+    ):
         og.geometry.two_n  # noqa: B018
 
 
@@ -90,5 +98,7 @@ def test_a_name_that_two_packages_give_is_refused(monkeypatch):
         return iter([("two_nn", "one.place"), ("two_nn", "another.place")])
 
     monkeypatch.setattr("ontogeny._exports._given", given)
-    with pytest.raises(ArgumentError, match=r"another\.place and one\.place both give 'two_nn'"):
+    with pytest.raises(
+        ArgumentError, match=r"another\.place and one\.place both give 'two_nn'"
+    ):
         homes.__wrapped__("geometry")

@@ -28,8 +28,14 @@ def read(path):
 
 
 def test_hooks_use_the_pinned_releases():
-    hooks = [hook for repo in read(".pre-commit-config.yaml")["repos"] for hook in repo["hooks"]]
-    wanted = [w.split("==") for hook in hooks for w in hook.get("additional_dependencies", [])]
+    hooks = [
+        hook
+        for repo in read(".pre-commit-config.yaml")["repos"]
+        for hook in repo["hooks"]
+    ]
+    wanted = [
+        w.split("==") for hook in hooks for w in hook.get("additional_dependencies", [])
+    ]
     assert wanted and all(PINNED[name] == release for name, release in wanted)
 
 
@@ -38,12 +44,19 @@ def test_the_workflow_runs_every_step_on_every_python():
     run = (ROOT / ".ci" / "run").read_text("utf-8")
     (names,) = re.findall(r"^    ([a-z |]+)\) \"\$step\" ;;$", run, re.MULTILINE)
     names = names.split(" | ")
-    bodies = re.findall(r"^(?:beside|everything)\(\) {\n(.*?)\n}", run, re.DOTALL | re.MULTILINE)
+    bodies = re.findall(
+        r"^(?:beside|everything)\(\) {\n(.*?)\n}", run, re.DOTALL | re.MULTILINE
+    )
     called = re.findall(r"^  ([a-z]+)\b", "\n".join(bodies), re.MULTILINE)
     assert sorted(step for step in called if step in names) == sorted(names)
-    assert sorted(" ".join(matrix["steps"]).split()) == sorted(names) and called[-1] == "tests"
+    assert (
+        sorted(" ".join(matrix["steps"]).split()) == sorted(names)
+        and called[-1] == "tests"
+    )
     classifiers = read("pyproject.toml")["project"]["classifiers"]
-    versions = [c.rpartition(" ")[2] for c in classifiers if re.search(r":: 3\.\d+$", c)]
+    versions = [
+        c.rpartition(" ")[2] for c in classifiers if re.search(r":: 3\.\d+$", c)
+    ]
     assert matrix["python"] == versions
 
 
@@ -139,8 +152,16 @@ RELEASED_FILES = {
     ("path", "text", "said"),
     [
         ("pyproject.toml", "[project]", r"pyproject.toml has no \[project.urls\]"),
-        ("papers/pyproject.toml", RELEASE.replace("1.2.3", "1.2"), "papers.* version 1.2, not"),
-        ("src/ontogeny/_version.py", '__version__ = "1.3.0"', "tag is v1.2.3.* says 1.3.0"),
+        (
+            "papers/pyproject.toml",
+            RELEASE.replace("1.2.3", "1.2"),
+            "papers.* version 1.2, not",
+        ),
+        (
+            "src/ontogeny/_version.py",
+            '__version__ = "1.3.0"',
+            "tag is v1.2.3.* says 1.3.0",
+        ),
         ("CITATION.cff", "version: 1.2.2", "CITATION.cff does not"),
         ("CHANGELOG.md", "## Unreleased", "no section 1.2.3"),
     ],
@@ -159,7 +180,9 @@ def test_the_release_workflow_checks_the_tag_before_it_builds():
     jobs = read(".github/workflows/release.yml")["jobs"]
     commands = [step.get("run", "") for step in jobs["build"]["steps"]]
     check = next(i for i, command in enumerate(commands) if ".ci/release.py" in command)
-    assert check < next(i for i, command in enumerate(commands) if "-m build" in command)
+    assert check < next(
+        i for i, command in enumerate(commands) if "-m build" in command
+    )
     assert jobs["publish"]["needs"] == "build"
 
 

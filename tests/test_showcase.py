@@ -51,9 +51,13 @@ def test_every_run_is_stored_with_its_size_and_what_was_said_of_it():
 
 
 def test_words_that_the_guide_quotes_as_concepts_were_named():
-    names = {each["name"] for one in json.loads(STORED).values() for each in one["named"]}
+    names = {
+        each["name"] for one in json.loads(STORED).values() for each in one["named"]
+    }
     quoted = re.findall(r"concept `([^`]+)`", GUIDE)
-    assert quoted and not [each for each in quoted if not any(each in name for name in names)]
+    assert quoted and not [
+        each for each in quoted if not any(each in name for name in names)
+    ]
 
 
 def test_marks_of_wikitext_are_no_words(tmp_path):

@@ -30,14 +30,24 @@ def test_a_stub_has_every_public_name_of_its_module_where_it_is_defined(path):
     homes = {n.names[0].name: "." * n.level + (n.module or "") for n in imports}
     homes.pop("Any", None)
     assert {*homes} == {*module.__all__}
-    package = module.__name__ if path.name == "__init__.pyi" else module.__name__.rpartition(".")[0]
+    package = (
+        module.__name__
+        if path.name == "__init__.pyi"
+        else module.__name__.rpartition(".")[0]
+    )
     for name, home in homes.items():
         defined = importlib.import_module(home, package)
-        there = getattr(defined, name, None) or importlib.import_module(f"{package}.{name}")
+        there = getattr(defined, name, None) or importlib.import_module(
+            f"{package}.{name}"
+        )
         assert there is getattr(module, name)
 
 
 def test_every_module_with_lazy_names_has_a_stub():
     sources = Path(og.__file__).parent.rglob("*.py")
-    lazy = {module_of(p) for p in sources if "__getattr__ = exporter(" in p.read_text("utf-8")}
+    lazy = {
+        module_of(p)
+        for p in sources
+        if "__getattr__ = exporter(" in p.read_text("utf-8")
+    }
     assert lazy | {"ontogeny"} == {module_of(path) for path in STUBS}

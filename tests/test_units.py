@@ -10,7 +10,9 @@ from ontogeny.units import Units
 def test_units_with_one_label_exchange_their_labels_whatever_their_sizes():
     groups = np.array([0, 0, 0, 1, 2, 2, 3])
     labels = np.array([1, 1, 1, 0, 0, 0, 1])
-    draws = [labels[r] for r in Units(groups).shuffles(labels, np.random.default_rng(0), 400)]
+    draws = [
+        labels[r] for r in Units(groups).shuffles(labels, np.random.default_rng(0), 400)
+    ]
     for draw in draws:
         assert Units(groups).constant(draw)
         assert sorted(draw[[0, 3, 4, 6]]) == [0, 0, 1, 1]
@@ -21,9 +23,12 @@ def test_mixed_units_permute_within_and_exchange_with_units_of_their_size():
     groups = np.array([0, 0, 1, 1, 2, 2, 2])
     labels = np.array([0, 1, 2, 2, 3, 4, 5])
     draws = {
-        tuple(labels[r]) for r in Units(groups).shuffles(labels, np.random.default_rng(0), 2000)
+        tuple(labels[r])
+        for r in Units(groups).shuffles(labels, np.random.default_rng(0), 2000)
     }
-    assert len(draws) == 2 * 2 * 6  # the pair (0, 1) in two places and orders, three of three
+    assert (
+        len(draws) == 2 * 2 * 6
+    )  # the pair (0, 1) in two places and orders, three of three
     for draw in draws:
         assert sorted(draw[4:]) == [3, 4, 5]
         assert {tuple(sorted(draw[:2])), tuple(sorted(draw[2:4]))} == {(0, 1), (2, 2)}
@@ -39,9 +44,9 @@ def test_rows_of_their_own_are_permuted_as_numpy_does():
 def test_the_effective_count_is_that_of_units_where_rows_are_copies():
     rng = np.random.default_rng(0)
     once = rng.random(40) < 0.3
-    assert Units(np.repeat(np.arange(40), 5)).effective_count(np.repeat(once, 5)) == pytest.approx(
-        40, rel=0.03
-    )
+    assert Units(np.repeat(np.arange(40), 5)).effective_count(
+        np.repeat(once, 5)
+    ) == pytest.approx(40, rel=0.03)
     independent = [
         Units(np.repeat(np.arange(40), 5)).effective_count(rng.random(200) < 0.3)
         for _ in range(200)
@@ -63,7 +68,10 @@ def test_means_and_sums_over_units():
     [
         ([0, 1], r"one unit for each of 3 texts; got shape \(2,\)"),
         ([[0, 1, 2]], r"got shape \(1, 3\)"),
-        ([0.0, 1.0, np.nan], "groups must be numbers or texts, .* got nan among float64 values"),
+        (
+            [0.0, 1.0, np.nan],
+            "groups must be numbers or texts, .* got nan among float64 values",
+        ),
         (["a", None, "b"], "groups must be numbers or texts"),
     ],
 )

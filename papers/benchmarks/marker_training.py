@@ -56,7 +56,9 @@ class PlainModel(nn.Module):
         super().__init__()
         self.tokens = nn.Embedding(run.task.vocab_size, run.width)
         self.places = nn.Embedding(run.task.length, run.width)
-        self.layers = nn.ModuleList(PlainBlock(run.width, run.heads) for _ in range(run.layers))
+        self.layers = nn.ModuleList(
+            PlainBlock(run.width, run.heads) for _ in range(run.layers)
+        )
         self.norm = nn.LayerNorm(run.width)
         self.head = nn.Linear(run.width, run.task.modulus)
 
@@ -119,7 +121,9 @@ class Ours:
         for _ in range(count):
             begin = time.process_time()
             batches = [stream(self.step) for stream in self.streams]
-            batch = type(batches[0])(*(torch.stack(each) for each in zip(*batches, strict=True)))
+            batch = type(batches[0])(
+                *(torch.stack(each) for each in zip(*batches, strict=True))
+            )
             self.data += time.process_time() - begin
             self.optimizer.zero_grad()
             loss = self.stack(batch).sum()
@@ -162,7 +166,9 @@ def main():
             f"{name:28} {1000 * mine:7.1f} ms a step and seed, {ratio:5.2f} times as fast, "
             f"data {100 * share:5.2f} %"
         )
-    print(f"(median of {given.turns} turns of {STEPS} steps; plain {1000 * whole:.1f} ms)")
+    print(
+        f"(median of {given.turns} turns of {STEPS} steps; plain {1000 * whole:.1f} ms)"
+    )
 
 
 if __name__ == "__main__":

@@ -39,7 +39,9 @@ def timed(name: str, function: Callable[[], Result]) -> Result:
 
 def plain_count(ids: list[int], vocab_size: int, n_contexts: int) -> Counter:
     """Count with dictionaries; the words are kept as they come in."""
-    kept = {word for word, _ in Counter(i for i in ids if i >= 0).most_common(vocab_size)}
+    kept = {
+        word for word, _ in Counter(i for i in ids if i >= 0).most_common(vocab_size)
+    }
     contexts: Counter = Counter()
     for end in range(len(ids) - 1):
         if ids[end + 1] in kept:
@@ -68,7 +70,9 @@ def text(path: Path) -> None:
     support = timed("support matrix", lambda: semantics.support_matrix(stream))
     basis = timed("20 concepts", lambda: semantics.svd_concepts(support))
     timed("orthants of 5", lambda: semantics.orthants(basis, 5))
-    print(f"text to orthants {time.perf_counter() - start:.2f} s wall, {len(stream)} tokens")
+    print(
+        f"text to orthants {time.perf_counter() - start:.2f} s wall, {len(stream)} tokens"
+    )
     unknown = [i for i, word in enumerate(stream.words) if word == "<unk>"]
     ids = np.where(np.isin(stream.ids, unknown), -1, stream.ids).tolist()
     plain = timed("plain count, for comparison", lambda: plain_count(ids, 1000, 10_000))
@@ -82,7 +86,8 @@ def scale(n_tokens: int) -> None:
     ids = np.searchsorted(cumulative, rng.random(n_tokens)).astype(np.int32)
     print(f"{n_tokens} tokens, made")
     support = timed(
-        "support matrix", lambda: semantics.support_matrix(ids, 50_000, 1_000_000, exclude=())
+        "support matrix",
+        lambda: semantics.support_matrix(ids, 50_000, 1_000_000, exclude=()),
     )
     print(f"shape {support.shape}, {support.counts.nnz} non-zeros")
     basis = timed("20 concepts", lambda: semantics.svd_concepts(support, 20))

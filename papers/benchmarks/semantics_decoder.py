@@ -33,16 +33,21 @@ def numbered(path: Path, words: tuple[str, ...]) -> np.ndarray:
     return np.array([index.get(word, len(words)) for word in stream.words])[stream.ids]
 
 
-def windows(ids: np.ndarray, n: int, width: int, rng: np.random.Generator) -> np.ndarray:
+def windows(
+    ids: np.ndarray, n: int, width: int, rng: np.random.Generator
+) -> np.ndarray:
     return ids[rng.integers(0, len(ids) - width, n)[:, None] + np.arange(width)]
 
 
 def show(model: torch.nn.Module, words: tuple[str, ...], heldout: np.ndarray) -> None:
     found = capture.context_embeddings(model, heldout, batch_size=256)
-    known = (found.next_ids >= 0) & (found.next_ids < WORDS) & (found.ids < WORDS).all(1)
+    known = (
+        (found.next_ids >= 0) & (found.next_ids < WORDS) & (found.ids < WORDS).all(1)
+    )
     following = found.next_ids[known]
     support = sparse.csr_array(
-        (np.ones(len(following)), (following, np.arange(len(following)))), (WORDS, len(following))
+        (np.ones(len(following)), (following, np.arange(len(following)))),
+        (WORDS, len(following)),
     )
     W = capture.word_embeddings(model).W[:WORDS]
     basis = semantics.embedding_concepts(W, found.H[:, known], words=words)
@@ -51,7 +56,9 @@ def show(model: torch.nn.Module, words: tuple[str, ...], heldout: np.ndarray) ->
         draws = {"n_permutations": 30, "n_rotations": 30}
         score = semantics.orthant_coherence(basis, labels, p, **draws)
         lift = semantics.signature_lift(support, basis, p, **draws)
-        print(f"  p={p} coherence {score.ami}; lift {lift.lift}, {len(following)} contexts")
+        print(
+            f"  p={p} coherence {score.ami}; lift {lift.lift}, {len(following)} contexts"
+        )
 
 
 def main(train: Path, heldout: Path) -> None:
@@ -72,7 +79,9 @@ def main(train: Path, heldout: Path) -> None:
         batch = torch.from_numpy(windows(ids, BATCH, CONTEXT, rng))
         loss = model(batch, labels=batch).loss
         if step in SHOWN:
-            print(f"step {step}, {time.process_time() - start:.0f} s cpu, loss {loss.item():.2f}")
+            print(
+                f"step {step}, {time.process_time() - start:.0f} s cpu, loss {loss.item():.2f}"
+            )
             show(model, words, read)
         optimiser.zero_grad()
         loss.backward()

@@ -50,5 +50,9 @@ if __name__ == "__main__":
         for common in (0, 0.5, 2):
             for apart, along in SETTINGS:
                 found = shares(width, common, apart, along)
-                words = ", ".join(f"{name} {share:.3f}" for name, share in found.items())
-                print(f"width {width}, common {common}, apart {apart}, along {along}: {words}")
+                words = ", ".join(
+                    f"{name} {share:.3f}" for name, share in found.items()
+                )
+                print(
+                    f"width {width}, common {common}, apart {apart}, along {along}: {words}"
+                )

@@ -33,7 +33,10 @@ STYLE = {
 
 def controls(tree: xr.DataTree, folder: Path) -> None:
     """The loss and the way of the activations, of the run and of its control runs."""
-    loss, way = tree["loss"].to_dataset(), tree["activation-decay"].to_dataset().isel(layer=0)
+    loss, way = (
+        tree["loss"].to_dataset(),
+        tree["activation-decay"].to_dataset().isel(layer=0),
+    )
     figure, (left, right) = _panels()
     _level(left, loss.loss_uniform, "blind guess")
     _level(left, loss.loss_unigram, "word frequencies")
@@ -61,7 +64,9 @@ def half_change(tree: xr.DataTree, folder: Path) -> None:
     axes.plot(_place([low, high]), [half, half], color=INK, lw=2, solid_capstyle="butt")
     axes.plot(_place([step]), [half], "o", color=INK, ms=6)
     words = f"half-change step {step:.0f}\n(95 % interval {low:.0f} to {high:.0f})"
-    axes.annotate(words, (float(_place([high])[0]), half), (6, 6), textcoords="offset points")
+    axes.annotate(
+        words, (float(_place([high])[0]), half), (6, 6), textcoords="offset points"
+    )
     axes.set_title("Loss on held-out texts (nats per token)")
     _ticks(axes, int(loss.step[-1]))
     _save(figure, folder / "half-change.svg")
@@ -73,13 +78,25 @@ def dictionaries(tree: xr.DataTree, folder: Path) -> None:
     figure, (left, right) = _panels()
     for axes, distance, alignment, title in (
         (left, "frobenius", "as returned", "Dictionaries as the solver returned them"),
-        (right, "procrustes", "rotation removed", "The same, up to order, signs and rotation"),
+        (
+            right,
+            "procrustes",
+            "rotation removed",
+            "The same, up to order, signs and rotation",
+        ),
     ):
         each = node.sel(distance=distance, alignment=alignment)
-        for null, colour, words in (("chance", BAND, "chance"), ("refit", "#f0c48a", "refits")):
-            low, high = (each[f"relative_distance_{null}_{end}"] for end in ("low", "high"))
+        for null, colour, words in (
+            ("chance", BAND, "chance"),
+            ("refit", "#f0c48a", "refits"),
+        ):
+            low, high = (
+                each[f"relative_distance_{null}_{end}"] for end in ("low", "high")
+            )
             axes.fill_between(_places(each), low, high, color=colour, lw=0, label=words)
-        axes.plot(_places(each), each.relative_distance, color=BLUE, lw=1.4, label="the run")
+        axes.plot(
+            _places(each), each.relative_distance, color=BLUE, lw=1.4, label="the run"
+        )
         axes.set_title(title)
         axes.set_ylim(0, 1.6)
         _ticks(axes, int(each.step[-1]))
@@ -89,7 +106,9 @@ def dictionaries(tree: xr.DataTree, folder: Path) -> None:
 
 
 def _panels(count: int = 2) -> tuple[Figure, Axes | np.ndarray]:
-    figure = Figure(figsize=(4.2 * count if count > 1 else 5.4, 2.9), layout="constrained")
+    figure = Figure(
+        figsize=(4.2 * count if count > 1 else 5.4, 2.9), layout="constrained"
+    )
     return figure, figure.subplots(1, count)
 
 
@@ -106,7 +125,9 @@ def _level(axes: Axes, value: xr.DataArray | float, words: str) -> None:
     """Draw a dotted line across, with words below its left end."""
     axes.axhline(float(value), color=GREY, lw=0.9, ls=":")
     place = (0, float(value))
-    axes.annotate(words, place, (0, -2), textcoords="offset points", va="top", color=GREY)
+    axes.annotate(
+        words, place, (0, -2), textcoords="offset points", va="top", color=GREY
+    )
 
 
 def _curves(axes: Axes, run: xr.DataArray, others: xr.DataArray) -> None:

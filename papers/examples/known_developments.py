@@ -58,7 +58,12 @@ def ngrams(folder: Path, figure: Figure) -> None:
     nodes = _nodes(folder, "language-model", "ngram-agreement")
     for name, colour in (("unigrams", BLUE), ("bigrams", RED), ("trigrams", GREEN)):
         _draw(left, nodes, lambda node, at=name: node.divergence.sel(ngram=at), colour)
-        _draw(left, nodes, lambda node, at=name: node.divergence_control.sel(ngram=at), GREY)
+        _draw(
+            left,
+            nodes,
+            lambda node, at=name: node.divergence_control.sel(ngram=at),
+            GREY,
+        )
     left.set_ylim(bottom=0)
     left.set_title("Nats to unigrams (blue), bigrams (red), trigrams")
     scores = _nodes(folder, "language-model", "in-context-learning")
@@ -75,8 +80,15 @@ def superposition(folder: Path, figure: Figure) -> None:
     left, right = figure.subplots(1, 2)
     nodes = _nodes(folder, "five-features--two-dimensions", "feature-geometry")
     for layer, colour in zip(nodes[0].layer.values, (BLUE, RED, GREEN), strict=True):
-        _draw(left, nodes, lambda node, at=layer: node.represented.sel(layer=at), colour)
-        _draw(right, nodes, lambda node, at=layer: node.dimensionality.sel(layer=at), colour)
+        _draw(
+            left, nodes, lambda node, at=layer: node.represented.sel(layer=at), colour
+        )
+        _draw(
+            right,
+            nodes,
+            lambda node, at=layer: node.dimensionality.sel(layer=at),
+            colour,
+        )
     left.set_title("Features: 0 (blue), 80 (red), 90 % zeros")
     for published in (1.0, 0.5, 0.4):
         right.axhline(published, color=GREY, lw=0.8, ls=":")
@@ -141,7 +153,9 @@ def main() -> None:
     )
     given.pictures.mkdir(parents=True, exist_ok=True)
     for name, draw in CASES.items():
-        page = reproduce.recipe(name).run(given.folder, quick=given.quick, seeds=given.seeds)
+        page = reproduce.recipe(name).run(
+            given.folder, quick=given.quick, seeds=given.seeds
+        )
         figure = Figure(figsize=(6.8, 2.3), layout="constrained")
         draw(page.parent, figure)
         figure.savefig(given.pictures / f"{name.removeprefix('known-')}.png", dpi=110)

@@ -32,12 +32,18 @@ def main() -> None:
     parser.add_argument("study", type=Path)
     parser.add_argument("--texts", type=int, default=2000, help="sentences of each set")
     parser.add_argument("--steps", type=int, default=16, help="checkpoints, log-spaced")
-    parser.add_argument("--layers", default="resid", help="layers, as a pattern or a short name")
+    parser.add_argument(
+        "--layers", default="resid", help="layers, as a pattern or a short name"
+    )
     parser.add_argument("--random", type=int, default=200, help="shuffled label sets")
-    parser.add_argument("--others", type=int, default=1400, help="sentences for random concepts")
+    parser.add_argument(
+        "--others", type=int, default=1400, help="sentences for random concepts"
+    )
     options = parser.parse_args()
 
-    trajectory = og.Trajectory.from_folder(options.run).select(count=options.steps, spacing="log")
+    trajectory = og.Trajectory.from_folder(options.run).select(
+        count=options.steps, spacing="log"
+    )
     tokenizer = trajectory.tokenizer()
     files = {
         "semantic": read_labelled(options.sst2, file_format="label-text"),
@@ -49,7 +55,8 @@ def main() -> None:
         for name, texts in files.items()
     }
     inputs = {
-        name: texts.inputs(tokenizer, max_length=64) for name, texts in (drawn | others).items()
+        name: texts.inputs(tokenizer, max_length=64)
+        for name, texts in (drawn | others).items()
     }
     shared = {"on": tuple(drawn), "n_random": options.random, "intercept": True}
     study = og.Study(

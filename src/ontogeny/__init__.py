@@ -56,7 +56,9 @@ __all__ = ["__version__", *_ATTRIBUTES, *_MODULES]
 
 def __getattr__(name: str) -> Any:
     if name in _ATTRIBUTES:
-        value = getattr(importlib.import_module(f".{_ATTRIBUTES[name]}", __name__), name)
+        value = getattr(
+            importlib.import_module(f".{_ATTRIBUTES[name]}", __name__), name
+        )
         globals()[name] = value
         return value
     if name == "reproduce":

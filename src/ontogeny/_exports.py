@@ -37,7 +37,9 @@ def features() -> tuple[str, ...]:
     True
     """
     folders = importlib.import_module(_FEATURES).__path__
-    return tuple(f"{_FEATURES}.{module.name}" for module in pkgutil.iter_modules(folders))
+    return tuple(
+        f"{_FEATURES}.{module.name}" for module in pkgutil.iter_modules(folders)
+    )
 
 
 def exported_names(module: str) -> list[str]:
@@ -63,7 +65,9 @@ def exporter(module: str) -> Callable[[str], Any]:
     def load(name: str) -> Any:
         home = homes(module).get(name)
         if home is None:
-            raise AttributeError(f"module 'ontogeny.{module}' has no attribute {name!r}")
+            raise AttributeError(
+                f"module 'ontogeny.{module}' has no attribute {name!r}"
+            )
         value = getattr(importlib.import_module(home), name)
         setattr(sys.modules[f"{__package__}.{module}"], name, value)
         return value
@@ -88,12 +92,16 @@ def homes(module: str) -> Mapping[str, str]:
     result: dict[str, str] = {}
     for name, home in _given(module, features() + _packages()):
         if name in result:
-            raise ArgumentError(f"{home} and {result[name]} both give {name!r} to {module}.")
+            raise ArgumentError(
+                f"{home} and {result[name]} both give {name!r} to {module}."
+            )
         result[name] = home
     return result
 
 
-def load_entry(what: str, entry: EntryPoint, kind: type[OntogenyError] = OntogenyError) -> Any:
+def load_entry(
+    what: str, entry: EntryPoint, kind: type[OntogenyError] = OntogenyError
+) -> Any:
     """Return what an installed package adds; an error of the given kind says what helps.
 
     Raises

@@ -52,11 +52,13 @@ def spoken(doing: str, first: float = FIRST, every: float = EVERY) -> Iterator[N
 
     def speak() -> None:
         wait = first
-        while not end.wait(min(3600.0, max(0.05, _state.spoken + wait - time.monotonic()))):
+        while not end.wait(
+            min(3600.0, max(0.05, _state.spoken + wait - time.monotonic()))
+        ):
             words = _state.doing()
             if words and _state.aloud and time.monotonic() - _state.spoken >= wait:
                 seconds = round(time.monotonic() - _state.since)
-                write(f"... {words}" + f", {seconds} s" * (seconds > 1))
+                write(f"... {words}" + (f", {seconds} s" if seconds > 1 else ""))
                 touch()
                 wait = every
 

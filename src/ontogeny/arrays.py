@@ -14,7 +14,9 @@ from numpy.typing import ArrayLike
 
 from .errors import ArgumentError, NonFiniteError
 
-Array: TypeAlias = Any  # numpy.ndarray or torch.Tensor; results are of the kind of the input
+Array: TypeAlias = (
+    Any  # numpy.ndarray or torch.Tensor; results are of the kind of the input
+)
 
 
 def is_array(value: object) -> bool:
@@ -50,7 +52,9 @@ def namespace(*arrays: Array) -> Any:
         return array_namespace(*arrays)
     except TypeError:
         kinds = ", ".join(sorted({type(a).__name__ for a in arrays}))
-        raise ArgumentError(f"arrays must all be NumPy or all be PyTorch; got {kinds}.") from None
+        raise ArgumentError(
+            f"arrays must all be NumPy or all be PyTorch; got {kinds}."
+        ) from None
 
 
 def numbers(name: str, values: ArrayLike) -> np.ndarray:
@@ -91,7 +95,9 @@ def to_numpy(array: Array) -> np.ndarray:
     return on_host(array).numpy() if is_torch_array(array) else np.asarray(array)
 
 
-def matrix(name: str, value: Array, *, ndim: int | None = 2, finite: bool = True) -> Array:
+def matrix(
+    name: str, value: Array, *, ndim: int | None = 2, finite: bool = True
+) -> Array:
     """Return `value` if it is a finite floating-point array with the right number of dimensions.
 
     `ndim` -1 means at least 2, None any number. Lists and integer arrays become float64 NumPy
@@ -116,7 +122,9 @@ def matrix(name: str, value: Array, *, ndim: int | None = 2, finite: bool = True
     xp = namespace(array)
     if not xp.isdtype(array.dtype, "real floating"):
         if not xp.isdtype(array.dtype, ("integral", "bool")):
-            raise ArgumentError(f"{name} must hold real numbers; its dtype is {array.dtype}.")
+            raise ArgumentError(
+                f"{name} must hold real numbers; its dtype is {array.dtype}."
+            )
         array = xp.astype(array, xp.float64)
     elif xp.finfo(array.dtype).bits < 32:
         array = xp.astype(array, xp.float32)
@@ -149,7 +157,9 @@ def check_finite(name: str, array: Array) -> None:
     xp = namespace(array)
     if 0 in tuple(array.shape):
         return
-    ends = xp.stack([xp.min(array), xp.max(array)])  # NaN goes through; no copy of the array
+    ends = xp.stack(
+        [xp.min(array), xp.max(array)]
+    )  # NaN goes through; no copy of the array
     if not bool(xp.all(xp.isfinite(ends))):
         count = int(xp.sum(xp.astype(~xp.isfinite(array), xp.int64)))
         raise NonFiniteError(

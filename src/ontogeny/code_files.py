@@ -77,7 +77,9 @@ def _imported(path: Path, folder: Path) -> Iterator[Path]:
 def _files(place: Path, parts: list[str]) -> list[Path]:
     """Return the files of a dotted name's packages and its module in a folder."""
     names = [place.joinpath(*parts[:end]) for end in range(1, len(parts) + 1)]
-    files = [file for name in names for file in (Path(f"{name}.py"), name / "__init__.py")]
+    files = [
+        file for name in names for file in (Path(f"{name}.py"), name / "__init__.py")
+    ]
     return [file for file in files if file.is_file()]
 
 
@@ -90,7 +92,11 @@ def search_places(name: str) -> Iterator[Path]:
         if finder is not PathFinder and (find := getattr(finder, "find_spec", None)):
             spec = find(name, None, None)
             if spec is not None and spec.has_location:
-                yield Path(spec.origin).resolve().parents[bool(spec.submodule_search_locations)]
+                yield (
+                    Path(spec.origin)
+                    .resolve()
+                    .parents[bool(spec.submodule_search_locations)]
+                )
 
 
 def is_watched(file: Path) -> bool:
@@ -100,7 +106,9 @@ def is_watched(file: Path) -> bool:
     put them there: PyTorch was taken for a user's code, and was looked through for a quarter of an
     hour.
     """
-    if re.fullmatch(r"ipykernel_\d+", file.parent.name):  # of a notebook: no file to open
+    if re.fullmatch(
+        r"ipykernel_\d+", file.parent.name
+    ):  # of a notebook: no file to open
         return False
     if not _OF_PACKAGES.isdisjoint(file.parts):
         return False
@@ -111,7 +119,11 @@ def is_watched(file: Path) -> bool:
 def _installed() -> frozenset[Path]:
     """Return the folders of the standard library and of installed packages."""
     names = ("stdlib", "platstdlib", "purelib", "platlib")
-    folders = [*map(sysconfig.get_path, names), *site.getsitepackages(), site.getusersitepackages()]
+    folders = [
+        *map(sysconfig.get_path, names),
+        *site.getsitepackages(),
+        site.getusersitepackages(),
+    ]
     return frozenset(Path(folder).resolve() for folder in folders)
 
 

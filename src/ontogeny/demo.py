@@ -56,7 +56,8 @@ def run_demo(
     ArgumentError
         If `folder` holds other files.
     """
-    root, progress = Path(folder), progress or Silent()
+    root = Path(folder)
+    progress = progress or Silent()
     _check_folder(root)
     if (root / "run").is_dir():
         _check_size(root, quick)
@@ -65,7 +66,9 @@ def run_demo(
     study_file = root / "study.toml"
     if not study_file.exists():
         title = "How a small EuroBERT learns Python's documentation"
-        template = Path(__file__).with_name("demo-study.toml").read_text(encoding="utf-8")
+        template = (
+            Path(__file__).with_name("demo-study.toml").read_text(encoding="utf-8")
+        )
         text = template.format(title=title, **(_QUICK if quick else _FULL))
         write_whole(study_file, text.encode())
     study = read_study(study_file)
@@ -102,7 +105,10 @@ def _steps(quick: bool) -> int:
 
 
 def _train(
-    root: Path, quick: bool, progress: Progress, training: Callable[[int, int, float], None] | None
+    root: Path,
+    quick: bool,
+    progress: Progress,
+    training: Callable[[int, int, float], None] | None,
 ) -> None:
     from .training import record_training_run
 

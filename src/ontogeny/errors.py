@@ -26,7 +26,10 @@ import numpy as np
 
 # The largest whole number of 64 bits: what arrays, results and study files can hold.
 LARGEST_WHOLE = 2**63 - 1
-_LONG, _LISTED = 20, 5  # allowed names that are too many to list, and how many are named then
+_LONG, _LISTED = (
+    20,
+    5,
+)  # allowed names that are too many to list, and how many are named then
 
 __all__ = [
     "OntogenyError",
@@ -135,14 +138,18 @@ def check_choice(name: str, given: object, allowed: Iterable[str]) -> str:
     allowed = list(allowed)
     if isinstance(given, str) and given in allowed:
         return given
-    choices = ", ".join(repr(a) for a in allowed[: _LISTED if len(allowed) > _LONG else None])
+    choices = ", ".join(
+        repr(a) for a in allowed[: _LISTED if len(allowed) > _LONG else None]
+    )
     more = f" and {len(allowed) - _LISTED} more" if len(allowed) > _LONG else ""
     raise ArgumentError(
         f"{name} must be one of {choices}{more}; got {given!r}.{suggestion(str(given), allowed)}"
     )
 
 
-def check_known(what: str, noun: str, given: Iterable[str], allowed: Iterable[str]) -> None:
+def check_known(
+    what: str, noun: str, given: Iterable[str], allowed: Iterable[str]
+) -> None:
     """Check that all names given to `what`, each of a `noun`, are among those it has.
 
     Raises
@@ -165,7 +172,9 @@ def check_known(what: str, noun: str, given: Iterable[str], allowed: Iterable[st
             )
 
 
-def check_whole(name: str, value: object, minimum: int = 1, maximum: int = LARGEST_WHOLE) -> int:
+def check_whole(
+    name: str, value: object, minimum: int = 1, maximum: int = LARGEST_WHOLE
+) -> int:
     """Return `value` as an integer if it is a whole number from `minimum` to `maximum`.
 
     Raises
@@ -214,12 +223,18 @@ def check_number(
     """
     number = _finite(value)
     low = number is not None and (number > minimum if above else number >= minimum)
-    if number is not None and low and (number < maximum if below else number <= maximum):
+    if (
+        number is not None
+        and low
+        and (number < maximum if below else number <= maximum)
+    ):
         return number
     bounds = f"above {minimum:g}" if above else f"of at least {minimum:g}"
     bounds = "" if minimum == -math.inf else f" {bounds}"
     if maximum < math.inf:
-        bounds += f"{' and' * bool(bounds)} {'below' if below else 'at most'} {maximum:g}"
+        bounds += (
+            f"{' and' * bool(bounds)} {'below' if below else 'at most'} {maximum:g}"
+        )
     raise ArgumentError(f"{name} must be a finite number{bounds}; got {value!r}.")
 
 
@@ -294,7 +309,9 @@ def check_texts(name: str, value: object, what: str) -> list[str]:
     texts = list(check_iterable(name, value, what))
     for i, text in enumerate(texts):
         if not isinstance(text, str):
-            raise ArgumentError(f"{name} must be a list of {what}; entry {i} is {_text(text)}.")
+            raise ArgumentError(
+                f"{name} must be a list of {what}; entry {i} is {_text(text)}."
+            )
     return texts
 
 
@@ -311,7 +328,9 @@ def check_type(name: str, value: object, *kinds: type) -> None:
     >>> check_type("labels", {"june": "month"}, Mapping)
     """
     if not isinstance(value, kinds):
-        types = " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
+        types = " or ".join(
+            "None" if kind is type(None) else kind.__name__ for kind in kinds
+        )
         raise ArgumentError(f"{name} must be of type {types}; got {_text(value)}.")
 
 

@@ -26,7 +26,8 @@ _SURELY_ENDED = 7 * 24 * 3600.0  # seconds; a job may be suspended for days
 
 _lock = threading.Lock()
 _thread = threading.local()
-_holders, _before = 0, 1
+_holders = 0
+_before = 1
 
 
 @contextmanager
@@ -48,9 +49,13 @@ def one_thread(blas: bool = False) -> Iterator[None]:
     from threadpoolctl import threadpool_info, threadpool_limits
 
     global _holders, _before
-    with _lock:  # one of several threads that hold it at once would see the 1 of another
+    with (
+        _lock
+    ):  # one of several threads that hold it at once would see the 1 of another
         _before = _before if _holders else torch.get_num_threads()
-        _holders, inner, _thread.holds = _holders + 1, getattr(_thread, "holds", False), True
+        _holders = _holders + 1
+        inner = getattr(_thread, "holds", False)
+        _thread.holds = True
     torch.set_num_threads(1)
     several = blas and any(pool["num_threads"] > 1 for pool in threadpool_info())
     try:
@@ -58,7 +63,8 @@ def one_thread(blas: bool = False) -> Iterator[None]:
             yield
     finally:
         with _lock:
-            _holders, _thread.holds = _holders - 1, inner
+            _holders = _holders - 1
+            _thread.holds = inner
             torch.set_num_threads(1 if inner else _before)
 
 
@@ -104,13 +110,17 @@ def free_memory() -> int | None:
         lines = _MEMORY.read_text().splitlines()
     except OSError:  # not Linux
         return allowed
-    available = [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")]
+    available = [
+        1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")
+    ]
     return min([*available, *([] if allowed is None else [allowed])], default=None)
 
 
 def free_disk(path: Path) -> int:
     """Return the bytes that are free where a path lies, or will lie."""
-    return shutil.disk_usage(next(p for p in (path, *path.absolute().parents) if p.exists())).free
+    return shutil.disk_usage(
+        next(p for p in (path, *path.absolute().parents) if p.exists())
+    ).free
 
 
 def peak_memory() -> int:
@@ -137,7 +147,9 @@ def is_gone(writer: str) -> bool:
     (False, False)
     """
     machine, _, process = writer.partition("-")
-    if machine == _machine() and os.name == "posix":  # elsewhere signal 0 ends a process
+    if (
+        machine == _machine() and os.name == "posix"
+    ):  # elsewhere signal 0 ends a process
         try:
             os.kill(int(process), 0)
         except ProcessLookupError:
@@ -164,7 +176,9 @@ def _machine() -> str:
     for source in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
         try:
             path = Path(source)
-            parts.append(str(path.readlink()) if path.is_symlink() else path.read_text())
+            parts.append(
+                str(path.readlink()) if path.is_symlink() else path.read_text()
+            )
         except OSError:
             continue
     return hashlib.blake2b(repr(parts).encode(), digest_size=4).hexdigest()
@@ -191,5 +205,7 @@ def _limit_files() -> list[Path]:
 
 def cache_folder() -> Path:
     """Return the folder for what this user's processes keep between runs; it may not be there."""
-    folder = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or "~/.cache"
+    folder = (
+        os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or "~/.cache"
+    )
     return Path(folder).expanduser() / "ontogeny"

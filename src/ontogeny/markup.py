@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-_FORMULA = re.compile(r"[=@\t\r]|[+-].")  # a sign alone is none, such as that of an orthant
+_FORMULA = re.compile(
+    r"[=@\t\r]|[+-]."
+)  # a sign alone is none, such as that of an orthant
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf", re.IGNORECASE)
 
 
-def html_table(heads: Sequence[str], lines: Iterable[Sequence[str]], more: str = "") -> str:
+def html_table(
+    heads: Sequence[str], lines: Iterable[Sequence[str]], more: str = ""
+) -> str:
     """Return a table, and under it in small what it leaves out.
 
     Examples
@@ -48,7 +52,9 @@ def text_table(*rows: Sequence[str]) -> list[str]:
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        "  ".join(
+            cell.ljust(width) for cell, width in zip(row, widths, strict=True)
+        ).rstrip()
         for row in rows
     ]
 
@@ -71,7 +77,11 @@ def csv_text(frame: pd.DataFrame) -> str:
 
 
 def _no_formula(value: Any) -> Any:
-    if not isinstance(value, str) or not _FORMULA.match(value) or _NUMBER.fullmatch(value):
+    if (
+        not isinstance(value, str)
+        or not _FORMULA.match(value)
+        or _NUMBER.fullmatch(value)
+    ):
         return value
     return f"'{value}"
 

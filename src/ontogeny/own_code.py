@@ -26,13 +26,30 @@ from typing import Any, SupportsIndex
 from .code_files import LIBRARY, digest, is_watched, neighbours, readings
 from .errors import ArgumentError, OntogenyError, suggestion
 
-__all__ = ["Sendable", "content_of", "digest", "is_own", "load", "reason", "set_on", "unwatched"]
+__all__ = [
+    "Sendable",
+    "content_of",
+    "digest",
+    "is_own",
+    "load",
+    "reason",
+    "set_on",
+    "unwatched",
+]
 
 _NAMED = re.compile(r"(?P<file>.+\.py):(?P<name>[A-Za-z_]\w*)")
-_CONTENTS: dict[int, int] = {}  # by identity; a module keeps what was taken from it alive
-_MODULES: dict[str, tuple[Path, int]] = {}  # file and digest of the modules made here, by name
-_NEIGHBOURS: dict[str, bytes] = {}  # contents of the files that they imported, when they did so
-_SET: dict[type, dict[str, Any]] = {}  # attributes that classes of users' files were given later
+_CONTENTS: dict[
+    int, int
+] = {}  # by identity; a module keeps what was taken from it alive
+_MODULES: dict[
+    str, tuple[Path, int]
+] = {}  # file and digest of the modules made here, by name
+_NEIGHBOURS: dict[
+    str, bytes
+] = {}  # contents of the files that they imported, when they did so
+_SET: dict[
+    type, dict[str, Any]
+] = {}  # attributes that classes of users' files were given later
 _RUNNING = threading.RLock()  # of two threads that want a file, one runs it
 
 
@@ -77,10 +94,13 @@ def load(text: str, base: Path = Path()) -> Any:
     path = (base / Path(match["file"]).expanduser()).resolve()
     if not path.is_file():
         raise ArgumentError(f"there is no file {path}, which {text!r} names.")
-    content, name = digest(path), match["name"]
+    content = digest(path)
+    name = match["name"]
     module = _run(path, content)
     if not hasattr(module, name):
-        names = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
+        names = [
+            n for n, v in vars(module).items() if callable(v) and not n.startswith("_")
+        ]
         raise ArgumentError(
             f"{path} defines no {name!r}; it has {', '.join(names) or 'nothing to call'}."
             f"{suggestion(name, names)}"
@@ -120,10 +140,15 @@ def unwatched(thing: Any) -> list[str]:
     >>> unwatched(load("mine.py:build", folder))
     ['mine.py, line 1: open']
     """
-    file = next((f for f, c in _MODULES.values() if c == _CONTENTS.get(id(thing))), _file_of(thing))
+    file = next(
+        (f for f, c in _MODULES.values() if c == _CONTENTS.get(id(thing))),
+        _file_of(thing),
+    )
     if file is None:
         return []
-    calls = [(path, *call) for path in (file, *neighbours(file)) for call in readings(path)]
+    calls = [
+        (path, *call) for path in (file, *neighbours(file)) for call in readings(path)
+    ]
     return [f"{path.name}, line {line}: {name}" for path, line, name in calls]
 
 
@@ -141,7 +166,9 @@ def reason(error: Exception) -> str:
     places = [
         f" ({Path(frame.f_code.co_filename).name}, line {number})"
         for frame, number in traceback.walk_tb(error.__traceback__)
-        if _is_users(str(frame.f_globals.get("__name__")), Path(frame.f_code.co_filename))
+        if _is_users(
+            str(frame.f_globals.get("__name__")), Path(frame.f_code.co_filename)
+        )
     ]
     return f"{line}{places[-1]}" if places else line
 
@@ -169,7 +196,9 @@ class Sendable:
     """
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        if not _MODULES:  # tensors may then be shared with the other process instead of copied
+        if (
+            not _MODULES
+        ):  # tensors may then be shared with the other process instead of copied
             return super().__reduce_ex__(protocol)
         buffer = io.BytesIO()
         _Pickler(buffer, pickle.HIGHEST_PROTOCOL).dump(vars(self))
@@ -180,7 +209,10 @@ class _Pickler(pickle.Pickler):
     """Pickles functions and classes of users' files by file, digest and name."""
 
     def reducer_override(self, thing: Any) -> Any:
-        if not isinstance(thing, type | FunctionType) or thing.__module__ not in _MODULES:
+        if (
+            not isinstance(thing, type | FunctionType)
+            or thing.__module__ not in _MODULES
+        ):
             return NotImplemented
         attributes = _SET.get(thing, {}) if isinstance(thing, type) else {}
         return _same, (*_MODULES[thing.__module__], thing.__qualname__, attributes)
@@ -194,8 +226,12 @@ def _restored(cls: type, state: bytes) -> Any:
 
 def _same(path: Path, content: int, name: str, attributes: dict[str, Any]) -> Any:
     """Return what a file of this content calls by a name, for a worker process."""
-    if _name(path, content) not in sys.modules and (not path.is_file() or digest(path) != content):
-        raise ImportError(f"{path} was changed or removed while it was in use; start again")
+    if _name(path, content) not in sys.modules and (
+        not path.is_file() or digest(path) != content
+    ):
+        raise ImportError(
+            f"{path} was changed or removed while it was in use; start again"
+        )
     thing = attrgetter(name)(_run(path, content))
     for attribute, value in attributes.items():
         setattr(thing, attribute, value)
@@ -220,7 +256,9 @@ def _run(path: Path, content: int) -> ModuleType:
             try:
                 _execute(path, name)
             except Exception as error:  # whatever the user's file raises
-                at = f" in line {error.lineno}" if isinstance(error, SyntaxError) else ""
+                at = (
+                    f" in line {error.lineno}" if isinstance(error, SyntaxError) else ""
+                )
                 raise ArgumentError(
                     f"{path} cannot be run: {type(error).__name__}{at}: {error}"
                 ) from error
@@ -235,7 +273,9 @@ def _execute(path: Path, name: str) -> None:
     module = module_from_spec(spec)
     # Not from a compiled file: those on disk are distinguished by whole seconds only.
     code = compile(path.read_bytes(), str(path), "exec")
-    sys.modules[name] = module  # dataclasses look up the module of their annotations there
+    sys.modules[name] = (
+        module  # dataclasses look up the module of their annotations there
+    )
     try:
         with _beside(path.parent):
             _forget_changed(neighbours(path))
@@ -252,7 +292,8 @@ def _beside(folder: Path) -> Iterator[None]:
     Nothing compiled is left behind, which would stand for a neighbour changed in the same second.
     """
     sys.path.insert(0, str(folder))
-    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    before = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
     try:
         yield
     finally:
@@ -268,7 +309,9 @@ def _forget_changed(files: list[Path]) -> None:
         for name, module in list(sys.modules.items()):
             if getattr(module, "__file__", None) in now:
                 del sys.modules[name]
-        for file in now:  # what a function imported later was compiled to stands for a whole second
+        for file in (
+            now
+        ):  # what a function imported later was compiled to stands for a whole second
             with suppress(OSError, NotImplementedError):
                 Path(cache_from_source(file)).unlink()
     _NEIGHBOURS.update(now)

@@ -148,7 +148,9 @@ class Quantity:
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier():
-            raise ArgumentError(f"name must be the name of a variable; got {self.name!r}.")
+            raise ArgumentError(
+                f"name must be the name of a variable; got {self.name!r}."
+            )
         check_choice("noise", self.noise, ("measured", "exact"))
         check_choice("relative_to", self.relative_to, ("", "reference", "last"))
         check_choice("better", self.better, ("", "lower", "higher"))
@@ -181,7 +183,10 @@ class Quantity:
     def stored(self) -> list[str]:
         """Return the names of the variables that cells may hold of it."""
         parts = ("", "_of_text", "_weights", "_stderr", "_replicates")
-        return [f"{self.name}{end}" for end in (*parts, *(f"_{null}" for null in self.nulls))]
+        return [
+            f"{self.name}{end}"
+            for end in (*parts, *(f"_{null}" for null in self.nulls))
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +213,11 @@ class Measured:
 
     Examples
     --------
-    >>> sorted(Measured(2.0, stderr=0.1, nulls={"null": ("draw", [1.0, 1.1])}).variables("norm"))
+    >>> sorted(
+    ...     Measured(2.0, stderr=0.1, nulls={"null": ("draw", [1.0, 1.1])}).variables(
+    ...         "norm"
+    ...     )
+    ... )
     ['norm', 'norm_null', 'norm_stderr']
     """
 
@@ -244,7 +253,8 @@ class Measured:
         >>> Measured.mean([1.0, 3.0, 5.0], texts=[0, 0, 7]).of_text
         ('text', array([2., 5.]))
         """
-        rows, of_row = np.asarray(to_numpy(values), dtype=np.float64), to_numpy(texts)
+        rows = np.asarray(to_numpy(values), dtype=np.float64)
+        of_row = to_numpy(texts)
         if rows.ndim != 1 or not len(rows) or rows.shape != of_row.shape:
             raise ArgumentError(
                 "values and texts must hold one number for each row, and at least one; got shapes "
@@ -293,7 +303,9 @@ class Measured:
         of_row = Units(np.asarray(units))
         if not of_row.distinct:
             of_text, weights = of_row.means(of_text, weights)
-        return cls(value, None, (tuple(dims), of_text), ("text", weights), nulls=nulls or {})
+        return cls(
+            value, None, (tuple(dims), of_text), ("text", weights), nulls=nulls or {}
+        )
 
     @classmethod
     def over_tokens(
@@ -326,7 +338,8 @@ class Measured:
         """
         number = np.bincount(text, minlength=len(units))
         sums = np.stack([np.bincount(text, row, len(units)) for row in table])
-        value, of_text = (dim, table.mean(axis=1)), sums / np.maximum(number, 1)
+        value = (dim, table.mean(axis=1))
+        of_text = sums / np.maximum(number, 1)
         return cls.over_texts(value, of_text, number, units, (dim, "text"), nulls)
 
     def variables(self, name: str) -> dict[str, Any]:

@@ -48,7 +48,10 @@ _DTYPES = {
     for size in sizes
 } | {"BOOL": np.dtype("bool")}
 _STORABLE = frozenset(_DTYPES.values())
-_FEWEST_PACKED, _MOST_PACKED = 2**12, 2**28  # bytes of the numbers that may be compressed
+_FEWEST_PACKED, _MOST_PACKED = (
+    2**12,
+    2**28,
+)  # bytes of the numbers that may be compressed
 
 
 @dataclass(frozen=True)
@@ -74,14 +77,19 @@ def write_cell(path: Path, cell: Cell) -> str:
     --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "cells" / "loss" / "100.safetensors"
-    >>> _ = write_cell(path, Cell(xr.Dataset({"loss": 4.25}), fingerprint={"weights": "ab"}))
+    >>> _ = write_cell(
+    ...     path, Cell(xr.Dataset({"loss": 4.25}), fingerprint={"weights": "ab"})
+    ... )
     >>> float(read_cell(path).data.loss)
     4.25
     """
     tensors: dict[str, np.ndarray] = {}
     variables: dict[str, Any] = {}
     for name, variable in cell.data.variables.items():
-        entry: dict[str, Any] = {"dims": list(variable.dims), "attrs": plain(variable.attrs)}
+        entry: dict[str, Any] = {
+            "dims": list(variable.dims),
+            "attrs": plain(variable.attrs),
+        }
         entry["coord"] = name in cell.data.coords
         values = np.asarray(variable.values)
         if values.dtype.kind in "OTU":
@@ -89,7 +97,9 @@ def write_cell(path: Path, cell: Cell) -> str:
         else:
             tensors[str(name)] = _storable(str(name), values)
         variables[str(name)] = entry
-    packed = {name: small for name, values in tensors.items() if len(small := _packed(values))}
+    packed = {
+        name: small for name, values in tensors.items() if len(small := _packed(values))
+    }
     header = {
         "format": _FORMAT,
         "variables": variables,
@@ -97,14 +107,18 @@ def write_cell(path: Path, cell: Cell) -> str:
         "status": cell.status,
         "fingerprint": dict(cell.fingerprint),
         "provenance": dict(cell.provenance),
-        "packed": {name: [tensors[name].dtype.str, tensors[name].shape] for name in packed},
+        "packed": {
+            name: [tensors[name].dtype.str, tensors[name].shape] for name in packed
+        },
     }
     header["checksum"] = checksum = _checksum(tensors, header)
     _save(path, {**tensors, **packed}, header)
     return checksum
 
 
-def _save(path: Path, tensors: dict[str, np.ndarray], header: Mapping[str, Any]) -> None:
+def _save(
+    path: Path, tensors: dict[str, np.ndarray], header: Mapping[str, Any]
+) -> None:
     from safetensors.numpy import save_file
 
     text = json.dumps(header)
@@ -116,7 +130,9 @@ def _storable(name: str, values: np.ndarray) -> np.ndarray:
     """Return numbers in this machine's byte order and in one piece."""
     dtype = values.dtype.newbyteorder("=")
     if dtype not in _STORABLE:
-        raise StoreError(f"{name} is of type {dtype}; a cell holds real numbers and texts.")
+        raise StoreError(
+            f"{name} is of type {dtype}; a cell holds real numbers and texts."
+        )
     return np.ascontiguousarray(values, dtype).reshape(values.shape)
 
 
@@ -136,7 +152,9 @@ def _unpacked(small: np.ndarray, dtype: str, shape: Sequence[int]) -> np.ndarray
     size, _, length = np.frombuffer(small[4:16].tobytes(), "<u4")
     fits = (size, length) == (math.prod(shape) * np.dtype(dtype).itemsize, small.size)
     if np.dtype(dtype) not in _STORABLE or not fits or size > _MOST_PACKED:
-        raise ValueError(f"{size} bytes are no numbers of shape {shape} and type {dtype}")
+        raise ValueError(
+            f"{size} bytes are no numbers of shape {shape} and type {dtype}"
+        )
     values = np.empty(shape, dtype)
     _codec().decode(small, out=values)
     return values
@@ -145,7 +163,9 @@ def _unpacked(small: np.ndarray, dtype: str, shape: Sequence[int]) -> np.ndarray
 def _codec() -> Any:
     from numcodecs import Blosc
 
-    return Blosc("zstd", shuffle=Blosc.SHUFFLE)  # by bits it is an eighth larger, of floats
+    return Blosc(
+        "zstd", shuffle=Blosc.SHUFFLE
+    )  # by bits it is an eighth larger, of floats
 
 
 def read_cell(path: Path, *, verify: bool = True) -> Cell:
@@ -157,7 +177,9 @@ def read_cell(path: Path, *, verify: bool = True) -> Cell:
         If the file is damaged or is no cell: whatever is wrong with it. Without `verify` its
         numbers are not read, and damage to them alone is not found.
     """
-    with _reading(path) as file:  # one file throughout, though another may take its name meanwhile
+    with _reading(
+        path
+    ) as file:  # one file throughout, though another may take its name meanwhile
         header, layout, start = _parsed(path, file)
         tensors = {
             name: _map(file, dtype, shape, start + begin, start + end)
@@ -167,15 +189,25 @@ def read_cell(path: Path, *, verify: bool = True) -> Cell:
             tensors[name] = _unpacked(tensors[name], dtype, shape)
         verify = verify and header["status"] != DROPPED
         if verify and _checksum(tensors, header) != header["checksum"]:
-            raise StoreError(f"{path} is damaged: its checksum differs. Delete it and run again.")
+            raise StoreError(
+                f"{path} is damaged: its checksum differs. Delete it and run again."
+            )
         data: dict[str, Any] = {}
         coords: dict[str, Any] = {}
         for name, entry in header["variables"].items():
             strings = entry.get("strings")
-            values = tensors[name] if strings is None else np.array(strings, dtype=object)
-            (coords if entry["coord"] else data)[name] = (entry["dims"], values, entry["attrs"])
+            values = (
+                tensors[name] if strings is None else np.array(strings, dtype=object)
+            )
+            (coords if entry["coord"] else data)[name] = (
+                entry["dims"],
+                values,
+                entry["attrs"],
+            )
         dataset = xr.Dataset(data, coords, header["attrs"])
-    parts = (header[name] for name in ("status", "fingerprint", "provenance", "checksum"))
+    parts = (
+        header[name] for name in ("status", "fingerprint", "provenance", "checksum")
+    )
     return Cell(dataset, *parts)
 
 
@@ -215,14 +247,17 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     Examples
     --------
     >>> difference(
-    ...     {"inputs": {"text": "a1"}, "version": 1}, {"inputs": {"text": "b2"}, "version": 1}
+    ...     {"inputs": {"text": "a1"}, "version": 1},
+    ...     {"inputs": {"text": "b2"}, "version": 1},
     ... )
     ['inputs.text: a1 -> b2']
     """
-    a, b = dict(_flat(_beside(old, new))), dict(_flat(_beside(new, old)))
+    a = dict(_flat(_beside(old, new)))
+    b = dict(_flat(_beside(new, old)))
     lines = []
     for key in sorted(a.keys() | b.keys()):
-        before, after = a.get(key, "absent"), b.get(key, "absent")
+        before = a.get(key, "absent")
+        after = b.get(key, "absent")
         if before != after:
             lines.append(f"{key}: {_short(before)} -> {_short(after)}")
     return lines
@@ -286,7 +321,9 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # safetensors has an error of its own
-        number = getattr(error, "errno", None) or re.search(r"os error (\d+)\)", str(error))
+        number = getattr(error, "errno", None) or re.search(
+            r"os error (\d+)\)", str(error)
+        )
         if not number:
             raise
         code = number if isinstance(number, int) else int(number[1])
@@ -312,7 +349,9 @@ def sweep(folder: Path, *patterns: str) -> list[Path]:
     []
     """
     swept = []
-    for path in [p for pattern in patterns or (".*.tmp",) for p in folder.glob(pattern)]:
+    for path in [
+        p for pattern in patterns or (".*.tmp",) for p in folder.glob(pattern)
+    ]:
         name = _TEMPORARY.fullmatch(path.name)
         try:
             if name is not None and has_ended(path, name["writer"]):
@@ -325,7 +364,9 @@ def sweep(folder: Path, *patterns: str) -> list[Path]:
 
 def _checksum(tensors: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> str:
     digest = hashlib.blake2b(digest_size=16)
-    digest.update(json.dumps([header["variables"], header["attrs"]], sort_keys=True).encode())
+    digest.update(
+        json.dumps([header["variables"], header["attrs"]], sort_keys=True).encode()
+    )
     for name in sorted(tensors):
         values = tensors[name]
         digest.update(f"{name}{values.dtype.str}{values.shape}".encode())
@@ -354,14 +395,17 @@ def _reading(path: Path) -> Iterator[BinaryIO]:
 
 def _parsed(path: Path, file: BinaryIO) -> tuple[dict[str, Any], dict[str, Any], int]:
     """Return (cell header, tensors as `_tensor` gives them, offset of the first tensor byte)."""
-    size, length = os.fstat(file.fileno()).st_size, int.from_bytes(file.read(8), "little")
+    size = os.fstat(file.fileno()).st_size
+    length = int.from_bytes(file.read(8), "little")
     if 8 + length > size:  # before so much memory is asked for
         raise StoreError(f"{path} is not a whole cell: it is cut short.")
     layout = json.loads(file.read(length))
     metadata = layout.pop("__metadata__")
     header = json.loads(metadata["cell"])
     tensors = {name: _tensor(spec) for name, spec in layout.items()}
-    numbers = {name for name, entry in header["variables"].items() if "strings" not in entry}
+    numbers = {
+        name for name, entry in header["variables"].items() if "strings" not in entry
+    }
     if (
         header["format"] != _FORMAT
         or metadata["seal"] != _seal(metadata["cell"])
@@ -375,10 +419,13 @@ def _parsed(path: Path, file: BinaryIO) -> tuple[dict[str, Any], dict[str, Any],
 
 def _tensor(spec: Mapping[str, Any]) -> tuple[np.dtype, tuple[int, ...], int, int]:
     """Return dtype, shape and the first and last offset of a tensor, which must fit together."""
-    dtype, shape = _DTYPES[spec["dtype"]], tuple(spec["shape"])
+    dtype = _DTYPES[spec["dtype"]]
+    shape = tuple(spec["shape"])
     begin, end = spec["data_offsets"]
     if end - begin != math.prod(shape) * dtype.itemsize or min(begin, *shape, 0) < 0:
-        raise ValueError(f"{end - begin} bytes are no numbers of shape {shape} and type {dtype}")
+        raise ValueError(
+            f"{end - begin} bytes are no numbers of shape {shape} and type {dtype}"
+        )
     return dtype, shape, begin, end
 
 
@@ -396,7 +443,9 @@ def _beside(value: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any
     """Return a fingerprint with a count for entries that have no counterparts in the other."""
     return {
         key: f"{len(item)} entries"
-        if isinstance(item, Mapping) and key in other and not isinstance(other[key], Mapping)
+        if isinstance(item, Mapping)
+        and key in other
+        and not isinstance(other[key], Mapping)
         else item
         for key, item in value.items()
     }

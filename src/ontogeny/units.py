@@ -47,7 +47,10 @@ class Units:
 
         Examples
         --------
-        >>> Units.of(["a", "b", "a"], 3).place.tolist(), Units.of(None, 3).place.tolist()
+        >>> (
+        ...     Units.of(["a", "b", "a"], 3).place.tolist(),
+        ...     Units.of(None, 3).place.tolist(),
+        ... )
         ([0, 1, 0], [0, 1, 2])
         """
         of_row = np.arange(count) if groups is None else np.asarray(groups)
@@ -55,7 +58,9 @@ class Units:
             raise ArgumentError(
                 f"groups must name one unit for each of {count} {rows}; got shape {of_row.shape}."
             )
-        missing = of_row != of_row if of_row.dtype.kind in "biufUS" else np.ones(count, bool)
+        missing = (
+            of_row != of_row if of_row.dtype.kind in "biufUS" else np.ones(count, bool)
+        )
         if missing.any():
             raise ArgumentError(
                 f"groups must be numbers or texts, one for each of {count} {rows}; got "
@@ -106,10 +111,14 @@ class Units:
 
         Examples
         --------
-        >>> Units(np.array([0, 0, 3, 3, 3])).resampled(np.random.default_rng(1)).tolist()
+        >>> Units(np.array([0, 0, 3, 3, 3])).resampled(
+        ...     np.random.default_rng(1)
+        ... ).tolist()
         [0, 1, 2, 3, 4]
         """
-        times = np.bincount(rng.integers(0, self.count, self.count), minlength=self.count)
+        times = np.bincount(
+            rng.integers(0, self.count, self.count), minlength=self.count
+        )
         return np.repeat(np.arange(len(self.place)), times[self.place])
 
     def shuffles(
@@ -134,7 +143,10 @@ class Units:
 
         Examples
         --------
-        >>> units, labels = Units(np.array([0, 0, 1, 1, 1, 2])), np.array([1, 1, 0, 0, 0, 0])
+        >>> units, labels = (
+        ...     Units(np.array([0, 0, 1, 1, 1, 2])),
+        ...     np.array([1, 1, 0, 0, 0, 0]),
+        ... )
         >>> draws = units.shuffles(labels, np.random.default_rng(3), 2)
         >>> [labels[rows].tolist() for rows in draws]
         [[0, 0, 0, 0, 0, 1], [1, 1, 0, 0, 0, 0]]
@@ -158,7 +170,9 @@ class Units:
     @cached_property
     def rows(self) -> list[np.ndarray]:
         """The rows of every unit."""
-        return np.split(np.argsort(self.place, kind="stable"), np.cumsum(self.sizes)[:-1])
+        return np.split(
+            np.argsort(self.place, kind="stable"), np.cumsum(self.sizes)[:-1]
+        )
 
     @cached_property
     def _tables(self) -> list[np.ndarray]:
@@ -178,7 +192,8 @@ class Units:
         >>> [rows.tolist() for rows in Units(np.array([0, 0, 1, 1, 2, 2, 2])).blocks(2)]
         [[0, 1, 2, 3], [4, 5, 6]]
         """
-        sizes, count = self.sizes, min(count, self.count)
+        sizes = self.sizes
+        count = min(count, self.count)
         middles = np.cumsum(sizes) - sizes / 2
         block = np.minimum((middles * count / sizes.sum()).astype(int), count - 1)
         _, block = np.unique(block, return_inverse=True)
@@ -196,7 +211,9 @@ class Units:
         """
         values = np.asarray(values, dtype=np.float64)
         flat = values.reshape(-1, len(self.place))
-        sums = [np.bincount(self.place, weights=row, minlength=self.count) for row in flat]
+        sums = [
+            np.bincount(self.place, weights=row, minlength=self.count) for row in flat
+        ]
         return np.reshape(sums, (*values.shape[:-1], self.count))
 
     def means(
@@ -211,10 +228,16 @@ class Units:
         >>> Units(np.array([0, 0, 3])).means([1.0, 4.0, 5.0], weights=[1, 2, 3])
         (array([3., 5.]), array([3., 3.]))
         """
-        counted = np.ones(len(self.place)) if weights is None else np.asarray(weights, np.float64)
+        counted = (
+            np.ones(len(self.place))
+            if weights is None
+            else np.asarray(weights, np.float64)
+        )
         total = self.sums(counted)
         summed = self.sums(np.asarray(values, dtype=np.float64) * counted)
-        return np.divide(summed, total, out=np.zeros_like(summed), where=total > 0), total
+        return np.divide(
+            summed, total, out=np.zeros_like(summed), where=total > 0
+        ), total
 
     def sum_stderr(self, values: ArrayLike) -> float | None:
         """Return the standard error of the sum of values (n,) over all rows; None of one unit.
@@ -225,7 +248,11 @@ class Units:
         2.0
         """
         totals = self.sums(values)
-        return float(np.sqrt(len(totals)) * totals.std(ddof=1)) if len(totals) > 1 else None
+        return (
+            float(np.sqrt(len(totals)) * totals.std(ddof=1))
+            if len(totals) > 1
+            else None
+        )
 
     def effective_count(self, values: ArrayLike) -> float:
         """Return how many independent rows would give the mean of values (n,) as exactly.
@@ -240,7 +267,8 @@ class Units:
         2.0
         """
         values = np.asarray(values, dtype=np.float64)
-        n, apart = len(values), values - np.mean(values)
+        n = len(values)
+        apart = values - np.mean(values)
         if self.distinct:
             return float(n)
         largest = float((self.sizes**2).sum()) / n

@@ -60,14 +60,23 @@ def test_a_concept_holds_what_its_node_says(result):
     found = result.concept("joint-concepts", layer=3, index=0)
     node = described_node()
     assert (found.node, found.layer, found.index, found.step) == (
-        "joint-concepts", "model.layers.3.mlp", 0, 40,
-    )  # fmt: skip
-    assert found.name == found.title == "comma" and not found.labelled and not found.reason
+        "joint-concepts",
+        "model.layers.3.mlp",
+        0,
+        40,
+    )
+    assert (
+        found.name == found.title == "comma" and not found.labelled and not found.reason
+    )
     assert [t.id for t in found.tokens] == node.token_id.values[1, 0].tolist()
     assert [t.piece for t in found.tokens] == [",", "<b>&", " the"]
     assert found.tokens[0].value == 0.5 and found.firing == 0.031
-    assert found.enrichment == {"token": 0.7, "token before": 0.1, "token after": 0.0,
-                                "place": -0.01}  # fmt: skip
+    assert found.enrichment == {
+        "token": 0.7,
+        "token before": 0.1,
+        "token after": 0.0,
+        "place": -0.01,
+    }
     assert found.life == Life("born", 20, 10, 40)
     np.testing.assert_array_equal(found.strength, node.strength.values[:, 1, 0])
     assert [n.index for n in found.neighbours] == [1] and found.written_random == 0.4
@@ -88,7 +97,9 @@ def test_layers_are_found_by_number_path_and_short_name(result, layer):
     assert result.concept(layer=layer, index=-3).layer == "model.layers.3.mlp"
 
 
-@pytest.mark.parametrize(("step", "found"), [(-1, 40), (-4, 0), (10, 10), (np.int64(20), 20)])
+@pytest.mark.parametrize(
+    ("step", "found"), [(-1, 40), (-4, 0), (10, 10), (np.int64(20), 20)]
+)
 def test_steps_are_training_steps_or_indexes_from_the_end(result, step, found):
     assert result.concept(layer=0, index=0, step=step).step == found
 
@@ -121,9 +132,13 @@ def test_a_result_without_descriptions_says_what_would_describe():
 
 
 def test_layers_of_the_same_block_ask_for_a_path():
-    node = described_node().assign_coords(layer=["model.layers.3.mlp", "model.layers.3.self_attn"])
+    node = described_node().assign_coords(
+        layer=["model.layers.3.mlp", "model.layers.3.self_attn"]
+    )
     tree = xr.DataTree.from_dict({"joint-concepts": node})
-    with pytest.raises(ArgumentError, match=r"layer 3 may be any of .*self_attn.*give its path"):
+    with pytest.raises(
+        ArgumentError, match=r"layer 3 may be any of .*self_attn.*give its path"
+    ):
         tree.concept(layer=3)
 
 
@@ -140,8 +155,12 @@ def test_a_concept_without_a_name_says_why_in_numbers(result):
 def test_a_card_is_tidy_text(result):
     text = str(result.concept(layer=3, index=0))
     lines = text.splitlines()
-    assert lines[0].startswith("comma  joint-concepts · model.layers.3.mlp · 0 · step 40")
-    assert max(map(len, lines)) <= 100 and not any(line != line.rstrip() for line in lines)
+    assert lines[0].startswith(
+        "comma  joint-concepts · model.layers.3.mlp · 0 · step 40"
+    )
+    assert max(map(len, lines)) <= 100 and not any(
+        line != line.rstrip() for line in lines
+    )
     assert "\x1b" not in text and RTL_OVERRIDE not in text
     assert "born by step 20 (after step 10, by step 40 at the latest)" in text
     assert "«,»" in text and "▁▂▆█" in text
@@ -179,7 +198,9 @@ def test_the_prompt_holds_every_token_with_its_level(result):
     assert "[ the|1][<b>&|1][,|9]" in text and "Strongest tokens" in text
 
 
-def test_the_table_has_named_concepts_first_and_leaves_out_latents_that_are_none(result):
+def test_the_table_has_named_concepts_first_and_leaves_out_latents_that_are_none(
+    result,
+):
     table = result.concept.table("joint-concepts")
     assert [row["index"] for row in table] == [0, 1, 0, 1] and len(table) == 4
     (first, second, *_) = table
@@ -202,9 +223,13 @@ def test_the_table_says_why_there_are_no_names():
 def test_a_label_wins_is_marked_and_is_kept(folder):
     concept = og.open_study(folder).result.concept
     assert not concept(layer=3, index=1).name
-    named = concept.label("joint-concepts", layer=3, index=1, name=' closing "bracket" \\ ')
+    named = concept.label(
+        "joint-concepts", layer=3, index=1, name=' closing "bracket" \\ '
+    )
     assert named.name == 'closing "bracket" \\' and named.labelled
-    assert "named by a person" in str(named) and "named by a person" in named._repr_html_()
+    assert (
+        "named by a person" in str(named) and "named by a person" in named._repr_html_()
+    )
     again = og.open_study(folder).result.concept
     assert again(layer=3, index=1) == named
     assert again(layer=3, index=0).neighbours[0].name == named.name
@@ -212,7 +237,10 @@ def test_a_label_wins_is_marked_and_is_kept(folder):
     concept.label(layer=3, index=0, name="a mark")
     assert concept(layer=3, index=0).name == "a mark"
     concept.label(layer=3, index=0, name="")
-    assert (concept(layer=3, index=0).name, concept(layer=3, index=0).labelled) == ("comma", False)
+    assert (concept(layer=3, index=0).name, concept(layer=3, index=0).labelled) == (
+        "comma",
+        False,
+    )
 
 
 def test_a_label_of_another_fit_does_not_hold_and_that_is_said(folder):
@@ -221,7 +249,10 @@ def test_a_label_of_another_fit_does_not_hold_and_that_is_said(folder):
     path = folder / "names.toml"
     path.write_text(path.read_text().replace('fit = "bb"', 'fit = "cc"'))
     found = concept(layer=3, index=1)
-    assert not found.name and "'bracket' is the name of this number in another fit" in found.note
+    assert (
+        not found.name
+        and "'bracket' is the name of this number in another fit" in found.note
+    )
     assert "another fit" in str(found) and "another fit" in found._repr_html_()
 
 
@@ -231,7 +262,9 @@ def test_a_label_follows_its_concept_by_the_codes_into_another_fit(folder, tmp_p
     codes = rng.exponential(size=(400, 4))
     sample = TokenSample(np.repeat(np.arange(20), 20), np.tile(np.arange(20), 20))
     sketches = code_sketch(codes, sample)[1].astype(float)
-    codes_again = np.stack([codes[:, 2], codes[:, 0] + 0.01 * rng.normal(size=400)], axis=1)
+    codes_again = np.stack(
+        [codes[:, 2], codes[:, 0] + 0.01 * rng.normal(size=400)], axis=1
+    )
     again = code_sketch(codes_again, sample)[1].astype(float)
     for number, name in enumerate(["a", "b", "c"]):
         add_label(tmp_path, ("n", "l", number, "first"), name, sketches[number])
@@ -255,13 +288,20 @@ def test_comments_in_the_file_of_names_stay(folder):
     concept.label(layer=3, index=1, name="x")
     assert path.read_text().startswith("# mine\n")
     (entry,) = tomllib.loads(path.read_text())["name"]
-    assert entry == {"node": "joint-concepts", "layer": "model.layers.3.mlp", "concept": 1,
-                     "fit": "bb", "name": "x"}  # fmt: skip
+    assert entry == {
+        "node": "joint-concepts",
+        "layer": "model.layers.3.mlp",
+        "concept": 1,
+        "fit": "bb",
+        "name": "x",
+    }
 
 
 @pytest.mark.parametrize("name", ["two\nlines", "a" * 81, 5, None, "\x00", "\ud800"])
 def test_a_label_must_be_one_short_line(folder, name):
-    with pytest.raises(ArgumentError, match="name must be a text of at most 80 characters"):
+    with pytest.raises(
+        ArgumentError, match="name must be a text of at most 80 characters"
+    ):
         og.open_study(folder).result.concept.label(layer=3, index=1, name=name)
     assert not (folder / "names.toml").exists()
 
@@ -304,11 +344,17 @@ def run(capsys, *arguments):
 def test_the_command_prints_cards_and_tables_and_names_concepts(folder, capsys):
     code, out, _ = run(capsys, "concept", folder)
     assert code == 0 and "4 concepts, 2 with a name" in out and "\x1b" not in out
-    code, out, _ = run(capsys, "concept", folder, "joint-concepts", "--layer", 3, "--index", 0)
+    code, out, _ = run(
+        capsys, "concept", folder, "joint-concepts", "--layer", 3, "--index", 0
+    )
     assert code == 0 and out.startswith("comma") and "step 40" in out
-    code, out, _ = run(capsys, "concept", folder, "--layer", 3, "--index", 0, "--step", -4)
+    code, out, _ = run(
+        capsys, "concept", folder, "--layer", 3, "--index", 0, "--step", -4
+    )
     assert code == 0 and "step 0" in out.splitlines()[0]
-    code, out, _ = run(capsys, "concept", folder, "--layer", "layer 3", "--index", 1, "--name", "x")
+    code, out, _ = run(
+        capsys, "concept", folder, "--layer", "layer 3", "--index", 1, "--name", "x"
+    )
     assert code == 0 and out.startswith("x (named by a person)") and "names.toml" in out
 
 
@@ -335,15 +381,23 @@ def test_what_the_removal_of_a_concept_costs_is_found_in_its_own_node():
     shape = (4, 2, 3)
     effects = xr.Dataset(
         {
-            "effect": (("step", "layer", "concept"), np.arange(24.0).reshape(shape) / 100),
+            "effect": (
+                ("step", "layer", "concept"),
+                np.arange(24.0).reshape(shape) / 100,
+            ),
             "effect_random_low": (("step", "layer", "concept"), np.full(shape, -0.01)),
             "effect_random_high": (("step", "layer", "concept"), np.full(shape, 0.02)),
             "removed_concept": (("layer", "removal"), [[2.0], [0.0]]),
-            "verdict": (("layer", "removal"), np.array([["x"], ["matters"]], dtype=object)),
+            "verdict": (
+                ("layer", "removal"),
+                np.array([["x"], ["matters"]], dtype=object),
+            ),
         },
         described_node()[["step", "layer"]].coords,
     )
-    tree = xr.DataTree.from_dict({"joint-concepts": described_node(), "concept-effects": effects})
+    tree = xr.DataTree.from_dict(
+        {"joint-concepts": described_node(), "concept-effects": effects}
+    )
     assert tree.concept(layer=3, index=0).effect is None  # nobody says of what they are
     of = {"observables": {"concept-effects": {"of": "joint-concepts"}}}
     tree.attrs["settings"] = json.dumps(of)
@@ -358,14 +412,21 @@ def test_the_page_is_given_the_names_of_people_and_counts_them_apart(folder):
     assert og.atlas.with_labels(result) is result
     result.concept.label(layer=3, index=1, name="closing bracket")
     found = og.atlas.with_labels(result)["joint-concepts"]
-    assert found["name_given"].values.tolist() == [["", "", ""], ["", "closing bracket", ""]]
-    np.testing.assert_array_equal(found["name"].values, result["joint-concepts"]["name"].values)
+    assert found["name_given"].values.tolist() == [
+        ["", "", ""],
+        ["", "closing bracket", ""],
+    ]
+    np.testing.assert_array_equal(
+        found["name"].values, result["joint-concepts"]["name"].values
+    )
 
 
 def test_ids_without_pieces_are_apart():
     node = described_node()
     ids = [str(i) for i in node.piece.values]
-    tree = xr.DataTree.from_dict({"joint-concepts": node.assign(piece_text=("piece", ids))})
+    tree = xr.DataTree.from_dict(
+        {"joint-concepts": node.assign(piece_text=("piece", ids))}
+    )
     found = tree.concept(layer=3, index=0)
     assert found.contexts[0].tokens[:3] == ("5", "7", "6") and "« 6» 8 9" in str(found)
     assert found.name == "comma" and "5 7" in str(found.contexts[0])

@@ -14,7 +14,9 @@ from ontogeny import capture
 from ontogeny.capture import forward, implementations
 from ontogeny.needs import Activations, Attention, Losses
 
-BESIDE = [name for name in NAMES if name not in ("gemma2", "t5")]  # eager by default; no loss
+BESIDE = [
+    name for name in NAMES if name not in ("gemma2", "t5")
+]  # eager by default; no loss
 
 
 def read(model, needs, batch_size=3, side="right"):
@@ -67,7 +69,9 @@ def test_maps_are_those_of_the_eager_implementation(name, side, monkeypatch, pas
     eager = read(model, [need], side=side)[need]
     assert set(passes) == {"sdpa_with_maps", "eager"}
     for variable in ("entropy", "uniform", "top_mass"):
-        np.testing.assert_allclose(beside[variable], eager[variable], rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(
+            beside[variable], eager[variable], rtol=1e-4, atol=1e-5
+        )
     assert model.config._attn_implementation == "sdpa"
 
 

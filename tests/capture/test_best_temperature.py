@@ -26,7 +26,9 @@ def calibration_of(logits, target, texts=8, parts=1):
 
 
 def cost(logits, target, b):
-    return float(-(logits.double() * b).log_softmax(-1).gather(1, target[:, None]).sum())
+    return float(
+        -(logits.double() * b).log_softmax(-1).gather(1, target[:, None]).sum()
+    )
 
 
 @pytest.mark.parametrize("spread", [0.3, 2.0, 3.5])
@@ -35,7 +37,9 @@ def test_it_is_within_a_hundredth_of_the_spread_and_never_below_the_best(scale, 
     logits, target = predictions(scale, spread=spread)
     calibration, sums = calibration_of(logits, target)
     found = calibration.losses(sums).sum() / len(target)
-    best = minimize_scalar(lambda b: cost(logits, target, b), bounds=(0.02, 8), method="bounded")
+    best = minimize_scalar(
+        lambda b: cost(logits, target, b), bounds=(0.02, 8), method="bounded"
+    )
     best = best.fun / len(target)
     assert best - 1e-6 <= found < best + 0.001 * max(1.0, spread**2 / 2)
     assert found <= sums.sum() / len(target)
@@ -63,11 +67,15 @@ def test_parts_and_words_that_are_ruled_out_change_nothing():
     logits[:, 7] = -np.inf
     kept = target != 7
     whole, parts = (calibration_of(logits[kept], target[kept], parts=n) for n in (1, 5))
-    np.testing.assert_allclose(whole[0].losses(whole[1]), parts[0].losses(parts[1]), rtol=1e-9)
+    np.testing.assert_allclose(
+        whole[0].losses(whole[1]), parts[0].losses(parts[1]), rtol=1e-9
+    )
     bare = calibration_of(
         logits[kept][:, np.arange(60) != 7], target[kept] - (target[kept] > 7) * 1
     )
-    np.testing.assert_allclose(whole[0].losses(whole[1]), bare[0].losses(bare[1]), rtol=1e-6)
+    np.testing.assert_allclose(
+        whole[0].losses(whole[1]), bare[0].losses(bare[1]), rtol=1e-6
+    )
 
 
 def test_of_many_tokens_those_near_the_best_are_enough():
@@ -83,6 +91,8 @@ def test_texts_that_turn_out_otherwise_are_never_below_the_best():
     logits, target = predictions(1.0, places=9000, words=40)
     logits[:2500] *= 3
     calibration, sums = calibration_of(logits, target, parts=30)
-    best = minimize_scalar(lambda b: cost(logits, target, b), bounds=(0.02, 8), method="bounded")
+    best = minimize_scalar(
+        lambda b: cost(logits, target, b), bounds=(0.02, 8), method="bounded"
+    )
     found = calibration.losses(sums).sum()
     assert best.fun * (1 - 1e-7) <= found <= sums.sum()

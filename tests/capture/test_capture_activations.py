@@ -5,7 +5,15 @@ import pytest
 import torch
 from torch import nn
 
-from helpers.capture_models import BLOCKS, FAMILIES, MASK, MLPS, OwnModel, build, inputs_of
+from helpers.capture_models import (
+    BLOCKS,
+    FAMILIES,
+    MASK,
+    MLPS,
+    OwnModel,
+    build,
+    inputs_of,
+)
 from ontogeny import Inputs, capture
 from ontogeny.errors import ArgumentError, NonFiniteError
 
@@ -21,10 +29,12 @@ def test_blocks_equal_the_hidden_states_that_transformers_returns(family):
     text = np.nonzero(inputs.mask)[0]
     with torch.no_grad():
         states = [
-            model(input_ids=torch.tensor(inputs.ids[i : i + 1, :n]), output_hidden_states=True)
-            .hidden_states
+            model(
+                input_ids=torch.tensor(inputs.ids[i : i + 1, :n]),
+                output_hidden_states=True,
+            ).hidden_states
             for i, n in enumerate(inputs.lengths)
-        ]  # fmt: skip
+        ]
     for index, values in enumerate(found.values()):
         if index == len(found) - 1 and family != "bert":
             continue  # of these, transformers gives the last state after the final norm
@@ -58,7 +68,9 @@ def test_equal_the_module_applied_to_its_own_input(family):
     model, inputs = build(family), inputs_of()
     path = capture.match_layers(model, MLPS[family])[2]
     module, seen = model.get_submodule(path), []
-    handle = module.register_forward_pre_hook(lambda m, args: seen.append(args[0].clone()))
+    handle = module.register_forward_pre_hook(
+        lambda m, args: seen.append(args[0].clone())
+    )
     found = everything(model, inputs, path, batch_size=len(inputs))[path]
     handle.remove()
     with torch.no_grad():
@@ -67,7 +79,9 @@ def test_equal_the_module_applied_to_its_own_input(family):
     order = {row: index for index, row in enumerate(batch.rows.tolist())}
     text, position = np.nonzero(inputs.mask)
     rows = torch.tensor([order[t] for t in text.tolist()])
-    torch.testing.assert_close(found, again[rows, torch.tensor(position)], rtol=0, atol=0)
+    torch.testing.assert_close(
+        found, again[rows, torch.tensor(position)], rtol=0, atol=0
+    )
 
 
 def test_granularities_are_rows_of_all_and_their_means():
@@ -84,7 +98,9 @@ def test_granularities_are_rows_of_all_and_their_means():
 
     torch.testing.assert_close(read("all"), whole[ordinary], rtol=0, atol=0)
     torch.testing.assert_close(read("cls"), whole[starts], rtol=0, atol=0)
-    torch.testing.assert_close(read("last"), whole[starts + plain.lengths - 1], rtol=0, atol=0)
+    torch.testing.assert_close(
+        read("last"), whole[starts + plain.lengths - 1], rtol=0, atol=0
+    )
     means = [
         whole[start + 1 : start + length - 1].double().mean(dim=0).float()
         for start, length in zip(starts, plain.lengths, strict=True)
@@ -111,7 +127,12 @@ def test_padding_side_and_batch_size_change_nothing_beyond_rounding(family, toke
     for side in ("right", "left"):
         for batch_size in (1, 3, 8):
             found = capture.activations(
-                model, inputs_of(side=side), MLPS[family], tokens, 40, batch_size=batch_size
+                model,
+                inputs_of(side=side),
+                MLPS[family],
+                tokens,
+                40,
+                batch_size=batch_size,
             )
             reference = reference or found
             for path, values in found.items():
@@ -122,7 +143,9 @@ def test_padding_side_and_batch_size_change_nothing_beyond_rounding(family, toke
 def test_a_sample_is_rows_of_everything():
     model, inputs = build("llama"), inputs_of()
     whole = everything(model, inputs, "layers.*.mlp")
-    part = capture.activations(model, inputs, "layers.*.mlp", max_tokens=20, random_state=7)
+    part = capture.activations(
+        model, inputs, "layers.*.mlp", max_tokens=20, random_state=7
+    )
     sample = inputs.sample("all", 20, random_state=7)
     starts = np.cumsum([0, *inputs.lengths[:-1]])
     for path, values in part.items():
@@ -136,7 +159,9 @@ def test_later_layers_are_never_run(batch_size):
     model, inputs = OwnModel(layers=4), inputs_of()
     for _ in range(2):  # the first time, a model of one's own is looked at
         model.calls = [0] * 4
-        capture.activations(model, inputs, ["blocks.0.mlp", "blocks.1"], batch_size=batch_size)
+        capture.activations(
+            model, inputs, ["blocks.0.mlp", "blocks.1"], batch_size=batch_size
+        )
     batches = len(inputs.batches(batch_size))
     assert model.calls == [batches, batches, 0, 0]
 
@@ -171,13 +196,17 @@ def test_results_share_no_storage_with_the_model():
 def test_results_are_float32_whatever_the_model(dtype):
     inputs = inputs_of()
     reference = everything(build("llama"), inputs, "layers.1.mlp")["model.layers.1.mlp"]
-    found = everything(build("llama").to(dtype), inputs, "layers.1.mlp")["model.layers.1.mlp"]
+    found = everything(build("llama").to(dtype), inputs, "layers.1.mlp")[
+        "model.layers.1.mlp"
+    ]
     assert found.dtype == torch.float32
     assert (found - reference).norm() / reference.norm() < 0.02
 
 
 def test_means_of_half_precision_are_taken_in_float32():
-    table = torch.full((9, 2), 60_000.0, dtype=torch.float16)  # the sum of two overflows
+    table = torch.full(
+        (9, 2), 60_000.0, dtype=torch.float16
+    )  # the sum of two overflows
     model = nn.Sequential(nn.Embedding.from_pretrained(table))
     found = capture.activations(model, {"input_ids": [[1] * 500]}, "0", "mean")["0"]
     torch.testing.assert_close(found, torch.full((1, 2), 60_000.0))
@@ -189,7 +218,9 @@ def test_a_value_that_is_not_finite_is_named(bad):
     with torch.no_grad():
         model[0].weight[3, 1] = bad
     inputs = Inputs.from_tokens([[1], [1, 2, 3], [3]])
-    with pytest.raises(NonFiniteError, match=r"layer '0' gives NaN.* 2 of 5 rows.*text 1, token 2"):
+    with pytest.raises(
+        NonFiniteError, match=r"layer '0' gives NaN.* 2 of 5 rows.*text 1, token 2"
+    ):
         capture.activations(model, inputs, "*")
 
 
@@ -203,7 +234,9 @@ def test_nan_at_padding_does_not_reach_a_mean():
             x = input_ids[..., None].float()
             return self.inner(x.masked_fill(attention_mask[..., None] == 0, torch.nan))
 
-    found = capture.activations(Poisoned(), Inputs.from_tokens([[1, 2, 3], [4]]), "inner", "mean")
+    found = capture.activations(
+        Poisoned(), Inputs.from_tokens([[1, 2, 3], [4]]), "inner", "mean"
+    )
     assert found["inner"].flatten().tolist() == [2.0, 4.0]
 
 
@@ -231,7 +264,10 @@ class Words(nn.Module):
     [
         (["shared", "last"], "'shared' is called more than once"),
         (["last", "idle"], "never called idle"),
-        (["pool"], r"'pool' must give \(texts, tokens, features\) = \(1, 3, m\).*\(1, 12\)"),
+        (
+            ["pool"],
+            r"'pool' must give \(texts, tokens, features\) = \(1, 3, m\).*\(1, 12\)",
+        ),
         (["words"], "'words' gives str, not a tensor"),
     ],
 )
@@ -248,8 +284,14 @@ def test_modules_that_give_no_single_matrix_are_refused(layers, message):
         ({"batch_size": 0}, "batch_size must be a whole number of at least 1; got 0"),
         ({"layers": 3}, "layers must be a list of patterns; got 3"),
         ({"inputs": [[1, 2]]}, "inputs must be Inputs or a dict"),
-        ({"inputs": {"input_ids": [[99]]}}, "token id 99, but LlamaForCausalLM has only 64"),
-        ({"inputs": {"input_ids": [[5] * 33]}}, "a text of 33 tokens.*takes at most 32"),
+        (
+            {"inputs": {"input_ids": [[99]]}},
+            "token id 99, but LlamaForCausalLM has only 64",
+        ),
+        (
+            {"inputs": {"input_ids": [[5] * 33]}},
+            "a text of 33 tokens.*takes at most 32",
+        ),
         ({"tokens": "masked", "inputs": {"input_ids": [[5]]}}, "no mask token"),
     ],
 )

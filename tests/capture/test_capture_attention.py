@@ -25,8 +25,12 @@ def test_uniform_attention_has_the_entropy_of_its_visible_keys(causal, side):
     data = read(OwnModel(causal=causal, uniform=True), inputs, batch_size=3)
     for text, length in enumerate(inputs_of().lengths):
         visible = np.arange(1, length + 1) if causal else np.full(length, length)
-        np.testing.assert_allclose(data.entropy[:, :, text], np.log(visible).mean(), atol=2e-6)
-        np.testing.assert_allclose(data.uniform[text], np.log(visible).mean(), atol=1e-10)
+        np.testing.assert_allclose(
+            data.entropy[:, :, text], np.log(visible).mean(), atol=2e-6
+        )
+        np.testing.assert_allclose(
+            data.uniform[text], np.log(visible).mean(), atol=1e-10
+        )
     assert data.tokens.values.tolist() == list(inputs_of().lengths)
 
 
@@ -52,11 +56,14 @@ def test_equals_the_maps_that_transformers_returns(family):
     for text, length in enumerate(inputs.lengths):
         with torch.no_grad():
             maps = model(
-                input_ids=torch.tensor(inputs.ids[text : text + 1, :length]), output_attentions=True
+                input_ids=torch.tensor(inputs.ids[text : text + 1, :length]),
+                output_attentions=True,
             ).attentions
         for layer, weights in enumerate(maps):
             p = weights[0].double()
-            entropy[layer, :, text] = -(p * p.clamp_min(1e-300).log()).sum(-1).mean(-1).numpy()
+            entropy[layer, :, text] = (
+                -(p * p.clamp_min(1e-300).log()).sum(-1).mean(-1).numpy()
+            )
     np.testing.assert_allclose(data.entropy, entropy, rtol=1e-4, atol=1e-5)
     gap = (data.uniform - data.entropy).values
     assert gap.min() > -1e-5 and gap.max() > 0.1
@@ -71,8 +78,12 @@ def test_uniform_is_that_of_the_models_own_mask(family):
     inputs = inputs_of()
     data = read(build(family), inputs, batch_size=3)
     for text, length in enumerate(inputs.lengths):
-        visible = np.arange(1, length + 1) if family in CAUSAL else np.full(length, length)
-        np.testing.assert_allclose(data.uniform[text], np.log(visible).mean(), atol=1e-10)
+        visible = (
+            np.arange(1, length + 1) if family in CAUSAL else np.full(length, length)
+        )
+        np.testing.assert_allclose(
+            data.uniform[text], np.log(visible).mean(), atol=1e-10
+        )
 
 
 def test_uniform_of_a_sliding_window_counts_the_window():
@@ -81,13 +92,21 @@ def test_uniform_of_a_sliding_window_counts_the_window():
     torch.manual_seed(0)
     model = MistralForCausalLM(
         MistralConfig(
-            vocab_size=64, hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
-            num_key_value_heads=2, intermediate_size=32, sliding_window=4, pad_token_id=0,
+            vocab_size=64,
+            hidden_size=16,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            intermediate_size=32,
+            sliding_window=4,
+            pad_token_id=0,
         )
-    )  # fmt: skip
+    )
     data = read(model, inputs_of(lengths=(9, 2)))
     visible = np.minimum(np.arange(1, 10), 4)
-    np.testing.assert_allclose(data.uniform, [np.log(visible).mean(), np.log(2) / 2], atol=1e-10)
+    np.testing.assert_allclose(
+        data.uniform, [np.log(visible).mean(), np.log(2) / 2], atol=1e-10
+    )
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -102,14 +121,20 @@ def test_the_kernel_is_restored_also_after_an_error(family):
 
 
 def first_norm(model):
-    return next(path for path, module in model.named_modules() if "Norm" in type(module).__name__)
+    return next(
+        path
+        for path, module in model.named_modules()
+        if "Norm" in type(module).__name__
+    )
 
 
 def test_a_parent_that_hands_its_childs_map_on_counts_once():
     layers = capture.attention_entropy(build("bert"), inputs_of()).layer.values.tolist()
     assert layers == [f"bert.encoder.layer.{i}.attention.self" for i in range(3)]
     chosen = capture.attention_entropy(build("bert"), inputs_of(), "layer.*.attention")
-    assert chosen.layer.values.tolist() == [f"bert.encoder.layer.{i}.attention" for i in range(3)]
+    assert chosen.layer.values.tolist() == [
+        f"bert.encoder.layer.{i}.attention" for i in range(3)
+    ]
 
 
 def test_later_layers_are_not_run_once_the_maps_are_known():
@@ -138,7 +163,9 @@ def test_fast_kernels_of_ones_own_are_an_error_not_silence():
             x = self.embed(ids)
             return nn.functional.scaled_dot_product_attention(x, x, x)
 
-    with pytest.raises(LayerMatchError, match="none of the 1 matching modules returned attention"):
+    with pytest.raises(
+        LayerMatchError, match="none of the 1 matching modules returned attention"
+    ):
         capture.attention_entropy(Fast(), inputs_of())
 
 
@@ -146,7 +173,9 @@ def test_maps_that_are_not_finite_are_refused():
     model = OwnModel()
     with torch.no_grad():
         model.blocks[1].attention.qkv.weight[0, 0] = torch.nan
-    with pytest.raises(NonFiniteError, match=r"'blocks.1.attention' are not finite in 8 texts"):
+    with pytest.raises(
+        NonFiniteError, match=r"'blocks.1.attention' are not finite in 8 texts"
+    ):
         capture.attention_entropy(model, inputs_of())
 
 

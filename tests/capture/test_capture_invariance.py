@@ -14,7 +14,9 @@ from ontogeny.needs import Activations
 def test_padding_on_the_right_needs_no_help(family):
     found = capture.check_batch_invariance(build(family), inputs_of(), BLOCKS[family])
     assert found.positions == "model" and found.padding_side == "right"
-    assert found.difference < 1e-5 < found.tolerance  # kernels of some processors give 0
+    assert (
+        found.difference < 1e-5 < found.tolerance
+    )  # kernels of some processors give 0
 
 
 @pytest.mark.parametrize(
@@ -53,7 +55,9 @@ def test_a_model_without_positions_of_its_own_is_padded_on_the_right():
                 x = block(x, attention_mask)
             return self.head(x)
 
-    found = capture.check_batch_invariance(Learned(), inputs_of(side="left"), "blocks.*")
+    found = capture.check_batch_invariance(
+        Learned(), inputs_of(side="left"), "blocks.*"
+    )
     assert found.positions == "right" and found.padding_side == "right"
     assert found.difference < 1e-5
 
@@ -74,7 +78,9 @@ class Averaging(nn.Module):
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("layers", ["mix", None])
 def test_a_model_that_averages_over_padding_is_refused(side, layers):
-    with pytest.raises(BatchInvarianceError, match=r"they differ by 0\.\d+ in .*0.0001 is allowed"):
+    with pytest.raises(
+        BatchInvarianceError, match=r"they differ by 0\.\d+ in .*0.0001 is allowed"
+    ):
         capture.check_batch_invariance(Averaging(), inputs_of(side=side), layers)
 
 
@@ -99,27 +105,39 @@ def test_the_measured_difference_is_the_relative_one():
 
 
 def test_a_layer_before_the_leak_passes():
-    assert capture.check_batch_invariance(Averaging(), inputs_of(), "embed").difference == 0.0
+    assert (
+        capture.check_batch_invariance(Averaging(), inputs_of(), "embed").difference
+        == 0.0
+    )
 
 
 def test_texts_of_one_length_have_no_padding_to_leak():
     model = Averaging()
-    assert capture.check_batch_invariance(model, inputs_of(lengths=(5, 5, 5)), "mix").positions
+    assert capture.check_batch_invariance(
+        model, inputs_of(lengths=(5, 5, 5)), "mix"
+    ).positions
 
 
 def test_one_text_is_enough():
-    found = capture.check_batch_invariance(build("llama"), inputs_of(lengths=(1,)), "layers.*")
+    found = capture.check_batch_invariance(
+        build("llama"), inputs_of(lengths=(1,)), "layers.*"
+    )
     assert found.difference == 0.0
 
 
 def test_a_layer_of_zeros_agrees_with_itself():
     model = OwnModel()
-    nn.init.zeros_(model.blocks[0].mlp[2].weight), nn.init.zeros_(model.blocks[0].mlp[2].bias)
+    (
+        nn.init.zeros_(model.blocks[0].mlp[2].weight),
+        nn.init.zeros_(model.blocks[0].mlp[2].bias),
+    )
     found = capture.check_batch_invariance(model, inputs_of(), "blocks.0.mlp")
     assert found.difference == 0.0
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float16, 1e-2), (torch.bfloat16, 5e-2)])
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [(torch.float16, 1e-2), (torch.bfloat16, 5e-2)]
+)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_half_precision_has_a_wider_stated_tolerance(family, dtype, tolerance):
     model = build(family).to(dtype)

@@ -11,11 +11,22 @@ from ontogeny.errors import ArgumentError, LayerMatchError
 
 PATHS = [
     "embed",
-    "model.layers.0", "model.layers.0.mlp", "model.layers.0.mlp.up", "model.layers.0.attn.out",
-    "model.layers.1", "model.layers.1.mlp", "model.layers.1.mlp.up", "model.layers.1.attn.out",
-    "model.layers.2", "model.layers.2.mlp", "model.layers.2.mlp.up", "model.layers.2.attn.out",
-    "model.norm", "extra.layers.0", "head",
-]  # fmt: skip
+    "model.layers.0",
+    "model.layers.0.mlp",
+    "model.layers.0.mlp.up",
+    "model.layers.0.attn.out",
+    "model.layers.1",
+    "model.layers.1.mlp",
+    "model.layers.1.mlp.up",
+    "model.layers.1.attn.out",
+    "model.layers.2",
+    "model.layers.2.mlp",
+    "model.layers.2.mlp.up",
+    "model.layers.2.attn.out",
+    "model.norm",
+    "extra.layers.0",
+    "head",
+]
 
 
 def matched(*patterns):
@@ -42,7 +53,10 @@ def matched(*patterns):
         (["model.layers[-1:]"], ["model.layers.2"]),
         (["model.layers.[02]"], ["model.layers.0", "model.layers.2"]),
         (["h?ad"], ["head"]),
-        (["layers.*.mlp", "!layers.1.mlp"], ["model.layers.0.mlp", "model.layers.2.mlp"]),
+        (
+            ["layers.*.mlp", "!layers.1.mlp"],
+            ["model.layers.0.mlp", "model.layers.2.mlp"],
+        ),
         (["!model.**", "!extra.**"], ["embed", "head"]),
         (["head", "embed"], ["embed", "head"]),
     ],
@@ -61,21 +75,30 @@ def test_a_full_path_means_that_module_only():
 def test_every_block_of_every_family_matches_in_order(family):
     found = capture.match_layers(build(family), MLPS[family])
     assert len(found) == 3
-    assert [int(next(p for p in path.split(".") if p.isdigit())) for path in found] == [0, 1, 2]
+    assert [int(next(p for p in path.split(".") if p.isdigit())) for path in found] == [
+        0,
+        1,
+        2,
+    ]
 
 
 @pytest.mark.parametrize(
     ("pattern", "parts"),
     [
-        ("gpt_neox.layer.*.mlp", ["'gpt_neox.layer.*.mlp' matches no module of GPTNeoX",
-                                  "3 match 'gpt_neox.layers.*.mlp'"]),
+        (
+            "gpt_neox.layer.*.mlp",
+            [
+                "'gpt_neox.layer.*.mlp' matches no module of GPTNeoX",
+                "3 match 'gpt_neox.layers.*.mlp'",
+            ],
+        ),
         ("gpt_neox.layers.7.mlp", ["3 match 'gpt_neox.layers.*.mlp'"]),
         ("model.layers.*.mlp", ["3 match 'gpt_neox.layers.*.mlp'"]),
         ("lm_haed", ["1 matches 'lm_head'"]),
         ("????????????????????", ["Of those there are, 3 match"]),
         ("!nothing", ["'!nothing' matches no module"]),
     ],
-)  # fmt: skip
+)
 def test_no_match_names_patterns_that_do(pattern, parts):
     with pytest.raises(LayerMatchError) as error:
         capture.match_layers(build("gpt_neox"), [pattern])
@@ -94,12 +117,16 @@ def test_excluding_everything_is_an_error():
 
 @pytest.mark.parametrize("patterns", [[], "", [3], ["!"]])
 def test_patterns_that_are_none_are_refused(patterns):
-    with pytest.raises(ArgumentError, match="layers must be a pattern or a list of patterns"):
+    with pytest.raises(
+        ArgumentError, match="layers must be a pattern or a list of patterns"
+    ):
         match_paths(PATHS, patterns, "layers", "module")
 
 
 def test_listing_shows_classes_and_shapes():
-    listed = {info.path: info for info in capture.list_layers(build("llama"), "layers.0.**")}
+    listed = {
+        info.path: info for info in capture.list_layers(build("llama"), "layers.0.**")
+    }
     assert listed["model.layers.0.mlp"].kind == "LlamaMLP"
     assert listed["model.layers.0.mlp"].shape == (1, 4, 16)
     assert listed["model.layers.0.mlp.up_proj"].shape == (1, 4, 32)
@@ -139,12 +166,17 @@ def test_blocks_are_floating_matrices_only():
         "head.weight": torch.ones(2, 2),
     }
     assert capture.match_blocks(Reader(tensors), "*.weight") == [
-        "layers.0.weight", "conv.weight", "head.weight"
-    ]  # fmt: skip
+        "layers.0.weight",
+        "conv.weight",
+        "head.weight",
+    ]
     assert capture.match_blocks(Reader(tensors), ("*.weight", "!head.weight")) == [
-        "layers.0.weight", "conv.weight"
-    ]  # fmt: skip
-    with pytest.raises(LayerMatchError, match=r"blocks pattern 'norm.weight' matches no weight"):
+        "layers.0.weight",
+        "conv.weight",
+    ]
+    with pytest.raises(
+        LayerMatchError, match=r"blocks pattern 'norm.weight' matches no weight"
+    ):
         capture.match_blocks(Reader(tensors), "norm.weight")
 
 
@@ -153,5 +185,7 @@ def test_a_model_without_modules_inside_is_said_to_have_none():
         def forward(self, input_ids):
             return input_ids.float()
 
-    with pytest.raises(LayerMatchError, match=r"'\*\*' matches no module of Alone. It has none"):
+    with pytest.raises(
+        LayerMatchError, match=r"'\*\*' matches no module of Alone. It has none"
+    ):
         capture.list_layers(Alone(), "**")

@@ -5,7 +5,15 @@ import pytest
 import torch
 from torch import nn
 
-from helpers.capture_models import CAUSAL, FAMILIES, MASK, VOCABULARY, OwnModel, build, inputs_of
+from helpers.capture_models import (
+    CAUSAL,
+    FAMILIES,
+    MASK,
+    VOCABULARY,
+    OwnModel,
+    build,
+    inputs_of,
+)
 from ontogeny import Inputs, capture
 from ontogeny.errors import ArgumentError, NonFiniteError
 
@@ -14,7 +22,9 @@ MASKED = [family for family in FAMILIES if family not in CAUSAL]
 
 def own_loss(model, ids, labels):
     with torch.no_grad():
-        return float(model(input_ids=torch.tensor(ids), labels=torch.tensor(labels)).loss)
+        return float(
+            model(input_ids=torch.tensor(ids), labels=torch.tensor(labels)).loss
+        )
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 8])
@@ -27,7 +37,9 @@ def test_causal_losses_equal_the_models_own(family, side, batch_size):
         ids = inputs.ids[text][inputs.mask[text]][None]
         assert int(data.tokens[text]) == ids.shape[1] - 1
         if ids.shape[1] > 1:
-            assert float(data.loss[text]) == pytest.approx(own_loss(model, ids, ids), rel=1e-5)
+            assert float(data.loss[text]) == pytest.approx(
+                own_loss(model, ids, ids), rel=1e-5
+            )
         else:
             assert np.isnan(data.loss[text])
 
@@ -36,7 +48,9 @@ def test_causal_losses_equal_the_models_own(family, side, batch_size):
 @pytest.mark.parametrize("family", MASKED)
 def test_masked_losses_equal_the_models_own(family, side):
     model, inputs = build(family), inputs_of(side=side)
-    data = capture.losses(model, inputs, mask_fraction=0.4, random_state=3, batch_size=3)
+    data = capture.losses(
+        model, inputs, mask_fraction=0.4, random_state=3, batch_size=3
+    )
     ids, positions = inputs.corrupt(0.4, 3)
     labels = np.where(positions, inputs.ids, -100)
     for text in range(len(inputs)):
@@ -49,7 +63,9 @@ def test_masked_losses_equal_the_models_own(family, side):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_skipping_unneeded_positions_in_the_head_changes_nothing(family, monkeypatch):
     model, inputs = build(family), inputs_of()
-    capture.losses(model, inputs)  # which checks once that the model is what it is read as
+    capture.losses(
+        model, inputs
+    )  # which checks once that the model is what it is read as
     rows = []
     model.get_output_embeddings().register_forward_hook(
         lambda module, args, output: rows.append(output.shape[:-1].numel())
@@ -126,7 +142,9 @@ def test_own_models_may_return_a_tuple_or_a_dict():
         )
 
 
-@pytest.mark.parametrize(("family", "objective"), [("gpt2", "causal"), ("eurobert", "masked")])
+@pytest.mark.parametrize(
+    ("family", "objective"), [("gpt2", "causal"), ("eurobert", "masked")]
+)
 def test_auto_reads_the_objective_off_the_class(family, objective):
     class FineTuned(type(build(family))):
         pass
@@ -134,11 +152,15 @@ def test_auto_reads_the_objective_off_the_class(family, objective):
     model = build(family)
     expected = capture.losses(model, inputs_of(), objective)
     model.__class__ = FineTuned
-    np.testing.assert_array_equal(capture.losses(model, inputs_of()).loss, expected.loss)
+    np.testing.assert_array_equal(
+        capture.losses(model, inputs_of()).loss, expected.loss
+    )
 
 
 def test_auto_asks_where_the_class_does_not_tell():
-    with pytest.raises(ArgumentError, match=r"OwnModel does not show.*objective='causal'"):
+    with pytest.raises(
+        ArgumentError, match=r"OwnModel does not show.*objective='causal'"
+    ):
         capture.losses(OwnModel(), inputs_of())
 
 
@@ -164,7 +186,9 @@ def test_an_output_without_logits_is_refused_with_its_shape():
         def forward(self, idx):
             return self.model(idx)[:, -1:]
 
-    with pytest.raises(ArgumentError, match=r"Last must return logits.*\(8, 23, v\).*\(8, 1, 64\)"):
+    with pytest.raises(
+        ArgumentError, match=r"Last must return logits.*\(8, 23, v\).*\(8, 1, 64\)"
+    ):
         capture.losses(Last(), inputs_of(), "causal")
 
 
@@ -173,5 +197,7 @@ def test_a_loss_that_is_not_finite_names_its_text():
     with torch.no_grad():
         model.embed.weight[7] = torch.nan
     inputs = Inputs.from_tokens([[5, 6], [5, 7, 6], [7, 5]], mask_token_id=MASK)
-    with pytest.raises(NonFiniteError, match="not finite in 2 of 3 texts; the first is text 1"):
+    with pytest.raises(
+        NonFiniteError, match="not finite in 2 of 3 texts; the first is text 1"
+    ):
         capture.losses(model, inputs, "causal")

@@ -79,10 +79,13 @@ def test_means_of_a_causal_model_equal_a_plain_loop(batch_size):
     found = capture.losses(model, inputs, "causal", batch_size=batch_size)
     with torch.no_grad():
         logits = model(
-            input_ids=torch.tensor(inputs.ids), attention_mask=torch.tensor(inputs.mask).long()
+            input_ids=torch.tensor(inputs.ids),
+            attention_mask=torch.tensor(inputs.mask).long(),
         ).logits
     probability = logits.double().softmax(-1).numpy()
-    before = np.roll(probability, 1, axis=1)  # what stands at a place was predicted one before it
+    before = np.roll(
+        probability, 1, axis=1
+    )  # what stands at a place was predicted one before it
     predicted = next_tokens(inputs)
     kept = predicted.any(axis=1)
     everywhere = by_hand(before, inputs.ids, predicted, lambda t, c: 0)
@@ -101,7 +104,9 @@ def test_a_model_that_learned_frequencies_from_more_text_uses_no_context():
     rng = np.random.default_rng(0)
     source = 1 / np.arange(1, VOCABULARY * 40 + 1)
     source /= source.sum()
-    inputs = Inputs.from_tokens([rng.choice(len(source), 12, p=source).tolist() for _ in range(40)])
+    inputs = Inputs.from_tokens(
+        [rng.choice(len(source), 12, p=source).tolist() for _ in range(40)]
+    )
 
     class Source(nn.Module):
         def __init__(self):
@@ -110,14 +115,18 @@ def test_a_model_that_learned_frequencies_from_more_text_uses_no_context():
 
         def forward(self, input_ids, attention_mask=None):
             # A little of the place, as training leaves it.
-            place = torch.cos(torch.arange(input_ids.shape[1])[:, None] * torch.arange(len(source)))
+            place = torch.cos(
+                torch.arange(input_ids.shape[1])[:, None] * torch.arange(len(source))
+            )
             return (self.logits + 0.02 * place).expand(len(input_ids), -1, -1)
 
     found = capture.losses(Source(), inputs, "causal")
     line = guesses(inputs, next_tokens(inputs), len(source), pairs=False)["unigram"]
     losses, weights = found.loss.values[None], found.tokens.values
     assert crossing(np.array([0]), losses, line, weights).certain
-    assert not crossing(np.array([0]), losses, found.own_unigram.values, weights).certain
+    assert not crossing(
+        np.array([0]), losses, found.own_unigram.values, weights
+    ).certain
 
 
 class Device(torch.Tensor):
@@ -126,7 +135,9 @@ class Device(torch.Tensor):
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        assert function is not torch.Tensor.double and kwargs.get("dtype") != torch.float64
+        assert (
+            function is not torch.Tensor.double and kwargs.get("dtype") != torch.float64
+        )
         if function is torch.Tensor.__getitem__:
             given = args[1] if isinstance(args[1], tuple) else (args[1],)
             assert not any(isinstance(index, np.ndarray) for index in given)
@@ -136,12 +147,16 @@ class Device(torch.Tensor):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_predictions_on_a_device_and_of_half_precision_are_summed_as_on_the_processor(dtype):
+def test_predictions_on_a_device_and_of_half_precision_are_summed_as_on_the_processor(
+    dtype,
+):
     inputs = texts(60)
     predicted = next_tokens(inputs)
     text, column = np.nonzero(predicted)
     generator = torch.Generator().manual_seed(0)
-    probability = torch.randn(len(text), VOCABULARY, generator=generator).softmax(-1).to(dtype)
+    probability = (
+        torch.randn(len(text), VOCABULARY, generator=generator).softmax(-1).to(dtype)
+    )
     costs = []
     for given in (probability.as_subclass(Device), probability.double()):
         own = OwnFrequencies(inputs, predicted, pairs=True)
@@ -157,5 +172,7 @@ def test_logits_for_fewer_tokens_than_the_inputs_have_are_refused():
     class Few(Constant):
         pass
 
-    with pytest.raises(ArgumentError, match="Few gives 30 logits, too few for the token id 33"):
+    with pytest.raises(
+        ArgumentError, match="Few gives 30 logits, too few for the token id 33"
+    ):
         capture.losses(Few(), inputs, "causal")

@@ -28,7 +28,9 @@ def own_log_probabilities(model, ids, position, masked, width=1):
         ids[position : position + width] = MASK
     with torch.no_grad():
         logits = model(input_ids=torch.tensor(ids[None])).logits[0].double()
-    return torch.log_softmax(logits[position if masked else position - 1], dim=-1).numpy()
+    return torch.log_softmax(
+        logits[position if masked else position - 1], dim=-1
+    ).numpy()
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 64])
@@ -38,16 +40,26 @@ def test_predictions_equal_the_models_own_logits(family, side, batch_size):
     model, inputs = build(family), inputs_of(side=side)
     masked = family not in CAUSAL
     text, position = tokens(inputs, first=0 if masked else 1)
-    order = np.random.default_rng(0).permutation(len(text))  # any order, and not every token
+    order = np.random.default_rng(0).permutation(
+        len(text)
+    )  # any order, and not every token
     text, position = text[order[:40]], position[order[:40]]
-    found = Predictor(model, settings=ReadingSettings(batch_size)).at(inputs, text, position, top=5)
+    found = Predictor(model, settings=ReadingSettings(batch_size)).at(
+        inputs, text, position, top=5
+    )
     for i, (row, place) in enumerate(zip(text, position, strict=True)):
         ids = inputs.ids[row][inputs.mask[row]]
         own = own_log_probabilities(model, ids, place, masked)
         assert int(found.right_id[i]) == ids[place]
-        assert float(found.right_log_probability[i]) == pytest.approx(own[ids[place]], abs=2e-5)
-        np.testing.assert_allclose(found.answer_log_probability[i], -np.sort(-own)[:5], atol=2e-5)
-        np.testing.assert_allclose(own[found.answer_id[i]], -np.sort(-own)[:5], atol=2e-5)
+        assert float(found.right_log_probability[i]) == pytest.approx(
+            own[ids[place]], abs=2e-5
+        )
+        np.testing.assert_allclose(
+            found.answer_log_probability[i], -np.sort(-own)[:5], atol=2e-5
+        )
+        np.testing.assert_allclose(
+            own[found.answer_id[i]], -np.sort(-own)[:5], atol=2e-5
+        )
         ahead = own > own[ids[place]] + 2e-5
         level = np.abs(own - own[ids[place]]) <= 2e-5
         assert ahead.sum() < int(found.right_rank[i]) <= ahead.sum() + level.sum()
@@ -81,7 +93,9 @@ def test_a_gap_of_several_tokens_hides_them_all():
     for i, width in enumerate((3, 1)):
         own = own_log_probabilities(model, inputs.ids[1], 4, True, width)
         own_of_right = own[inputs.ids[1, 4]]
-        assert float(found.right_log_probability[i]) == pytest.approx(own_of_right, abs=2e-5)
+        assert float(found.right_log_probability[i]) == pytest.approx(
+            own_of_right, abs=2e-5
+        )
 
 
 def test_all_tokens_together_give_the_loss_of_a_text():
@@ -101,7 +115,9 @@ def test_equally_likely_tokens_are_ranked_by_id():
     with torch.no_grad():
         model[1].weight.zero_()
         model[1].bias.copy_(torch.tensor([0.0, 1.0, 0.0, 1.0, 0.0, 1.0]))
-    found = Predictor(model, "causal").at(Inputs.from_tokens([[1, 5, 2]]), [0, 0], [1, 2], top=4)
+    found = Predictor(model, "causal").at(
+        Inputs.from_tokens([[1, 5, 2]]), [0, 0], [1, 2], top=4
+    )
     assert found.answer_id.values.tolist() == [[1, 3, 5, 0]] * 2
     assert found.right_rank.values.tolist() == [3, 5]
 

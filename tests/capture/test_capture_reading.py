@@ -18,8 +18,13 @@ from ontogeny.needs import Activations, Attention, Losses, Need, Series, Weights
 SETTINGS = capture.ReadingSettings(batch_size=3)
 
 
-EMBEDDINGS = {"gpt2": "wte", "gpt_neox": "embed_in", "llama": "embed_tokens",
-              "bert": "word_embeddings", "eurobert": "embed_tokens"}  # fmt: skip
+EMBEDDINGS = {
+    "gpt2": "wte",
+    "gpt_neox": "embed_in",
+    "llama": "embed_tokens",
+    "bert": "word_embeddings",
+    "eurobert": "embed_tokens",
+}
 
 
 def sets():
@@ -60,7 +65,9 @@ def test_a_need_reads_the_same_bits_alone_and_among_others(family):
 @pytest.mark.parametrize("family", ["llama", "bert"])
 def test_watching_the_head_does_not_change_the_loss(family):
     model, inputs = build(family), sets()
-    head = capture.match_layers(model, {"llama": "lm_head", "bert": "cls.predictions"}[family])[0]
+    head = capture.match_layers(
+        model, {"llama": "lm_head", "bert": "cls.predictions"}[family]
+    )[0]
     watch, loss = Activations(head, max_tokens=None), Losses()
     together = capture.read(model, [watch, loss], inputs, SETTINGS)
     assert same(together[loss], capture.read(model, [loss], inputs, SETTINGS)[loss])
@@ -73,10 +80,12 @@ def test_needs_with_one_key_share_their_passes():
     model.calls = [0] * len(model.calls)
     batches = len(inputs["first"].batches(3))
     needs = [
-        Activations("blocks.*.mlp"), Activations("blocks.*.mlp", max_tokens=9),
-        Activations("blocks.0", tokens="mean"), Losses(objective="causal"),
+        Activations("blocks.*.mlp"),
+        Activations("blocks.*.mlp", max_tokens=9),
+        Activations("blocks.0", tokens="mean"),
+        Losses(objective="causal"),
         Losses(on="first", objective="causal"),
-    ]  # fmt: skip
+    ]
     capture.read(model, needs, inputs, SETTINGS)
     assert model.calls == [batches + 1] * 3  # and one text alone, for its loss
     capture.read(model, [*needs, Attention()], inputs, SETTINGS)
@@ -117,7 +126,9 @@ def test_model_is_left_as_it_was():
 
 
 def count_hooks(model):
-    return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
+    return sum(
+        len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules()
+    )
 
 
 @pytest.mark.parametrize(
@@ -177,7 +188,11 @@ def test_what_was_read_can_be_trained_on():
 @pytest.mark.parametrize(
     ("needs", "inputs", "message"),
     [
-        ([Activations("h.0", on="third")], sets(), "on must be one of 'first', 'second'"),
+        (
+            [Activations("h.0", on="third")],
+            sets(),
+            "on must be one of 'first', 'second'",
+        ),
         ([Activations("h.0")], {}, "inputs must hold at least one input set"),
         ([Weights()], sets(), "Weights is not read of one checkpoint"),
         ([Series("loss", ("loss",))], sets(), "Series is not read of one checkpoint"),
@@ -190,7 +205,9 @@ def test_needs_that_cannot_be_read_are_refused(needs, inputs, message):
 
 @pytest.mark.parametrize("batch_size", [0, 1.5, "8"])
 def test_batch_size_is_checked(batch_size):
-    with pytest.raises(ArgumentError, match="batch_size must be a whole number of at least 1"):
+    with pytest.raises(
+        ArgumentError, match="batch_size must be a whole number of at least 1"
+    ):
         capture.ReadingSettings(batch_size=batch_size)
 
 
@@ -222,7 +239,10 @@ def test_only_the_weights_named_can_change_a_reading(family):
         with torch.no_grad():
             tensor.copy_(saved)
         for need in needs:
-            assert names <= named[need] or same(before[need], after[need]), (need, names)
+            assert names <= named[need] or same(before[need], after[need]), (
+                need,
+                names,
+            )
     activations, attention, losses = (named[need] for need in needs)
     assert attention < activations < losses == set(model.state_dict())
     assert not any(".2." in name for name in activations)
@@ -283,10 +303,14 @@ for batches in (5, 20):
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss has other units elsewhere")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="ru_maxrss has other units elsewhere"
+)
 def test_memory_does_not_grow_with_the_number_of_batches():
     command = [sys.executable, "-c", PEAK]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment())
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=environment()
+    )
     few, many = map(int, done.stdout.split())
     assert many < 1.05 * few
 
@@ -304,7 +328,9 @@ def test_what_a_reading_keeps_is_its_sample_only():
 def live_bytes():
     gc.collect()
     tensors = [o for o in gc.get_objects() if issubclass(type(o), torch.Tensor)]
-    storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}
+    storages = {
+        t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors
+    }
     return sum(storages.values())
 
 

@@ -36,14 +36,21 @@ def inputs() -> Inputs:
 
 def bert(is_decoder: bool) -> nn.Module:
     torch.manual_seed(0)
-    config = BertConfig(vocab_size=64, intermediate_size=64, is_decoder=is_decoder, **SMALL)
+    config = BertConfig(
+        vocab_size=64, intermediate_size=64, is_decoder=is_decoder, **SMALL
+    )
     return BertLMHeadModel(config).eval()
 
 
 def bart() -> nn.Module:
-    sizes = {f"{side}_{what}": n for side in ("encoder", "decoder")
-             for what, n in (("layers", 2), ("attention_heads", 2), ("ffn_dim", 64))}  # fmt: skip
-    return BartForConditionalGeneration(BartConfig(vocab_size=64, d_model=32, **sizes)).eval()
+    sizes = {
+        f"{side}_{what}": n
+        for side in ("encoder", "decoder")
+        for what, n in (("layers", 2), ("attention_heads", 2), ("ffn_dim", 64))
+    }
+    return BartForConditionalGeneration(
+        BartConfig(vocab_size=64, d_model=32, **sizes)
+    ).eval()
 
 
 def t5() -> nn.Module:
@@ -53,7 +60,9 @@ def t5() -> nn.Module:
 
 def test_a_bidirectional_model_with_a_causal_name_is_refused(inputs):
     for objective in ("auto", "causal"):
-        with pytest.raises(ArgumentError, match=r"BertLMHeadModel is not causal: .*is_decoder"):
+        with pytest.raises(
+            ArgumentError, match=r"BertLMHeadModel is not causal: .*is_decoder"
+        ):
             capture.losses(bert(False), inputs, objective=objective)
     assert np.isfinite(capture.losses(bert(True), inputs).loss.values).all()
 
@@ -63,7 +72,9 @@ def test_every_reader_of_next_tokens_refuses_it(inputs):
     with pytest.raises(ArgumentError, match="is not causal"):
         Predictor(model, "causal").at(inputs, [0], [3])
     with pytest.raises(ArgumentError, match="is not causal"):
-        Predictor(model, "causal").reduced(inputs, lambda text, column, token, log_p: {})
+        Predictor(model, "causal").reduced(
+            inputs, lambda text, column, token, log_p: {}
+        )
     with pytest.raises(ArgumentError, match="is not causal"):
         make_loss(model, inputs, Gradients("next-token"))
 
@@ -126,7 +137,9 @@ def test_statistics_of_a_batch_are_no_cause_of_what_is_before(inputs):
             return x.transpose(1, 2)
 
     norm = nn.BatchNorm1d(8, track_running_stats=False)
-    model = nn.Sequential(nn.Embedding(64, 8), Transposed(), norm, Transposed(), nn.Linear(8, 64))
+    model = nn.Sequential(
+        nn.Embedding(64, 8), Transposed(), norm, Transposed(), nn.Linear(8, 64)
+    )
     with pytest.raises(ArgumentError, match="is not causal"):
         check_causal(model, inputs)
     norm.track_running_stats, norm.running_mean = True, torch.zeros(8)
@@ -138,13 +151,21 @@ def test_the_second_half_is_another_everywhere():
     ids = np.random.default_rng(1).integers(0, 9, size=(3, 7))
     other, half = changed_after(ids)
     assert half == 4 and (other[:, :half] == ids[:, :half]).all()
-    assert (other[:, half:] != ids[:, half:]).all() and other.min() >= 0 and other.max() < 9
+    assert (
+        (other[:, half:] != ids[:, half:]).all()
+        and other.min() >= 0
+        and other.max() < 9
+    )
 
 
 @pytest.mark.parametrize("make", [bart, t5])
-def test_a_decoder_with_an_input_of_its_own_is_refused_and_its_encoder_read(inputs, make):
+def test_a_decoder_with_an_input_of_its_own_is_refused_and_its_encoder_read(
+    inputs, make
+):
     model = make()
-    with pytest.raises(ArgumentError, match="has a decoder, which needs an input of its own"):
+    with pytest.raises(
+        ArgumentError, match="has a decoder, which needs an input of its own"
+    ):
         capture.losses(model, inputs, objective="causal")
     ends = ("decoder.layers.0", "decoder.block.0")
     decoder = next(name for name, _ in model.named_modules() if name.endswith(ends))
@@ -152,5 +173,7 @@ def test_a_decoder_with_an_input_of_its_own_is_refused_and_its_encoder_read(inpu
         capture.activations(model, inputs, decoder)
     encoder = decoder.replace("decoder", "encoder")
     whole = capture.activations(model, inputs, encoder)[encoder]
-    alone = capture.activations(model.get_encoder(), inputs, encoder.split("encoder.")[1])
+    alone = capture.activations(
+        model.get_encoder(), inputs, encoder.split("encoder.")[1]
+    )
     torch.testing.assert_close(whole, next(iter(alone.values())))

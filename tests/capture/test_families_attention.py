@@ -25,7 +25,9 @@ def entropy_by_hand(model):
             maps = model(torch.tensor([text]), output_attentions=True).attentions
             assert len(maps) == LAYERS
             p = np.stack([m[0].double().numpy() for m in maps])
-            total -= np.where(p > 0, p * np.log(np.where(p > 0, p, 1)), 0).sum(axis=(-1, -2))
+            total -= np.where(p > 0, p * np.log(np.where(p > 0, p, 1)), 0).sum(
+                axis=(-1, -2)
+            )
             queries += len(text)
     model.set_attn_implementation(before)
     return total / queries
@@ -37,7 +39,9 @@ def test_entropy_is_that_of_the_models_own_maps(model, layers):
     found = attention_entropy(model, inputs_of(), layers, batch_size=3)
     assert model.config._attn_implementation == kernel
     assert found.sizes == {"layer": LAYERS, "head": HEADS}
-    np.testing.assert_allclose(found.values, entropy_by_hand(model), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        found.values, entropy_by_hand(model), rtol=1e-4, atol=1e-5
+    )
     assert list(found.layer.values) == match_attention(model, "attn")
 
 

@@ -21,7 +21,11 @@ SITES = ("resid_pre", "resid", "attn", "mlp", "q")
 # How left padding is coped with: positions that are relative, or counted by the model from ids,
 # need no help; learned ones are told from the mask; RoBERTa counts from its own padding id, and
 # padded with another id it is read with padding on the right.
-LEFT = dict.fromkeys(NAMES, "model") | {"gpt2": "mask", "bert": "mask", "roberta": "right"}
+LEFT = dict.fromkeys(NAMES, "model") | {
+    "gpt2": "mask",
+    "bert": "mask",
+    "roberta": "right",
+}
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -35,7 +39,9 @@ def alone(family):
     _, model = family
     inputs = inputs_of()
     texts = [inputs.subset([i]) for i in range(len(inputs))]
-    read = [activations(model, text, SITES, max_tokens=None, batch_size=1) for text in texts]
+    read = [
+        activations(model, text, SITES, max_tokens=None, batch_size=1) for text in texts
+    ]
     return {label: torch.cat([each[label] for each in read]) for label in read[0]}
 
 
@@ -51,7 +57,9 @@ def check(found, alone):
 def test_padding_and_batch_size_change_nothing(family, alone, side, batch_size):
     _, model = family
     inputs = inputs_of(side=side)
-    check(activations(model, inputs, SITES, max_tokens=None, batch_size=batch_size), alone)
+    check(
+        activations(model, inputs, SITES, max_tokens=None, batch_size=batch_size), alone
+    )
 
 
 def test_left_padding_is_coped_with_as_the_check_says(family, alone):
@@ -85,7 +93,9 @@ def test_roberta_takes_no_more_tokens_than_its_positions_leave():
     model = build("roberta")  # 40 positions, counted from the padding id 1 on
     rows = np.full((1, 38), 7)
     assert activations(model, {"input_ids": rows}, "resid", max_tokens=None)
-    with pytest.raises(ArgumentError, match="39 tokens, but RobertaForMaskedLM takes at most 38"):
+    with pytest.raises(
+        ArgumentError, match="39 tokens, but RobertaForMaskedLM takes at most 38"
+    ):
         activations(model, {"input_ids": np.full((1, 39), 7)}, "resid")
 
 
@@ -111,7 +121,9 @@ def test_a_pass_that_needs_a_decoder_input_says_so(whole_t5):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_before_a_large_vocabulary_the_last_module_of_tokens_is_compared(name, monkeypatch):
+def test_before_a_large_vocabulary_the_last_module_of_tokens_is_compared(
+    name, monkeypatch
+):
     # Rotary embeddings are listed last, and give rows of positions for no text in particular.
     monkeypatch.setattr(invariance, "_WIDE", WIDTH + 16)
     found = check_batch_invariance(build(name), inputs_of())

@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 from torch import nn
 
-from helpers.family_models import FUSED, HEADS, LAYERS, NAMES, VOCABULARY, WIDTH, build, inputs_of
+from helpers.family_models import (
+    FUSED,
+    HEADS,
+    LAYERS,
+    NAMES,
+    VOCABULARY,
+    WIDTH,
+    build,
+    inputs_of,
+)
 from ontogeny import Trajectory
 from ontogeny.capture import activations, match_blocks, weight_block
 from ontogeny.capture.sites import part_index
@@ -33,8 +42,14 @@ def whole(checkpoint, reader, name, **options):
 def test_projections_by_their_weights_are_the_captured_ones(family):
     name, model, checkpoint = family
     inputs = inputs_of()
-    source = {"gpt2": "h.*.attn.c_attn", "modernbert": "layers.*.attn.Wqkv", "t5": "*.q"}
-    source = source.get(name, "*.query_key_value" if name.startswith("gpt_neox") else "q")
+    source = {
+        "gpt2": "h.*.attn.c_attn",
+        "modernbert": "layers.*.attn.Wqkv",
+        "t5": "*.q",
+    }
+    source = source.get(
+        name, "*.query_key_value" if name.startswith("gpt_neox") else "q"
+    )
     fed = list(activations(model, inputs, f"{source}#in", max_tokens=None).values())
     for alias in "qkv":
         given = list(activations(model, inputs, alias, max_tokens=None).values())
@@ -56,13 +71,23 @@ def test_short_names_of_blocks(family):
         attention, mlp = match_blocks(reader, "attn"), match_blocks(reader, "mlp")
         everything = match_blocks(reader, "**.weight")
         block = match_blocks(reader, "layers[1]")
-        assert not set(attention) & set(mlp) and set(attention) | set(mlp) <= set(everything)
-        assert {n for n in attention + mlp if ".1." in n} == set(block) or name in ("t5",)
+        assert not set(attention) & set(mlp) and set(attention) | set(mlp) <= set(
+            everything
+        )
+        assert {n for n in attention + mlp if ".1." in n} == set(block) or name in (
+            "t5",
+        )
         parts = [n.partition("#")[0] for p in "qkvo" for n in match_blocks(reader, p)]
-        assert set(parts) <= set(attention) and match_blocks(reader, parts) == sorted(set(parts))
+        assert set(parts) <= set(attention) and match_blocks(reader, parts) == sorted(
+            set(parts)
+        )
         assert len(match_blocks(reader, "embed")) == 1
-        assert match_blocks(reader, match_blocks(reader, "q")) == match_blocks(reader, "q")
-        with pytest.raises(LayerMatchError, match="Short names known for tensors named as in"):
+        assert match_blocks(reader, match_blocks(reader, "q")) == match_blocks(
+            reader, "q"
+        )
+        with pytest.raises(
+            LayerMatchError, match="Short names known for tensors named as in"
+        ):
             match_blocks(reader, "resid")
 
 
@@ -94,7 +119,11 @@ def _cache():
             with checkpoint.open() as reader:
                 label = match_blocks(reader, f"layers[0].{part}")[0]
                 block = weight_block(reader, label, checkpoint.configuration())
-                made[name, part] = checkpoint, block, block.rows(reader, 0, block.shape[0])
+                made[name, part] = (
+                    checkpoint,
+                    block,
+                    block.rows(reader, 0, block.shape[0]),
+                )
         return made[name, part]
 
     return get
@@ -111,7 +140,9 @@ def test_parts_share_out_every_output_of_a_fused_projection(heads, size, interle
     assert {len(part) for part in parts} == {heads * size}
     if interleaved:  # each head's outputs hold its own query, key and value
         for part in parts:
-            assert torch.equal(part // (3 * size), torch.arange(heads).repeat_interleave(size))
+            assert torch.equal(
+                part // (3 * size), torch.arange(heads).repeat_interleave(size)
+            )
 
 
 def padded(model, rows=27):
@@ -138,7 +169,11 @@ def test_rows_that_are_no_tokens_change_nothing(family):
             gram = SnapshotGram(len(states))
             chunks = [(0, 20), (20, block.shape[0])]
             for start, stop in chunks:
-                gram.add(np.stack([block.rows(r, start, stop).double().ravel() for r in states]))
+                gram.add(
+                    np.stack(
+                        [block.rows(r, start, stop).double().ravel() for r in states]
+                    )
+                )
             grams.append(gram.gram)
     np.testing.assert_array_equal(grams[0], grams[1])
 
@@ -164,11 +199,15 @@ def test_vocabulary_maps_are_masked_and_other_matrices_are_not(family):
     name, _, checkpoint = family
     with checkpoint.open() as reader:
         masked = {
-            block: weight_block(reader, block, checkpoint.configuration(), tokens=30).masked_rows
+            block: weight_block(
+                reader, block, checkpoint.configuration(), tokens=30
+            ).masked_rows
             for block in match_blocks(reader, "**.weight")
         }
         vocabulary = set(match_blocks(reader, "embed"))
-        vocabulary |= set(match_blocks(reader, "unembed")) if name != "t5" else {"shared.weight"}
+        vocabulary |= (
+            set(match_blocks(reader, "unembed")) if name != "t5" else {"shared.weight"}
+        )
         expected = {b: VOCABULARY - 30 if b in vocabulary else 0 for b in masked}
         if name == "t5":
             expected["encoder.embed_tokens.weight"] = VOCABULARY - 30
@@ -183,7 +222,9 @@ def test_what_a_block_cannot_be_is_said():
         label = match_blocks(reader, "q")[0]
         with pytest.raises(ArgumentError, match="num_attention_heads, got None"):
             weight_block(reader, label)
-        with pytest.raises(ArgumentError, match=r"width 96 does not split .* of 5 heads"):
+        with pytest.raises(
+            ArgumentError, match=r"width 96 does not split .* of 5 heads"
+        ):
             weight_block(reader, label, {"num_attention_heads": 5})
         with pytest.raises(LayerMatchError, match="has no part 'in'"):
             weight_block(reader, label.replace("#q", "#in"), neox.configuration())
@@ -198,7 +239,9 @@ def test_what_a_block_cannot_be_is_said():
 def test_a_tied_vocabulary_map_is_said_to_be_the_embedding(tmp_path):
     build("gpt2").save_pretrained(tmp_path / "checkpoint-1")
     with Trajectory.from_folder(tmp_path)[1].open() as reader:
-        with pytest.raises(LayerMatchError, match="a tied one is stored as 'embed' only"):
+        with pytest.raises(
+            LayerMatchError, match="a tied one is stored as 'embed' only"
+        ):
             match_blocks(reader, "unembed")
         assert match_blocks(reader, "embed") == ["transformer.wte.weight"]
 
@@ -218,7 +261,9 @@ def test_blocks_of_a_model_come_in_its_own_order():
 
 def test_layers_are_in_numeric_order_also_where_a_file_sorts_their_names(tmp_path):
     names = [f"h.{i}.w" for i in range(12)]
-    save_file({name: torch.ones(2, 2) for name in names}, tmp_path / "step_1.safetensors")
+    save_file(
+        {name: torch.ones(2, 2) for name in names}, tmp_path / "step_1.safetensors"
+    )
     with Trajectory.from_folder(tmp_path, nn.Module)[1].open() as reader:
         assert list(reader.names()) != names
         assert match_blocks(reader, "**.w") == names

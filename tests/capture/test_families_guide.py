@@ -16,7 +16,11 @@ GUIDE = GUIDES / "families.md"
 
 def rows(start):
     """Return the cells of the table rows whose first cell matches, without backticks."""
-    lines = [line for line in GUIDE.read_text().splitlines() if re.match(rf"\| `{start}` \|", line)]
+    lines = [
+        line
+        for line in GUIDE.read_text().splitlines()
+        if re.match(rf"\| `{start}` \|", line)
+    ]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
@@ -28,7 +32,9 @@ def test_the_guide_runs_as_printed():
 
 def families():
     """Return family, model type, examples and what is predicted, of each row of the first table."""
-    found = re.findall(r"^\| ([^|`]+) \| `(\w+)` \| (.*?) \| (.*?) \|", GUIDE.read_text(), re.M)
+    found = re.findall(
+        r"^\| ([^|`]+) \| `(\w+)` \| (.*?) \| (.*?) \|", GUIDE.read_text(), re.M
+    )
     return found[1:]  # without the head
 
 
@@ -57,11 +63,15 @@ def test_the_tests_that_the_guide_names_exist():
 def test_the_table_of_paths_is_the_codes_own():
     table = GUIDE.read_text().split("## Module paths")[1].split("\n\n")[2]
     listed = {}
-    for kinds, *paths in (line.strip("| ").split(" | ") for line in table.splitlines()[2:]):
+    for kinds, *paths in (
+        line.strip("| ").split(" | ") for line in table.splitlines()[2:]
+    ):
         listed |= dict.fromkeys(re.findall(r"`(\w+)`", kinds), paths)
     for kind, family in FAMILIES.items():
         paths = (family.blocks, family.attn, family.mlp, family.resid_mid, family.query)
-        assert listed.pop(kind) == [f"`{p}`" if p else "-" for p in (*paths, family.output)]
+        assert listed.pop(kind) == [
+            f"`{p}`" if p else "-" for p in (*paths, family.output)
+        ]
     assert not listed
 
 
@@ -73,4 +83,7 @@ def test_the_table_of_streams_is_the_codes_own():
 
 
 def test_only_the_named_families_end_without_a_norm():
-    assert {k for k, family in FAMILIES.items() if family.final_norm is None} == {"bert", "roberta"}
+    assert {k for k, family in FAMILIES.items() if family.final_norm is None} == {
+        "bert",
+        "roberta",
+    }

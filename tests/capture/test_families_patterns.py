@@ -8,7 +8,13 @@ from torch import nn
 
 from helpers.family_models import build, inputs_of
 from ontogeny import Inputs
-from ontogeny.capture import activations, attention_entropy, list_layers, match_layers, modules_read
+from ontogeny.capture import (
+    activations,
+    attention_entropy,
+    list_layers,
+    match_layers,
+    modules_read,
+)
 from ontogeny.capture.families import ALIASES, FAMILIES
 from ontogeny.errors import ArgumentError, LayerMatchError
 from ontogeny.needs import Activations
@@ -20,7 +26,9 @@ class Own(nn.Module):
     def __init__(self):
         super().__init__()
         self.embed = nn.Embedding(9, 4)
-        self.layers = nn.ModuleList([nn.ModuleDict({"attn": nn.Linear(4, 4)}) for _ in range(12)])
+        self.layers = nn.ModuleList(
+            [nn.ModuleDict({"attn": nn.Linear(4, 4)}) for _ in range(12)]
+        )
         self.fc1, self.fc2 = nn.Linear(4, 4), nn.Linear(4, 4)
 
     def forward(self, ids):
@@ -34,7 +42,9 @@ def test_own_modules_are_found_by_the_same_patterns():
     model = Own()
     assert match_layers(model, "attn") == [f"layers.{i}.attn" for i in range(12)]
     assert match_layers(model, "embed") == ["embed"]
-    assert match_layers(model, "layers[0:12:3].attn") == [f"layers.{i}.attn" for i in (0, 3, 6, 9)]
+    assert match_layers(model, "layers[0:12:3].attn") == [
+        f"layers.{i}.attn" for i in (0, 3, 6, 9)
+    ]
     assert match_layers(model, "layers[-1].attn") == ["layers.11.attn"]
     assert match_layers(model, "layers[1].attn") == ["layers.1.attn"]
     assert match_layers(model, "fc[12]") == ["fc1", "fc2"]  # as in file names
@@ -85,12 +95,20 @@ def test_a_module_that_only_claims_a_family_keeps_its_patterns():
 
 def test_exclusions_take_short_names():
     model = build("llama")
-    assert match_layers(model, ["attn", "!layers[0].attn"]) == ["model.layers.1.self_attn"]
-    rest = match_layers(model, ["layers[0].resid", "layers[0].resid_pre", "!layers[0].resid"])
+    assert match_layers(model, ["attn", "!layers[0].attn"]) == [
+        "model.layers.1.self_attn"
+    ]
+    rest = match_layers(
+        model, ["layers[0].resid", "layers[0].resid_pre", "!layers[0].resid"]
+    )
     assert rest == ["model.layers.0#in"]
 
 
-@given(st.none() | st.integers(-4, 4), st.none() | st.integers(-4, 4), st.sampled_from([1, 2, 3]))
+@given(
+    st.none() | st.integers(-4, 4),
+    st.none() | st.integers(-4, 4),
+    st.sampled_from([1, 2, 3]),
+)
 def test_slices_are_those_of_python(start, stop, step):
     expected = [f"transformer.h.{i}.mlp" for i in range(2)][start:stop:step]
     text = f"layers[{'' if start is None else start}:{'' if stop is None else stop}:{step}].mlp"
@@ -108,10 +126,14 @@ def test_errors_name_the_short_names_of_the_family():
     with pytest.raises(LayerMatchError) as error:
         match_layers(build("gpt_neox"), "atention")
     assert "'gpt_neox.layers.*.attention'" in str(error.value)
-    assert "Short names known for GPT-NeoX: attn, mlp, resid, resid_pre, q, k" in str(error.value)
+    assert "Short names known for GPT-NeoX: attn, mlp, resid, resid_pre, q, k" in str(
+        error.value
+    )
     with pytest.raises(LayerMatchError, match="has a part 'q'"):
         match_layers(GPT2, "mlp#q")
-    with pytest.raises(LayerMatchError, match=r"known for gpt2, .*; this is none of them"):
+    with pytest.raises(
+        LayerMatchError, match=r"known for gpt2, .*; this is none of them"
+    ):
         match_layers(Own(), "resid")
     with pytest.raises(LayerMatchError) as error:
         match_layers(Own(), "nonsense")
@@ -127,7 +149,9 @@ def test_names_of_the_table_are_the_documented_ones():
 
 def test_the_input_of_a_block_does_not_depend_on_its_weights():
     inputs = {"a": Inputs.from_tokens([[5, 6, 7]])}
-    before, after = (Activations(f"layers[1].{name}") for name in ("resid_pre", "resid"))
+    before, after = (
+        Activations(f"layers[1].{name}") for name in ("resid_pre", "resid")
+    )
     read = modules_read(GPT2, [before, after], inputs)
     assert not any(".h.1." in name for name in read[before])
     assert any(".h.0.mlp." in name for name in read[before])

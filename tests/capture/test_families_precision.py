@@ -45,7 +45,9 @@ def test_means_of_half_precision_tokens_are_taken_in_float32(model):
     rows = activations(half, inputs, "resid", tokens="all", max_tokens=None)
     means = activations(half, inputs, "resid", tokens="mean", max_tokens=None)
     for label, every in rows.items():
-        expected = torch.stack([text.mean(dim=0) for text in every.split(inputs.lengths.tolist())])
+        expected = torch.stack(
+            [text.mean(dim=0) for text in every.split(inputs.lengths.tolist())]
+        )
         torch.testing.assert_close(means[label], expected, rtol=1e-5, atol=1e-6)
 
 
@@ -58,7 +60,9 @@ def test_rows_with_nan_or_infinity_are_counted(model, value, dtype):
     with torch.no_grad():
         broken.get_input_embeddings().weight[token, 0] = value
     count, total = int((inputs.ids[inputs.mask] == token).sum()), int(inputs.mask.sum())
-    with pytest.raises(NonFiniteError, match=rf"NaN or infinity in {count} of {total} rows"):
+    with pytest.raises(
+        NonFiniteError, match=rf"NaN or infinity in {count} of {total} rows"
+    ):
         activations(broken, inputs, "embed", max_tokens=None)
     with pytest.raises(NonFiniteError, match="is not finite in"):
         losses(broken, inputs, mask_fraction=0.9)

@@ -21,20 +21,24 @@ from ontogeny.errors import LayerMatchError
 
 PLAIN = {  # written by hand from the models' own code
     "attn": {
-        "gpt2": "transformer.h.{}.attn", "gpt_neox": "gpt_neox.layers.{}.attention",
+        "gpt2": "transformer.h.{}.attn",
+        "gpt_neox": "gpt_neox.layers.{}.attention",
         "gpt_neox sequential": "gpt_neox.layers.{}.attention",
         "bert": "bert.encoder.layer.{}.attention.output.dense",
         "roberta": "roberta.encoder.layer.{}.attention.output.dense",
-        "modernbert": "model.layers.{}.attn", "t5": "encoder.block.{}.layer.0.SelfAttention",
+        "modernbert": "model.layers.{}.attn",
+        "t5": "encoder.block.{}.layer.0.SelfAttention",
     },
     "mlp": {
-        "gpt2": "transformer.h.{}.mlp", "gpt_neox": "gpt_neox.layers.{}.mlp",
+        "gpt2": "transformer.h.{}.mlp",
+        "gpt_neox": "gpt_neox.layers.{}.mlp",
         "gpt_neox sequential": "gpt_neox.layers.{}.mlp",
         "bert": "bert.encoder.layer.{}.output.dense",
         "roberta": "roberta.encoder.layer.{}.output.dense",
-        "modernbert": "model.layers.{}.mlp", "t5": "encoder.block.{}.layer.1.DenseReluDense",
+        "modernbert": "model.layers.{}.mlp",
+        "t5": "encoder.block.{}.layer.1.DenseReluDense",
     },
-}  # fmt: skip
+}
 OTHERS = {"attn": "model.layers.{}.self_attn", "mlp": "model.layers.{}.mlp"}
 
 
@@ -53,7 +57,9 @@ def hooked_by_hand(model, paths):
 
     def keeper(path):
         def keep(_module, _args, output):
-            kept[path].append((output[0] if isinstance(output, tuple) else output)[0].clone())
+            kept[path].append(
+                (output[0] if isinstance(output, tuple) else output)[0].clone()
+            )
 
         return keep
 
@@ -116,13 +122,17 @@ def norms_after(model, kind, index):
     return [block.get_submodule(name) for name in names]
 
 
-def test_hidden_states_are_the_stream_and_the_last_is_normed_where_the_table_says(family):
+def test_hidden_states_are_the_stream_and_the_last_is_normed_where_the_table_says(
+    family,
+):
     _, model = family
     before, after = sites(model, "resid_pre"), sites(model, "resid")
     rows = [[] for _ in range(LAYERS + 1)]
     with torch.no_grad():
         for text in token_lists():
-            states = model(torch.tensor([text]), output_hidden_states=True).hidden_states
+            states = model(
+                torch.tensor([text]), output_hidden_states=True
+            ).hidden_states
             assert len(states) == LAYERS + 1
             for kept, state in zip(rows, states, strict=True):
                 kept.append(state[0])
@@ -157,7 +167,10 @@ def test_queries_keys_and_values_are_those_that_attention_is_given(family, monke
     before = model.config._attn_implementation
     model.set_attn_implementation("eager")
     every = [label for found in labels.values() for label in found]
-    with torch.no_grad(), watched(model, every, lambda k, v: seen.setdefault(k, v.clone())):
+    with (
+        torch.no_grad(),
+        watched(model, every, lambda k, v: seen.setdefault(k, v.clone())),
+    ):
         model(ids, **zeros)
     model.set_attn_implementation(before)
     for part in parts:
@@ -179,7 +192,9 @@ def test_every_short_name_finds_one_site_per_block(family):
         if alias in ("attn", "mlp", "resid", "resid_pre", "resid_mid", "o"):
             assert {shape[2] for shape in shapes} == {WIDTH}
     assert "resid_mid" in known.in_block or known.stream == "parallel"
-    assert any("#" in label for label in match_layers(model, "q")) == (name.split()[0] in FUSED)
+    assert any("#" in label for label in match_layers(model, "q")) == (
+        name.split()[0] in FUSED
+    )
 
 
 def test_embedding_and_vocabulary_map(family):

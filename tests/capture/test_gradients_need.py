@@ -101,11 +101,15 @@ def study(tmp_path, *observables, inputs=None):
     models = developing(STEPS)
     record(models, tmp_path / "run")
     trajectory = og.Trajectory.from_folder(tmp_path / "run")
-    return og.Study(trajectory, inputs or tiny_inputs(), observables, device="cpu"), models
+    return og.Study(
+        trajectory, inputs or tiny_inputs(), observables, device="cpu"
+    ), models
 
 
 def test_a_study_measures_gradients_and_other_observables_never_notice(tmp_path):
-    alone, models = study(tmp_path, og.observables.ActivationDecay(LAYERS), og.observables.Loss())
+    alone, models = study(
+        tmp_path, og.observables.ActivationDecay(LAYERS), og.observables.Loss()
+    )
     expected = alone.run(tmp_path / "alone")
     trajectory = alone.trajectory
     both = og.Study(
@@ -122,12 +126,16 @@ def test_a_study_measures_gradients_and_other_observables_never_notice(tmp_path)
     )
     result = both.run(tmp_path / "both")
     for name in ("activation-decay", "loss"):
-        xr.testing.assert_identical(expected[name].to_dataset(), result[name].to_dataset())
+        xr.testing.assert_identical(
+            expected[name].to_dataset(), result[name].to_dataset()
+        )
     first, again = (result[name].to_dataset() for name in ("gradient-norm", "again"))
     np.testing.assert_array_equal(first.norm, again.norm)
     status = [str(s) for s in result["raises"].to_dataset().status.values]
     assert all(s.startswith("failed: ValueError: on purpose (test_") for s in status)
-    for step, norm, loss in zip(STEPS, first.norm.values, first.loss.values, strict=True):
+    for step, norm, loss in zip(
+        STEPS, first.norm.values, first.loss.values, strict=True
+    ):
         want_loss, want_norm = by_hand(models[step])
         assert loss == pytest.approx(want_loss, rel=1e-5)
         assert norm == pytest.approx(want_norm, rel=1e-5)
@@ -138,10 +146,13 @@ def by_hand(model):
     model, inputs = copy.deepcopy(model), tiny_inputs()
     ids, masked = inputs.corrupt(0.15, 0)
     logits = model(
-        torch.from_numpy(ids[:8]), attention_mask=torch.from_numpy(inputs.mask[:8].astype(int))
+        torch.from_numpy(ids[:8]),
+        attention_mask=torch.from_numpy(inputs.mask[:8].astype(int)),
     ).logits
     where = torch.from_numpy(masked[:8])
-    loss = nn.functional.cross_entropy(logits[where], torch.tensor(inputs.ids[:8])[where])
+    loss = nn.functional.cross_entropy(
+        logits[where], torch.tensor(inputs.ids[:8])[where]
+    )
     loss.backward()
     return float(loss.detach()), float(
         torch.cat([p.grad.flatten() for p in model.parameters()]).norm()
@@ -160,9 +171,14 @@ def test_a_study_resumes_and_recomputes_when_the_loss_changes(tmp_path):
 
 @pytest.mark.parametrize(
     ("loss", "says"),
-    [("mean-squared", "must be one of 'next-token', 'masked'"), ("classification", "labels=")],
+    [
+        ("mean-squared", "must be one of 'next-token', 'masked'"),
+        ("classification", "labels="),
+    ],
 )
-def test_a_loss_that_cannot_be_had_is_refused_before_the_study_starts(tmp_path, loss, says):
+def test_a_loss_that_cannot_be_had_is_refused_before_the_study_starts(
+    tmp_path, loss, says
+):
     refused, _ = study(tmp_path, GradientNorm(loss))
     with pytest.raises(ArgumentError, match=says):
         refused.plan()
@@ -194,8 +210,12 @@ def test_classification_reads_out_at_the_last_token(side):
     model = Reader()
     need = needs.Gradients("classification")
     given = gradients(model, need, {"text": inputs})
-    expected = nn.functional.cross_entropy(model.table.weight[[7, 9, 10]], torch.tensor([3, 1, 0]))
-    assert given.loss(model, given.batch([0, 1, 2])).item() == pytest.approx(expected.item())
+    expected = nn.functional.cross_entropy(
+        model.table.weight[[7, 9, 10]], torch.tensor([3, 1, 0])
+    )
+    assert given.loss(model, given.batch([0, 1, 2])).item() == pytest.approx(
+        expected.item()
+    )
     swapped = given.loss(model, given.batch([2, 0, 1]))  # labels go with their texts
     assert swapped.item() == pytest.approx(expected.item())
 
@@ -206,7 +226,9 @@ def test_next_token_loss_is_that_of_the_loss_observable():
     given = gradients(model, needs.Gradients("next-token"), {"text": inputs})
     measured = capture.losses(model, inputs, objective="causal")
     total = float((measured.loss * measured.tokens).sum() / measured.tokens.sum())
-    assert given.loss(model, given.batch([0, 1])).item() == pytest.approx(total, rel=1e-6)
+    assert given.loss(model, given.batch([0, 1])).item() == pytest.approx(
+        total, rel=1e-6
+    )
 
 
 def first_logit(inputs, need):
@@ -215,8 +237,12 @@ def first_logit(inputs, need):
 
 
 def test_losses_of_other_packages_are_found_by_name(monkeypatch):
-    entries = EntryPoints([EntryPoint("first-logit", f"{__name__}:first_logit", objectives.GROUP)])
-    monkeypatch.setattr(objectives, "entry_points", lambda group: entries.select(group=group))
+    entries = EntryPoints(
+        [EntryPoint("first-logit", f"{__name__}:first_logit", objectives.GROUP)]
+    )
+    monkeypatch.setattr(
+        objectives, "entry_points", lambda group: entries.select(group=group)
+    )
     need = needs.Gradients("first-logit")
     given = gradients(Reader(), need, {"text": tiny_inputs()})
     assert given.loss(given.model, given.batch([0])).ndim == 0
@@ -224,14 +250,20 @@ def test_losses_of_other_packages_are_found_by_name(monkeypatch):
 
 
 def test_batches_are_drawn_without_a_text_twice():
-    given = gradients(Reader(), needs.Gradients("next-token"), {"text": tiny_inputs(24)})
+    given = gradients(
+        Reader(), needs.Gradients("next-token"), {"text": tiny_inputs(24)}
+    )
     batches = given.draw(6, size=4, random_state=1)
     rows = np.concatenate([b.rows for b in batches])
     assert sorted(rows.tolist()) == list(range(24))
     again = given.draw(6, size=4, random_state=1)
-    assert all(np.array_equal(a.ids, b.ids) for a, b in zip(batches, again, strict=True))
+    assert all(
+        np.array_equal(a.ids, b.ids) for a, b in zip(batches, again, strict=True)
+    )
     assert len(given.draw(20, size=4)) == 20
-    pairs = given.draw(20, size=8, together=2)  # 24 texts are three batches: the third is left out
+    pairs = given.draw(
+        20, size=8, together=2
+    )  # 24 texts are three batches: the third is left out
     for first, second in zip(pairs[::2], pairs[1::2], strict=True):
         assert not set(first.rows) & set(second.rows)
     with pytest.raises(ArgumentError, match="to the 24 texts"):

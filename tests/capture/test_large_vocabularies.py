@@ -39,8 +39,12 @@ def test_parts_give_the_same_losses_and_are_small(family, monkeypatch):
     for name in ("loss", "own_unigram", "own_bigram"):
         np.testing.assert_allclose(parts[name], whole[name], rtol=1e-6, atol=1e-6)
     assert parts.attrs == whole.attrs
-    assert max(largest) <= 10 * size  # of the one text that shows how the model uses its map
-    assert sum(n > 3 * size for n in largest) == 1  # copies of a part are held beside it
+    assert (
+        max(largest) <= 10 * size
+    )  # of the one text that shows how the model uses its map
+    assert (
+        sum(n > 3 * size for n in largest) == 1
+    )  # copies of a part are held beside it
 
 
 def test_a_model_that_changes_its_logits_is_given_all_of_them(monkeypatch):
@@ -48,7 +52,9 @@ def test_a_model_that_changes_its_logits_is_given_all_of_them(monkeypatch):
     head = model.get_output_embeddings()
     if head is None:
         pytest.skip("this model names no map to the vocabulary")
-    model.register_forward_hook(lambda _m, _a, out: setattr(out, "logits", out.logits * 0.5))
+    model.register_forward_hook(
+        lambda _m, _a, out: setattr(out, "logits", out.logits * 0.5)
+    )
     need = Losses()
     whole = read(model, [need], {"text": inputs})[need]
     monkeypatch.setattr(module, "_CHUNK", 40)
@@ -104,12 +110,18 @@ def test_logits_that_are_changed_in_place_are_the_models_own(change, size, monke
     inputs = og.Inputs.from_tokens(ids.tolist())
     with torch.no_grad():
         logits = model(torch.tensor(ids)).logits[:, :-1].flatten(0, 1)
-    truth = torch.nn.functional.cross_entropy(logits, torch.tensor(ids[:, 1:]).flatten())
+    truth = torch.nn.functional.cross_entropy(
+        logits, torch.tensor(ids[:, 1:]).flatten()
+    )
     monkeypatch.setattr(module, "_CHUNK", size // 2)
     monkeypatch.setattr(module, "AT_ONCE", size)
     got = og.capture.losses(model, inputs, objective="causal", batch_size=4)
     assert float(got.loss.mean()) == pytest.approx(float(truth), rel=1e-5)
-    asked = Predictor(model, "causal").at(inputs, [0, 1, 7], [3, 4, 9]).right_log_probability
+    asked = (
+        Predictor(model, "causal")
+        .at(inputs, [0, 1, 7], [3, 4, 9])
+        .right_log_probability
+    )
     rows = logits.reshape(20, 9, -1).log_softmax(-1)
     expected = [float(rows[t, p - 1, ids[t, p]]) for t, p in ((0, 3), (1, 4), (7, 9))]
     np.testing.assert_allclose(asked, expected, rtol=1e-4, atol=1e-5)
@@ -128,8 +140,13 @@ def test_a_model_that_changes_some_texts_only_is_refused():
             output.logits.mul_(2.0)
 
     model.register_forward_hook(change)
-    need, settings = Losses(objective="causal"), og.capture.ReadingSettings(batch_size=1)
-    with pytest.raises(og.errors.ArgumentError, match="as it is for some texts and changes it"):
+    need, settings = (
+        Losses(objective="causal"),
+        og.capture.ReadingSettings(batch_size=1),
+    )
+    with pytest.raises(
+        og.errors.ArgumentError, match="as it is for some texts and changes it"
+    ):
         read(model, [need], {"text": og.Inputs.from_tokens(ids.tolist())}, settings)
 
 
@@ -139,14 +156,24 @@ def test_the_number_of_words_is_that_of_the_logits():
     model = tiny_models.llama().eval()
     inputs = og.Inputs.from_tokens([[5, 6, 7]])
     whole = Predictor(model, "causal").vocabulary(inputs)
-    model.register_forward_hook(lambda _m, _a, out: setattr(out, "logits", out.logits[..., :9]))
-    assert (whole, Predictor(model, "causal").vocabulary(inputs)) == (model.config.vocab_size, 9)
+    model.register_forward_hook(
+        lambda _m, _a, out: setattr(out, "logits", out.logits[..., :9])
+    )
+    assert (whole, Predictor(model, "causal").vocabulary(inputs)) == (
+        model.config.vocab_size,
+        9,
+    )
 
 
 def test_the_likeliest_are_those_of_a_stable_sort():
     generator = torch.Generator().manual_seed(0)
-    for values in (torch.randn(50, 30, generator=generator), torch.randint(0, 4, (50, 30)).float()):
+    for values in (
+        torch.randn(50, 30, generator=generator),
+        torch.randint(0, 4, (50, 30)).float(),
+    ):
         for top in (1, 3, 30):
             largest, places = torch.sort(values, dim=1, descending=True, stable=True)
             got, ids = _likeliest(values, top)
-            assert torch.equal(got, largest[:, :top]) and torch.equal(ids, places[:, :top])
+            assert torch.equal(got, largest[:, :top]) and torch.equal(
+                ids, places[:, :top]
+            )

@@ -16,7 +16,9 @@ def world(strength, seed=0):
     places = torch.randn(TEXTS * LENGTH, 6, generator=generator)
     words = torch.randn(WORDS, 6, generator=generator)
     logits = strength * places @ words.T + torch.randn(WORDS, generator=generator)
-    ids = torch.multinomial(logits.softmax(-1), 1, generator=generator).view(TEXTS, LENGTH)
+    ids = torch.multinomial(logits.softmax(-1), 1, generator=generator).view(
+        TEXTS, LENGTH
+    )
     return logits, Inputs.from_tokens(ids.numpy(), vocab_size=WORDS)
 
 
@@ -42,7 +44,10 @@ def test_neither_temperature_nor_preference_of_words_changes_it(scale, preferred
 
 
 def test_what_places_tell_lowers_it_and_noise_raises_it():
-    costs = [cost_of(world(strength)[0], world(strength)[1])[0] for strength in (0.0, 0.5, 1.5)]
+    costs = [
+        cost_of(world(strength)[0], world(strength)[1])[0]
+        for strength in (0.0, 0.5, 1.5)
+    ]
     assert costs[0] > costs[1] + 0.1 > costs[2] + 0.5
     logits, inputs = world(1.0)
     noise = torch.randn(logits.shape, generator=torch.Generator().manual_seed(2))

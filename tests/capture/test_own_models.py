@@ -17,10 +17,22 @@ from ontogeny.inputs import Inputs
 from ontogeny.needs import Gradients
 
 ODD = (
-    "Plain", "LogProbabilities", "Flattening", "Overwriting", "SpectralNorm", "WeightNorm",
-    "Hooked", "Double", "Table", "Cached", "Centred", "LogitsFirst", "TargetsTemper", "DrawsInVain",
+    "Plain",
+    "LogProbabilities",
+    "Flattening",
+    "Overwriting",
+    "SpectralNorm",
+    "WeightNorm",
+    "Hooked",
+    "Double",
+    "Table",
+    "Cached",
+    "Centred",
+    "LogitsFirst",
+    "TargetsTemper",
+    "DrawsInVain",
     "HookOfPlaces",
-)  # fmt: skip
+)
 
 
 def build(name):
@@ -41,7 +53,8 @@ def test_odd_models_give_what_they_give_by_hand(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("PadsRight", "pads every text at its end"), ("Prefixed", "puts 3 tokens")]
+    ("name", "said"),
+    [("PadsRight", "pads every text at its end"), ("Prefixed", "puts 3 tokens")],
 )
 @pytest.mark.parametrize("lengths", [(12,) * 4, (13, 5, 9), (8, 7), (3, 2)])
 def test_the_side_of_what_a_model_adds_is_seen(name, said, lengths):
@@ -58,14 +71,20 @@ def test_layers_and_gradients_leave_out_what_a_model_adds(name):
     width = inputs.ids.shape[1]
     rows = capture.activations(model, inputs, "embed")["embed"]
     whole = []
-    handle = model.embed.register_forward_hook(lambda _m, _a, output: whole.append(output))
+    handle = model.embed.register_forward_hook(
+        lambda _m, _a, output: whole.append(output)
+    )
     with torch.no_grad():
         model(torch.tensor(inputs.ids))
     handle.remove()
     part = whole[0][:, :width] if name == "PadsRight" else whole[0][:, -width:]
     torch.testing.assert_close(rows, part.flatten(0, 1))
-    loss = make_loss(model, inputs, Gradients("next-token"))(model, inputs.batches(2)[0])
-    assert float(loss.detach()) == pytest.approx(np.mean(odd_models.nats(model, inputs)), abs=1e-5)
+    loss = make_loss(model, inputs, Gradients("next-token"))(
+        model, inputs.batches(2)[0]
+    )
+    assert float(loss.detach()) == pytest.approx(
+        np.mean(odd_models.nats(model, inputs)), abs=1e-5
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,7 +102,10 @@ def test_layers_and_gradients_leave_out_what_a_model_adds(name):
         ("Percent", "sum to 100 each"),
         ("ShiftsInside", "shifts its input itself"),
         ("Teacher", "shifts its input itself"),
-        ("HiddenFirst", "34 and 30 wide, and the first is not as wide as its vocabulary"),
+        (
+            "HiddenFirst",
+            "34 and 30 wide, and the first is not as wide as its vocabulary",
+        ),
         ("Named", "got a dict of features, output"),
         ("TimeFirst", "reads across texts"),
         ("MaskReversed", "other outputs with an attention_mask of ones than without"),

@@ -42,7 +42,9 @@ class Pushed:
         self.label = label
         self.norms = [m for m in model.modules() if "Norm" in type(m).__name__]
         self.held, self.passed = {}, False
-        self.writers = [label for name in ("attn", "mlp") for label in match_layers(model, name)]
+        self.writers = [
+            label for name in ("attn", "mlp") for label in match_layers(model, name)
+        ]
         self.run(torch.zeros(WIDTH, dtype=torch.float64), hold=False)
 
     def run(self, push, hold=True, sizes=None):
@@ -55,13 +57,17 @@ class Pushed:
                 if path.startswith(f"{label}."):
                     continue  # the push is made inside of it
                 hook = self._holder(label, hold)
-                stack.callback(self.model.get_submodule(label).register_forward_hook(hook).remove)
+                stack.callback(
+                    self.model.get_submodule(label).register_forward_hook(hook).remove
+                )
             if part == "in":
                 hook = module.register_forward_pre_hook(
                     lambda _m, a, k: self._before(push, a, k), with_kwargs=True
                 )
             else:
-                hook = module.register_forward_hook(lambda _m, _a, out: self._after(push, out))
+                hook = module.register_forward_hook(
+                    lambda _m, _a, out: self._after(push, out)
+                )
             stack.callback(hook.remove)
             if sizes is not None:
                 for norm in self.norms:
@@ -120,7 +126,9 @@ def test_logits_change_as_the_readout_says(model, name, index):
 
 @pytest.mark.parametrize("name", ["bert", "roberta"])
 def test_the_stream_between_attention_and_mlp(name):
-    check_against_the_model(build(name), match_layers(build(name), "layers[0].resid_mid")[0])
+    check_against_the_model(
+        build(name), match_layers(build(name), "layers[0].resid_mid")[0]
+    )
 
 
 def check_against_the_model(model, label):
@@ -133,7 +141,9 @@ def check_against_the_model(model, label):
     model.float()
     assert np.linalg.norm(change) > 1e-3
     np.testing.assert_allclose(
-        found.written(direction[None].numpy())[0], change, atol=2e-4 * np.abs(change).max()
+        found.written(direction[None].numpy())[0],
+        change,
+        atol=2e-4 * np.abs(change).max(),
     )
 
 
@@ -144,7 +154,9 @@ def test_a_small_push_of_the_last_stream_changes_the_logits_by_it():
     direction = pushed.direction_that_keeps_scales(seed=3)
     with torch.no_grad():
         up, down = (pushed.run(sign * 1e-4 * direction) for sign in (1, -1))
-    found = readout(model.float(), inputs=Inputs.from_tokens(TEXT)).written(direction[None])[0]
+    found = readout(model.float(), inputs=Inputs.from_tokens(TEXT)).written(
+        direction[None]
+    )[0]
     np.testing.assert_allclose(found, (up - down).numpy() / 2e-4, atol=1e-5)
 
 
@@ -157,11 +169,20 @@ def test_scales_are_means_over_tokens(max_texts):
     inputs = inputs.subset(np.linspace(0, 7, max_texts).astype(int))
     with torch.no_grad():
         hooked = []
-        handle = model.model.norm.register_forward_pre_hook(lambda _m, a: hooked.append(a[0][0]))
+        handle = model.model.norm.register_forward_pre_hook(
+            lambda _m, a: hooked.append(a[0][0])
+        )
         for row, keep in zip(inputs.ids, inputs.ordinary, strict=True):
             model(torch.as_tensor(row[keep])[None])
         handle.remove()
-    scale = torch.cat(hooked).square().mean(dim=1).add(model.config.rms_norm_eps).rsqrt().mean()
+    scale = (
+        torch.cat(hooked)
+        .square()
+        .mean(dim=1)
+        .add(model.config.rms_norm_eps)
+        .rsqrt()
+        .mean()
+    )
     np.testing.assert_allclose(found, unit * float(scale), rtol=1e-4, atol=1e-6)
 
 
@@ -177,7 +198,10 @@ def test_a_nonlinear_head_needs_texts(name):
     ("name", "layer"),
     [
         ("gpt2", "transformer.h.0.mlp.c_fc"),
-        ("gpt2", "transformer.h.0.attn.c_attn#q"),  # as wide as the stream, and none of it
+        (
+            "gpt2",
+            "transformer.h.0.attn.c_attn#q",
+        ),  # as wide as the stream, and none of it
         ("llama", "model.layers.0.self_attn.q_proj"),
         ("llama", "model.layers.1.input_layernorm"),
         ("bert", "bert.encoder.layer.0.intermediate"),
@@ -201,7 +225,9 @@ def test_models_without_a_map_or_of_no_known_family_say_so():
 
 def test_a_last_norm_that_is_none_is_refused():
     model = build("llama")
-    model.model.norm = torch.nn.Sequential(torch.nn.Linear(WIDTH, WIDTH), torch.nn.Tanh())
+    model.model.norm = torch.nn.Sequential(
+        torch.nn.Linear(WIDTH, WIDTH), torch.nn.Tanh()
+    )
     assert why_no_readout(model) == "model.norm is neither a LayerNorm nor an RMSNorm"
 
 
@@ -247,7 +273,9 @@ def test_the_strongest_tokens_are_those_of_a_plain_loop():
         order = np.argsort(logits)
         assert found.written_up_id[i].values.tolist() == order[::-1][:3].tolist()
         assert found.written_down_id[i].values.tolist() == order[:3].tolist()
-        np.testing.assert_allclose(found.written_up[i], logits[order[::-1][:3]], rtol=1e-5)
+        np.testing.assert_allclose(
+            found.written_up[i], logits[order[::-1][:3]], rtol=1e-5
+        )
         np.testing.assert_allclose(found.written_down[i], logits[order[:3]], rtol=1e-5)
 
 
@@ -287,26 +315,39 @@ def test_the_need_gives_every_layer_its_readout_and_outlives_the_weights():
     assert list(found) == match_layers(model, "mlp")
     label = next(iter(found))
     expected = readout(model, label, inputs=inputs).written(np.eye(WIDTH))
-    assert len({id(each.unembedding) for each in found.values()}) == 1  # shared by the layers
+    assert (
+        len({id(each.unembedding) for each in found.values()}) == 1
+    )  # shared by the layers
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.zero_()
-    np.testing.assert_allclose(found[label].written(np.eye(WIDTH)), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        found[label].written(np.eye(WIDTH)), expected, rtol=1e-5, atol=1e-6
+    )
 
 
 def test_the_need_depends_on_the_vocabulary_map_and_the_last_norm():
     model = build("gpt2")
     need = Readouts("mlp")
     depends = modules_read(model, [need], {"text": inputs_of()})[need]
-    assert need.size(sources(model, [need], {"text": inputs_of()})[need]) == 4 * VOCABULARY * WIDTH
-    assert {"transformer.ln_f.weight", "lm_head.weight", "transformer.wte.weight"} <= depends
+    assert (
+        need.size(sources(model, [need], {"text": inputs_of()})[need])
+        == 4 * VOCABULARY * WIDTH
+    )
+    assert {
+        "transformer.ln_f.weight",
+        "lm_head.weight",
+        "transformer.wte.weight",
+    } <= depends
 
 
 def test_the_model_is_left_as_it_was():
     model = build("bert")
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     readout(model, "bert.encoder.layer.0.output.dense", inputs=inputs_of())
-    assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
+    assert all(
+        torch.equal(before[name], tensor) for name, tensor in model.state_dict().items()
+    )
     assert all(parameter.grad is None for parameter in model.parameters())
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
 
@@ -319,7 +360,10 @@ def test_the_strongest_tokens_are_those_of_a_stable_sort_also_of_ties_and_nan():
         np.full((5, 30), np.inf, np.float32),
     ):
         strongest = _strongest(logits, 4)
-        for name, signed in {"written_up_id": -logits, "written_down_id": logits}.items():
+        for name, signed in {
+            "written_up_id": -logits,
+            "written_down_id": logits,
+        }.items():
             filled = np.where(np.isnan(signed), np.inf, signed)
             expected = np.argsort(filled, axis=1, kind="stable")[:, :4]
             np.testing.assert_array_equal(strongest[name], expected)

@@ -30,7 +30,9 @@ def model():
 def hidden(model):
     mask = torch.tensor(TEXTS.mask.astype(int))
     with torch.no_grad():
-        states = model(torch.tensor(TEXTS.ids), mask, output_hidden_states=True).hidden_states
+        states = model(
+            torch.tensor(TEXTS.ids), mask, output_hidden_states=True
+        ).hidden_states
     return [state[torch.tensor(TEXTS.mask)] for state in states]
 
 
@@ -48,7 +50,10 @@ def test_each_call_gives_the_hidden_states_of_its_layer(model):
 @pytest.mark.parametrize(
     ("layers", "message"),
     [
-        ([BLOCK, "predictions.dense"], "called more than once.*one of its calls, such as '.*@0'"),
+        (
+            [BLOCK, "predictions.dense"],
+            "called more than once.*one of its calls, such as '.*@0'",
+        ),
         (f"{BLOCK}@3", "never called"),
     ],
 )
@@ -90,8 +95,12 @@ def test_maps_of_a_shared_module_have_a_name_each(model):
     eager.set_attn_implementation("eager")
     eager.load_state_dict(model.state_dict())
     with torch.no_grad():
-        maps = eager.eval()(torch.tensor(TEXTS.ids[:1]), output_attentions=True).attentions
-    first = [torch.special.entr(weights).sum(-1).mean(-1)[0].numpy() for weights in maps]
+        maps = eager.eval()(
+            torch.tensor(TEXTS.ids[:1]), output_attentions=True
+        ).attentions
+    first = [
+        torch.special.entr(weights).sum(-1).mean(-1)[0].numpy() for weights in maps
+    ]
     one = capture.attention_entropy(model, TEXTS.subset([0]))
     np.testing.assert_allclose(one.values, np.stack(first), rtol=1e-5)
 
@@ -99,5 +108,7 @@ def test_maps_of_a_shared_module_have_a_name_each(model):
 def test_the_depth_of_a_call_is_its_number():
     labels = [f"{BLOCK}@{call}" for call in range(12)]
     groups = layer_groups(labels)
-    assert groups.labels == tuple(map(str, range(12))) and groups.of(f"{BLOCK}@10") == 10
+    assert (
+        groups.labels == tuple(map(str, range(12))) and groups.of(f"{BLOCK}@10") == 10
+    )
     assert layer_paths(labels, 10) == layer_paths(labels, -2) == [f"{BLOCK}@10"]

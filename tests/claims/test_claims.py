@@ -39,7 +39,9 @@ EVERY = [
     Claim(Kind.BEYOND_MOTION, LOSS, Certainty.AS_CONTROLS),
     Claim(
         Kind.LEARNED,
-        Subject("pairs", "accuracy", "h.0; mlp", "“is” · and\nare", "seed 1", step=40.0),
+        Subject(
+            "pairs", "accuracy", "h.0; mlp", "“is” · and\nare", "seed 1", step=40.0
+        ),
         Certainty.NOT_TESTED,
         Reason.NO_CONTROLS,
         value=-0.5,
@@ -54,7 +56,10 @@ EVERY = [
         p_value=0.04,
         corrected_over=12,
         needed=6.0,
-        beside=(Beside("control", "turned 0", -0.1, -0.4), Beside("null", "chance", 0.5)),
+        beside=(
+            Beside("control", "turned 0", -0.1, -0.4),
+            Beside("null", "chance", 0.5),
+        ),
         evidence=("pairs/accuracy", "pairs/right"),
         figure="pairs/accuracy",
     ),
@@ -70,7 +75,10 @@ def test_columns_hold_every_claim(tmp_path):
         assert from_dataset(opened.to_dataset()) == EVERY
         assert claims_of_result(opened) == EVERY
         of_last = opened.beside_claim == len(EVERY) - 1
-        assert [str(name) for name in opened.beside_name[of_last].values] == ["turned 0", "chance"]
+        assert [str(name) for name in opened.beside_name[of_last].values] == [
+            "turned 0",
+            "chance",
+        ]
 
 
 def test_no_claim_at_all_is_columns_too():
@@ -79,7 +87,9 @@ def test_no_claim_at_all_is_columns_too():
 
 @pytest.mark.parametrize("certainty", [Certainty.OPEN, Certainty.NOT_TESTED])
 def test_what_is_unsettled_says_why(certainty):
-    with pytest.raises(ArgumentError, match=f"reason must be given.* {certainty.value}"):
+    with pytest.raises(
+        ArgumentError, match=f"reason must be given.* {certainty.value}"
+    ):
         Claim(Kind.CHANGED, LOSS, certainty)
 
 
@@ -98,7 +108,9 @@ def test_a_sure_claim_has_the_fields_of_its_kind(kind):
 
 @pytest.mark.parametrize("kind", [kind for kind in Kind if RULES[kind].beside])
 def test_a_sure_claim_names_what_it_was_judged_against(kind):
-    with pytest.raises(ArgumentError, match="beside must hold what it was judged against"):
+    with pytest.raises(
+        ArgumentError, match="beside must hold what it was judged against"
+    ):
         sure(kind, beside=())
 
 
@@ -116,7 +128,15 @@ def test_what_is_sure_comes_before_what_is_open():
     assert all(0 < rule.weight <= 1 for rule in RULES.values()) and {*RULES} == {*Kind}
 
 
-FLAGS = ("noise_known", "moved", "judgeable", "changed", "beyond", "learned", "can_learn")
+FLAGS = (
+    "noise_known",
+    "moved",
+    "judgeable",
+    "changed",
+    "beyond",
+    "learned",
+    "can_learn",
+)
 
 
 def node(changes, controls=None, **rows):
@@ -143,7 +163,10 @@ def node(changes, controls=None, **rows):
         value = rows.pop(name, defaults.get(name, False))
         data[name] = ("row", np.broadcast_to(np.asarray(value), count).copy())
     for name, value in rows.items():
-        data[name] = ("row", np.broadcast_to(np.asarray(value, dtype=float), count).copy())
+        data[name] = (
+            "row",
+            np.broadcast_to(np.asarray(value, dtype=float), count).copy(),
+        )
     if controls is not None:
         names = [f"turned {i}" for i in range(np.shape(controls)[1])]
         over = ("row", "run")
@@ -168,7 +191,11 @@ def test_a_row_that_changed_is_a_claim_with_its_numbers():
     assert (claim.first, claim.last, claim.value) == (0.0, 2.0, 2.0)
     assert (claim.low, claim.high) == pytest.approx((1.9, 2.1))
     assert (claim.since_low, claim.since, claim.since_high) == (2.0, 4.0, 8.0)
-    assert claim.units == "nats" and claim.evidence == ("x/x",) and claim.corrected_over == 1
+    assert (
+        claim.units == "nats"
+        and claim.evidence == ("x/x",)
+        and claim.corrected_over == 1
+    )
 
 
 @pytest.mark.parametrize("failed", [reason for reason in RowReason if reason])
@@ -196,7 +223,9 @@ def test_without_controls_motion_was_not_tested():
 
 def test_controls_that_agree_and_would_show_a_difference_make_a_row_like_them():
     data = node([2.0, 2.0], controls=[[2.0, 2.01, 1.99], [1.0, 3.0, 2.0]], changed=True)
-    like, spread = sorted(said(data, Kind.BEYOND_MOTION), key=lambda claim: claim.subject.layer)
+    like, spread = sorted(
+        said(data, Kind.BEYOND_MOTION), key=lambda claim: claim.subject.layer
+    )
     assert like.certainty is Certainty.AS_CONTROLS
     assert (spread.certainty, spread.reason) == (Certainty.OPEN, Reason.CONTROLS_SPREAD)
     assert [beside.value for beside in spread.beside] == [1.0, 3.0, 2.0]
@@ -210,14 +239,19 @@ def test_how_many_controls_would_decide_stands_in_the_claim():
 
 
 def test_rows_of_weights_are_no_claims():
-    assert not claims_of({"x": node([2.0], changed=True).assign_attrs(role="motion")}, {})
+    assert not claims_of(
+        {"x": node([2.0], changed=True).assign_attrs(role="motion")}, {}
+    )
 
 
 def test_rows_of_one_variable_and_layer_have_labels():
     data = node([2.0, 1.0], changed=True)
     data["row"] = ("row", np.array(["verbs", "nouns"], dtype=object))
     data["row_layer"] = ("row", np.array(["", ""], dtype=object))
-    assert {claim.subject.label for claim in said(data, Kind.CHANGED)} == {"verbs", "nouns"}
+    assert {claim.subject.label for claim in said(data, Kind.CHANGED)} == {
+        "verbs",
+        "nouns",
+    }
 
 
 def test_checkpoints_that_are_no_such_step_are_damaged():

@@ -30,7 +30,11 @@ CLAIMS = [
         Reason.NO_CONTROLS,
     ),
     Claim(Kind.DAMAGED, Subject(label="identical", step=40.0), Certainty.SURE),
-    Claim(Kind.CHANGED, Subject("entropy", "layer_entropy", "h.0.attn"), Certainty.AS_CONTROLS),
+    Claim(
+        Kind.CHANGED,
+        Subject("entropy", "layer_entropy", "h.0.attn"),
+        Certainty.AS_CONTROLS,
+    ),
 ]
 
 
@@ -78,7 +82,10 @@ def test_what_is_open_may_be_let_pass_and_what_was_not_tested_may_not():
     ("text", "message"),
     [
         ("learnd loss", r"line 1 .*'learnd loss'.*did you mean 'learned'"),
-        ("\n# nothing\n no", "line 3 of the expectations must begin with what happened"),
+        (
+            "\n# nothing\n no",
+            "line 3 of the expectations must begin with what happened",
+        ),
         ("learned loss by soon", "number after above, below or by; got 'soon'"),
         ("# nothing", "at least one line"),
     ],

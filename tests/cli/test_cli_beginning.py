@@ -13,9 +13,13 @@ def test_what_is_downloaded_is_part_of_the_cost(monkeypatch, tmp_path):
         return proposal
 
     asked = []
-    monkeypatch.setattr(beginning, "to_fetch", lambda trajectory, bounded=False: 7_000_000_000)
+    monkeypatch.setattr(
+        beginning, "to_fetch", lambda trajectory, bounded=False: 7_000_000_000
+    )
     monkeypatch.setattr(beginning, "propose", propose)
     monkeypatch.setattr(beginning, "estimate", lambda content, folder, fetched: fetched)
     monkeypatch.setattr(beginning, "_ask", lambda limits, *_: asked.append(limits))
-    begun = beginning.begin(SimpleNamespace(), tmp_path / "study.toml", yes=True, of=None)
+    begun = beginning.begin(
+        SimpleNamespace(), tmp_path / "study.toml", yes=True, of=None
+    )
     assert begun.cost == 7_000_000_000 and len(asked) == 1

@@ -31,7 +31,9 @@ def test_claims_of_runs_stand_under_their_names_and_join_by_subject(compared):
     runs = {}
     for claim in claims:
         runs.setdefault(claim.subject.key, set()).add(claim.subject.run)
-    assert len(runs) == 4 and all(names == {"seed 0", "seed 1"} for names in runs.values())
+    assert len(runs) == 4 and all(
+        names == {"seed 0", "seed 1"} for names in runs.values()
+    )
     frame = compared.claims()
     assert set(frame["run"]) == {"seed 0", "seed 1"}
     assert frame["weight"].is_monotonic_decreasing
@@ -72,7 +74,11 @@ def test_each_failure_is_a_line_and_the_exit_code_is_one(folder, tmp_path, capsy
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("lerned loss", "learned"), ("learned lss", "'loss'"), (None, "--expect must be a file")],
+    [
+        ("lerned loss", "learned"),
+        ("learned lss", "'loss'"),
+        (None, "--expect must be a file"),
+    ],
 )
 def test_what_cannot_be_read_is_one_line_and_the_exit_code_is_two(
     folder, tmp_path, capsys, text, said

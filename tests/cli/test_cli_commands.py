@@ -48,7 +48,9 @@ max_tokens = 200
 def place(tmp_path_factory):
     """A folder with a run that has a tokenizer, texts, and a study file."""
     folder = tmp_path_factory.mktemp("cli")
-    text = "a model learns to read and write the words of a text that it has never seen. "
+    text = (
+        "a model learns to read and write the words of a text that it has never seen. "
+    )
     texts = [(text * 2)[5 * i :][:40] for i in range(15)]
     (folder / "texts.txt").write_text("\n\n".join(texts))
     tokenizer = train_tokenizer(texts, 300)
@@ -61,19 +63,25 @@ def place(tmp_path_factory):
 def test_run_then_again_then_report(place, tmp_path, capsys):
     folder = tmp_path / "my study"
     code, out, err = call(capsys, "run", place / "study.toml", "--output", folder)
-    assert code == 0 and out.endswith(f"\npage: ontogeny report '{folder}'\n")  # as a shell reads
+    assert code == 0 and out.endswith(
+        f"\npage: ontogeny report '{folder}'\n"
+    )  # as a shell reads
     assert "left" in err and "\r" not in err
     assert len(err.splitlines()) <= 2 * len(STEPS)
     code, out, err = call(capsys, "run", place / "study.toml", "--output", folder)
     assert code == 0 and "nothing to do: 12 cells are there" in err
-    code, out, _ = call(capsys, "plan", place / "study.toml", "--output", folder, "--time")
+    code, out, _ = call(
+        capsys, "plan", place / "study.toml", "--output", folder, "--time"
+    )
     assert code == 0 and "12 done, 0 to do" in out and "time:" not in out
     code, out, _ = call(capsys, "report", folder)
     assert code == 0 and (folder / "report.html").stat().st_size > 100_000
 
 
 def test_a_plan_says_from_one_checkpoint_what_the_rest_takes(place, tmp_path, capsys):
-    code, out, _ = call(capsys, "plan", place / "study.toml", "--output", tmp_path / "s", "--time")
+    code, out, _ = call(
+        capsys, "plan", place / "study.toml", "--output", tmp_path / "s", "--time"
+    )
     assert code == 0 and "0 done, 12 to do" in out and not (tmp_path / "s").exists()
     *_, disk, took = out.splitlines()
     assert disk.startswith("on disk: 1") and disk.endswith("MB of results")
@@ -81,7 +89,9 @@ def test_a_plan_says_from_one_checkpoint_what_the_rest_takes(place, tmp_path, ca
 
 
 def test_quiet_says_nothing_on_standard_error(place, tmp_path, capsys):
-    code, _, err = call(capsys, "run", place / "study.toml", "--output", tmp_path / "s", "--quiet")
+    code, _, err = call(
+        capsys, "run", place / "study.toml", "--output", tmp_path / "s", "--quiet"
+    )
     assert (code, err) == (0, "")
 
 
@@ -92,7 +102,9 @@ def test_a_checkpoint_that_went_away_is_a_named_gap_and_an_error_only_if_asked(
     shutil.rmtree(tmp_path / "c" / "run" / "checkpoint-4")
     study, out = tmp_path / "c" / "study.toml", tmp_path / "s"
     code, _, err = call(capsys, "run", study, "--output", out)
-    assert code == 0 and "audit: step 4, which the recorder had planned, is missing" in err
+    assert (
+        code == 0 and "audit: step 4, which the recorder had planned, is missing" in err
+    )
     assert call(capsys, "run", study, "--output", out, "--strict")[0] == 3
     assert call(capsys, "report", out)[0] == 0
     assert "step 4, which the recorder had planned" in (out / "report.html").read_text()
@@ -135,9 +147,13 @@ def _edited(place, old, new):
         ("n_concepts = 3", "n_concepts = 0", "n_concepts"),
     ],
 )
-def test_a_mistake_in_the_study_file_gets_one_line(place, tmp_path, capsys, old, new, message):
+def test_a_mistake_in_the_study_file_gets_one_line(
+    place, tmp_path, capsys, old, new, message
+):
     study = _edited(place, old, new)
-    code, _, err = call(capsys, "run", study, "--output", tmp_path / "s", "--strict", "--quiet")
+    code, _, err = call(
+        capsys, "run", study, "--output", tmp_path / "s", "--strict", "--quiet"
+    )
     if code == 3:  # said in the result, where only the data can show it
         from ontogeny import open_study
 
@@ -181,7 +197,15 @@ def _options():
 
 def test_every_verb_that_writes_takes_the_place_of_its_result_by_output_or_o():
     places = {verb: flags for verb, name, flags in _options() if name == "output"}
-    assert places.keys() >= {"study", "init", "demo", "run", "report", "compare", "reproduce"}
+    assert places.keys() >= {
+        "study",
+        "init",
+        "demo",
+        "run",
+        "report",
+        "compare",
+        "reproduce",
+    }
     assert set(places.values()) == {("--output", "-o")}
 
 
@@ -194,7 +218,9 @@ def test_an_option_is_spelled_alike_by_all_verbs():
 def test_o_says_where_the_result_of_run_and_report_goes(place, tmp_path, capsys):
     assert call(capsys, "run", place / "study.toml", "-o", tmp_path / "s")[0] == 0
     assert call(capsys, "report", tmp_path / "s", "-o", tmp_path / "page.html")[0] == 0
-    assert (tmp_path / "page.html").exists() and not (tmp_path / "s" / "report.html").exists()
+    assert (tmp_path / "page.html").exists() and not (
+        tmp_path / "s" / "report.html"
+    ).exists()
 
 
 def test_debug_shows_where_an_error_comes_from():
@@ -216,10 +242,26 @@ def test_problems_are_json(place, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("number", "place", "line"),
     [
-        (errno.ENOSPC, ["/far/away"], "device: /far/away. The disk is full: what is finished is"),
-        (errno.ENOSPC, [], "ontogeny: No space left on device. The disk is full: what is"),
-        (errno.EMFILE, ["/far/away"], "/far/away. Allow more open files: ulimit -n 4096"),
-        (errno.EEXIST, ["/far/away"], "exists: /far/away. A folder is to be there: give another"),
+        (
+            errno.ENOSPC,
+            ["/far/away"],
+            "device: /far/away. The disk is full: what is finished is",
+        ),
+        (
+            errno.ENOSPC,
+            [],
+            "ontogeny: No space left on device. The disk is full: what is",
+        ),
+        (
+            errno.EMFILE,
+            ["/far/away"],
+            "/far/away. Allow more open files: ulimit -n 4096",
+        ),
+        (
+            errno.EEXIST,
+            ["/far/away"],
+            "exists: /far/away. A folder is to be there: give another",
+        ),
     ],
 )
 def test_what_the_system_refuses_is_one_line_with_path_and_remedy(
@@ -247,9 +289,14 @@ def test_a_library_that_aborts_says_where():
 
 
 def test_texts_that_repeat_are_said_once_by_a_command_that_reads_them_often(caplog):
-    for context, count in ((_said_once(), 1), (nullcontext(), 3)):  # of a library's user each time
+    for context, count in (
+        (_said_once(), 1),
+        (nullcontext(), 3),
+    ):  # of a library's user each time
         caplog.clear()
         with context:
             for _ in range(3):
                 Inputs.from_texts(["a b", "a b"], train_tokenizer(["a b"], 300))
-        assert [r.getMessage()[:22] for r in caplog.records] == ["1 of 2 texts repeats a"] * count
+        assert [r.getMessage()[:22] for r in caplog.records] == [
+            "1 of 2 texts repeats a"
+        ] * count

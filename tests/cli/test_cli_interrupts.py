@@ -56,7 +56,9 @@ def working(tmp_path):
         start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    wait_for(lambda: len(list(tmp_path.glob("begun-*"))) >= 2 or process.poll() is not None)
+    wait_for(
+        lambda: len(list(tmp_path.glob("begun-*"))) >= 2 or process.poll() is not None
+    )
     yield process
     if not is_over(process.pid):
         os.killpg(process.pid, signal.SIGKILL)

@@ -26,7 +26,11 @@ def hub(tmp_path_factory):
         model = neox(0)
         with torch.no_grad():
             for p in model.parameters():
-                p.add_(0.02 * i * torch.randn(p.shape, generator=torch.Generator().manual_seed(i)))
+                p.add_(
+                    0.02
+                    * i
+                    * torch.randn(p.shape, generator=torch.Generator().manual_seed(i))
+                )
         made = model_files(model, tmp_path_factory.mktemp(f"step{step}"))
         files[f"step{step}"] = {**made, **tokenizer_files()}
     files["step2"] = dict(files["step1"])  # the same weights twice
@@ -38,7 +42,9 @@ def hub(tmp_path_factory):
 def online(hub, monkeypatch):
     template = hub.url + "/{repo_id}/resolve/{revision}/{filename}"
     monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", hub.url)
-    monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr(
+        huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template
+    )
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
 
 
@@ -77,7 +83,10 @@ def test_prefetched_on_one_machine_a_study_runs_on_another_without_a_network(
         xr.open_datatree(tmp_path / name / "result.zarr", engine="zarr")
         for name in ("offline", "online")
     )
-    assert found.attrs["findings"] == expected.attrs["findings"] and len(expected.children) == 2
+    assert (
+        found.attrs["findings"] == expected.attrs["findings"]
+        and len(expected.children) == 2
+    )
     for name, node in expected.children.items():
         xr.testing.assert_identical(found[name].to_dataset(), node.to_dataset())
 
@@ -125,7 +134,9 @@ def test_a_stopped_prefetch_goes_on_and_fetches_nothing_twice(hub, tmp_path):
 
 
 def test_what_the_disk_cannot_hold_is_not_begun(hub, tmp_path, monkeypatch):
-    trajectory = Trajectory.from_hub(REPO, cache_dir=tmp_path / "cache", endpoint=hub.url)
+    trajectory = Trajectory.from_hub(
+        REPO, cache_dir=tmp_path / "cache", endpoint=hub.url
+    )
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
     with pytest.raises(CheckpointError, match=r"has space for 1 kB"):
         next(download(trajectory))

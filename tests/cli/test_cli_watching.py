@@ -24,10 +24,16 @@ def study(tmp_path):
     [
         (["--until", "5"], "--until and --patience go with --watch SECONDS"),
         (["--watch", "5", "--rereference"], "--rereference does not go with --watch"),
-        (["--watch", "5", "--max-revisions", "2"], "--max-revisions does not go with --watch"),
+        (
+            ["--watch", "5", "--max-revisions", "2"],
+            "--max-revisions does not go with --watch",
+        ),
         (["--watch", "0"], "--watch must be a finite number above 0; got 0.0"),
         (["--watch", "1", "--until", "-1"], "--until must"),
-        (["--watch", "1", "--patience", "-1"], "--patience must be a finite number above 0"),
+        (
+            ["--watch", "1", "--patience", "-1"],
+            "--patience must be a finite number above 0",
+        ),
     ],
 )
 def test_what_means_nothing_is_refused(study, tmp_path, capsys, options, said):
@@ -36,9 +42,13 @@ def test_what_means_nothing_is_refused(study, tmp_path, capsys, options, said):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_study_file_with_a_mistake_is_refused_and_not_waited_for(study, tmp_path, capsys):
+def test_a_study_file_with_a_mistake_is_refused_and_not_waited_for(
+    study, tmp_path, capsys
+):
     study.write_text(study.read_text().replace("layers", "layres"))
-    code, _, err = call(capsys, "run", study, "--output", tmp_path / "out", "--watch", "1")
+    code, _, err = call(
+        capsys, "run", study, "--output", tmp_path / "out", "--watch", "1"
+    )
     assert code == 1 and "layres" in err
 
 
@@ -54,5 +64,7 @@ def test_ctrl_c_is_answered_with_what_is_kept(study, tmp_path, capsys, monkeypat
         raise KeyboardInterrupt
 
     monkeypatch.setattr("ontogeny.study.watch", stop)
-    code, _, err = call(capsys, "run", study, "--output", tmp_path / "out", "--watch", "1")
+    code, _, err = call(
+        capsys, "run", study, "--output", tmp_path / "out", "--watch", "1"
+    )
     assert code == 130 and "stopped; what is finished is kept" in err

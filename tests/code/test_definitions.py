@@ -32,7 +32,9 @@ class Sum:
 
 
 def _digests(text):
-    return {name: d.digest for name, d in read_source(text.encode()).definitions.items()}
+    return {
+        name: d.digest for name, d in read_source(text.encode()).definitions.items()
+    }
 
 
 def _changed(old, new):

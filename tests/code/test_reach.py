@@ -107,15 +107,31 @@ def _reach(root="pkg.start:Root.observe", **options):
         ("start.py", "np.sum([1])", "np.sum([2])"),
         ("third.py", "return 3", "return 33"),  # three imports away
         ("third.py", "LIMIT = 3", "LIMIT = 4"),
-        ("third.py", "return 4", "return 44"),  # of a module all of whose names are imported
+        (
+            "third.py",
+            "return 4",
+            "return 44",
+        ),  # of a module all of whose names are imported
         ("inside.py", "len(", "2 * len("),  # imported by a function
         ("table.txt", "some", "other"),
         ("later.py", "x + 1", "x + 2"),  # loaded when it is first asked for
         ("entries.py", "return 5", "return 6"),  # entered in a table by its decorator
-        ("shapes.py", "return 4", "return 9"),  # of a class that inherits from one that is named
+        (
+            "shapes.py",
+            "return 4",
+            "return 9",
+        ),  # of a class that inherits from one that is named
         ("shapes.py", "return 2", "return 3"),  # looked up by a text
-        ("first.py", "def one():", "import numpy\nnumpy.seterr(all='raise')\ndef one():"),
-        ("start.py", "from . import first, steps", "from . import steps, second as first"),
+        (
+            "first.py",
+            "def one():",
+            "import numpy\nnumpy.seterr(all='raise')\ndef one():",
+        ),
+        (
+            "start.py",
+            "from . import first, steps",
+            "from . import steps, second as first",
+        ),
     ],
 )
 def test_what_is_reached_counts(package, file, old, new):
@@ -136,7 +152,11 @@ def test_what_is_reached_counts(package, file, old, new):
         ("first.py", "def other(): return 1", "def other(): return 2"),
         ("shapes.py", '"red"', '"blue"'),
         ("unused.py", "return 0", "return 1"),
-        ("third.py", "def three(): return 3", "def three():\n    '''Three.'''\n    return 3  # it"),
+        (
+            "third.py",
+            "def three(): return 3",
+            "def three():\n    '''Three.'''\n    return 3  # it",
+        ),
     ],
 )
 def test_what_is_not_reached_does_not(package, file, old, new):
@@ -198,7 +218,10 @@ def test_a_class_that_is_made_at_run_time_is_reached_by_its_lines(package):
     made = type("Made", (), {"__module__": "pkg.third", "f": lambda self: 1})
     reach, found = _reach(made)
     assert [place.name for place in reach.visited] == ["Made"]
-    assert _reach(type("Made", (), {"__module__": "pkg.third", "f": lambda self: 2}))[1] != found
+    assert (
+        _reach(type("Made", (), {"__module__": "pkg.third", "f": lambda self: 2}))[1]
+        != found
+    )
 
 
 def test_a_name_that_is_not_there_is_an_error(package):
@@ -206,7 +229,9 @@ def test_a_name_that_is_not_there_is_an_error(package):
         _reach("pkg.third:nothing")
 
 
-def test_what_was_found_is_kept_for_other_processes_and_damage_costs_time_alone(package):
+def test_what_was_found_is_kept_for_other_processes_and_damage_costs_time_alone(
+    package,
+):
     first, second, third = Kept(), Kept(), Kept()
     path = str(package / "third.py")
     source = first.source(path)

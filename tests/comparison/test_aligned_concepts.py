@@ -26,12 +26,19 @@ def cut(pieces):
     spans = np.tile(np.stack([start, stop], axis=-1), (len(words), 1, 1))
     mask = np.ones(ids.shape, bool)
     return og.Inputs(
-        ids=ids, mask=mask, special=~mask, spans=spans, texts=texts, vocab_size=pieces * WORDS
+        ids=ids,
+        mask=mask,
+        special=~mask,
+        spans=spans,
+        texts=texts,
+        vocab_size=pieces * WORDS,
     )
 
 
 def test_word_classes_are_shared_by_runs_with_other_tokens(tmp_path):
-    concepts = og.observables.JointConcepts("layer", n_concepts=12, n_active=1, examples=1)
+    concepts = og.observables.JointConcepts(
+        "layer", n_concepts=12, n_active=1, examples=1
+    )
     studies = {}
     for pieces in (1, 2):
         run = og.Trajectory.from_models(models_of(pieces - 1, pieces))
@@ -64,7 +71,9 @@ def test_texts_that_cannot_be_aligned_are_refused_with_the_reason():
     with pytest.raises(ArgumentError, match="those of 'b' are not known"):
         aligned_tokens([one, ids], ["a", "b"])
     moved = replace(one, spans=np.maximum(one.spans - 1, 0))
-    with pytest.raises(ArgumentError, match="of 60 texts only 0 have tokens of 'a' and 'b'"):
+    with pytest.raises(
+        ArgumentError, match="of 60 texts only 0 have tokens of 'a' and 'b'"
+    ):
         aligned_tokens([one, moved], ["a", "b"])
     few = one.subset(range(20))
     with pytest.raises(ArgumentError, match="of 60 texts only 20"):

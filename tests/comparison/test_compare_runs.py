@@ -18,7 +18,12 @@ from ontogeny.words.content import read_content
 from ontogeny.words.formats import fine_step
 from ontogeny.words.page_claims import claims_of_result
 from ontogeny.words.row_words import standing_of
-from ontogeny.words.runs import agreement_sentence, correlations, heading_of_runs, sentences_of_runs
+from ontogeny.words.runs import (
+    agreement_sentence,
+    correlations,
+    heading_of_runs,
+    sentences_of_runs,
+)
 
 
 def told(tree, node):
@@ -30,10 +35,19 @@ def headed(tree):
 
 
 def test_equal_steps_stand_together_and_others_are_gaps():
-    runs = {"even": run(20, 0, steps=(0, 10, 20, 30)), "odd": run(20, 1, steps=(0, 15, 30))}
+    runs = {
+        "even": run(20, 0, steps=(0, 10, 20, 30)),
+        "odd": run(20, 1, steps=(0, 15, 30)),
+    }
     loss = og.compare(runs)["loss"].loss
     assert loss.step.values.tolist() == [0, 10, 15, 20, 30]
-    assert np.isnan(loss.sel(run="odd")).values.tolist() == [False, True, False, True, False]
+    assert np.isnan(loss.sel(run="odd")).values.tolist() == [
+        False,
+        True,
+        False,
+        True,
+        False,
+    ]
     np.testing.assert_array_equal(
         loss.sel(run="odd", step=[0, 15, 30]), fallen((0, 15, 30), 20), strict=False
     )
@@ -43,7 +57,9 @@ def test_equal_steps_stand_together_and_others_are_gaps():
 
 def test_tokens_take_the_place_of_steps():
     runs = {"small": run(20, 0), "large": run(10, 1, steps=STEPS[:9])}
-    tree = og.compare(runs, align="tokens", tokens_per_step={"small": 1000, "large": 2000})
+    tree = og.compare(
+        runs, align="tokens", tokens_per_step={"small": 1000, "large": 2000}
+    )
     data = tree["loss"].to_dataset()
     # Twice the tokens in half of the steps is the same curve over tokens.
     both = data.loss.dropna("step")
@@ -68,7 +84,9 @@ def test_tokens_are_read_from_the_checkpoints():
         digests = {str(s): f"{rate}-{s}" for s in STEPS}
         return json.dumps({"revisions": revisions, "digests": digests})
 
-    runs = {f"{rate}": run(20, rate, trajectory=told_tokens(rate)) for rate in (100, 300)}
+    runs = {
+        f"{rate}": run(20, rate, trajectory=told_tokens(rate)) for rate in (100, 300)
+    }
     steps = og.compare(runs, align="tokens")["loss"].step.values
     assert set(steps) == {rate * s for rate in (100, 300) for s in STEPS}
     runs["100"].attrs["trajectory"] = "{}"
@@ -87,7 +105,9 @@ def test_first_crossings_are_exact_on_straight_lines():
 def test_curves_that_follow_the_loss_coincide_when_aligned_by_it():
     """A quantity that is 3 + 2 * loss in every run is that at every level, whatever the pace."""
     runs = {}
-    for i, (half, steps) in enumerate(((5, STEPS), (40, STEPS[:8]), (20, (0, 7, 33, 190)))):
+    for i, (half, steps) in enumerate(
+        ((5, STEPS), (40, STEPS[:8]), (20, (0, 7, 33, 190)))
+    ):
         tree = run(half, i, steps=steps)
         node = tree["loss"].to_dataset()
         extra = xr.Dataset({"x": 3 + 2 * node.loss, "count": ("layer", [1, 2])})
@@ -105,7 +125,9 @@ def test_curves_that_follow_the_loss_coincide_when_aligned_by_it():
     # The first step at a level lies on the straight line between two checkpoints.
     at = tree["loss"].step_at_loss.sel(run="run 2").values
     steps = np.array([0, 7, 33, 190])
-    np.testing.assert_allclose(np.interp(at, steps, fallen(steps, 20)), levels, rtol=1e-10)
+    np.testing.assert_allclose(
+        np.interp(at, steps, fallen(steps, 20)), levels, rtol=1e-10
+    )
     half = tree["loss"].half_loss.sel(row="loss")
     known = np.isfinite(half.values)
     assert known.any() and (half.values[known] < 8).all()
@@ -140,14 +162,20 @@ def test_a_run_without_a_loss_is_refused():
 
 def test_words_count_runs_and_name_their_steps():
     tree = og.compare(seeds(3, controls=True))
-    assert og.comparison.summary_lines(tree)[0] == headed(tree) == "Loss was learned in 3 of 3 runs"
+    assert (
+        og.comparison.summary_lines(tree)[0]
+        == headed(tree)
+        == "Loss was learned in 3 of 3 runs"
+    )
     half = tree["loss"].half_step.sel(row="loss").values
     [loss] = told(tree, "loss")
     assert loss.startswith("Loss was learned in 3 of 3 runs: from 8 to ")
     assert f"Half by step {fine_step(half.min())}–{fine_step(half.max())}." in loss
     assert loss in og.comparison.summary_lines(tree)
     beyond = told(tree, "attention-entropy")[0]
-    assert beyond.startswith("Attention entropy fell in all 3 layers in 3 of 3 runs beyond motion")
+    assert beyond.startswith(
+        "Attention entropy fell in all 3 layers in 3 of 3 runs beyond motion"
+    )
 
 
 def test_what_no_run_could_judge_is_said_once_and_is_not_called_unchanged():
@@ -167,10 +195,15 @@ def test_what_no_run_could_judge_is_said_once_and_is_not_called_unchanged():
 
 
 def test_an_order_is_said_only_where_every_run_has_it():
-    dense = (0, *np.unique(np.geomspace(1, 256, 40).astype(int)))  # intervals reach to neighbours
+    dense = (
+        0,
+        *np.unique(np.geomspace(1, 256, 40).astype(int)),
+    )  # intervals reach to neighbours
     agreeing = seeds(3, controls=True, steps=dense)
     ordered = told(og.compare(agreeing), "attention-entropy")
-    assert any(" before layer" in text.replace("\N{NO-BREAK SPACE}", " ") for text in ordered)
+    assert any(
+        " before layer" in text.replace("\N{NO-BREAK SPACE}", " ") for text in ordered
+    )
     turned = run(20, 7, controls=True, steps=dense)
     node = turned["attention-entropy"].to_dataset()
     names = ("half_step", "half_step_low", "half_step_high")
@@ -186,8 +219,12 @@ def test_distances_to_the_last_step_have_no_order():
     for tree in runs.values():
         node = tree["attention-entropy"].to_dataset()
         last = node.entropy.isel(step=-1)
-        tree["attention-entropy"] = xr.DataTree(node.assign(entropy=node.entropy - last))
-    assert not any("before" in text for text in told(og.compare(runs), "attention-entropy"))
+        tree["attention-entropy"] = xr.DataTree(
+            node.assign(entropy=node.entropy - last)
+        )
+    assert not any(
+        "before" in text for text in told(og.compare(runs), "attention-entropy")
+    )
 
 
 def test_without_controls_nothing_is_called_learned():
@@ -203,7 +240,9 @@ def test_learning_is_neither_claimed_nor_denied_where_it_is_not_shown(verdict):
     runs = seeds(2, controls=True)
     for tree in runs.values():
         node = tree["loss"].to_dataset()
-        tree["loss"] = xr.DataTree(node.assign({v: node[v] & False for v in ("learned", verdict)}))
+        tree["loss"] = xr.DataTree(
+            node.assign({v: node[v] & False for v in ("learned", verdict)})
+        )
     tree = og.compare(runs)
     learned = [c for c in claims_of_result(as_tree(tree)) if c.kind is Kind.LEARNED]
     unsettled = (Certainty.OPEN, Certainty.NOT_TESTED)
@@ -221,8 +260,13 @@ def test_a_row_that_moved_and_did_not_change_has_an_open_mark_and_no_sentence():
         {name: xr.DataTree.from_dict({"loss": t["loss"]}) for name, t in runs.items()}
     )
     data = tree["runs"].to_dataset().isel(row=0)
-    assert np.isfinite(data.half_step).all() and data.marked.values.tolist() == [True, False]
-    assert any(text.startswith("Loss fell in 1 of 2 runs") for text in told(tree, "loss"))
+    assert np.isfinite(data.half_step).all() and data.marked.values.tolist() == [
+        True,
+        False,
+    ]
+    assert any(
+        text.startswith("Loss fell in 1 of 2 runs") for text in told(tree, "loss")
+    )
     assert headed(tree) == "Loss changed in 1 of 2 runs"
 
 
@@ -236,7 +280,9 @@ def test_rank_correlations_leave_out_what_did_not_change():
 
 
 def test_a_rank_correlation_says_how_many_rows_it_is_of():
-    half = np.array([[1, 1, 4], [2, 2, 3], [3, 3, 2], [4, 4, 1], [5, 5, 5], [6, 6, 6.0]])
+    half = np.array(
+        [[1, 1, 4], [2, 2, 3], [3, 3, 2], [4, 4, 1], [5, 5, 5], [6, 6, 6.0]]
+    )
     rows = xr.Dataset({"half_step": (("row", "run"), half)})
     rows["changed"] = rows.half_step < 6
     [text] = agreement_sentence(rows, "rows")
@@ -244,7 +290,9 @@ def test_a_rank_correlation_says_how_many_rows_it_is_of():
         "Between runs the order in which rows changed correlates by 0.33 (0.00 to 1.00), over 5 "
         "of 6 rows."
     )
-    [text] = agreement_sentence(rows.assign(changed=rows.half_step < [6, 6, 5]), "layers")
+    [text] = agreement_sentence(
+        rows.assign(changed=rows.half_step < [6, 6, 5]), "layers"
+    )
     assert text.endswith(", over 4–5 of 6 layers.")
     [text] = agreement_sentence(rows.isel(run=[0, 1]), "rows")
     assert "correlates by 1.00, over" in text
@@ -265,7 +313,9 @@ def test_what_one_run_of_several_reaches_by_chance_is_no_difference_between_them
         node = node.assign(flags | {"reason": ("row", reason)})
         tree["attention-entropy"] = xr.DataTree(node)
     content = read_content(og.compare(runs))
-    stands = {standing_of(row) for row in content.rows if "entropy" in row.quantity.lower()}
+    stands = {
+        standing_of(row) for row in content.rows if "entropy" in row.quantity.lower()
+    }
     [only] = stands
     assert (only.kind, only.reason) == (Kind.CHANGED, Reason.WITHIN_NOISE)
 
@@ -278,7 +328,9 @@ def test_how_rows_of_runs_stand_names_no_control_run_that_was_read_as_missing():
         off = {v: node[v] & False for v in ("beyond", "learned")}
         runs[name]["attention-entropy"] = xr.DataTree(node.assign(off))
     rows = read_content(og.compare(runs)).rows
-    stands = {standing_of(row).heading for row in rows if "entropy" in row.quantity.lower()}
+    stands = {
+        standing_of(row).heading for row in rows if "entropy" in row.quantity.lower()
+    }
     assert stands == {"Changed beyond motion in some runs"}
 
 
@@ -306,7 +358,11 @@ def test_what_differs_is_refused_by_name_and_marked_where_allowed():
         base = {"name": "text", "texts": 40, "tokens": 338}
         return run(20, 1, inputs=json.dumps([{**base, **entry}]))
 
-    one = run(20, 0, inputs=other(fingerprint="a", texts_digest="t", vocabulary=50).attrs["inputs"])
+    one = run(
+        20,
+        0,
+        inputs=other(fingerprint="a", texts_digest="t", vocabulary=50).attrs["inputs"],
+    )
     cases = {
         "inputs": (other(fingerprint="b", texts_digest="u"), "different texts"),
         "tokenizers": (
@@ -314,16 +370,21 @@ def test_what_differs_is_refused_by_name_and_marked_where_allowed():
             "different tokenizers",
         ),
         "arguments": (
-            with_settings(run(20, 1, inputs=one.attrs["inputs"]),
-                          observables={"loss": {"kind": "loss", "objective": "masked"}}),
+            with_settings(
+                run(20, 1, inputs=one.attrs["inputs"]),
+                observables={"loss": {"kind": "loss", "objective": "masked"}},
+            ),
             "'loss' was measured with other values of objective",
         ),
         "settings": (
             with_settings(run(20, 1, inputs=one.attrs["inputs"]), dtype="bfloat16"),
             "in different dtypes",
         ),
-        "checkpoints": (run(20, 0, inputs=one.attrs["inputs"]), "are the same checkpoints"),
-    }  # fmt: skip
+        "checkpoints": (
+            run(20, 0, inputs=one.attrs["inputs"]),
+            "are the same checkpoints",
+        ),
+    }
     for kind, (tree, words) in cases.items():
         with pytest.raises(ArgumentError, match=words) as refused:
             og.compare({"one": one, "other": tree})
@@ -356,7 +417,10 @@ def test_what_is_no_run_is_refused(runs, words):
         ({"align": "time"}, "align must be one of"),
         ({"align": "step", "tokens_per_step": 5}, "is used with align"),
         ({"align": "tokens", "tokens_per_step": -1}, "must be a number above 0"),
-        ({"align": "tokens", "tokens_per_step": {"seed 0": 5}}, "do not tell how many tokens"),
+        (
+            {"align": "tokens", "tokens_per_step": {"seed 0": 5}},
+            "do not tell how many tokens",
+        ),
         ({"allow": ["texts"]}, "allow must be one of"),
     ],
 )
@@ -386,10 +450,17 @@ def test_layers_of_several_kinds_are_matched_kind_by_kind():
     small = ["h.0.attn", "h.0.mlp", "h.1.attn", "h.1.mlp"]
     large = [f"h.{i}.{kind}" for i in range(4) for kind in ("attn", "mlp")]
     found = match_layers([small, large])
-    assert [large[i] for i in found.places[1]] == ["h.0.attn", "h.2.attn", "h.0.mlp", "h.2.mlp"]
+    assert [large[i] for i in found.places[1]] == [
+        "h.0.attn",
+        "h.2.attn",
+        "h.0.mlp",
+        "h.2.mlp",
+    ]
     assert match_layers([small, ["h.0.attn"]]) is None
     renamed = match_layers([["a.0", "a.1"], ["b.0", "b.1"]])
-    assert renamed.labels == ("a.0", "a.1") and "compared in their order" in renamed.words
+    assert (
+        renamed.labels == ("a.0", "a.1") and "compared in their order" in renamed.words
+    )
 
 
 def test_many_runs_are_summed_up():

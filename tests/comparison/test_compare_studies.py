@@ -22,7 +22,10 @@ SEEDS = ("seed 0", "seed 1", "seed 2")
 
 def models_of(seed, layers=2):
     """Weights go from a random model of this seed to another one, with a little noise."""
-    first, last = tiny_model(10 + seed, layers=layers), tiny_model(20 + seed, layers=layers)
+    first, last = (
+        tiny_model(10 + seed, layers=layers),
+        tiny_model(20 + seed, layers=layers),
+    )
     found, generator = {}, torch.Generator().manual_seed(seed)
     for i, step in enumerate(STEPS):
         share, model = i / (len(STEPS) - 1), copy.deepcopy(first)
@@ -52,7 +55,9 @@ def place(tmp_path_factory):
 def folders(place):
     """Three seeds; the second has control runs."""
     return {
-        name: studied(place / name.replace(" ", "-"), i, controls=2 * (i == 1), control_steps=3)
+        name: studied(
+            place / name.replace(" ", "-"), i, controls=2 * (i == 1), control_steps=3
+        )
         for i, name in enumerate(SEEDS)
     }
 
@@ -74,12 +79,23 @@ def test_curves_rows_and_verdicts_are_those_of_each_study(folders, compared):
     for run, folder in folders.items():
         result = og.open_study(folder).result
         for name in ("loss", "attention-entropy"):
-            own, data = result[name].to_dataset(), compared[name].to_dataset().sel(run=run)
-            for variable in ("loss", "loss_low", "loss_floor", "layer_entropy", "entropy"):
+            own, data = (
+                result[name].to_dataset(),
+                compared[name].to_dataset().sel(run=run),
+            )
+            for variable in (
+                "loss",
+                "loss_low",
+                "loss_floor",
+                "layer_entropy",
+                "entropy",
+            ):
                 if variable in own:
                     same = data[variable].transpose(*own[variable].dims)
                     np.testing.assert_array_equal(same, own[variable])
-            for quantity, layer in zip(own.row_quantity.values, own.row_layer.values, strict=True):
+            for quantity, layer in zip(
+                own.row_quantity.values, own.row_layer.values, strict=True
+            ):
                 row = (quantity, layer)
                 for variable in (*VERDICTS, "judgeable", "p_value", "half_step"):
                     np.testing.assert_array_equal(
@@ -121,7 +137,9 @@ def test_a_comparison_is_written_and_opened_like_a_study(compared, tmp_path):
         )
     assert opened.report(tmp_path / "page.html").stat().st_size > 100_000
     og.comparison.write_comparison(compared, tmp_path / "both")  # replaces its like
-    again = og.open_study(tmp_path / "both").result  # what was opened before is no longer there
+    again = og.open_study(
+        tmp_path / "both"
+    ).result  # what was opened before is no longer there
     written = og.report.write_figures(again, tmp_path / "figures", ["png", "svg"])
     names = {path.name for path in written}
     assert {"half-change-steps.png", "half-change-steps.csv", "runs-table.tex"} <= names
@@ -135,7 +153,9 @@ def test_a_study_is_never_overwritten(compared, folders, tmp_path):
     with pytest.raises(og.errors.StoreError, match="files that are no comparison"):
         og.comparison.write_comparison(compared, tmp_path)
     with pytest.raises(og.errors.ArgumentError, match="what compare returns"):
-        og.comparison.write_comparison(og.open_study(folders["seed 0"]).result, tmp_path / "new")
+        og.comparison.write_comparison(
+            og.open_study(folders["seed 0"]).result, tmp_path / "new"
+        )
 
 
 def test_models_of_other_depths_are_compared_at_the_same_relative_depth(folders, place):
@@ -155,22 +175,31 @@ def test_models_of_other_depths_are_compared_at_the_same_relative_depth(folders,
 def test_other_texts_are_refused_and_marked_where_allowed(folders, place):
     other = studied(place / "other", 4, inputs=tiny_inputs(25, seed=9))
     runs = {"one": folders["seed 0"], "other": other}
-    with pytest.raises(og.errors.ArgumentError, match="studied on different texts") as refused:
+    with pytest.raises(
+        og.errors.ArgumentError, match="studied on different texts"
+    ) as refused:
         og.compare(runs)
     assert "30 texts" in str(refused.value) and "25 texts" in str(refused.value)
     assert 'allow=["inputs"]' in str(refused.value)
     tree = og.compare(runs, allow=["inputs"])
     assert "studied on different texts" in tree.attrs["problems"]
-    assert any("different texts" in t for t in json.loads(tree["runs"].attrs["statements"]))
+    assert any(
+        "different texts" in t for t in json.loads(tree["runs"].attrs["statements"])
+    )
 
 
 def test_other_versions_of_libraries_are_no_obstacle_and_are_said(folders):
     trees = {name: og.open_study(folder).tree for name, folder in folders.items()}
     provenance = json.loads(trees["seed 0"].attrs["provenance"])
     versions = provenance["libraries"]
-    assert versions["torch"] and "versions of libraries" not in og.compare(trees).attrs["problems"]
+    assert (
+        versions["torch"]
+        and "versions of libraries" not in og.compare(trees).attrs["problems"]
+    )
     other = trees["seed 0"].copy()
-    other.attrs["provenance"] = json.dumps({**provenance, "libraries": {**versions, "torch": "9"}})
+    other.attrs["provenance"] = json.dumps(
+        {**provenance, "libraries": {**versions, "torch": "9"}}
+    )
     (line,) = json.loads(og.compare({**trees, "seed 0": other}).attrs["problems"])
     assert line.startswith(
         f"The runs were computed with different versions of libraries: torch 9 in 'seed 0'; torch "
@@ -184,12 +213,18 @@ def test_other_kernels_are_no_obstacle_and_are_told(folders):
     assert kernels["instructions"]
     assert "kernels" not in og.compare(trees).attrs["problems"]
     other = trees["seed 0"].copy()
-    other.attrs["provenance"] = json.dumps({"kernels": {**kernels, "instructions": "arm64"}})
+    other.attrs["provenance"] = json.dumps(
+        {"kernels": {**kernels, "instructions": "arm64"}}
+    )
     told = json.loads(og.compare({**trees, "seed 0": other}).attrs["problems"])
-    assert any("different kernels: instructions arm64 in 'seed 0'" in line for line in told)
+    assert any(
+        "different kernels: instructions arm64 in 'seed 0'" in line for line in told
+    )
 
 
-def test_the_command_writes_the_page_and_a_line_for_each_quantity(folders, tmp_path, capsys):
+def test_the_command_writes_the_page_and_a_line_for_each_quantity(
+    folders, tmp_path, capsys
+):
     page = tmp_path / "page.html"
     names = ("--names", "a,b,c")
     code, out, err = call(capsys, "compare", *folders.values(), "-o", page, *names)
@@ -201,7 +236,9 @@ def test_the_command_writes_the_page_and_a_line_for_each_quantity(folders, tmp_p
     assert "of 3 runs" in lines[2]
     kept = ("--folder", tmp_path / "kept")
     options = ("--align", "tokens", "--tokens-per-step", "512")
-    code, _, err = call(capsys, "compare", *folders.values(), "-o", page, *kept, *options)
+    code, _, err = call(
+        capsys, "compare", *folders.values(), "-o", page, *kept, *options
+    )
     assert (code, err) == (0, "")
     steps = og.open_study(tmp_path / "kept").result["loss"].step.values
     assert steps.tolist() == [512 * step for step in STEPS]
@@ -214,7 +251,10 @@ def test_the_command_writes_the_page_and_a_line_for_each_quantity(folders, tmp_p
         (("--align", "time"), "align must be one of"),
         (("--align", "tokens"), "tokens_per_step"),
         (("--allow", "everything"), "allow must be one of"),
-        (("--tokens-per-step", "1,2", "--align", "tokens"), "--tokens-per-step must hold one"),
+        (
+            ("--tokens-per-step", "1,2", "--align", "tokens"),
+            "--tokens-per-step must hold one",
+        ),
     ],
 )
 def test_the_command_refuses_in_one_line(folders, tmp_path, capsys, arguments, words):

@@ -18,7 +18,10 @@ STEPS = (0, 10, 20, 40, 80)
 def trained(seed, noise=0.0, start=0, layers=3):
     """Return weights of a run; `noise` is what another machine adds to each update, relatively."""
     first = torch.Generator().manual_seed(start)
-    course, other = torch.Generator().manual_seed(seed), torch.Generator().manual_seed(seed + 99)
+    course, other = (
+        torch.Generator().manual_seed(seed),
+        torch.Generator().manual_seed(seed + 99),
+    )
     names = [f"h.{i}.weight" for i in range(layers)]
     state = {name: torch.randn(24, 24, generator=first) for name in names}
     models = {}
@@ -48,9 +51,13 @@ def found(**runs):
 
 
 def test_one_seed_on_two_machines_is_said_on_page_and_terminal():
-    tree, messages = found(a=(trained(1), 0), b=(trained(1, noise=0.002), 1), c=(trained(2), 2))
+    tree, messages = found(
+        a=(trained(1), 0), b=(trained(1, noise=0.002), 1), c=(trained(2), 2)
+    )
     (message,) = messages
-    assert message.startswith("'a' and 'b' are hardly two runs: their updates from step 0 to 80 ")
+    assert message.startswith(
+        "'a' and 'b' are hardly two runs: their updates from step 0 to 80 "
+    )
     assert summary_lines(tree)[0] == f"audit: {message}"
     assert any(message in text for text in json.loads(tree.attrs["notes"]))
 
@@ -64,20 +71,28 @@ def test_runs_of_one_initialisation_that_go_alike_are_two(noise):
 
 def test_runs_that_part_later_are_one_until_there():
     one, two = trained(1), trained(2)
-    models = {c.step: (one if c.step <= 20 else two)[c.step].weights.source for c in one}
+    models = {
+        c.step: (one if c.step <= 20 else two)[c.step].weights.source for c in one
+    }
     other = og.Trajectory.from_models(models)
     (message,) = found(a=(one, 0), b=(other, 1))[1]
-    assert message.startswith("'a' and 'b' hold the same weights at steps 10 and 20, byte for byte")
+    assert message.startswith(
+        "'a' and 'b' hold the same weights at steps 10 and 20, byte for byte"
+    )
 
 
 def test_other_sizes_and_steps_are_not_compared():
-    one, larger = (kept_samples(t.checkpoints) for t in (trained(1), trained(1, layers=4)))
+    one, larger = (
+        kept_samples(t.checkpoints) for t in (trained(1), trained(1, layers=4))
+    )
     assert updates_alike(one, larger) is None and updates_alike(one, {}) is None
     late = {**one, "values": {"80": one["values"]["80"]}}
     assert updates_alike(one, late) is None
-    broken = kept_samples(og.Trajectory.from_models(
-        {0: {"w": torch.zeros(24, 24)}, 1: {"w": torch.full((24, 24), torch.nan)}}
-    ).checkpoints)  # fmt: skip
+    broken = kept_samples(
+        og.Trajectory.from_models(
+            {0: {"w": torch.zeros(24, 24)}, 1: {"w": torch.full((24, 24), torch.nan)}}
+        ).checkpoints
+    )
     assert updates_alike(broken, broken) is None
     still = {0: {"w": torch.ones(24, 24)}, 1: {"w": torch.ones(24, 24)}}
     same = kept_samples(og.Trajectory.from_models(still).checkpoints)

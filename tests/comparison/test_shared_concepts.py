@@ -12,7 +12,15 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 import ontogeny as og
 from helpers.command import call
-from helpers.word_tables import PRIVATE, SHARED, WIDTH, WORDS, Table, models_of, rows_of_run
+from helpers.word_tables import (
+    PRIVATE,
+    SHARED,
+    WIDTH,
+    WORDS,
+    Table,
+    models_of,
+    rows_of_run,
+)
 from ontogeny.claims import Certainty, Kind, Reason
 from ontogeny.comparison.claims import _p_of_more, _shared
 from ontogeny.comparison.concepts import fitting, price_of_concepts, studies_of, views
@@ -39,9 +47,13 @@ def texts():
 def studied(tmp_path_factory, texts):
     place, studies = tmp_path_factory.mktemp("shared"), {}
     for seed in range(2):
-        concepts = og.observables.JointConcepts("layer", n_concepts=20, n_active=1, examples=1)
+        concepts = og.observables.JointConcepts(
+            "layer", n_concepts=20, n_active=1, examples=1
+        )
         run = og.Trajectory.from_models(models_of(seed))
-        studies[f"seed {seed}"] = og.Study(run, texts, [concepts], device="cpu", noise=0)
+        studies[f"seed {seed}"] = og.Study(
+            run, texts, [concepts], device="cpu", noise=0
+        )
         studies[f"seed {seed}"].run(place / f"seed {seed}", progress=False)
     return {name: place / name for name in studies}, studies
 
@@ -61,8 +73,13 @@ def test_word_classes_of_all_runs_are_shared_and_those_of_one_are_not(compared):
     assert (born >= 0).all(axis=1).sum() >= 3
     assert (born[:, 0] == born[:, 1]).all()
     assert float(node.births_meet) == float(node.born_in_all)
-    words = [{int(word) for word in str(label).split()} for label in node.concept_label.values]
-    assert all(len({word // 2 for word in found if word < 2 * SHARED}) == 1 for found in words)
+    words = [
+        {int(word) for word in str(label).split()}
+        for label in node.concept_label.values
+    ]
+    assert all(
+        len({word // 2 for word in found if word < 2 * SHARED}) == 1 for found in words
+    )
 
 
 def test_the_page_leads_with_what_runs_share(compared, tmp_path):
@@ -78,7 +95,9 @@ def test_the_page_leads_with_what_runs_share(compared, tmp_path):
     assert all(one.text in page for one in said)
 
 
-def test_what_was_stopped_goes_on_and_what_is_done_is_not_read_again(studied, monkeypatch):
+def test_what_was_stopped_goes_on_and_what_is_done_is_not_read_again(
+    studied, monkeypatch
+):
     folders, studies = studied
     for path in folders.values():
         for file in (path / views.FOLDER).glob("*.safetensors"):
@@ -107,7 +126,9 @@ def test_what_was_stopped_goes_on_and_what_is_done_is_not_read_again(studied, mo
     assert "nothing is to be read" in price_of_concepts(given)
     again = og.compare(folders, concepts=studies, progress=False)
     assert len(reads) == 10
-    xr.testing.assert_identical(first[views.FOLDER].to_dataset(), again[views.FOLDER].to_dataset())
+    xr.testing.assert_identical(
+        first[views.FOLDER].to_dataset(), again[views.FOLDER].to_dataset()
+    )
 
 
 def test_a_tuned_run_says_what_it_made_of_its_base(studied, texts, tmp_path):
@@ -118,9 +139,13 @@ def test_a_tuned_run_says_what_it_made_of_its_base(studied, texts, tmp_path):
     later[2:4] = 3 * rng.normal(size=WIDTH)  # the second is written elsewhere
     later[30:32] = 3 * rng.normal(size=WIDTH)  # two words that were alike with others
     tables = {0: rows, 5: later, 10: later}
-    models = {step: Table(torch.tensor(r, dtype=torch.float32)) for step, r in tables.items()}
+    models = {
+        step: Table(torch.tensor(r, dtype=torch.float32)) for step, r in tables.items()
+    }
     observables = studies["seed 0"].observables
-    tuned = og.Study(og.Trajectory.from_models(models), texts, observables, device="cpu", noise=0)
+    tuned = og.Study(
+        og.Trajectory.from_models(models), texts, observables, device="cpu", noise=0
+    )
     tuned.run(tmp_path / "tuned", progress=False)
     both = og.compare(
         {"base": folders["seed 0"], "tuned": tmp_path / "tuned"},
@@ -128,9 +153,18 @@ def test_a_tuned_run_says_what_it_made_of_its_base(studied, texts, tmp_path):
         progress=False,
     )
     node = both[views.FOLDER].to_dataset()
-    counts = {kind: int(node[kind][0]) for kind in ("kept", "unclear", "turned", "lost", "new")}
+    counts = {
+        kind: int(node[kind][0])
+        for kind in ("kept", "unclear", "turned", "lost", "new")
+    }
     classes = SHARED + PRIVATE
-    assert counts == {"kept": classes - 2, "unclear": 0, "turned": 1, "lost": 1, "new": 1}
+    assert counts == {
+        "kept": classes - 2,
+        "unclear": 0,
+        "turned": 1,
+        "lost": 1,
+        "new": 1,
+    }
     lost = node.changed_concept_label.values[node.changed_concept_kind.values == "lost"]
     assert {name.split()[0] for name in lost} <= {"0", "1"}
     assert "tuned starts from base at step 80." in json.loads(node.attrs["statements"])
@@ -139,7 +173,9 @@ def test_a_tuned_run_says_what_it_made_of_its_base(studied, texts, tmp_path):
 
 
 def test_a_run_begins_at_the_step_of_its_base_that_it_was_given(tmp_path):
-    model = GPT2LMHeadModel(GPT2Config(n_layer=1, n_embd=8, n_head=2, vocab_size=9, n_positions=4))
+    model = GPT2LMHeadModel(
+        GPT2Config(n_layer=1, n_embd=8, n_head=2, vocab_size=9, n_positions=4)
+    )
     for name in ("base/checkpoint-3", "base/checkpoint-7", "run/checkpoint-2"):
         torch.nn.init.normal_(model.lm_head.weight)
         model.save_pretrained(tmp_path / name)
@@ -152,8 +188,12 @@ def test_a_run_begins_at_the_step_of_its_base_that_it_was_given(tmp_path):
     }
     digests = {name: {int(c.step): whole(c) for c in run} for name, run in runs.items()}
     graph = SimpleNamespace(digests=SimpleNamespace(whole=whole))
-    parts = {name: SimpleNamespace(trajectory=run, graph=graph) for name, run in runs.items()}
-    base, tuned = (SimpleNamespace(name=n, part=parts[n], digests=digests[n]) for n in runs)
+    parts = {
+        name: SimpleNamespace(trajectory=run, graph=graph) for name, run in runs.items()
+    }
+    base, tuned = (
+        SimpleNamespace(name=n, part=parts[n], digests=digests[n]) for n in runs
+    )
     assert views.began_at([base, tuned], digests) == 7
     assert views.began_at([tuned, base], digests) is None
     assert views.began_at([base, tuned, base], digests) is None
@@ -163,7 +203,10 @@ def concepts(births, present=None, chance=0.0):
     births = np.asarray(births, dtype=float)
     present = np.ones(births.shape, bool) if present is None else np.asarray(present)
     low, high = births - 5, births + 5
-    life = {f"r{i}": (np.arange(3), np.ones((3, births.shape[1]))) for i in range(len(births))}
+    life = {
+        f"r{i}": (np.arange(3), np.ones((3, births.shape[1])))
+        for i in range(len(births))
+    }
     label = [f"word {i}" for i in range(births.shape[1])]
     return LayerConcepts(present, births, low, high, life, label, chance)
 
@@ -178,14 +221,19 @@ def test_claims_say_what_is_shown_and_no_more():
     node = node_of({"h": (one, None)}, ["r0", "r1"])
     for claim in claims_on(node).values():
         assert claim.value == 6
-        assert (claim.certainty, claim.reason) == (Certainty.NOT_TESTED, Reason.NO_CONTROLS)
+        assert (claim.certainty, claim.reason) == (
+            Certainty.NOT_TESTED,
+            Reason.NO_CONTROLS,
+        )
     assert node.order_p < 0.05
     for claim in claims_on(node_of({"h": (one, one)}, ["r0", "r1"])).values():
         assert claim.certainty is Certainty.AS_CONTROLS  # mere motion
         assert [beside.value for beside in claim.beside] == [6]
     few = concepts([[10, 20], [20, 10]], [[True, True], [True, False]], 1.0)
     node = node_of({"h": (few, one)}, ["r0", "r1"])
-    assert (node.in_all, node.in_one, node.by_chance) == (1, 1, 1) and np.isnan(node.order_p)
+    assert (node.in_all, node.in_one, node.by_chance) == (1, 1, 1) and np.isnan(
+        node.order_p
+    )
     assert claims_on(node)[Kind.SHARED, "h"].subject.label == "2 concepts"
 
 
@@ -200,7 +248,10 @@ def test_more_than_controls_by_chance_is_open_and_not_called_no_more():
 
 def test_the_steps_that_control_runs_were_read_at_stand_in_the_result():
     one, runs = concepts([[10, 20], [10, 20]]), ["r0", "r1"]
-    life = {run: (np.arange(n), np.ones((n, 2))) for run, n in zip(runs, (2, 1), strict=True)}
+    life = {
+        run: (np.arange(n), np.ones((n, 2)))
+        for run, n in zip(runs, (2, 1), strict=True)
+    }
     node = node_of({"layer 1": (one, dataclasses.replace(one, life=life))}, runs)
     assert node.control_steps_read.values.tolist() == [2, 1]
     assert node.steps_read.values.tolist() == [3, 3]
@@ -223,7 +274,11 @@ def test_tables_and_claims_count_the_same_and_say_what_they_leave_out():
         OF_STEPS.fill(node[name].attrs["long_name"])
         for name in ("birth", "birth_low", "birth_high")
     ]
-    assert drawn == ["step of the birth", "first step of its interval", "last step of its interval"]
+    assert drawn == [
+        "step of the birth",
+        "first step of its interval",
+        "last step of its interval",
+    ]
 
 
 def test_births_of_several_layers_are_corrected_over_them():
@@ -243,7 +298,9 @@ def test_births_of_mere_motion_are_sure_at_the_stated_rate():
     for rate in (2, 8, 30):
         pairs = rng.poisson(rate, (4000, 2)).tolist()
         assert np.mean([_p_of_more(a, b) <= 0.05 for a, b in pairs if a]) <= 0.05
-    more = zip(rng.poisson(30, 400).tolist(), rng.poisson(10, 400).tolist(), strict=True)
+    more = zip(
+        rng.poisson(30, 400).tolist(), rng.poisson(10, 400).tolist(), strict=True
+    )
     assert np.mean([_p_of_more(a, b) <= 0.05 for a, b in more]) > 0.8
 
 
@@ -252,7 +309,8 @@ def test_orders_agree_by_chance_at_the_stated_rate():
     fitting_draws, fitting.DRAWS = fitting.DRAWS, 100
     try:
         p = [
-            order_agreement(rng.permuted(np.tile(range(8), (3, 1)), axis=1))[1] for _ in range(200)
+            order_agreement(rng.permuted(np.tile(range(8), (3, 1)), axis=1))[1]
+            for _ in range(200)
         ]
     finally:
         fitting.DRAWS = fitting_draws
@@ -265,13 +323,18 @@ def test_orders_agree_by_chance_at_the_stated_rate():
 def test_what_cannot_be_compared_is_refused(studied, texts, tmp_path):
     folders, studies = studied
     with pytest.raises(ArgumentError, match="needs the folder of each study"):
-        og.compare({"a": og.open_study(folders["seed 0"]), "b": folders["seed 1"]}, concepts=True)
+        og.compare(
+            {"a": og.open_study(folders["seed 0"]), "b": folders["seed 1"]},
+            concepts=True,
+        )
     with pytest.raises(ArgumentError, match="there is no study file"):
         og.compare(folders, concepts=True)
     with pytest.raises(ArgumentError, match="must hold the Study of each run"):
         og.compare(folders, concepts={"seed 0": studies["seed 0"]})
     run = og.Trajectory.from_models(models_of(0))
-    fewer = og.Inputs.from_tokens([[i % WORDS for i in range(k, k + 25)] for k in range(60)])
+    fewer = og.Inputs.from_tokens(
+        [[i % WORDS for i in range(k, k + 25)] for k in range(60)]
+    )
     other = og.Study(run, fewer, studies["seed 0"].observables, device="cpu", noise=0)
     other.run(tmp_path / "other", progress=False)
     with pytest.raises(ArgumentError, match="reads other texts than 'seed 0'"):

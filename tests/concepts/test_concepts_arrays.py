@@ -46,7 +46,9 @@ def test_the_gradient_mode_of_the_caller_does_not_matter(name, mode):
         X = torch.tensor(A)
         est = make(name)
         codes = est.fit_transform(X)
-    assert torch.equal(codes, expected) and torch.equal(plain.components_, est.components_)
+    assert torch.equal(codes, expected) and torch.equal(
+        plain.components_, est.components_
+    )
     assert not any(t.is_inference() for t in [codes, *tensors_of(est)])
     assert torch.equal(est.transform(X), plain.transform(torch.tensor(A)))
     # The decoder can be differentiated through.
@@ -65,7 +67,9 @@ def test_a_fit_holds_its_own_numbers_alone(name):
 
 def test_a_refit_forgets_what_only_the_earlier_fit_had():
     pandas = pytest.importorskip("pandas")
-    est = make("nmf", nonnegative="split").fit(pandas.DataFrame(A, columns=list("abcdefgh")))
+    est = make("nmf", nonnegative="split").fit(
+        pandas.DataFrame(A, columns=list("abcdefgh"))
+    )
     assert est.parts_.shape == (3, 16) and len(est.feature_names_in_) == 8
     est.set_params(nonnegative="relu").fit(torch.tensor(A))
     assert not hasattr(est, "parts_") and not hasattr(est, "feature_names_in_")
@@ -77,7 +81,10 @@ def test_unusual_floats_of_numpy_are_read(dtype):
     est = make("pca")
     U = est.fit_transform(A.astype(dtype))
     np.testing.assert_allclose(
-        est.inverse_transform(U.astype(dtype)), est.inverse_transform(U), rtol=1e-5, atol=1e-5
+        est.inverse_transform(U.astype(dtype)),
+        est.inverse_transform(U),
+        rtol=1e-5,
+        atol=1e-5,
     )
 
 

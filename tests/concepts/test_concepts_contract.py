@@ -39,9 +39,17 @@ def A():
 
 def test_names_of_the_contract():
     assert NAMES == (
-        "nmf", "convex-nmf", "semi-nmf", "svd", "pca", "sparse-pca", "ica", "kmeans", "dictionary",
+        "nmf",
+        "convex-nmf",
+        "semi-nmf",
+        "svd",
+        "pca",
+        "sparse-pca",
+        "ica",
+        "kmeans",
+        "dictionary",
         "sae",
-    )  # fmt: skip
+    )
 
 
 # check_array_api_input needs SCIPY_ARRAY_API set before SciPy is imported; scikit-learn skips it
@@ -65,7 +73,9 @@ def test_tensor_in_tensor_out_with_the_numbers_of_numpy(name, dtype, A):
     U = quiet(as_numpy.fit_transform, A)
     V = quiet(as_tensor.fit_transform, torch.tensor(A))
     assert isinstance(U, np.ndarray) and isinstance(as_numpy.components_, np.ndarray)
-    assert isinstance(V, torch.Tensor) and isinstance(as_tensor.components_, torch.Tensor)
+    assert isinstance(V, torch.Tensor) and isinstance(
+        as_tensor.components_, torch.Tensor
+    )
     assert U.dtype == as_numpy.components_.dtype == A.dtype
     assert str(V.dtype) == f"torch.{dtype}" == str(as_tensor.components_.dtype)
     np.testing.assert_array_equal(V.numpy(), U)
@@ -81,7 +91,9 @@ def test_fitted_attributes_and_true_reconstruction(name, A):
     U = quiet(est.fit_transform, A)
     assert U.shape == (90, 3) and est.components_.shape == (3, 12)
     R = est.inverse_transform(U)
-    np.testing.assert_allclose(np.linalg.norm(A - R), est.reconstruction_error_, rtol=1e-10)
+    np.testing.assert_allclose(
+        np.linalg.norm(A - R), est.reconstruction_error_, rtol=1e-10
+    )
     relative = np.linalg.norm(A - R) / np.linalg.norm(A)
     np.testing.assert_allclose(relative, est.relative_error_, rtol=1e-10)
     assert relative < 1, "worse than answering zero"
@@ -172,7 +184,9 @@ def test_wrong_numbers_of_columns_are_refused(name, A):
 
 
 def test_an_unfinished_fit_is_flagged_and_warned_about_once(A):
-    with pytest.warns(ConvergenceWarning, match="ICA.*did not converge in 2 iterations") as record:
+    with pytest.warns(
+        ConvergenceWarning, match="ICA.*did not converge in 2 iterations"
+    ) as record:
         est = extractor("ica", max_iter=2, tol=0.0).fit(A)
     assert len(record) == 1 and not est.converged_
 

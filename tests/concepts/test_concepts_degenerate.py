@@ -71,11 +71,16 @@ def test_the_scale_of_the_activations_does_not_matter(name):
         warnings.simplefilter("ignore")
         U, V = plain.fit_transform(X * 2.0**30), huge.fit_transform(X * 2.0**90)
     np.testing.assert_allclose(
-        huge.inverse_transform(V), plain.inverse_transform(U) * 2.0**60, rtol=1e-9, atol=0
+        huge.inverse_transform(V),
+        plain.inverse_transform(U) * 2.0**60,
+        rtol=1e-9,
+        atol=0,
     )
 
 
-@pytest.mark.parametrize("name", ["nmf", "semi-nmf", "convex-nmf", "kmeans", "dictionary"])
+@pytest.mark.parametrize(
+    "name", ["nmf", "semi-nmf", "convex-nmf", "kmeans", "dictionary"]
+)
 def test_no_concept_is_left_dead_where_each_has_a_use(name):
     rng = np.random.default_rng(1)
     A = np.abs(rng.normal(size=(200, 30)))
@@ -95,7 +100,9 @@ def test_float16_gives_float32():
 def test_sizes_that_leave_no_room_for_products_are_refused(size):
     tiny_or_huge = (X / np.abs(X).max() * size).astype(np.float32)
     for name in concepts.names():
-        with pytest.raises(ArgumentError, match="largest entry of X must lie between 1e-30 and"):
+        with pytest.raises(
+            ArgumentError, match="largest entry of X must lie between 1e-30 and"
+        ):
             make(name, 2).fit(tiny_or_huge)
 
 
@@ -108,7 +115,9 @@ def test_a_dictionary_without_a_place_in_float32_says_so(name, size):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         est.fit(X * size)
-    with pytest.raises(NonFiniteError, match="too large or small for float32; give X in float64"):
+    with pytest.raises(
+        NonFiniteError, match="too large or small for float32; give X in float64"
+    ):
         est.transform(X.astype(np.float32))
 
 
@@ -130,10 +139,15 @@ def test_variances_in_single_precision_neither_overflow_nor_vanish(size):
 
 @pytest.mark.parametrize("nonnegative", ["codes", "dictionary"])
 @pytest.mark.parametrize("r", [13, 20, 30])
-def test_semi_nmf_in_single_precision_survives_more_concepts_than_features(nonnegative, r):
+def test_semi_nmf_in_single_precision_survives_more_concepts_than_features(
+    nonnegative, r
+):
     """Rounding fills the null space of second moments; it must not be taken for a direction."""
     A = np.random.default_rng(0).laplace(size=(40, 12)).astype(np.float32)
-    assert concepts.make("semi-nmf", r, nonnegative=nonnegative).fit(A).relative_error_ < 2e-3
+    assert (
+        concepts.make("semi-nmf", r, nonnegative=nonnegative).fit(A).relative_error_
+        < 2e-3
+    )
 
 
 @pytest.mark.parametrize("name", ["nmf", "convex-nmf", "semi-nmf"])
@@ -158,5 +172,7 @@ def test_concepts_beyond_the_rank_are_zero_and_not_rounding(name, dtype, shape):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*did not converge")
         U = est.fit_transform(A.astype(dtype))
-    assert (np.abs(est.components_).max(axis=1) > 0).tolist() == [True] * 3 + [False] * 2
+    assert (np.abs(est.components_).max(axis=1) > 0).tolist() == [True] * 3 + [
+        False
+    ] * 2
     assert (U[:, 3:] == 0).all() and est.relative_error_ < 1e-5

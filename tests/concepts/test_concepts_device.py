@@ -75,7 +75,9 @@ def test_a_fit_on_a_device_is_that_of_the_cpu(case):
         there = made(case).fit(placed(A))
         codes = there.transform(placed(A))
     size = here.components_.abs().max()
-    torch.testing.assert_close(there.components_.host / size, here.components_ / size, **CLOSE)
+    torch.testing.assert_close(
+        there.components_.host / size, here.components_ / size, **CLOSE
+    )
     codes, own = codes.host, here.transform(A)
     torch.testing.assert_close(codes / own.abs().max(), own / own.abs().max(), **CLOSE)
     # Where an iteration lowers the objective by nearly the tolerance, rounding decides.
@@ -91,13 +93,18 @@ CLOSE = {"rtol": 0, "atol": 3e-3}
 def test_clusters_found_on_a_device_are_as_good_as_scikit_learns(case):
     here = min(made(case, 10, random_state=s).fit(A).relative_error_ for s in (0, 1))
     with FakeDevice():
-        there = min(made(case, 10, random_state=s).fit(placed(A)).relative_error_ for s in (0, 1))
+        there = min(
+            made(case, 10, random_state=s).fit(placed(A)).relative_error_
+            for s in (0, 1)
+        )
     assert there <= 1.03 * here
 
 
 def test_restarts_of_kmeans_count_on_a_device_too():
     with FakeDevice():
-        errors = [made("kmeans", n_init=n).fit(placed(A)).relative_error_ for n in (1, 8)]
+        errors = [
+            made("kmeans", n_init=n).fit(placed(A)).relative_error_ for n in (1, 8)
+        ]
     assert errors[1] <= errors[0]
 
 
@@ -119,7 +126,9 @@ def test_a_device_without_float64_is_enough(case, monkeypatch):
     assert there.relative_error_ <= 1.1 * here.relative_error_ + 1e-3
 
 
-@pytest.mark.parametrize("case", ["semi-nmf", "nmf", "ica", "dictionary", "sae", "convex-nmf"])
+@pytest.mark.parametrize(
+    "case", ["semi-nmf", "nmf", "ica", "dictionary", "sae", "convex-nmf"]
+)
 def test_a_warm_start_on_a_device_goes_on_as_on_the_cpu(case):
     start = made(case).fit(A).components_.mT
     start[:, 1] = 0.0  # a concept that starts where most is left
@@ -141,9 +150,14 @@ def test_semi_nmf_of_low_rank_waits_for_its_small_eigenproblems():
 
 @pytest.mark.parametrize("condition", [1.0, 1e2, 1e5])
 def test_the_polar_factor_by_products_is_that_of_the_svd(condition):
-    left, _, right = torch.linalg.svd(torch.randn(20, 6, generator=GENERATOR).double(), False)
+    left, _, right = torch.linalg.svd(
+        torch.randn(20, 6, generator=GENERATOR).double(), False
+    )
     X = (left * torch.logspace(0, -np.log10(condition), 6).double()) @ right
-    close = {"rtol": 0, "atol": 1e-12 * (1e3 + condition)}  # small directions are known less well
+    close = {
+        "rtol": 0,
+        "atol": 1e-12 * (1e3 + condition),
+    }  # small directions are known less well
     torch.testing.assert_close(polar(X), left @ right, **close)
     square = X.mT @ (left @ right)
     torch.testing.assert_close(polar(square), decorrelate(square), **close)

@@ -10,7 +10,9 @@ from ontogeny.concepts import canonical_form, structure
 
 R = 4
 RNG = np.random.default_rng(0)
-A = RNG.laplace(size=(300, 6)) @ (RNG.normal(size=(6, 12)) * np.arange(6, 0, -1)[:, None])
+A = RNG.laplace(size=(300, 6)) @ (
+    RNG.normal(size=(6, 12)) * np.arange(6, 0, -1)[:, None]
+)
 A = A + 0.3 * RNG.normal(size=A.shape) + 0.5
 ALPHA = 3.0
 OPTIONS = {
@@ -61,7 +63,9 @@ def is_feasible(name, U, W, H):
         "convex-nmf": lambda: (U >= 0).all() and (H >= 0).all() and near(H @ A, W.T),
         "semi-nmf": lambda: (U >= 0).all(),
         "ica": lambda: near(U.T @ U / len(U), np.eye(R)),
-        "kmeans": lambda: set(np.unique(U)) <= {0.0, 1.0} and (U.sum(axis=1) == 1).all(),
+        "kmeans": lambda: (
+            set(np.unique(U)) <= {0.0, 1.0} and (U.sum(axis=1) == 1).all()
+        ),
         "dictionary": lambda: has_unit_columns(W),
         "sparse-pca": lambda: has_unit_columns(W),
         "sae": lambda: has_unit_columns(W) and (U >= 0).all(),
@@ -115,7 +119,9 @@ def test_positive_scaling(name, fits):
 
 @pytest.mark.parametrize("name", concepts.names())
 def test_sign_flips(name, fits):
-    assert_freedom(name, fits, np.diag([1.0, -1.0, -1.0, 1.0]), allowed=structure(name).sign)
+    assert_freedom(
+        name, fits, np.diag([1.0, -1.0, -1.0, 1.0]), allowed=structure(name).sign
+    )
 
 
 @pytest.mark.parametrize("name", concepts.names())
@@ -159,10 +165,16 @@ def test_nmf_may_mix_concepts_as_far_as_no_entry_becomes_negative():
     U, W = rng.uniform(0.5, 1, size=(60, 3)), rng.uniform(0.5, 1, size=(10, 3))
     M = np.eye(3) + 0.1 * rng.uniform(size=(3, 3))
     V, Y = U @ M, W @ np.linalg.inv(M).T
-    assert (V >= 0).all() and (Y >= 0).all() and structure("nmf").rotation == "inside the orthant"
+    assert (
+        (V >= 0).all()
+        and (Y >= 0).all()
+        and structure("nmf").rotation == "inside the orthant"
+    )
     np.testing.assert_allclose(V @ Y.T, U @ W.T)
     first, second = canonical_form(U, W, "nmf")[1], canonical_form(V, Y, "nmf")[1]
-    assert np.abs(first - second).max() > 1e-3, "the canonical form does not undo a mixture"
+    assert np.abs(first - second).max() > 1e-3, (
+        "the canonical form does not undo a mixture"
+    )
 
 
 @pytest.mark.parametrize("name", concepts.names())

@@ -24,14 +24,18 @@ def test_too_large_a_fit_is_refused_before_it_begins(name, monkeypatch):
     monkeypatch.setattr(tensors, "free_memory", lambda: needed - 1)
     monkeypatch.setattr(type(made), "_solve", lambda *_: pytest.fail("it was computed"))
     kind = type(made).__name__
-    with pytest.raises(ArgumentError, match=f"{kind} of 40 x 12 activations holds at least .* GB"):
+    with pytest.raises(
+        ArgumentError, match=f"{kind} of 40 x 12 activations holds at least .* GB"
+    ):
         made.fit(A)
     with pytest.raises(ArgumentError, match="fit fewer samples or concepts"):
         made.fit(torch.from_numpy(A))
 
 
 @pytest.mark.parametrize("free", ["as needed", None])
-def test_exactly_the_memory_is_enough_and_what_is_not_known_refuses_nothing(free, monkeypatch):
+def test_exactly_the_memory_is_enough_and_what_is_not_known_refuses_nothing(
+    free, monkeypatch
+):
     made = _made("pca")
     needed = made.memory_needed(*A.shape)
     monkeypatch.setattr(tensors, "SMALL", 0)
@@ -51,7 +55,10 @@ def test_what_is_needed_grows_with_every_size_and_twice_with_float64(name):
 
 
 def test_the_gram_matrix_of_the_multiplicative_rule_counts_and_landmarks_make_it_smaller():
-    assert _made("convex-nmf", variant="multiplicative").memory_needed(20_000, 8) == 4 * 20_000**2
+    assert (
+        _made("convex-nmf", variant="multiplicative").memory_needed(20_000, 8)
+        == 4 * 20_000**2
+    )
     few = _made("convex-nmf", variant="multiplicative", landmarks=100)
     assert few.memory_needed(20_000, 8) == 4 * 20_000 * 100
     assert _made("convex-nmf").memory_needed(20_000, 8) == 4 * 2 * 20_000 * 8

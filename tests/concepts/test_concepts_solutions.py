@@ -19,7 +19,9 @@ from ontogeny.concepts.sparse import sparse_codes
 from ontogeny.errors import ArgumentError, DenseCodesWarning, NonFiniteError
 
 _rng = np.random.default_rng(0)
-A = _rng.laplace(size=(120, 8)) @ (_rng.normal(size=(8, 20)) * np.arange(8, 0, -1)[:, None])
+A = _rng.laplace(size=(120, 8)) @ (
+    _rng.normal(size=(8, 20)) * np.arange(8, 0, -1)[:, None]
+)
 A = A + 0.5 * _rng.normal(size=A.shape)
 P = np.abs(A)
 
@@ -50,7 +52,9 @@ def test_svd_stays_accurate_over_wide_spectra(shape, decades):
     M = (U[:, :40] * sigma) @ V[:, :40].T
     svd = concepts.make("svd", 20).fit(M)
     np.testing.assert_allclose(svd.singular_values_, sigma[:20], rtol=1e-6)
-    np.testing.assert_allclose(svd.reconstruction_error_, np.linalg.norm(sigma[20:]), rtol=1e-4)
+    np.testing.assert_allclose(
+        svd.reconstruction_error_, np.linalg.norm(sigma[20:]), rtol=1e-4
+    )
 
 
 def test_svd_of_float32_activations_with_a_dominant_mean_is_optimal():
@@ -66,7 +70,9 @@ def test_pca_agrees_with_scikit_learn_and_adds_the_mean_back():
     U, V = ours.fit_transform(shifted), theirs.fit_transform(shifted)
     signs = np.sign((U * V).sum(axis=0))
     np.testing.assert_allclose(U, V * signs, atol=1e-8)
-    np.testing.assert_allclose(ours.inverse_transform(U), theirs.inverse_transform(V), atol=1e-8)
+    np.testing.assert_allclose(
+        ours.inverse_transform(U), theirs.inverse_transform(V), atol=1e-8
+    )
     np.testing.assert_allclose(ours.explained_variance_, U.var(axis=0))
     np.testing.assert_allclose(U.mean(axis=0), 0, atol=1e-9)
 
@@ -74,7 +80,11 @@ def test_pca_agrees_with_scikit_learn_and_adds_the_mean_back():
 @pytest.mark.parametrize("fun", ["logcosh", "exp", "cube"])
 def test_ica_finds_independent_sources_up_to_order_and_sign(fun):
     rng = np.random.default_rng(3)
-    S = rng.uniform(-1, 1, size=(4000, 4)) if fun == "cube" else rng.laplace(size=(4000, 4))
+    S = (
+        rng.uniform(-1, 1, size=(4000, 4))
+        if fun == "cube"
+        else rng.laplace(size=(4000, 4))
+    )
     mixing = rng.normal(size=(4, 10))
     ica = concepts.make("ica", 4, fun=fun, tol=1e-6)
     U = ica.fit_transform(S @ mixing + 5.0)
@@ -102,21 +112,32 @@ def test_sparse_codes_satisfy_the_optimality_conditions():
     scale = np.abs(A @ W).max()
     assert (np.abs(gradient) <= 3 + 1e-4 * scale).all()
     active = U != 0
-    np.testing.assert_allclose(gradient[active], -3 * np.sign(U[active]), atol=1e-4 * scale)
+    np.testing.assert_allclose(
+        gradient[active], -3 * np.sign(U[active]), atol=1e-4 * scale
+    )
     assert active.any() and not active.all()
 
 
-@pytest.mark.parametrize("kinds", [("nonnegative", "nonnegative"), ("nonnegative", "free")])
+@pytest.mark.parametrize(
+    "kinds", [("nonnegative", "nonnegative"), ("nonnegative", "free")]
+)
 def test_accepted_steps_never_raise_the_objective(kinds):
     M = torch.tensor(P if kinds[1] == "nonnegative" else A)
-    start = torch.rand(5, 120, dtype=torch.float64), torch.rand(5, 20, dtype=torch.float64)
+    start = (
+        torch.rand(5, 120, dtype=torch.float64),
+        torch.rand(5, 20, dtype=torch.float64),
+    )
     steps = descend(M, *start, *(Factor(kind) for kind in kinds))
     seen = [float(objective) for _, _, objective in islice(steps, 80)]
     accepted = [value for value in seen if np.isfinite(value)]
     assert len(accepted) > 15 and accepted[-1] < accepted[0]
     # A rejected step is followed by a plain one; between two rejections nothing rises.
     for before, after in pairwise(seen):
-        assert not np.isfinite(before) or not np.isfinite(after) or after <= before * (1 + 1e-12)
+        assert (
+            not np.isfinite(before)
+            or not np.isfinite(after)
+            or after <= before * (1 + 1e-12)
+        )
 
 
 def test_nmf_is_at_least_as_good_as_scikit_learn():
@@ -131,7 +152,9 @@ def test_nmf_refuses_signed_activations_and_offers_three_ways():
         concepts.make("nmf", 4).fit(A)
     split = concepts.make("nmf", 4, nonnegative="split").fit(A)
     assert split.parts_.shape == (4, 40) and (split.parts_ >= 0).all()
-    np.testing.assert_array_equal(split.components_, split.parts_[:, :20] - split.parts_[:, 20:])
+    np.testing.assert_array_equal(
+        split.components_, split.parts_[:, :20] - split.parts_[:, 20:]
+    )
     shift = concepts.make("nmf", 4, nonnegative="shift").fit(A)
     np.testing.assert_allclose(shift.offset_, A.min(axis=0))
     relu = concepts.make("nmf", 4, nonnegative="relu")
@@ -184,7 +207,9 @@ def few_tips(seed, mean=3.0):
 @pytest.mark.parametrize("data", [A, few_tips(1), np.vstack([A, np.zeros((3, 20))])])
 def test_convex_nmf_never_raises_its_objective(variant, options, data):
     errors = [
-        ConvexNMF(5, variant=variant, max_iter=i, random_state=0, **options).fit(data).objective_
+        ConvexNMF(5, variant=variant, max_iter=i, random_state=0, **options)
+        .fit(data)
+        .objective_
         for i in (1, 2, 3, 5, 10, 20, 40, 80)
     ]
     assert all(b <= a * (1 + 1e-12) for a, b in pairwise(errors))
@@ -232,14 +257,20 @@ def test_the_printed_rule_of_convex_nmf_raises_its_objective():
 
 
 def test_the_printed_rule_says_when_it_overflows():
-    est = ConvexNMF(5, variant="report", strict_convex=False, max_iter=2000, random_state=0)
-    with pytest.raises(NonFiniteError, match=r"left the range of float32.*variant='multi"):
+    est = ConvexNMF(
+        5, variant="report", strict_convex=False, max_iter=2000, random_state=0
+    )
+    with pytest.raises(
+        NonFiniteError, match=r"left the range of float32.*variant='multi"
+    ):
         est.fit(A.astype(np.float32))
 
 
 def test_multiplicative_concepts_come_in_the_order_of_their_exact_codes():
     rng = np.random.default_rng(0)
-    M = rng.laplace(size=(400, 20)) @ (rng.normal(size=(20, 60)) * np.linspace(3, 0.3, 20)[:, None])
+    M = rng.laplace(size=(400, 20)) @ (
+        rng.normal(size=(20, 60)) * np.linspace(3, 0.3, 20)[:, None]
+    )
     M = M + 0.3 * rng.normal(size=M.shape) + 0.5
     est = ConvexNMF(12, variant="multiplicative", random_state=0)
     energy = (est.fit_transform(M) ** 2).sum(0) * (est.components_**2).sum(1)
@@ -258,7 +289,9 @@ def test_the_multiplicative_rule_is_the_published_one():
     centers = torch.tensor(h) @ X
     label = torch.cdist(X, centers).argmin(1)
     u = 0.1 + np.eye(3)[label.numpy()]
-    u = u * np.sqrt((plus @ h.T + u @ h @ minus @ h.T) / (minus @ h.T + u @ h @ plus @ h.T + 1e-10))
+    u = u * np.sqrt(
+        (plus @ h.T + u @ h @ minus @ h.T) / (minus @ h.T + u @ h @ plus @ h.T + 1e-10)
+    )
     up = u.T @ plus + u.T @ u @ h @ minus
     down = u.T @ minus + u.T @ u @ h @ plus
     h = h * np.sqrt(up / (down + 1e-10))
@@ -273,8 +306,12 @@ def test_convex_concepts_are_convex_combinations():
     np.testing.assert_allclose(H.sum(axis=1), 1)
     np.testing.assert_allclose(H @ A, est.components_, atol=1e-10)
     few = concepts.make("convex-nmf", 5, landmarks=30).fit(A)
-    assert few.coefficients_.shape == (5, 30) and len(set(few.landmarks_.tolist())) == 30
-    np.testing.assert_allclose(few.coefficients_ @ A[few.landmarks_], few.components_, atol=1e-10)
+    assert (
+        few.coefficients_.shape == (5, 30) and len(set(few.landmarks_.tolist())) == 30
+    )
+    np.testing.assert_allclose(
+        few.coefficients_ @ A[few.landmarks_], few.components_, atol=1e-10
+    )
 
 
 def test_dictionary_learning_beats_scikit_learn_on_its_own_objective():
@@ -308,10 +345,14 @@ def test_sparse_pca_beats_scikit_learn_on_its_own_objective():
 def test_sparse_pca_with_sparse_codes_has_an_orthonormal_dictionary():
     est = concepts.make("sparse-pca", 5, sparse="codes", alpha=3.0)
     U = est.fit_transform(A)
-    np.testing.assert_allclose(est.components_ @ est.components_.T, np.eye(5), atol=1e-10)
+    np.testing.assert_allclose(
+        est.components_ @ est.components_.T, np.eye(5), atol=1e-10
+    )
     assert (U == 0).any()
     weak = concepts.make("sparse-pca", 5, sparse="codes", alpha=1e-9, tol=1e-12).fit(A)
-    np.testing.assert_allclose(weak.reconstruction_error_, rank_error(A - A.mean(0), 5), rtol=1e-6)
+    np.testing.assert_allclose(
+        weak.reconstruction_error_, rank_error(A - A.mean(0), 5), rtol=1e-6
+    )
 
 
 def test_kmeans_codes_are_one_hot_and_reconstruct_by_centroids():
@@ -320,7 +361,9 @@ def test_kmeans_codes_are_one_hot_and_reconstruct_by_centroids():
     assert set(np.unique(U)) == {0.0, 1.0} and (U.sum(axis=1) == 1).all()
     distances = np.linalg.norm(A[:, None] - est.components_[None], axis=2)
     np.testing.assert_array_equal(U.argmax(axis=1), distances.argmin(axis=1))
-    np.testing.assert_array_equal(est.inverse_transform(U), est.components_[U.argmax(axis=1)])
+    np.testing.assert_array_equal(
+        est.inverse_transform(U), est.components_[U.argmax(axis=1)]
+    )
 
 
 def test_kmeans_of_many_samples_finds_the_clusters_though_it_draws_seeds_among_a_part():
@@ -330,7 +373,9 @@ def test_kmeans_of_many_samples_finds_the_clusters_though_it_draws_seeds_among_a
     share = np.r_[rng.dirichlet(np.full(30, 2.0)) * 0.995, 0.005]
     cluster = rng.choice(31, size=5000, p=share)
     X = centers[cluster] + 0.3 * rng.normal(size=(5000, 12))
-    planted = sum(((X[cluster == i] - X[cluster == i].mean(0)) ** 2).sum() for i in range(31))
+    planted = sum(
+        ((X[cluster == i] - X[cluster == i].mean(0)) ** 2).sum() for i in range(31)
+    )
     est = concepts.make("kmeans", 31, n_init=4).fit(X)
     assert est.reconstruction_error_**2 < 1.15 * planted  # a fit may join two of them
     assert np.linalg.norm(est.components_ - 40, axis=1).min() < 1
@@ -344,7 +389,9 @@ def test_sparse_autoencoders_learn_and_stay_sparse(variant):
     atoms = rng.normal(size=(16, 24))
     codes = rng.exponential(size=(2000, 16)) * (rng.uniform(size=(2000, 16)) < 0.15)
     X = codes @ atoms
-    est = concepts.make("sae", 16, variant=variant, k=4, alpha=2e-3, epochs=40, batch_size=200)
+    est = concepts.make(
+        "sae", 16, variant=variant, k=4, alpha=2e-3, epochs=40, batch_size=200
+    )
     U = est.fit_transform(X)
     short = concepts.make(
         "sae", 16, variant=variant, k=4, alpha=2e-3, epochs=1, batch_size=200
@@ -357,7 +404,9 @@ def test_sparse_autoencoders_learn_and_stay_sparse(variant):
     if variant == "batchtopk":
         assert 2.5 < (U > 0).sum(axis=1).mean() < 5.5
     if variant in ("batchtopk", "jumprelu"):
-        assert (U[U > 0] > np.broadcast_to(est.threshold_, U.shape)[U > 0] * (1 - 1e-9)).all()
+        assert (
+            U[U > 0] > np.broadcast_to(est.threshold_, U.shape)[U > 0] * (1 - 1e-9)
+        ).all()
     pre = (X - est.offset_) @ est.encoder_ + est.encoder_bias_
     np.testing.assert_allclose(U[U > 0], pre[U > 0])
 
@@ -377,7 +426,9 @@ def test_an_autoencoder_says_how_dense_its_codes_are_and_its_advice_works(varian
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         sparse = concepts.make("sae", 10, alpha=0.1, **options).fit(X)
-        concepts.make("sae", 10, k=9, **{**options, "variant": "topk"}).fit(X)  # as asked for
+        concepts.make("sae", 10, k=9, **{**options, "variant": "topk"}).fit(
+            X
+        )  # as asked for
     assert sparse.active_ < 0.3 and sparse.relative_error_ < 0.6
 
 
@@ -386,7 +437,9 @@ def test_an_autoencoder_says_how_dense_its_codes_are_and_its_advice_works(varian
 def test_concepts_that_start_again_do_not_drown_the_autoencoder(variant, outlier):
     """More concepts than features, few samples, perhaps a massive feature: many start again."""
     rng = np.random.default_rng(0)
-    turn = np.linalg.qr(rng.normal(size=(96, 96)))[0] * np.arange(1, 97)[:, None] ** -0.8
+    turn = (
+        np.linalg.qr(rng.normal(size=(96, 96)))[0] * np.arange(1, 97)[:, None] ** -0.8
+    )
     X = rng.laplace(size=(600, 96)) @ turn + 0.05 * rng.normal(size=96)
     X[:, 5] *= outlier
     est = concepts.make("sae", 200, variant=variant).fit(X.astype(np.float32))
@@ -397,6 +450,8 @@ def test_a_seed_of_ica_is_the_same_start_in_either_precision():
     rng = np.random.default_rng(0)
     sources = rng.laplace(size=(1500, 20)) * (rng.uniform(size=(1500, 20)) < 0.4)
     A = sources @ rng.normal(size=(20, 40)) + 0.1 * rng.normal(size=(1500, 40))
-    single = concepts.make("ica", 20, random_state=0).fit(A.astype(np.float32)).components_
+    single = (
+        concepts.make("ica", 20, random_state=0).fit(A.astype(np.float32)).components_
+    )
     double = concepts.make("ica", 20, random_state=0).fit(A).components_
     assert np.abs(single - double).max() < 1e-4 * np.abs(double).max()

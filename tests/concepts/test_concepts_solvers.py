@@ -111,7 +111,9 @@ def test_a_warm_semi_nmf_stays_at_its_own_solution_and_keeps_the_order_of_its_co
 
 def test_a_warm_semi_nmf_continues_concepts_at_a_neighbouring_matrix():
     rng = np.random.default_rng(0)
-    A = rng.normal(size=(600, 8)) @ (rng.normal(size=(8, 40)) * np.linspace(3, 1, 8)[:, None])
+    A = rng.normal(size=(600, 8)) @ (
+        rng.normal(size=(8, 40)) * np.linspace(3, 1, 8)[:, None]
+    )
     A, near = A + 0.1 * rng.normal(size=A.shape), A + 0.1 * rng.normal(size=A.shape)
     first, cold = fitted_semi(near), fitted_semi(A)
     warm = SemiNMF(8).fit(A, init_dictionary=first.components_.T)
@@ -136,4 +138,6 @@ def test_decorrelation_is_the_polar_factor_whatever_the_condition(dtype, decades
     eps = torch.finfo(dtype).eps
     np.testing.assert_allclose(found @ found.mT, np.eye(30), atol=100 * eps)
     # The factor itself is as uncertain as the condition says.
-    np.testing.assert_allclose(found, U @ V, atol=min(2.0, 300 * eps * 10.0 ** (2 * decades)))
+    np.testing.assert_allclose(
+        found, U @ V, atol=min(2.0, 300 * eps * 10.0 ** (2 * decades))
+    )

@@ -81,7 +81,9 @@ EVERY += [("convex-nmf", {"landmarks": 90}), ("nmf", {"nonnegative": "split"})]
 
 def activations(name: str) -> np.ndarray:
     rng = np.random.default_rng(3)
-    A = rng.laplace(size=(120, 6)) @ (rng.normal(size=(6, 12)) * np.arange(6, 0, -1)[:, None])
+    A = rng.laplace(size=(120, 6)) @ (
+        rng.normal(size=(6, 12)) * np.arange(6, 0, -1)[:, None]
+    )
     return np.abs(A) if name == "nmf" else A + 0.3 * rng.normal(size=A.shape)
 
 
@@ -119,7 +121,9 @@ def test_concepts_missing_in_a_start_come_to_use(name, options):
         W[:, missing] = 0
         est = make(name, **options)
         U = est.fit_transform(A, init_dictionary=W)
-        assert (np.abs(U).max(axis=0) > 0).all() and (np.abs(est.components_).max(1) > 0).all()
+        assert (np.abs(U).max(axis=0) > 0).all() and (
+            np.abs(est.components_).max(1) > 0
+        ).all()
         # Another start may end in another optimum, and in which one the last digits decide: on
         # some processors semi-NMF leaves 15 % of the squares and not 4 %.
         left, best = est.relative_error_**2, cold.relative_error_**2
@@ -144,7 +148,9 @@ def test_the_encoder_of_a_dictionary_is_regressed_on_the_codes_that_its_loss_ask
 @pytest.mark.parametrize("variant", ["vanilla", "jumprelu"])
 def test_a_warm_autoencoder_needs_fewer_epochs_for_the_same_loss(variant):
     rng = np.random.default_rng(4)
-    A = rng.normal(size=(2000, 30)) @ rng.normal(size=(30, 40)) + 0.3 * rng.normal(size=(2000, 40))
+    A = rng.normal(size=(2000, 30)) @ rng.normal(size=(30, 40)) + 0.3 * rng.normal(
+        size=(2000, 40)
+    )
     options = {"variant": variant, "alpha": 1e-3, "batch_size": 200, "random_state": 0}
 
     def loss(est):

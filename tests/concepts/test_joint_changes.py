@@ -16,7 +16,9 @@ FAINT = 0.15  # of its strength in the base
 def models_of(seed, *, own_basis=False, width=M, background=0.3):
     """Four concepts of each kind in a base and a tuned model, with dense noise of their own."""
     rng = np.random.default_rng(seed)
-    U = rng.exponential(size=(N, len(KINDS))) * (rng.uniform(size=(N, len(KINDS))) < 0.06)
+    U = rng.exponential(size=(N, len(KINDS))) * (
+        rng.uniform(size=(N, len(KINDS))) < 0.06
+    )
     base = rng.normal(size=(len(KINDS), M)) / np.sqrt(M)
     tuned = base.copy()
     tuned[KINDS == "turned"] = rng.normal(size=(EACH, M)) / np.sqrt(M)
@@ -26,14 +28,18 @@ def models_of(seed, *, own_basis=False, width=M, background=0.3):
         tuned = tuned @ rng.normal(size=(M, width)) / np.sqrt(M)
     found = {}
     for name, D in (("base", base), ("tuned", tuned)):
-        dense = rng.normal(size=(N, 3)) @ rng.normal(size=(3, D.shape[1])) * background / 6
+        dense = (
+            rng.normal(size=(N, 3)) @ rng.normal(size=(3, D.shape[1])) * background / 6
+        )
         found[name] = [U @ D + dense + 0.01 * rng.normal(size=(N, D.shape[1]))]
     return U, found
 
 
 def fitted(X, **options):
     options = {"n_active": 2, "reseeds": 0, "n_draws": 0, **options}
-    return JointDictionary(24, **options).fit(X, groups=np.arange(len(X["base"][0])) // 20)
+    return JointDictionary(24, **options).fit(
+        X, groups=np.arange(len(X["base"][0])) // 20
+    )
 
 
 def changes_of(found, X, **options):
@@ -55,7 +61,10 @@ def test_what_was_planted_is_said_of_every_concept(planted):
     wanted = np.where(KINDS == "faint", "kept", KINDS)
     assert changes.kind[latent].tolist() == wanted.tolist()
     counts = changes.counts()
-    assert counts["lost"] == counts["new"] == counts["turned"] == EACH and changes.common_basis
+    assert (
+        counts["lost"] == counts["new"] == counts["turned"] == EACH
+        and changes.common_basis
+    )
 
 
 def test_ratios_and_cosines_are_those_that_were_planted(planted):
@@ -63,7 +72,9 @@ def test_ratios_and_cosines_are_those_that_were_planted(planted):
     latent = found_again(U, found.codes_)[1]
     spread = {name: np.sqrt(A[0].var(axis=0).sum()) for name, A in X.items()}
     kept, faint = latent[KINDS == "kept"], latent[KINDS == "faint"]
-    size = spread["base"] / spread["tuned"]  # strengths are shares of each model's variance
+    size = (
+        spread["base"] / spread["tuned"]
+    )  # strengths are shares of each model's variance
     for chosen, planted_ratio in ((kept, size), (faint, FAINT * size)):
         assert (changes.low[chosen] <= planted_ratio * 1.05).all()
         assert (changes.high[chosen] >= planted_ratio * 0.95).all()
@@ -96,16 +107,23 @@ def test_a_turned_concept_is_one_latent_and_not_one_of_each_model(planted):
     same = concept_changes(trained.presence_["base"], trained.presence_["tuned"])
     said = same.kind[found_again(U[few], trained.codes_)[1]]
     assert (said != np.where(KINDS == "faint", "kept", KINDS)).any()
-    assert split(U[few], trained.codes_).max() > 1 and changes.counts()["turned"] == EACH
+    assert (
+        split(U[few], trained.codes_).max() > 1 and changes.counts()["turned"] == EACH
+    )
 
 
 def test_a_model_beside_itself_has_lost_and_got_nothing():
     _, X = models_of(4)
     rng = np.random.default_rng(0)
-    again = {"base": X["base"], "tuned": [X["base"][0] + 0.01 * rng.normal(size=(N, M))]}
+    again = {
+        "base": X["base"],
+        "tuned": [X["base"][0] + 0.01 * rng.normal(size=(N, M))],
+    }
     changes = changes_of(fitted(again), again)
     assert changes.counts()["kept"] == 4 * EACH
-    assert not any(changes.counts()[kind] for kind in ("lost", "new", "turned", "unclear"))
+    assert not any(
+        changes.counts()[kind] for kind in ("lost", "new", "turned", "unclear")
+    )
 
 
 @pytest.mark.parametrize("width", [M, 56])
@@ -137,13 +155,16 @@ def test_stored_presences_in_single_precision_give_the_same(planted):
     there = [found.presence_[name] for name in X]
     fields = type(there[0]).__annotations__
     single = [
-        replace(one, **{f: getattr(one, f).astype(np.float32) for f in fields}) for one in there
+        replace(one, **{f: getattr(one, f).astype(np.float32) for f in fields})
+        for one in there
     ]
     for presence in single:  # one that is written nowhere, without noise
         presence.strength[0, 0] = presence.floor[0, 0] = 0
     again = concept_changes(*single, found.replicates_)
     assert again.kind[1:].tolist() == changes.kind[1:].tolist()
-    np.testing.assert_allclose(again.cosine[1:], changes.cosine[1:], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        again.cosine[1:], changes.cosine[1:], rtol=1e-4, atol=1e-5
+    )
     assert np.isnan(again.cosine[0])
 
 
@@ -153,10 +174,15 @@ def faded(readable, strength=0.07, turned=False):
     def at(strength, readable):
         one = np.full((1, 1), strength)
         return Presence(
-            decoders=np.full((1, 1, 3), strength), strength=one, floor=np.full((1, 1), 0.1),
-            readable=np.full((1, 1), readable), influence=np.zeros((1, 5, 1)),
-            spread=np.full((1, 1), 1e-6), explained=np.ones(1), whitened=np.zeros((1, 0, 0)),
-        )  # fmt: skip
+            decoders=np.full((1, 1, 3), strength),
+            strength=one,
+            floor=np.full((1, 1), 0.1),
+            readable=np.full((1, 1), readable),
+            influence=np.zeros((1, 5, 1)),
+            spread=np.full((1, 1), 1e-6),
+            explained=np.ones(1),
+            whitened=np.zeros((1, 0, 0)),
+        )
 
     second = at(strength, readable)
     if turned:
@@ -171,4 +197,6 @@ def test_a_concept_that_faded_to_where_nothing_more_is_known_of_it_is_not_called
     assert faded(0.54, 0.8).kind == ["kept"]
     assert faded(0.54, 0.15, turned=True).kind == ["unclear"]
     assert faded(0.9, 0.15, turned=True).kind == ["turned"]
-    assert faded(0.9, 0.15).kind == ["kept"]  # faint, and plainly read in a known direction
+    assert faded(0.9, 0.15).kind == [
+        "kept"
+    ]  # faint, and plainly read in a known direction

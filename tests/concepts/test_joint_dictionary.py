@@ -25,7 +25,9 @@ def run():
 
 
 def make(**options):
-    return JointDictionary(**{"n_concepts": 24, "n_active": 1, "readable": 0.4, **options})
+    return JointDictionary(
+        **{"n_concepts": 24, "n_active": 1, "readable": 0.4, **options}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +38,9 @@ def found(run):
 def test_shapes_and_the_reconstruction_that_decoders_give(run, found):
     S, n, m = run.activations.shape
     assert found.codes_.shape == (n, 24) and found.components_.shape == (S, 24, m)
-    assert found.strength_.shape == found.readable_.shape == found.floor_.shape == (S, 24)
+    assert (
+        found.strength_.shape == found.readable_.shape == found.floor_.shape == (S, 24)
+    )
     assert (found.codes_ >= 0).all() and 0 < (found.codes_ > 0).sum() <= n
     used = int((found.codes_.sum(axis=0) > 0).sum())
     for t in (0, S - 1):
@@ -44,15 +48,21 @@ def test_shapes_and_the_reconstruction_that_decoders_give(run, found):
         design = np.column_stack([found.codes_, np.ones(n)])
         exact = design @ np.linalg.lstsq(design, A, rcond=None)[0]
         np.testing.assert_allclose(
-            found.codes_ @ found.components_[t] + found.offsets_[t], exact, atol=2e-4 * A.std()
+            found.codes_ @ found.components_[t] + found.offsets_[t],
+            exact,
+            atol=2e-4 * A.std(),
         )
         left = ((A - exact) ** 2).sum() / ((A - A.mean(axis=0)) ** 2).sum()
-        np.testing.assert_allclose(found.explained_[t], 1 - left * n / (n - 1 - used), atol=1e-4)
+        np.testing.assert_allclose(
+            found.explained_[t], 1 - left * n / (n - 1 - used), atol=1e-4
+        )
 
 
 def test_strength_of_noiseless_independent_features_is_their_share_of_the_variance():
     rng = np.random.default_rng(0)
-    U = (rng.exponential(size=(4000, 3)) * (rng.uniform(size=(4000, 3)) < 0.1)).astype(np.float32)
+    U = (rng.exponential(size=(4000, 3)) * (rng.uniform(size=(4000, 3)) < 0.1)).astype(
+        np.float32
+    )
     size = np.array([[3.0, 2, 1], [3, 2, 0]])
     X = np.stack([(U * s) @ np.eye(3, 8) for s in size]) + 5.0
     found = JointDictionary(3, n_active=1, reseeds=0).fit(X)
@@ -65,7 +75,9 @@ def test_strength_of_noiseless_independent_features_is_their_share_of_the_varian
 
 def test_strength_of_pure_noise_is_nothing_on_average():
     rng = np.random.default_rng(1)
-    found = JointDictionary(20, n_active=2, reseeds=0).fit(rng.normal(size=(1, 3000, 30)))
+    found = JointDictionary(20, n_active=2, reseeds=0).fit(
+        rng.normal(size=(1, 3000, 30))
+    )
     with pytest.warns(StaleDictionaryWarning):
         later = found.transform_steps(rng.normal(size=(12, 3000, 30)))
     squared = np.where(later.strength > 0, later.strength**2 + later.floor**2, np.nan)
@@ -92,7 +104,9 @@ def test_nothing_depends_on_the_basis_the_size_or_the_mean_of_a_checkpoint(run, 
     concept = found.is_concept_ & (found.found_again_ > 0.95)
     assert concept.sum() > 10 and (correlation[concept] > 0.98).all()
     here, there = found.strength_[:, concept], other.strength_[:, match[concept]]
-    near = np.abs(here - there).max(axis=0) < 0.03  # but where two latents share their tokens
+    near = (
+        np.abs(here - there).max(axis=0) < 0.03
+    )  # but where two latents share their tokens
     assert near.mean() > 0.9
     first, second = np.flatnonzero(concept)[near], match[concept][near]
     assert (other.lives_.born[second] == found.lives_.born[first]).all()
@@ -127,9 +141,13 @@ def _kernel_of(n):
 
 
 def test_kernel_of_tokens_and_stack_give_the_same_directions(run):
-    steps = [np.ascontiguousarray(A - A.mean(axis=0)) for A in run.activations[:, :, :8]]
+    steps = [
+        np.ascontiguousarray(A - A.mean(axis=0)) for A in run.activations[:, :, :8]
+    ]
     steps = [(A / A.std()).astype(np.float32) for A in steps]
-    gathered = [whitening.Gathered(len(steps[0]), 8, 10, stacked=True) for _ in range(2)]
+    gathered = [
+        whitening.Gathered(len(steps[0]), 8, 10, stacked=True) for _ in range(2)
+    ]
     gathered[1]._kernel = _kernel_of(len(steps[0]))
     for each in gathered:
         for X in steps:
@@ -158,7 +176,8 @@ def test_every_method_gives_sparse_codes_and_repeats_itself(run, method, monkeyp
     monkeypatch.setattr("ontogeny.concepts.joint.codes.EPOCHS", 5)
     X = run.activations[::3]
     first, second = (
-        make(method=method, reseeds=0, n_draws=0).fit(X, groups=run.texts) for _ in range(2)
+        make(method=method, reseeds=0, n_draws=0).fit(X, groups=run.texts)
+        for _ in range(2)
     )
     np.testing.assert_array_equal(first.codes_, second.codes_)
     assert 0 < (first.codes_ > 0).sum() <= X.shape[1]
@@ -169,8 +188,12 @@ def test_checkpoints_outside_the_fit_are_decoded_like_the_others(run):
     found = make(fit_steps=(0, 3, 6, 9)).fit(run.activations, groups=run.texts)
     assert found.fit_steps_.tolist() == [0, 3, 6, 9] and len(found.strength_) == 10
     again = found.transform_steps(run.activations[4:6])
-    np.testing.assert_allclose(again.strength, found.strength_[4:6], rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(again.readable, found.readable_[4:6], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        again.strength, found.strength_[4:6], rtol=1e-5, atol=1e-6
+    )
+    np.testing.assert_allclose(
+        again.readable, found.readable_[4:6], rtol=1e-5, atol=1e-6
+    )
 
 
 def test_extending_gives_what_a_fit_on_the_same_steps_gives(run):
@@ -183,7 +206,9 @@ def test_extending_gives_what_a_fit_on_the_same_steps_gives(run):
     part.extend(run.activations[8:], steps=[40, 45])
     np.testing.assert_allclose(part.strength_, whole.strength_, rtol=1e-5, atol=1e-6)
     np.testing.assert_array_equal(part.lives_.kind, whole.lives_.kind)
-    np.testing.assert_allclose(part.components_, whole.components_, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        part.components_, whole.components_, rtol=1e-5, atol=1e-5
+    )
     assert part.steps_.tolist() == whole.steps_.tolist() == list(range(0, 50, 5))
     with pytest.raises(ArgumentError, match="increasing"):
         part.extend(run.activations[9:], steps=[45])
@@ -225,7 +250,10 @@ def test_more_latents_than_directions_stay_empty():
 
 def test_fewer_tokens_are_drawn_by_the_seed(run):
     found = make(max_tokens=600, reseeds=0).fit(run.activations, groups=run.texts)
-    assert len(found.rows_) == len(found.codes_) == 600 and (np.diff(found.rows_) > 0).all()
+    assert (
+        len(found.rows_) == len(found.codes_) == 600
+        and (np.diff(found.rows_) > 0).all()
+    )
 
 
 def test_clone_pickle_and_parameters(run, found):
@@ -253,7 +281,10 @@ def test_half_of_the_texts_predicts_the_other_half(run):
     [
         ({"n_concepts": 0}, "n_concepts must be a whole number of at least 1"),
         ({"method": "nmf"}, "method must be one of 'ica', 'svd', 'batchtopk', 'l1'"),
-        ({"n_active": 25}, "n_active must be a whole number of at least 1 and at most 24"),
+        (
+            {"n_active": 25},
+            "n_active must be a whole number of at least 1 and at most 24",
+        ),
         ({"fit_steps": (0, 10)}, "fit_steps must hold indexes from 0 to 9"),
         ({"fit_steps": (0, 1.5)}, "fit_steps must be a whole number of at least 0"),
         ({"scale": "layer"}, "scale must be one of 'step', 'none'"),
@@ -279,7 +310,9 @@ def test_bad_activations_are_refused(run):
         make().fit(x for x in run.activations)
     with pytest.raises(ArgumentError, match=r"X\[1\] has \(1400, 24\)"):
         make().fit([run.activations[0], run.activations[1][:1400]])
-    with pytest.raises(ArgumentError, match="groups must hold one text for each of the 1500"):
+    with pytest.raises(
+        ArgumentError, match="groups must hold one text for each of the 1500"
+    ):
         make().fit(run.activations, groups=np.zeros(3))
     with pytest.raises(ArgumentError, match="at least two texts"):
         make().fit(run.activations, groups=np.zeros(1500))
@@ -296,7 +329,9 @@ def test_sparse_keeps_the_largest_and_turns_to_the_right():
     codes = rng.exponential(size=(100, 5)) * [1, -2, 3, -4, 0]
     kept = sparse(codes, 2)
     assert (kept > 0).sum() == 200 and (kept[:, 4] == 0).all()
-    np.testing.assert_array_equal(kept, sparse(codes * [-1, 5, -7, 1, 1], 2).astype(kept.dtype))
+    np.testing.assert_array_equal(
+        kept, sparse(codes * [-1, 5, -7, 1, 1], 2).astype(kept.dtype)
+    )
 
 
 def test_rounding_that_leaves_a_negative_variance_is_read_as_none():

@@ -6,6 +6,8 @@ from helpers.paths import GUIDES
 
 
 def test_the_guide_runs_as_printed():
-    result = doctest.testfile(str(GUIDES / "joint-dictionaries.md"), module_relative=False)
+    result = doctest.testfile(
+        str(GUIDES / "joint-dictionaries.md"), module_relative=False
+    )
     assert result.attempted > 10
     assert result.failed == 0

@@ -9,8 +9,14 @@ from ontogeny.concepts.joint.presence import found_again
 from planted_lives import planted_lives
 
 SMALL = {
-    "n": 2500, "m": 48, "steady": 14, "born": 14, "dying": 6, "turning": 6, "born_turning": 4,
-}  # fmt: skip
+    "n": 2500,
+    "m": 48,
+    "steady": 14,
+    "born": 14,
+    "dying": 6,
+    "turning": 6,
+    "born_turning": 4,
+}
 
 
 def fitted(run, X=None, **options):
@@ -51,11 +57,15 @@ def test_features_that_widen_are_not_born():
     result = run.recovered(*_codes_and_births(fitted(run, reseeds=0, n_draws=0)))
     naive = fitted(run, reseeds=0, n_draws=0)
     start = first_half(naive.strength_)
-    by_strength = np.where(naive.is_concept_ & was_low(naive.strength_, start), start, -1)
+    by_strength = np.where(
+        naive.is_concept_ & was_low(naive.strength_, start), start, -1
+    )
     assert run.recovered(naive.codes_, by_strength).widening > result.widening
     assert result.widening <= 1
     assert (naive.lives_.kind == "fires on more tokens").any()
-    assert (naive.lives_.grown_out_of[naive.lives_.kind == "fires on more tokens"] >= 0).all()
+    assert (
+        naive.lives_.grown_out_of[naive.lives_.kind == "fires on more tokens"] >= 0
+    ).all()
 
 
 def _codes_and_births(found):
@@ -68,7 +78,9 @@ def test_nothing_is_born_where_nothing_is(run, null, seed):
     X = getattr(run, null)(random_state=seed)
     found = fitted(run, X, reseeds=0, n_draws=0, random_state=seed)
     assert (found.lives_.born >= 0).sum() == 0
-    if null == "permuted":  # without the rule of readability they would be born in masses
+    if (
+        null == "permuted"
+    ):  # without the rule of readability they would be born in masses
         assert was_low(found.strength_, first_half(found.strength_)).sum() > 10
         assert found.is_concept_.sum() <= 2
 
@@ -114,8 +126,13 @@ def test_rules_of_a_life_by_hand():
     readable[:, 5] = [0, 0, 0, 0, 0, 0.95]
     found = lives(curves, readable, _whitened(*curves.shape), 0.6)
     assert found.kind.tolist() == [
-        "from the start", "born", "from the start", "grows", "born", "no concept"
-    ]  # fmt: skip
+        "from the start",
+        "born",
+        "from the start",
+        "grows",
+        "born",
+        "no concept",
+    ]
     assert set(found.kind) <= set(KINDS)
     assert found.born.tolist() == [-1, 2, -1, -1, -1, -1]
     assert found.confirmed.tolist() == [True, True, True, True, False, False]
@@ -151,7 +168,9 @@ def test_a_concept_born_inside_of_another_is_born_when_it_writes_something_of_it
 
 
 @pytest.mark.parametrize("method", ["batchtopk", "l1"])
-def test_crosscoders_find_planted_features_and_fewer_than_ica(run, found, method, monkeypatch):
+def test_crosscoders_find_planted_features_and_fewer_than_ica(
+    run, found, method, monkeypatch
+):
     monkeypatch.setattr("ontogeny.concepts.joint.codes.EPOCHS", 15)
     other = fitted(run, method=method, reseeds=0, n_draws=0)
     there = run.recovered(other.codes_, other.lives_.born)
@@ -171,15 +190,21 @@ def test_rounding_and_the_order_of_tokens_change_nothing_that_is_shown():
     for other, codes in ((fitted(run, noisy), None), (moved, order)):
         own = whole.codes_ if codes is None else whole.codes_[codes]
         correlation, match = found_again(own, other.codes_)
-        assert (correlation[shown] > 0.99).all() and other.replicates_[match[shown]].all()
-        assert (other.lives_.born[match[shown]] == whole.lives_.born[shown]).mean() > 0.97
+        assert (correlation[shown] > 0.99).all() and other.replicates_[
+            match[shown]
+        ].all()
+        assert (
+            other.lives_.born[match[shown]] == whole.lives_.born[shown]
+        ).mean() > 0.97
 
 
 def test_half_of_the_texts_finds_what_is_shown():
     run = planted_lives(random_state=11, **SMALL)
     whole = fitted(run, reseeds=0, n_draws=0)
     shown = whole.is_concept_ & whole.replicates_
-    assert shown.sum() > 30 and not whole.replicates_[whole.codes_.sum(axis=0) == 0].any()
+    assert (
+        shown.sum() > 30 and not whole.replicates_[whole.codes_.sum(axis=0) == 0].any()
+    )
     part = run.texts % 2 == 0
     other = JointDictionary(60, n_active=2, readable=0.4, reseeds=0, n_draws=0)
     other.fit(run.activations[:, part], groups=run.texts[part])

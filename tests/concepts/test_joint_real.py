@@ -22,19 +22,29 @@ def learned():
     tokenizer = train_tokenizer(texts, vocab_size=500)
     inputs = Inputs.from_texts(texts, tokenizer, max_length=48)
     config = LlamaConfig(
-        vocab_size=500, hidden_size=48, intermediate_size=96, num_hidden_layers=1,
-        num_attention_heads=4, max_position_embeddings=64,
-    )  # fmt: skip
+        vocab_size=500,
+        hidden_size=48,
+        intermediate_size=96,
+        num_hidden_layers=1,
+        num_attention_heads=4,
+        max_position_embeddings=64,
+    )
     model = LlamaForCausalLM(config)
     optimizer = torch.optim.AdamW(model.parameters(), 5e-3)
     ids, mask = torch.tensor(inputs.ids.tolist()), torch.tensor(inputs.mask.tolist())
     labels, found, losses = ids.masked_fill(~mask, -100), [], []
     for step in range(SAVED[-1] + 1):
         if step in SAVED:
-            read = capture.activations(model.eval(), inputs, layers="model.layers.0.mlp")
+            read = capture.activations(
+                model.eval(), inputs, layers="model.layers.0.mlp"
+            )
             found.append(next(iter(read.values())).numpy())
-        rows = torch.randperm(len(ids), generator=torch.Generator().manual_seed(step))[:16]
-        loss = model.train()(ids[rows], attention_mask=mask[rows], labels=labels[rows]).loss
+        rows = torch.randperm(len(ids), generator=torch.Generator().manual_seed(step))[
+            :16
+        ]
+        loss = model.train()(
+            ids[rows], attention_mask=mask[rows], labels=labels[rows]
+        ).loss
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

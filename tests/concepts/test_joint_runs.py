@@ -26,7 +26,13 @@ def found(planted):
 @pytest.fixture(scope="module")
 def small():
     return planted_runs(
-        n=1200, widths=(24, 32), shared=8, private=4, noise=0.1, dense=0.1, random_state=1
+        n=1200,
+        widths=(24, 32),
+        shared=8,
+        private=4,
+        noise=0.1,
+        dense=0.1,
+        random_state=1,
     )
 
 
@@ -40,7 +46,9 @@ def births(found):
     return np.stack([each.born for each in found.lives_.values()])
 
 
-def test_shared_concepts_are_found_in_all_runs_and_private_ones_in_their_own(planted, found):
+def test_shared_concepts_are_found_in_all_runs_and_private_ones_in_their_own(
+    planted, found
+):
     called = planted.called(found.codes_, found.present_, births(found))
     assert called["shared"] >= 0.95 and called["private"] == 0
     assert called["exact"] >= 0.95 and called["recall"] >= 0.95
@@ -57,7 +65,9 @@ def test_births_of_each_run_lie_within_their_intervals(found):
 
 
 def test_runs_whose_tokens_are_permuted_share_nothing(planted):
-    chance = JointDictionary(**OPTIONS).false_shared_rate(planted.activations, groups=planted.texts)
+    chance = JointDictionary(**OPTIONS).false_shared_rate(
+        planted.activations, groups=planted.texts
+    )
     assert chance == 0
 
 
@@ -68,7 +78,9 @@ def test_each_run_develops_alone_where_nothing_is_shared(small):
     assert not found.present_.all(axis=0).any()
     assert (found.present_.sum(axis=1) >= 6).all()
     found = few().fit({"one": one, "again": one})
-    assert (found.present_[0] == found.present_[1]).all() and found.present_[0].sum() >= 10
+    assert (found.present_[0] == found.present_[1]).all() and found.present_[
+        0
+    ].sum() >= 10
 
 
 def test_one_named_run_has_the_numbers_of_a_list(small):
@@ -130,7 +142,10 @@ def test_a_run_is_extended_by_its_name(small):
 def test_crosscoders_take_runs_of_unequal_width(small):
     A = {run: values[:, :400] for run, values in small.activations.items()}
     found = few(method="l1", fit_steps=2).fit(A, groups=small.texts[:400])
-    assert found.components_["seed 1"].shape == (10, 24, 32) and found.present_.any(axis=1).all()
+    assert (
+        found.components_["seed 1"].shape == (10, 24, 32)
+        and found.present_.any(axis=1).all()
+    )
 
 
 def test_what_does_not_fit_is_refused(small):
@@ -139,10 +154,20 @@ def test_what_does_not_fit_is_refused(small):
         ({}, None, None, "must name at least one run"),
         ({1: A["seed 0"]}, None, None, "must name at least one run"),
         ({"a": 3}, None, None, r"X\['a'\] must be an array"),
-        ({"a": A["seed 0"], "b": A["seed 1"][:, :-1]}, None, None, "must have the same tokens"),
+        (
+            {"a": A["seed 0"], "b": A["seed 1"][:, :-1]},
+            None,
+            None,
+            "must have the same tokens",
+        ),
         (A, range(10), None, "steps must hold one value for each run"),
         (A, {"seed 0": range(10)}, None, "steps must hold one value for each run"),
-        (A, {"seed 0": range(10), "seed 1": range(9)}, None, r"steps\['seed 1'\] must be 10"),
+        (
+            A,
+            {"seed 0": range(10), "seed 1": range(9)},
+            None,
+            r"steps\['seed 1'\] must be 10",
+        ),
     ):
         with pytest.raises(ArgumentError, match=message):
             few().fit(X, steps=steps, groups=groups)
@@ -154,7 +179,10 @@ def test_a_concept_that_a_tuned_model_writes_faintly_is_neither_lost_nor_split()
     """Crosscoders call such a concept lost (complete shrinkage), or give each model its own."""
     rng = np.random.default_rng(7)
     U = rng.exponential(size=(1500, 5)) * (rng.uniform(size=(1500, 5)) < 0.08)
-    strength = {"base": [1, 1, 1, 1, 0], "tuned": [1, 1, 0.2, 0, 1]}  # kept, kept, faint, lost, new
+    strength = {
+        "base": [1, 1, 1, 1, 0],
+        "tuned": [1, 1, 0.2, 0, 1],
+    }  # kept, kept, faint, lost, new
     X = {
         name: [(U * s) @ rng.normal(size=(5, 24)) + 0.02 * rng.normal(size=(1500, 24))]
         for name, s in strength.items()
@@ -166,5 +194,7 @@ def test_a_concept_that_a_tuned_model_writes_faintly_is_neither_lost_nor_split()
         [True, True, True, True, False],
         [True, True, True, False, True],
     ]
-    faint = found.strength_["tuned"][0, latent[2]] / found.strength_["base"][0, latent[2]]
+    faint = (
+        found.strength_["tuned"][0, latent[2]] / found.strength_["base"][0, latent[2]]
+    )
     assert 0.1 < faint < 0.45

@@ -16,7 +16,10 @@ BATCHED = STACK[:3], STACK[3:]
 
 CALLS = {
     **{n: lambda W, V, n=n: distances.distance(n, W, V) for n in distances.names()},
-    **{n: lambda W, V, n=n: distances.correlation(n, W, V) for n in ("columnwise", "optimal")},
+    **{
+        n: lambda W, V, n=n: distances.correlation(n, W, V)
+        for n in ("columnwise", "optimal")
+    },
     "cka": distances.cka,
     "svcca": distances.svcca,
     "pwcca": distances.pwcca,
@@ -55,7 +58,9 @@ def test_an_alignment_gives_back_on_the_device_what_the_cpu_finds(under):
 @pytest.mark.parametrize("count", [2, 6])
 def test_all_pairs_of_any_number_of_steps_wait_once_for_each_argument(count):
     with FakeDevice() as device:
-        there = distances.pairwise(placed(STACK[:count]), placed(CODES[:count]), workers=1)
+        there = distances.pairwise(
+            placed(STACK[:count]), placed(CODES[:count]), workers=1
+        )
     assert device.count == 2
     here = distances.pairwise(STACK[:count], CODES[:count], workers=1)
     np.testing.assert_allclose(there, here, rtol=1e-10, atol=1e-10)
@@ -75,7 +80,13 @@ def test_series_of_dictionaries_wait_a_fixed_number_of_times():
 def test_invalid_numbers_on_a_device_are_refused():
     W = STACK[0].clone()
     W[0, 0] = torch.nan
-    with FakeDevice(), pytest.raises(NonFiniteError, match="V holds 1 NaN or infinite values of"):
+    with (
+        FakeDevice(),
+        pytest.raises(NonFiniteError, match="V holds 1 NaN or infinite values of"),
+    ):
         distances.frobenius(placed(STACK[0]), placed(W))
-    with FakeDevice(), pytest.raises(ArgumentError, match="W holds numbers beyond 1e\\+70"):
+    with (
+        FakeDevice(),
+        pytest.raises(ArgumentError, match="W holds numbers beyond 1e\\+70"),
+    ):
         distances.frobenius(placed(1e71 * W.double().nan_to_num()), placed(W.double()))

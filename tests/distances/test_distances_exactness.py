@@ -82,7 +82,11 @@ def _cases():
     for size in (1e-1, 1e-3, 1e-5):
         yield f"noise {size}", W, W + size * noise
     yield "zero column", deficient, W + 0.1 * noise
-    yield "zero column in both", deficient, (W + 0.1 * noise) @ np.diag([0.0, 1.0, 1.0, 1.0])
+    yield (
+        "zero column in both",
+        deficient,
+        (W + 0.1 * noise) @ np.diag([0.0, 1.0, 1.0, 1.0]),
+    )
     yield "one zero matrix", W, np.zeros_like(W)
     yield "orthogonal spaces", np.eye(12)[:, :4], 2 * np.eye(12)[:, 4:8]
     yield "graded columns", graded, graded + 1e-3 * noise
@@ -111,7 +115,9 @@ def test_small_distances_keep_their_digits(name, size):
     with mp.workdps(50):
         truth = float(ORACLES[name](_mp(W), _mp(V)))
     # The numbers themselves are only given to 1e-16: that is what may be lost of a tiny distance.
-    assert distances.distance(name, W, V) == pytest.approx(truth, rel=1e-10 + 1e-15 / size)
+    assert distances.distance(name, W, V) == pytest.approx(
+        truth, rel=1e-10 + 1e-15 / size
+    )
 
 
 def _dense_root(x, eps):
@@ -142,7 +148,9 @@ def test_matrix_log_and_bures_equal_dense_forms_at_full_size():
 def test_bures_becomes_procrustes_without_regularisation():
     rng = np.random.default_rng(1)
     W, V = rng.standard_normal((2, 60, 8))
-    assert distances.bures(W, V, eps=1e-22) == pytest.approx(distances.procrustes(W, V), rel=1e-9)
+    assert distances.bures(W, V, eps=1e-22) == pytest.approx(
+        distances.procrustes(W, V), rel=1e-9
+    )
 
 
 def test_schatten_and_entrywise_norms_meet_their_named_cases():
@@ -150,7 +158,9 @@ def test_schatten_and_entrywise_norms_meet_their_named_cases():
     same = pytest.approx
     assert distances.schatten(W, V, p=1) == same(distances.nuclear(W, V), rel=1e-12)
     assert distances.schatten(W, V, p=2) == same(distances.frobenius(W, V), rel=1e-12)
-    assert distances.schatten(W, V, p=math.inf) == same(distances.spectral(W, V), rel=1e-12)
+    assert distances.schatten(W, V, p=math.inf) == same(
+        distances.spectral(W, V), rel=1e-12
+    )
     assert distances.entrywise(W, V, p=2) == same(distances.frobenius(W, V), rel=1e-12)
     assert distances.entrywise(W, V, p=math.inf) == np.abs(W - V).max()
 
@@ -181,7 +191,9 @@ def test_first_order_growth_continues_down_to_tiny_noise(name):
     rng = np.random.default_rng(5)
     W = rng.standard_normal((200, 20))
     noise = rng.standard_normal(W.shape)
-    large, small = (distances.distance(name, W, W + size * noise) for size in (1e-6, 1e-9))
+    large, small = (
+        distances.distance(name, W, W + size * noise) for size in (1e-6, 1e-9)
+    )
     assert small == pytest.approx(large / 1000, rel=1e-4)
 
 
@@ -190,7 +202,8 @@ def test_ill_conditioned_dictionaries_lose_nothing_near_zero(name):
     # Singular values from 1e2 to 1e-8: a plain V^T W squares them.
     rng = np.random.default_rng(6)
     left, right = (
-        scipy.linalg.qr(rng.standard_normal((n, 8)), mode="economic")[0] for n in (20, 8)
+        scipy.linalg.qr(rng.standard_normal((n, 8)), mode="economic")[0]
+        for n in (20, 8)
     )
     W = (left * np.logspace(2, -8, 8)) @ right
     V = W * (1 + 1e-10 * rng.standard_normal(W.shape))
@@ -234,7 +247,9 @@ def test_different_numbers_of_concepts_meet_the_definition_in_fifty_digits(name)
     with mp.workdps(50):
         truth = float(ORACLES[name](_mp(W), _mp(V)))
     for first, second in ((W, V), (V, W), (torch.tensor(W), torch.tensor(V))):
-        assert distances.distance(name, first, second) == pytest.approx(truth, rel=1e-10)
+        assert distances.distance(name, first, second) == pytest.approx(
+            truth, rel=1e-10
+        )
     batch = distances.distance(name, np.stack([W, 2 * W]), np.stack([V, 2 * V]))
     assert batch[0] == pytest.approx(truth, rel=1e-10)
 
@@ -245,6 +260,10 @@ def test_different_numbers_of_concepts_on_common_axes_are_at_closed_forms():
     b = np.append(b, 0.0)
     roots = np.sqrt(a**2 + EPS) - np.sqrt(b**2 + EPS)
     logs = np.log((a**2 + EPS) / (b**2 + EPS))
-    assert distances.bures(W, V, eps=EPS) == pytest.approx(np.linalg.norm(roots), rel=1e-12)
-    assert distances.matrix_log(W, V, eps=EPS) == pytest.approx(np.linalg.norm(logs), rel=1e-12)
+    assert distances.bures(W, V, eps=EPS) == pytest.approx(
+        np.linalg.norm(roots), rel=1e-12
+    )
+    assert distances.matrix_log(W, V, eps=EPS) == pytest.approx(
+        np.linalg.norm(logs), rel=1e-12
+    )
     assert distances.grassmann(W, V) == pytest.approx(math.sqrt(0.5), rel=1e-12)

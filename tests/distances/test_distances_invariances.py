@@ -42,7 +42,9 @@ CHANGES = {
     "column lengths of one": lambda W, V, U: (W, V @ _scales(6), U),
     "rotation of one": lambda W, V, U: (W, V @ _rotation(6), U),
     "invertible map of one": lambda W, V, U: (W, V @ _invertible(6), U),
-    "common order": lambda W, V, U: [x @ P for P in [_permutation(6)] for x in (W, V, U)],
+    "common order": lambda W, V, U: [
+        x @ P for P in [_permutation(6)] for x in (W, V, U)
+    ],
     "common rotation of columns": lambda W, V, U: [
         x @ Q for Q in [_rotation(6)] for x in (W, V, U)
     ],
@@ -75,7 +77,9 @@ def _page():
     head = f"| measure | {' | '.join(CHANGES)} |\n|---{'|:---:' * len(CHANGES)}|\n"
     rows = []
     for name in MEASURES:
-        cells = ("yes" if _invariant(name, change) else "" for change in CHANGES.values())
+        cells = (
+            "yes" if _invariant(name, change) else "" for change in CHANGES.values()
+        )
         rows.append(f"| `{name}` | {' | '.join(cells)} |\n")
     return f"""# Invariances of the distances and correlations
 

@@ -37,17 +37,27 @@ def test_batches_come_back_in_the_kind_dtype_and_shape_that_went_in(kind, dtype)
 
 def test_compare_agrees_with_every_function_of_its_own():
     values = distances.compare(W, V, U)
-    assert list(values) == [*distances.names(), "columnwise", "optimal", "internal", "weighted"]
+    assert list(values) == [
+        *distances.names(),
+        "columnwise",
+        "optimal",
+        "internal",
+        "weighted",
+    ]
     for name in distances.names():
         assert values[name] == pytest.approx(distances.distance(name, W, V), rel=1e-10)
     for name in ("columnwise", "optimal", "internal"):
-        assert values[name] == pytest.approx(distances.correlation(name, W, V), rel=1e-10)
+        assert values[name] == pytest.approx(
+            distances.correlation(name, W, V), rel=1e-10
+        )
     assert values["weighted"] == distances.correlation("weighted", W, V, U=U)
     assert "weighted" not in distances.compare(W, V)
     assert "internal" not in distances.compare(W[:, :1], V[:, :1])
 
 
-def test_compare_gives_the_measures_that_are_asked_for_from_shared_factorisations(monkeypatch):
+def test_compare_gives_the_measures_that_are_asked_for_from_shared_factorisations(
+    monkeypatch,
+):
     shapes, svd = [], np.linalg.svd
 
     def counted(stack, **options):
@@ -62,7 +72,9 @@ def test_compare_gives_the_measures_that_are_asked_for_from_shared_factorisation
     for name in wanted[1:]:
         assert values[name] == pytest.approx(distances.distance(name, W, V), rel=1e-10)
     assert shapes.count(W.shape) == 2 + 3 * 2
-    with pytest.raises(ArgumentError, match="measures: 'weighted' needs the codes U of W"):
+    with pytest.raises(
+        ArgumentError, match="measures: 'weighted' needs the codes U of W"
+    ):
         distances.compare(W, V, measures=["weighted"])
     with pytest.raises(ArgumentError, match=r"a name in measures must be .*'bures'"):
         distances.compare(W, V, measures=["buers"])
@@ -78,7 +90,9 @@ def test_zero_matrices_and_zero_columns_give_numbers():
 
 def test_options_reach_the_distance_they_are_for():
     plain = distances.compare(W, V)
-    other = distances.compare(W, V, options={"schatten": {"p": 2}, "bures": {"eps": 1.0}})
+    other = distances.compare(
+        W, V, options={"schatten": {"p": 2}, "bures": {"eps": 1.0}}
+    )
     assert other["schatten"] == pytest.approx(plain["frobenius"])
     assert other["bures"] == pytest.approx(distances.bures(W, V, eps=1.0))
     assert other["matrix-log"] == plain["matrix-log"]
@@ -89,7 +103,10 @@ def test_half_precision_and_integers_are_widened():
     assert distances.frobenius(half, half * 0) == pytest.approx(
         np.linalg.norm(half.astype(np.float64)), rel=1e-10
     )
-    assert distances.frobenius(torch.ones(2, 2, dtype=torch.bfloat16), torch.zeros(2, 2)) == 2.0
+    assert (
+        distances.frobenius(torch.ones(2, 2, dtype=torch.bfloat16), torch.zeros(2, 2))
+        == 2.0
+    )
     assert distances.nuclear(np.eye(2, dtype=int), np.zeros((2, 2), dtype=int)) == 2.0
 
 
@@ -127,9 +144,13 @@ def test_refusals_name_the_argument_and_what_is_allowed():
     with pytest.raises(ArgumentError, match=r"same shape .*\(9, 4\) and \(9, 3\)"):
         distances.procrustes(W, V[:, :3])
     for name in set(distances.names()) - {"matrix-log", "grassmann", "bures"}:
-        with pytest.raises(ArgumentError, match="columns are compared one with another"):
+        with pytest.raises(
+            ArgumentError, match="columns are compared one with another"
+        ):
             distances.distance(name, W, V[:, :3])
-    with pytest.raises(ArgumentError, match=r"same number of features.*\(9, 4\) and \(8, 4\)"):
+    with pytest.raises(
+        ArgumentError, match=r"same number of features.*\(9, 4\) and \(8, 4\)"
+    ):
         distances.bures(W, V[:8])
     with pytest.raises(ArgumentError, match="Did you mean 'procrustes'"):
         distances.distance("procrustus", W, V)

@@ -94,7 +94,9 @@ def test_procrustes_lies_between_its_bounds(two):
     value = distances.procrustes(W, V)
     assert value <= distances.frobenius(W, V) * (1 + 1e-12) + 1e-12
     # The singular values must at least be moved (Mirsky).
-    lowest = np.linalg.norm(np.subtract(*(np.linalg.svd(X, compute_uv=False) for X in (W, V))))
+    lowest = np.linalg.norm(
+        np.subtract(*(np.linalg.svd(X, compute_uv=False) for X in (W, V)))
+    )
     assert value >= lowest * (1 - 1e-9) - 1e-9
 
 
@@ -102,7 +104,9 @@ def test_procrustes_lies_between_its_bounds(two):
 @given(two=matrices(2), eps=st.sampled_from([1e-6, 1e-2, 1.0]))
 def test_bures_does_not_exceed_procrustes(two, eps):
     W, V = two
-    assert distances.bures(W, V, eps=eps) <= distances.procrustes(W, V) * (1 + 1e-9) + 1e-9
+    assert (
+        distances.bures(W, V, eps=eps) <= distances.procrustes(W, V) * (1 + 1e-9) + 1e-9
+    )
 
 
 @few

@@ -13,7 +13,9 @@ def _matrix(size, condition, seed=0):
     generator = torch.Generator().manual_seed(seed)
     draws = torch.randn(2, size, size, generator=generator, dtype=torch.float64)
     left, right = torch.linalg.qr(draws).Q
-    values = torch.logspace(0, -torch.tensor(condition).log10().item(), size, dtype=torch.float64)
+    values = torch.logspace(
+        0, -torch.tensor(condition).log10().item(), size, dtype=torch.float64
+    )
     return left, values, right
 
 
@@ -47,4 +49,6 @@ def test_narrow_matrices_take_the_svd(monkeypatch):
     monkeypatch.setattr(features, "by_inverses", lambda M: pytest.fail("too narrow"))
     left, values, right = _matrix(30, 10.0)
     expected = left @ right.mT
-    torch.testing.assert_close(polar_factor(left * values @ right.mT), expected, rtol=0, atol=1e-12)
+    torch.testing.assert_close(
+        polar_factor(left * values @ right.mT), expected, rtol=0, atol=1e-12
+    )

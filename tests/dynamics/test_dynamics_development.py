@@ -47,7 +47,9 @@ def test_interval_widens_with_the_floor_and_holds_the_half_step():
     for floor in (0.0, 0.05, 0.1, 0.2, 0.4):
         found = development(STEPS, decay(20.0), floor)
         assert found.half_step_low <= found.half_step <= found.half_step_high
-        assert found.half_step_low <= previous[0] and found.half_step_high >= previous[1]
+        assert (
+            found.half_step_low <= previous[0] and found.half_step_high >= previous[1]
+        )
         previous = (float(found.half_step_low), float(found.half_step_high))
     assert previous[0] < found.half_step < previous[1]
 
@@ -66,7 +68,12 @@ def test_unknown_noise_is_never_read_as_zero():
     assert not found.noise_known and not found.changed and not found.distinct.any()
     assert not found.judgeable and not found.moved
     assert found.p_value < 0.01 and found.change == pytest.approx(decay(20.0)[-1] - 1)
-    for step in (found.half_step, found.half_step_low, found.half_step_high, found.settled_step):
+    for step in (
+        found.half_step,
+        found.half_step_low,
+        found.half_step_high,
+        found.settled_step,
+    ):
         assert np.isnan(step)
 
 
@@ -97,7 +104,13 @@ def test_unknown_noise_of_a_missing_step_changes_nothing():
     values, floor = decay(20.0), np.full(12, 0.05)
     values[5] = floor[5] = np.nan
     found, known = development(STEPS, values, floor), development(STEPS, values, 0.05)
-    for name in ("half_step_low", "half_step_high", "settled_step", "changed", "noise_known"):
+    for name in (
+        "half_step_low",
+        "half_step_high",
+        "settled_step",
+        "changed",
+        "noise_known",
+    ):
         np.testing.assert_array_equal(getattr(found, name), getattr(known, name))
 
 
@@ -106,7 +119,9 @@ def test_settled_step_is_given_only_where_known_floors_decide_it():
     for unknown, settled in ((3, 64), (6, np.nan), (8, np.nan), (11, np.nan)):
         floor = np.full(12, 0.15)
         floor[unknown] = np.nan
-        np.testing.assert_equal(float(development(STEPS, values, floor).settled_step), settled)
+        np.testing.assert_equal(
+            float(development(STEPS, values, floor).settled_step), settled
+        )
 
 
 def test_unknown_noise_of_one_series_leaves_the_others_alone():
@@ -115,7 +130,9 @@ def test_unknown_noise_of_one_series_leaves_the_others_alone():
 
 
 def test_interval_spans_all_crossings_of_one_half():
-    back_and_forth = np.array([0, 0.1, 0.2, 0.3, 0.7, 0.8, 0.3, 0.2, 0.7, 0.9, 1.0, 1.0])
+    back_and_forth = np.array(
+        [0, 0.1, 0.2, 0.3, 0.7, 0.8, 0.3, 0.2, 0.7, 0.9, 1.0, 1.0]
+    )
     found = development(STEPS, back_and_forth, n_draws=999, level=0.2)
     assert 4 < found.half_step < 8
     assert (found.half_step_low, found.half_step_high) == (4, 128)
@@ -136,8 +153,12 @@ def test_settling_asks_for_the_noise_of_a_change_to_the_last_value():
     values = np.array([5.0, 5, 5, 4.8, 4, 3, 2, 1.1, 1.05, 1.0, 0.95, 1.0])
     found = development(STEPS, values, floor=0.15, floor_to_last=0.06)
     assert found.settled_step == 128
-    np.testing.assert_array_equal(found.distinct, development(STEPS, values, floor=0.15).distinct)
-    with pytest.raises(ArgumentError, match="floor_to_last must be one number, or one for each"):
+    np.testing.assert_array_equal(
+        found.distinct, development(STEPS, values, floor=0.15).distinct
+    )
+    with pytest.raises(
+        ArgumentError, match="floor_to_last must be one number, or one for each"
+    ):
         development(STEPS, values, floor=0.15, floor_to_last=[0.1, 0.2])
     with pytest.raises(NonFiniteError, match="floor_to_last holds 1 infinite"):
         development(STEPS, values, floor=0.15, floor_to_last=np.inf)
@@ -167,7 +188,9 @@ def test_distance_to_the_first_checkpoint_starts_at_the_second():
 def test_distances_to_the_reference_are_zero_there_or_left_out():
     values = decay(20.0)
     zero, missing = (
-        development(STEPS, np.where(np.arange(12) == 5, there, values), reference_index=5)
+        development(
+            STEPS, np.where(np.arange(12) == 5, there, values), reference_index=5
+        )
         for there in (0.0, np.nan)
     )
     np.testing.assert_array_equal(zero.progress, missing.progress)
@@ -236,7 +259,10 @@ def test_missing_steps_are_left_out():
     found = development(STEPS, values)
     whole = development(STEPS[kept], values[kept])
     np.testing.assert_array_equal(found.progress[kept], whole.progress)
-    assert np.isnan(found.progress[[0, 4, 11]]).all() and not found.distinct[[0, 4, 11]].any()
+    assert (
+        np.isnan(found.progress[[0, 4, 11]]).all()
+        and not found.distinct[[0, 4, 11]].any()
+    )
     assert found.half_step == whole.half_step and found.change == whole.change
 
 
@@ -272,14 +298,24 @@ def test_batches_keep_their_shape_and_their_rows():
     assert found.p_value[1, 2] >= one.p_value
 
 
-@given(st.lists(st.floats(-1e3, 1e3), min_size=6, max_size=12), st.floats(0, 10), st.integers(0, 3))
+@given(
+    st.lists(st.floats(-1e3, 1e3), min_size=6, max_size=12),
+    st.floats(0, 10),
+    st.integers(0, 3),
+)
 @settings(max_examples=30)
 def test_whatever_comes_the_results_hold_together(values, floor, reference):
     steps = np.arange(len(values))
     found = development(steps, values, floor, reference_index=reference, n_draws=99)
     assert found.moved or not found.changed
     if found.moved:
-        assert 0 <= found.half_step_low <= found.half_step <= found.half_step_high <= steps[-1]
+        assert (
+            0
+            <= found.half_step_low
+            <= found.half_step
+            <= found.half_step_high
+            <= steps[-1]
+        )
         assert found.progress[-1] == pytest.approx(1.0)
         assert abs(found.change) > floor
     else:
@@ -291,7 +327,11 @@ def test_whatever_comes_the_results_hold_together(values, floor, reference):
     [
         ({"steps": [0, 2, 1]}, ArgumentError, "steps must increase"),
         ({"steps": [-1, 0, 1]}, ArgumentError, "steps must increase"),
-        ({"values": [1.0, 2.0]}, ArgumentError, r"values must have shape \(\.\.\., 3\)"),
+        (
+            {"values": [1.0, 2.0]},
+            ArgumentError,
+            r"values must have shape \(\.\.\., 3\)",
+        ),
         ({"values": [1.0, np.inf, 2.0]}, NonFiniteError, "values holds 1 infinite"),
         ({"floor": -0.1}, ArgumentError, "floor must not be negative"),
         ({"floor": "low"}, ArgumentError, "floor must be an array of numbers"),
@@ -299,9 +339,17 @@ def test_whatever_comes_the_results_hold_together(values, floor, reference):
         ({"scale": np.nan}, NonFiniteError, "scale holds 1 NaN"),
         ({"floor": [1.0, 2.0]}, ArgumentError, "floor must be one number"),
         ({"scale": -1.0}, ArgumentError, "scale must not be negative"),
-        ({"reference_index": 3}, ArgumentError, "reference_index must be a whole .* most 2"),
+        (
+            {"reference_index": 3},
+            ArgumentError,
+            "reference_index must be a whole .* most 2",
+        ),
         ({"reference_index": 1.5}, ArgumentError, "reference_index must be a whole"),
-        ({"level": 1.5}, ArgumentError, "level must be a finite number above 0 and below 1"),
+        (
+            {"level": 1.5},
+            ArgumentError,
+            "level must be a finite number above 0 and below 1",
+        ),
         ({"n_draws": 0}, ArgumentError, "n_draws must be a whole"),
         ({"n_tests": 0}, ArgumentError, "n_tests must be a whole"),
     ],

@@ -16,7 +16,9 @@ N_SERIES = 400
 TOLERANCE = 5 * np.sqrt(0.25 / 2000 + 0.25 / N_SERIES)
 
 
-def simulate(shape: str, n_steps: int, noise: float, n_series: int, seed: int = 0) -> np.ndarray:
+def simulate(
+    shape: str, n_steps: int, noise: float, n_series: int, seed: int = 0
+) -> np.ndarray:
     """Series (n_series, n_steps) whose signal spans 1, with noise of standard deviation `noise`."""
     rng = np.random.default_rng(seed)
     x = np.linspace(0, 1, n_steps)
@@ -28,7 +30,9 @@ def simulate(shape: str, n_steps: int, noise: float, n_series: int, seed: int = 
     if shape == "noisy reference":
         return distances_to_jittering_reference(rng, n_series, n_steps)
     if shape == "autocorrelated noise":
-        return lfilter([1.0], [1.0, -0.5], rng.normal(size=(n_series, n_steps + 50)))[:, 50:]
+        return lfilter([1.0], [1.0, -0.5], rng.normal(size=(n_series, n_steps + 50)))[
+            :, 50:
+        ]
     if shape == "random walk":
         return np.cumsum(eps, axis=1)
     signal = {
@@ -63,10 +67,18 @@ def table() -> list[tuple[str, float, dict[int, float]]]:
     """The rows of the guide's table of rates: shape, noise, {steps: rate}."""
     text = GUIDE.read_text(encoding="utf-8").split("<!-- order test -->")[1]
     lines = text.split("<!-- end -->")[0].split("\n| --- ")[1].splitlines()[1:]
-    rows = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines if line]
+    rows = [
+        [cell.strip() for cell in line.strip().strip("|").split("|")]
+        for line in lines
+        if line
+    ]
     counts = (12, 24, 48)
     return [
-        (name, float(noise.strip("–") or 0), dict(zip(counts, map(float, found), strict=True)))
+        (
+            name,
+            float(noise.strip("–") or 0),
+            dict(zip(counts, map(float, found), strict=True)),
+        )
         for name, noise, *found in rows
     ]
 
@@ -156,11 +168,15 @@ CURVES = {
 }
 
 
-@pytest.mark.parametrize("steps", [np.linspace(0, 16384, 20), log_steps(16)], ids=["even", "log"])
+@pytest.mark.parametrize(
+    "steps", [np.linspace(0, 16384, 20), log_steps(16)], ids=["even", "log"]
+)
 @pytest.mark.parametrize("shape", CURVES)
 def test_intervals_hold_the_half_change_step_of_the_continuous_curve(shape, steps):
     rng = np.random.default_rng(1)
-    fine = np.unique(np.append(np.linspace(0, steps[-1], 20_001), np.geomspace(0.1, steps[-1])))
+    fine = np.unique(
+        np.append(np.linspace(0, steps[-1], 20_001), np.geomspace(0.1, steps[-1]))
+    )
 
     def progress(at):
         u = np.append(at, [0.0, steps[-1]]) / steps[-1]

@@ -27,14 +27,19 @@ def planted(kind, rng, rows=60):
     elif kind == "exponential":
         curves = 1 - np.exp(-rng.uniform(3, 10, size=(rows, 1)) * U)
     else:
-        at, width = rng.uniform(0.2, 0.8, size=(rows, 1)), rng.uniform(0.03, 0.12, size=(rows, 1))
+        at, width = (
+            rng.uniform(0.2, 0.8, size=(rows, 1)),
+            rng.uniform(0.03, 0.12, size=(rows, 1)),
+        )
         curves = 1 / (1 + np.exp(-(U - at) / width))
     return curves / np.ptp(curves.astype(float), axis=1, keepdims=True)
 
 
 @pytest.mark.parametrize("phi", [0.0, 0.5])
 @pytest.mark.parametrize("kind", ["sigmoid", "exponential", "jump", "overshoot"])
-def test_plain_changes_are_found_in_a_page_of_sixty_or_left_open_as_slow_noise(kind, phi):
+def test_plain_changes_are_found_in_a_page_of_sixty_or_left_open_as_slow_noise(
+    kind, phi
+):
     rng = np.random.default_rng(2)
     size = 0.02 if kind == "overshoot" else 0.1
     values = planted(kind, rng) + size * noise(rng, 60, phi)
@@ -50,7 +55,11 @@ def test_plain_changes_are_found_in_a_page_of_sixty_or_left_open_as_slow_noise(k
 def test_noise_with_memory_passes_as_often_as_the_levels_say(phi, doublings):
     rng, steps = np.random.default_rng(4), np.arange(COUNT, dtype=float)
     steps = np.append(0, np.exp2(steps[:-1])) if doublings else steps
-    rows = noise(rng, 800, phi) if phi < 1 else rng.normal(size=(800, COUNT)).cumsum(axis=1)
+    rows = (
+        noise(rng, 800, phi)
+        if phi < 1
+        else rng.normal(size=(800, COUNT)).cumsum(axis=1)
+    )
     short, slow = noise_p_values(steps, rows)
     passed = np.mean((short <= 0.01) & (slow <= CHANCE))
     assert passed <= (0.01 if phi <= 0.5 else 0.05) + 4 * np.sqrt(0.05 * 0.95 / 800)
@@ -63,18 +72,25 @@ def test_small_p_values_are_no_smaller_than_simulated_noise_gives(count):
     rows = noise(np.random.default_rng(5), 20_000, 0.5, count)
     short, _ = noise_p_values(np.arange(count, dtype=float), rows)
     for level in (0.01, 0.001):
-        assert np.mean(short <= level) <= level + 5 * np.sqrt(level / 20_000) + 0.1 * level
+        assert (
+            np.mean(short <= level) <= level + 5 * np.sqrt(level / 20_000) + 0.1 * level
+        )
 
 
 def test_many_checkpoints_are_compared_by_means_of_neighbours():
     rng, steps = np.random.default_rng(0), np.arange(1000.0)
     rise = 1 / (1 + np.exp((400 - steps) / 60)) + 0.1 * rng.normal(size=1000)
-    short, slow = noise_p_values(steps, np.stack([rise, rng.normal(size=1000).cumsum()]))
+    short, slow = noise_p_values(
+        steps, np.stack([rise, rng.normal(size=1000).cumsum()])
+    )
     assert short[0] < 1e-6 and slow[0] < 0.01 and slow[1] > CHANCE
 
 
 def test_the_same_p_values_come_again():
-    rows, steps = np.random.default_rng(1).normal(size=(5, 12)).cumsum(axis=1), np.arange(12.0)
+    rows, steps = (
+        np.random.default_rng(1).normal(size=(5, 12)).cumsum(axis=1),
+        np.arange(12.0),
+    )
     before = noise_p_values(steps, rows)
     _simulated.cache_clear()
     np.testing.assert_array_equal(before, noise_p_values(steps, rows))

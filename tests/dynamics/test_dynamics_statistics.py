@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ontogeny.dynamics import holm, order, rolling_mean, step_order_test, trend_test, trend_tests
+from ontogeny.dynamics import (
+    holm,
+    order,
+    rolling_mean,
+    step_order_test,
+    trend_test,
+    trend_tests,
+)
 from ontogeny.dynamics.order import _by_spectrum, smallest_p
 from ontogeny.errors import ArgumentError, NonFiniteError
 
@@ -19,7 +26,8 @@ def lagged_statistic(values: np.ndarray) -> float:
     """The definition, term by term."""
     count = len(values)
     return sum(
-        np.mean((values[lag:] - values[:-lag]) ** 2) / lag for lag in range(1, count // 4 + 1)
+        np.mean((values[lag:] - values[:-lag]) ** 2) / lag
+        for lag in range(1, count // 4 + 1)
     )
 
 
@@ -28,16 +36,24 @@ def test_few_steps_are_enumerated_exactly(count):
     values = np.random.default_rng(count).normal(size=count).cumsum()
     orders = [lagged_statistic(np.array(o)) for o in itertools.permutations(values)]
     expected = np.mean(np.array(orders) <= lagged_statistic(values) * (1 + 1e-9))
-    assert step_order_test(values) == pytest.approx(expected)  # one order more is 2e-4 at least
+    assert step_order_test(values) == pytest.approx(
+        expected
+    )  # one order more is 2e-4 at least
 
 
 @pytest.mark.parametrize("count", [129, 160, 333])
-def test_many_steps_give_the_statistic_of_the_definition_by_the_spectrum(monkeypatch, count):
+def test_many_steps_give_the_statistic_of_the_definition_by_the_spectrum(
+    monkeypatch, count
+):
     rng = np.random.default_rng(count)
-    rows = np.stack([np.linspace(0, 1, count), rng.normal(size=count) + 100, np.ones(count)])
+    rows = np.stack(
+        [np.linspace(0, 1, count), rng.normal(size=count) + 100, np.ones(count)]
+    )
     orders = np.array([rng.permutation(count), np.arange(count)])
     expected = [[lagged_statistic(row[np.argsort(o)]) for row in rows] for o in orders]
-    np.testing.assert_allclose(_by_spectrum(rows)(orders), expected, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(
+        _by_spectrum(rows)(orders), expected, rtol=1e-9, atol=1e-10
+    )
     p = step_order_test(rows, n_draws=199)
     assert p[0] < 0.001 and p[1] > 0.01 and p[2] == 1
     monkeypatch.setattr(order, "LONG", count)
@@ -45,7 +61,9 @@ def test_many_steps_give_the_statistic_of_the_definition_by_the_spectrum(monkeyp
 
 
 @pytest.mark.parametrize("reference", [None, 30])
-def test_shapes_over_many_steps_give_the_same_in_groups_as_whole(monkeypatch, reference):
+def test_shapes_over_many_steps_give_the_same_in_groups_as_whole(
+    monkeypatch, reference
+):
     count = 140
     rng, steps = np.random.default_rng(0), np.arange(count)
     slow = np.convolve(rng.normal(size=400), 0.9 ** np.arange(100))[100 : 100 + count]
@@ -82,7 +100,10 @@ def test_drawn_p_values_match_the_definition_permuted_by_hand():
     values = np.random.default_rng(5).normal(size=20) + np.linspace(0, 1, 20)
     rng = np.random.default_rng(1)
     by_hand = np.mean(
-        [lagged_statistic(rng.permutation(values)) <= lagged_statistic(values) for _ in range(4000)]
+        [
+            lagged_statistic(rng.permutation(values)) <= lagged_statistic(values)
+            for _ in range(4000)
+        ]
     )
     found = float(step_order_test(values, n_draws=20_000))
     assert found == pytest.approx(by_hand, abs=5 * np.sqrt(by_hand / 4000 + 1e-4))
@@ -98,7 +119,9 @@ def test_p_values_do_not_depend_on_location_scale_sign_or_direction():
 def test_tiny_and_huge_values_neither_underflow_nor_overflow():
     values = np.random.default_rng(2).normal(size=(4, 15)).cumsum(axis=1)
     for scale in (1e-200, 1e200):
-        np.testing.assert_array_equal(step_order_test(values * scale), step_order_test(values))
+        np.testing.assert_array_equal(
+            step_order_test(values * scale), step_order_test(values)
+        )
 
 
 def test_many_series_get_the_draws_that_a_correction_needs():
@@ -138,7 +161,9 @@ def test_infinite_values_are_refused():
 
 def test_holm_follows_the_step_down_procedure():
     # worked by hand: 4 tests, sorted .005 .01 .03 .04 times 4 3 2 1, then made monotone
-    np.testing.assert_allclose(holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02])
+    np.testing.assert_allclose(
+        holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02]
+    )
     assert holm(np.full((2, 2), 0.4)).tolist() == [[1.0, 1.0], [1.0, 1.0]]
     with pytest.raises(ArgumentError, match="p_values must lie between 0 and 1"):
         holm([0.5, 1.5])
@@ -148,7 +173,9 @@ def test_holm_follows_the_step_down_procedure():
 def test_holm_lies_between_uncorrected_and_bonferroni_and_keeps_the_order(p_values):
     p = np.array(p_values)
     corrected = holm(p)
-    assert np.all(corrected >= p) and np.all(corrected <= np.minimum(1, p * len(p)) + 1e-15)
+    assert np.all(corrected >= p) and np.all(
+        corrected <= np.minimum(1, p * len(p)) + 1e-15
+    )
     assert np.all(np.diff(corrected[np.argsort(p, kind="stable")]) >= 0)
 
 
@@ -166,7 +193,9 @@ def test_rolling_mean_does_not_cancel_after_a_huge_value():
 
 def test_rolling_mean_works_along_the_last_axis():
     values = np.random.default_rng(0).normal(size=(2, 3, 9))
-    np.testing.assert_array_equal(rolling_mean(values, 2)[1, 2], rolling_mean(values[1, 2], 2))
+    np.testing.assert_array_equal(
+        rolling_mean(values, 2)[1, 2], rolling_mean(values[1, 2], 2)
+    )
     np.testing.assert_array_equal(rolling_mean(values, 0), values)
 
 

@@ -96,7 +96,11 @@ def test_a_singular_map_gets_a_pseudo_inverse_and_finite_numbers():
     trusted = dynamics.transform(W @ T, U, W, U, max_condition=1e15)
     assert trusted.error > 1e6 * found.error  # the report's spike
     zero = dynamics.transform(0 * W, U, W, U)
-    assert zero.rank == 0 and zero.log_det == 0 and zero.error == pytest.approx(np.linalg.norm(U))
+    assert (
+        zero.rank == 0
+        and zero.log_det == 0
+        and zero.error == pytest.approx(np.linalg.norm(U))
+    )
     from_zero = dynamics.transform(W, U, 0 * W, U)
     assert not from_zero.matrix.any()
 
@@ -139,8 +143,16 @@ def test_the_path_is_the_sum_of_its_moves():
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"W_t": np.ones((20, 3))}, ArgumentError, "W_t and W_ref must have the same shape"),
-        ({"U_t": np.ones((60, 3))}, ArgumentError, "U_t and U_ref must have the same shape"),
+        (
+            {"W_t": np.ones((20, 3))},
+            ArgumentError,
+            "W_t and W_ref must have the same shape",
+        ),
+        (
+            {"U_t": np.ones((60, 3))},
+            ArgumentError,
+            "U_t and U_ref must have the same shape",
+        ),
         ({"max_condition": 0.5}, ArgumentError, "max_condition"),
         ({"W_t": np.full((20, 4), np.nan)}, NonFiniteError, "W_t holds"),
         ({"W_t": np.ones((2, 20, 4))}, ArgumentError, "2 dimensions"),

@@ -105,14 +105,18 @@ def test_the_rest_works_without_any_one_feature(tmp_path):
     copies = [str(without(folder, tmp_path / folder)) for folder in FOLDERS]
     env = environment(PYTHONPATH="")
     done = warm_process.run(["-c", DRIVER, STUDY, *copies], env=env, cwd=tmp_path)
-    lines = [line.split() for line in done.stdout.splitlines() if line.startswith("ended ")]
+    lines = [
+        line.split() for line in done.stdout.splitlines() if line.startswith("ended ")
+    ]
     ended = {folder: status for _, folder, status in lines}
     assert ended == dict.fromkeys(FOLDERS, "0"), done.stderr
 
 
 def test_every_feature_has_tests_under_its_name():
     tests = Path(__file__).parent
-    assert [name for name in FOLDERS if not list((tests / name).glob("test_*.py"))] == []
+    assert [
+        name for name in FOLDERS if not list((tests / name).glob("test_*.py"))
+    ] == []
 
 
 def test_no_package_has_many_more_than_thirty_modules_on_one_level():

@@ -22,7 +22,9 @@ from ontogeny.geometry import (
 RANKS = [effective_rank, stable_rank, participation_ratio, singular_value_rank]
 
 
-def matrix_with(spectrum: list[float], shape: tuple[int, int], seed: int = 0) -> np.ndarray:
+def matrix_with(
+    spectrum: list[float], shape: tuple[int, int], seed: int = 0
+) -> np.ndarray:
     rng = np.random.default_rng(seed)
     count = len(spectrum)
     left, right = (np.linalg.qr(rng.normal(size=(n, count)))[0] for n in shape)
@@ -35,14 +37,18 @@ def test_ranks_of_a_known_spectrum_match_their_definitions():
     A = matrix_with(spectrum, (9, 6))
     assert effective_rank(A) == pytest.approx(np.exp(entropy(spectrum)))
     assert stable_rank(A) == pytest.approx(energy.sum() / 16)
-    assert participation_ratio(A) == pytest.approx(energy.sum() ** 2 / (energy**2).sum())
+    assert participation_ratio(A) == pytest.approx(
+        energy.sum() ** 2 / (energy**2).sum()
+    )
     assert singular_value_rank(A, 0.9) == 2 and singular_value_rank(A, 0.95) == 3
 
 
 @pytest.mark.parametrize("rank", RANKS)
 @given(st.integers(1, 6), st.integers(0, 99))
 @settings(max_examples=20)
-def test_ranks_lie_between_one_and_the_rank_and_do_not_see_scale_or_side(rank, count, seed):
+def test_ranks_lie_between_one_and_the_rank_and_do_not_see_scale_or_side(
+    rank, count, seed
+):
     spectrum = np.random.default_rng(seed).uniform(0.1, 1, count)
     A = matrix_with(list(spectrum), (8, 7), seed)
     value = rank(A)
@@ -54,7 +60,9 @@ def test_ranks_lie_between_one_and_the_rank_and_do_not_see_scale_or_side(rank, c
 
 @pytest.mark.parametrize("rank", RANKS)
 def test_equal_singular_values_count_fully_and_zero_matrices_not_at_all(rank):
-    assert rank(torch.eye(10)) == pytest.approx(9 if rank is singular_value_rank else 10)
+    assert rank(torch.eye(10)) == pytest.approx(
+        9 if rank is singular_value_rank else 10
+    )
     assert rank(np.zeros((3, 2))) == 0
 
 
@@ -75,7 +83,9 @@ def test_rank_arguments_are_checked(rank):
         rank(np.array([[1.0, np.nan]]))
 
 
-def planes_at(angles: list[float], m: int = 40, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def planes_at(
+    angles: list[float], m: int = 40, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
     """Two subspaces of R^m with these principal angles, in skewed bases."""
     rng = np.random.default_rng(seed)
     k = len(angles)
@@ -85,7 +95,8 @@ def planes_at(angles: list[float], m: int = 40, seed: int = 0) -> tuple[np.ndarr
 
 
 @pytest.mark.parametrize(
-    "angles", [[1e-10, 0.9, 1.5], [1e-9, 1e-3, 0.5, 1.3], [0.2, np.pi / 2], [1e-7, 1e-6]]
+    "angles",
+    [[1e-10, 0.9, 1.5], [1e-9, 1e-3, 0.5, 1.3], [0.2, np.pi / 2], [1e-7, 1e-6]],
 )
 def test_principal_angles_are_right_from_tiny_to_right_angles(angles):
     found = principal_angles(*planes_at(angles))
@@ -95,8 +106,12 @@ def test_principal_angles_are_right_from_tiny_to_right_angles(angles):
 def test_principal_angles_agree_with_scipy_where_that_is_accurate():
     rng = np.random.default_rng(0)
     W, V = rng.normal(size=(30, 4)), rng.normal(size=(30, 7))
-    np.testing.assert_allclose(principal_angles(W, V), subspace_angles(W, V)[::-1], atol=1e-7)
-    np.testing.assert_allclose(principal_angles(W, V), principal_angles(V, W), atol=1e-13)
+    np.testing.assert_allclose(
+        principal_angles(W, V), subspace_angles(W, V)[::-1], atol=1e-7
+    )
+    np.testing.assert_allclose(
+        principal_angles(W, V), principal_angles(V, W), atol=1e-13
+    )
 
 
 def test_equal_and_contained_subspaces_have_angles_of_zero():
@@ -117,7 +132,8 @@ def test_principal_angles_keep_kind_and_dtype_and_judge_rank_by_it():
 def test_random_subspaces_have_the_mean_squared_cosine_of_the_docstring():
     rng = np.random.default_rng(0)
     squares = [
-        np.cos(principal_angles(rng.normal(size=(60, 3)), rng.normal(size=(60, 8)))) ** 2
+        np.cos(principal_angles(rng.normal(size=(60, 3)), rng.normal(size=(60, 8))))
+        ** 2
         for _ in range(300)
     ]
     error = np.std([s.mean() for s in squares]) / np.sqrt(300)

@@ -18,7 +18,9 @@ def node(courses, dim="pair", pairs=24, control=None, seed=0):
         of_example += [name] * pairs
     right = np.concatenate(right, axis=1)
     group = xr.DataArray(np.array(of_example, dtype=object), dims=dim)
-    accuracy = np.stack([right[:, of == np.array(of_example)].mean(1) for of in courses], 1)
+    accuracy = np.stack(
+        [right[:, of == np.array(of_example)].mean(1) for of in courses], 1
+    )
     data = xr.Dataset(
         {"accuracy": (("step", "group"), accuracy), f"group_of_{dim}": group},
         {"step": STEPS, "group": np.array([*courses], dtype=object)},
@@ -32,6 +34,10 @@ def node(courses, dim="pair", pairs=24, control=None, seed=0):
 
 def with_texts(data):
     """Return a node of pairs with its texts."""
-    texts = np.array([f"the dogs run {i}" for i in range(data.sizes["pair"])], dtype=object)
-    wrong = np.array([f"the dogs <runs> {i}" for i in range(data.sizes["pair"])], dtype=object)
+    texts = np.array(
+        [f"the dogs run {i}" for i in range(data.sizes["pair"])], dtype=object
+    )
+    wrong = np.array(
+        [f"the dogs <runs> {i}" for i in range(data.sizes["pair"])], dtype=object
+    )
     return data.assign(right_text=("pair", texts), wrong_text=("pair", wrong))

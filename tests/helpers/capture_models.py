@@ -11,30 +11,55 @@ VOCABULARY = 64
 MASK = 4
 LENGTHS = (5, 23, 1, 17, 8, 8, 20, 3)
 FAMILIES = ("gpt2", "gpt_neox", "llama", "bert", "eurobert")
-BLOCKS = {"gpt2": "h.*", "gpt_neox": "layers.*", "llama": "layers.*",
-          "bert": "encoder.layer.*", "eurobert": "layers.*"}  # fmt: skip
-MLPS = {"gpt2": "h.*.mlp", "gpt_neox": "layers.*.mlp", "llama": "layers.*.mlp",
-        "bert": "layer.*.intermediate", "eurobert": "layers.*.mlp"}  # fmt: skip
+BLOCKS = {
+    "gpt2": "h.*",
+    "gpt_neox": "layers.*",
+    "llama": "layers.*",
+    "bert": "encoder.layer.*",
+    "eurobert": "layers.*",
+}
+MLPS = {
+    "gpt2": "h.*.mlp",
+    "gpt_neox": "layers.*.mlp",
+    "llama": "layers.*.mlp",
+    "bert": "layer.*.intermediate",
+    "eurobert": "layers.*.mlp",
+}
 CAUSAL = ("gpt2", "gpt_neox", "llama")
 
 
 def build(family, layers=3, seed=0, head=True):
     """Build a random model of 16 features; without its head if `head` is false."""
     sizes = {
-        "vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": layers,
-        "num_attention_heads": 4, "intermediate_size": 32, "max_position_embeddings": 32,
-        "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0,
-    }  # fmt: skip
+        "vocab_size": VOCABULARY,
+        "hidden_size": 16,
+        "num_hidden_layers": layers,
+        "num_attention_heads": 4,
+        "intermediate_size": 32,
+        "max_position_embeddings": 32,
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+        "pad_token_id": 0,
+    }
     t = transformers
     torch.manual_seed(seed)
     if family == "gpt2":
         config = t.GPT2Config(
-            vocab_size=VOCABULARY, n_positions=32, n_embd=16, n_layer=layers, n_head=4,
-            bos_token_id=1, eos_token_id=2, resid_pdrop=0.1,
-        )  # fmt: skip
+            vocab_size=VOCABULARY,
+            n_positions=32,
+            n_embd=16,
+            n_layer=layers,
+            n_head=4,
+            bos_token_id=1,
+            eos_token_id=2,
+            resid_pdrop=0.1,
+        )
         classes = t.GPT2LMHeadModel, t.GPT2Model
     elif family == "gpt_neox":
-        config, classes = t.GPTNeoXConfig(**sizes), (t.GPTNeoXForCausalLM, t.GPTNeoXModel)
+        config, classes = (
+            t.GPTNeoXConfig(**sizes),
+            (t.GPTNeoXForCausalLM, t.GPTNeoXModel),
+        )
     elif family == "llama":
         config = t.LlamaConfig(num_key_value_heads=2, **sizes)
         classes = t.LlamaForCausalLM, t.LlamaModel
@@ -53,7 +78,9 @@ def token_lists(lengths=LENGTHS, seed=0):
 
 def inputs_of(lengths=LENGTHS, seed=0, side="right"):
     rows = token_lists(lengths, seed)
-    return Inputs.from_tokens(rows, mask_token_id=MASK, vocab_size=VOCABULARY).padded(side)
+    return Inputs.from_tokens(rows, mask_token_id=MASK, vocab_size=VOCABULARY).padded(
+        side
+    )
 
 
 class Block(nn.Module):
@@ -62,7 +89,9 @@ class Block(nn.Module):
     def __init__(self, width, heads, causal, uniform):
         super().__init__()
         self.attention = OwnAttention(width, heads, causal, uniform)
-        self.mlp = nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.Linear(width, width))
+        self.mlp = nn.Sequential(
+            nn.Linear(width, width), nn.GELU(), nn.Linear(width, width)
+        )
 
     def forward(self, x, attention_mask):
         x = x + self.attention(x, attention_mask)[0]
@@ -77,10 +106,16 @@ class OwnAttention(nn.Module):
 
     def forward(self, x, attention_mask):
         b, t, m = x.shape
-        q, k, v = self.qkv(x).reshape(b, t, 3, self.heads, m // self.heads).permute(2, 0, 3, 1, 4)
+        q, k, v = (
+            self.qkv(x)
+            .reshape(b, t, 3, self.heads, m // self.heads)
+            .permute(2, 0, 3, 1, 4)
+        )
         scores = q @ k.transpose(-1, -2) * (0.0 if self.uniform else 1.0)
         if attention_mask is not None:
-            scores = scores.masked_fill(attention_mask[:, None, None, :] == 0, -torch.inf)
+            scores = scores.masked_fill(
+                attention_mask[:, None, None, :] == 0, -torch.inf
+            )
         if self.causal:
             future = torch.ones(t, t, dtype=torch.bool, device=x.device).triu(1)
             scores = scores.masked_fill(future, -torch.inf)
@@ -91,11 +126,15 @@ class OwnAttention(nn.Module):
 class OwnModel(nn.Module):
     """A small transformer that owes nothing to any library; counts its calls."""
 
-    def __init__(self, layers=3, width=16, heads=2, causal=True, uniform=False, masked=True):
+    def __init__(
+        self, layers=3, width=16, heads=2, causal=True, uniform=False, masked=True
+    ):
         super().__init__()
         torch.manual_seed(0)
         self.embed = nn.Embedding(VOCABULARY, width)
-        self.blocks = nn.ModuleList([Block(width, heads, causal, uniform) for _ in range(layers)])
+        self.blocks = nn.ModuleList(
+            [Block(width, heads, causal, uniform) for _ in range(layers)]
+        )
         self.dropout = nn.Dropout(0.5)
         self.head = nn.Linear(width, VOCABULARY)
         self.masked = masked

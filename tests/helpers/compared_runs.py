@@ -54,13 +54,17 @@ def run(
     losses = summarise(node, [LOSS], Section("Loss", "Mean loss."), role="track")
     paths = [name.format(i) for i in range(layers)]
     rng = np.random.default_rng(seed)
-    curves = np.stack([fallen(steps, half * 2 ** (1 + i), 3, 1) for i in range(layers)], axis=1)
+    curves = np.stack(
+        [fallen(steps, half * 2 ** (1 + i), 3, 1) for i in range(layers)], axis=1
+    )
     curves += 0.002 * rng.normal(size=curves.shape)
     node = xr.Dataset(
         {"entropy": (("step", "layer"), curves), "entropy_stderr": 0.02},
         {"step": steps, "layer": paths},
     )
-    entropies = summarise(node, [ENTROPY], Section("Attention entropy", "Mean entropy."))
+    entropies = summarise(
+        node, [ENTROPY], Section("Attention entropy", "Mean entropy.")
+    )
     nodes = {
         name: judged(data, controls).assign_attrs(reference_step=int(steps[-1]))
         for name, data in (("loss", losses), ("attention-entropy", entropies))

@@ -16,8 +16,33 @@ from ontogeny.words.page_claims import claims_of
 
 ENDS = ("", "_low", "_high")
 STEPS = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 400, 512)
-WORDS = [",", "_", " the", '"', "0", " of", "\n", " ", "Return", " a", "(", ")", " s", "é", "世"]
-NAMES = ["comma", "underscore", "the, a", "double quote", "0, 1", "of", "new line", "space"]
+WORDS = [
+    ",",
+    "_",
+    " the",
+    '"',
+    "0",
+    " of",
+    "\n",
+    " ",
+    "Return",
+    " a",
+    "(",
+    ")",
+    " s",
+    "é",
+    "世",
+]
+NAMES = [
+    "comma",
+    "underscore",
+    "the, a",
+    "double quote",
+    "0, 1",
+    "of",
+    "new line",
+    "space",
+]
 
 
 def loss_story(
@@ -39,7 +64,9 @@ def loss_story(
     versions did. `halves` are the intervals of half the gain by frequencies and by context.
     """
     steps = np.asarray(steps)
-    losses = 8.3 - 3.3 * (1 - np.exp(-steps / 40)) if losses is None else np.asarray(losses)
+    losses = (
+        8.3 - 3.3 * (1 - np.exp(-steps / 40)) if losses is None else np.asarray(losses)
+    )
     tree = compared_runs.run(steps=steps, loss=losses, layers=1)
     data = tree["loss"].to_dataset()
     data = data.assign(
@@ -71,7 +98,10 @@ def loss_story(
             control_half_step=(("row", "run"), np.full((1, len(runs)), 100.0)),
             p_control=("row", [0.01]),
             loss_control_low=("step", losses[0] + (min(controls) - losses[0]) * spread),
-            loss_control_high=("step", losses[0] + (max(controls) - losses[0]) * spread),
+            loss_control_high=(
+                "step",
+                losses[0] + (max(controls) - losses[0]) * spread,
+            ),
         ).assign_coords(run=runs)
     return data
 
@@ -127,12 +157,21 @@ def joint_concepts(
     dims = ("layer", "concept")
     found = {
         "strength": (("step", *dims), strength),
-        "readability": (("step", *dims), np.clip(rise + rng.normal(0, 0.05, rise.shape), 0, 1)),
+        "readability": (
+            ("step", *dims),
+            np.clip(rise + rng.normal(0, 0.05, rise.shape), 0, 1),
+        ),
         "concept_kind": (dims, kind),
         "concept_born": (dims, np.where(told, steps[born], np.nan)),
         "concept_born_after": (dims, np.where(told, steps[born - 1], np.nan)),
-        "concept_born_before": (dims, np.where(told, steps[np.minimum(born + 1, T - 1)], np.nan)),
-        "concept_settled": (dims, np.where(told, steps[np.minimum(born + 2, T - 1)], np.nan)),
+        "concept_born_before": (
+            dims,
+            np.where(told, steps[np.minimum(born + 1, T - 1)], np.nan),
+        ),
+        "concept_settled": (
+            dims,
+            np.where(told, steps[np.minimum(born + 2, T - 1)], np.nan),
+        ),
         "concept_gone": (dims, np.full((L, r), np.nan)),
     }
     if names:
@@ -149,7 +188,9 @@ def joint_concepts(
         coords["position"] = ["token", "token before", "token after", "place"]
     data = xr.Dataset(found, coords=coords)
     return attach(
-        data, Section("Concepts and their lives", "One dictionary for all {checkpoint}s."), []
+        data,
+        Section("Concepts and their lives", "One dictionary for all {checkpoint}s."),
+        [],
     )
 
 
@@ -157,16 +198,23 @@ def _described(rng, paths, kind, count, words, control, steps):
     L, r = kind.shape
     dims = ("layer", "concept")
     name = np.full((L, r), "", dtype=object)
-    name[:, :count] = [[NAMES[(j + i) % len(NAMES)] for j in range(count)] for i in range(L)]
+    name[:, :count] = [
+        [NAMES[(j + i) % len(NAMES)] for j in range(count)] for i in range(L)
+    ]
     name[kind == "no concept"] = ""
-    sharp = np.where(name != "", rng.uniform(0.4, 0.9, (L, r)), rng.uniform(0.05, 0.2, (L, r)))
+    sharp = np.where(
+        name != "", rng.uniform(0.4, 0.9, (L, r)), rng.uniform(0.05, 0.2, (L, r))
+    )
     share = np.sort(rng.dirichlet(np.ones(5), (L, r)), axis=-1)[..., ::-1]
     ids = 100 + rng.integers(0, len(words), (L, r, 5))
     wide = (len(steps), L, r)
     found = {
         "name": (dims, name),
         "concentration": (dims, sharp),
-        "concentration_untrained": (("layer", "untrained"), rng.uniform(0.05, 0.3, (L, 20))),
+        "concentration_untrained": (
+            ("layer", "untrained"),
+            rng.uniform(0.05, 0.3, (L, 20)),
+        ),
         "concentration_limit": ("layer", np.full(L, 0.28)),
         "name_p": (dims, np.where(name != "", 0.01, 0.6)),
         "named": ("layer", (name != "").sum(axis=1)),
@@ -174,11 +222,17 @@ def _described(rng, paths, kind, count, words, control, steps):
         "token_share": ((*dims, "rank"), share),
         "firing": (dims, rng.uniform(0.01, 0.1, (L, r))),
         "enrichment": ((*dims, "position"), rng.uniform(-0.1, 0.8, (L, r, 4))),
-        "written_up_id": (("step", *dims, "rank"), 100 + rng.integers(0, len(words), (*wide, 5))),
+        "written_up_id": (
+            ("step", *dims, "rank"),
+            100 + rng.integers(0, len(words), (*wide, 5)),
+        ),
         "written_up": (("step", *dims, "rank"), rng.uniform(0.2, 1, (*wide, 5))),
         "written_random": (("step", *dims), np.full(wide, 0.31)),
         "near": (("step", *dims, "neighbour"), rng.integers(0, r, (*wide, 3))),
-        "near_cosine": (("step", *dims, "neighbour"), rng.uniform(-0.6, 0.6, (*wide, 3))),
+        "near_cosine": (
+            ("step", *dims, "neighbour"),
+            rng.uniform(-0.6, 0.6, (*wide, 3)),
+        ),
     }
     if control:
         counts = np.tile(np.array(control), (L, 1))
@@ -226,12 +280,17 @@ def concepts_of_steps(layers=2, latents=6, steps=STEPS, seed=0):
         **_contexts(rng, (T, L, r), len(WORDS), False),
         "piece_text": ("piece", np.array(WORDS, dtype=object)),
     }
-    coords = {"step": np.asarray(steps), "layer": paths, "piece": 100 + np.arange(len(WORDS))}
+    coords = {
+        "step": np.asarray(steps),
+        "layer": paths,
+        "piece": 100 + np.arange(len(WORDS)),
+    }
     data = attach(xr.Dataset(found, coords=coords), Section("ICA concepts", ""), [])
     track = np.tile(np.arange(r), (L, T, 1))
     track[:, T // 2 :, 0] = r  # one concept is lost half-way, and another is born
     tracks = xr.Dataset(
-        {"track": (("layer", "step", "concept"), track)}, {"step": coords["step"], "layer": paths}
+        {"track": (("layer", "step", "concept"), track)},
+        {"step": coords["step"], "layer": paths},
     )
     return {"concepts-ica": data, "concepts-ica-tracks": tracks}
 

@@ -37,7 +37,9 @@ def motions(trajectory):
     """Return ``{tensor: motion from the first checkpoint, (steps - 1, elements) float64}``."""
     first, *rest = map(tensors, trajectory)
     return {
-        name: torch.stack([(t[name].double() - first[name].double()).flatten() for t in rest])
+        name: torch.stack(
+            [(t[name].double() - first[name].double()).flatten() for t in rest]
+        )
         for name in first
         if first[name].is_floating_point()
     }
@@ -50,12 +52,17 @@ def largest_gram_error(source, control):
     for name, motion in expected.items():
         gram = motion @ motion.T
         other = found[name] @ found[name].T
-        worst = max(worst, float((gram - other).abs().max() / gram.abs().max().clamp_min(1e-300)))
+        worst = max(
+            worst,
+            float((gram - other).abs().max() / gram.abs().max().clamp_min(1e-300)),
+        )
     return worst
 
 
 def same(one, other):
-    return one.keys() == other.keys() and all(torch.equal(one[n], other[n]) for n in one)
+    return one.keys() == other.keys() and all(
+        torch.equal(one[n], other[n]) for n in one
+    )
 
 
 def digest_of(trajectory):
@@ -64,5 +71,7 @@ def digest_of(trajectory):
 
     found = {}
     for checkpoint in reversed(list(trajectory)):
-        found.update({(checkpoint.step, n): digest(t) for n, t in tensors(checkpoint).items()})
+        found.update(
+            {(checkpoint.step, n): digest(t) for n, t in tensors(checkpoint).items()}
+        )
     return found, trajectory.fingerprints()

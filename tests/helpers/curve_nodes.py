@@ -37,4 +37,6 @@ def words(data):
 def noisy(variable, floors):
     """A node whose variable has errors that give these noises of a difference."""
     errors = np.array(floors) / (1.96 * np.sqrt(2))
-    return xr.Dataset({f"{variable}_stderr": ("layer", errors)}, coords={"layer": PATHS})
+    return xr.Dataset(
+        {f"{variable}_stderr": ("layer", errors)}, coords={"layer": PATHS}
+    )

@@ -5,7 +5,16 @@ import xarray as xr
 
 STEPS = (0, 10, 20, 40)
 LAYERS = ("model.layers.0.mlp", "model.layers.3.mlp")
-PIECES = {-1: "", 5: " the", 6: ",", 7: "<b>&", 8: "\n", 9: "שלום", 10: "\u202eevil", 11: " ok"}
+PIECES = {
+    -1: "",
+    5: " the",
+    6: ",",
+    7: "<b>&",
+    8: "\n",
+    9: "שלום",
+    10: "\u202eevil",
+    11: " ok",
+}
 CONCEPTS, RANKS, EXAMPLES, PLACES = 3, 3, 2, 13
 
 
@@ -20,16 +29,27 @@ def described_node(joint=True, named=True):
     code[..., 6] = 1.0
     text = np.array([3, 12]) + np.zeros((*shape, 1), int)
     place = np.array([4, 9]) + np.zeros((*shape, 1), int)
-    strong = np.array([[0.0, 0.05, 0.3, 0.4], [0.3, 0.3, 0.3, 0.3], [0.1, 0.1, 0.1, 0.1]])
+    strong = np.array(
+        [[0.0, 0.05, 0.3, 0.4], [0.3, 0.3, 0.3, 0.3], [0.1, 0.1, 0.1, 0.1]]
+    )
     steps = ("step", *dims)
     strength = np.broadcast_to(strong.T[:, None, :], (len(STEPS), *shape)).copy()
     data = {
         "token_id": ((*dims, "rank"), ids),
-        "token_share": ((*dims, "rank"), np.broadcast_to([0.5, 0.2, 0.1], ids.shape).copy()),
+        "token_share": (
+            (*dims, "rank"),
+            np.broadcast_to([0.5, 0.2, 0.1], ids.shape).copy(),
+        ),
         "firing": (dims, np.full(shape, 0.031)),
-        "enrichment": ((*dims, "position"), np.broadcast_to([0.7, 0.1, 0.0, -0.01], (*shape, 4))),
+        "enrichment": (
+            (*dims, "position"),
+            np.broadcast_to([0.7, 0.1, 0.0, -0.01], (*shape, 4)),
+        ),
         "concentration": (dims, np.array([[0.8, 0.2, 0.1]] * 2)),
-        "written_up_id": ((*steps, "rank"), np.broadcast_to(ids, (len(STEPS), *ids.shape))),
+        "written_up_id": (
+            (*steps, "rank"),
+            np.broadcast_to(ids, (len(STEPS), *ids.shape)),
+        ),
         "written_up": ((*steps, "rank"), np.full((len(STEPS), *ids.shape), 1.5)),
         "written_random": (steps, np.full((len(STEPS), *shape), 0.4)),
         "near": (
@@ -48,10 +68,18 @@ def described_node(joint=True, named=True):
         own = code.copy()
         if dim:
             own[..., 6] = 0.9
-        for part, values in (("id", context), ("code", own), ("text", text), ("place", place)):
+        for part, values in (
+            ("id", context),
+            ("code", own),
+            ("text", text),
+            ("place", place),
+        ):
             last = ("place",) if values.ndim == 4 else ()
             full = (*dim, *dims, "example", *last)
-            data[f"{name}_{part}"] = (full, np.broadcast_to(values, (*size, *values.shape)).copy())
+            data[f"{name}_{part}"] = (
+                full,
+                np.broadcast_to(values, (*size, *values.shape)).copy(),
+            )
     if named:
         data["name"] = (dims, np.array([["comma", "", ""]] * 2, dtype=object))
         data["concentration_limit"] = ("layer", np.full(2, 0.3))

@@ -21,7 +21,11 @@ CAV_ = CAV(solver="mean-difference", intercept=True)
 
 
 def rows_of_documents(
-    rng: np.random.Generator, documents: int, sizes: tuple[int, int], share: float, width: int
+    rng: np.random.Generator,
+    documents: int,
+    sizes: tuple[int, int],
+    share: float,
+    width: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return activations of unit variance, `share` of it between documents, and the documents."""
     count = rng.integers(sizes[0], sizes[1] + 1, documents)
@@ -46,7 +50,9 @@ def labels_at_random(
     if constant:
         labels = rng.permutation(np.arange(documents) % 2)[groups]
     else:  # documents differ in their share of either label
-        labels = (rng.random(len(groups)) < rng.uniform(0.2, 0.8, documents)[groups]).astype(int)
+        labels = (
+            rng.random(len(groups)) < rng.uniform(0.2, 0.8, documents)[groups]
+        ).astype(int)
     A[:, 0] += effect * labels
     units = groups if grouped else np.arange(len(groups))
     train, test = stratified_split(labels, 2 / 3, seed, units)
@@ -67,16 +73,22 @@ def against_random(
     gradients[:, :2] += rng.normal(size=2)
     gradients[:, 0] += effect
     if grouped:
-        drawn = RandomConcepts.of_units(Units(groups), Units(pool_groups), 39, None, seed)
+        drawn = RandomConcepts.of_units(
+            Units(groups), Units(pool_groups), 39, None, seed
+        )
     else:
         drawn = RandomConcepts.of(len(A), len(pool), 39, None, seed)
     rest = pool[drawn.draws[:, 1]].mean(1)
-    both = np.concatenate([A[drawn.own].mean(0) - rest, pool[drawn.draws[:, 0]].mean(1) - rest])
+    both = np.concatenate(
+        [A[drawn.own].mean(0) - rest, pool[drawn.draws[:, 0]].mean(1) - rest]
+    )
     directions = both / np.linalg.norm(both, axis=1, keepdims=True)
     return float(_tested((directions @ gradients.T)[None], ["a"]).p_value[0])
 
 
-def _in_two_features(rng: np.random.Generator, documents: int) -> tuple[np.ndarray, np.ndarray]:
+def _in_two_features(
+    rng: np.random.Generator, documents: int
+) -> tuple[np.ndarray, np.ndarray]:
     groups = np.repeat(np.arange(documents), 5)
     A = rng.normal(size=(len(groups), 16))
     A[:, :2] += rng.normal(size=(documents, 2))[groups]
@@ -93,20 +105,31 @@ def main(repeats: int) -> dict[str, list[str]]:
     seeds, found = range(repeats), {}
 
     def both(name: str, one: Any) -> None:
-        found[name] = [rate([one(seed, grouped) for seed in seeds]) for grouped in (False, True)]
+        found[name] = [
+            rate([one(seed, grouped) for seed in seeds]) for grouped in (False, True)
+        ]
 
     for share in (0.1, 0.2, 0.4):
         for sizes in ((10, 10), (4, 16)):
             both(
                 f"documents, {share}, {sizes}",
-                lambda s, g, share=share, sizes=sizes: labels_at_random(s, share, sizes, grouped=g),
+                lambda s, g, share=share, sizes=sizes: labels_at_random(
+                    s, share, sizes, grouped=g
+                ),
             )
-    both("five copies of 40 texts", lambda s, g: labels_at_random(s, 1.0, (5, 5), 40, g))
+    both(
+        "five copies of 40 texts", lambda s, g: labels_at_random(s, 1.0, (5, 5), 40, g)
+    )
     both("varying", lambda s, g: labels_at_random(s, 0.4, (10, 10), 24, g, False))
     for pool in (16, 40):
-        both(f"random concepts, {pool}", lambda s, g, pool=pool: against_random(s, g, 0, pool))
+        both(
+            f"random concepts, {pool}",
+            lambda s, g, pool=pool: against_random(s, g, 0, pool),
+        )
     return found
 
 
 if __name__ == "__main__":
-    json.dump(main(int(sys.argv[1]) if len(sys.argv) > 1 else 400), sys.stdout, indent=1)
+    json.dump(
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else 400), sys.stdout, indent=1
+    )

@@ -5,7 +5,12 @@ import dataclasses
 from ontogeny.observables import make
 from ontogeny.observables.registry import kinds
 
-NEEDED = {"layers": "model.layers.*.mlp", "marker_ids": [8], "extractor": "ica", "of": "other"}
+NEEDED = {
+    "layers": "model.layers.*.mlp",
+    "marker_ids": [8],
+    "extractor": "ica",
+    "of": "other",
+}
 """Values of arguments that have no default."""
 
 
@@ -32,7 +37,9 @@ def with_obstacle(*names):
 def of_other_runs():
     """Return the kinds that need labels, a tokenizer, an order or curves: tiny runs have none."""
     needed = ("labels", "a classifier", "with curves")
-    named = {kind for kind, cls in kinds().items() if any(n in cls.requires for n in needed)}
+    named = {
+        kind for kind, cls in kinds().items() if any(n in cls.requires for n in needed)
+    }
     return named | with_obstacle("no_labels", "no_tokenizer", "no_order")
 
 

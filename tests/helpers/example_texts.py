@@ -10,7 +10,9 @@ STEPS = made.STEPS
 HEBREW = [" שלום", " עולם", ",", " אחד"]
 
 
-def losses(steps=STEPS, *, hostile=False, tokenizer=True, costs=True, controls=(), top=9.0):
+def losses(
+    steps=STEPS, *, hostile=False, tokenizer=True, costs=True, controls=(), top=9.0
+):
     """Return a node of three texts: plain, from the right, and short; special tokens at both ends.
 
     Every loss falls in a line from `top` to less the later the token stands in its text.
@@ -25,7 +27,9 @@ def losses(steps=STEPS, *, hostile=False, tokenizer=True, costs=True, controls=(
     share = np.linspace(0, 1, len(steps))[:, None, None]
     place = np.arange(width) / width
     values = np.where(predicted, top * (1 - share * place), np.nan)
-    lead = np.where(predicted & (np.arange(width) > 2), float(steps[len(steps) // 2]), np.nan)
+    lead = np.where(
+        predicted & (np.arange(width) > 2), float(steps[len(steps) // 2]), np.nan
+    )
     found = {
         "token_id": (("text", "place"), np.where(ids >= 0, ids + 100, -1)),
         "token_loss": (("step", "text", "place"), values, {"units": "nats"}),
@@ -41,7 +45,10 @@ def losses(steps=STEPS, *, hostile=False, tokenizer=True, costs=True, controls=(
         "text_number": ("text", [4, 7, 30]),
         "piece_text": (
             "piece",
-            np.array(words if tokenizer else [str(100 + i) for i in range(len(words))], object),
+            np.array(
+                words if tokenizer else [str(100 + i) for i in range(len(words))],
+                object,
+            ),
         ),
     }
     coords = {"step": np.asarray(steps), "piece": 100 + np.arange(len(words))}
@@ -70,11 +77,15 @@ def entropies(steps=STEPS, layers=2, *, controls=(), **options):
     values = [np.where(ordinary, fall - 0.5 * layer, np.nan) for layer in range(layers)]
     paths = [f"model.layers.{i}.self_attn" for i in range(layers)]
     found = _shown(data) | {
-        "shown_entropy": (("layer", "step", "shown_text", "shown_place"), np.array(values)),
-        "shown_entropy_uniform": (
-            ("shown_text", "shown_place"), np.where(ordinary[0], 4.0, np.nan),
+        "shown_entropy": (
+            ("layer", "step", "shown_text", "shown_place"),
+            np.array(values),
         ),
-    }  # fmt: skip
+        "shown_entropy_uniform": (
+            ("shown_text", "shown_place"),
+            np.where(ordinary[0], 4.0, np.nan),
+        ),
+    }
     coords = {"step": np.asarray(steps), "layer": paths, "piece": data.piece.values}
     if controls:
         ends = np.full((len(controls), len(steps), layers), np.nan)
@@ -105,12 +116,14 @@ def codes(steps=STEPS, **options):
 
 def full_tree(**options):
     """Return a merged result of a loss, and losses, concepts and entropies of the same tokens."""
-    return made.tree({
-        "loss": made.loss_story(),
-        "token-losses": losses(controls=(8.5, 8.7), **options),
-        "joint-concepts": codes(),
-        "attention-entropy": entropies(controls=(3.1, 3.3), **options),
-    })  # fmt: skip
+    return made.tree(
+        {
+            "loss": made.loss_story(),
+            "token-losses": losses(controls=(8.5, 8.7), **options),
+            "joint-concepts": codes(),
+            "attention-entropy": entropies(controls=(3.1, 3.3), **options),
+        }
+    )
 
 
 def tree(**options):

@@ -76,16 +76,22 @@ class DeviceTensor(torch.Tensor):
         return f"DeviceTensor({self.host!r})"
 
     def numpy(self, **_: Any) -> Any:
-        raise TypeError("a tensor of the device is no NumPy array; take it to the host first.")
+        raise TypeError(
+            "a tensor of the device is no NumPy array; take it to the host first."
+        )
 
-    def __matmul__(self, other: Tensor) -> Tensor:  # PyTorch's reshapes a result in place
+    def __matmul__(
+        self, other: Tensor
+    ) -> Tensor:  # PyTorch's reshapes a result in place
         return (self[None] @ other)[0] if self.ndim == 1 else super().__matmul__(other)
 
     def tolist(self) -> Any:
         return self.cpu().tolist()
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         return _run(func, args, kwargs or {}, lambda _: None)
 
 
@@ -98,8 +104,12 @@ class FakeDevice(TorchDispatchMode):
         self.double = double
         self.waits: Counter[str] = Counter()
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = _run(func, args, kwargs or {}, lambda name: self.waits.update([_line(name)]))
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        result = _run(
+            func, args, kwargs or {}, lambda name: self.waits.update([_line(name)])
+        )
         if not self.double and any(_is_double(t) for t in _tensors(result)):
             raise TypeError(f"{func}: this device has no float64.")
         return result
@@ -119,7 +129,9 @@ def placed(host: Tensor) -> DeviceTensor:
     return DeviceTensor(host.detach().clone())
 
 
-def _run(func: Any, args: Any, kwargs: dict[str, Any], wait: Callable[[str], None]) -> Any:
+def _run(
+    func: Any, args: Any, kwargs: dict[str, Any], wait: Callable[[str], None]
+) -> Any:
     name = func._schema.name.removeprefix("aten::")
     plain = name.rstrip("_") if not name.startswith("_") else "_" + name.strip("_")
     tensors = list(_tensors((args, kwargs)))
@@ -128,21 +140,32 @@ def _run(func: Any, args: Any, kwargs: dict[str, Any], wait: Callable[[str], Non
     if not here and aim != NAME and not any(t.device.type == NAME for t in tensors):
         return func(*args, **kwargs)
     _check(plain, tensors)
-    crossing = plain in PLACING and (aim not in (None, NAME) or any(_on_host(t) for t in tensors))
+    crossing = plain in PLACING and (
+        aim not in (None, NAME) or any(_on_host(t) for t in tensors)
+    )
     if (crossing and not kwargs.get("non_blocking")) or _waits(plain, args, tensors):
         wait(plain)
-    inside = {key: "cpu" if key == "device" and value else value for key, value in kwargs.items()}
+    inside = {
+        key: "cpu" if key == "device" and value else value
+        for key, value in kwargs.items()
+    }
     result = func(*_each(args, _inner), **_each(inside, _inner))
     if func._schema.is_mutable and name.endswith("_"):
         return args[0] if func._schema.returns else None
     leaves = aim not in (None, NAME)
-    return result if leaves else _each(result, lambda x: DeviceTensor(x) if _tensor(x) else x)
+    return (
+        result
+        if leaves
+        else _each(result, lambda x: DeviceTensor(x) if _tensor(x) else x)
+    )
 
 
 def _check(plain: str, tensors: list[Tensor]) -> None:
     """Refuse what fails on a GPU, or gives other bits each time."""
     if any(t.device.type == NAME and not isinstance(t, DeviceTensor) for t in tensors):
-        raise RuntimeError(f"{plain}: made of a number of the host; torch.full makes it there.")
+        raise RuntimeError(
+            f"{plain}: made of a number of the host; torch.full makes it there."
+        )
     if plain not in PLACING | INDEXING and any(_on_host(t) and t.ndim for t in tensors):
         raise RuntimeError(f"{plain}: tensors of the host and of the device at once.")
     whole = plain in OF_INTEGERS and not tensors[0].is_floating_point()
@@ -198,4 +221,6 @@ def _line(name: str) -> str:
         frame = frame.f_back  # type: ignore[assignment]
     if frame is None:
         return f"outside: {name}"
-    return f"{frame.f_code.co_filename.split('/src/ontogeny/')[1]}:{frame.f_lineno} {name}"
+    return (
+        f"{frame.f_code.co_filename.split('/src/ontogeny/')[1]}:{frame.f_lineno} {name}"
+    )

@@ -34,13 +34,18 @@ class Gated(Observable):
             gate.with_suffix(".tmp").write_text(str(os.getpid()))
             gate.with_suffix(".tmp").rename(gate.with_suffix(".at"))
             wait_for(gate.exists)
-        squares = [float(p.detach().square().sum()) for p in reading[needs.Model()].parameters()]
+        squares = [
+            float(p.detach().square().sum())
+            for p in reading[needs.Model()].parameters()
+        ]
         return xr.Dataset({"size": np.float64(sum(squares))})
 
 
 def study(trajectory, folder):
     """Return a study whose gates are files in `folder`."""
-    return og.Study(trajectory, tiny_inputs(), [Gated(str(folder))], device="cpu", noise=0)
+    return og.Study(
+        trajectory, tiny_inputs(), [Gated(str(folder))], device="cpu", noise=0
+    )
 
 
 def wait_for(found):

@@ -12,7 +12,9 @@ from helpers.hub_server import StandIn
 
 def snapshots(cache):
     """Return the snapshot folders of a cache that hold weights, wherever below it they lie."""
-    folders = (Path(f) for f, _, files in os.walk(cache) if any(map(_is_weights, files)))
+    folders = (
+        Path(f) for f, _, files in os.walk(cache) if any(map(_is_weights, files))
+    )
     return [folder for folder in folders if folder.parent.name == "snapshots"]
 
 

@@ -13,7 +13,11 @@ from helpers.hub_server import folder_files
 REPO = "lab/tiny"
 TOKENIZER = {
     "version": "1.0",
-    "model": {"type": "WordLevel", "vocab": {"a": 0, "b": 1, "[UNK]": 2}, "unk_token": "[UNK]"},
+    "model": {
+        "type": "WordLevel",
+        "vocab": {"a": 0, "b": 1, "[UNK]": 2},
+        "unk_token": "[UNK]",
+    },
     "added_tokens": [],
     "normalizer": None,
     "pre_tokenizer": {"type": "Whitespace"},
@@ -25,7 +29,10 @@ TOKENIZER = {
 
 
 def tokenizer_files(**vocabulary):
-    model = {**TOKENIZER["model"], "vocab": {**TOKENIZER["model"]["vocab"], **vocabulary}}
+    model = {
+        **TOKENIZER["model"],
+        "vocab": {**TOKENIZER["model"]["vocab"], **vocabulary},
+    }
     return {
         "tokenizer.json": json.dumps({**TOKENIZER, "model": model}).encode(),
         "tokenizer_config.json": b'{"tokenizer_class": "PreTrainedTokenizerFast"}',

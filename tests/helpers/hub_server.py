@@ -8,7 +8,11 @@ from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote, urlsplit
 
-LARGE = (".safetensors", ".bin", ".zip")  # kept in large file storage, so listed with their SHA-256
+LARGE = (
+    ".safetensors",
+    ".bin",
+    ".zip",
+)  # kept in large file storage, so listed with their SHA-256
 
 
 def commit_of(files):
@@ -60,7 +64,9 @@ class StandIn:
         )
         self._server.daemon_threads = True
         self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+            target=self._server.serve_forever,
+            kwargs={"poll_interval": 0.01},
+            daemon=True,
         )
 
     @property
@@ -123,7 +129,9 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(fault, int):
             self.stand_in.note("refused", line)
             after = self.stand_in.retry_after
-            return self.answer(fault, b"busy", {} if after is None else {"Retry-After": str(after)})
+            return self.answer(
+                fault, b"busy", {} if after is None else {"Retry-After": str(after)}
+            )
         if path.startswith("/api/models/"):
             return self.api("", path.removeprefix("/api/models/"), line)
         if path.startswith("/api/datasets/"):
@@ -141,7 +149,9 @@ class _Handler(BaseHTTPRequestHandler):
             if files is None:
                 return self.missing("RevisionNotFound")
             private = bool(getattr(self.stand_in, "private", {}).get(repo))
-            return self.json({"id": repo.removeprefix(kind), "sha": commit, "private": private})
+            return self.json(
+                {"id": repo.removeprefix(kind), "sha": commit, "private": private}
+            )
         if rest == ["refs"]:
             self.stand_in.note("refs", line)
             branches = [
@@ -198,7 +208,9 @@ class _Handler(BaseHTTPRequestHandler):
         return self.answer(404, b"", headers)
 
     def json(self, content):
-        return self.answer(200, json.dumps(content).encode(), {"Content-Type": "application/json"})
+        return self.answer(
+            200, json.dumps(content).encode(), {"Content-Type": "application/json"}
+        )
 
     def answer(self, status, data, headers, cut=False):
         self.send_response(status)

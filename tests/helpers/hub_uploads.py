@@ -45,7 +45,9 @@ class _UploadHandler(_Handler):
             return self.create(json.loads(body))
         if path.endswith("/info/lfs/objects/batch"):
             return self.batch(json.loads(body))
-        repo, _, action = path.removeprefix("/api/").rpartition("/main")[0].rpartition("/")
+        repo, _, action = (
+            path.removeprefix("/api/").rpartition("/main")[0].rpartition("/")
+        )
         if action == "preupload":
             return self.preupload(json.loads(body))
         return self.commit(repo, [json.loads(line) for line in body.splitlines()])
@@ -65,12 +67,16 @@ class _UploadHandler(_Handler):
         owner = wanted.get("organization") or self.stand_in.owner
         repo = f"{kind}{owner}/{wanted['name']}"
         if owner != self.stand_in.owner:
-            return self.refuse(403, f"You don't have the rights to create a dataset under {owner}")
+            return self.refuse(
+                403, f"You don't have the rights to create a dataset under {owner}"
+            )
         if repo in self.stand_in.repos:
             url = f"{self.stand_in.url}/{repo}"
             return self.refuse(409, "You already created this dataset repo", url=url)
         self.stand_in.repos[repo] = {"main": {}}
-        self.stand_in.private[repo] = wanted.get("visibility") == "private" or wanted.get("private")
+        self.stand_in.private[repo] = wanted.get(
+            "visibility"
+        ) == "private" or wanted.get("private")
         return self.json({"url": f"{self.stand_in.url}/{repo}"})
 
     def preupload(self, wanted):
@@ -85,7 +91,9 @@ class _UploadHandler(_Handler):
         objects = []
         for each in wanted["objects"]:
             url = f"{self.stand_in.url}/store/{each['oid']}"
-            actions = {} if each["oid"] in self.stand_in.stored else {"upload": {"href": url}}
+            actions = (
+                {} if each["oid"] in self.stand_in.stored else {"upload": {"href": url}}
+            )
             objects.append({**each, **({"actions": actions} if actions else {})})
         return self.json({"transfer": "basic", "objects": objects})
 
@@ -102,9 +110,13 @@ class _UploadHandler(_Handler):
         self.stand_in.repos[repo]["main"] = files
         oid = self.stand_in.commits(repo)["main"]
         url = f"{self.stand_in.url}/{repo}"
-        return self.json({"commitOid": oid, "commitUrl": f"{url}/commit/{oid}", "url": url})
+        return self.json(
+            {"commitOid": oid, "commitUrl": f"{url}/commit/{oid}", "url": url}
+        )
 
     def refuse(self, status, message, **more):
         self.stand_in.note("refused", self.line)
         headers = {"Content-Type": "application/json", "X-Error-Message": message}
-        return self.answer(status, json.dumps({"error": message, **more}).encode(), headers)
+        return self.answer(
+            status, json.dumps({"error": message, **more}).encode(), headers
+        )

@@ -30,17 +30,26 @@ def _imports(module, path, known):
         elif isinstance(node, ast.ImportFrom):
             base = _base(module, path, node)
             # Imports in functions of what has moved away fail first where a user runs them.
-            assert base in known or base.split(".")[0] not in known, f"{module}: no {base}"
+            assert base in known or base.split(".")[0] not in known, (
+                f"{module}: no {base}"
+            )
             found.update(f"{base}.{alias.name}" for alias in node.names)
             found.add(base)
     around = set(_with_packages(module))
-    return {m for name in found for m in _with_packages(name) if m in known and m not in around}
+    return {
+        m
+        for name in found
+        for m in _with_packages(name)
+        if m in known and m not in around
+    }
 
 
 def _base(module, path, node):
     if not node.level:
         return node.module or ""
-    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+    package = (
+        module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+    )
     package = package[: len(package) - node.level + 1]
     return ".".join([*package, *([node.module] if node.module else [])])
 
@@ -67,7 +76,10 @@ def _parting(module, other):
     shared = 0
     while shared < min(len(one), len(two)) and one[shared] == two[shared]:
         shared += 1
-    names = [".".join(parts[: shared + 1]) if len(parts) > shared else "" for parts in (one, two)]
+    names = [
+        ".".join(parts[: shared + 1]) if len(parts) > shared else ""
+        for parts in (one, two)
+    ]
     return ".".join(one[:shared]), *names
 
 
@@ -75,7 +87,9 @@ def circles(graph):
     """Return the sets of modules that import each other, however indirectly."""
     reached = {module: _reachable(module, graph) for module in graph}
     groups = {
-        frozenset(other for other in reached[module] if module in reached.get(other, ()))
+        frozenset(
+            other for other in reached[module] if module in reached.get(other, ())
+        )
         for module in graph
     }
     return {group for group in groups if len(group) > 1}

@@ -37,7 +37,9 @@ def forked(run, out, kill_at=None):
         os.close(write)
         with os.fdopen(read) as pipe:
             said = pipe.read()
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), json.loads(said or "{}")
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), json.loads(
+            said or "{}"
+        )
     seen = 0
 
     def count(_, arguments):
@@ -59,15 +61,24 @@ def forked(run, out, kill_at=None):
 
 
 if __name__ == "__main__":
-    run, out, kills, seed = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    run, out, kills, seed = (
+        sys.argv[1],
+        Path(sys.argv[2]),
+        int(sys.argv[3]),
+        int(sys.argv[4]),
+    )
     rng = random.Random(seed)
     _, whole = forked(run, out / "whole")
-    for name in set(whole["modules"]) - set(sys.modules):  # once here, not in every fork
+    for name in set(whole["modules"]) - set(
+        sys.modules
+    ):  # once here, not in every fork
         try:
             importlib.import_module(name)
         except ImportError:
             continue
     # Evenly over the orders of magnitude, as most moments are of the merge; the latest come last.
     moments = sorted(round(whole["moments"] ** rng.random()) for _ in range(kills))
-    starts = [(moment, forked(run, out / "killed", moment)[0]) for moment in [*moments, None]]
+    starts = [
+        (moment, forked(run, out / "killed", moment)[0]) for moment in [*moments, None]
+    ]
     sys.stdout.write(json.dumps(starts))

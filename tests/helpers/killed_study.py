@@ -45,8 +45,14 @@ if __name__ == "__main__":
     run, out, *starts = sys.argv[1:]
     tiny_model(0)  # imports its class once, for all processes
     if starts[0] == "TOGETHER":
-        begun = [forks.begin(lambda start=start: study(run, out, start)) for start in starts[1:]]
+        begun = [
+            forks.begin(lambda start=start: study(run, out, start))
+            for start in starts[1:]
+        ]
         statuses = [forks.end(child) for child in begun]
     else:
-        statuses = [forks.end(forks.begin(lambda s=start: study(run, out, s))) for start in starts]
+        statuses = [
+            forks.end(forks.begin(lambda s=start: study(run, out, s)))
+            for start in starts
+        ]
     sys.stdout.write(json.dumps(statuses))

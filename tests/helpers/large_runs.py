@@ -31,7 +31,9 @@ def large_tree(
     steps = list(steps)
     names = layer_names(layers)
     rng = np.random.default_rng(0)
-    tree = report_examples.controlled_tree(layers, steps, learned=learned, controls=controls)
+    tree = report_examples.controlled_tree(
+        layers, steps, learned=learned, controls=controls
+    )
     nodes = {path: node.to_dataset() for path, node in tree.children.items()}
     nodes["loss"] = _loss_with_lines(nodes["loss"], steps, learned, controls)
     counts = (1, 2, 1)[: len(controls)]
@@ -54,9 +56,15 @@ def large_tree(
             dict(zip(CLOUDS, report_kinds.SCRIPTS.values(), strict=True))
         ),
     }
-    settings = {"observables": {"joint-concepts": {"kind": "joint-concepts", "readable": 0.6}}}
+    settings = {
+        "observables": {"joint-concepts": {"kind": "joint-concepts", "readable": 0.6}}
+    }
     result = xr.DataTree.from_dict(nodes)
-    result.attrs = {**tree.attrs, "settings": json.dumps(settings), "title": "A large run"}
+    result.attrs = {
+        **tree.attrs,
+        "settings": json.dumps(settings),
+        "title": "A large run",
+    }
     return result
 
 
@@ -65,7 +73,10 @@ def _loss_with_lines(node, steps, learned, controls):
     lines = {"loss_uniform": 8.32, "loss_unigram": 6.32}
     if learned and len(steps) > 5:
         passed = steps[int(np.argmax(node["loss"].values < lines["loss_unigram"]))]
-        lines |= {"loss_below_unigram": float(passed), "loss_below_unigram_low": float(passed)}
+        lines |= {
+            "loss_below_unigram": float(passed),
+            "loss_below_unigram_low": float(passed),
+        }
         lines["loss_below_unigram_high"] = float(steps[steps.index(passed) + 1])
     return node.assign(lines)
 
@@ -75,21 +86,31 @@ def spectra_node(steps, layers, directions=40):
     kept = [steps[i] for i in np.unique(np.linspace(0, len(steps) - 1, 6).astype(int))]
     flat = np.arange(1, directions + 1.0)
     slope = (
-        0.2 + np.linspace(0, 1, len(kept))[:, None, None] + 0.02 * np.arange(len(layers))[:, None]
+        0.2
+        + np.linspace(0, 1, len(kept))[:, None, None]
+        + 0.02 * np.arange(len(layers))[:, None]
     )
     data = xr.Dataset(
         {
             "variance_share": variable(
-                ("kept_step", "layer", "direction"), flat**-slope, "share of the variance"
+                ("kept_step", "layer", "direction"),
+                flat**-slope,
+                "share of the variance",
             )
         },
         coords={"kept_step": kept, "layer": layers, "direction": flat.astype(int)},
     )
     figure = Curves(
-        "spectrum", "Spectrum of the activations", value="variance_share", x="direction",
-        series="kept_step", y_scale="log",
-    )  # fmt: skip
-    return attach(data, Section("Spectra", "Share of the variance in each direction."), [figure])
+        "spectrum",
+        "Spectrum of the activations",
+        value="variance_share",
+        x="direction",
+        series="kept_step",
+        y_scale="log",
+    )
+    return attach(
+        data, Section("Spectra", "Share of the variance in each direction."), [figure]
+    )
 
 
 def walking_tree():
@@ -103,7 +124,11 @@ def short_tree(steps, layers=3, controls=()):
     for path, node in tree.children.items():
         data = node.to_dataset()
         lives = [name for name in data if str(name).startswith("concept_")]
-        unjudged = {name: data[name] & False for name in ("judgeable", "changed") if name in data}
+        unjudged = {
+            name: data[name] & False
+            for name in ("judgeable", "changed")
+            if name in data
+        }
         tree[path] = xr.DataTree(data.drop_vars(lives).assign(unjudged))
     return tree
 
@@ -113,7 +138,9 @@ def failing_tree():
     tree = large_tree(3, STEPS)
     entropy = tree["attention-entropy"].to_dataset()
     gaps = xr.where(entropy["step"] > 500, np.nan, 1.0)
-    entropy = entropy.assign(mean=entropy["mean"] * gaps, entropy=entropy["entropy"] * gaps)
+    entropy = entropy.assign(
+        mean=entropy["mean"] * gaps, entropy=entropy["entropy"] * gaps
+    )
     status = np.where(
         entropy["step"] > 500, "failed: NonFiniteError: entropy is not finite", "done"
     )
@@ -121,7 +148,9 @@ def failing_tree():
     lost = xr.Dataset(attrs={"failed": "no cell of this observable could be computed"})
     why = np.full(len(STEPS), "failed: LayerMatchError: no layer is called 'layers.9'")
     lost = lost.assign(status=("step", why)).assign_coords(step=STEPS)
-    tree["similarity"] = xr.DataTree(attach(lost, Section("Similarity", "Between layers."), []))
+    tree["similarity"] = xr.DataTree(
+        attach(lost, Section("Similarity", "Between layers."), [])
+    )
     return tree
 
 

@@ -26,7 +26,11 @@ class LookupModel(nn.Module):
 
     def forward(self, input_ids, attention_mask=None):
         places = torch.arange(1, input_ids.shape[1] + 1)
-        history = 31 * input_ids + (input_ids * places**2).sum(dim=1, keepdim=True) + 997 * places
+        history = (
+            31 * input_ids
+            + (input_ids * places**2).sum(dim=1, keepdim=True)
+            + 997 * places
+        )
         noise = self.noise[history % len(self.noise)]
         return self.out(self.words(input_ids) + noise)
 
@@ -38,7 +42,9 @@ def lookup_run(steps=STEPS, resettable=True):
     models = {}
     for step in steps:
         rows = np.zeros((WORDS, WIDTH))
-        for number, (word, direction) in enumerate(zip(PLANTED, directions, strict=True)):
+        for number, (word, direction) in enumerate(
+            zip(PLANTED, directions, strict=True)
+        ):
             rows[word] = 4.0 * (step >= STEPS[min(number + 1, 4)]) * direction
         models[step] = LookupModel(rows, resettable)
     return og.Trajectory.from_models(models)

@@ -82,8 +82,14 @@ class Teacher(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.embed, self.start = nn.Embedding(VOCABULARY, WIDTH), nn.Parameter(torch.ones(WIDTH))
-        self.cell, self.head = nn.GRU(WIDTH, WIDTH, batch_first=True), nn.Linear(WIDTH, VOCABULARY)
+        self.embed, self.start = (
+            nn.Embedding(VOCABULARY, WIDTH),
+            nn.Parameter(torch.ones(WIDTH)),
+        )
+        self.cell, self.head = (
+            nn.GRU(WIDTH, WIDTH, batch_first=True),
+            nn.Linear(WIDTH, VOCABULARY),
+        )
 
     def forward(self, ids):
         begin = self.start.expand(len(ids), 1, WIDTH)
@@ -182,7 +188,9 @@ class NoisyRouter(Plain):
         gate = self.router(hidden)
         gate = gate + 0.03 * torch.randn_like(gate)
         chosen = F.one_hot(gate.argmax(-1), 4)[..., None]
-        return hidden + (self.experts(hidden).unflatten(-1, (4, WIDTH)) * chosen).sum(-2)
+        return hidden + (self.experts(hidden).unflatten(-1, (4, WIDTH)) * chosen).sum(
+            -2
+        )
 
 
 class DrawsInVain(Plain):
@@ -253,7 +261,10 @@ class HookOfPlaces(Plain):
     @staticmethod
     def _tilted(_module, _args, output):
         shape = output.shape[1], VOCABULARY
-        return output + torch.linspace(0, 3, shape[0] * shape[1]).view(shape)[None, : shape[0]]
+        return (
+            output
+            + torch.linspace(0, 3, shape[0] * shape[1]).view(shape)[None, : shape[0]]
+        )
 
     def get_output_embeddings(self):
         return self.head
@@ -293,7 +304,11 @@ class Remembering(Plain):
 class Flattening(Plain):
     def forward(self, ids, targets=None):
         logits = super().forward(ids)
-        return (logits, None) if targets is None else (logits.flatten(0, 1), torch.zeros(()))
+        return (
+            (logits, None)
+            if targets is None
+            else (logits.flatten(0, 1), torch.zeros(()))
+        )
 
 
 class LastOnly(Plain):
@@ -427,7 +442,13 @@ class Unsaved(Plain):
             getattr(self, self.kind).fill_(scale)
 
     def forward(self, ids):
-        return super().forward(ids) * self.scale * self.table[1] * self.tensor * self.buffer
+        return (
+            super().forward(ids)
+            * self.scale
+            * self.table[1]
+            * self.tensor
+            * self.buffer
+        )
 
 
 class Scaled(Plain):
@@ -443,7 +464,10 @@ class Scaled(Plain):
 
 def texts_of(lengths=(12, 5, 9, 12, 7, 12), seed=0):
     generator = torch.Generator().manual_seed(seed)
-    rows = [torch.randint(2, VOCABULARY, (n,), generator=generator).tolist() for n in lengths]
+    rows = [
+        torch.randint(2, VOCABULARY, (n,), generator=generator).tolist()
+        for n in lengths
+    ]
     return Inputs.from_tokens(rows)
 
 
@@ -456,6 +480,10 @@ def nats(model, inputs):
             logits = model.eval()(row[None].clone())
             logits = logits["logits"] if isinstance(logits, dict) else logits
             logits = logits[0] if isinstance(logits, tuple) else logits
-            logits = logits[0, -len(row) :] if isinstance(model, Prefixed) else logits[0]
-            losses.append(float(F.cross_entropy(logits[: len(row) - 1].float(), row[1:])))
+            logits = (
+                logits[0, -len(row) :] if isinstance(model, Prefixed) else logits[0]
+            )
+            losses.append(
+                float(F.cross_entropy(logits[: len(row) - 1].float(), row[1:]))
+            )
     return losses

@@ -107,9 +107,16 @@ def write_own(folder, steps=STEPS):
     model = own_code.load("model.py:build", folder)()
     (folder / "out").mkdir()
     for step in steps:
-        state = {f"_orig_mod.{name}": tensor for name, tensor in model.state_dict().items()}
+        state = {
+            f"_orig_mod.{name}": tensor for name, tensor in model.state_dict().items()
+        }
         optimizer = {"state": {}, "param_groups": [{"lr": 0.1}]}
-        whole = {"model": state, "optimizer": optimizer, "iter_num": step, "model_args": {"n": 3}}
+        whole = {
+            "model": state,
+            "optimizer": optimizer,
+            "iter_num": step,
+            "model_args": {"n": 3},
+        }
         torch.save(whole, folder / "out" / f"ckpt_{step}.pt")
         with torch.no_grad():
             for p in model.parameters():

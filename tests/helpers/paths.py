@@ -15,7 +15,11 @@ DATA = Path(os.environ.get("ONTOGENY_DATA", ROOT.parent / "shared" / "data"))
 
 def environment(**changes: str) -> dict[str, str]:
     """Return the environment of a script in another process that imports these helpers."""
-    paths = [str(TESTS), str(ROOT / "examples"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [
+        str(TESTS),
+        str(ROOT / "examples"),
+        *filter(None, [os.environ.get("PYTHONPATH")]),
+    ]
     own = {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
     return {**os.environ, **own, **changes}
 

@@ -62,7 +62,9 @@ def controlled(offsets, own=0.0, names=None, layers=LAYERS):
         "entropy_control_high": (("step", "layer"), filled(controls.max(0))),
     }
     data = xr.Dataset(held, {"run": names, "step": list(STEPS), "layer": list(layers)})
-    band = figures.Band("entropy_control_low", "entropy_control_high", "control runs (turned)")
+    band = figures.Band(
+        "entropy_control_low", "entropy_control_high", "control runs (turned)"
+    )
     figure = figures.Curves("entropy", "Entropy", value="entropy", bands=[band])
     return tree_of(data, figure)
 
@@ -71,4 +73,6 @@ def filled(values):
     """Values between the steps that were read, as the summary fills them."""
     order = np.arange(len(values))
     known = np.isfinite(values[:, 0])
-    return np.stack([np.interp(order, order[known], v[known]) for v in values.T], axis=1)
+    return np.stack(
+        [np.interp(order, order[known], v[known]) for v in values.T], axis=1
+    )

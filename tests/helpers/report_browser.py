@@ -8,7 +8,13 @@ import pytest
 
 from ontogeny import report
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+BROWSERS = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+)
 LIMIT = 300_000  # milliseconds; only what hangs takes so long, on any machine
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
@@ -40,12 +46,16 @@ class Watched:
 
     def __init__(self, browser, path, width=1400, height=900, fragment="", **options):
         self.complaints, self.requests = [], []
-        self.context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        self.context = browser.new_context(
+            viewport={"width": width, "height": height}, **options
+        )
         self.page = page = self.context.new_page()
         page.set_default_timeout(LIMIT)
         page.on("console", lambda message: self.complaints.append(message.text))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))
+        page.on(
+            "dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}")
+        )
         page.on("request", lambda request: self.requests.append(request.url))
         page.goto(Path(path).as_uri() + fragment)
         page.wait_for_selector("html[data-ready]")
@@ -88,7 +98,9 @@ def visit(browser, tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def quiet(visit):
-    before = len(visit.opened)  # the pages that tests of a module share are open already
+    before = len(
+        visit.opened
+    )  # the pages that tests of a module share are open already
     yield
     visit.check()
     visit.close(before)
@@ -120,9 +132,14 @@ def until(page, condition, arg=None):
 
 def draw_all(page):
     """Open every fold, make the window so high that every figure is in view, and wait for them."""
-    page.evaluate("for (const fold of document.querySelectorAll('.fold')) fold.open = true")
+    page.evaluate(
+        "for (const fold of document.querySelectorAll('.fold')) fold.open = true"
+    )
     page.evaluate(FRAMES)
-    width, high = page.viewport_size["width"], page.evaluate("document.body.scrollHeight")
+    width, high = (
+        page.viewport_size["width"],
+        page.evaluate("document.body.scrollHeight"),
+    )
     page.set_viewport_size({"width": width, "height": max(9000, 2 * high)})
     page.evaluate(FRAMES)
     page.wait_for_selector("[data-figure]:not([data-drawn])", state="detached")

@@ -10,7 +10,28 @@ import xarray as xr
 
 from ontogeny.figures import Band, Curves, Heatmap, NullComparison, Section, attach
 
-STEPS = [0, 1, 2, 4, 8, 16, 32, 64, 100, 128, 160, 200, 250, 300, 350, 400, 450, 500, 550, 600]
+STEPS = [
+    0,
+    1,
+    2,
+    4,
+    8,
+    16,
+    32,
+    64,
+    100,
+    128,
+    160,
+    200,
+    250,
+    300,
+    350,
+    400,
+    450,
+    500,
+    550,
+    600,
+]
 STEPS += [650, 700, 760, 840, 920, 1000]
 
 HOSTILE = [
@@ -37,12 +58,16 @@ def saturating(steps, half, sharpness=1.6):
 
 def rows(steps, layers, name, first_half, pause, rng, developed=None, ends=(4.0, 2.0)):
     """Chart variables of rows that develop, later in deeper layers; the others only jitter."""
-    developed = np.ones(len(layers), bool) if developed is None else np.asarray(developed)
+    developed = (
+        np.ones(len(layers), bool) if developed is None else np.asarray(developed)
+    )
     halves = np.where(developed, first_half + pause * np.arange(len(layers)), math.nan)
     progress = np.empty((len(layers), len(steps)))
     for i, moved in enumerate(developed):
         noise = rng.normal(0, 0.012, len(steps)) * (np.arange(len(steps)) > 0)
-        smooth = saturating(steps, halves[i]) if moved else rng.normal(0.5, 0.4, len(steps))
+        smooth = (
+            saturating(steps, halves[i]) if moved else rng.normal(0.5, 0.4, len(steps))
+        )
         progress[i] = smooth + noise
     variables = {
         "progress": (("row", "step"), progress),
@@ -61,16 +86,24 @@ def rows(steps, layers, name, first_half, pause, rng, developed=None, ends=(4.0,
 
 
 def loss_node(steps, rng, developed=True):
-    loss = 8.3 - 4.1 * saturating(steps, 140) * developed + rng.normal(0, 0.02, len(steps))
+    loss = (
+        8.3 - 4.1 * saturating(steps, 140) * developed + rng.normal(0, 0.02, len(steps))
+    )
     ends = loss[0], loss[-1]
-    chart, coords = rows(steps, [""], "Loss on held-out text", 140, 0, rng, [developed], ends)
+    chart, coords = rows(
+        steps, [""], "Loss on held-out text", 140, 0, rng, [developed], ends
+    )
     unit = "nats/token"
     name = "Loss on held-out text"
     data = xr.Dataset(
         {
             "loss": variable("step", loss.astype("float32"), name, unit, "L(θ)"),
-            "loss_low": variable("step", loss - 0.04, "lower end of the 95% interval", unit),
-            "loss_high": variable("step", loss + 0.04, "upper end of the 95% interval", unit),
+            "loss_low": variable(
+                "step", loss - 0.04, "lower end of the 95% interval", unit
+            ),
+            "loss_high": variable(
+                "step", loss + 0.04, "upper end of the 95% interval", unit
+            ),
             **chart,
         },
         coords={"step": steps, **coords},
@@ -116,8 +149,12 @@ def concepts_node(steps, layers, extractor, rng, developed=True, missing=True):
     single, ratio = value.astype("float32"), (value / norms).astype("float32")
     data = xr.Dataset(
         {
-            "distance_to_last": variable(dims, single, words, "activation", "d(W_t, W_T)"),
-            "distance_relative": variable(dims, ratio, "distance as a fraction of the norm"),
+            "distance_to_last": variable(
+                dims, single, words, "activation", "d(W_t, W_T)"
+            ),
+            "distance_relative": variable(
+                dims, ratio, "distance as a fraction of the norm"
+            ),
             "low": variable(dims, value * 0.96, "", "activation"),
             "high": variable(dims, value * 1.04, "", "activation"),
             "floor_low": variable(("distance", "layer"), floor * 0.0, "", "activation"),
@@ -125,7 +162,12 @@ def concepts_node(steps, layers, extractor, rng, developed=True, missing=True):
             "status": (("step", "layer"), status.astype(str)),
             **chart,
         },
-        coords={"step": steps, "layer": layers, "distance": ["frobenius", "procrustes"], **coords},
+        coords={
+            "step": steps,
+            "layer": layers,
+            "distance": ["frobenius", "procrustes"],
+            **coords,
+        },
     )
     figure = Curves(
         "distance",
@@ -150,8 +192,12 @@ def concepts_node(steps, layers, extractor, rng, developed=True, missing=True):
 
 
 def entropy_node(steps, layers, heads, rng, developed=True):
-    fall = saturating(steps, 90)[:, None, None] * rng.uniform(0.2, 2.4, (1, len(layers), heads))
-    entropy = 4.2 - fall * developed + rng.normal(0, 0.02, (len(steps), len(layers), heads))
+    fall = saturating(steps, 90)[:, None, None] * rng.uniform(
+        0.2, 2.4, (1, len(layers), heads)
+    )
+    entropy = (
+        4.2 - fall * developed + rng.normal(0, 0.02, (len(steps), len(layers), heads))
+    )
     names = [layer.replace("mlp", "self_attn") for layer in layers]
     flags = [developed and i not in (0, 5) for i in range(len(layers))]
     chart, coords = rows(steps, names, "attention entropy", 60, 12, rng, flags)
@@ -169,7 +215,9 @@ def entropy_node(steps, layers, heads, rng, developed=True):
     band = Band("uniform_low", "uniform_high", "uniform attention")
     figures = [
         Curves("mean", "Mean entropy of a layer's heads", value="mean", bands=[band]),
-        Heatmap("heads", "Entropy of every head", value="entropy", y="head", facet="layer"),
+        Heatmap(
+            "heads", "Entropy of every head", value="entropy", y="head", facet="layer"
+        ),
     ]
     section = Section(
         "Attention entropy",
@@ -238,21 +286,33 @@ def matrix_node(steps):
         coords={"step": steps, "step_": steps, "extractor": ["svd", "ica"]},
     )
     figure = Heatmap(
-        "between", "Distance of every {checkpoint} to every other", value="between", y="step_"
+        "between",
+        "Distance of every {checkpoint} to every other",
+        value="between",
+        y="step_",
     )
-    section = Section("A third party's matrix", "An observable that this library does not know.")
+    section = Section(
+        "A third party's matrix", "An observable that this library does not know."
+    )
     return attach(data, section, [figure])
 
 
 def root_attributes(steps, title, **more):
-    settings = {"observables": {"concepts": {"extractor": "ica", "n_concepts": 24}, "loss": {}}}
+    settings = {
+        "observables": {"concepts": {"extractor": "ica", "n_concepts": 24}, "loss": {}}
+    }
     sizes = {"name": "held-out", "texts": 250, "tokens": 31204, "fingerprint": "5f1c0d"}
     attributes = {
         "title": title,
         "created": "2026-03-05T14:02:11+00:00",
         "version": "0.1.0",
         "settings": settings,
-        "provenance": {"python": "3.11.9", "torch": "2.13.0", "threads": 1, "device": "cpu"},
+        "provenance": {
+            "python": "3.11.9",
+            "torch": "2.13.0",
+            "threads": 1,
+            "device": "cpu",
+        },
         "steps": [int(s) for s in steps],
         "reference_step": int(steps[-1]),
         "findings": [],
@@ -261,7 +321,10 @@ def root_attributes(steps, title, **more):
         "model": {"class": "EuroBertForMaskedLM", "parameters": 1812224},
         **more,
     }
-    return {k: v if isinstance(v, str | int) else json.dumps(v) for k, v in attributes.items()}
+    return {
+        k: v if isinstance(v, str | int) else json.dumps(v)
+        for k, v in attributes.items()
+    }
 
 
 def layer_names(count):
@@ -269,7 +332,12 @@ def layer_names(count):
 
 
 def finding(steps, message, certainty="certain"):
-    return {"kind": "identical", "certainty": certainty, "steps": steps, "message": message}
+    return {
+        "kind": "identical",
+        "certainty": certainty,
+        "steps": steps,
+        "message": message,
+    }
 
 
 def tree_of(nodes, steps, title, **more):
@@ -332,7 +400,9 @@ def judged_rows(node, of, change, learned, beyond, seed=0, controls=CONTROLS):
     if not controls:
         return data
     shape = (count, len(controls))
-    share = np.where(found["beyond"], 0.1, 1.0)[:, None] * (1 + rng.normal(0, 0.05, shape))
+    share = np.where(found["beyond"], 0.1, 1.0)[:, None] * (
+        1 + rng.normal(0, 0.05, shape)
+    )
     half = np.nan_to_num(node["half_step"].values, nan=200.0)[:, None]
     half = half * (1 + rng.normal(0, 0.2, shape))
     return data.assign(
@@ -360,10 +430,17 @@ def controlled_tree(layers=6, steps=STEPS, seed=0, learned=True, controls=CONTRO
     loss = loss_node(steps, rng)
     if not learned:
         risen = 8.34 + 0.05 * (8.3 - loss["loss"])
-        loss = loss.assign({name: loss[name] * 0 + risen for name in ("loss_low", "loss_high")})
+        loss = loss.assign(
+            {name: loss[name] * 0 + risen for name in ("loss_low", "loss_high")}
+        )
         loss["loss"] = loss["loss"] * 0 + risen
         loss.attrs["statements"] = json.dumps(["The loss rose."])
-    verdicts = {"learned": learned, "beyond": learned, "seed": seed, "controls": controls}
+    verdicts = {
+        "learned": learned,
+        "beyond": learned,
+        "seed": seed,
+        "controls": controls,
+    }
     loss = judged_rows(loss, "loss", (8.34, 5.02 if learned else 8.53), **verdicts)
     verdicts |= {"learned": False}
     concepts = concepts_node(steps, names, "ica", rng)
@@ -374,15 +451,24 @@ def controlled_tree(layers=6, steps=STEPS, seed=0, learned=True, controls=CONTRO
     if controls:
         loss = with_control_band(loss, "loss", 8.2, 8.7)
         entropy_mean = entropy["mean"].values
-        entropy = with_control_band(entropy, "mean", entropy_mean + 0.2, entropy_mean + 0.5)
+        entropy = with_control_band(
+            entropy, "mean", entropy_mean + 0.2, entropy_mean + 0.5
+        )
     nodes = {
         "loss": loss,
         "concepts-ica": concepts,
         "attention-entropy": entropy,
         "displacement": moving_node(steps, names, rng),
     }
-    listed = [{"name": n, "kind": "turned", "random_state": i, "steps": [int(s) for s in steps]}
-              for i, n in enumerate(controls)]  # fmt: skip
+    listed = [
+        {
+            "name": n,
+            "kind": "turned",
+            "random_state": i,
+            "steps": [int(s) for s in steps],
+        }
+        for i, n in enumerate(controls)
+    ]
     return tree_of(nodes, steps, "A run with controls", controls=listed)
 
 
@@ -402,7 +488,9 @@ def formula_tree():
     """A tree whose layers are formulas, as tokens and titles of strangers can be."""
     tree = developing_tree()
     data = tree["concepts-ica"].to_dataset(inherit=False)
-    names = [f"={name}" if i else f"@{name}" for i, name in enumerate(data.layer.values)]
+    names = [
+        f"={name}" if i else f"@{name}" for i, name in enumerate(data.layer.values)
+    ]
     tree["concepts-ica"] = xr.DataTree(data.assign_coords(layer=names))
     return tree
 
@@ -411,17 +499,28 @@ def hostile_tree():
     """Names and texts that try to become markup."""
     rng = np.random.default_rng(0)
     bad = HOSTILE[0]
-    concepts = concepts_node(STEPS, HOSTILE, "ica", rng).assign_coords(distance=HOSTILE[1:3])
-    concepts["distance_to_last"].attrs |= {"long_name": bad, "units": bad, "symbol": bad}
+    concepts = concepts_node(STEPS, HOSTILE, "ica", rng).assign_coords(
+        distance=HOSTILE[1:3]
+    )
+    concepts["distance_to_last"].attrs |= {
+        "long_name": bad,
+        "units": bad,
+        "symbol": bad,
+    }
     band = Band("floor_low", "floor_high", bad)
     shared = {"value": "distance_to_last", "facet": "distance", "caption": bad}
-    figures = [Curves(bad, bad, bands=[band], **shared), Heatmap("heat", HOSTILE[2], **shared)]
+    figures = [
+        Curves(bad, bad, bands=[band], **shared),
+        Heatmap("heat", HOSTILE[2], **shared),
+    ]
     section = Section(bad, HOSTILE[1], symbol=bad, care=HOSTILE[2])
     ranks = xr.Dataset(
         {"rank": ("block", np.arange(5.0)), "low": ((), 1.0), "high": ((), 2.0)},
         coords={"block": HOSTILE},
     )
-    dots = NullComparison(bad, bad, value="rank", bands=[Band("low", "high", HOSTILE[2])])
+    dots = NullComparison(
+        bad, bad, value="rank", bands=[Band("low", "high", HOSTILE[2])]
+    )
     nodes = {
         "a<b>": attach(concepts, section, figures, [bad, HOSTILE[3]]),
         "rank": attach(ranks, Section("Rank", bad), [dots]),
@@ -447,7 +546,10 @@ def huge_tree(steps=154, layers=32, heads=32, seed=0):
     nodes = {
         "loss": loss_node(where, rng),
         "attention-entropy": entropy_node(where, names, heads, rng),
-        **{f"concepts-{e}": concepts_node(where, names, e, rng) for e in ("svd", "pca", "ica")},
+        **{
+            f"concepts-{e}": concepts_node(where, names, e, rng)
+            for e in ("svd", "pca", "ica")
+        },
         "variance-rank": weights_node(names, rng),
     }
     return tree_of(nodes, where, "A large run")
@@ -476,7 +578,11 @@ def plain_tree(steps=STEPS, layers=3, fill=None, **attributes):
 
 def odd_tree():
     """Nodes with one layer, with one value throughout, and with no value at all."""
-    odd = {"one": {"layers": 1}, "constant": {"fill": 2.0}, "missing": {"fill": math.nan}}
+    odd = {
+        "one": {"layers": 1},
+        "constant": {"fill": 2.0},
+        "missing": {"fill": math.nan},
+    }
     return xr.DataTree.from_dict(
         {name: plain_tree(**how)["plain"].to_dataset() for name, how in odd.items()}
     )

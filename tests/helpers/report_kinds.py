@@ -58,8 +58,15 @@ def scores_node(layers=4, seed=0):
     names = [f"{c}_{w}" for c in ("semantic", "syntactic") for w in ("early", "late")]
     columns = [Column(n, sd=f"{n}_sd", over=n.split("_")[0]) for n in names]
     totals = [
-        Footer(label, {f"{c}_late": f"{c}_{total}" for c in ("semantic", "syntactic")}, True)
-        for label, total in (("sum of differences", "sum"), ("sigma-aware sum", "aware"))
+        Footer(
+            label,
+            {f"{c}_late": f"{c}_{total}" for c in ("semantic", "syntactic")},
+            True,
+        )
+        for label, total in (
+            ("sum of differences", "sum"),
+            ("sigma-aware sum", "aware"),
+        )
     ]
     table = Table(
         "windows",
@@ -82,7 +89,10 @@ def sizes_node():
             "high": (("extractor", "step"), value + 0.25),
             "points": (("extractor", "step"), np.array([[1200, 3], [10_000, 0]])),
             "defined": (("extractor", "step"), np.array([[True, False], [True, True]])),
-            "verdict": (("extractor", "step"), np.array([["a_b", "50% & $x$"], ["#1 {z}", ""]])),
+            "verdict": (
+                ("extractor", "step"),
+                np.array([["a_b", "50% & $x$"], ["#1 {z}", ""]]),
+            ),
         },
         coords={"extractor": ["ica", "pca"], "step": [0, 1000]},
     )
@@ -92,7 +102,9 @@ def sizes_node():
         Column("defined", "defined"),
         Column("verdict", "why"),
     ]
-    table = Table("sizes", "Dimensions", columns=columns, rows="step", group="extractor")
+    table = Table(
+        "sizes", "Dimensions", columns=columns, rows="step", group="extractor"
+    )
     return attach(data, Section("Dimension", "TwoNN."), [table])
 
 
@@ -101,26 +113,46 @@ def points_node(steps, concepts=12, seed=0):
     rng = np.random.default_rng(seed)
     start, end = rng.normal(size=(2, 3, 1, concepts))
     share = saturating(steps, 120)[:, None]
-    places = (1 - share) * start + share * end + rng.normal(0, 0.02, (3, len(steps), concepts))
+    places = (
+        (1 - share) * start
+        + share * end
+        + rng.normal(0, 0.02, (3, len(steps), concepts))
+    )
     dims = ("step", "concept")
-    data = {name: variable(dims, places[k], f"component {k + 1}") for k, name in enumerate("abc")}
+    data = {
+        name: variable(dims, places[k], f"component {k + 1}")
+        for k, name in enumerate("abc")
+    }
     data["size"] = variable("concept", np.linspace(1, 900, concepts), "singular value")
     data["kind"] = (
         "concept",
         np.array([["noun", "verb", "digit"][i % 3] for i in range(concepts)]),
     )
     data["word"] = ("concept", np.array([f"Ġword{i}" for i in range(concepts)]))
-    data["late"] = variable("concept", np.linspace(3, 800, concepts)[::-1], "learned", "step")
+    data["late"] = variable(
+        "concept", np.linspace(3, 800, concepts)[::-1], "learned", "step"
+    )
     shared = {"points": ("step", "concept"), "colour": "step"}
     figures = [
         Scatter("plane", "Concepts of all steps", x="a", y="b", **shared),
-        Scatter("space", "The same in space", x="a", y="b", z="c", label="word", **shared),
         Scatter(
-            "order", "Order of learning", x="size", y="late", points="concept", colour="kind",
-            label="word", x_scale="log", y_scale="log",
+            "space", "The same in space", x="a", y="b", z="c", label="word", **shared
         ),
-        Scatter("last", "Words at one step", x="a", y="c", points="concept", colour="size"),
-    ]  # fmt: skip
+        Scatter(
+            "order",
+            "Order of learning",
+            x="size",
+            y="late",
+            points="concept",
+            colour="kind",
+            label="word",
+            x_scale="log",
+            y_scale="log",
+        ),
+        Scatter(
+            "last", "Words at one step", x="a", y="c", points="concept", colour="size"
+        ),
+    ]
     coords = {"step": steps, "concept": np.arange(concepts)}
     return attach(xr.Dataset(data, coords), Section("Plane", "Components."), figures)
 
@@ -142,7 +174,12 @@ def words_node(scripts=None, nested=True):
         },
         coords={"orthant": list(scripts)},
     )
-    shared = {"value": "typicality", "words": "token", "groups": "orthant", "context": "where"}
+    shared = {
+        "value": "typicality",
+        "words": "token",
+        "groups": "orthant",
+        "context": "where",
+    }
     figures = [Words("clouds", "Words by orthant", **shared)]
     if nested:
         figures.append(Words("tree", "Refinement", parent="above", **shared))
@@ -156,13 +193,22 @@ def matrices_node(steps, kinds=5):
     value[2:3, 1, 3] = math.nan
     names = [f"digit {k}" for k in range(kinds)]
     data = xr.Dataset(
-        {"confusion": variable(("step", "true", "predicted"), value, "share of the true class")},
+        {
+            "confusion": variable(
+                ("step", "true", "predicted"), value, "share of the true class"
+            )
+        },
         coords={"step": steps, "true": names, "predicted": names},
     )
     figure = Heatmap(
-        "confusion", "Confusion", value="confusion", x="predicted", y="true", facet="step",
+        "confusion",
+        "Confusion",
+        value="confusion",
+        x="predicted",
+        y="true",
+        facet="step",
         square=True,
-    )  # fmt: skip
+    )
     return attach(data, Section("Confusion", "Shares."), [figure])
 
 
@@ -187,16 +233,24 @@ def regimes_node(steps, layers=3, seed=0):
         },
         coords={"step": steps, "layer": names},
     )
-    shared = Boundary("boundary", "boundary_low", "boundary_high", "ratio", "smooth to noisy")
+    shared = Boundary(
+        "boundary", "boundary_low", "boundary_high", "ratio", "smooth to noisy"
+    )
     each = Boundary("own", "own_low", "own_high")
     figures = [
         Curves("joint", "Joint boundary", value="distance", boundaries=[shared]),
         Curves(
-            "each", "Measured and closed form", value="distance", boundaries=[each],
-            reference="closed_form", reference_label="closed form",
+            "each",
+            "Measured and closed form",
+            value="distance",
+            boundaries=[each],
+            reference="closed_form",
+            reference_label="closed form",
         ),
-    ]  # fmt: skip
-    return attach(data, Section("Regimes", "Smooth and noisy."), figures, role="regimes")
+    ]
+    return attach(
+        data, Section("Regimes", "Smooth and noisy."), figures, role="regimes"
+    )
 
 
 def kinds_tree(steps=STEPS):
@@ -221,29 +275,52 @@ def hostile_kinds_tree():
     numbers = np.arange(float(count))
     attrs = {"long_name": bad[1], "units": bad[0]}
     table = xr.Dataset(
-        {"v": ("item", numbers, attrs), "t": ("item", np.array(bad)), "s": ((), 1.0, attrs)},
+        {
+            "v": ("item", numbers, attrs),
+            "t": ("item", np.array(bad)),
+            "s": ((), 1.0, attrs),
+        },
         coords={"item": bad},
     )
     columns = [Column("v", bad[1], over=bad[1]), Column("t", bad[2])]
     figures = [
-        Table(bad[1], bad[1], columns=columns, rows="item", footer=[Footer(bad[1], {"v": "s"})])
+        Table(
+            bad[1],
+            bad[1],
+            columns=columns,
+            rows="item",
+            footer=[Footer(bad[1], {"v": "s"})],
+        )
     ]
     points = xr.Dataset(
-        {**dict.fromkeys("xyz", ("item", numbers, attrs)),
-         "t": ("item", np.array(bad)), "k": ("item", np.array(bad), attrs)},
+        {
+            **dict.fromkeys("xyz", ("item", numbers, attrs)),
+            "t": ("item", np.array(bad)),
+            "k": ("item", np.array(bad), attrs),
+        },
         coords={"item": bad},
-    )  # fmt: skip
+    )
     shared = {"points": "item", "colour": "k", "label": "t"}
     clouds = xr.Dataset(
-        {"w": (("g", "rank"), np.ones((count, count)), attrs),
-         "t": (("g", "rank"), np.array([bad] * count)), "p": ("g", np.array(["", *bad[:-1]]))},
+        {
+            "w": (("g", "rank"), np.ones((count, count)), attrs),
+            "t": (("g", "rank"), np.array([bad] * count)),
+            "p": ("g", np.array(["", *bad[:-1]])),
+        },
         coords={"g": bad},
-    )  # fmt: skip
-    curves = xr.Dataset({"v": ("step", np.arange(26.0)), "b": ((), 100.0)}, {"step": STEPS})
+    )
+    curves = xr.Dataset(
+        {"v": ("step", np.arange(26.0)), "b": ((), 100.0)}, {"step": STEPS}
+    )
     dashed = Curves(
-        "c", bad[1], value="v", series=None, reference="v", reference_label=bad[1],
+        "c",
+        bad[1],
+        value="v",
+        series=None,
+        reference="v",
+        reference_label=bad[1],
         boundaries=[Boundary("b", label=bad[1])],
-    )  # fmt: skip
+    )
     section = Section(bad[1], bad[1])
     nodes = {
         "table": attach(table, section, figures),
@@ -259,7 +336,15 @@ def hostile_kinds_tree():
             clouds,
             section,
             [
-                Words("w", bad[1], value="w", words="t", groups="g", heading="p", context="t"),
+                Words(
+                    "w",
+                    bad[1],
+                    value="w",
+                    words="t",
+                    groups="g",
+                    heading="p",
+                    context="t",
+                ),
                 Words("n", bad[1], value="w", words="t", groups="g", parent="p"),
             ],
         ),
@@ -272,9 +357,14 @@ def sparse_kinds_tree():
     """One step, one row, one point, one word, nothing at all, and ten thousand points."""
     rng = np.random.default_rng(0)
     many = xr.Dataset(
-        {"x": ("token", rng.normal(size=10_000)), "y": ("token", rng.normal(size=10_000))}
+        {
+            "x": ("token", rng.normal(size=10_000)),
+            "y": ("token", rng.normal(size=10_000)),
+        }
     )
-    none = xr.Dataset({"x": ("token", [math.nan, 1.0]), "y": ("token", [1.0, math.nan])})
+    none = xr.Dataset(
+        {"x": ("token", [math.nan, 1.0]), "y": ("token", [1.0, math.nan])}
+    )
     empty = xr.Dataset({"v": ("item", [math.nan])}, coords={"item": ["only"]})
     section = Section("Odd", "Odd results.")
     plane = {"x": "x", "y": "y", "points": "token"}
@@ -285,7 +375,9 @@ def sparse_kinds_tree():
             none.isel(token=[0]).fillna(2.0), section, [Scatter("one", "One", **plane)]
         ),
         "nothing": attach(
-            empty, section, [Table("nothing", "Nothing", columns=[Column("v")], rows="item")]
+            empty,
+            section,
+            [Table("nothing", "Nothing", columns=[Column("v")], rows="item")],
         ),
         "word": words_node({"+": ["alone"]}, nested=False),
         "silent": words_node({"+": [""]}, nested=False),

@@ -33,7 +33,9 @@ class Page(HTMLParser):
         return [attrs for name, attrs in self.tags if name == tag]
 
     def one(self, **wanted):
-        found = [a for _, a in self.tags if all(a.get(k) == v for k, v in wanted.items())]
+        found = [
+            a for _, a in self.tags if all(a.get(k) == v for k, v in wanted.items())
+        ]
         assert len(found) == 1, found
         return found[0]
 

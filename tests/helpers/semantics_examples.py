@@ -24,7 +24,9 @@ def brute_force(ids, vocab_size, n_contexts, shortest, longest, excluded=()):
                 contexts[context] += 1
                 follow[context, row[ids[end + 1]]] += 1
     columns = [context for context, _ in contexts.most_common(n_contexts)]
-    counts = np.array([[follow[c, z] for c in columns] for z in range(len(kept))], dtype=int)
+    counts = np.array(
+        [[follow[c, z] for c in columns] for z in range(len(kept))], dtype=int
+    )
     return kept, columns, counts.reshape(len(kept), len(columns))
 
 

@@ -77,7 +77,10 @@ def bends(kind, count, rng, noise=0.01):
         curve = -0.3 * u - 2 * width * np.logaddexp(0, (u - place) / width)
     elif kind == "two soft bends":
         place, width = rng.integers(count // 5, count * 3 // 5), rng.integers(2, 4)
-        curve = sum(0.5 * np.clip((at + width - number) / width, 0, 1) for at in (place, place + 6))
+        curve = sum(
+            0.5 * np.clip((at + width - number) / width, 0, 1)
+            for at in (place, place + 6)
+        )
     else:
         size = {"two jumps": 2, "three jumps": 3}[kind]
         places = rng.choice(np.arange(3, count - 3), size, replace=False)
@@ -101,11 +104,15 @@ def scheduled_pair(kind, count, rng, *, noise=0.02, r=0.0):
         places = rng.choice(np.arange(4, count - 3), size, replace=False)
         shared = (number[:, None] >= places).sum(axis=1) * -1.0
     elif kind == "sine":
-        shared = 0.5 * np.sin(2 * np.pi * (number / rng.uniform(4, count / 3) + rng.uniform()))
+        shared = 0.5 * np.sin(
+            2 * np.pi * (number / rng.uniform(4, count / 3) + rng.uniform())
+        )
     elif kind == "sawtooth":
         shared = 0.5 - (number / rng.uniform(4, count / 3) + rng.uniform()) % 1
     elif kind == "warm restarts":
-        shared = 0.5 * np.cos(np.pi * ((number / rng.uniform(4, count / 3) + rng.uniform()) % 1))
+        shared = 0.5 * np.cos(
+            np.pi * ((number / rng.uniform(4, count / 3) + rng.uniform()) % 1)
+        )
     return (
         steps,
         x + sizes[0] * shared + own,

@@ -37,7 +37,9 @@ def assert_same(folder, other):
     cells, expected = _cells(folder), _cells(other)
     assert cells == expected and len(cells) > 10
     one, two = (place / "result.zarr" / ".checksums.json" for place in (folder, other))
-    assert json.loads(one.read_text())["content"] == json.loads(two.read_text())["content"]
+    assert (
+        json.loads(one.read_text())["content"] == json.loads(two.read_text())["content"]
+    )
 
 
 def _cells(folder):

@@ -34,7 +34,10 @@ class Stalling(Observable):
             STALLS.touch()
             while True:
                 time.sleep(1)
-        squares = [float(p.detach().square().sum()) for p in reading[needs.Model()].parameters()]
+        squares = [
+            float(p.detach().square().sum())
+            for p in reading[needs.Model()].parameters()
+        ]
         return xr.Dataset({"size": np.float64(sum(squares))})
 
 

@@ -33,7 +33,9 @@ def tiny_model(seed=0, layers=2, width=16, vocabulary=40):
         eos_token_id=3,
     )
     model = EuroBertForMaskedLM(config).eval()
-    with torch.no_grad():  # larger weights than the default: activations that differ visibly
+    with (
+        torch.no_grad()
+    ):  # larger weights than the default: activations that differ visibly
         for parameter in model.parameters():
             if parameter.ndim == 2:
                 parameter.mul_(8)
@@ -61,7 +63,11 @@ def developing(steps=STEPS, seed=0):
         generator = torch.Generator().manual_seed(i)
         with torch.no_grad():
             for a, b in zip(model.parameters(), last.parameters(), strict=True):
-                noise = torch.randn(a.shape, generator=generator) * 0.01 * a.std(unbiased=False)
+                noise = (
+                    torch.randn(a.shape, generator=generator)
+                    * 0.01
+                    * a.std(unbiased=False)
+                )
                 a.copy_((1 - share) * a + share * b + noise)
         models[step] = model
     return models
@@ -85,7 +91,9 @@ def rotating(steps=STEPS):
     """The residual stream turns further and further; what the model computes stays the same."""
     base, models = tiny_model(0), {}
     width = base.config.hidden_size
-    skew = torch.randn(width, width, generator=torch.Generator().manual_seed(7)).double()
+    skew = torch.randn(
+        width, width, generator=torch.Generator().manual_seed(7)
+    ).double()
     skew = (skew - skew.T) / width
     for i, step in enumerate(steps):
         models[step] = rotated(base, torch.matrix_exp(0.4 * i * skew))
@@ -102,7 +110,9 @@ def rotated(base, Q):
             elif name.endswith(("o_proj.weight", "down_proj.weight")):
                 p.copy_((Q.T @ p.double()).float())  # writes into the stream
             elif p.ndim == 2:
-                p.copy_((p.double() @ Q).float())  # reads from it (embedding rows lie in it)
+                p.copy_(
+                    (p.double() @ Q).float()
+                )  # reads from it (embedding rows lie in it)
     return model
 
 
@@ -118,7 +128,10 @@ def observables(extractors=("pca", "ica"), n_concepts=4):
     return [
         og.observables.Loss(),
         og.observables.ActivationDecay(LAYERS),
-        *(og.observables.Concepts(e, n_concepts=n_concepts, layers=LAYERS) for e in extractors),
+        *(
+            og.observables.Concepts(e, n_concepts=n_concepts, layers=LAYERS)
+            for e in extractors
+        ),
         og.observables.AttentionEntropy(),
         og.observables.WeightRank("model.layers.*.mlp.*.weight", n_draws=40),
     ]
@@ -135,7 +148,9 @@ class ActivationNorm(Observable):
         return [needs.Activations(self.layers)]
 
     def observe(self, reading, state):
-        return by_layer(reading[self.needs()[0]], lambda _, a: {"norm": a.norm(dim=1).mean()})
+        return by_layer(
+            reading[self.needs()[0]], lambda _, a: {"norm": a.norm(dim=1).mean()}
+        )
 
 
 class Counting:

@@ -35,7 +35,9 @@ def text_run(folder, steps):
 def text_study(folder, steps=(0, 1, 2, 4, 8, 16), **options):
     """Run a study that holds texts, gaps and tokens; return its folder."""
     trajectory = og.Trajectory.from_folder(text_run(folder / "run", steps))
-    inputs = og.Inputs.from_texts(bundled_texts()[:20], trajectory.tokenizer(), max_length=24)
+    inputs = og.Inputs.from_texts(
+        bundled_texts()[:20], trajectory.tokenizer(), max_length=24
+    )
     chosen = [
         observables.Loss(),
         observables.Predictions(n_gaps=3),

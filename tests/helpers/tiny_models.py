@@ -6,9 +6,14 @@ from torch import nn
 
 TOKENS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 SIZES = {
-    "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24,
-    "vocab_size": 40, "max_position_embeddings": 16, **TOKENS,
-}  # fmt: skip
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "vocab_size": 40,
+    "max_position_embeddings": 16,
+    **TOKENS,
+}
 
 
 def gpt2():
@@ -31,12 +36,16 @@ def bert():
 
 
 def eurobert():
-    config = transformers.EuroBertConfig(**SIZES, mask_token_id=3, num_key_value_heads=1)
+    config = transformers.EuroBertConfig(
+        **SIZES, mask_token_id=3, num_key_value_heads=1
+    )
     return transformers.EuroBertForMaskedLM(config)
 
 
 def mixtral():
-    config = transformers.MixtralConfig(**SIZES, num_key_value_heads=1, num_local_experts=2)
+    config = transformers.MixtralConfig(
+        **SIZES, num_key_value_heads=1, num_local_experts=2
+    )
     return transformers.MixtralForCausalLM(config)
 
 

@@ -15,7 +15,9 @@ class Bigram(nn.Module):
 
     def __init__(self, table):
         super().__init__()
-        self.table = nn.Embedding.from_pretrained(torch.as_tensor(table, dtype=torch.float32))
+        self.table = nn.Embedding.from_pretrained(
+            torch.as_tensor(table, dtype=torch.float32)
+        )
 
     def forward(self, input_ids):
         return self.table(input_ids)
@@ -36,7 +38,11 @@ def corpus(words=30, texts=40, length=60, classes=5, seed=0):
         for _ in range(length):
             p = frequency * np.where(of_class == state, 1.0, 0.02)
             row.append(int(rng.choice(words, p=p / p.sum())))
-            state = (state + 1) % classes if rng.random() < 0.9 else int(rng.integers(classes))
+            state = (
+                (state + 1) % classes
+                if rng.random() < 0.9
+                else int(rng.integers(classes))
+            )
         rows.append(row)
     return og.Inputs.from_tokens(rows, vocab_size=words)
 
@@ -75,6 +81,8 @@ def drifting(inputs, scale=1.0):
     rng = np.random.default_rng(1)
     end = rng.standard_normal(support.shape)
     return {
-        step: BigramForCausalLM(table_of(scale * np.log1p(step) * end, support, inputs.vocab_size))
+        step: BigramForCausalLM(
+            table_of(scale * np.log1p(step) * end, support, inputs.vocab_size)
+        )
         for step in STEPS
     }

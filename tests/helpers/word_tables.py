@@ -17,7 +17,9 @@ class Table(torch.nn.Module):
 
     def forward(self, input_ids, attention_mask=None):
         # Noise of a token in its context: noise of a word would make it a concept of all runs.
-        before = (input_ids * torch.arange(1, 1 + input_ids.shape[1])).cumsum(1)[..., None]
+        before = (input_ids * torch.arange(1, 1 + input_ids.shape[1])).cumsum(1)[
+            ..., None
+        ]
         noise = torch.sin(before * torch.arange(1, 1 + WIDTH) * 7.3)
         return self.layer(self.embedding(input_ids) + 0.3 * noise)
 
@@ -25,7 +27,10 @@ class Table(torch.nn.Module):
 def rows_of_run(seed):
     """Six word classes in every run, born at steps of its own; three more in each run alone."""
     rng = np.random.default_rng(seed)
-    names = [*range(SHARED), *range(SHARED + seed * PRIVATE, SHARED + (seed + 1) * PRIVATE)]
+    names = [
+        *range(SHARED),
+        *range(SHARED + seed * PRIVATE, SHARED + (seed + 1) * PRIVATE),
+    ]
     directions = rng.normal(size=(len(names), WIDTH)) * 3
     born = [i % 4 for i in range(len(names))]
     found = []

@@ -33,7 +33,9 @@ def test_characters_are_read_and_written(tmp_path, name):
     tokenizer = character_tokenizer(path)
     assert pieces_of(tokenizer) == list(LETTERS)
     texts = og.Inputs.from_texts(["ab c\nc"], tokenizer, max_length=8)
-    assert texts.ids.tolist() == [[2, 3, 1, 4, 0, 4]] and texts.spans[0, 3].tolist() == [3, 4]
+    assert texts.ids.tolist() == [[2, 3, 1, 4, 0, 4]] and texts.spans[
+        0, 3
+    ].tolist() == [3, 4]
     assert tokenizer.decode([2, 3, 1]) == "ab "
 
 

@@ -33,7 +33,9 @@ def tokenizer_of(template=TEMPLATE):
     made.post_processor = processors.TemplateProcessing(
         single="<s> $A", special_tokens=[("<s>", 0)]
     )
-    names = dict(zip(("bos_token", "eos_token", "pad_token", "unk_token"), special, strict=True))
+    names = dict(
+        zip(("bos_token", "eos_token", "pad_token", "unk_token"), special, strict=True)
+    )
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, **names)
     tokenizer.add_tokens(["<|user|>", "<|assistant|>"])
     tokenizer.chat_template = template
@@ -46,17 +48,26 @@ def tokenizer():
 
 
 def answers_of(inputs, tokenizer, row=0):
-    return tokenizer.convert_ids_to_tokens(inputs.ids[row][inputs.answers[row]].tolist())
+    return tokenizer.convert_ids_to_tokens(
+        inputs.ids[row][inputs.answers[row]].tolist()
+    )
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
 def test_answers_are_what_a_loss_is_taken_of_and_nothing_begins_twice(tokenizer, side):
     inputs = og.Inputs.from_texts([CHAT, CHAT[:2]], tokenizer, padding_side=side)
     assert answers_of(inputs, tokenizer) == ["I", "am", "fine", ".", "s"]
-    assert answers_of(inputs.padded("left").subset([1]), tokenizer) == ["I", "am", "fine", "."]
+    assert answers_of(inputs.padded("left").subset([1]), tokenizer) == [
+        "I",
+        "am",
+        "fine",
+        ".",
+    ]
     assert [int((ids == 0).sum()) for ids in inputs.ids] == [1, 1]
     assert inputs.texts[1] == tokenizer.apply_chat_template(CHAT[:2], tokenize=False)
-    assert inputs.ordinary.sum() > inputs.answers.sum()  # activations are read at all tokens
+    assert (
+        inputs.ordinary.sum() > inputs.answers.sum()
+    )  # activations are read at all tokens
     plain = og.Inputs.from_tokens(inputs.ids, inputs.mask, inputs.special)
     assert plain.fingerprint != inputs.fingerprint
 
@@ -64,15 +75,21 @@ def test_answers_are_what_a_loss_is_taken_of_and_nothing_begins_twice(tokenizer,
 def test_the_loss_is_that_of_labels_of_the_answers(tokenizer):
     torch.manual_seed(0)
     config = LlamaConfig(
-        vocab_size=len(tokenizer), hidden_size=16, intermediate_size=16, num_hidden_layers=1,
-        num_attention_heads=2, max_position_embeddings=64,
-    )  # fmt: skip
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        max_position_embeddings=64,
+    )
     model = LlamaForCausalLM(config).eval()
     inputs = og.Inputs.from_texts([CHAT, CHAT[:2]], tokenizer)
     ids, mask = (torch.from_numpy(array.copy()) for array in (inputs.ids, inputs.mask))
     labels = ids.masked_fill(~torch.from_numpy(inputs.answers.copy()), -100)
     with torch.no_grad():
-        expected = float(model(input_ids=ids, attention_mask=mask.long(), labels=labels).loss)
+        expected = float(
+            model(input_ids=ids, attention_mask=mask.long(), labels=labels).loss
+        )
     measured = og.capture.losses(model, inputs)
     mean = float((measured.loss * measured.tokens).sum() / measured.tokens.sum())
     assert mean == pytest.approx(expected, abs=1e-5)
@@ -81,7 +98,9 @@ def test_the_loss_is_that_of_labels_of_the_answers(tokenizer):
 
 def test_files_of_messages_are_recognised(tokenizer, tmp_path):
     file = tmp_path / "chat.jsonl"
-    file.write_text("\n".join(json.dumps({"id": str(i), "messages": CHAT}) for i in range(3)))
+    file.write_text(
+        "\n".join(json.dumps({"id": str(i), "messages": CHAT}) for i in range(3))
+    )
     read = document_files(file)
     assert read.texts[0] == CHAT and "answers" in read.form
     assert og.Inputs.from_texts(read.texts, tokenizer).answers.any(axis=1).all()
@@ -99,10 +118,14 @@ def in_parts(message):
 
 
 @pytest.mark.parametrize(
-    ("column", "form"), [("conversations", of_sharegpt), ("messages", in_parts), ("dialogue", dict)]
+    ("column", "form"),
+    [("conversations", of_sharegpt), ("messages", in_parts), ("dialogue", dict)],
 )
 def test_other_forms_of_messages_are_the_same_conversations(tmp_path, column, form):
-    rows = [{"source": "web", column: []}, {"source": "web", column: [*map(form, CHAT)]}]
+    rows = [
+        {"source": "web", column: []},
+        {"source": "web", column: [*map(form, CHAT)]},
+    ]
     rows = rows[:1] + rows[1:] * 3 if column != "dialogue" else [{column: CHAT}] * 3
     file = tmp_path / "chats.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
@@ -122,10 +145,20 @@ def test_messages_with_what_is_no_text_are_refused_and_calls_of_tools_are_empty(
     [
         ([CHAT, "Hello"], TEMPLATE, 99, "none of them; got some of each"),
         ([CHAT], None, 99, "no chat template"),
-        ([CHAT], TEMPLATE, 5, "none of 1 holds an answer within its first max_length=5"),
+        (
+            [CHAT],
+            TEMPLATE,
+            5,
+            "none of 1 holds an answer within its first max_length=5",
+        ),
         ([CHAT[:1]], TEMPLATE, 99, "holds an answer"),
         ([CHAT], "{{ messages[-1].content }}", 99, "one answer each"),
-        ([CHAT], "{{ raise_exception('roles must alternate') }}", 99, "roles must alternate"),
+        (
+            [CHAT],
+            "{{ raise_exception('roles must alternate') }}",
+            99,
+            "roles must alternate",
+        ),
         ([[{"role": "user"}]], TEMPLATE, 99, "lists of messages with role and content"),
     ],
 )

@@ -10,7 +10,12 @@ import torch
 
 from ontogeny.errors import ArgumentError
 from ontogeny.inputs import Inputs, read_tokens
-from ontogeny.inputs.id_formats import DTYPES, SeveralReadingsError, fitting_readings, reading_of
+from ontogeny.inputs.id_formats import (
+    DTYPES,
+    SeveralReadingsError,
+    fitting_readings,
+    reading_of,
+)
 from ontogeny.inputs.token_files import open_tokens
 
 NARROW = ("uint16", "uint16-be")
@@ -66,7 +71,9 @@ def test_ids_of_16_bits_are_found_in_either_order_of_bytes(tmp_path, dtype, know
 
 @pytest.mark.parametrize("stored", ["uint32", "int64", "uint32-be", "int64-be"])
 @pytest.mark.parametrize("vocab_size", [65, 50_257, 150_000])
-def test_wide_ids_are_never_read_as_narrow_ones_in_silence(tmp_path, stored, vocab_size):
+def test_wide_ids_are_never_read_as_narrow_ones_in_silence(
+    tmp_path, stored, vocab_size
+):
     path = written(tmp_path, zipf(vocab_size, exponent=1.1), stored)
     for known in ({}, {"vocab_size": vocab_size}, {"bound": vocab_size}):
         found = [reading.dtype for reading in fitting_readings(path, **known)]
@@ -110,7 +117,9 @@ def test_what_is_said_and_cannot_be_is_refused(tmp_path, stored, said, message):
 def test_an_odd_number_of_bytes_is_refused_whatever_is_said(tmp_path):
     path = tmp_path / "val.bin"
     path.write_bytes(b"\xff" * 4001)
-    with pytest.raises(ArgumentError, match="4001 bytes, which are no whole numbers of uint16"):
+    with pytest.raises(
+        ArgumentError, match="4001 bytes, which are no whole numbers of uint16"
+    ):
         read_tokens(path, dtype="uint16")
     with pytest.raises(ArgumentError, match="no whole numbers of 16 or 32 bits"):
         read_tokens(path, vocab_size=65)
@@ -121,7 +130,10 @@ def test_an_odd_number_of_bytes_is_refused_whatever_is_said(tmp_path):
 
 @pytest.mark.parametrize(
     ("stored", "separator", "message"),
-    [("uint16", 65_535, "1 % outside, all of them 65535"), ("int32", -1, "all of them -1")],
+    [
+        ("uint16", 65_535, "1 % outside, all of them 65535"),
+        ("int32", -1, "all of them -1"),
+    ],
 )
 def test_a_separator_that_is_no_token_is_named(tmp_path, stored, separator, message):
     ids = zipf(50_257)
@@ -152,7 +164,9 @@ def test_a_header_says_the_type_and_is_no_text(tmp_path, magic, version, dtype):
 def test_the_index_of_megatron_says_the_type(tmp_path):
     ids = zipf(50_000, 4000)
     path = written(tmp_path, ids, "int32")
-    path.with_suffix(".idx").write_bytes(b"MMIDIDX\x00\x00" + struct.pack("<QB", 1, 4) + b"rest")
+    path.with_suffix(".idx").write_bytes(
+        b"MMIDIDX\x00\x00" + struct.pack("<QB", 1, 4) + b"rest"
+    )
     assert read_tokens(path, 8).ravel().tolist() == ids.tolist()
     with pytest.raises(ArgumentError, match="is of int32, by the index of Megatron"):
         read_tokens(path, 8, dtype="uint16")
@@ -164,14 +178,18 @@ def test_arrays_say_their_type_themselves(tmp_path, suffix):
     with path.open("wb") as file:
         np.save(file, np.arange(64, dtype=np.int32))
     assert read_tokens(path, 8, dtype="int32").shape == (8, 8)
-    with pytest.raises(ArgumentError, match="says itself that it holds int32; dtype=uint16"):
+    with pytest.raises(
+        ArgumentError, match="says itself that it holds int32; dtype=uint16"
+    ):
         read_tokens(path, 8, dtype="uint16")
 
 
 def test_a_long_file_is_looked_at_all_over(tmp_path):
     """One whose first ids are small: as 16 bits and as 32 until late."""
     ids = np.concatenate([with_blanks(zipf(900, 300_000)), zipf(900, 300_000)])
-    assert reading_of(written(tmp_path, ids, "uint16"), vocab_size=1000).dtype == "uint16"
+    assert (
+        reading_of(written(tmp_path, ids, "uint16"), vocab_size=1000).dtype == "uint16"
+    )
 
 
 def test_what_is_cut_off_a_table_is_counted(tmp_path):
@@ -190,7 +208,9 @@ def test_a_count_before_the_ids_is_no_id(tmp_path, dtype, kind, counts):
     path = tmp_path / "val.bin"
     path.write_bytes(number.tobytes() + body.tobytes())
     for said in (None, dtype):
-        with pytest.raises(ArgumentError, match=r"begins with . bytes that are no ids") as caught:
+        with pytest.raises(
+            ArgumentError, match=r"begins with . bytes that are no ids"
+        ) as caught:
             reading_of(path, said, vocab_size=128_000)
         assert f"offset={number.nbytes})" in str(caught.value)
     np.fromfile(path, body.dtype, offset=number.nbytes).tofile(path)  # as it advises
@@ -214,29 +234,46 @@ def test_text_is_not_read_as_ids_of_16_bits(tmp_path):
     path.write_bytes(b"The cat sat on the mat.\n" * 50)
     with pytest.raises(ArgumentError, match=r"holds text, not ids: .*dtype=uint8"):
         reading_of(path, vocab_size=50_257)
-    assert reading_of(path, "uint8").dtype == reading_of(path, vocab_size=256).dtype == "uint8"
+    assert (
+        reading_of(path, "uint8").dtype
+        == reading_of(path, vocab_size=256).dtype
+        == "uint8"
+    )
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "int64-be"])
 @pytest.mark.parametrize("known", [True, False])
-def test_labels_are_not_taken_for_ids_and_it_is_said_of_what_they_are(tmp_path, dtype, known):
+def test_labels_are_not_taken_for_ids_and_it_is_said_of_what_they_are(
+    tmp_path, dtype, known
+):
     ids = zipf(50_257)
     ids[3::50] = -100
     path = written(tmp_path, ids, dtype)
-    with pytest.raises(ArgumentError, match=r"-100 marks places without a loss in labels"):
+    with pytest.raises(
+        ArgumentError, match=r"-100 marks places without a loss in labels"
+    ):
         reading_of(path, vocab_size=50_257 if known else None)
     np.save(tmp_path / "val.npy", ids)
-    with pytest.raises(ArgumentError, match=r"-100 marks places without a loss in labels"):
+    with pytest.raises(
+        ArgumentError, match=r"-100 marks places without a loss in labels"
+    ):
         Inputs.from_tokens(read_tokens(tmp_path / "val.npy"))
 
 
 def test_saved_tokens_leave_their_padding_out(tmp_path, caplog):
     mask = np.arange(8) < np.array([[8], [5], [3]])
-    table = {"input_ids": torch.arange(24).view(3, 8), "attention_mask": torch.tensor(mask)}
+    table = {
+        "input_ids": torch.arange(24).view(3, 8),
+        "attention_mask": torch.tensor(mask),
+    }
     torch.save({**table, "labels": table["input_ids"]}, tmp_path / "val.pt")
     file = open_tokens(tmp_path / "val.pt")
     texts = file.texts(6)
-    assert [text.tolist() for text in texts] == [[*range(6)], [*range(8, 13)], [16, 17, 18]]
+    assert [text.tolist() for text in texts] == [
+        [*range(6)],
+        [*range(8, 13)],
+        [16, 17, 18],
+    ]
     assert file.cut(6, 3) == [2, 0, 0]
     assert "labels are not read" in caplog.text
     with pytest.raises(ArgumentError, match=r"several lengths, by its attention_mask"):
@@ -248,6 +285,10 @@ def test_saved_tokens_leave_their_padding_out(tmp_path, caplog):
 
 
 def test_rows_that_end_alike_are_warned_of_whatever_they_end_in():
-    ids = np.where(np.arange(9) < np.array([[9], [6], [4]]), 5 + np.arange(27).reshape(3, 9), 3)
-    with pytest.warns(UserWarning, match=r"2 of 3 texts end in several tokens 3, .*ids != 3"):
+    ids = np.where(
+        np.arange(9) < np.array([[9], [6], [4]]), 5 + np.arange(27).reshape(3, 9), 3
+    )
+    with pytest.warns(
+        UserWarning, match=r"2 of 3 texts end in several tokens 3, .*ids != 3"
+    ):
         Inputs.from_tokens(ids)

@@ -14,16 +14,27 @@ def test_the_fingerprint_is_of_tokens_alone_unless_texts_share_a_unit():
     """Stored studies of different texts stay valid; those with repeats are computed again."""
     rows = [[1, 2], [3, 4], [5, 6]]
     plain = og.Inputs.from_tokens(rows)
-    assert og.Inputs.from_tokens(rows, documents=["a", "b", "c"]).fingerprint == plain.fingerprint
+    assert (
+        og.Inputs.from_tokens(rows, documents=["a", "b", "c"]).fingerprint
+        == plain.fingerprint
+    )
     together = og.Inputs.from_tokens(rows, documents=["a", "b", "a"])
     assert together.fingerprint != plain.fingerprint
-    assert og.Inputs.from_tokens(rows, documents=[7, 8, 7]).fingerprint == together.fingerprint
+    assert (
+        og.Inputs.from_tokens(rows, documents=[7, 8, 7]).fingerprint
+        == together.fingerprint
+    )
 
 
 def test_texts_repeat_by_tokens_and_by_characters():
     texts = ["One text", "another", " one  TEXT ", "third"]
     inputs = og.Inputs.from_tokens([[1], [2], [3], [1]], texts=texts)
-    assert inputs.groups.tolist() == [0, 1, 0, 0]  # the third and the first share tokens
+    assert inputs.groups.tolist() == [
+        0,
+        1,
+        0,
+        0,
+    ]  # the third and the first share tokens
     assert inputs.counts["duplicates"] == 2 and inputs.counts["units"] == 2
     assert "2 of 4 texts repeat others" in inputs.repeats
 
@@ -38,7 +49,9 @@ def test_documents_that_share_a_text_are_one_unit():
 
 def test_groups_do_not_depend_on_the_side_of_padding():
     inputs = og.Inputs.from_tokens([[1, 2, 3], [4], [4], [1, 2]])
-    assert inputs.padded("left").groups.tolist() == inputs.groups.tolist() == [0, 1, 1, 3]
+    assert (
+        inputs.padded("left").groups.tolist() == inputs.groups.tolist() == [0, 1, 1, 3]
+    )
     assert inputs.padded("left").counts["duplicates"] == 1
 
 
@@ -73,7 +86,9 @@ def test_splits_keep_units_whole_and_classes_in_both_parts(seed):
 def test_units_of_one_text_are_split_as_without_units():
     labels = np.random.default_rng(0).integers(0, 3, 60)
     known = stratified_split(labels, 0.6, 4)
-    for part, same in zip(known, stratified_split(labels, 0.6, 4, np.arange(60)), strict=True):
+    for part, same in zip(
+        known, stratified_split(labels, 0.6, 4, np.arange(60)), strict=True
+    ):
         np.testing.assert_array_equal(part, same)
 
 
@@ -96,7 +111,11 @@ def test_documents_are_read_from_columns_and_files(tmp_path):
     table = tmp_path / "rows.csv"
     table.write_text("sentence,label,review\ngood,1,a\nbad,0,b\nfine,1,a\n")
     data = read_labelled(table, document="review")
-    assert data.documents.tolist() == ["a", "b", "a"] and data.groups.tolist() == [0, 1, 0]
+    assert data.documents.tolist() == ["a", "b", "a"] and data.groups.tolist() == [
+        0,
+        1,
+        0,
+    ]
     lines = tmp_path / "rows.jsonl"
     lines.write_text('{"text": "good", "url": "x"}\n{"text": "bad", "url": "x"}\n')
     assert read_labelled(lines, document="url").groups.tolist() == [0, 0]
@@ -120,7 +139,11 @@ def test_a_column_of_a_table_names_documents_and_a_missing_one_is_refused():
     assert found.tolist() == ["x", "y"]
     column = np.array(["x", "x"], dtype=object)
     assert og.Inputs.from_tokens([[1], [2]], documents=column).groups.tolist() == [0, 0]
-    with pytest.raises(ArgumentError, match=r"documents must be texts or whole .* got None"):
-        LabelledTexts.from_rows([*rows, {"text": "so", "url": None}], label=None, document="url")
+    with pytest.raises(
+        ArgumentError, match=r"documents must be texts or whole .* got None"
+    ):
+        LabelledTexts.from_rows(
+            [*rows, {"text": "so", "url": None}], label=None, document="url"
+        )
     with pytest.raises(ArgumentError, match="they are mixed"):
         og.Inputs.from_tokens([[1], [2]], documents=np.array(["x", 1], dtype=object))

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import (
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    trainers,
+)
 from transformers import ByT5Tokenizer, PreTrainedTokenizerFast
 
 from ontogeny.errors import ArgumentError
@@ -36,13 +43,17 @@ def trained(model, trainer, pre, decoder, normalizer=None, **special):
     if normalizer is not None:
         tokenizer.normalizer = normalizer
     tokenizer.train_from_iterator(TEXTS, trainer)
-    return wrapped(tokenizer, unk_token="[UNK]", pad_token="[PAD]", bos_token="<s>", **special)
+    return wrapped(
+        tokenizer, unk_token="[UNK]", pad_token="[PAD]", bos_token="<s>", **special
+    )
 
 
 def word_piece(decoder=True):
     return trained(
         models.WordPiece(unk_token="[UNK]"),
-        trainers.WordPieceTrainer(vocab_size=150, special_tokens=SPECIAL, show_progress=False),
+        trainers.WordPieceTrainer(
+            vocab_size=150, special_tokens=SPECIAL, show_progress=False
+        ),
         pre_tokenizers.BertPreTokenizer(),
         decoders.WordPiece() if decoder else None,
     )
@@ -52,7 +63,10 @@ def unigram(decoder=True):
     return trained(
         models.Unigram(),
         trainers.UnigramTrainer(
-            vocab_size=150, special_tokens=SPECIAL, unk_token="[UNK]", show_progress=False
+            vocab_size=150,
+            special_tokens=SPECIAL,
+            unk_token="[UNK]",
+            show_progress=False,
         ),
         pre_tokenizers.Metaspace(),
         decoders.Metaspace() if decoder else None,
@@ -66,7 +80,9 @@ def llama_like():
     vocabulary = {token: i for i, token in enumerate([*SPECIAL, *bytes_, *letters])}
     merges = [("a", "t"), ("c", "at"), ("▁", "cat")]
     tokenizer = Tokenizer(
-        models.BPE(vocabulary, merges, byte_fallback=True, unk_token="[UNK]", fuse_unk=True)
+        models.BPE(
+            vocabulary, merges, byte_fallback=True, unk_token="[UNK]", fuse_unk=True
+        )
     )
     tokenizer.normalizer = normalizers.Sequence(
         [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
@@ -81,7 +97,10 @@ def ended_words():
     return trained(
         models.BPE(unk_token="[UNK]", end_of_word_suffix="</w>"),
         trainers.BpeTrainer(
-            vocab_size=150, special_tokens=SPECIAL, end_of_word_suffix="</w>", show_progress=False
+            vocab_size=150,
+            special_tokens=SPECIAL,
+            end_of_word_suffix="</w>",
+            show_progress=False,
         ),
         pre_tokenizers.WhitespaceSplit(),
         decoders.BPEDecoder(),
@@ -101,7 +120,9 @@ class Slow:
 
 def joined(tokenizer, text, pieces=None):
     pieces = pieces_of(tokenizer) if pieces is None else pieces
-    return "".join(pieces[i] for i in tokenizer(text, add_special_tokens=False).input_ids)
+    return "".join(
+        pieces[i] for i in tokenizer(text, add_special_tokens=False).input_ids
+    )
 
 
 def test_byte_level_pieces_join_to_the_text():
@@ -146,7 +167,10 @@ def test_word_pieces_are_read_as_words_and_their_continuations(decoder):
     assert pieces[ids["the"]] == " the" and pieces[ids["[PAD]"]] == "[PAD]"
     ending = next(token for token in ids if token.startswith("##") and len(token) > 3)
     assert pieces[ids[ending]] == ending[2:]
-    assert joined(tokenizer, "the cats talk, and the dog", pieces) == " the cats talk, and the dog"
+    assert (
+        joined(tokenizer, "the cats talk, and the dog", pieces)
+        == " the cats talk, and the dog"
+    )
 
 
 @pytest.mark.parametrize("decoder", [True, False])
@@ -178,12 +202,18 @@ def test_added_tokens_are_written_as_they_are():
 @pytest.mark.parametrize(
     ("tokenizer", "pieces"),
     [
-        (Slow(["<s>", "▁the", "re", "<0x0A>", "<0xE2>"]), ["<s>", " the", "re", "\n", "<0xE2>"]),
+        (
+            Slow(["<s>", "▁the", "re", "<0x0A>", "<0xE2>"]),
+            ["<s>", " the", "re", "\n", "<0xE2>"],
+        ),
         (Slow(["[CLS]", "the", "##re", ",", "猫"]), ["[CLS]", " the", "re", ",", "猫"]),
         (Slow(["<s>", "the</w>", "re"]), ["<s>", "the ", "re"]),
         (Slow(["<s>", "a", "b"]), ["<s>", "a", "b"]),
         (Slow(["<s>", "cat", "dog"]), ["<s>", " cat", " dog"]),
-        (Slow(["<s>", None, "Ġa", "Ċ", "é"], byte_decoder={}), ["<s>", "1", " a", "\n", "<0xE9>"]),
+        (
+            Slow(["<s>", None, "Ġa", "Ċ", "é"], byte_decoder={}),
+            ["<s>", "1", " a", "\n", "<0xE9>"],
+        ),
         (Slow(["<s>", "Ġ猫"], byte_decoder={}), ["<s>", "Ġ猫"]),
     ],
 )
@@ -197,7 +227,9 @@ def test_a_vocabulary_of_bytes_shows_no_byte_as_a_character_that_it_is_not():
 
 
 def test_what_has_no_vocabulary_is_refused():
-    with pytest.raises(ArgumentError, match=r"tokenizer must be a Hugging Face tokenizer; got str"):
+    with pytest.raises(
+        ArgumentError, match=r"tokenizer must be a Hugging Face tokenizer; got str"
+    ):
         pieces_of("gpt2")
 
 
@@ -232,16 +264,36 @@ def test_pieces_of_texts_do_not_depend_on_the_side_of_padding():
 @pytest.mark.parametrize(
     ("piece", "name"),
     [
-        (",", "comma"), (" ,", "comma"), ('"', "double quote"), ("_", "underscore"),
-        ("\n", "new line"), (" ", "space"), ("  ", "space × 2"), ("(", "open parenthesis"),
-        ("]", "close square bracket"), ("}", "close curly bracket"), (".", "full stop"),
-        (" the", "the"), ("The", "The"), ("_init", "_init"), ("<s>", "<s>"), ("<0xE2>", "<0xE2>"),
-        ("'s", "'s"), (">>>", "greater-than sign × 3"), ('")', "double quote + close parenthesis"),
-         ("\u201c", "left double quotation mark"), ("\u200b", "zero width space"),
-        ("\x07", "U+0007"), ("\ue000", "U+E000"), ("\n    ", "new line + space × 4"), ("", ""),
-        ("$%^&*", "$%^&*"), ("\u00a0", "no-break space"), ("猫", "猫"),
+        (",", "comma"),
+        (" ,", "comma"),
+        ('"', "double quote"),
+        ("_", "underscore"),
+        ("\n", "new line"),
+        (" ", "space"),
+        ("  ", "space × 2"),
+        ("(", "open parenthesis"),
+        ("]", "close square bracket"),
+        ("}", "close curly bracket"),
+        (".", "full stop"),
+        (" the", "the"),
+        ("The", "The"),
+        ("_init", "_init"),
+        ("<s>", "<s>"),
+        ("<0xE2>", "<0xE2>"),
+        ("'s", "'s"),
+        (">>>", "greater-than sign × 3"),
+        ('")', "double quote + close parenthesis"),
+        ("\u201c", "left double quotation mark"),
+        ("\u200b", "zero width space"),
+        ("\x07", "U+0007"),
+        ("\ue000", "U+E000"),
+        ("\n    ", "new line + space × 4"),
+        ("", ""),
+        ("$%^&*", "$%^&*"),
+        ("\u00a0", "no-break space"),
+        ("猫", "猫"),
     ],
-)  # fmt: skip
+)
 def test_pieces_are_named_in_words(piece, name):
     assert in_words(piece) == name
 
@@ -249,14 +301,29 @@ def test_pieces_are_named_in_words(piece, name):
 @pytest.mark.parametrize(
     ("piece", "written"),
     [
-        (" the", " the"), ("\n", "↵"), ("\t", "⇥"), ("\x00", "␀"), ("\x7f", "␡"),
-        ("\u200b", "\\u200b"), ("\u202e", "\\u202e"), ("\ufeff", "\\ufeff"), ("\x85", "\\x85"),
-        ("\u2028", "\\u2028"), ("<script>", "<script>"), ("\u0301", "\u25cc\u0301"),
-        (" \u0301a", " \u25cc\u0301a"), ("\u200d", "\\u200d"), ("👩\u200d🚀", "👩\u200d🚀"),
-        (" שלום", " \u2068שלום\u2069"), ("سلام ", "\u2068سلام\u2069 "), ("Mädchen", "Mädchen"),
-        ("", ""), (" ", " "), ("\u2069שלום", "\u2068\\u2069שלום\u2069"),
+        (" the", " the"),
+        ("\n", "↵"),
+        ("\t", "⇥"),
+        ("\x00", "␀"),
+        ("\x7f", "␡"),
+        ("\u200b", "\\u200b"),
+        ("\u202e", "\\u202e"),
+        ("\ufeff", "\\ufeff"),
+        ("\x85", "\\x85"),
+        ("\u2028", "\\u2028"),
+        ("<script>", "<script>"),
+        ("\u0301", "\u25cc\u0301"),
+        (" \u0301a", " \u25cc\u0301a"),
+        ("\u200d", "\\u200d"),
+        ("👩\u200d🚀", "👩\u200d🚀"),
+        (" שלום", " \u2068שלום\u2069"),
+        ("سلام ", "\u2068سلام\u2069 "),
+        ("Mädchen", "Mädchen"),
+        ("", ""),
+        (" ", " "),
+        ("\u2069שלום", "\u2068\\u2069שלום\u2069"),
     ],
-)  # fmt: skip
+)
 def test_pieces_are_written_so_that_they_are_seen(piece, written):
     assert shown(piece) == written
 
@@ -266,7 +333,9 @@ def test_no_piece_changes_what_stands_around_it(piece):
     written = shown(piece)
     assert written.count("\u2068") == written.count("\u2069") <= 1
     inner = written.replace("\u2068", "").replace("\u2069", "")
-    hidden = {c for c in inner if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
+    hidden = {
+        c for c in inner if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+    }
     assert hidden <= {"\u200c", "\u200d"}
     right = [unicodedata.bidirectional(c) in ("R", "AL", "AN") for c in inner]
     assert any(right) == ("\u2068" in written)

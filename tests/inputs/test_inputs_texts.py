@@ -26,7 +26,12 @@ TEXTS = [
     "A family 👩‍👩‍👧 and a flag 🇬🇷 end here 🙂",
     "Ångström, naïve, cafe\u0301",
 ]
-SPECIAL = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "mask_token": "<mask>"}
+SPECIAL = {
+    "bos_token": "<s>",
+    "eos_token": "</s>",
+    "pad_token": "<pad>",
+    "mask_token": "<mask>",
+}
 
 
 def byte_level(**special):
@@ -59,15 +64,21 @@ def word_pieces():
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(vocab_size=200, special_tokens=names, show_progress=False)
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=200, special_tokens=names, show_progress=False
+    )
     tokenizer.train_from_iterator(TEXTS[:1], trainer)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]",
-        sep_token="[SEP]", mask_token="[MASK]",
-    )  # fmt: skip
+        tokenizer_object=tokenizer,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+    )
 
 
 class Letters(PreTrainedTokenizer):
@@ -96,7 +107,9 @@ class Letters(PreTrainedTokenizer):
     def build_inputs_with_special_tokens(self, first, second=None):
         return [*first, 1]
 
-    def get_special_tokens_mask(self, first, second=None, already_has_special_tokens=False):
+    def get_special_tokens_mask(
+        self, first, second=None, already_has_special_tokens=False
+    ):
         if already_has_special_tokens:
             return [int(i in (0, 1)) for i in first]
         return [0] * len(first) + [1]
@@ -107,7 +120,9 @@ class Letters(PreTrainedTokenizer):
 def test_words_of_every_script_are_whole_pieces_of_the_text(text, side):
     inputs = Inputs.from_texts([text, "a"], with_ends(), padding_side=side)
     sample = inputs.sample("all")
-    words = [w for w, t in zip(inputs.tokens_of(sample), sample.text, strict=True) if t == 0]
+    words = [
+        w for w, t in zip(inputs.tokens_of(sample), sample.text, strict=True) if t == 0
+    ]
     assert all(word and word in text and "\ufffd" not in word for word in words)
     covered = set()
     first = inputs.mask[0].argmax()
@@ -131,7 +146,9 @@ def test_window_shows_the_surroundings_and_a_mean_the_whole_text():
     start, stop = inputs.spans[0, cat]
     sample = inputs.sample("all")
     index = sample.position.tolist().index(cat)
-    assert inputs.tokens_of(sample, window=2)[index] == "a cat sat"[start - 2 : stop + 2]
+    assert (
+        inputs.tokens_of(sample, window=2)[index] == "a cat sat"[start - 2 : stop + 2]
+    )
     assert inputs.tokens_of(inputs.sample("mean")) == ["a cat sat"]
 
 
@@ -141,7 +158,9 @@ def test_ids_are_the_tokenizers_own(make):
     texts = ["the cat sat", "a cat"]
     inputs = Inputs.from_texts(texts, tokenizer)
     for row, text in enumerate(texts):
-        assert inputs.ids[row][inputs.mask[row]].tolist() == tokenizer(text)["input_ids"]
+        assert (
+            inputs.ids[row][inputs.mask[row]].tolist() == tokenizer(text)["input_ids"]
+        )
     assert inputs.vocab_size == len(tokenizer)
     assert inputs.mask_token_id == tokenizer.mask_token_id
 
@@ -190,7 +209,11 @@ def test_a_text_of_special_tokens_only_is_dropped():
         ("one text", {}, "got one string"),
         ([], {}, "no text is left: none of 0"),
         (["", " "], {}, "no text is left: none of 2"),
-        (["a"], {"max_length": 2}, "max_length must exceed the 2 special tokens.*got 2"),
+        (
+            ["a"],
+            {"max_length": 2},
+            "max_length must exceed the 2 special tokens.*got 2",
+        ),
         (["a"], {"padding_side": "top"}, "padding_side must be one of 'right', 'left'"),
         (["a"], {"labels": [1, 2]}, "labels has 2 entries for 1 texts"),
     ],
@@ -229,8 +252,12 @@ def test_real_text_round_trips():
 def test_what_is_said_of_texts_counts_what_is_cut_off():
     tokenizer = train_tokenizer(["the cat sat on the mat"] * 4, vocab_size=300)
     long = " ".join(["cat"] * 90)
-    few = Inputs.from_texts(["a cat", long], tokenizer, max_length=16, form="one a line")
-    assert few.sentence.startswith("2 texts, one a line, ") and few.sentence.endswith("1 cut at 16")
+    few = Inputs.from_texts(
+        ["a cat", long], tokenizer, max_length=16, form="one a line"
+    )
+    assert few.sentence.startswith("2 texts, one a line, ") and few.sentence.endswith(
+        "1 cut at 16"
+    )
     assert few.cut_tokens + int(few.ordinary.sum()) == len(
         [i for t in few.texts for i in tokenizer(t, add_special_tokens=False).input_ids]
     )
@@ -241,6 +268,10 @@ def test_what_is_said_of_texts_counts_what_is_cut_off():
 
 
 def test_a_begin_that_stands_twice_is_said():
-    texts = Inputs.from_tokens([[1, 1, 5], [1, 5, 5], [1, 2, 5]] * 8, special_ids=[1, 2])
-    assert [line[:40] for line in texts.warnings] == ["8 texts begin with the same special toke"]
+    texts = Inputs.from_tokens(
+        [[1, 1, 5], [1, 5, 5], [1, 2, 5]] * 8, special_ids=[1, 2]
+    )
+    assert [line[:40] for line in texts.warnings] == [
+        "8 texts begin with the same special toke"
+    ]
     assert Inputs.from_tokens([[5, 5, 6]] * 20).warnings == []

@@ -16,7 +16,9 @@ from ontogeny.inputs.splits import class_counts, label_array
 
 ROWS = [[5, 6, 7, 8], [9], [3, 4]]
 
-ragged = st.lists(st.lists(st.integers(0, 50), min_size=1, max_size=9), min_size=1, max_size=8)
+ragged = st.lists(
+    st.lists(st.integers(0, 50), min_size=1, max_size=9), min_size=1, max_size=8
+)
 
 
 def test_lists_arrays_and_tensors_give_the_same_inputs():
@@ -25,16 +27,22 @@ def test_lists_arrays_and_tensors_give_the_same_inputs():
     prints = {
         Inputs.from_tokens(ids, mask).fingerprint,
         Inputs.from_tokens(np.array(ids), np.array(mask)).fingerprint,
-        Inputs.from_tokens(torch.tensor(ids), torch.tensor(mask, dtype=torch.bool)).fingerprint,
+        Inputs.from_tokens(
+            torch.tensor(ids), torch.tensor(mask, dtype=torch.bool)
+        ).fingerprint,
         Inputs.from_tokens([[5, 6, 7], [8, 9]]).fingerprint,
-        Inputs.coerce({"input_ids": torch.tensor(ids), "attention_mask": mask}).fingerprint,
+        Inputs.coerce(
+            {"input_ids": torch.tensor(ids), "attention_mask": mask}
+        ).fingerprint,
     }
     assert len(prints) == 1
 
 
 def test_importing_inputs_loads_no_model_code():
     code = "import sys, ontogeny.inputs; print({'torch', 'transformers'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "set()"
 
 
@@ -56,7 +64,9 @@ def test_arrays_cannot_be_changed_and_the_callers_own_can():
 
 
 def test_pickle_keeps_everything():
-    inputs = Inputs.from_tokens(ROWS, texts=["a", "b", "c"], labels=[0, 1, 0], mask_token_id=2)
+    inputs = Inputs.from_tokens(
+        ROWS, texts=["a", "b", "c"], labels=[0, 1, 0], mask_token_id=2
+    )
     copy = pickle.loads(pickle.dumps(inputs))
     assert copy.fingerprint == inputs.fingerprint and copy.texts == inputs.texts
     assert copy.labels.tolist() == [0, 1, 0] and copy.counts == inputs.counts
@@ -82,9 +92,17 @@ def test_fingerprint_changes_with_what_a_study_sees(change, same):
 def test_counts_add_up():
     counts = Inputs.from_tokens(ROWS, special_ids=[5, 9]).counts
     assert counts == {
-        "texts": 3, "tokens": 7, "ordinary": 5, "special": 2, "padding": 5,
-        "truncated": 0, "dropped": 0, "duplicates": 0, "documents": 0, "units": 3,
-    }  # fmt: skip
+        "texts": 3,
+        "tokens": 7,
+        "ordinary": 5,
+        "special": 2,
+        "padding": 5,
+        "truncated": 0,
+        "dropped": 0,
+        "duplicates": 0,
+        "documents": 0,
+        "units": 3,
+    }
 
 
 @pytest.mark.parametrize(
@@ -107,7 +125,10 @@ def test_counts_add_up():
         ({"ids": [[1, 2]], "special": [[1], [0]]}, "special must be"),
         ({"ids": [[1, 2]], "labels": [1, 2]}, "labels has 2 entries for 1 texts"),
         ({"ids": [[1, 2]], "texts": ["a", "b"]}, "texts has 2 entries for 1 texts"),
-        ({"ids": [[1, 2]], "vocab_size": 5, "mask_token_id": 5}, "mask_token_id must be"),
+        (
+            {"ids": [[1, 2]], "vocab_size": 5, "mask_token_id": 5},
+            "mask_token_id must be",
+        ),
     ],
 )
 def test_bad_tokens_are_refused_with_what_came(arguments, message):
@@ -166,8 +187,10 @@ def test_sample_never_takes_padding_or_special_tokens():
     inputs = Inputs.from_tokens([[1, 5, 6, 2], [1, 7, 2], [1, 2]], special_ids=[1, 2])
     sample = inputs.sample("all")
     assert list(zip(sample.text.tolist(), sample.position.tolist(), strict=True)) == [
-        (0, 1), (0, 2), (1, 1)
-    ]  # fmt: skip
+        (0, 1),
+        (0, 2),
+        (1, 1),
+    ]
     assert inputs.sample("mean").text.tolist() == [0, 1]
     assert inputs.sample("last").position.tolist() == [3, 2, 1]
     assert inputs.sample("cls").position.tolist() == [0, 0, 0]
@@ -175,8 +198,12 @@ def test_sample_never_takes_padding_or_special_tokens():
     assert later.position.tolist() == [p for p in everything.position.tolist() if p > 0]
 
 
-@given(ragged, st.sampled_from(["all", "mean", "last", "cls", "masked"]), st.integers(1, 9))
-def test_sample_is_seeded_and_does_not_depend_on_the_padding_side(rows, tokens, max_tokens):
+@given(
+    ragged, st.sampled_from(["all", "mean", "last", "cls", "masked"]), st.integers(1, 9)
+)
+def test_sample_is_seeded_and_does_not_depend_on_the_padding_side(
+    rows, tokens, max_tokens
+):
     inputs = Inputs.from_tokens(rows, mask_token_id=60)
     one = inputs.sample(tokens, max_tokens, random_state=3)
     other = inputs.padded("left").sample(tokens, max_tokens, random_state=3)
@@ -230,7 +257,9 @@ def test_corruption_masks_a_fixed_fraction_of_each_text(rows, fraction, seed):
     left = inputs.padded("left")
     moved = left.corrupt(fraction, seed)[1]
     for row in range(len(rows)):
-        np.testing.assert_array_equal(moved[row][left.mask[row]], positions[row][inputs.mask[row]])
+        np.testing.assert_array_equal(
+            moved[row][left.mask[row]], positions[row][inputs.mask[row]]
+        )
 
 
 def test_corruption_reaches_every_token_equally():
@@ -245,13 +274,17 @@ def test_corruption_fraction_must_be_a_fraction():
 
 
 def test_subset_trims_and_keeps_texts_and_labels():
-    inputs = Inputs.from_tokens(ROWS, texts=["a", "b", "c"], labels=[7, 8, 9]).padded("left")
+    inputs = Inputs.from_tokens(ROWS, texts=["a", "b", "c"], labels=[7, 8, 9]).padded(
+        "left"
+    )
     part = inputs.subset([2, 1])
     assert part.ids.tolist() == [[3, 4], [0, 9]]
     assert part.texts == ("c", "b") and part.labels.tolist() == [9, 8]
 
 
-@pytest.mark.parametrize("labels", [[1, "1"], ["0", True], [True, 1], [1.0, "1.0"], [None, 1]])
+@pytest.mark.parametrize(
+    "labels", [[1, "1"], ["0", True], [True, 1], [1.0, "1.0"], [None, 1]]
+)
 def test_labels_of_different_kinds_are_refused_and_not_written_alike(labels):
     with pytest.raises(ArgumentError, match="labels must be all texts"):
         Inputs.from_tokens([[1], [2]], labels=labels)
@@ -283,7 +316,9 @@ def test_padding_without_a_mask_is_warned_of():
         found = Inputs.from_tokens(ids)
     assert found.counts["tokens"] == 12
     assert Inputs.from_tokens(ids, mask=(ids != 0)).counts["tokens"] == 9
-    assert Inputs.from_tokens(np.where(ids == 6, 0, ids)).counts["tokens"] == 12  # 0 is a word here
+    assert (
+        Inputs.from_tokens(np.where(ids == 6, 0, ids)).counts["tokens"] == 12
+    )  # 0 is a word here
     assert Inputs.from_tokens([[5, 6], [5, 6, 7, 8]]).counts["tokens"] == 6
     with pytest.warns(UserWarning, match="several tokens 3"):
         Inputs.from_tokens(np.array([[5, 3, 3]]), pad_token_id=3)

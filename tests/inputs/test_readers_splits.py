@@ -53,9 +53,12 @@ def test_another_seed_gives_another_split():
 
 @pytest.mark.parametrize(
     ("labels", "words"),
-    [([1, 0, 0], r"these have one: \[1\]"), ([1], r"these have one: \[1\] \(of 1 texts\)"),
-     ([], "one label per text")],
-)  # fmt: skip
+    [
+        ([1, 0, 0], r"these have one: \[1\]"),
+        ([1], r"these have one: \[1\] \(of 1 texts\)"),
+        ([], "one label per text"),
+    ],
+)
 def test_a_class_of_one_cannot_be_split(labels, words):
     with pytest.raises(ArgumentError, match=words):
         stratified_split(labels)
@@ -105,7 +108,9 @@ def test_wikipedia_is_streamed_by_paragraph(monkeypatch):
     data = load_texts("wikipedia", max_texts=3)
     assert asked["streaming"] and data.labels is None
     assert len(data) == 3 and data.texts[1].startswith("A second")
-    with pytest.raises(ArgumentError, match="too large to be read whole; give max_texts"):
+    with pytest.raises(
+        ArgumentError, match="too large to be read whole; give max_texts"
+    ):
         load_texts("wikipedia")
 
 
@@ -125,7 +130,11 @@ def test_large_corpora_are_streamed_and_read_no_further_than_asked(monkeypatch, 
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
     data = load_texts(name, max_texts=4)
-    assert len(data.texts) == 4 and data.texts[0].startswith("story") and data.labels is None
+    assert (
+        len(data.texts) == 4
+        and data.texts[0].startswith("story")
+        and data.labels is None
+    )
     assert len(read) < 20
     with pytest.raises(ArgumentError, match="give max_texts"):
         load_texts(name)
@@ -133,7 +142,12 @@ def test_large_corpora_are_streamed_and_read_no_further_than_asked(monkeypatch, 
 
 def test_wikitext_is_read_whole_with_headings_before_their_text(monkeypatch):
     line = "The tower is 324 metres tall and the tallest structure of the city ."
-    rows = [{"text": ""}, {"text": " = Tower = \n"}, {"text": f" {line} \n"}, {"text": ""}] * 3
+    rows = [
+        {"text": ""},
+        {"text": " = Tower = \n"},
+        {"text": f" {line} \n"},
+        {"text": ""},
+    ] * 3
     asked = stand_in(monkeypatch, rows)
     data = load_texts("wikitext-2", "validation")
     assert (asked["config"], asked["streaming"]) == ("wikitext-2-raw-v1", False)
@@ -151,10 +165,16 @@ def test_a_local_data_set_is_loaded_by_the_library_itself(tmp_path):
 
 
 def test_what_is_missing_is_named(monkeypatch):
-    stand_in(monkeypatch, [{"sentence": "a", "label": -1}, {"sentence": "b", "label": -1}])
-    with pytest.raises(ArgumentError, match="has no field 'txt'; name one of 'sentence', 'label'"):
+    stand_in(
+        monkeypatch, [{"sentence": "a", "label": -1}, {"sentence": "b", "label": -1}]
+    )
+    with pytest.raises(
+        ArgumentError, match="has no field 'txt'; name one of 'sentence', 'label'"
+    ):
         load_texts("sst2", text="txt")
-    with pytest.raises(ArgumentError, match="sst2/test has no labels: all of them are -1"):
+    with pytest.raises(
+        ArgumentError, match="sst2/test has no labels: all of them are -1"
+    ):
         load_texts("sst2", "test")
     import datasets
 
@@ -162,7 +182,9 @@ def test_what_is_missing_is_named(monkeypatch):
         raise ConnectionError("no route\nto host")
 
     monkeypatch.setattr(datasets, "load_dataset", fail)
-    with pytest.raises(ArgumentError, match=r"cannot be loaded: ConnectionError: no route$"):
+    with pytest.raises(
+        ArgumentError, match=r"cannot be loaded: ConnectionError: no route$"
+    ):
         load_texts("cola")
 
 
@@ -191,11 +213,14 @@ def run_folder(tmp_path_factory):
     from ontogeny.tasks import train_tokenizer
 
     folder = tmp_path_factory.mktemp("run")
-    tokenizer = train_tokenizer(["the good film was bad and the film was good"] * 20, 280)
+    tokenizer = train_tokenizer(
+        ["the good film was bad and the film was good"] * 20, 280
+    )
     recorder = og.Recorder(folder / "run", every=lambda step: True, tokenizer=tokenizer)
     recorder(0, tiny_model(vocabulary=len(tokenizer)))
     (folder / "data.tsv").write_text(
-        "sentence\tlabel\n" + "".join(f"the good film {i}\t{i % 2}\n" for i in range(20))
+        "sentence\tlabel\n"
+        + "".join(f"the good film {i}\t{i % 2}\n" for i in range(20))
     )
     (folder / "pos.txt").write_text("good film\nthe good\n")
     (folder / "neg.txt").write_text("bad film\n")
@@ -211,7 +236,8 @@ def study_of(folder, inputs):
 
 def test_a_study_file_reads_a_table_with_labels(run_folder):
     study = study_of(
-        run_folder, '[inputs.reviews]\ndataset = "data.tsv"\nmax_texts = 10\nrandom_state = 3'
+        run_folder,
+        '[inputs.reviews]\ndataset = "data.tsv"\nmax_texts = 10\nrandom_state = 3',
     )
     inputs = study.inputs["reviews"]
     assert len(inputs) == 10 and class_counts(inputs.labels) == {0: 5, 1: 5}
@@ -228,7 +254,9 @@ def test_a_study_file_reads_one_file_a_class(run_folder):
 
 
 def test_a_study_file_gives_labels_to_its_own_texts(run_folder):
-    study = study_of(run_folder, '[inputs]\ntexts = ["good", "", "bad"]\nlabels = [1, 1, 0]')
+    study = study_of(
+        run_folder, '[inputs]\ntexts = ["good", "", "bad"]\nlabels = [1, 1, 0]'
+    )
     assert study.inputs["text"].labels.tolist() == [1, 0]  # the empty text is left out
 
 
@@ -237,8 +265,14 @@ def test_a_study_file_gives_labels_to_its_own_texts(run_folder):
     [
         ('dataset = "none.tsv"', "cannot be read: No such file"),
         ('dataset = "data.tsv"\nfield = "text"', "has no column text='text'"),
-        ('dataset = "data.tsv"\nsplit = "train"', "split does not go with a local file"),
-        ('dataset = "sst2"\nencoding = "utf-8"', "encoding does not go with a data set of the Hub"),
+        (
+            'dataset = "data.tsv"\nsplit = "train"',
+            "split does not go with a local file",
+        ),
+        (
+            'dataset = "sst2"\nencoding = "utf-8"',
+            "encoding does not go with a data set of the Hub",
+        ),
         ("dataset = 5", "dataset must be a name, a file or a table"),
         ('dataset = "data.tsv"\ntexts = ["a"]', "needs one of files"),
         ('texts = ["a"]\nfield = "text"', "field does not go with texts"),

@@ -34,13 +34,19 @@ def test_what_follows_a_separator_is_scored(tokenizer):
     inputs = og.Inputs.from_texts(SUMS, tokenizer, answer_after="=")
     assert written(inputs, inputs.scored) == [text.split("= ")[1] for text in SUMS]
     assert (inputs.ordinary.sum(axis=1) > inputs.scored.sum(axis=1)).all()
-    assert f"scored: what follows the last '=' ({int(inputs.scored.sum())})" in inputs.sentence
+    assert (
+        f"scored: what follows the last '=' ({int(inputs.scored.sum())})"
+        in inputs.sentence
+    )
 
 
 @pytest.mark.parametrize(("occurrence", "answer"), [("first", "2 = 2"), ("last", "2")])
 def test_of_several_separators_it_is_said_which_counts(tokenizer, occurrence, answer):
     inputs = og.Inputs.from_texts(
-        ["1 + 1 = 2 = 2", *SUMS], tokenizer, answer_after="=", answer_occurrence=occurrence
+        ["1 + 1 = 2 = 2", *SUMS],
+        tokenizer,
+        answer_after="=",
+        answer_occurrence=occurrence,
     )
     assert written(inputs, inputs.scored)[0] == answer
     (note,) = (w for w in inputs.warnings if "several times" in w)
@@ -75,12 +81,18 @@ def test_the_last_tokens_are_scored_whatever_the_padding(tokenizer, side):
 
 
 def test_completions_are_scored_as_they_stand(tokenizer, tmp_path):
-    rows = [dict(zip(("prompt", "answer"), text.split("= "), strict=True)) for text in SUMS]
+    rows = [
+        dict(zip(("prompt", "answer"), text.split("= "), strict=True)) for text in SUMS
+    ]
     file = tmp_path / "sums.jsonl"
-    file.write_text("\n".join(json.dumps(row | {"prompt": row["prompt"] + "= "}) for row in rows))
+    file.write_text(
+        "\n".join(json.dumps(row | {"prompt": row["prompt"] + "= "}) for row in rows)
+    )
     inputs = og.Inputs.from_texts(text_files(file), tokenizer)
     assert list(inputs.texts) == SUMS
-    assert (inputs.scored == og.Inputs.from_texts(SUMS, tokenizer, answer_after="=").scored).all()
+    assert (
+        inputs.scored == og.Inputs.from_texts(SUMS, tokenizer, answer_after="=").scored
+    ).all()
     whole = og.Inputs.from_texts(text_files(file), tokenizer, score="all")
     assert whole.answers is None
 
@@ -93,7 +105,9 @@ def test_a_template_that_marks_the_assistant_is_taken_at_its_word(tokenizer):
     chat = [{"role": "user", "content": "1 + 1"}, {"role": "assistant", "content": "2"}]
     inputs = og.Inputs.from_texts([chat] * 2, tokenizer)
     assert inputs.texts[0] == "1 + 1 = 2 ="
-    assert written(inputs, inputs.scored) == ["2 ="] * 2  # its mark, not the message alone
+    assert (
+        written(inputs, inputs.scored) == ["2 ="] * 2
+    )  # its mark, not the message alone
 
 
 IDS = [[4, 5, 9, 1], [6, 7, 9, 2], [8, 3, 9, 3]]
@@ -106,7 +120,9 @@ IDS = [[4, 5, 9, 1], [6, 7, 9, 2], [8, 3, 9, 3]]
         {"answer_after": [9]},
         {"token_labels": [[-100, -100, -100, row[-1]] for row in IDS]},
         {"token_labels": torch.tensor([[-100, -100, -100, row[-1]] for row in IDS])},
-        {"token_labels": [[-100, -100, row[-1], -100] for row in IDS]},  # as targets of nanoGPT
+        {
+            "token_labels": [[-100, -100, row[-1], -100] for row in IDS]
+        },  # as targets of nanoGPT
         {"token_labels": np.array([[False, False, False, True]] * 3)},
     ],
 )
@@ -127,11 +143,16 @@ def test_each_way_of_asking_for_the_last_id_gives_its_loss_alone(options):
 def test_labels_of_transformers_are_read_beside_ids():
     batch = {"input_ids": IDS, "labels": [[-100, -100, 9, row[-1]] for row in IDS]}
     assert og.Inputs.coerce(batch).scored.tolist() == [[False, False, True, True]] * 3
-    assert og.Inputs.coerce({"input_ids": IDS, "labels": [0, 1, 0]}).answers is None  # of texts
+    assert (
+        og.Inputs.coerce({"input_ids": IDS, "labels": [0, 1, 0]}).answers is None
+    )  # of texts
 
 
 def test_without_an_option_nothing_changes():
-    plain, all_of_them = og.Inputs.from_tokens(IDS), og.Inputs.from_tokens(IDS, score="all")
+    plain, all_of_them = (
+        og.Inputs.from_tokens(IDS),
+        og.Inputs.from_tokens(IDS, score="all"),
+    )
     assert plain.answers is None and plain.fingerprint == all_of_them.fingerprint
     assert (plain.scored == plain.ordinary).all()
 
@@ -148,11 +169,17 @@ def test_masked_models_are_asked_for_scored_tokens():
         ({"score": "last:0"}, "such as 'last:1'; got 'last:0'"),
         ({"score": "answer"}, "of token ids the ids that stand before an answer"),
         ({"score": "labels"}, "needs token_labels, an array beside the ids"),
-        ({"answer_after": [77]}, "none of 3 texts holds it, so nothing would be scored"),
+        (
+            {"answer_after": [77]},
+            "none of 3 texts holds it, so nothing would be scored",
+        ),
         ({"token_labels": [[-100] * 4] * 3}, "ask for no token"),
         ({"token_labels": [[-100, 1, -100, -100]] * 3}, "of text 0 are other ids"),
         ({"token_labels": [[1, 2]] * 2}, "one row of labels for each of 3 texts"),
-        ({"score": "last:1", "token_labels": IDS}, "token_labels go with score='labels'"),
+        (
+            {"score": "last:1", "token_labels": IDS},
+            "token_labels go with score='labels'",
+        ),
     ],
 )
 def test_what_cannot_be_scored_is_one_clear_line(options, words):
@@ -170,7 +197,10 @@ def test_what_cannot_be_scored_is_one_clear_line(options, words):
         ({"score": "answer"}, "give answer_after, what stands before them"),
         ({"score": "labels"}, "goes with token ids"),
         ({"score": "all", "answer_after": "="}, "goes with score='answer'"),
-        ({"answer_after": "=", "answer_occurrence": "third"}, "answer_occurrence must be"),
+        (
+            {"answer_after": "=", "answer_occurrence": "third"},
+            "answer_occurrence must be",
+        ),
     ],
 )
 def test_texts_refuse_what_they_do_not_hold(tokenizer, options, words):
@@ -206,14 +236,21 @@ def test_a_study_file_says_what_is_scored(tmp_path):
     labels = np.full((12, 4), -100)
     labels[:, 3] = np.array(IDS * 4)[:, 3]
     np.save(tmp_path / "labels.npy", labels)
-    for keys in ({"score": "last:1"}, {"answer_after": 9}, {"token_labels": "labels.npy"}):
+    for keys in (
+        {"score": "last:1"},
+        {"answer_after": 9},
+        {"token_labels": "labels.npy"},
+    ):
         assert (of_file(tmp_path, **keys).scored.sum(axis=0) == [0, 0, 0, 12]).all()
 
 
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        ({"score": "last:1", "max_length": 3}, "12 of 12 are cut at max_length=3: max_length=4"),
+        (
+            {"score": "last:1", "max_length": 3},
+            "12 of 12 are cut at max_length=3: max_length=4",
+        ),
         ({"score": "labels"}, "holds ids alone"),
         ({"answer_after": "="}, "is no id, and the run has no tokenizer"),
         ({"token_labels": "no.npy"}, "there is no file"),

@@ -64,7 +64,9 @@ def added(request, tmp_path, monkeypatch):
         monkeypatch.setattr(registry, "entry_points", lambda group: [EntryPoint()])
         module = "token_norm"
     else:
-        monkeypatch.setattr(activations, "__path__", [*activations.__path__, str(tmp_path)])
+        monkeypatch.setattr(
+            activations, "__path__", [*activations.__path__, str(tmp_path)]
+        )
         module = f"{activations.__name__}.token_norm"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # what is listed is kept there
     for stored in (registry._loaded, catalogue):
@@ -80,8 +82,9 @@ def printed(*words):
 
 
 def test_the_catalogue_knows_it(added):
-    assert f"  {KIND}: How long are the activations of a token? Needs texts; costs one pass" in (
-        printed("list", "observables")
+    assert (
+        f"  {KIND}: How long are the activations of a token? Needs texts; costs one pass"
+        in (printed("list", "observables"))
     )
     lines = printed("help", KIND).splitlines()
     assert lines[0] == f"{KIND}: Mean norm of the activations of a token."
@@ -97,8 +100,13 @@ def test_its_preset_has_it_behind_the_others(added):
 
 
 def test_the_chart_and_the_page_have_it(added, tmp_path):
-    trajectory, observable = og.Trajectory.from_models(developing((0, 1, 2))), og.observables.make
-    study = og.Study(trajectory, tiny_inputs(40), [observable(KIND, layers=LAYERS)], device="cpu")
+    trajectory, observable = (
+        og.Trajectory.from_models(developing((0, 1, 2))),
+        og.observables.make,
+    )
+    study = og.Study(
+        trajectory, tiny_inputs(40), [observable(KIND, layers=LAYERS)], device="cpu"
+    )
     node = study.run(tmp_path / "s")[KIND]
     assert any("norm of a token" in str(row) for row in node.row.values)
     page = og.open_study(tmp_path / "s").report(tmp_path / "page.html").read_text()
@@ -114,6 +122,8 @@ def test_a_kind_that_is_taken_is_left_out(tmp_path, monkeypatch):
 
     monkeypatch.setattr(registry, "entry_points", lambda group: [Taken()])
     registry._loaded.cache_clear()
-    with pytest.warns(og.errors.StudyWarning, match=r"observable 'loss' .* a name that is taken"):
+    with pytest.warns(
+        og.errors.StudyWarning, match=r"observable 'loss' .* a name that is taken"
+    ):
         assert registry.kinds()["loss"] is og.observables.Loss
     registry._loaded.cache_clear()

@@ -56,7 +56,9 @@ OBSERVABLES = {
         og.observables.TextStatistics(depth=2, n_draws=3),
         og.observables.WeightRank(BLOCKS, n_draws=4),
         og.observables.Orientation(blocks=BLOCKS),
-        og.observables.VocabularyConcepts(n_concepts=4, n_active=1, fit_steps=3, nulls=0),
+        og.observables.VocabularyConcepts(
+            n_concepts=4, n_active=1, fit_steps=3, nulls=0
+        ),
     )
 }
 # Kinds that need a task or are slow; others here read the same.
@@ -65,7 +67,9 @@ ELSEWHERE |= of_other_runs()
 OBSERVABLES |= {
     each.name: each
     for each in others(
-        {each.kind for each in OBSERVABLES.values()} | ELSEWHERE, of="concepts-pca", layers=LAYERS
+        {each.kind for each in OBSERVABLES.values()} | ELSEWHERE,
+        of="concepts-pca",
+        layers=LAYERS,
     )
 }
 OF_BLOCKS = {name for name, each in OBSERVABLES.items() if each.over_blocks}
@@ -100,9 +104,13 @@ def run(tmp_path_factory, few_starts):
                     for parameter in models[broken].parameters():
                         parameter.view(-1)[0] = torch.nan
             study = og.Study(
-                og.Trajectory.from_models(models), tiny_inputs(12), list(OBSERVABLES.values()),
-                device="cpu", reference=REFERENCE, noise=0,
-            )  # fmt: skip
+                og.Trajectory.from_models(models),
+                tiny_inputs(12),
+                list(OBSERVABLES.values()),
+                device="cpu",
+                reference=REFERENCE,
+                noise=0,
+            )
             folder = tmp_path_factory.mktemp("broken") / "s"
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -132,7 +140,9 @@ def test_a_broken_checkpoint_costs_what_depends_on_it(run, broken, name):
     depends = name in (OF_REFERENCE if broken == REFERENCE else ())
     depends |= name in OF_BLOCKS and broken in (0, 8)
     depends |= name in OF_SERIES and broken == REFERENCE
-    assert len(found) == (0 if name in OF_SERIES and not depends else 1), "it is said once"
+    assert len(found) == (0 if name in OF_SERIES and not depends else 1), (
+        "it is said once"
+    )
     if depends:
         assert lost_steps(data) == set(STEPS)
         return
@@ -145,11 +155,18 @@ def test_a_broken_checkpoint_costs_what_depends_on_it(run, broken, name):
     if name not in OF_BLOCKS | OF_OTHERS:
         healthy, _ = run(None)
         for step in sorted({*STEPS} - {broken}):
-            cells = [read_cell(cell_path(each, name, step)).data for each in (folder, healthy)]
+            cells = [
+                read_cell(cell_path(each, name, step)).data
+                for each in (folder, healthy)
+            ]
             assert cells[0].identical(cells[1]), step
-    values = [v for v in data.data_vars.values() if "step" in v.dims and v.dtype.kind == "f"]
+    values = [
+        v for v in data.data_vars.values() if "step" in v.dims and v.dtype.kind == "f"
+    ]
     assert any(np.isfinite(v.sel(step=2)).any() for v in values)
-    assert not any(np.isfinite(v.sel(step=broken)).any() for v in values if "text" in v.dims)
+    assert not any(
+        np.isfinite(v.sel(step=broken)).any() for v in values if "text" in v.dims
+    )
 
 
 def test_projections_leave_a_broken_checkpoint_out_of_their_directions(tmp_path):
@@ -158,7 +175,11 @@ def test_projections_leave_a_broken_checkpoint_out_of_their_directions(tmp_path)
         models[MIDDLE].model.layers[1].self_attn.q_proj.weight[0, 0] = torch.nan
     chosen = og.observables.Projection(blocks=BLOCKS)
     study = og.Study(
-        og.Trajectory.from_models(models), tiny_inputs(40), chosen, device="cpu", noise=0
+        og.Trajectory.from_models(models),
+        tiny_inputs(40),
+        chosen,
+        device="cpu",
+        noise=0,
     )
     data = study.run(tmp_path)["projection"].to_dataset()
     assert lost_steps(data) == {MIDDLE}

@@ -21,27 +21,91 @@ from ontogeny_papers.dynamics.least_norm import ENCODER_NORMS
 
 LONGEST = 2**63 - 1
 HOSTILE = (
-    *(None, True, False, np.True_, ..., object, object(), len, 1j, b"ica", bytearray(b"a")),
+    *(
+        None,
+        True,
+        False,
+        np.True_,
+        ...,
+        object,
+        object(),
+        len,
+        1j,
+        b"ica",
+        bytearray(b"a"),
+    ),
     *("", "  ", "no such name", "a/b", "..", "ica", "8", "\n", "ä" * 80, "!", "nan"),
-    *(-3, -1, 0, 1, 2, 3, 4, 5, 18, 19, 128, 129, 2**31, 2**63, 10**400, np.int64(3), np.uint8(0)),
+    *(
+        -3,
+        -1,
+        0,
+        1,
+        2,
+        3,
+        4,
+        5,
+        18,
+        19,
+        128,
+        129,
+        2**31,
+        2**63,
+        10**400,
+        np.int64(3),
+        np.uint8(0),
+    ),
     *(-2.5, -1e-300, 0.0, 1e-13, 0.5, 1.0, 1.5, 2.5, 1e300, np.float32(0.25)),
     *(math.nan, math.inf, -math.inf, np.float64("nan")),
-    *([], (), [[]], [""], [None], [0], [-1], [True], [1.5], [math.nan], [2**70], [3, 4], [4, 3]),
-    *(["a", "a"], ["a", "b"], ["a", 1], [[0, 1], [2, 3]], [[1, 0], [2, 3]], [[0, math.inf]] * 2),
-    *({}, {"a": 1}, {"a": math.nan}, {"a": None}, {1: 2}, {"": 1}, {"a"}, {"alpha": -3}),
+    *(
+        [],
+        (),
+        [[]],
+        [""],
+        [None],
+        [0],
+        [-1],
+        [True],
+        [1.5],
+        [math.nan],
+        [2**70],
+        [3, 4],
+        [4, 3],
+    ),
+    *(
+        ["a", "a"],
+        ["a", "b"],
+        ["a", 1],
+        [[0, 1], [2, 3]],
+        [[1, 0], [2, 3]],
+        [[0, math.inf]] * 2,
+    ),
+    *(
+        {},
+        {"a": 1},
+        {"a": math.nan},
+        {"a": None},
+        {1: 2},
+        {"": 1},
+        {"a"},
+        {"alpha": -3},
+    ),
     *(range(3), iter("ab"), np.arange(3), np.zeros(0), np.ones((2, 2)), np.array("a")),
 )
 
 
 def whole(least=1, most=LONGEST):
     return lambda v: (
-        isinstance(v, int | np.integer) and not isinstance(v, bool) and least <= v <= most
+        isinstance(v, int | np.integer)
+        and not isinstance(v, bool)
+        and least <= v <= most
     )
 
 
 def number(legal=lambda v: True, most=LONGEST):
     def judge(v):
-        if isinstance(v, bool) or not isinstance(v, int | float | np.integer | np.floating):
+        if isinstance(v, bool) or not isinstance(
+            v, int | float | np.integer | np.floating
+        ):
             return False
         return abs(v) <= most if isinstance(v, int) else True
 
@@ -77,7 +141,11 @@ def several(rule, fewest=0):
         items = listed(v)
         if items is None:
             items = [v] if isinstance(v, str | int | np.integer) else [None]
-        return len(items) >= fewest and all(map(rule, items)) and len(set(items)) == len(items)
+        return (
+            len(items) >= fewest
+            and all(map(rule, items))
+            and len(set(items)) == len(items)
+        )
 
     return judge
 
@@ -92,7 +160,9 @@ def patterns(v):
 
 
 def table(v):
-    return isinstance(v, Mapping) and not v  # none of the hostile ones is an option of ICA
+    return (
+        isinstance(v, Mapping) and not v
+    )  # none of the hostile ones is an option of ICA
 
 
 def labels(v):
@@ -157,9 +227,15 @@ RULES = {
     "intercept": flag,
 }
 RULES_OF = {
-    "loss": {"objective": among("auto", "causal", "masked"), "floor": optional(at_least_zero)},
+    "loss": {
+        "objective": among("auto", "causal", "masked"),
+        "floor": optional(at_least_zero),
+    },
     "place-losses": {"every": flag, "objective": among("auto", "causal")},
-    "training-texts": {"training": text, "objective": among("auto", "causal", "masked")},
+    "training-texts": {
+        "training": text,
+        "objective": among("auto", "causal", "masked"),
+    },
     "predictions": {
         "sentences": lambda v: listed(v) == [],  # none of the hostile ones has a gap
         "n_gaps": whole(),
@@ -235,7 +311,10 @@ RULES_OF = {
         "test_fraction": between(0, 1),
         "test_on": optional(text),
     },
-    "lipschitz": {"distance": among(*distances.names()), "relative_radius": between(0, 1)},
+    "lipschitz": {
+        "distance": among(*distances.names()),
+        "relative_radius": between(0, 1),
+    },
     "transform-dynamics": {"max_condition": number(lambda v: v >= 1)},
     "orientation": {"n_draws": whole()},
     "readout-accuracy": {"on": several(text), "cut": several(whole())},
@@ -263,7 +342,12 @@ RULES_OF = {
         "vocab_size": whole(4),
         "n_contexts": whole(),
         "lengths": lambda v: (
-            v is None or (span(v) and all(map(whole(), listed(v))) and listed(v)[0] <= listed(v)[1])
+            v is None
+            or (
+                span(v)
+                and all(map(whole(), listed(v)))
+                and listed(v)[0] <= listed(v)[1]
+            )
         ),
         "n_concepts": whole(5),
         "n_draws": whole(3),
@@ -281,13 +365,17 @@ RULES_OF = {
         "half_window": whole(0),
         "n_draws": whole(19),
     },
-    "minimal-pairs": {"examples": lambda v: listed(v) == []},  # files that are there; see its tests
+    "minimal-pairs": {
+        "examples": lambda v: listed(v) == []
+    },  # files that are there; see its tests
     "learning-dynamics": {"noise": optional(at_least_zero)},
     "joint-concepts": {
         "n_concepts": whole(8),
         "method": among("ica", "svd", "batchtopk", "l1"),
         "n_active": whole(1, 200),
-        "fit_steps": lambda v: whole()(v) or (listed(v) and all(map(whole(0), listed(v)))),
+        "fit_steps": lambda v: (
+            whole()(v) or (listed(v) and all(map(whole(0), listed(v))))
+        ),
         "readable": number(lambda v: 0 <= v <= 1),
         "examples": whole(0),
     },
@@ -336,7 +424,9 @@ RULES_OF["tcav"] = LABELLED | {
     "target": among("auto", "masked", "causal", "class"),
     "quantity": among("logit", "log-probability"),
     "evaluate": among("positive", "all"),
-    "random": lambda v: v is None or (one_or_several(text)(v) and len(listed(v) or [v]) == 1),
+    "random": lambda v: (
+        v is None or (one_or_several(text)(v) and len(listed(v) or [v]) == 1)
+    ),
     "early": window,
     "late": window,
 }
@@ -365,13 +455,22 @@ def is_legal(kind, name, value):
 
 def parts(value):
     """Return a value and what it holds, as an error message may show it."""
-    inner = [*value, *value.values()] if isinstance(value, Mapping) else listed(value) or []
+    inner = (
+        [*value, *value.values()] if isinstance(value, Mapping) else listed(value) or []
+    )
     plain = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
-    return [value, plain, astuple(plain), *(each for item in inner for each in parts(item))]
+    return [
+        value,
+        plain,
+        astuple(plain),
+        *(each for item in inner for each in parts(item)),
+    ]
 
 
 def astuple(value):
-    return tuple(map(astuple, value)) if isinstance(value, list | range | tuple) else value
+    return (
+        tuple(map(astuple, value)) if isinstance(value, list | range | tuple) else value
+    )
 
 
 def check(kind, name, value):
@@ -383,7 +482,9 @@ def check(kind, name, value):
         make(kind, **arguments)
     message = str(found.value)
     if name == "options":  # named by the option itself: see below
-        named = isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
+        named = isinstance(value, Mapping) and all(
+            isinstance(key, str) for key in value
+        )
         name = next(iter(value)) if named else name
     assert kind in message and name in message, message
     assert "must" in message or " has no option " in message, message
@@ -444,7 +545,9 @@ OPTIONS_OF = {
 
 
 @pytest.mark.parametrize("extractor", concepts.names())
-def test_an_option_of_an_extractor_is_legal_or_refused_when_the_observable_is_made(extractor):
+def test_an_option_of_an_extractor_is_legal_or_refused_when_the_observable_is_made(
+    extractor,
+):
     known = concepts.make(extractor).get_params()
     for option in set(known) - {"n_concepts", "random_state"}:
         legal = OPTIONS_OF.get((extractor, option)) or OPTIONS[option]
@@ -467,20 +570,58 @@ INTERNAL = {"correlations": ["internal"]}
 @pytest.mark.parametrize(
     ("kind", "arguments", "message"),
     [
-        ("fits", {"of": "a", "first": 5, "last": 5}, "first must be before last; got 5 and 5"),
-        ("fits", {"of": "a", "first": 2**63}, "first must be .* of at most 64 bits; got 9223"),
-        ("sae-probe", {"marker_ids": 1, "n_latents": 8}, "removed must be at most half .* got 5"),
-        ("word-semantics", {"on": "a", "support": "b"}, "an input set .on. or as a file .support."),
+        (
+            "fits",
+            {"of": "a", "first": 5, "last": 5},
+            "first must be before last; got 5 and 5",
+        ),
+        (
+            "fits",
+            {"of": "a", "first": 2**63},
+            "first must be .* of at most 64 bits; got 9223",
+        ),
+        (
+            "sae-probe",
+            {"marker_ids": 1, "n_latents": 8},
+            "removed must be at most half .* got 5",
+        ),
+        (
+            "word-semantics",
+            {"on": "a", "support": "b"},
+            "an input set .on. or as a file .support.",
+        ),
         ("word-semantics", {"support": "no.npz"}, "support must be a file.*'no.npz'"),
-        ("tcav", {**TWO, "random": ["c", "d", "e"]}, "random must be one input set, or one for"),
+        (
+            "tcav",
+            {**TWO, "random": ["c", "d", "e"]},
+            "random must be one input set, or one for",
+        ),
         ("tcav", {**TWO, "random": "a"}, "random must name other texts.*'a'"),
-        ("tcav", {**TWO, "random": "c", "n_random": 1}, "n_random must be .* at least 2; got 1"),
-        ("concepts", {"extractor": "ica", "n_concepts": 1, **INTERNAL}, "at least two concepts"),
-        ("loss", {"label": "ä" * 51}, "label must be a name .* of at most 100 bytes; got 'ää"),
-        ("loss", {"random_state": 2**31}, "random_state must be .* at most 2147483647; got 2147"),
+        (
+            "tcav",
+            {**TWO, "random": "c", "n_random": 1},
+            "n_random must be .* at least 2; got 1",
+        ),
+        (
+            "concepts",
+            {"extractor": "ica", "n_concepts": 1, **INTERNAL},
+            "at least two concepts",
+        ),
+        (
+            "loss",
+            {"label": "ä" * 51},
+            "label must be a name .* of at most 100 bytes; got 'ää",
+        ),
+        (
+            "loss",
+            {"random_state": 2**31},
+            "random_state must be .* at most 2147483647; got 2147",
+        ),
     ],
 )
-def test_arguments_that_do_not_go_together_are_refused_when_made(kind, arguments, message):
+def test_arguments_that_do_not_go_together_are_refused_when_made(
+    kind, arguments, message
+):
     with pytest.raises(ArgumentError, match=f"the observable '{kind}': .*{message}"):
         make(kind, **arguments)
 
@@ -491,7 +632,10 @@ def test_lists_and_numpy_values_make_equal_observables():
     assert ReadoutAccuracy(["a", "b"], range(1, 3)) == plain
     assert hash(ReadoutAccuracy(["a", "b"], [1, 2])) == hash(plain)
     same = make("weight-rank", n_draws=np.int64(8), variance=np.float64(0.5))
-    assert same == make("weight-rank", n_draws=8, variance=0.5) and type(same.n_draws) is int
+    assert (
+        same == make("weight-rank", n_draws=8, variance=0.5)
+        and type(same.n_draws) is int
+    )
 
 
 def test_the_fields_of_an_observable_of_ones_own_are_checked():
@@ -508,13 +652,23 @@ def test_the_fields_of_an_observable_of_ones_own_are_checked():
 @pytest.mark.parametrize("name", ["layers", "blocks"])
 @pytest.mark.parametrize(
     "hint",
-    [str, str | None, str | list[str], tuple[str, ...], Sequence[str], Annotated[str, "a"], Any],
+    [
+        str,
+        str | None,
+        str | list[str],
+        tuple[str, ...],
+        Sequence[str],
+        Annotated[str, "a"],
+        Any,
+    ],
 )
 def test_patterns_are_checked_whatever_their_annotation(name, hint):
     fields = [(name, hint, dataclasses.field(default="mlp"))]
     own = dataclasses.make_dataclass("Own", fields, bases=(Loss,), frozen=True)
     assert getattr(own(**{name: "attn"}), name) in ("attn", ("attn",))
-    with pytest.raises(ArgumentError, match=rf"^{name} must be a pattern or a list of patterns"):
+    with pytest.raises(
+        ArgumentError, match=rf"^{name} must be a pattern or a list of patterns"
+    ):
         own(**{name: "!"})
 
 

@@ -57,7 +57,11 @@ def of_a_language_model(folder):
         obs.LayerSimilarity(LAYERS, on="plain"),
         obs.StepSimilarity(LAYERS, on="plain", max_tokens=40),
         obs.Concepts(
-            "ica", **SMALL, on="plain", keep_codes=True, correlations=("optimal", "internal")
+            "ica",
+            **SMALL,
+            on="plain",
+            keep_codes=True,
+            correlations=("optimal", "internal"),
         ),
         obs.ConceptDistances("concepts-ica", measures=("frobenius", "optimal")),
         obs.ConceptPlane("concepts-ica"),
@@ -66,7 +70,12 @@ def of_a_language_model(folder):
         obs.ConceptChange(layers=LAYERS, max_tokens=80, on="plain"),
         obs.ConceptLayers(**SMALL, n_active=2, on="plain"),
         obs.ConceptEffects(
-            layers=LAYERS, max_tokens=80, on="plain", n_removed=2, n_draws=3, tokens="all"
+            layers=LAYERS,
+            max_tokens=80,
+            on="plain",
+            n_removed=2,
+            n_draws=3,
+            tokens="all",
         ),
         obs.IntrinsicDimension("concepts-ica", n_draws=2, averages=("aligned",)),
         obs.Lipschitz("concepts-ica", "ica", **SMALL, on="plain"),
@@ -81,14 +90,23 @@ def of_a_language_model(folder):
         obs.Commutators(on="plain", **pairs),
         obs.Projection(blocks="model.layers.0.mlp.*.weight", k=1, on="plain", **pairs),
         obs.ConceptDirections(LAYERS, **of_texts),
-        obs.TCAV(LAYERS, **of_texts, target="masked", early=(0, 4), late=(8, 48), random="plain"),
+        obs.TCAV(
+            LAYERS,
+            **of_texts,
+            target="masked",
+            early=(0, 4),
+            late=(8, 48),
+            random="plain",
+        ),
         obs.Regimes("activation-path", "path", jointly="coordinate", n_draws=19),
         obs.Regimes("activation-decay", "distance", n_draws=19),
         obs.Fits("activation-decay", "distance"),
         obs.Signals("concepts-ica", n_draws=19),
         obs.LearningDynamics("concepts-ica"),
     ]
-    chosen += others({o.kind for o in chosen} | OF_OTHER_RUNS, of="concepts-ica", layers=LAYERS)
+    chosen += others(
+        {o.kind for o in chosen} | OF_OTHER_RUNS, of="concepts-ica", layers=LAYERS
+    )
     inputs = {"plain": tiny_inputs(), "labelled": labelled()}
     trajectory = og.Trajectory.from_models(developing(STEPS))
     return chosen, og.Study(trajectory, inputs, chosen, device="cpu", noise=1), folder
@@ -102,16 +120,24 @@ def of_a_classifier(folder):
         obs.ReadoutAccuracy(("text",), cut=(1,)),
         obs.ReadoutAttention(("text",), top=(1,)),
         obs.LabelAccuracy("text"),
-        obs.SaeProbe(task.marker_ids, on="text", n_latents=16, epochs=1, n_draws=2, removed=2),
+        obs.SaeProbe(
+            task.marker_ids, on="text", n_latents=16, epochs=1, n_draws=2, removed=2
+        ),
     ]
     inputs = {"text": task.inputs(120, 1)}
-    return chosen, og.Study(og.Trajectory.from_folder(runs[0]), inputs, chosen), folder / "study"
+    return (
+        chosen,
+        og.Study(og.Trajectory.from_folder(runs[0]), inputs, chosen),
+        folder / "study",
+    )
 
 
 def of_a_causal_model(folder):
     texts = tiny_inputs(12)
     chosen = [obs.InContextLearning(early=2, late=6, window=1)]
-    run = og.Trajectory.from_models({step: build("gpt2", seed=step) for step in (0, 1, 2)})
+    run = og.Trajectory.from_models(
+        {step: build("gpt2", seed=step) for step in (0, 1, 2)}
+    )
     return chosen, og.Study(run, texts, chosen), folder
 
 
@@ -133,7 +159,9 @@ def results(tmp_path_factory, few_starts):
         problems = json.loads(tree.attrs["problems"])
         assert problems == [], problems
         for observable in chosen:
-            found.setdefault(observable.kind, []).append(tree[observable.name].to_dataset())
+            found.setdefault(observable.kind, []).append(
+                tree[observable.name].to_dataset()
+            )
     return found
 
 
@@ -145,11 +173,17 @@ HERE = sorted({*tryable()} - {"learning-coefficient"} - with_obstacle("no_tokeni
 def test_every_variable_says_what_it_is_and_numbers_their_units(results, kind):
     for node in results[kind]:
         assert "failed" not in node.attrs, node.attrs["failed"]
-        nameless = [name for name, v in node.data_vars.items() if not v.attrs.get("long_name")]
+        nameless = [
+            name for name, v in node.data_vars.items() if not v.attrs.get("long_name")
+        ]
         assert nameless == []
         floats = [name for name, v in node.data_vars.items() if v.dtype.kind == "f"]
         assert [name for name in floats if not node[name].attrs.get("units")] == []
-        inherited = [n for n in node.variables if node[n].attrs.get("units", "").startswith("as ")]
+        inherited = [
+            n
+            for n in node.variables
+            if node[n].attrs.get("units", "").startswith("as ")
+        ]
         assert inherited == []
         assert node.step.attrs["units"] == "steps" if "step" in node.coords else True
 
@@ -157,14 +191,23 @@ def test_every_variable_says_what_it_is_and_numbers_their_units(results, kind):
 def test_a_curve_and_what_is_fitted_to_it_have_the_units_of_what_was_measured(results):
     assert results["activation-decay"][0].distance.attrs["units"] == "activation units"
     fits, regimes = results["fits"][0], results["regimes"][1]
-    for variable in (fits.curve, fits.amplitude, fits.offset_stderr, regimes.noise_before):
+    for variable in (
+        fits.curve,
+        fits.amplitude,
+        fits.offset_stderr,
+        regimes.noise_before,
+    ):
         assert variable.attrs["units"] == "activation units"
     assert fits.rate.attrs["units"] == "per step"
 
 
 def test_what_a_variable_says_of_itself_stays():
-    data = xr.Dataset({"x": ("step", [1.0], {"long_name": "mine", "units": "m"}), "x_low": 0.0})
-    found = named(data.assign_coords(step=[0]), {"x": ("theirs", "1"), "relative_x": ("no", "")})
+    data = xr.Dataset(
+        {"x": ("step", [1.0], {"long_name": "mine", "units": "m"}), "x_low": 0.0}
+    )
+    found = named(
+        data.assign_coords(step=[0]), {"x": ("theirs", "1"), "relative_x": ("no", "")}
+    )
     assert found.x.attrs == {"long_name": "mine", "units": "m"}
     assert found.x_low.attrs == {"long_name": "mine, lower end", "units": "m"}
     assert data.x_low.attrs == {} and "units" not in data.x_low.attrs
@@ -204,7 +247,9 @@ def test_an_observable_of_a_user_names_its_variables(tmp_path):
     class Named(ActivationNorm):
         variables = {"norm": ("mean norm", "activation units")}  # noqa: RUF012
 
-    study = og.Study(og.Trajectory.from_models(developing((0, 1))), tiny_inputs(4), [Named()])
+    study = og.Study(
+        og.Trajectory.from_models(developing((0, 1))), tiny_inputs(4), [Named()]
+    )
     node = study.run(tmp_path)["activation-norm"]
     assert node.norm.attrs == {"long_name": "mean norm", "units": "activation units"}
     assert node.status.attrs["long_name"]

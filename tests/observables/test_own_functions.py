@@ -64,16 +64,22 @@ def inputs():
 
 @pytest.fixture(scope="module")
 def result(models, inputs, tmp_path_factory):
-    study = og.Study(og.Trajectory.from_models(models), inputs, ALL, device="cpu", noise=0)
+    study = og.Study(
+        og.Trajectory.from_models(models), inputs, ALL, device="cpu", noise=0
+    )
     return study.run(tmp_path_factory.mktemp("own") / "study", progress=False)
 
 
 def test_numbers_are_those_of_a_bare_computation(result, models, inputs):
     for step, model in models.items():
-        A = og.capture.activations(model, inputs, layers="mlp", tokens="all", max_tokens=None)
+        A = og.capture.activations(
+            model, inputs, layers="mlp", tokens="all", max_tokens=None
+        )
         for layer, values in A.items():
             there = result["active"].value.sel(step=step, layer=layer)
-            assert float(there) == pytest.approx(float((values > 0).double().mean()), rel=1e-6)
+            assert float(there) == pytest.approx(
+                float((values > 0).double().mean()), rel=1e-6
+            )
             there = result["spread"].value.sel(step=step, layer=layer)
             assert float(there) == pytest.approx(float(values.std()), rel=1e-6)
         for block in result["size"].layer.values:
@@ -81,8 +87,12 @@ def test_numbers_are_those_of_a_bare_computation(result, models, inputs):
             there = result["size"].value.sel(step=step, layer=block)
             assert float(there) == pytest.approx(float(W.norm()), rel=1e-6)
         losses = og.capture.losses(model, inputs).loss.values
-        assert float(result["worst"].value.sel(step=step)) == pytest.approx(losses.max(), rel=1e-5)
-        assert float(result["mean"].value.sel(step=step)) == pytest.approx(losses.mean(), rel=1e-5)
+        assert float(result["worst"].value.sel(step=step)) == pytest.approx(
+            losses.max(), rel=1e-5
+        )
+        assert float(result["mean"].value.sel(step=step)) == pytest.approx(
+            losses.mean(), rel=1e-5
+        )
 
 
 def test_each_text_has_its_own_attention_map_without_padding(result, models, inputs):
@@ -92,7 +102,9 @@ def test_each_text_has_its_own_attention_map_without_padding(result, models, inp
         for ids, mask in zip(inputs.ids, inputs.mask, strict=True):
             with torch.no_grad():
                 output = model(torch.tensor(ids[mask])[None], output_attentions=True)
-            by_text.append([float(maps[0, :, :, 0].mean()) for maps in output.attentions])
+            by_text.append(
+                [float(maps[0, :, :, 0].mean()) for maps in output.attentions]
+            )
         for i, values in enumerate(np.array(by_text).T):
             there = result["to_first"].isel(layer=i).sel(step=step)
             assert float(there.value) == pytest.approx(values.mean(), rel=1e-5)
@@ -124,8 +136,10 @@ def test_a_study_file_names_it_and_an_edit_makes_it_stale(tmp_path):
         return make_own("mine.py:top", load("mine.py:top", tmp_path), layers="mlp")
 
     assert (made().name, made().layers, made().quantities[0].title) == (
-        "top", "mlp", "largest weight",
-    )  # fmt: skip
+        "top",
+        "mlp",
+        "largest weight",
+    )
     before = code_of_cell("StepCell", made(), made().needs())
     (tmp_path / "mine.py").write_text(source.replace("abs()", "square()"))
     assert code_of_cell("StepCell", made(), made().needs()) != before
@@ -134,14 +148,18 @@ def test_a_study_file_names_it_and_an_edit_makes_it_stale(tmp_path):
 def test_what_is_no_declaration_is_refused():
     with pytest.raises(ArgumentError, match="reads must be one of 'losses'"):
         og.observable("logits")
-    with pytest.raises(ArgumentError, match="layers goes with other things than losses"):
+    with pytest.raises(
+        ArgumentError, match="layers goes with other things than losses"
+    ):
         og.observable("losses", layers="mlp")
     with pytest.raises(ArgumentError, match="better must be one of"):
         og.observable("losses", better="up")
 
 
 @pytest.mark.parametrize("reads", ["activations", "attention", "weights", "losses"])
-def test_what_is_no_number_is_said_by_the_name_of_the_function(models, inputs, tmp_path, reads):
+def test_what_is_no_number_is_said_by_the_name_of_the_function(
+    models, inputs, tmp_path, reads
+):
     @og.observable(reads)
     def many(values):
         return np.zeros((2, 2))

@@ -48,15 +48,21 @@ def inputs(count=12):
 def test_a_function_of_a_file_is_a_measure_with_noise_rows_and_figures(folder):
     models = {step: build("gpt2", seed=step) for step in (0, 1, 2)}
     function, texts = load("mine.py:score", folder), inputs()
-    study = og.Study(og.Trajectory.from_models(models), texts, [function, lengths], device="cpu")
+    study = og.Study(
+        og.Trajectory.from_models(models), texts, [function, lengths], device="cpu"
+    )
     result = study.run(folder / "study", progress=False)
     data = result["score"]
     for step, model in models.items():
         weight = model.get_input_embeddings().weight
-        own = weight[torch.tensor(texts.ids[:, 0])].norm(dim=1).detach().double().numpy()
+        own = (
+            weight[torch.tensor(texts.ids[:, 0])].norm(dim=1).detach().double().numpy()
+        )
         assert float(data.value.sel(step=step)) == pytest.approx(own.mean(), rel=1e-6)
         stderr = own.std(ddof=1) / np.sqrt(len(own))
-        assert float(data.value_stderr.sel(step=step)) == pytest.approx(stderr, rel=1e-5)
+        assert float(data.value_stderr.sel(step=step)) == pytest.approx(
+            stderr, rel=1e-5
+        )
     assert data.value.attrs["long_name"] == "norm of the embedding of the first token"
     assert list(data.row.values) == ["score"] and '"curves"' in data.attrs["figures"]
     assert float(result["lengths"].value[0]) == texts.lengths.mean()
@@ -87,24 +93,35 @@ def test_a_function_that_does_not_give_one_number_for_each_text_is_named(folder)
     def total(model, texts):
         return 1.0
 
-    study = og.Study(og.Trajectory.from_models({0: build("gpt2")}), inputs(), total, device="cpu")
-    with pytest.warns(og.errors.StudyWarning, match="total must return one number for each of 12"):
+    study = og.Study(
+        og.Trajectory.from_models({0: build("gpt2")}), inputs(), total, device="cpu"
+    )
+    with pytest.warns(
+        og.errors.StudyWarning, match="total must return one number for each of 12"
+    ):
         study.run(folder / "study", progress=False, keep_going=True)
 
 
 @pytest.mark.parametrize(
     ("place", "named"),
     [
-        ("ipykernel_4711/2938471.py", Path(__file__).name),  # what the cell was called by
+        (
+            "ipykernel_4711/2938471.py",
+            Path(__file__).name,
+        ),  # what the cell was called by
         ("ipykernel_notes/mine.py", "mine.py"),
         ("mine.py", "mine.py"),
     ],
 )
-def test_a_failure_names_the_line_of_a_file_that_is_no_cell_of_a_notebook(tmp_path, place, named):
+def test_a_failure_names_the_line_of_a_file_that_is_no_cell_of_a_notebook(
+    tmp_path, place, named
+):
     code = compile("1 / 0", str(tmp_path / place), "exec")
     with pytest.raises(ZeroDivisionError) as error:
         exec(code, {"__name__": "__main__"})
-    assert reason(error.value).startswith(f"ZeroDivisionError: division by zero ({named}, line ")
+    assert reason(error.value).startswith(
+        f"ZeroDivisionError: division by zero ({named}, line "
+    )
 
 
 def test_two_of_one_kind_are_called_by_their_files(tmp_path):
@@ -116,5 +133,7 @@ def test_two_of_one_kind_are_called_by_their_files(tmp_path):
     labelled = check_observables([*both, OwnMeasure(lengths)])
     names = [observable.name for observable in labelled]
     assert names == ["minimal-pairs-past-tense", "minimal-pairs-plural", "lengths"]
-    with pytest.raises(ArgumentError, match="two observables are called 'minimal-pairs'"):
+    with pytest.raises(
+        ArgumentError, match="two observables are called 'minimal-pairs'"
+    ):
         check_observables([MinimalPairs(), MinimalPairs()])

@@ -37,7 +37,9 @@ def _run(trajectory, folder):
         og.observables.Concepts("svd", **options),
         og.observables.Concepts("pca", **options),
     ]
-    tree = og.Study(trajectory, tiny_inputs(), observables, device="cpu", noise=1).run(folder)
+    tree = og.Study(trajectory, tiny_inputs(), observables, device="cpu", noise=1).run(
+        folder
+    )
     assert tree.attrs["problems"] == "[]"
     return {o.name: tree[o.name].to_dataset().drop_attrs() for o in observables}
 
@@ -75,7 +77,9 @@ def test_what_does_not_fit_is_computed_again_and_what_fits_is_not_pushed_out():
 
 
 def test_a_dictionary_in_a_random_basis_keeps_its_inner_products():
-    W = torch.randn(40, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    W = torch.randn(
+        40, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    )
     turned = _in_random_basis(W, 0)
     torch.testing.assert_close(turned.mT @ turned, W.mT @ W, rtol=1e-10, atol=1e-10)
     # Its directions are uniformly random: the mean over many draws vanishes.

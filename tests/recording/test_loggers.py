@@ -7,7 +7,10 @@ import pytest
 from ontogeny.recording import to_mlflow, to_tensorboard, to_wandb
 
 LIMIT = 300  # seconds; only what hangs takes so long, on any machine
-METRICS = [{"observed/loss": 3.5, "observed/entropy/layers[0]": 1.25}, {"observed/loss": 3.0}]
+METRICS = [
+    {"observed/loss": 3.5, "observed/entropy/layers[0]": 1.25},
+    {"observed/loss": 3.0},
+]
 
 
 def test_tensorboard_writes_them(tmp_path):
@@ -21,7 +24,10 @@ def test_tensorboard_writes_them(tmp_path):
         log(METRICS[1], 20)
     events = EventAccumulator(str(tmp_path))
     events.Reload()
-    assert [(e.step, e.value) for e in events.Scalars("observed/loss")] == [(10, 3.5), (20, 3.0)]
+    assert [(e.step, e.value) for e in events.Scalars("observed/loss")] == [
+        (10, 3.5),
+        (20, 3.0),
+    ]
     assert events.Scalars("observed/entropy/layers[0]")[0].value == 1.25
 
 
@@ -41,7 +47,9 @@ def test_wandb_keeps_them_offline(tmp_path, monkeypatch):
     assert summary["loss"] == 0.5
     (stored,) = tmp_path.glob("wandb/offline-run-*/*.wandb")
     begin = time.monotonic()
-    while b"observed/loss" not in stored.read_bytes():  # another process of theirs writes it
+    while (
+        b"observed/loss" not in stored.read_bytes()
+    ):  # another process of theirs writes it
         assert time.monotonic() - begin < LIMIT
         time.sleep(0.05)
 
@@ -64,5 +72,7 @@ def test_mlflow_stores_them(tmp_path, monkeypatch):
     client = mlflow.MlflowClient()
     history = client.get_metric_history(run.info.run_id, "observed/loss")
     assert [(m.step, m.value) for m in history] == [(10, 3.5), (20, 3.0)]
-    (entropy,) = client.get_metric_history(run.info.run_id, "observed/entropy/layers_0_")
+    (entropy,) = client.get_metric_history(
+        run.info.run_id, "observed/entropy/layers_0_"
+    )
     assert entropy.value == 1.25

@@ -61,7 +61,9 @@ def trained(record=None, frozen=True):
     model = Net().train()
     model.embed.weight.requires_grad_(not frozen)
     data = torch.randint(0, 20, (16, 7), generator=torch.Generator().manual_seed(4))
-    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], 1e-2)
+    optimizer = torch.optim.AdamW(
+        [p for p in model.parameters() if p.requires_grad], 1e-2
+    )
     step = 0
     if record:
         record(0, model)
@@ -69,7 +71,9 @@ def trained(record=None, frozen=True):
         for batch in torch.utils.data.DataLoader(data, batch_size=4, shuffle=True):
             scale = 1 + 0.1 * random.random() + 0.1 * np.random.rand()  # noqa: NPY002
             logits = model(batch[:, :-1])
-            loss = nn.functional.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten())
+            loss = nn.functional.cross_entropy(
+                logits.flatten(0, 1), batch[:, 1:].flatten()
+            )
             (scale * loss).backward()  # gradients add up over two batches
             step += 1
             if step % 2 == 0:
@@ -93,14 +97,21 @@ def test_the_training_is_the_same_bit_for_bit(tmp_path, frozen, monkeypatch):
     monkeypatch.setattr(Budget, "allows", lambda self: True)
     plain, drawn = trained(frozen=frozen)
     record = og.Recorder(
-        tmp_path, every=1, observe=observables(), inputs=texts(), log=lambda *_: None, budget=1
+        tmp_path,
+        every=1,
+        observe=observables(),
+        inputs=texts(),
+        log=lambda *_: None,
+        budget=1,
     )
     observed, drawn_then = trained(record, frozen)
     assert same(observed, plain) and drawn_then == drawn
     assert len(read_observed(tmp_path)["step"].unique()) == STEPS + 1
 
 
-def test_an_observer_alone_changes_nothing_and_every_step_is_observed(tmp_path, monkeypatch):
+def test_an_observer_alone_changes_nothing_and_every_step_is_observed(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(Budget, "allows", lambda self: True)
     plain, _ = trained()
     observe = Observer(observables(), texts(), tmp_path, every=1)
@@ -129,13 +140,21 @@ def test_only_the_first_process_observes(tmp_path, monkeypatch):
 
 def test_the_numbers_are_those_of_a_study_of_the_checkpoints(tmp_path, monkeypatch):
     monkeypatch.setattr(Budget, "allows", lambda self: True)
-    record = og.Recorder(tmp_path / "run", every=8, observe=observables(), inputs=texts())
+    record = og.Recorder(
+        tmp_path / "run", every=8, observe=observables(), inputs=texts()
+    )
     trained(record)
     run = og.Trajectory.from_folder(tmp_path / "run", model=Net)
     assert run.steps.tolist() == [0, 8, 16, 24]
-    result = og.Study(run, texts(), observables(), device="cpu", noise=0).run(tmp_path / "study")
-    table = read_observed(tmp_path / "run").pivot(index="step", columns="name", values="value")
-    np.testing.assert_allclose(table["observed/loss"], result["loss"]["loss"], rtol=1e-5)
+    result = og.Study(run, texts(), observables(), device="cpu", noise=0).run(
+        tmp_path / "study"
+    )
+    table = read_observed(tmp_path / "run").pivot(
+        index="step", columns="name", values="value"
+    )
+    np.testing.assert_allclose(
+        table["observed/loss"], result["loss"]["loss"], rtol=1e-5
+    )
     ratio = result["effective-dimensions"]["participation_ratio"].sel(layer="mlp")
     column = "observed/effective-dimensions/participation_ratio/mlp"
     np.testing.assert_allclose(table[column], ratio, rtol=1e-4)
@@ -159,7 +178,9 @@ class Breaks(Observable):
         return xr.Dataset(values, coords={"layer": ["a", "b"]})
 
 
-def test_what_fails_is_said_once_kept_and_never_stops_the_training(tmp_path, monkeypatch):
+def test_what_fails_is_said_once_kept_and_never_stops_the_training(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(Budget, "allows", lambda self: True)
 
     def broken(metrics, step):
@@ -181,7 +202,10 @@ def test_what_fails_is_said_once_kept_and_never_stops_the_training(tmp_path, mon
     where = r"ZeroDivisionError: nothing to divide by \(test_observing\.py, line \d+\)"
     assert re.search(f"{where}; the training goes on", first[2])
     assert "observing breaks failed 6 times; observed.jsonl says why" in said
-    lines = [json.loads(line) for line in (tmp_path / "observed.jsonl").read_text().splitlines()]
+    lines = [
+        json.loads(line)
+        for line in (tmp_path / "observed.jsonl").read_text().splitlines()
+    ]
     assert lines[0]["failed"]["breaks/b"] == "no rank"
     assert lines[0]["metrics"]["observed/breaks/width/a"] == 8.0
     assert re.fullmatch(where, lines[1]["failed"]["breaks"])
@@ -192,7 +216,9 @@ def test_what_fails_is_said_once_kept_and_never_stops_the_training(tmp_path, mon
 def test_a_record_that_cannot_be_written_is_said_once_and_stops_nothing(tmp_path):
     (tmp_path / "observed.jsonl").mkdir()
     observe = Observer([Loss(objective="causal")], texts(), tmp_path, every=1, budget=1)
-    with pytest.warns(StudyWarning, match="cannot be written: .*the training goes on") as said:
+    with pytest.warns(
+        StudyWarning, match="cannot be written: .*the training goes on"
+    ) as said:
         found = [observe(step, Net()) for step in range(3)]
     assert found[0] and len(said) == 1
 
@@ -206,16 +232,23 @@ def test_steps_are_skipped_beyond_the_budget_and_that_is_said(tmp_path, monkeypa
             now[0] += 1  # an observation takes a second
             return super().observe(reading, state)
 
-    observe = Observer([Slow(objective="causal")], texts(), tmp_path, every=1, budget=0.05)
+    observe = Observer(
+        [Slow(objective="causal")], texts(), tmp_path, every=1, budget=0.05
+    )
     model = Net()
     for step in range(101):
         observe(step, model)
         now[0] += 1  # as long as an update
-    with pytest.warns(StudyWarning, match=r"observed at 5 of 101 steps: .*budget=0\.05") as said:
+    with pytest.warns(
+        StudyWarning, match=r"observed at 5 of 101 steps: .*budget=0\.05"
+    ) as said:
         observe.finish(100, model)
     assert len(said) == 1
     assert observe.overhead <= 0.05 and observe.skipped[:3] == [1, 2, 3]
-    lines = [json.loads(line) for line in (tmp_path / "observed.jsonl").read_text().splitlines()]
+    lines = [
+        json.loads(line)
+        for line in (tmp_path / "observed.jsonl").read_text().splitlines()
+    ]
     assert [e["step"] for e in lines if "metrics" in e] == [0, 40, 60, 80, 100]
     assert [e["step"] for e in lines if e.get("skipped") == "budget"] == observe.skipped
     assert lines[-1]["finished"] and lines[-1]["overhead"] <= 0.05
@@ -226,7 +259,9 @@ def test_a_run_that_goes_on_keeps_what_was_observed(tmp_path, monkeypatch):
     model = Net()
 
     def recorder(**options):
-        return og.Recorder(tmp_path, every=2, observe=[Loss(objective="causal")], **options)
+        return og.Recorder(
+            tmp_path, every=2, observe=[Loss(objective="causal")], **options
+        )
 
     record = recorder(inputs=texts())
     record(0, model), record(2, model)
@@ -249,7 +284,9 @@ def test_a_run_that_goes_on_keeps_what_was_observed(tmp_path, monkeypatch):
     ],
 )
 def test_what_takes_several_checkpoints_is_refused(tmp_path, observable, why):
-    with pytest.raises(ArgumentError, match=f"{observable.name} cannot be observed .*{why}"):
+    with pytest.raises(
+        ArgumentError, match=f"{observable.name} cannot be observed .*{why}"
+    ):
         og.Recorder(tmp_path, observe=[observable], inputs=texts())
     assert not list(tmp_path.iterdir())
 

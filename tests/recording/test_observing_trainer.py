@@ -54,7 +54,9 @@ def trainer(folder, callbacks=(), **more):
 def observing(folder, **options):
     texts = og.Inputs.from_tokens(np.random.default_rng(0).integers(0, 40, (6, 9)))
     observe = [Loss(), AttentionEntropy()]
-    return og.RecorderCallback(folder, every=4, observe=observe, inputs=texts, **options)
+    return og.RecorderCallback(
+        folder, every=4, observe=observe, inputs=texts, **options
+    )
 
 
 @pytest.fixture
@@ -64,18 +66,29 @@ def no_budget(monkeypatch):
 
 def own(history):
     """Return the Trainer's own entries, without what depends on the clock."""
-    timed = ("train_runtime", "train_samples_per_second", "train_steps_per_second", "total_flos")
+    timed = (
+        "train_runtime",
+        "train_samples_per_second",
+        "train_steps_per_second",
+        "total_flos",
+    )
     entries = [{k: v for k, v in each.items() if k not in timed} for each in history]
-    return [each for each in entries if not any(k.startswith("observed/") for k in each)]
+    return [
+        each for each in entries if not any(k.startswith("observed/") for k in each)
+    ]
 
 
-def test_numbers_go_to_the_trainers_history_and_the_training_is_the_same(tmp_path, no_budget):
+def test_numbers_go_to_the_trainers_history_and_the_training_is_the_same(
+    tmp_path, no_budget
+):
     plain = trainer(tmp_path / "out")
     plain.train()
     observed = trainer(tmp_path / "out", [observing(tmp_path / "run")])
     observed.train()
     expected = plain.model.state_dict()
-    assert all(torch.equal(v, expected[k]) for k, v in observed.model.state_dict().items())
+    assert all(
+        torch.equal(v, expected[k]) for k, v in observed.model.state_dict().items()
+    )
     assert observed.model.training == plain.model.training
     found = [each for each in observed.state.log_history if "observed/loss" in each]
     assert [each["step"] for each in found] == [0, 4, 8, 10]
@@ -98,24 +111,38 @@ def test_a_log_that_is_given_is_used_instead(tmp_path, no_budget):
     run = trainer(tmp_path / "out")
     run.add_callback(observing(tmp_path / "run", log=to_trainer(run), overwrite=True))
     run.train()
-    assert [e["step"] for e in run.state.log_history if "observed/loss" in e] == [0, 4, 8, 10]
+    assert [e["step"] for e in run.state.log_history if "observed/loss" in e] == [
+        0,
+        4,
+        8,
+        10,
+    ]
 
 
 def test_loggers_that_get_no_numbers_are_named(tmp_path, no_budget):
     run = trainer(tmp_path / "out", [observing(tmp_path / "run")])
     run.args.report_to = ["tensorboard"]
-    with pytest.warns(match=r"not to report_to=\['tensorboard'\]: .*to_trainer\(trainer\)"):
+    with pytest.warns(
+        match=r"not to report_to=\['tensorboard'\]: .*to_trainer\(trainer\)"
+    ):
         run.train()
 
 
-def test_a_callback_that_is_used_again_logs_to_the_trainer_that_calls_it(tmp_path, no_budget):
+def test_a_callback_that_is_used_again_logs_to_the_trainer_that_calls_it(
+    tmp_path, no_budget
+):
     callback = observing(tmp_path / "run", overwrite=True)
     first = trainer(tmp_path / "one", [callback])
     first.train()
     logged = len(first.state.log_history)
     second = trainer(tmp_path / "two", [callback])
     second.train()
-    assert [e["step"] for e in second.state.log_history if "observed/loss" in e] == [0, 4, 8, 10]
+    assert [e["step"] for e in second.state.log_history if "observed/loss" in e] == [
+        0,
+        4,
+        8,
+        10,
+    ]
     assert len(first.state.log_history) == logged
 
 

@@ -13,7 +13,13 @@ SPECIAL = ("[UNK]", "[PAD]", "[BOS]", "[EOS]", "[MASK]")
 NOUNS = ("dog", "cat", "bird", "farmer", "child", "horse")
 VERBS = ("see", "like", "chase", "hear")
 SMALL = ("the", "a", "some", "old", "red", "and", "near", ".")
-WORDS = (*SMALL, *NOUNS, *(f"{noun}s" for noun in NOUNS), *VERBS, *(f"{verb}s" for verb in VERBS))
+WORDS = (
+    *SMALL,
+    *NOUNS,
+    *(f"{noun}s" for noun in NOUNS),
+    *VERBS,
+    *(f"{verb}s" for verb in VERBS),
+)
 N_TEXTS = 24
 
 
@@ -30,7 +36,10 @@ def _words(rng, count):
         plural = bool(rng.integers(2))
         words += _nouns(rng, plural)
         words.append(str(rng.choice(VERBS)) + "s" * (not plural))
-        words += [*_nouns(rng, bool(rng.integers(2))), str(rng.choice([".", "and", "near"]))]
+        words += [
+            *_nouns(rng, bool(rng.integers(2))),
+            str(rng.choice([".", "and", "near"])),
+        ]
     return words[:count]
 
 
@@ -47,10 +56,14 @@ def tokenizer(begins):
     fast = Tokenizer(WordLevel(numbers, "[UNK]"))
     fast.pre_tokenizer = WhitespaceSplit()
     if begins:
-        fast.post_processor = TemplateProcessing("[BOS] $A", special_tokens=[("[BOS]", 2)])
+        fast.post_processor = TemplateProcessing(
+            "[BOS] $A", special_tokens=[("[BOS]", 2)]
+        )
     names = ("unk_token", "pad_token", "bos_token", "eos_token", "mask_token")
     return PreTrainedTokenizerFast(
-        tokenizer_object=fast, **dict(zip(names, SPECIAL, strict=True)), model_max_length=64
+        tokenizer_object=fast,
+        **dict(zip(names, SPECIAL, strict=True)),
+        model_max_length=64,
     )
 
 
@@ -63,7 +76,9 @@ def pairs():
             (f"{noun} {verb}s", f"{noun} {verb}"),
             (f"{noun}s {verb}", f"{noun}s {verb}s"),
         ):
-            rows.append({"right": f"the {right}", "wrong": f"the {wrong}", "group": "verbs"})
+            rows.append(
+                {"right": f"the {right}", "wrong": f"the {wrong}", "group": "verbs"}
+            )
         rows.append({"right": f"a {noun}", "wrong": f"a {noun}s", "group": "nouns"})
     return rows
 

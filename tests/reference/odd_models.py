@@ -71,14 +71,26 @@ class OddModel:
 
 _NO_MAPS = frozenset({"attention-entropy", "attention-heads"})
 # What is padded inside would be taken for rows before a text, and is refused.
-_NO_ROWS = frozenset({"activation-decay", "concepts", "effective-dimensions", "similarity"})
+_NO_ROWS = frozenset(
+    {"activation-decay", "concepts", "effective-dimensions", "similarity"}
+)
 MODELS = {
     "pads-inside": OddModel("PadsInside", lacks=_NO_MAPS | _NO_ROWS),
-    "prefix-tokens": OddModel("Prefixed", begins=True, before=odd_modules.PREFIX, lacks=_NO_MAPS),
-    "tied": OddModel(("GPT2", {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_inner": 24})),
-    "experts": OddModel(("Mixtral", {"num_local_experts": 4, "num_experts_per_tok": 2}), True),
-    "state-space": OddModel(("Mamba", {"state_size": 4, "num_hidden_layers": 2}), lacks=_NO_MAPS),
-    "windows": OddModel(("Gemma2", {"sliding_window": 4, "final_logit_softcapping": 5.0}), True),
+    "prefix-tokens": OddModel(
+        "Prefixed", begins=True, before=odd_modules.PREFIX, lacks=_NO_MAPS
+    ),
+    "tied": OddModel(
+        ("GPT2", {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_inner": 24})
+    ),
+    "experts": OddModel(
+        ("Mixtral", {"num_local_experts": 4, "num_experts_per_tok": 2}), True
+    ),
+    "state-space": OddModel(
+        ("Mamba", {"state_size": 4, "num_hidden_layers": 2}), lacks=_NO_MAPS
+    ),
+    "windows": OddModel(
+        ("Gemma2", {"sliding_window": 4, "final_logit_softcapping": 5.0}), True
+    ),
     "sinks": OddModel(("GptOss", {"num_local_experts": 2, "num_experts_per_tok": 1})),
     "half-precision": OddModel(("Llama", {}), True, dtype=torch.bfloat16),
     "weight-norm": OddModel("WeightNormed"),
@@ -136,8 +148,14 @@ def load(odd, folder, step):
         return model.eval()
     place = folder / f"checkpoint-{step}"
     maps = {} if "attention-entropy" in odd.lacks else {"attn_implementation": "eager"}
-    experts = {"experts_implementation": "eager"} if "num_local_experts" in odd.config[1] else {}
-    return transformers.AutoModelForCausalLM.from_pretrained(place, **maps, **experts).eval()
+    experts = (
+        {"experts_implementation": "eager"}
+        if "num_local_experts" in odd.config[1]
+        else {}
+    )
+    return transformers.AutoModelForCausalLM.from_pretrained(
+        place, **maps, **experts
+    ).eval()
 
 
 def tensors_of(odd, folder, step):

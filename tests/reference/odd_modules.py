@@ -20,7 +20,10 @@ class Attention(nn.Module):
         self.out = nn.Linear(WIDTH, WIDTH)
 
     def forward(self, x):
-        q, k, v = (part.unflatten(-1, (2, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, -1))
+        q, k, v = (
+            part.unflatten(-1, (2, -1)).transpose(1, 2)
+            for part in self.qkv(x).chunk(3, -1)
+        )
         scores = q @ k.mT / q.shape[-1] ** 0.5
         ahead = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
         weights = scores.masked_fill(ahead, -torch.inf).softmax(-1)

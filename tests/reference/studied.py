@@ -25,7 +25,11 @@ def studied(odd, folder):
         texts=(str(folder / "texts.txt"),),
         abilities=(str(folder / "pairs.jsonl"), str(folder / "questions.jsonl")),
         sets=("controls.count=0", "options.noise=0"),
-        **({"model": f"{MODULES}:{odd.config}", "tokenizer": str(folder)} if odd.is_own else {}),
+        **(
+            {"model": f"{MODULES}:{odd.config}", "tokenizer": str(folder)}
+            if odd.is_own
+            else {}
+        ),
     )
     proposal = propose(wishes, folder)
     left_out = set(proposal.left_out) - {"minimal-pairs", "choices"}
@@ -44,7 +48,9 @@ def studied(odd, folder):
     for entry in content["observables"]:
         if entry["kind"] in ("effective-dimensions", "similarity"):
             entry["layers"] = layers
-    asked = [entry for entry in content["observables"] if entry["kind"] not in odd.lacks]
+    asked = [
+        entry for entry in content["observables"] if entry["kind"] not in odd.lacks
+    ]
     content["observables"] = asked
     result = make_study(content, folder).run(folder / "study")
     assert not list(result.problems()), str(result.problems())

@@ -74,14 +74,18 @@ def test_page_holds_the_numbers_of_a_plain_implementation(name, tmp_path):
             found = {n: v for n, v in found.items() if not re.fullmatch(OF_EDGES, n)}
         if node == "choices":
             found = {n: v for n, v in found.items() if not n.endswith("_chance")}
-        lines += [f"{node}: {line}" for line in differences(found, data, TOLERANCE[odd.dtype])]
+        lines += [
+            f"{node}: {line}" for line in differences(found, data, TOLERANCE[odd.dtype])
+        ]
     assert not lines, "\n".join(lines)
     if not odd.lacks:
         assert reasons == set(NOT_COMPARED)
 
 
 def _labels(tree, nodes):
-    found = [tree[node].layer.values.tolist() for node in nodes if node in tree.children]
+    found = [
+        tree[node].layer.values.tolist() for node in nodes if node in tree.children
+    ]
     return list(dict.fromkeys(str(label) for labels in found for label in labels))
 
 
@@ -107,7 +111,9 @@ def differences(found, data, tolerance):
         elif not np.allclose(given, plain, tolerance, tolerance * size, equal_nan=True):
             apart = np.where(np.isfinite(given - plain), np.abs(given - plain), 0)
             at = np.unravel_index(apart.argmax(), apart.shape)
-            lines.append(f"{name}{[*map(int, at)]} is {given[at]:.6g}, plain {plain[at]:.6g}")
+            lines.append(
+                f"{name}{[*map(int, at)]} is {given[at]:.6g}, plain {plain[at]:.6g}"
+            )
     return lines
 
 
@@ -115,7 +121,11 @@ def unaccounted(node, data, found, reasons):
     """Return a line for each number that is neither compared nor left out for a reason."""
     lines = []
     for name in data.data_vars:
-        fitting = {pattern for pattern in NOT_COMPARED if re.fullmatch(pattern, f"{node}:{name}")}
+        fitting = {
+            pattern
+            for pattern in NOT_COMPARED
+            if re.fullmatch(pattern, f"{node}:{name}")
+        }
         reasons |= fitting
         if name not in found and not fitting:
             lines.append(f"{node}: {name} is not compared")
@@ -127,10 +137,16 @@ def _of_loss(odd, folder):
     write_run(odd, folder)
     own = {"model": odd.build} if odd.is_own else {}
     run = Run(odd, folder, (), ())
-    inputs = og.Inputs.from_texts((folder / "texts.txt").read_text().splitlines(), run.tokenizer)
+    inputs = og.Inputs.from_texts(
+        (folder / "texts.txt").read_text().splitlines(), run.tokenizer
+    )
     trajectory = og.Trajectory.from_folder(folder, **own)
     loss = og.observables.Loss(objective="causal")
-    tree = og.Study(trajectory, inputs, [loss], controls=0, noise=0).run(folder / "study").tree
+    tree = (
+        og.Study(trajectory, inputs, [loss], controls=0, noise=0)
+        .run(folder / "study")
+        .tree
+    )
     return tree["loss"].to_dataset(), PageOfTexts(run)
 
 
@@ -158,7 +174,9 @@ def test_a_number_that_is_off_is_found():
     assert len(differences({"z": ((), 1.0)}, data, 1e-4)) == 1
 
 
-@pytest.mark.parametrize("file", sorted([*HERE.glob("plain/*.py"), *HERE.glob("odd_*.py")]))
+@pytest.mark.parametrize(
+    "file", sorted([*HERE.glob("plain/*.py"), *HERE.glob("odd_*.py")])
+)
 def test_plain_side_imports_nothing_of_the_library(file):
     names = set()
     for node in ast.walk(ast.parse(file.read_text())):
@@ -166,7 +184,15 @@ def test_plain_side_imports_nothing_of_the_library(file):
             names |= {alias.name for alias in node.names}
         if isinstance(node, ast.ImportFrom):
             names.add(node.module)
-    allowed = {"numpy", "scipy", "torch", "transformers", "tokenizers", "safetensors", "reference"}
+    allowed = {
+        "numpy",
+        "scipy",
+        "torch",
+        "transformers",
+        "tokenizers",
+        "safetensors",
+        "reference",
+    }
     standard = {"collections", "dataclasses", "json", "pathlib"}
     assert {name.partition(".")[0] for name in names} <= allowed | standard
     assert not [name for name in names if name.startswith("reference.studied")]

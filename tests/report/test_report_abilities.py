@@ -17,7 +17,9 @@ from ontogeny.words.content import read_content
 
 
 def content(**nodes):
-    return read_content(xr.DataTree.from_dict({f"/{name}": data for name, data in nodes.items()}))
+    return read_content(
+        xr.DataTree.from_dict({f"/{name}": data for name, data in nodes.items()})
+    )
 
 
 def able_of(**nodes):
@@ -26,7 +28,9 @@ def able_of(**nodes):
 
 @pytest.fixture(scope="module")
 def two():
-    pairs = node({"late": [0.5, 0.5, 0.5, 1], "early": [0.5, 1, 1, 1], "lost": [1, 1, 0.5, 0.5]})
+    pairs = node(
+        {"late": [0.5, 0.5, 0.5, 1], "early": [0.5, 1, 1, 1], "lost": [1, 1, 0.5, 0.5]}
+    )
     other = node({"never": [0.5, 0.5, 0.5, 0.6]}, dim="choice", control=0.45)
     return able_of(pairs=pairs, choices=other)
 
@@ -61,7 +65,9 @@ def test_groups_of_other_examples_are_not_compared():
     data = node({"tense": [0.5, 1, 1, 1]})
     fewer = node({"tense": [0.5, 1, 1, 1]}, pairs=12)
     assert group_changes(data.isel(step=0), fewer.isel(step=-1)) == []
-    (change,) = group_changes(data.isel(step=0), node({"tense": [0, 0, 0, 1]}).isel(step=-1))
+    (change,) = group_changes(
+        data.isel(step=0), node({"tense": [0, 0, 0, 1]}).isel(step=-1)
+    )
     assert change.gained and not change.lost
 
 
@@ -74,7 +80,10 @@ def test_results_that_were_written_are_compared(tmp_path):
 
 
 def test_examples_of_one_contrast_count_as_one():
-    words = np.array(["is", "has"] * 12, dtype=object), np.array(["are", "have"] * 12, dtype=object)
+    words = (
+        np.array(["is", "has"] * 12, dtype=object),
+        np.array(["are", "have"] * 12, dtype=object),
+    )
     data = node({"likes a word": [0.5, 1, 1, 1]}).assign(
         word_right=("pair", words[0]), word_wrong=("pair", words[1])
     )
@@ -95,14 +104,22 @@ def section_of(page):
 
 
 def test_the_page_says_what_the_model_can_do_before_anything_else(tmp_path):
-    data = with_texts(node({"late": [0.5, 0.5, 0.5, 1], "<b>": [0.5, 1, 1, 1], "no": [0.5] * 4}))
+    data = with_texts(
+        node({"late": [0.5, 0.5, 0.5, 1], "<b>": [0.5, 1, 1, 1], "no": [0.5] * 4})
+    )
     page = page_of(tmp_path, pairs=data)
     section = section_of(page)
     assert page.index('id="abilities"') < page.index('id="verdict"')
     assert "2 of 3 abilities are above chance" in page
-    assert section.index("&lt;b&gt;</td>") < section.index(">late</td>") < section.index(">no</td>")
+    assert (
+        section.index("&lt;b&gt;</td>")
+        < section.index(">late</td>")
+        < section.index(">no</td>")
+    )
     assert ">open</td>" in section
-    assert "<runs>" not in page and "\\u003cruns\\u003e" in page  # examples of the slider
+    assert (
+        "<runs>" not in page and "\\u003cruns\\u003e" in page
+    )  # examples of the slider
 
 
 def test_the_last_accuracy_is_that_of_the_last_step_that_has_one():
@@ -133,8 +150,12 @@ def test_an_order_is_known_only_where_intervals_are_apart():
 
 
 def run_of(courses, **options):
-    gaps = xr.Dataset({"right": ("step", [0.0] * 4)}, {"step": STEPS})  # a name of its own
-    return xr.DataTree.from_dict({"/pairs": node(courses, **options), "/predictions": gaps})
+    gaps = xr.Dataset(
+        {"right": ("step", [0.0] * 4)}, {"step": STEPS}
+    )  # a name of its own
+    return xr.DataTree.from_dict(
+        {"/pairs": node(courses, **options), "/predictions": gaps}
+    )
 
 
 def changes(runs):
@@ -161,17 +182,25 @@ def summarised(courses, seed=0, **options):
     return summarise(data, MinimalPairs.quantities, MinimalPairs.section)
 
 
-MANY = {"tense": [0.5, 0.5, 1, 1]} | {f"group {i}": [0.5, 0.46, 0.5, 0.54] for i in range(9)}
+MANY = {"tense": [0.5, 0.5, 1, 1]} | {
+    f"group {i}": [0.5, 0.46, 0.5, 0.54] for i in range(9)
+}
 
 
 def test_groups_that_did_not_change_are_one_row_of_the_chart(tmp_path):
     data = summarised(MANY, control=0.5)
     rows = content(pairs=data).rows
-    assert [row.label for row in rows if row.learned] == ["tense", "pairs of all groups"]
+    assert [row.label for row in rows if row.learned] == [
+        "tense",
+        "pairs of all groups",
+    ]
     drawing = draw_chart(content(pairs=data))
     assert "9 rows: group " in drawing.svg and "group 8, layer" not in drawing.svg
     assert drawing.svg.count('data-row="') == 2
-    assert "group 3" in page_of(tmp_path, pairs=with_texts(data)).split('class="table-fold"')[1]
+    assert (
+        "group 3"
+        in page_of(tmp_path, pairs=with_texts(data)).split('class="table-fold"')[1]
+    )
     whole = data.right.mean("pair")
     np.testing.assert_allclose(data.accuracy_overall, whole)
     few = summarised({"tense": [0.5, 0.5, 1, 1], "plural": [0.5] * 4}, control=0.5)

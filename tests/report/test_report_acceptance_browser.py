@@ -76,9 +76,7 @@ def test_chart_moves_with_the_kind_of_axis(visit):
 
 def test_the_chart_is_one_stop_of_the_tab_key(visit):
     page = visit("large", PAGES["large"])
-    stops = (
-        "[...document.querySelectorAll('svg.chart-wide a')].filter((a) => a.tabIndex === 0).length"
-    )
+    stops = "[...document.querySelectorAll('svg.chart-wide a')].filter((a) => a.tabIndex === 0).length"
     assert page.evaluate(stops) == 1
     page.focus("svg.chart-wide a[tabindex='0']")
     first = page.evaluate("document.activeElement.closest('.row').dataset.row")
@@ -87,7 +85,9 @@ def test_the_chart_is_one_stop_of_the_tab_key(visit):
     assert first != second and page.evaluate(stops) == 1
     before = page.inner_text("#tooltip")
     page.keyboard.press("ArrowLeft")
-    assert page.inner_text("#tooltip") != before, "the row tells the step that the keys chose"
+    assert page.inner_text("#tooltip") != before, (
+        "the row tells the step that the keys chose"
+    )
     page.keyboard.press("Enter")
     page.wait_for_url(lambda url: "layers=" in url or "loss" in url)
 
@@ -127,7 +127,9 @@ def tuned_tree():
     return tree.filter(lambda node: node.name not in ("words", "plane", "spectra"))
 
 
-def test_a_page_of_a_model_with_30_layers_and_few_checkpoints_has_few_screens_and_stops(visit):
+def test_a_page_of_a_model_with_30_layers_and_few_checkpoints_has_few_screens_and_stops(
+    visit,
+):
     page = visit("tuned", tuned_tree, width=1440)
     page.wait_for_selector("html[data-room]")
     assert page.evaluate("document.documentElement.scrollHeight") <= 12_000
@@ -146,7 +148,9 @@ def test_a_page_of_any_size_and_state_has_no_fault(visit, kind):
 def test_scrolling_tables_can_be_scrolled_by_keys(visit):
     page = visit("controlled", examples.controlled_tree, width=390)
     page.press(".table-fold summary", "Enter")
-    table = page.wait_for_selector(".table-fold .table-scroll[tabindex='0'][aria-label]")
+    table = page.wait_for_selector(
+        ".table-fold .table-scroll[tabindex='0'][aria-label]"
+    )
     assert table.evaluate("(box) => box.scrollWidth > box.clientWidth")
     table.focus()
     page.keyboard.press("ArrowRight")
@@ -156,7 +160,10 @@ def test_scrolling_tables_can_be_scrolled_by_keys(visit):
 def test_at_400_percent_the_bar_leaves_two_thirds_and_nothing_overflows(visit):
     page = visit("controlled", examples.controlled_tree, width=320, height=256)
     page.evaluate("scrollTo(0, 900)")
-    assert page.evaluate("document.getElementById('bar').getBoundingClientRect().bottom") < 80
+    assert (
+        page.evaluate("document.getElementById('bar').getBoundingClientRect().bottom")
+        < 80
+    )
     assert page.is_visible("#slider") and page.is_visible("#now-step")
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
 
@@ -172,7 +179,11 @@ def test_a_step_is_followed_by_what_is_in_view_alone(visit):
     page.locator("[id='loss/loss'] .plot").scroll_into_view_if_needed()
     page.keyboard.press("ArrowLeft")
     assert page.inner_text("[id='loss/loss'] .readout") != before
-    assert page.evaluate("document.querySelectorAll('figure[data-drawn]').length") == figures < 8
+    assert (
+        page.evaluate("document.querySelectorAll('figure[data-drawn]').length")
+        == figures
+        < 8
+    )
 
 
 def test_paper_has_few_pages_with_numbers_and_the_table(visit):
@@ -180,7 +191,9 @@ def test_paper_has_few_pages_with_numbers_and_the_table(visit):
     assert pages(page, "A4") <= 4
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.is_visible(".table-fold table") and page.is_visible("[id='loss/loss'] .readout")
+    assert page.is_visible(".table-fold table") and page.is_visible(
+        "[id='loss/loss'] .readout"
+    )
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.locator(".table-fold[open]").count() == 0
 
@@ -194,27 +207,34 @@ def test_tab_reaches_the_chart_s_rows_and_the_layers_are_one_stop(visit):
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
-    assert page.get_attribute("#layers button:has-text('1') >> nth=0", "aria-pressed") == "true"
+    assert (
+        page.get_attribute("#layers button:has-text('1') >> nth=0", "aria-pressed")
+        == "true"
+    )
     assert page.inner_text("#now-step") == step, "the keys of the layers move no step"
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.closest('#layers')") is None
     page.focus("#chart-order button:last-child")
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.closest('.row')?.dataset.row") is not None
+    assert (
+        page.evaluate("document.activeElement.closest('.row')?.dataset.row") is not None
+    )
 
 
 def whole_tree():
     tree = large_tree(6, examples.STEPS)
-    tree["concepts-ica"] = xr.DataTree(tree["concepts-ica"].to_dataset().drop_vars("status"))
+    tree["concepts-ica"] = xr.DataTree(
+        tree["concepts-ica"].to_dataset().drop_vars("status")
+    )
     return tree
 
 
 @pytest.mark.parametrize("paper", ["A4", "Letter"])
-def test_the_first_printed_page_holds_the_first_screen_the_verdict_and_the_chart(visit, paper):
+def test_the_first_printed_page_holds_the_first_screen_the_verdict_and_the_chart(
+    visit, paper
+):
     page = visit("small", whole_tree, width=1440)
-    later = (
-        "main > section:not(#verdict, #chart), .table-fold, footer { display: none !important; }"
-    )
+    later = "main > section:not(#verdict, #chart), .table-fold, footer { display: none !important; }"
     page.add_style_tag(content=later)
     assert pages(page, paper) == 1
 

@@ -58,14 +58,20 @@ def places(payload):
 
 def test_every_concept_has_a_card_and_what_is_none_has_not(tree, payload):
     kinds = tree["joint-concepts"]["concept_kind"].values
-    assert sorted(places(payload)) == sorted(map(tuple, np.argwhere(kinds != "no concept")))
+    assert sorted(places(payload)) == sorted(
+        map(tuple, np.argwhere(kinds != "no concept"))
+    )
 
 
 def test_strengths_are_shares_of_the_peak_to_half_a_percent(tree, payload):
     data = tree["joint-concepts"].to_dataset()
     strength = data.strength.transpose("layer", "concept", "step").values
-    wanted = np.array([strength[place] / strength[place].max() for place in places(payload)])
-    np.testing.assert_allclose(unpacked(payload["strength"]) / FULL, wanted, atol=0.5 / FULL)
+    wanted = np.array(
+        [strength[place] / strength[place].max() for place in places(payload)]
+    )
+    np.testing.assert_allclose(
+        unpacked(payload["strength"]) / FULL, wanted, atol=0.5 / FULL
+    )
     readable = data.readability.transpose("layer", "concept", "step").values
     wanted = np.array([readable[place] >= 0.5 for place in places(payload)])
     np.testing.assert_array_equal(where_readable(payload), wanted)
@@ -83,7 +89,9 @@ def test_a_step_without_a_value_is_missing_and_not_zero():
 
 def test_contexts_are_those_of_the_keyframes(tree, payload):
     data = tree["joint-concepts"].to_dataset()
-    words = dict(zip(data.piece.values.tolist(), data.piece_text.values.tolist(), strict=True))
+    words = dict(
+        zip(data.piece.values.tolist(), data.piece_text.values.tolist(), strict=True)
+    )
     keys, tokens = unpacked(payload["keys"]), context_tokens(payload)
     ids = data.context_id.transpose("layer", "concept", "step", ...).values
     for i, place in enumerate(places(payload)):
@@ -102,44 +110,62 @@ def test_keyframes_hold_the_birth_and_the_settling(payload):
     keys = unpacked(payload["keys"])
     for concept, own in zip(payload["concepts"], keys, strict=True):
         shown = {payload["steps"][k] for k in own}
-        wanted = {concept.get(name) for name in ("born", "settled", "readable_from")} - {None}
+        wanted = {
+            concept.get(name) for name in ("born", "settled", "readable_from")
+        } - {None}
         assert wanted | {0, payload["steps"][-1]} <= shown
 
 
 def test_contexts_of_the_shared_code_do_not_follow_the_slider():
     payload = atlas_of(made.learned(contexts="shared")).payload
-    assert payload["contexts"]["follow"] is False and payload["contexts"]["shared"] is True
+    assert (
+        payload["contexts"]["follow"] is False and payload["contexts"]["shared"] is True
+    )
     assert context_tokens(payload).shape[1:] == (1, 4, 13)
 
 
 def test_codes_of_contexts_are_kept_to_a_thirtieth(tree, payload):
     data = tree["joint-concepts"].to_dataset()
     halves = unpacked(payload["contexts"]["codes"])
-    levels = np.stack([halves >> 4, halves & 15], axis=-1).reshape(*halves.shape[:-1], -1)
+    levels = np.stack([halves >> 4, halves & 15], axis=-1).reshape(
+        *halves.shape[:-1], -1
+    )
     codes = data.context_code.transpose("layer", "concept", "step", ...).values
     keys = unpacked(payload["keys"])
     for i, place in enumerate(places(payload)):
         wanted = codes[place][keys[i]]
-        np.testing.assert_allclose(levels[i, ..., :13] / LEVELS, wanted, atol=0.5 / LEVELS + 1e-6)
+        np.testing.assert_allclose(
+            levels[i, ..., :13] / LEVELS, wanted, atol=0.5 / LEVELS + 1e-6
+        )
 
 
 def births(concepts):
-    return [-1 if c["kind"] == "from the start" else c.get("born", math.inf) for c in concepts]
+    return [
+        -1 if c["kind"] == "from the start" else c.get("born", math.inf)
+        for c in concepts
+    ]
 
 
 def test_the_few_life_lines_are_births_from_the_whole_run():
-    payload = atlas_of(made.tree({"joint-concepts": made.joint_concepts(4, 20)})).payload
+    payload = atlas_of(
+        made.tree({"joint-concepts": made.joint_concepts(4, 20)})
+    ).payload
     few, more, all_ = payload["views"]
     shown = [payload["concepts"][i] for i in few["lines"]]
     assert len(shown) == FEW and all(c.get("name") and "born" in c for c in shown)
     assert births(shown) == sorted(births(shown))
-    born = sorted(c["born"] for c in payload["concepts"] if c.get("name") and "born" in c)
+    born = sorted(
+        c["born"] for c in payload["concepts"] if c.get("name") and "born" in c
+    )
     cut = np.array_split(born, FEW)
     for one, part in zip(shown, cut, strict=True):
         assert part[0] <= one["born"] <= part[-1]
     assert len(more["lines"]) == MORE
     assert all_["label"] == f"all {len(payload['concepts'])}" and all_["lines"] is None
-    assert f"{FEW} of 68 named concepts, of 76 in all: {FEW} of their 60 births" in few["words"]
+    assert (
+        f"{FEW} of 68 named concepts, of 76 in all: {FEW} of their 60 births"
+        in few["words"]
+    )
 
 
 def test_where_few_were_born_the_sharpest_of_the_others_fill_the_lines():
@@ -149,7 +175,12 @@ def test_where_few_were_born_the_sharpest_of_the_others_fill_the_lines():
     lost = kind == "born"
     lost[tuple(kept.T)] = False
     kind[lost] = "grows"
-    for name in ("concept_born", "concept_born_after", "concept_born_before", "concept_settled"):
+    for name in (
+        "concept_born",
+        "concept_born_after",
+        "concept_born_before",
+        "concept_settled",
+    ):
         data[name] = data[name].where(~lost)
     payload = atlas_of(made.tree({"joint-concepts": data})).payload
     few = payload["views"][0]
@@ -162,7 +193,10 @@ def test_where_few_were_born_the_sharpest_of_the_others_fill_the_lines():
         if i not in few["lines"] and c.get("name")
     ]
     assert min(others) >= max(rest)
-    assert "the 3 of them born during the run, and the sharpest of the others" in few["words"]
+    assert (
+        "the 3 of them born during the run, and the sharpest of the others"
+        in few["words"]
+    )
 
 
 def test_a_run_without_births_says_so():
@@ -178,17 +212,25 @@ def test_the_choice_says_where_no_concept_has_a_name(tree):
     assert words.startswith("10 of 22 concepts; none has a name:")
 
 
-def test_means_are_those_of_the_strengths_beside_the_range_of_the_controls(tree, payload):
+def test_means_are_those_of_the_strengths_beside_the_range_of_the_controls(
+    tree, payload
+):
     data = tree["joint-concepts"].to_dataset()
-    shares = (data.strength / data.strength.max("step")).where(data.concept_kind != "no concept")
+    shares = (data.strength / data.strength.max("step")).where(
+        data.concept_kind != "no concept"
+    )
     run = shares.mean("concept").transpose("layer", "step").values
     means = unpacked(payload["means"]) / FULL
     np.testing.assert_allclose(means[:, 0], run, atol=0.5 / FULL)
     control = data.mean_life_control.transpose("run", "layer", "step")
     known = control.notnull().all("run").transpose("layer", "step").values
-    assert (unpacked(payload["means"])[:, 1:].transpose(0, 2, 1)[~known] == MISSING).all()
+    assert (
+        unpacked(payload["means"])[:, 1:].transpose(0, 2, 1)[~known] == MISSING
+    ).all()
     for line, ends in ((1, control.min("run")), (2, control.max("run"))):
-        np.testing.assert_allclose(means[:, line][known], ends.values[known], atol=0.5 / FULL)
+        np.testing.assert_allclose(
+            means[:, line][known], ends.values[known], atol=0.5 / FULL
+        )
 
 
 def test_the_view_of_all_says_what_is_known_of_controls():
@@ -223,7 +265,9 @@ def test_every_variable_is_read_once():
 
 
 def test_more_concepts_than_it_holds_are_cut_layer_by_layer_with_a_notice():
-    atlas = atlas_of(made.tree({"joint-concepts": made.joint_concepts(3, 200, contexts="")}))
+    atlas = atlas_of(
+        made.tree({"joint-concepts": made.joint_concepts(3, 200, contexts="")})
+    )
     counts = np.bincount([each["layer"] for each in atlas.payload["concepts"]])
     assert counts.tolist() == [MOST // 3] * 3
     assert "480 concepts of 597 shown" in atlas.notices[0]
@@ -231,7 +275,10 @@ def test_more_concepts_than_it_holds_are_cut_layer_by_layer_with_a_notice():
 
 def test_without_a_name_the_atlas_says_so():
     about = atlas_of(made.learned(named=0)).about
-    assert "None got a name: each is no sharper than in the untrained model or by chance" in about
+    assert (
+        "None got a name: each is no sharper than in the untrained model or by chance"
+        in about
+    )
 
 
 def test_names_that_were_not_measured_are_not_called_missing():
@@ -242,15 +289,22 @@ def test_names_that_were_not_measured_are_not_called_missing():
 
 def test_layers_that_could_get_no_names_are_named_with_the_reason():
     data = made.joint_concepts()
-    reasons = np.array(["", "there is no untrained model to compare with"], dtype=object)
+    reasons = np.array(
+        ["", "there is no untrained model to compare with"], dtype=object
+    )
     data = data.assign(unnamed_because=("layer", reasons))
     atlas = atlas_of(made.tree({"joint-concepts": data}))
     assert atlas.notices == (
         "In layer 1 no name could be given: there is no untrained model to compare with.",
     )
     reasons[0] = reasons[1]
-    atlas = atlas_of(made.tree({"joint-concepts": data.assign(unnamed_because=("layer", reasons))}))
-    assert not atlas.notices and "No name could be given: there is no untrained" in atlas.about
+    atlas = atlas_of(
+        made.tree({"joint-concepts": data.assign(unnamed_because=("layer", reasons))})
+    )
+    assert (
+        not atlas.notices
+        and "No name could be given: there is no untrained" in atlas.about
+    )
 
 
 def test_without_a_tokenizer_numbers_are_said_to_be_numbers():
@@ -263,7 +317,10 @@ def test_cards_say_what_a_removal_costs_where_it_was_judged():
     effects = xr.Dataset(
         {
             "removed_concept": (("layer", "removal"), [[3.0, 5.0, np.nan]]),
-            "verdict": (("layer", "removal"), [["matters", "removal costs nothing", ""]]),
+            "verdict": (
+                ("layer", "removal"),
+                [["matters", "removal costs nothing", ""]],
+            ),
             "judged_removed": (("layer", "removal"), [[0.052, 0.001, np.nan]]),
             "judged_random": (("layer", "removal"), [[0.004, 0.003, np.nan]]),
             "judged_other": (("layer", "removal"), [[0.01, np.nan, np.nan]]),
@@ -271,7 +328,9 @@ def test_cards_say_what_a_removal_costs_where_it_was_judged():
         },
         coords={"layer": ["model.layers.1.mlp"], "step": list(made.STEPS)},
     )
-    tree = made.tree({"joint-concepts": made.joint_concepts(), "concept-effects": effects})
+    tree = made.tree(
+        {"joint-concepts": made.joint_concepts(), "concept-effects": effects}
+    )
     found = {
         (each["layer"], each["number"]): each["removed"]
         for each in atlas_of(tree).payload["concepts"]
@@ -305,7 +364,12 @@ def test_tokens_that_hold_markup_stay_text():
     page = Page(render_page(read_content(made.learned(hostile=True))))
     assert "<script>alert(1)</script>" in page.data["atlas"]["pieces"]
     assert not page.all("img")
-    assert sum("alert" in text for attrs, text in page.scripts if attrs.get("id") != "data") == 0
+    assert (
+        sum(
+            "alert" in text for attrs, text in page.scripts if attrs.get("id") != "data"
+        )
+        == 0
+    )
 
 
 def test_pieces_are_never_empty():
@@ -317,7 +381,9 @@ def test_the_table_of_gaps_holds_the_first_answers():
     tree = made.learned()
     data = tree["predictions"].to_dataset()
     cloze = read_cloze(read_content(tree))
-    words = dict(zip(data.piece.values.tolist(), data.piece_text.values.tolist(), strict=True))
+    words = dict(
+        zip(data.piece.values.tolist(), data.piece_text.values.tolist(), strict=True)
+    )
     for g, gap in enumerate(cloze.gaps):
         for column, step in zip(gap.answers, cloze.steps, strict=True):
             one = data.sel(step=int(step.replace(",", ""))).isel(gap=g, rank=0)

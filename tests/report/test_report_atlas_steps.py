@@ -22,7 +22,9 @@ def two():
     """Lives, and concepts of every step with their tracks."""
     return made.tree(
         {"joint-concepts": made.joint_concepts(), **made.concepts_of_steps()},
-        observables={"concepts-ica-tracks": {"kind": "concept-tracks", "of": "concepts-ica"}},
+        observables={
+            "concepts-ica-tracks": {"kind": "concept-tracks", "of": "concepts-ica"}
+        },
     )
 
 
@@ -30,7 +32,9 @@ def test_a_menu_leads_to_every_dictionary_the_first_screen_s_first():
     atlas = atlas_of(two())
     lives, *single = atlas.titles
     assert lives == "Concepts and their lives"
-    assert single[0] == "ICA concepts, step 512" and single[-1] == "ICA concepts, step 0"
+    assert (
+        single[0] == "ICA concepts, step 512" and single[-1] == "ICA concepts, step 0"
+    )
     assert atlas.payload["step"] is None
     assert all("views" not in each and "strength" not in each for each in atlas.further)
 
@@ -50,7 +54,11 @@ def test_concepts_of_a_step_are_those_that_were_fitted_to_it():
 
 def test_concepts_of_a_step_say_how_far_they_can_be_followed():
     tree = two()
-    tracks = tree["concepts-ica-tracks"].to_dataset().track.transpose("layer", "step", "concept")
+    tracks = (
+        tree["concepts-ica-tracks"]
+        .to_dataset()
+        .track.transpose("layer", "step", "concept")
+    )
     for each in atlas_of(tree).further:
         for card in each["concepts"]:
             of_layer = tracks.isel(layer=card["layer"])
@@ -62,7 +70,9 @@ def test_concepts_of_a_step_say_how_far_they_can_be_followed():
 def test_addresses_of_different_fits_differ():
     atlas = atlas_of(two())
     starts = [
-        layer["address"] for each in (atlas.payload, *atlas.further) for layer in each["layers"]
+        layer["address"]
+        for each in (atlas.payload, *atlas.further)
+        for layer in each["layers"]
     ]
     assert len(set(starts)) == len(starts)
     assert "concept=concepts-ica@512/model.layers.0.mlp/" in starts
@@ -84,7 +94,10 @@ def test_without_lives_the_atlas_has_those_of_single_steps_alone():
 
 
 def test_a_second_node_with_lives_is_in_the_menu_with_its_path():
-    nodes = {"joint-concepts": made.joint_concepts(), "joint-svd": made.joint_concepts(seed=1)}
+    nodes = {
+        "joint-concepts": made.joint_concepts(),
+        "joint-svd": made.joint_concepts(seed=1),
+    }
     atlas = atlas_of(made.tree(nodes))
     title = "Concepts and their lives"
     assert atlas.titles == [f"{title} (joint-concepts)", f"{title} (joint-svd)"]

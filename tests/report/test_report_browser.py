@@ -37,7 +37,9 @@ def page(shared):
         shared.press("#layers button.all", "Enter")
     shared.focus("#slider")
     shared.keyboard.press("End")
-    for button in shared.locator(".controls button[aria-pressed=false]:text('relative')").all():
+    for button in shared.locator(
+        ".controls button[aria-pressed=false]:text('relative')"
+    ).all():
         button.press("Enter")
     return shared
 
@@ -76,7 +78,9 @@ def test_plotted_lines_equal_the_result(page):
         np.testing.assert_array_equal(trace["steps"], one["step"].values)
         np.testing.assert_allclose(trace["x"], places, atol=1e-5)
     loss = traces(page, "loss/loss", "line")[0]
-    np.testing.assert_array_equal(floats(loss["y"]), tree["loss"]["loss"].values.astype(float))
+    np.testing.assert_array_equal(
+        floats(loss["y"]), tree["loss"]["loss"].values.astype(float)
+    )
 
 
 def test_plotted_cells_equal_the_result(page):
@@ -84,7 +88,9 @@ def test_plotted_cells_equal_the_result(page):
     panels = traces(page, "attention-entropy/heads", "heatmap")
     assert len(panels) == 6
     for i, panel in enumerate(panels):
-        z = np.array([[math.nan if v is None else v for v in row] for row in panel["z"]])
+        z = np.array(
+            [[math.nan if v is None else v for v in row] for row in panel["z"]]
+        )
         columns = ~np.isnan(z).all(axis=0)
         assert z.shape[1] - columns.sum() == 1, "one empty column sets step 0 apart"
         np.testing.assert_array_equal(z[:, columns], entropy.isel(layer=i).values.T)
@@ -116,8 +122,12 @@ def test_relative_bands_keep_their_proportion(page):
     draw_all(page)
     node = examples.developing_tree()["concepts-pca"].to_dataset().isel(layer=3)
     band = traces(page, "concepts-pca/distance", "band")[0]
-    one = node.sel(distance="frobenius").isel(step=slice(0, -1))  # 0 of 0 at the reference
-    scale = one["distance_relative"].astype(float) / one["distance_to_last"].astype(float)
+    one = node.sel(distance="frobenius").isel(
+        step=slice(0, -1)
+    )  # 0 of 0 at the reference
+    scale = one["distance_relative"].astype(float) / one["distance_to_last"].astype(
+        float
+    )
     expected = (one["floor_high"] * scale).values
     assert floats(band["y"])[: len(expected)] == pytest.approx(expected, rel=1e-6)
 
@@ -138,7 +148,9 @@ def test_keys_move_the_step_in_slider_chart_and_figures(page):
     for figure, panels in (("loss/loss", 1), ("concepts-ica/distance", 2)):
         for panel in range(panels):
             assert hairline(page, figure, panel) == pytest.approx(place, abs=2e-3)
-    left, width, low, high = json.loads(page.text_content("#data"))["charts"]["wide"]["plot"]
+    left, width, low, high = json.loads(page.text_content("#data"))["charts"]["wide"][
+        "plot"
+    ]
     x = float(page.get_attribute("svg.chart-wide .now", "x1"))
     assert x == pytest.approx(left + width * (place - low) / (high - low), abs=0.01)
     value = examples.developing_tree()["loss"]["loss"].sel(step=step).item()
@@ -174,12 +186,18 @@ def test_layer_chips_filter_figures_and_chart(page):
     page.press("#layers button:has-text('2')", "Enter")
     page.press("#layers button:has-text('4')", "Enter")
     draw_all(page)
-    series = {t["meta"]["series"] for t in traces(page, "concepts-ica/distance", "line")}
+    series = {
+        t["meta"]["series"] for t in traces(page, "concepts-ica/distance", "line")
+    }
     assert series == {"model.layers.2.mlp", "model.layers.4.mlp"}
     assert len(traces(page, "attention-entropy/heads", "heatmap")) == 2
     assert len(traces(page, "variance-rank/rank", "dots")[0]["x"]) == 6
-    dimmed = page.evaluate("document.querySelectorAll('svg.chart-wide .row.dim').length")
-    shown = page.evaluate("document.querySelectorAll('svg.chart-wide .row:not(.dim)').length")
+    dimmed = page.evaluate(
+        "document.querySelectorAll('svg.chart-wide .row.dim').length"
+    )
+    shown = page.evaluate(
+        "document.querySelectorAll('svg.chart-wide .row:not(.dim)').length"
+    )
     assert (dimmed, shown) == (12, 7)  # rows of weights are one line
     page.press("#layers button:has-text('all')", "Enter")
     assert page.evaluate("document.querySelectorAll('.row.dim').length") == 0
@@ -192,7 +210,10 @@ def test_hover_gives_exact_numbers_with_their_interval(page):
     loss = examples.developing_tree()["loss"].to_dataset().sel(step=250)
     words = page.inner_text("#tooltip")
     assert "Step 250" in words and f"{loss['loss'].item():.3f} nats/token" in words
-    assert f"interval {loss['loss_low'].item():.3f} to {loss['loss_high'].item():.3f}" in words
+    assert (
+        f"interval {loss['loss_low'].item():.3f} to {loss['loss_high'].item():.3f}"
+        in words
+    )
 
 
 def test_missing_cells_tell_their_reason_on_hover(page):
@@ -215,7 +236,9 @@ def test_audit_findings_are_marked_in_figures_and_told_on_hover(page):
     )
     assert marks == pytest.approx(scale.positions([550, 600]), abs=1e-5)
     hover(page, figure, scale.positions([600])[0], 0.5)
-    assert "Audit: Steps 550 and 600 hold identical weights." in page.inner_text("#tooltip")
+    assert "Audit: Steps 550 and 600 hold identical weights." in page.inner_text(
+        "#tooltip"
+    )
 
 
 def test_click_in_a_figure_sets_the_step(page):
@@ -229,7 +252,9 @@ def test_click_in_a_figure_sets_the_step(page):
 def test_rows_of_the_chart_lead_to_their_figure_and_layer(page):
     page.click("svg.chart-wide .row[data-row='3'] a .name")
     page.wait_for_url(lambda url: "#concepts-ica/distance?" in url)
-    assert page.locator("#layers button[aria-pressed=true]").all_text_contents() == ["2"]
+    assert page.locator("#layers button[aria-pressed=true]").all_text_contents() == [
+        "2"
+    ]
     assert linked(page) == ["concepts-ica/distance"]
     page.hover("svg.chart-wide .row[data-row='3'] .hit", position={"x": 700, "y": 4})
     assert "ICA concepts" in page.inner_text("#tooltip")
@@ -238,7 +263,9 @@ def test_rows_of_the_chart_lead_to_their_figure_and_layer(page):
 def test_choice_of_a_leftover_dimension_changes_the_figure(page):
     figure = "matrix/between"
     page.select_option(f"[id='{figure}'] select", label="ica")
-    between = examples.developing_tree()["matrix"]["between"].sel(extractor="ica").values
+    between = (
+        examples.developing_tree()["matrix"]["between"].sel(extractor="ica").values
+    )
     z = np.array(traces(page, figure, "heatmap")[0]["z"], dtype=float)
     keep = ~np.isnan(z).all(axis=0)
     np.testing.assert_array_equal(z[keep][:, keep], between.T)
@@ -257,9 +284,13 @@ def test_downloads_hold_the_data_and_open_as_pictures(page, tmp_path):
         ("#chart", "chart.csv"),
     ):
         one = list(csv.reader(io.StringIO(files[owner, "csv"].decode())))
-        two = list(csv.reader(io.StringIO((tmp_path / name).read_text(encoding="utf-8"))))
+        two = list(
+            csv.reader(io.StringIO((tmp_path / name).read_text(encoding="utf-8")))
+        )
         assert one[0] == two[0] and len(one) == len(two)
-        assert [list(map(plain, row)) for row in one] == [list(map(plain, row)) for row in two]
+        assert [list(map(plain, row)) for row in one] == [
+            list(map(plain, row)) for row in two
+        ]
         assert ElementTree.fromstring(files[owner, "svg"]).tag.endswith("svg")
         assert files[owner, "png"].startswith(b"\x89PNG")
 
@@ -314,7 +345,12 @@ def test_every_result_is_drawn_without_complaint(visit, name, make):
     page.focus("#slider")
     page.keyboard.press("Home")
     draw_all(page)
-    assert page.evaluate("document.querySelectorAll('[data-figure]:not([data-drawn])').length") == 0
+    assert (
+        page.evaluate(
+            "document.querySelectorAll('[data-figure]:not([data-drawn])').length"
+        )
+        == 0
+    )
 
 
 def test_figures_out_of_sight_have_room_and_are_drawn_when_they_come_into_view(visit):
@@ -335,11 +371,15 @@ def test_no_development_is_said_plainly(visit):
 
 def test_a_run_with_controls_says_and_shows_what_they_did(visit):
     page = visit("controlled", examples.controlled_tree)
-    assert page.inner_text("#verdict h2").startswith("Loss on held-out text was learned; 10 of 12")
+    assert page.inner_text("#verdict h2").startswith(
+        "Loss on held-out text was learned; 10 of 12"
+    )
     assert page.get_attribute("#verdict .lead", "data-direction") == "falls"
     row = page.locator("svg.chart-wide .row").first
     assert row.locator(".on-log .control-dot").count() == 3
-    assert "half-change step of controls" in row.locator("a").get_attribute("aria-label")
+    assert "half-change step of controls" in row.locator("a").get_attribute(
+        "aria-label"
+    )
     row.locator(".name").hover()
     words = page.inner_text("#tooltip")
     assert "learned" in words and "8.34 → 5.02 nats/token, falls" in words
@@ -369,7 +409,9 @@ def test_overshoot_is_said_with_its_direction(visit):
     left, width, low, high = page.evaluate(
         "JSON.parse(document.getElementById('data').textContent).charts.wide.plot"
     )
-    shown = page.evaluate("document.querySelector('svg.chart-wide').viewBox.baseVal.width")
+    shown = page.evaluate(
+        "document.querySelector('svg.chart-wide').viewBox.baseVal.width"
+    )
     for place, words in (
         (8, "12 % beyond its first value, in the other direction"),
         (15, "25 % beyond its last value"),
@@ -407,13 +449,21 @@ def test_phone_has_a_menu_and_no_sideways_scroll(visit):
     assert abs(page.evaluate(under)) < 1, "the bar covers no entry"
     page.click("#rail a[href='#section-matrix']")
     assert not page.is_visible("#rail")
-    assert page.evaluate("document.querySelectorAll('.notes details[open]').length") == 0
+    assert (
+        page.evaluate("document.querySelectorAll('.notes details[open]').length") == 0
+    )
 
 
 def test_dark_setting_changes_page_and_figures(visit, shared):
-    light, dark = shared, visit("developing", examples.developing_tree, color_scheme="dark")
+    light, dark = (
+        shared,
+        visit("developing", examples.developing_tree, color_scheme="dark"),
+    )
     draw_all(dark)
-    papers = [p.evaluate("getComputedStyle(document.body).backgroundColor") for p in (light, dark)]
+    papers = [
+        p.evaluate("getComputedStyle(document.body).backgroundColor")
+        for p in (light, dark)
+    ]
     assert papers == ["rgb(255, 255, 255)", "rgb(20, 22, 26)"]
     colour = "document.querySelector('.plot').data.find((t) => t.meta.part === 'line').line.color"
     lines = [p.evaluate(colour) for p in (light, dark)]
@@ -424,9 +474,17 @@ def test_paper_shows_every_figure_and_note(visit):
     page = visit("developing", examples.developing_tree, color_scheme="dark")
     assert page.pdf(format="A4").startswith(b"%PDF")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.evaluate("document.querySelectorAll('[data-figure]:not([data-drawn])').length") == 0
+    assert (
+        page.evaluate(
+            "document.querySelectorAll('[data-figure]:not([data-drawn])').length"
+        )
+        == 0
+    )
     page.emulate_media(media="print")
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert (
+        page.evaluate("getComputedStyle(document.body).backgroundColor")
+        == "rgb(255, 255, 255)"
+    )
     assert not page.is_visible("#bar")
 
 
@@ -497,7 +555,9 @@ def test_address_follows_the_view_and_copied_links_lead_back(visit, shared):
     address = shared.url.split("#")[0]
     assert copied == f"{address}#loss/loss?step=0&layers=2&axis=linear"
     page.press("a[href='#audit'] >> nth=0", "Enter")
-    page.wait_for_url(lambda url: url.endswith(".html#audit?step=0&layers=2&axis=linear"))
+    page.wait_for_url(
+        lambda url: url.endswith(".html#audit?step=0&layers=2&axis=linear")
+    )
     page.evaluate("location.hash = '#loss/loss?step=32'")
     page.wait_for_selector("#now-step:text-is('32')")
     assert page.get_attribute("#scale button[data-scale=log]", "aria-pressed") == "true"
@@ -550,10 +610,15 @@ def test_a_tap_tells_numbers_until_the_next_touch(browser, tmp_path):
     page.goto(path.resolve().as_uri())
     plot = page.locator("[id='concepts-ica/distance'] .plot")
     plot.scroll_into_view_if_needed()
-    until(page, "() => document.querySelector(\"[id='concepts-ica/distance'][data-drawn]\")")
+    until(
+        page,
+        "() => document.querySelector(\"[id='concepts-ica/distance'][data-drawn]\")",
+    )
     plot.tap(position={"x": 150, "y": 80})
     page.wait_for_selector("#tooltip:not([hidden])")
-    assert "layer" in page.inner_text("#tooltip") and "Step" in page.inner_text("#tooltip")
+    assert "layer" in page.inner_text("#tooltip") and "Step" in page.inner_text(
+        "#tooltip"
+    )
     page.touchscreen.tap(5, 5)
     page.wait_for_selector("#tooltip", state="hidden")
     context.close()

@@ -64,7 +64,9 @@ def outline(shape):
     for command, rest in re.findall(r"([MLHV])([\d. -]+)", shape):
         numbers = [float(n) for n in rest.split()]
         x, y = points[-1] if points else (0.0, 0.0)
-        points.append({"H": [numbers[0], y], "V": [x, numbers[0]]}.get(command, numbers))
+        points.append(
+            {"H": [numbers[0], y], "V": [x, numbers[0]]}.get(command, numbers)
+        )
     return np.array(points)
 
 
@@ -91,7 +93,9 @@ def test_rows_are_ordered_by_half_way_step_within_their_groups(layout):
     shown = [content.rows[int(g.get("data-row"))] for g in chart_rows(root)]
     assert len(shown) == sum(r.changed and r.role != "motion" for r in content.rows) + 2
     folded = [text for text in root.itertext() if re.match(r"\d+ rows: ", text)]
-    assert len(folded) == 1 and "half-way at" in folded[0], "one line for the rows of weights"
+    assert len(folded) == 1 and "half-way at" in folded[0], (
+        "one line for the rows of weights"
+    )
     kinds = [r.changed for r in shown]
     assert kinds == sorted(kinds, reverse=True)
     halves = [row.half_step for row in shown if row.changed and row.role != "motion"]
@@ -105,9 +109,17 @@ def test_cells_tile_the_axis_and_shade_by_progress():
     _, _, root = drawn(one_row_tree(progress, distinct, steps))
     found = cells(chart_rows(root)[0])
     step_30, step_70 = round(0.3 * (LEVELS - 1)), round(0.7 * (LEVELS - 1))
-    assert set(found) == {"hatched", "missing", f"q{step_30}", f"q{step_70}", f"q{LEVELS - 1}"}
+    assert set(found) == {
+        "hatched",
+        "missing",
+        f"q{step_30}",
+        f"q{step_70}",
+        f"q{LEVELS - 1}",
+    }
     assert len(found["hatched"]) == 2, "step 0 stands apart"
-    assert len(found[f"q{LEVELS - 1}"]) == 1, "neighbours of one shade are joined; 1.4 is clipped"
+    assert len(found[f"q{LEVELS - 1}"]) == 1, (
+        "neighbours of one shade are joined; 1.4 is clipped"
+    )
     edges = sorted(pair for pairs in found.values() for pair in pairs)
     assert edges[0][0] == pytest.approx(WIDE.left, abs=0.1)
     assert edges[-1][1] == pytest.approx(WIDE.left + WIDE.plot_width, abs=0.1)
@@ -143,7 +155,9 @@ def test_rows_that_were_not_judged_keep_their_colour_beyond_noise():
 def test_half_way_mark_lies_at_its_step_with_its_interval():
     steps = [0, 1, 10, 100, 1000]
     marks = {"half_step": 100.0, "half_step_low": 10.0, "half_step_high": 1000.0}
-    content, drawing, root = drawn(one_row_tree([0, 0, 0.2, 0.5, 1], [True] * 5, steps, **marks))
+    content, drawing, root = drawn(
+        one_row_tree([0, 0, 0.2, 0.5, 1], [True] * 5, steps, **marks)
+    )
     left, width, low, high = drawing.plot
 
     def x(step):
@@ -166,10 +180,14 @@ def test_another_run_in_the_folder_is_a_break_before_its_first_step():
     tree.attrs["findings"] = json.dumps([seam])
     content, drawing, root = drawn(tree)
     left, width, low, high = drawing.plot
-    between = np.mean(StepScale(content.steps).positions(examples.STEPS[at - 1 : at + 1]))
+    between = np.mean(
+        StepScale(content.steps).positions(examples.STEPS[at - 1 : at + 1])
+    )
     (line,) = (p for p in parts(root, "path") if p.get("class") == "restart")
     place = float(re.match(r"M([\d.]+)", line.get("d")).group(1))
-    assert place == pytest.approx(left + width * (between - low) / (high - low), abs=0.06)
+    assert place == pytest.approx(
+        left + width * (between - low) / (high - low), abs=0.06
+    )
     assert "Another run" in "".join(line.itertext())
 
 
@@ -189,9 +207,9 @@ def test_loss_findings_and_boundaries_are_on_the_step_axis():
     assert starts == pytest.approx([x(550), x(600)], abs=0.06)
     assert all("identical weights" in "".join(p.itertext()) for p in triangles)
     lines = [p for p in paths if p.get("class") == "boundary"]
-    assert [float(re.match(r"M([\d.]+)", p.get("d")).group(1)) for p in lines] == pytest.approx(
-        [x(32), x(500)], abs=0.06
-    )
+    assert [
+        float(re.match(r"M([\d.]+)", p.get("d")).group(1)) for p in lines
+    ] == pytest.approx([x(32), x(500)], abs=0.06)
     curve = next(p for p in paths if p.get("class") == "curve")
     points = outline(curve.get("d"))
     assert points[:, 0] == pytest.approx([x(s) for s in examples.STEPS], abs=0.06)
@@ -249,7 +267,9 @@ def test_hostile_labels_stay_text_in_the_chart():
         root = ElementTree.fromstring(text)
         tags = {e.tag.removeprefix(SVG) for e in root.iter()}
         assert not tags & {"script", "img", "image", "b", "foreignObject", "iframe"}
-        assert any(examples.HOSTILE[0] in (e.text or "") for e in root.iter(f"{SVG}title"))
+        assert any(
+            examples.HOSTILE[0] in (e.text or "") for e in root.iter(f"{SVG}title")
+        )
 
 
 def test_labels_are_text_in_their_own_script():

@@ -45,14 +45,20 @@ def test_every_step_stands_once_in_order_and_the_current_one_is_marked(page, ste
     assert len(table["steps"]) in (COLUMNS, COLUMNS + 1)
     assert table["marked"] == 1 and table["steps"][table["current"]] == step
     data = made.predictions()
-    words = dict(zip(data.piece.values.tolist(), data.piece_text.values.tolist(), strict=True))
-    shown = data.sel(step=table["steps"]).isel(rank=0).answer_id.transpose("gap", "step")
+    words = dict(
+        zip(data.piece.values.tolist(), data.piece_text.values.tolist(), strict=True)
+    )
+    shown = (
+        data.sel(step=table["steps"]).isel(rank=0).answer_id.transpose("gap", "step")
+    )
     assert table["tokens"] == [[words[i] for i in row] for row in shown.values.tolist()]
     same = [max(map(list(column).count, column)) for column in shown.values.T.tolist()]
     assert table["same"] == same
 
 
-def test_it_has_a_caption_and_scopes_and_is_a_stop_of_the_tab_key_where_it_scrolls(page):
+def test_it_has_a_caption_and_scopes_and_is_a_stop_of_the_tab_key_where_it_scrolls(
+    page,
+):
     assert "First answers in 6 gaps" in page.text_content("#cloze caption")
     assert page.locator("#cloze thead th:not([scope=col])").count() == 0
     assert page.locator("#cloze :is(tbody, tfoot) th:not([scope=row])").count() == 0
@@ -68,7 +74,11 @@ def test_a_phone_has_the_sentence_with_the_first_the_current_and_the_last_step(v
     page = visit("learned", made.learned, width=360)
     try:
         middle = made.STEPS[len(made.STEPS) // 2]
-        for step, wanted in ((middle, [0, middle, 512]), (0, [0, 512]), (512, [0, 512])):
+        for step, wanted in (
+            (middle, [0, middle, 512]),
+            (0, [0, 512]),
+            (512, [0, 512]),
+        ):
             go_to(page, step)
             assert page.evaluate(TABLE)["steps"] == wanted
         region = page.locator("[role=region]:has(> #cloze)")

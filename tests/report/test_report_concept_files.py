@@ -27,7 +27,10 @@ def test_every_concept_has_its_values_unrounded(folder):
     assert len(table) == (kinds != "no concept").sum() * len(made.STEPS)
     for row in table.iloc[::7].itertuples():
         one = data.sel(layer=row.layer, step=row.step).isel(concept=row.number)
-        assert (row.name, row.kind) == (str(one["name"].item()), str(one.concept_kind.item()))
+        assert (row.name, row.kind) == (
+            str(one["name"].item()),
+            str(one.concept_kind.item()),
+        )
         assert float(row.strength) == pytest.approx(float(one.strength), rel=1e-12)
 
 
@@ -53,7 +56,10 @@ def test_captions_say_which_concepts_are_shown(folder):
 
 def test_pictures_are_written_with_captions_and_the_same_bytes(folder, tmp_path):
     captions = (folder / "captions.txt").read_text()
-    assert "life-lines\nIt learned word frequencies first" in captions and "concepts\n" in captions
+    assert (
+        "life-lines\nIt learned word frequencies first" in captions
+        and "concepts\n" in captions
+    )
     write_figures(made.learned(), tmp_path, ["svg"])
     for name in ("life-lines.svg", "concepts.svg"):
         assert (folder / name).read_bytes() == (tmp_path / name).read_bytes()

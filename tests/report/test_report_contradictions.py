@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from helpers.concept_trees import STEPS, joint_concepts, learned, loss_story, predictions, tree
+from helpers.concept_trees import (
+    STEPS,
+    joint_concepts,
+    learned,
+    loss_story,
+    predictions,
+    tree,
+)
 from ontogeny.claims import Certainty, Kind
 from ontogeny.figures import Section
 from ontogeny.observables import LabelAccuracy, MinimalPairs
@@ -22,7 +29,10 @@ from ontogeny.words.sections import section_sentences
 PAIRS = [
     (r"(?<!hether )\b[Ll]oss was learned\b(?! is)", r"Whether loss was learned"),
     (r"[Ll]oss fell\b", r"[Ll]oss rose|A change of loss is open"),
-    (r"no control run\b|motion is not tested", r"[Cc]ontrol runs? (move|are trained|differ)"),
+    (
+        r"no control run\b|motion is not tested",
+        r"[Cc]ontrol runs? (move|are trained|differ)",
+    ),
     (r"is below that of word frequencies", r"not shown below that of word frequencies"),
     (r"have a name", r"none has a name|none was named"),
     (
@@ -50,7 +60,9 @@ def worse_than_bigrams():
         **{f"loss_half_before{end}": value for end, value in sure.items()},
         **{f"loss_half_context{end}": value for end, value in last.items()},
     }
-    return tree({"loss": loss_story().assign(loss_bigram=3.03, loss_own_bigram=5.5, **lines)})
+    return tree(
+        {"loss": loss_story().assign(loss_bigram=3.03, loss_own_bigram=5.5, **lines)}
+    )
 
 
 def falling(steps):
@@ -74,7 +86,10 @@ def shares(observable, group="", **variables):
             name: ("step", of_text.mean(1)),
             f"{name}_of_text": (("step", "text"), of_text),
             f"{name}_weights": (("step", "text"), np.ones_like(of_text)),
-            **{key: ("step", np.full(len(steps), value)) for key, value in variables.items()},
+            **{
+                key: ("step", np.full(len(steps), value))
+                for key, value in variables.items()
+            },
         }
         data = xr.Dataset(values, {"step": steps})
         return data.expand_dims(group=[group]) if group else data
@@ -93,16 +108,24 @@ def alone():
 
 
 def without_tokenizer():
-    return tree({"loss": loss_story(), "joint-concepts": joint_concepts(tokenizer=False)})
+    return tree(
+        {"loss": loss_story(), "joint-concepts": joint_concepts(tokenizer=False)}
+    )
 
 
 KINDS = {
     "learned": learned,
     "no control": lambda: tree({"loss": loss_story(controls=())}, controls=()),
-    "no loss": lambda: tree({"joint-concepts": joint_concepts(), "predictions": predictions()}),
+    "no loss": lambda: tree(
+        {"joint-concepts": joint_concepts(), "predictions": predictions()}
+    ),
     "no lines": lambda: tree({"loss": loss_story(lines=False)}),
     "too few steps": lambda: tree(
-        {"loss": loss_story(falling(STEPS[:3]), steps=STEPS[:3], learned=False, changed=False)},
+        {
+            "loss": loss_story(
+                falling(STEPS[:3]), steps=STEPS[:3], learned=False, changed=False
+            )
+        },
         steps=STEPS[:3],
     ),
     "no step 0": lambda: tree(
@@ -127,7 +150,10 @@ KINDS = {
     ),
     "worse than bigrams": worse_than_bigrams,
     "as many names as controls": lambda: tree(
-        {"loss": loss_story(), "joint-concepts": joint_concepts(named=4, control=(6, 8))}
+        {
+            "loss": loss_story(),
+            "joint-concepts": joint_concepts(named=4, control=(6, 8)),
+        }
     ),
 }
 
@@ -139,7 +165,9 @@ def words_of(result):
     if screen is not None:
         parts += [screen.heading, *(f"{s.lead} {s.text}" for s in screen.sentences)]
         parts += [f"{number.value} {number.words}" for number in screen.numbers]
-    parts += [one.text for node in content.nodes for one in section_sentences(content, node)]
+    parts += [
+        one.text for node in content.nodes for one in section_sentences(content, node)
+    ]
     return " \n".join(parts)
 
 
@@ -164,7 +192,9 @@ def test_headings_and_leads_are_short_and_no_tile_is_zero(kind):
     assert len(screen.heading.split()) <= 12, screen.heading
     assert [line.lead for line in screen.sentences if len(line.lead.split()) > 20] == []
     assert all(line.link for line in screen.sentences), screen.sentences
-    assert all(each.link and each.value not in ("0", "–", "-") for each in screen.numbers)
+    assert all(
+        each.link and each.value not in ("0", "–", "-") for each in screen.numbers
+    )
     assert len(screen.numbers) <= 4 and len(screen.sentences) <= 5
 
 
@@ -174,7 +204,9 @@ def claims_of(result, kind):
 
 def test_context_and_bigrams_that_predict_better_stand_beside_each_other():
     passes = claims_of(worse_than_bigrams(), Kind.PASSES)
-    sure = {label for label, claim in passes.items() if claim.certainty is Certainty.SURE}
+    sure = {
+        label for label, claim in passes.items() if claim.certainty is Certainty.SURE
+    }
     assert "its own bigrams" in sure and "bigrams" not in sure
     assert "It predicts better than bigrams" not in words_of(worse_than_bigrams())
 
@@ -193,10 +225,16 @@ def test_labels_and_pairs_are_called_what_they_are():
     labels = words_of(KINDS["labels"]())
     assert "Accuracy was learned" in labels and "loss" not in labels.lower()
     pairs = words_of(KINDS["pairs"]())
-    assert "Agreement was learned" in pairs and "No control" not in pairs and " text" not in pairs
+    assert (
+        "Agreement was learned" in pairs
+        and "No control" not in pairs
+        and " text" not in pairs
+    )
 
 
-@pytest.mark.parametrize(("unit", "said"), [("character", "character"), ("token", "token")])
+@pytest.mark.parametrize(
+    ("unit", "said"), [("character", "character"), ("token", "token")]
+)
 def test_a_token_that_is_no_word_is_not_called_one(unit, said):
     result = learned()
     result.attrs["inputs"] = json.dumps([{"name": "text", "token_unit": unit}])
@@ -205,7 +243,9 @@ def test_a_token_that_is_no_word_is_not_called_one(unit, said):
     assert f"below {said} frequencies" in words and "word frequencies" not in words
 
 
-@pytest.mark.parametrize("controls", [("turned 0", "turned 1"), ("turned 0", "nothing")])
+@pytest.mark.parametrize(
+    "controls", [("turned 0", "turned 1"), ("turned 0", "nothing")]
+)
 def test_a_page_says_whether_a_control_was_trained(controls):
     node = loss_story(learned=False, beyond=True, controls=(8.4, 8.7))
     result = tree({"loss": node}, controls=controls)

@@ -61,7 +61,9 @@ KINDS = {
     "failed": failed,
     "abilities": abilities,
     "one model": alone,
-    "characters": lambda: told(made.learned(), inputs=json.dumps([{"token_unit": "character"}])),
+    "characters": lambda: told(
+        made.learned(), inputs=json.dumps([{"token_unit": "character"}])
+    ),
     "epochs": lambda: told(made.learned(), clock="training epochs"),
     "runs": lambda: og.compare(compared_runs.seeds(3, controls=True)),
     "two runs": lambda: og.compare(compared_runs.seeds(2)),
@@ -76,7 +78,9 @@ def content(request):
 def test_every_link_of_the_page_leads_to_an_element(content):
     page = Page(render_page(content))
     ids = {attrs["id"] for _, attrs in page.tags if "id" in attrs}
-    links = {attrs["href"] for _, attrs in page.tags if attrs.get("href", "").startswith("#")}
+    links = {
+        attrs["href"] for _, attrs in page.tags if attrs.get("href", "").startswith("#")
+    }
     assert links and {link[1:] for link in links} <= ids
     folded = [attrs["data-folded"] for _, attrs in page.tags if "data-folded" in attrs]
     assert {place for places in folded for place in places.split()} <= ids
@@ -90,7 +94,9 @@ def test_every_lead_and_tile_has_evidence_and_is_short(content):
     assert len(screen.heading.split()) <= 12
     assert [line.lead for line in screen.sentences if len(line.lead.split()) > 20] == []
     assert all(line.link for line in screen.sentences)
-    assert all(each.link and each.value not in ("0", "–", "-") for each in screen.numbers)
+    assert all(
+        each.link and each.value not in ("0", "–", "-") for each in screen.numbers
+    )
     assert [each.words for each in screen.numbers if len(each.words.split()) > 6] == []
 
 

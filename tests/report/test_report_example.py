@@ -21,7 +21,9 @@ from ontogeny.words.voice import Voice
 
 def example(data=None, **options):
     data = examples.losses(**options) if data is None else data
-    return read_example(read_content(made.tree({"loss": made.loss_story(), "tokens": data})))
+    return read_example(
+        read_content(made.tree({"loss": made.loss_story(), "tokens": data}))
+    )
 
 
 def measure(found, key="loss"):
@@ -30,7 +32,9 @@ def measure(found, key="loss"):
 
 
 def unpacked(array, parts):
-    raw = np.frombuffer(base64.b64decode(array["bdata"]), np.uint8).reshape(array["shape"])
+    raw = np.frombuffer(base64.b64decode(array["bdata"]), np.uint8).reshape(
+        array["shape"]
+    )
     return np.where(raw == 255, np.nan, raw / parts)
 
 
@@ -52,7 +56,9 @@ def test_a_loss_is_kept_with_one_decimal_at_every_step():
 def test_means_are_over_the_predicted_tokens_of_a_text():
     data = examples.losses()
     payload = measure(example(data))
-    np.testing.assert_allclose(payload["means"][0], data.token_loss.mean("place").T, atol=1e-4)
+    np.testing.assert_allclose(
+        payload["means"][0], data.token_loss.mean("place").T, atol=1e-4
+    )
     assert payload["costs"] == [4.5, 4.5, 4.5]
 
 
@@ -65,7 +71,9 @@ def test_without_word_frequencies_none_are_given():
 
 def test_of_characters_frequencies_are_those_of_characters():
     tree = made.tree({"loss": made.loss_story(), "tokens": examples.losses()})
-    found = measure(read_example(replace(read_content(tree), voice=Voice(token_unit="character"))))
+    found = measure(
+        read_example(replace(read_content(tree), voice=Voice(token_unit="character")))
+    )
     assert found["beside"] == "; by character frequencies alone {}"
     assert found["reference"] == "nats by character frequencies"
 
@@ -84,20 +92,32 @@ def test_steps_that_were_not_measured_are_left_out():
     data.token_loss[4] = np.nan
     data.token_loss[6, 0, 2] = np.nan
     found = example(data)
-    assert measure(found)["steps"] == [s for s in examples.STEPS if s != examples.STEPS[4]]
-    assert np.isnan(stored(found)[5, 0, 2])  # one that is missing at a single step alone
+    assert measure(found)["steps"] == [
+        s for s in examples.STEPS if s != examples.STEPS[4]
+    ]
+    assert np.isnan(
+        stored(found)[5, 0, 2]
+    )  # one that is missing at a single step alone
 
 
 def test_a_text_has_the_direction_of_its_predicted_tokens_and_ends_where_it_ends():
     plain, hebrew, short = example().texts
     assert [text.direction for text in (plain, hebrew, short)] == ["ltr", "rtl", "ltr"]
-    assert [text.name for text in (plain, hebrew, short)] == ["text 4", "text 7", "text 30"]
+    assert [text.name for text in (plain, hebrew, short)] == [
+        "text 4",
+        "text 7",
+        "text 30",
+    ]
     assert "".join(token.text for token in hebrew.tokens) == (
         "<|bos|>" + "".join(examples.HEBREW) + " cat<|eos|>"
     )
     assert [token.has_value for token in short.tokens] == [False, True, True, False]
     names = {token.text: token.words for token in plain.tokens}
-    assert names["."] == "full stop" and names["  "] == "space × 2" and names["↵"] == "new line"
+    assert (
+        names["."] == "full stop"
+        and names["  "] == "space × 2"
+        and names["↵"] == "new line"
+    )
     assert names[" cat"] == ""
 
 
@@ -146,7 +166,9 @@ def test_paper_shows_the_ends_and_when_rows_of_the_chart_are_half_way():
     steps = np.array(examples.STEPS)
     middle = int(np.abs(steps - row.half_step).argmin())
     assert measure(read_example(content))["print"] == [0, middle, len(steps) - 1]
-    still = made.tree({"loss": made.loss_story(changed=False), "tokens": examples.losses()})
+    still = made.tree(
+        {"loss": made.loss_story(changed=False), "tokens": examples.losses()}
+    )
     assert measure(read_example(read_content(still)))["print"] == [0, len(steps) - 1]
 
 

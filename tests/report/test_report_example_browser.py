@@ -27,7 +27,9 @@ VALUE = "#example-value b"
 
 @pytest.fixture(scope="module")
 def page(visit):
-    page = visit("tokens", lambda: examples.tree(hostile=True, controls=(8.5, 8.7)), width=320)
+    page = visit(
+        "tokens", lambda: examples.tree(hostile=True, controls=(8.5, 8.7)), width=320
+    )
     opened = page.locator("#example-choice [aria-pressed=true]").text_content()
     assert opened == "text 7", "that of most words is open"
     page.press("#example-choice button >> nth=0", "Enter")
@@ -86,7 +88,9 @@ def test_pointing_or_tapping_shows_a_token_and_its_course(page):
 
 
 def test_the_text_is_one_stop_of_the_tab_key_and_arrows_go_along_it(page):
-    page.locator("#example-choice button").nth(1).press("Enter")  # it runs from the right
+    page.locator("#example-choice button").nth(1).press(
+        "Enter"
+    )  # it runs from the right
     line = page.locator(".example-line").nth(1)
     assert line.locator('[tabindex="0"]').count() == 1
     slider = page.get_attribute("#slider", "aria-valuenow")
@@ -96,7 +100,9 @@ def test_the_text_is_one_stop_of_the_tab_key_and_arrows_go_along_it(page):
     page.keyboard.press("Home")
     page.keyboard.press("ArrowLeft")
     assert page.evaluate("document.activeElement.textContent") == examples.HEBREW[0]
-    assert page.evaluate("document.activeElement.getAttribute('aria-selected')") == "true"
+    assert (
+        page.evaluate("document.activeElement.getAttribute('aria-selected')") == "true"
+    )
     page.keyboard.press("End")
     assert page.evaluate("document.activeElement.textContent") == "<|eos|>"
     assert page.get_attribute("#slider", "aria-valuenow") == slider
@@ -139,4 +145,6 @@ def test_paper_has_the_text_once_for_each_of_a_few_steps(page):
     assert rows.count() == 0 and page.locator(".example-texts").is_visible()
 
 
-PRINTED = 'JSON.parse(document.getElementById("data").textContent).example.measures[0].print'
+PRINTED = (
+    'JSON.parse(document.getElementById("data").textContent).example.measures[0].print'
+)

@@ -28,7 +28,9 @@ def keys(found):
 def unpacked(found, key, name="values"):
     """Numbers of a measure in its unit, NaN where there are none."""
     one = next(each for each in found.payload["measures"] if each["key"] == key)
-    raw = np.frombuffer(base64.b64decode(one[name]["bdata"]), np.uint8).reshape(one[name]["shape"])
+    raw = np.frombuffer(base64.b64decode(one[name]["bdata"]), np.uint8).reshape(
+        one[name]["shape"]
+    )
     return np.where(raw == found.payload["missing"], np.nan, raw / one["parts"])
 
 
@@ -57,7 +59,9 @@ def test_entropies_are_those_of_the_node_with_the_mean_of_all_layers_first(whole
     options = [name for _, name in measure(whole, "entropy").options]
     assert options == ["mean of all layers", "layer 0", "layer 1"]
     np.testing.assert_allclose(
-        unpacked(whole, "entropy", "references")[0], data.shown_entropy_uniform, atol=0.05
+        unpacked(whole, "entropy", "references")[0],
+        data.shown_entropy_uniform,
+        atol=0.05,
     )
 
 
@@ -77,10 +81,14 @@ def test_codes_are_those_of_the_concepts_in_the_menu(whole):
     for place, concept in enumerate(concepts):
         layer, number = concept.place
         wanted = data.shown_code.values[:, layer, number].astype(float)
-        np.testing.assert_array_equal(found[place], np.where(wanted == 255, np.nan, wanted))
+        np.testing.assert_array_equal(
+            found[place], np.where(wanted == 255, np.nan, wanted)
+        )
         shared = data.shown_shared_code.values[layer, number].astype(float)
         references = unpacked(whole, "concept", "references")[place]
-        np.testing.assert_array_equal(references, np.where(shared == 255, np.nan, shared))
+        np.testing.assert_array_equal(
+            references, np.where(shared == 255, np.nan, shared)
+        )
 
 
 def test_the_concept_that_is_shown_first_is_named_and_fires_in_the_first_text(whole):
@@ -141,19 +149,22 @@ def test_steps_that_a_layer_lacks_are_left_out_of_the_mean_alone():
 def test_without_a_tokenizer_tokens_of_other_nodes_are_shown_by_number():
     found = example(attention=examples.entropies(tokenizer=False))
     assert found.numbers and found.texts[0].tokens[1].text == "102"
-    assert [text.direction for text in example(attention=examples.entropies()).texts] == [
-        "ltr", "rtl", "ltr",
-    ]  # fmt: skip
+    assert [
+        text.direction for text in example(attention=examples.entropies()).texts
+    ] == ["ltr", "rtl", "ltr"]
 
 
 def test_pages_hold_no_more_than_their_share_of_a_long_run_with_many_layers():
     steps = tuple(range(154))
     nodes = (
-        examples.losses(steps=steps), examples.entropies(steps=steps, layers=24),
+        examples.losses(steps=steps),
+        examples.entropies(steps=steps, layers=24),
         examples.codes(steps=steps, layers=4, latents=60, contexts=""),
-    )  # fmt: skip
+    )
     wide = [
-        data.isel({d: np.arange(64) % data.sizes[d] for d in data.dims if d.endswith("place")})
+        data.isel(
+            {d: np.arange(64) % data.sizes[d] for d in data.dims if d.endswith("place")}
+        )
         for data in nodes
     ]
     found = example(tokens=wide[0], attention=wide[1], joint_concepts=wide[2])

@@ -69,7 +69,10 @@ def test_tints_are_the_entropies_of_the_chosen_layer(page, found, option):
         wanted = layers[option][step, 0]
         assert page.evaluate(TINTS) == expected(wanted, one["bottom"], one["top"])
         mean = page.text_content("#example-mean")
-        assert mean == f"Mean of this text {np.nanmean(wanted):.2f} nats; equal attention 4.00."
+        assert (
+            mean
+            == f"Mean of this text {np.nanmean(wanted):.2f} nats; equal attention 4.00."
+        )
 
 
 def test_tints_are_the_codes_of_the_chosen_concept(page, found):
@@ -81,7 +84,9 @@ def test_tints_are_the_codes_of_the_chosen_concept(page, found):
     assert set(page.evaluate(TINTS)) == {0}
     go_to(page, "End")
     assert max(page.evaluate(TINTS)) == 0.62
-    assert "Correlation of readout and shared codes" in page.text_content("#example-mean")
+    assert "Correlation of readout and shared codes" in page.text_content(
+        "#example-mean"
+    )
 
 
 def test_a_token_shows_its_course_and_numbers_and_special_ones_are_told(page):
@@ -89,7 +94,9 @@ def test_a_token_shows_its_course_and_numbers_and_special_ones_are_told(page):
     go_to(page, "Home")
     page.locator(".example-line").first.locator(".t").nth(3).hover()
     assert page.text_content("#example-value b") == "3.8 nats"
-    assert page.text_content("#example-lead").startswith("First 3.8, last 1.2. Dotted: 4.0 nats")
+    assert page.text_content("#example-lead").startswith(
+        "First 3.8, last 1.2. Dotted: 4.0 nats"
+    )
     assert page.locator(".example-curve").bounding_box()["height"] == 40
     label = page.get_attribute(".example-curve", "aria-label")
     assert "first 3.8 nats, last 1.2 nats" in label
@@ -103,7 +110,10 @@ def test_menus_and_segments_are_reached_by_keys(page):
     page.focus("#example-measure button")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    assert page.locator('#example-measure [aria-pressed="true"]').text_content() == "concept"
+    assert (
+        page.locator('#example-measure [aria-pressed="true"]').text_content()
+        == "concept"
+    )
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.tagName") == "SELECT"
@@ -135,7 +145,9 @@ def test_paper_shows_what_was_chosen_and_names_it(page):
     rows = page.locator(".example-print > div")
     assert rows.count() >= 3
     tint = "(e) => Number(e.style.getPropertyValue('--a'))"
-    tints = [rows.nth(i).locator(".t").nth(4).evaluate(tint) for i in range(rows.count())]
+    tints = [
+        rows.nth(i).locator(".t").nth(4).evaluate(tint) for i in range(rows.count())
+    ]
     assert tints == sorted(tints, reverse=True) and tints[0] > tints[-1]
     assert page.locator(".example-menu").last.is_hidden()
     assert page.locator(".example-scale:visible").count() == 1

@@ -23,7 +23,9 @@ def column(table, name):
 
 
 def test_every_figure_is_written_and_named(tmp_path):
-    written = report.write_figures(examples.developing_tree(), tmp_path / "figures", formats=[])
+    written = report.write_figures(
+        examples.developing_tree(), tmp_path / "figures", formats=[]
+    )
     assert [p.name for p in written] == [
         "chart.csv",
         "half-change-steps.csv",
@@ -58,9 +60,15 @@ def test_numbers_read_back_as_the_result(tmp_path):
     ]
     assert len(table) == value.size
     for name in ("distance_to_last", "low", "floor_high"):
-        expected = node[name].broadcast_like(value).transpose(*value.dims).values.ravel()
-        np.testing.assert_array_equal(column(table, name).astype(expected.dtype), expected)
-    assert [row["layer"] for row in table[: len(examples.STEPS)]] == ["model.layers.0.mlp"] * 26
+        expected = (
+            node[name].broadcast_like(value).transpose(*value.dims).values.ravel()
+        )
+        np.testing.assert_array_equal(
+            column(table, name).astype(expected.dtype), expected
+        )
+    assert [row["layer"] for row in table[: len(examples.STEPS)]] == [
+        "model.layers.0.mlp"
+    ] * 26
 
 
 def test_chart_rows_read_back_as_the_result(tmp_path):
@@ -77,9 +85,12 @@ def test_chart_rows_read_back_as_the_result(tmp_path):
 
 def test_hostile_names_make_plain_file_names(tmp_path):
     written = report.write_figures(examples.hostile_tree(), tmp_path, formats=["svg"])
-    assert all(p.parent == tmp_path and set(p.name) <= set(
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-."
-    ) for p in written)  # fmt: skip
+    assert all(
+        p.parent == tmp_path
+        and set(p.name)
+        <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.")
+        for p in written
+    )
     table = read(tmp_path / "a-b-heat.csv")
     assert {row["distance"] for row in table} == set(examples.HOSTILE[1:3])
 
@@ -98,7 +109,9 @@ def test_results_that_are_none_are_refused(tmp_path):
 
 def test_the_guide_runs(tmp_path, monkeypatch, capsys):
     guide = GUIDES / "report.md"
-    code = re.findall(r"```python\n(.*?)```", guide.read_text(encoding="utf-8"), flags=re.DOTALL)
+    code = re.findall(
+        r"```python\n(.*?)```", guide.read_text(encoding="utf-8"), flags=re.DOTALL
+    )
     monkeypatch.chdir(tmp_path)
     exec("\n".join(code), {"__name__": "guide"})
     promised = re.findall(r"print\(.*\)  # (.*)", "\n".join(code))

@@ -51,7 +51,9 @@ def test_a_run_that_learned_is_told_in_the_order_of_its_landmarks():
     screen = first(made.learned())
     assert screen.heading == "It learned word frequencies first, then context"
     loss, appeared, control = screen.sentences
-    assert all(number in loss.lead for number in ("8.30", "5.00", "controls +0.1 to +0.4"))
+    assert all(
+        number in loss.lead for number in ("8.30", "5.00", "controls +0.1 to +0.4")
+    )
     assert "5.7 without" in loss.text and loss.direction == "falls"
     assert appeared.lead == "18 of 22 concepts have a name (controls 2–4 of 22)."
     assert control.lead == "3 control runs move as far in random directions."
@@ -74,7 +76,10 @@ def test_names_that_are_said_are_those_of_the_sharpest_concepts():
 def test_a_run_without_step_0_says_what_cannot_be_seen():
     tree = made.learned()
     assert not any("seen from" in sentence.lead for sentence in first(tree).sentences)
-    late = {name: node.dataset.isel(step=slice(2, None)) for name, node in tree.children.items()}
+    late = {
+        name: node.dataset.isel(step=slice(2, None))
+        for name, node in tree.children.items()
+    }
     late = made.tree(late, steps=made.STEPS[2:])
     (lead,) = [s.lead for s in first(late).sentences if "seen from" in s.lead]
     step = made.STEPS[2]
@@ -105,21 +110,29 @@ def test_a_birth_that_is_not_confirmed_is_no_birth_anywhere():
 
 def of_a_control():
     """A control run as the run: its loss rises, it has no control, nothing passes a line."""
-    loss = made.loss_story(RISING, learned=False, beyond=False, controls=(), below=NEVER)
+    loss = made.loss_story(
+        RISING, learned=False, beyond=False, controls=(), below=NEVER
+    )
     concepts = made.joint_concepts(named=0, control=())
     return made.tree({"loss": loss, "joint-concepts": concepts}, controls=())
 
 
 def of_a_control_with_names():
     """The same, with the few names that a turned run of the demo got: 3 of 59."""
-    loss = made.loss_story(RISING, learned=False, beyond=False, controls=(), below=NEVER)
+    loss = made.loss_story(
+        RISING, learned=False, beyond=False, controls=(), below=NEVER
+    )
     concepts = made.joint_concepts(named=2, control=())
     return made.tree({"loss": loss, "joint-concepts": concepts}, controls=())
 
 
 def still():
     loss = made.loss_story(
-        np.full(len(made.STEPS), 8.31), changed=False, learned=False, beyond=False, below=NEVER
+        np.full(len(made.STEPS), 8.31),
+        changed=False,
+        learned=False,
+        beyond=False,
+        below=NEVER,
     )
     return made.tree({"loss": loss, "joint-concepts": made.joint_concepts(named=0)})
 
@@ -127,13 +140,19 @@ def still():
 def as_its_controls():
     """The loss falls, and no more than in control runs; as many concepts get a name."""
     loss = made.loss_story(learned=False, beyond=False, controls=(5.0, 5.1, 4.9))
-    return made.tree({"loss": loss, "joint-concepts": made.joint_concepts(named=2, control=(3, 4))})
+    return made.tree(
+        {"loss": loss, "joint-concepts": made.joint_concepts(named=2, control=(3, 4))}
+    )
 
 
-@pytest.mark.parametrize("make", [of_a_control, of_a_control_with_names, still, as_its_controls])
+@pytest.mark.parametrize(
+    "make", [of_a_control, of_a_control_with_names, still, as_its_controls]
+)
 def test_nothing_that_a_run_learned_is_said_of_one_that_did_not(make):
     assert not claimed(make(), Kind.LEARNED, Kind.BEYOND_MOTION)
-    words = re.sub("Whether loss was learned is (open|not tested)", "", said(first(make())))
+    words = re.sub(
+        "Whether loss was learned is (open|not tested)", "", said(first(make()))
+    )
     assert "learned" not in words and "developed" not in words
 
 
@@ -153,15 +172,21 @@ def test_a_loss_that_rose_is_said_to_rise_and_is_no_use_of_context():
 
 def test_a_run_like_its_controls_stands_beside_what_they_reach():
     screen = first(as_its_controls())
-    assert "was learned:" not in said(screen) and "beyond motion is" not in screen.heading
-    assert of_concepts(screen).lead == "4 of 22 concepts have a name (controls 6–8 of 22)."
+    assert (
+        "was learned:" not in said(screen) and "beyond motion is" not in screen.heading
+    )
+    assert (
+        of_concepts(screen).lead == "4 of 22 concepts have a name (controls 6–8 of 22)."
+    )
 
 
 def test_names_of_controls_are_counted_over_the_concepts_of_controls():
     node = made.joint_concepts(named=6, control=(2, 1))
     few = xr.full_like(node.n_concepts_control, 3)
     node = node.assign(n_concepts_control=few)
-    appeared = of_concepts(first(made.tree({"loss": made.loss_story(), "joint-concepts": node})))
+    appeared = of_concepts(
+        first(made.tree({"loss": made.loss_story(), "joint-concepts": node}))
+    )
     assert appeared.lead == "12 of 22 concepts have a name (controls 2–4 of 6)."
 
 
@@ -185,13 +210,17 @@ def test_lines_with_one_name_in_one_layer_are_told_apart():
 
 def test_where_a_classifier_answers_its_accuracy_stands_in_place_of_a_loss():
     node = made.loss_story(lines=False)
-    node = node.rename({v: v.replace("loss", "accuracy") for v in node if v.startswith("loss")})
+    node = node.rename(
+        {v: v.replace("loss", "accuracy") for v in node if v.startswith("loss")}
+    )
     node.attrs["role"] = "development"
     node["row"] = ("row", ["accuracy"])
     node["row_quantity"] = ("row", ["accuracy"])
     screen = first(made.tree({"labels": node, "joint-concepts": made.joint_concepts()}))
     assert screen.heading.startswith("Accuracy was learned")
-    assert "8.30" in screen.sentences[0].lead and "accuracy, was 8.300" in numbers(screen)
+    assert "8.30" in screen.sentences[0].lead and "accuracy, was 8.300" in numbers(
+        screen
+    )
 
 
 def test_without_a_loss_nothing_is_said_of_it():
@@ -218,7 +247,9 @@ def test_a_loss_that_turns_says_where_with_an_interval_paired_over_texts():
     rng, losses = np.random.default_rng(0), np.linspace(8.0, 5.0, len(made.STEPS))
     losses[-5:] = [5.0, 5.001, 5.4, 5.5, 5.6]
     data = made.loss_story(losses)
-    texts = rng.normal(0, 3, 60) + rng.normal(0, 0.1, (len(losses), 60))  # texts differ by far more
+    texts = rng.normal(0, 3, 60) + rng.normal(
+        0, 0.1, (len(losses), 60)
+    )  # texts differ by far more
     data["loss_of_text"] = (("step", "text"), losses[:, None] + texts)
     tree = made.tree({"loss": data})
     (claim,) = claimed(tree, Kind.RISES_AGAIN).values()
@@ -245,7 +276,12 @@ def test_a_flat_loss_of_few_texts_is_rarely_said_to_rise():
 
 def test_failed_concepts_are_said_to_have_failed():
     failed = xr.Dataset(
-        {"status": (("step", "layer"), np.full((12, 1), "failed: out of memory", dtype=object))},
+        {
+            "status": (
+                ("step", "layer"),
+                np.full((12, 1), "failed: out of memory", dtype=object),
+            )
+        },
         coords={"step": list(made.STEPS), "layer": ["model.layers.0.mlp"]},
     )
     tree = made.tree({"loss": made.loss_story(), "joint-concepts": failed})
@@ -257,8 +293,14 @@ def test_failed_concepts_are_said_to_have_failed():
 
 def test_without_controls_motion_is_not_tested():
     loss = made.loss_story(controls=(), learned=False, beyond=False)
-    tree = made.tree({"loss": loss, "joint-concepts": made.joint_concepts(control=())}, controls=())
-    claims = [c for c in read_content(tree).claims if c.kind in (Kind.LEARNED, Kind.BEYOND_MOTION)]
+    tree = made.tree(
+        {"loss": loss, "joint-concepts": made.joint_concepts(control=())}, controls=()
+    )
+    claims = [
+        c
+        for c in read_content(tree).claims
+        if c.kind in (Kind.LEARNED, Kind.BEYOND_MOTION)
+    ]
     assert {claim.certainty for claim in claims} == {Certainty.NOT_TESTED}
     screen = first(tree)
     assert "not tested" in screen.heading
@@ -269,9 +311,14 @@ def test_without_controls_motion_is_not_tested():
 
 def test_a_line_that_is_not_surely_passed_is_no_landmark():
     tree = made.tree({"loss": made.loss_story(below=(64.0, 32.0, np.nan))})
-    assert not {"word frequencies", "its own word frequencies"} & claimed(tree, Kind.PASSES).keys()
+    assert (
+        not {"word frequencies", "its own word frequencies"}
+        & claimed(tree, Kind.PASSES).keys()
+    )
     reasons = {
-        c.subject.label: c.reason for c in read_content(tree).claims if c.kind is Kind.PASSES
+        c.subject.label: c.reason
+        for c in read_content(tree).claims
+        if c.kind is Kind.PASSES
     }
     assert reasons["word frequencies"] is Reason.FEW_TEXTS
     screen = first(tree)
@@ -310,8 +357,15 @@ def test_more_than_bigrams_is_said_only_beyond_the_own_bigrams(below):
     lines = {"bigram": 5.5, "own_bigram": 5.5 if known else 4.5}
     loss = made.loss_story().assign(
         {f"loss_{line}": level for line, level in lines.items()}
-        | {f"loss_below_{n}{e}": x for n in lines for e, x in zip(made.ENDS, below, strict=True)}
-        | {f"loss_half_before{e}": x for e, x in zip(made.ENDS, (64.0, 32.0, 64.0), strict=True)}
+        | {
+            f"loss_below_{n}{e}": x
+            for n in lines
+            for e, x in zip(made.ENDS, below, strict=True)
+        }
+        | {
+            f"loss_half_before{e}": x
+            for e, x in zip(made.ENDS, (64.0, 32.0, 64.0), strict=True)
+        }
         | {f"loss_half_context{e}": x for e, x in zip(made.ENDS, last, strict=True)}
     )
     screen = first(made.tree({"loss": loss}))
@@ -350,7 +404,13 @@ def test_results_without_loss_and_concepts_are_headed_by_their_rows():
 
 def test_rows_of_an_earlier_version_without_values_are_open_and_have_a_page():
     tree = examples.developing_tree()
-    for node in ("loss", "concepts-ica", "attention-entropy", "displacement", "concepts-pca"):
+    for node in (
+        "loss",
+        "concepts-ica",
+        "attention-entropy",
+        "displacement",
+        "concepts-pca",
+    ):
         old = tree[node].to_dataset().drop_vars(["first_value", "last_value"])
         tree[node] = xr.DataTree(old)
     content = read_content(tree)
@@ -372,7 +432,9 @@ def test_what_guesses_cost_is_named_by_the_dash_that_it_is_drawn_with():
 def test_the_page_says_how_sure_it_is_behind_the_first_screen():
     page = Page(render_page(read_content(made.learned())))
     assert page.one(id="verdict") and page.one(id="first") and page.one(id="atlas")
-    assert "p of the gain" in page.words, "that of chance alone does not bear out what was learned"
+    assert "p of the gain" in page.words, (
+        "that of chance alone does not bear out what was learned"
+    )
     levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
     assert all(b - a <= 1 for a, b in itertools.pairwise(levels))
     assert [a for a in page.all("figure") if a.get("data-control")]

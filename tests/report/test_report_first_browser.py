@@ -63,7 +63,11 @@ def test_births_stand_where_the_slider_has_their_steps(page):
         })"""
     )
     places = dict(zip(made.STEPS, marks, strict=True))
-    born = [(x, int(words.split(" ")[0].replace(",", ""))) for x, words in found if x is not None]
+    born = [
+        (x, int(words.split(" ")[0].replace(",", "")))
+        for x, words in found
+        if x is not None
+    ]
     assert len(born) == 10
     for x, step in born:
         assert abs(x - places[step]) < 1.5
@@ -98,7 +102,9 @@ def test_search_and_filters_leave_what_was_asked_for(page):
     assert titles and set(titles) == {"comma"}
     page.fill("#atlas-search", "no such thing")
     assert page.locator("#cards .card[data-concept]").count() == 0
-    assert page.text_content(".atlas-count [role=status]") == "None of 22 concepts fits."
+    assert (
+        page.text_content(".atlas-count [role=status]") == "None of 22 concepts fits."
+    )
     page.press("#atlas-all", "Enter")
     assert page.input_value("#atlas-search") == ""
     assert page.locator("#cards .card[data-concept]").count() > 10
@@ -125,7 +131,11 @@ def test_cards_stand_sharpest_first_or_by_birth(page):
 
 def test_the_control_stands_second_to_last_in_the_first_two_rows(page):
     cards = page.locator("#cards .card").all()
-    places = [i for i, card in enumerate(cards) if "control-card" in card.get_attribute("class")]
+    places = [
+        i
+        for i, card in enumerate(cards)
+        if "control-card" in card.get_attribute("class")
+    ]
     assert places == [4]
 
 
@@ -186,7 +196,10 @@ def test_the_first_screen_fits_one_screen(visit):
 def test_every_concept_has_a_row_where_all_are_asked_for(visit):
     page = visit("learned", made.learned)
     choose_all(page)
-    pressed = [b.get_attribute("aria-pressed") for b in page.locator(".life-choice button").all()]
+    pressed = [
+        b.get_attribute("aria-pressed")
+        for b in page.locator(".life-choice button").all()
+    ]
     assert pressed == ["false", "false", "true"]
     assert "All 22 concepts, by layer and birth" in page.text_content(".life-chosen")
     assert page.locator("#life text", has_text="11 concepts").count() == 2
@@ -232,7 +245,9 @@ def test_a_row_tells_itself_and_leads_to_its_card(visit):
     wanted = page.get_attribute("#life .row-link", "href")[1:]
     page.mouse.move(box["x"] + 0.8 * box["width"], box["y"] + 6)
     assert "of its peak" in first and page.inner_text("#tooltip") != first
-    page.mouse.move(box["x"] - 30, box["y"] + 2)  # beside the steps, a click on which sets one
+    page.mouse.move(
+        box["x"] - 30, box["y"] + 2
+    )  # beside the steps, a click on which sets one
     page.mouse.click(box["x"] - 30, box["y"] + 2)
     settled(page)
     assert "linked" in page.locator(f'[id="{wanted}"]').get_attribute("class")
@@ -241,7 +256,9 @@ def test_a_row_tells_itself_and_leads_to_its_card(visit):
 def test_rows_say_the_mean_of_their_layer_and_of_the_controls(visit):
     page = visit("learned", made.learned)
     choose_all(page)
-    labels = [g.get_attribute("aria-label") for g in page.locator("#life .layer-mean").all()]
+    labels = [
+        g.get_attribute("aria-label") for g in page.locator("#life .layer-mean").all()
+    ]
     assert len(labels) == 2 and all("control runs" in label for label in labels)
     assert page.locator("#life .layer-mean .control").count() == 2
 
@@ -262,12 +279,19 @@ def test_a_row_is_no_element(visit):
 
 
 def test_the_menu_of_dictionaries_changes_cards_and_words(visit):
-    page = visit("several", lambda: made.tree({
-        "loss": made.loss_story(),
-        "joint-concepts": made.joint_concepts(),
-        **made.concepts_of_steps(),
-    }))  # fmt: skip
-    assert page.text_content("#atlas-node option >> nth=0") == "Concepts and their lives"
+    page = visit(
+        "several",
+        lambda: made.tree(
+            {
+                "loss": made.loss_story(),
+                "joint-concepts": made.joint_concepts(),
+                **made.concepts_of_steps(),
+            }
+        ),
+    )
+    assert (
+        page.text_content("#atlas-node option >> nth=0") == "Concepts and their lives"
+    )
     page.select_option("#atlas-node", label="ICA concepts, step 512")
     assert "fitted to step 512 alone" in page.text_content(".atlas-about")
     assert page.locator("#cards .card[data-concept]").count() == 6
@@ -381,7 +405,9 @@ def test_labels_of_lines_stand_in_the_picture_and_on_no_line(visit):
         assert "character frequencies" in page.text_content("#life")
 
 
-@pytest.mark.parametrize(("width", "height"), [(320, 640), (320, 256), (390, 844), (1024, 768)])
+@pytest.mark.parametrize(
+    ("width", "height"), [(320, 640), (320, 256), (390, 844), (1024, 768)]
+)
 def test_a_long_step_is_never_cut_in_the_bar(visit, width, height):
     page = visit("learned", made.learned, width=width, height=height)
     cut = page.evaluate(
@@ -398,7 +424,12 @@ def test_a_long_step_is_never_cut_in_the_bar(visit, width, height):
 def test_one_checkpoint_has_a_picture_without_steps_and_no_slider(visit):
     steps = (7,)
     loss = made.loss_story(
-        [5.0], steps=steps, controls=(), learned=False, changed=False, below=(7.0, 7.0, 7.0)
+        [5.0],
+        steps=steps,
+        controls=(),
+        learned=False,
+        changed=False,
+        below=(7.0, 7.0, 7.0),
     )
     page = visit("one", lambda: made.tree({"loss": loss}, steps=steps, controls=()))
     assert page.text_content("#first-heading").startswith("It predicts better than")

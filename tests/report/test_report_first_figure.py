@@ -22,12 +22,16 @@ from ontogeny.words.landmarks import control_curve
 
 
 def only(*names, **options):
-    return made.tree({name: made.learned()[name].to_dataset() for name in names}, **options)
+    return made.tree(
+        {name: made.learned()[name].to_dataset() for name in names}, **options
+    )
 
 
 def long_words():
     tree = made.learned()
-    tree.attrs["title"] = "A very long title of a run that nobody would ever print so long " * 3
+    tree.attrs["title"] = (
+        "A very long title of a run that nobody would ever print so long " * 3
+    )
     return tree
 
 
@@ -70,7 +74,10 @@ def test_no_words_lie_over_others_or_beyond_the_figure(name):
         assert across <= 0.5 or down <= 4, (one, other)
     for panel in panels:
         assert panel.y1 <= min(box.y0 for _, box in boxes)
-    assert figure.get_size_inches()[0] == PAGE and figure.get_size_inches()[1] <= TALLEST + 0.01
+    assert (
+        figure.get_size_inches()[0] == PAGE
+        and figure.get_size_inches()[1] <= TALLEST + 0.01
+    )
 
 
 @pytest.mark.parametrize("name", TREES)
@@ -94,8 +101,13 @@ def test_lines_are_no_wider_than_they_may_be_and_lose_nothing():
     rng = np.random.default_rng(0)
     letters = list("abcdefghijklmnopqrstuvwxyz")
     for width in (0.4, 1.0, 2.2):
-        text = " ".join("".join(rng.choice(letters, rng.integers(1, 30))) for _ in range(60))
-        words = [Words(text[:200], 7, "black", bold=True), Words(text[200:], 7, "black")]
+        text = " ".join(
+            "".join(rng.choice(letters, rng.integers(1, 30))) for _ in range(60)
+        )
+        words = [
+            Words(text[:200], 7, "black", bold=True),
+            Words(text[200:], 7, "black"),
+        ]
         lines = broken(words, width)
         assert all(sum(part.width for part in line) <= width + 1e-6 for line in lines)
         joined = "".join(part.text for line in lines for part in line)
@@ -103,7 +115,11 @@ def test_lines_are_no_wider_than_they_may_be_and_lose_nothing():
 
 
 def test_a_result_without_a_first_screen_has_no_such_file(tmp_path):
-    for tree in (only("predictions"), examples.plain_tree(), compare(compared_runs.seeds(2))):
+    for tree in (
+        only("predictions"),
+        examples.plain_tree(),
+        compare(compared_runs.seeds(2)),
+    ):
         content = read_content(tree)
         assert content.runs or first_screen(content) is None
         written = write_overview(content, tmp_path, ["png"], [])
@@ -129,9 +145,13 @@ def test_the_same_result_gives_the_same_bytes_with_fonts_embedded(tmp_path):
     captions = []
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
-        write_overview(read_content(only("loss")), tmp_path / folder, ["pdf", "svg"], captions)
+        write_overview(
+            read_content(only("loss")), tmp_path / folder, ["pdf", "svg"], captions
+        )
     for kind in ("pdf", "svg"):
-        one, other = ((tmp_path / f / f"first-screen.{kind}").read_bytes() for f in ("a", "b"))
+        one, other = (
+            (tmp_path / f / f"first-screen.{kind}").read_bytes() for f in ("a", "b")
+        )
         assert one == other
     pdf = (tmp_path / "a" / "first-screen.pdf").read_bytes()
     assert b"/FontFile2" in pdf and b"/Subtype /Image" not in pdf

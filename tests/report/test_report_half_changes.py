@@ -74,7 +74,9 @@ def test_marks_stand_at_the_half_change_steps_of_the_result(layout):
     for row, group in drawn:
         own = dots(group, "dot", "open-dot")
         assert own == pytest.approx(places(content, [row.half_step], layout), abs=0.06)
-        (bar,) = [p for p in group.iter(f"{SVG}path") if p.get("class") == "whisker"] or [None]
+        (bar,) = [
+            p for p in group.iter(f"{SVG}path") if p.get("class") == "whisker"
+        ] or [None]
         if bar is not None:
             low, high = map(float, re.findall(r"[MH]([\d.]+)", bar.get("d")))
             ends = places(content, [row.half_step_low, row.half_step_high], layout)
@@ -102,7 +104,9 @@ def test_the_page_holds_both_views_once_and_shows_one():
     groups = [g.get("class") for g in root.iter(f"{SVG}g")]
     assert {"in-cells", "in-intervals"} <= set(groups)
     moved = [row for row in content.rows if row.changed and is_news(row)]
-    dotted = [c for c in root.iter(f"{SVG}circle") if c.get("class") in ("dot", "open-dot")]
+    dotted = [
+        c for c in root.iter(f"{SVG}circle") if c.get("class") in ("dot", "open-dot")
+    ]
     # Marks of rows that changed belong to both views and are there once for each kind of axis.
     assert len(dotted) >= 2 * len(moved)
 
@@ -141,7 +145,10 @@ def named_tree(layers=40, named=17):
         half = np.linspace(1, 10, layers)
         data = xr.Dataset(
             {
-                "progress": (("row", "step"), np.tile(np.linspace(0, 1, 12), (layers, 1))),
+                "progress": (
+                    ("row", "step"),
+                    np.tile(np.linspace(0, 1, 12), (layers, 1)),
+                ),
                 "distinct": (("row", "step"), np.ones((layers, 12), bool)),
                 "changed": ("row", np.ones(layers, bool)),
                 "half_step": ("row", half),
@@ -169,19 +176,26 @@ def test_a_row_that_a_sentence_names_is_never_thinned_out(named):
 
 def test_a_layer_is_not_named_by_the_number_of_another():
     rows = read_content(named_tree()).rows
-    found = named_in(rows, ["Not layers.17.mlp_gate, not layers.1.mlp.up, but layers.12.mlp."])
+    found = named_in(
+        rows, ["Not layers.17.mlp_gate, not layers.1.mlp.up, but layers.12.mlp."]
+    )
     assert {row.layer for row in found} == {"layers.12.mlp"}
     assert len(arrange(rows, 60, [rows.index(row) for row in found])[0].rows) >= 60
 
 
 def one_step_tree():
-    data = xr.Dataset({"loss": ("step", [8.0])}, coords={"step": [5]}, attrs={"role": "track"})
+    data = xr.Dataset(
+        {"loss": ("step", [8.0])}, coords={"step": [5]}, attrs={"role": "track"}
+    )
     return xr.DataTree.from_dict({"loss": data})
 
 
 def unmoved_tree():
     data = xr.Dataset(
-        {"progress": (("row", "step"), np.full((1, 3), np.nan)), "half_step": ("row", [np.nan])},
+        {
+            "progress": (("row", "step"), np.full((1, 3), np.nan)),
+            "half_step": ("row", [np.nan]),
+        },
         coords={"step": [0, 1, 2], "row": ["nothing"]},
     )
     return xr.DataTree.from_dict({"one": attach(data, Section("One", "One."), [])})
@@ -190,7 +204,9 @@ def unmoved_tree():
 @pytest.mark.parametrize("make", [one_step_tree, unmoved_tree])
 def test_without_a_half_change_step_there_is_no_such_view_and_no_file(make, tmp_path):
     assert views_of(read_content(make())) == ("cells",)
-    names = {path.name for path in report.write_figures(make(), tmp_path, formats=["png"])}
+    names = {
+        path.name for path in report.write_figures(make(), tmp_path, formats=["png"])
+    }
     assert not {name for name in names if name.startswith("half-change")}
     page = report.write(make(), tmp_path / "page.html").read_text(encoding="utf-8")
     assert 'id="chart-view"' not in page
@@ -210,9 +226,13 @@ def test_hovering_names_every_control_and_what_was_not_recorded():
 
 
 def test_controls_that_go_another_way_have_no_step_to_compare():
-    row = next(row for row in read_content(examples.controlled_tree()).rows if row.controls)
+    row = next(
+        row for row in read_content(examples.controlled_tree()).rows if row.controls
+    )
     ends = {"along": 7.0, "rises": 9.0, "hardly": 7.9}
-    controls = tuple(ControlRow(n, 8.0, last, 40.0 + last, -3.0) for n, last in ends.items())
+    controls = tuple(
+        ControlRow(n, 8.0, last, 40.0 + last, -3.0) for n, last in ends.items()
+    )
     row = dataclasses.replace(row, controls=controls)
     apart = "went another way, or far less"
     assert control_half_words(row) == "47"
@@ -227,8 +247,12 @@ def test_controls_that_two_steps_alone_were_read_of_have_no_half_change_step():
     """Half-way between two steps is the same of all of them: eight controls stood at exactly 10."""
     why = "not known: read at two usable steps"
     content = read_content(examples.controlled_tree())
-    row = next(row for row in content.rows if row.beyond and row.has_half and row.controls)
-    twice = tuple(ControlRow(f"turned {i}", 1.0, 1.0 + row.change, math.nan) for i in range(8))
+    row = next(
+        row for row in content.rows if row.beyond and row.has_half and row.controls
+    )
+    twice = tuple(
+        ControlRow(f"turned {i}", 1.0, 1.0 + row.change, math.nan) for i in range(8)
+    )
     row = dataclasses.replace(row, controls=twice)
     fill = content.voice.fill
     assert fill(control_half_words(row)) == why
@@ -265,7 +289,9 @@ def test_each_run_has_a_dot_at_its_half_change_step(seeds):
     assert len(drawn) == len(halves) == 4
     for row, group in drawn:
         kinds = ("dot", "open-dot", "run-dot", "run-open-dot")
-        assert dots(group, *kinds) == pytest.approx(places(content, halves[row.label]), abs=0.06)
+        assert dots(group, *kinds) == pytest.approx(
+            places(content, halves[row.label]), abs=0.06
+        )
         assert len(dots(group, "dot", "open-dot")) == 1, "one run is drawn in ink"
         own = halves[row.label]
         assert row.half_step == np.median(own)
@@ -281,12 +307,16 @@ def test_rows_of_runs_stand_by_what_is_shown_in_how_many_of_them(seeds):
     assert shapes.pop("loss") == "all" and set(shapes.values()) <= {"all", "some"}
     assert sorted(one.where for one in stand.values()) == ["every", "every", "some"]
     every = [one for one in stand.values() if one.where == "every"]
-    assert {(one.kind, one.certainty) for one in every} == {(Kind.BEYOND_MOTION, Certainty.SURE)}
+    assert {(one.kind, one.certainty) for one in every} == {
+        (Kind.BEYOND_MOTION, Certainty.SURE)
+    }
     (some,) = [(row, group) for row, group in drawn if standing_of(row).where == "some"]
     assert len(dots(some[1], "run-open-dot")) == 1
     assert [run.firm for run in some[0].runs] == [True, False, True]
     told = content.voice.fill(half_facts(some[0])[1])
-    assert told.startswith("seed 1: half-change step") and "no control was run" not in told
+    assert (
+        told.startswith("seed 1: half-change step") and "no control was run" not in told
+    )
     assert views_of(content) == ("intervals",)
 
 
@@ -307,9 +337,9 @@ def test_control_runs_of_all_runs_are_grey_dots():
             f"control_{end}": (("row", "run"), [[8.0 + part, 8.0 + part]])
             for end, part in (("first", 0.0), ("last", change))
         }
-        tree["loss"].dataset = node.assign(control_half_step=halves, **ends).assign_coords(
-            run=["turned 0", "turned 1"]
-        )
+        tree["loss"].dataset = node.assign(
+            control_half_step=halves, **ends
+        ).assign_coords(run=["turned 0", "turned 1"])
     content, drawn = forest(og.compare(runs))
     (group,) = [group for row, group in drawn if row.label == "loss"]
     assert dots(group, "control-dot") == pytest.approx(
@@ -340,17 +370,24 @@ def test_files_hold_a_line_for_each_mark(seeds, tmp_path):
     table = pd.read_csv(one / "half-change-steps.csv")
     rows = content.rows
     own = table[table["kind"] == "run"]
-    assert own["half_step"].tolist() == pytest.approx([r.half_step for r in rows], nan_ok=True)
+    assert own["half_step"].tolist() == pytest.approx(
+        [r.half_step for r in rows], nan_ok=True
+    )
     assert own["filled"].tolist() == [row.firm for row in rows]
     assert (table["kind"] == "control").sum() == sum(len(row.controls) for row in rows)
 
     captions = []
     written = write_overview(read_content(seeds), three, ["pdf"], captions)
-    names = {path.name for path in (*written, *report.write_figures(seeds, three, formats=[]))}
+    names = {
+        path.name
+        for path in (*written, *report.write_figures(seeds, three, formats=[]))
+    }
     assert {"half-change-steps.csv", "half-change-steps.pdf"} <= names
     assert not {"chart.csv", "runs-runs.csv"} & names
     table = pd.read_csv(three / "half-change-steps.csv")
-    half = table[(table["row"] == "loss") & (table["kind"] == "run")].set_index("run")["half_step"]
+    half = table[(table["row"] == "loss") & (table["kind"] == "run")].set_index("run")[
+        "half_step"
+    ]
     expected = seeds["loss"].half_step.isel(row=0).to_series()
     assert half.to_dict() == pytest.approx(expected.to_dict())
     pdf = (three / "half-change-steps.pdf").read_bytes()
@@ -382,7 +419,12 @@ def test_groups_without_news_are_a_line_while_something_stays_open(stand, folded
 
 HOW = {
     "learned": {"learned": True, "beyond": True, "changed": True},
-    "open": {"learned": False, "beyond": False, "changed": False, "reason": RowReason.WITHIN},
+    "open": {
+        "learned": False,
+        "beyond": False,
+        "changed": False,
+        "reason": RowReason.WITHIN,
+    },
     "motion": {"role": "motion"},
 }
 
@@ -394,7 +436,9 @@ def some_row():
 
 def made_row(how, number, quantity="q", section="s"):
     row = some_row()
-    row = dataclasses.replace(row, quantity=quantity, section=section, half_step=math.nan)
+    row = dataclasses.replace(
+        row, quantity=quantity, section=section, half_step=math.nan
+    )
     return dataclasses.replace(row, label=str(number), **HOW[how])
 
 
@@ -412,5 +456,7 @@ def test_without_news_some_rows_of_every_section_stay_open_and_weights_are_a_lin
     shown, folded = arrange([*layers, *groups, *weights])
     assert {row.section for row in shown.rows} == {"attention", "abilities"}
     assert not shown.folded and len(shown.rows) <= MAX_ROWS // 2
-    assert [shown.rows[0].label, shown.rows[7].label] == ["0", "29"], "evenly over the layers"
+    assert [shown.rows[0].label, shown.rows[7].label] == ["0", "29"], (
+        "evenly over the layers"
+    )
     assert folded.folded and len(folded.rows) == 60

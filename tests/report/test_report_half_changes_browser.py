@@ -48,13 +48,18 @@ def test_one_click_shows_intervals_instead_of_cells(page):
     assert not shown(page, ".in-cells path") and shown(page, ".in-intervals *")
     assert page.locator(f"{CHART} .row .name").all_inner_texts() == names
     assert shown(page, ".row .dot, .row .open-dot") >= marks
-    assert page.get_attribute("#chart-view [data-view=intervals]", "aria-pressed") == "true"
+    assert (
+        page.get_attribute("#chart-view [data-view=intervals]", "aria-pressed")
+        == "true"
+    )
     page.press("#chart-view [data-view=cells]", "Enter")
     assert shown(page, ".in-cells path") and not shown(page, ".in-intervals *")
 
 
 def test_the_address_keeps_the_view(visit):
-    page = visit("controlled", examples.controlled_tree, fragment="#chart?chart=intervals")
+    page = visit(
+        "controlled", examples.controlled_tree, fragment="#chart?chart=intervals"
+    )
     assert shown(page, ".in-intervals *") and not shown(page, ".in-cells path")
     page.press("#chart-view [data-view=cells]", "Enter")
     page.wait_for_url(lambda url: "chart=intervals" not in url)
@@ -110,7 +115,9 @@ def test_the_picture_holds_the_view_that_is_shown(page, tmp_path):
     saved.value.save_as(tmp_path / "chart.svg")
     root = ElementTree.parse(tmp_path / "chart.svg").getroot()
     kinds = [element.get("class") or "" for element in root.iter()]
-    assert "in-intervals" in kinds and "in-cells" not in kinds and "on-linear" not in kinds
+    assert (
+        "in-intervals" in kinds and "in-cells" not in kinds and "on-linear" not in kinds
+    )
     assert not any(re.fullmatch(r"q\d+", kind) for kind in kinds)
 
 
@@ -129,7 +136,9 @@ def test_one_run_of_several_is_chosen_and_drawn_last(runs):
           .every((e) => e === e.parentElement.lastElementChild)"""
     )
     assert last
-    runs.locator(f"{CHART} .row").first.locator(".hit").hover(position={"x": 500, "y": 5})
+    runs.locator(f"{CHART} .row").first.locator(".hit").hover(
+        position={"x": 500, "y": 5}
+    )
     told = runs.inner_text("#tooltip")
     assert all(f"seed {i}: half-change step" in told for i in range(3))
 
@@ -148,8 +157,12 @@ def test_nothing_overflows_on_a_phone(visit):
         ("controlled", examples.controlled_tree),
         ("runs", lambda: og.compare(seeds(3, controls=True))),
     ):
-        page = visit(name, make, width=390, height=844, fragment="#chart?chart=intervals")
-        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        page = visit(
+            name, make, width=390, height=844, fragment="#chart?chart=intervals"
+        )
+        assert page.evaluate(
+            "document.documentElement.scrollWidth <= window.innerWidth"
+        )
         outside = page.evaluate(
             """() => {
               const svg = document.querySelector("svg.chart-narrow");
@@ -172,7 +185,9 @@ def test_rows_stand_by_depth_where_that_is_chosen(visit, page):
     by_depth = page.evaluate(read)
     places = [top - by_depth[0][1] for _, top in by_depth]
     assert places == pytest.approx([top - by_time[0][1] for _, top in by_time], abs=0.5)
-    groups = np.split([row for row, _ in by_depth], np.flatnonzero(np.diff(places) > 25) + 1)
+    groups = np.split(
+        [row for row, _ in by_depth], np.flatnonzero(np.diff(places) > 25) + 1
+    )
     assert len(groups) > 1 and all(sorted(group) == list(group) for group in groups)
     assert [row for row, _ in by_depth] != [row for row, _ in by_time]
     page.focus(f"{CHART} a[tabindex='0']")
@@ -180,7 +195,9 @@ def test_rows_stand_by_depth_where_that_is_chosen(visit, page):
     page.keyboard.press("ArrowDown")
     assert focused(page) == str(by_depth[1][0])
     page.wait_for_url(lambda url: "rows=1" in url)
-    again = visit("controlled", examples.controlled_tree, width=1440, fragment="#?rows=1")
+    again = visit(
+        "controlled", examples.controlled_tree, width=1440, fragment="#?rows=1"
+    )
     assert [row for row, _ in again.evaluate(read)] == [row for row, _ in by_depth]
     page.focus("#chart-order button:first-child")
     page.keyboard.press("Enter")

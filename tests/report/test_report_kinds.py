@@ -53,14 +53,20 @@ def array_of(figure, node, name):
 
 def decoded(array):
     kind = {"f4": "<f4", "f8": "<f8", "i4": "<i4"}[array["dtype"]]
-    values = np.frombuffer(base64.b64decode(array["bdata"]), kind).reshape(array["shape"])
-    return np.array(array["texts"], dtype=object)[values] if "texts" in array else values
+    values = np.frombuffer(base64.b64decode(array["bdata"]), kind).reshape(
+        array["shape"]
+    )
+    return (
+        np.array(array["texts"], dtype=object)[values] if "texts" in array else values
+    )
 
 
 def drawn(tree, path, key):
     """A figure as it is drawn for papers, with what its caption must say."""
     content = read_content(tree)
-    (one,) = (d for d in read_drawables(content) if (d.node.path, d.figure.id) == (path, key))
+    (one,) = (
+        d for d in read_drawables(content) if (d.node.path, d.figure.id) == (path, key)
+    )
     assert not one.problem, one.problem
     with style():
         figure, notes = draw_figure(one, content), figure_notes(one, content)
@@ -83,7 +89,9 @@ def test_points_of_the_page_are_the_results():
     figure, node = figure_of(payload(tree), "space")
     data = tree["points"].to_dataset()
     for role, name in (("x", "a"), ("y", "b"), ("z", "c")):
-        np.testing.assert_array_equal(array_of(figure, node, figure[role]), data[name].values)
+        np.testing.assert_array_equal(
+            array_of(figure, node, figure[role]), data[name].values
+        )
     assert array_of(figure, node, figure["label"])[0] == "#word0"
     assert figure["colour_dimension"] == "step"
 
@@ -109,7 +117,10 @@ def test_points_on_paper_are_the_results_and_share_a_unit_in_space():
     expected = np.stack([data["a"].values.ravel(), data["b"].values.ravel()], axis=1)
     np.testing.assert_allclose(dots.get_offsets(), expected)
     space = drawn(tree, "points", "space")[0].axes[0]
-    spans = [np.ptp(limits) for limits in (space.get_xlim(), space.get_ylim(), space.get_zlim())]
+    spans = [
+        np.ptp(limits)
+        for limits in (space.get_xlim(), space.get_ylim(), space.get_zlim())
+    ]
     np.testing.assert_allclose(spans, spans[0])
 
 
@@ -124,7 +135,9 @@ def test_names_stand_beside_few_points_and_kinds_in_a_legend():
 def test_logarithmic_axes_leave_out_what_they_cannot_show():
     data = xr.Dataset({"x": ("p", [1.0, -1.0, 10.0]), "y": ("p", [1.0, 2.0, math.nan])})
     figure = Scatter("s", "S", x="x", y="y", points="p", x_scale="log")
-    axes = drawn(tree_with(attach(data, Section("S", "s"), [figure])), "node", "s")[0].axes[0]
+    axes = drawn(tree_with(attach(data, Section("S", "s"), [figure])), "node", "s")[
+        0
+    ].axes[0]
     (dots,) = (c for c in axes.collections if isinstance(c, PathCollection))
     np.testing.assert_array_equal(dots.get_offsets(), [[1.0, 1.0]])
 
@@ -160,7 +173,9 @@ def test_scatters_are_checked_at_the_door():
 def test_clouds_hold_the_heaviest_words_in_order():
     rng = np.random.default_rng(0)
     weights = rng.normal(size=(2, 3, 100))
-    texts = np.array([[[f"w{g}-{s}-{i}" for i in range(100)] for s in range(3)] for g in range(2)])
+    texts = np.array(
+        [[[f"w{g}-{s}-{i}" for i in range(100)] for s in range(3)] for g in range(2)]
+    )
     weights[0, 0, :70] = math.nan
     texts[0, 0, 99] = ""
     data = xr.Dataset(
@@ -170,18 +185,28 @@ def test_clouds_hold_the_heaviest_words_in_order():
         },
         coords={"group": ["a", "b"], "step": [0, 10, 100]},
     )
-    node = attach(data, Section("W", "w"), [Words("w", "W", value="weight", words="word")])
+    node = attach(
+        data, Section("W", "w"), [Words("w", "W", value="weight", words="word")]
+    )
     figure, stored = figure_of(payload(tree_with(node)), "w")
-    words, shown, counts = (array_of(figure, stored, n) for n in ("word", "weight", COUNT))
+    words, shown, counts = (
+        array_of(figure, stored, n) for n in ("word", "weight", COUNT)
+    )
     assert words.shape == (2, 3, WORDS_SHOWN) and figure["choose"] == ["step"]
     assert counts[0, 0] == 29 and counts[1, 2] == 100
     for group, step in np.ndindex(2, 3):
         real = np.isfinite(weights[group, step]) & (texts[group, step] != "")
-        order = np.argsort(-np.abs(weights[group, step][real]), kind="stable")[:WORDS_SHOWN]
+        order = np.argsort(-np.abs(weights[group, step][real]), kind="stable")[
+            :WORDS_SHOWN
+        ]
         good = np.isfinite(shown[group, step])
         assert good.sum() == min(real.sum(), WORDS_SHOWN)
-        np.testing.assert_array_equal(shown[group, step][good], weights[group, step][real][order])
-        np.testing.assert_array_equal(words[group, step][good], texts[group, step][real][order])
+        np.testing.assert_array_equal(
+            shown[group, step][good], weights[group, step][real][order]
+        )
+        np.testing.assert_array_equal(
+            words[group, step][good], texts[group, step][real][order]
+        )
 
 
 def test_clouds_without_groups_and_contexts_in_the_words_order():
@@ -193,28 +218,41 @@ def test_clouds_without_groups_and_contexts_in_the_words_order():
         }
     )
     words = Words("w", "W", value="w", words="t", groups=None, context="c")
-    figure, node = figure_of(payload(tree_with(attach(data, Section("W", "w"), [words]))), "w")
+    figure, node = figure_of(
+        payload(tree_with(attach(data, Section("W", "w"), [words]))), "w"
+    )
     arrays = [array_of(figure, node, figure[role]) for role in ("words", "context")]
-    assert [list(array) for array in arrays] == [["large", "small"], ["a large one", "a small one"]]
+    assert [list(array) for array in arrays] == [
+        ["large", "small"],
+        ["a large one", "a small one"],
+    ]
     assert figure["tree"] == [[0, 0]]
 
 
 def test_words_that_are_their_own_context_stay_as_they_are_shown():
-    data = xr.Dataset({"w": ("rank", [0.1, 0.9]), "t": ("rank", np.array(["Ġa", "b\n"]))})
+    data = xr.Dataset(
+        {"w": ("rank", [0.1, 0.9]), "t": ("rank", np.array(["Ġa", "b\n"]))}
+    )
     words = Words("w", "W", value="w", words="t", groups=None, context="t")
-    figure, node = figure_of(payload(tree_with(attach(data, Section("W", "w"), [words]))), "w")
+    figure, node = figure_of(
+        payload(tree_with(attach(data, Section("W", "w"), [words]))), "w"
+    )
     shown = array_of(figure, node, "t")
     assert list(shown) == ["b\\n", "#a"]
 
 
 def test_of_very_many_clouds_the_first_are_shown_with_a_notice():
     many = {f"g{g}": [f"word{g}"] for g in range(300)}
-    figure, _ = figure_of(payload(tree_with(kinds.words_node(many, nested=False))), "clouds")
+    figure, _ = figure_of(
+        payload(tree_with(kinds.words_node(many, nested=False))), "clouds"
+    )
     assert len(figure["tree"]) == 200
     assert figure["notice"] == "The first 200 of 300 clouds shown."
 
 
-@given(st.dictionaries(st.text("abc", min_size=1, max_size=3), st.text("abc", max_size=3)))
+@given(
+    st.dictionaries(st.text("abc", min_size=1, max_size=3), st.text("abc", max_size=3))
+)
 def test_trees_hold_every_group_once_and_parents_first(parent_of):
     labels, parents = list(parent_of), list(parent_of.values())
     order = preorder(labels, parents)
@@ -230,7 +268,10 @@ def test_words_in_scripts_without_glyphs_are_listed_with_the_caption(tmp_path):
     figure, notes = drawn(kinds.kinds_tree(), "words", "clouds")
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert {"#cat", "naïve", "monday", "no words", "\\u202eevil"} <= set(texts)
-    assert "世界" not in texts and "4 more in other scripts, listed with the caption" in texts
+    assert (
+        "世界" not in texts
+        and "4 more in other scripts, listed with the caption" in texts
+    )
     (asian, _) = (note for note in notes if "scripts" not in note)
     assert all(word in asian for word in ("世界", "漢字", "ことば", "한국어"))
     report.write_figures(kinds.kinds_tree(), tmp_path, formats=["svg"])
@@ -258,9 +299,9 @@ def test_clouds_on_paper_lie_inside_the_picture_and_apart():
 @given(st.text())
 def test_shown_tokens_have_no_hidden_characters(text):
     shown = show_token(text)
-    assert shown.isprintable() or set(filter(lambda c: not c.isprintable(), shown)) <= set(
-        "\u200c\u200d\u00a0\u3000"
-    ) | {c for c in shown if c.isspace()}
+    assert shown.isprintable() or set(
+        filter(lambda c: not c.isprintable(), shown)
+    ) <= set("\u200c\u200d\u00a0\u3000") | {c for c in shown if c.isspace()}
     assert not set(shown) & set("\n\r\t\x00\u202a\u202e\u2066\u2028\u2029\u200b\ufeff")
     json.dumps(shown).encode()
 
@@ -286,11 +327,20 @@ def test_matrices_over_steps_have_few_square_panels_and_one_scale():
     tree = kinds.kinds_tree()
     figure, _ = figure_of(payload(tree), "confusion")
     panels = figure["panels"]
-    assert len(panels) == STEP_PANELS and panels[0] == 0 and panels[-1] == len(examples.STEPS) - 1
+    assert (
+        len(panels) == STEP_PANELS
+        and panels[0] == 0
+        and panels[-1] == len(examples.STEPS) - 1
+    )
     assert figure["notice"] == "8 of 26 steps shown, evenly chosen."
     picture, notes = drawn(tree, "matrices", "confusion")
     assert notes == ["8 of 26 steps shown, evenly chosen."]
-    meshes = [c for axes in picture.axes[:8] for c in axes.collections if isinstance(c, QuadMesh)]
+    meshes = [
+        c
+        for axes in picture.axes[:8]
+        for c in axes.collections
+        if isinstance(c, QuadMesh)
+    ]
     value = tree["matrices"]["confusion"].values
     assert len({mesh.get_clim() for mesh in meshes}) == 1
     for mesh, place in zip(meshes, panels, strict=True):
@@ -308,8 +358,12 @@ def test_boundaries_are_placed_on_both_kinds_of_axis():
     figure, node = figure_of(payload(kinds.kinds_tree()), "joint")
     (regime,) = figure["boundaries"]
     for kind in ("log", "linear"):
-        expected = StepScale(tuple(examples.STEPS), kind).positions([200.0, 150.0, 320.0])
-        places = [figure["placed"][regime[end]][kind] for end in ("step", "low", "high")]
+        expected = StepScale(tuple(examples.STEPS), kind).positions(
+            [200.0, 150.0, 320.0]
+        )
+        places = [
+            figure["placed"][regime[end]][kind] for end in ("step", "low", "high")
+        ]
         found = [decoded(node["arrays"][place]) for place in places]
         np.testing.assert_allclose(np.array(found, dtype=float), expected)
     assert array_of(figure, node, regime["noise_ratio"]) == 6.0
@@ -319,7 +373,11 @@ def test_names_of_two_boundaries_and_of_a_long_axis_stay_apart_on_paper():
     steps = np.array([0, 1, 10, 45, 100, 1260, 2000])
     long = "score of the strongest head (share of attention)"
     data = xr.Dataset(
-        {"v": ("step", np.linspace(1, 0, 7), {"long_name": long}), "a": 45.0, "b": 1260.0},
+        {
+            "v": ("step", np.linspace(1, 0, 7), {"long_name": long}),
+            "a": 45.0,
+            "b": 1260.0,
+        },
         {"step": steps},
     )
     boundaries = [Boundary("a"), Boundary("b", label="second boundary"), Boundary("b")]
@@ -328,7 +386,10 @@ def test_names_of_two_boundaries_and_of_a_long_axis_stay_apart_on_paper():
     picture, _ = drawn(tree_with(node, steps.tolist()), "node", "c")
     (axes,) = picture.axes
     words = [text for text in axes.texts if "boundary" in text.get_text()]
-    assert sorted(text.get_text() for text in words) == ["regime boundary", "second boundary"]
+    assert sorted(text.get_text() for text in words) == [
+        "regime boundary",
+        "second boundary",
+    ]
     one, other = (text.get_window_extent() for text in words)
     assert not one.overlaps(other)
     label = axes.yaxis.label
@@ -345,7 +406,9 @@ def test_boundaries_of_a_node_of_regimes_go_through_the_whole_run():
     svg = ElementTree.fromstring(report.chart_svg(tree))
     (line,) = (p for p in svg.iter(f"{SVG}path") if p.get("class") == "boundary")
     assert line.find(f"{SVG}title").text == "Smooth to noisy at step 200 (150–320)"
-    (bar,) = (p for p in svg.iter(f"{SVG}path") if p.get("class") == "boundary-interval")
+    (bar,) = (
+        p for p in svg.iter(f"{SVG}path") if p.get("class") == "boundary-interval"
+    )
     assert bar.get("d").count("H") == 1
     node = kinds.regimes_node(examples.STEPS)
     other = xr.DataTree.from_dict({"regimes": node.assign_attrs(role="development")})
@@ -353,17 +416,23 @@ def test_boundaries_of_a_node_of_regimes_go_through_the_whole_run():
 
 
 def test_boundaries_stated_by_the_root_keep_their_interval():
-    tree = examples.plain_tree(boundaries='[100, {"step": 300, "low": 250, "high": 420}, null]')
+    tree = examples.plain_tree(
+        boundaries='[100, {"step": 300, "low": 250, "high": 420}, null]'
+    )
     marks = read_content(tree).boundaries
     assert [mark.step for mark in marks] == [100.0, 300.0]
     assert math.isnan(marks[0].low) and (marks[1].low, marks[1].high) == (250.0, 420.0)
 
 
-@pytest.mark.parametrize(("ratio", "side"), [(6.0, "later"), (0.2, "earlier"), (math.nan, None)])
+@pytest.mark.parametrize(
+    ("ratio", "side"), [(6.0, "later"), (0.2, "earlier"), (math.nan, None)]
+)
 def test_the_noisier_side_is_shaded(ratio, side):
     node = kinds.regimes_node(examples.STEPS)
     node["ratio"] = ((), ratio)
-    figure, _ = drawn(kinds.tree_of({"node": node}, examples.STEPS, "T"), "node", "joint")
+    figure, _ = drawn(
+        kinds.tree_of({"node": node}, examples.STEPS, "T"), "node", "joint"
+    )
     axes = figure.axes[0]
     at = StepScale(tuple(examples.STEPS)).positions([200.0])[0]
     spans = [(p.get_x(), p.get_x() + p.get_width()) for p in axes.patches]
@@ -376,7 +445,9 @@ def test_the_noisier_side_is_shaded(ratio, side):
 def test_boundaries_of_lines_have_their_colours_and_missing_ones_are_not_drawn():
     figure, _ = drawn(kinds.kinds_tree(), "regimes", "each")
     axes = figure.axes[0]
-    colours = [line.get_color() for line in axes.get_lines() if len(line.get_xdata()) == 26]
+    colours = [
+        line.get_color() for line in axes.get_lines() if len(line.get_xdata()) == 26
+    ]
     upright = [line for line in axes.get_lines() if list(line.get_ydata()) == [0, 1]]
     own = [line for line in upright if line.get_linestyle() == "-"]
     places = StepScale(tuple(examples.STEPS)).positions([180.0, 240.0])
@@ -391,8 +462,12 @@ def test_theory_is_dashed_in_the_colour_of_what_it_is_about():
     solid = [line for line in lines if line.get_linestyle() == "-"]
     dashed = [line for line in lines if line.get_linestyle() == "--"]
     data = tree["regimes"].to_dataset()
-    np.testing.assert_array_equal([line.get_ydata() for line in solid], data["distance"].values)
-    np.testing.assert_array_equal([line.get_ydata() for line in dashed], data["closed_form"].values)
+    np.testing.assert_array_equal(
+        [line.get_ydata() for line in solid], data["distance"].values
+    )
+    np.testing.assert_array_equal(
+        [line.get_ydata() for line in dashed], data["closed_form"].values
+    )
     assert [line.get_color() for line in solid] == [line.get_color() for line in dashed]
 
 
@@ -446,7 +521,11 @@ def test_odd_results_of_new_kinds_are_drawn_without_complaint(make, tmp_path):
 
 def test_hostile_texts_of_new_kinds_stay_text():
     page = render_page(read_content(kinds.hostile_kinds_tree()))
-    assert page.count("<script") == 3 and "<img" not in page and "onerror=alert(1)>" not in page
+    assert (
+        page.count("<script") == 3
+        and "<img" not in page
+        and "onerror=alert(1)>" not in page
+    )
     data = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1]
     assert "<" not in data
     tables = json.loads(data)["tables"]
@@ -462,7 +541,9 @@ def test_large_clouds_and_scatters_stay_within_the_budget():
         {"w": (("step", "g", "rank"), weights), "t": (("step", "g", "rank"), texts)},
         coords={"step": steps},
     )
-    node = attach(clouds, Section("W", "w"), [Words("w", "W", value="w", words="t", groups="g")])
+    node = attach(
+        clouds, Section("W", "w"), [Words("w", "W", value="w", words="t", groups="g")]
+    )
     data = payload(tree_with(node, steps), budget=100_000)
     figure, stored = figure_of(data, "w")
     total = sum(math.prod(array["shape"]) for array in stored["arrays"])
@@ -475,10 +556,12 @@ def test_large_clouds_and_scatters_stay_within_the_budget():
 def test_figures_of_one_node_keep_their_own_arrays():
     """Two figures that show other parts of the same variables must not share them."""
     data = xr.Dataset(
-        {"w": (("k", "rank"), [[1.0, 2.0], [4.0, 3.0]]),
-         "t": (("k", "rank"), np.array([["a", "b"], ["c", "d"]]))},
+        {
+            "w": (("k", "rank"), [[1.0, 2.0], [4.0, 3.0]]),
+            "t": (("k", "rank"), np.array([["a", "b"], ["c", "d"]])),
+        },
         coords={"k": ["one", "two"]},
-    )  # fmt: skip
+    )
     shared = {"value": "w", "words": "t", "groups": None}
     figures = [Words(k, k, select={"k": k}, **shared) for k in ("one", "two")]
     figures.append(Heatmap("h", "H", value="w", x="rank", y="k"))
@@ -494,13 +577,24 @@ def test_figures_of_one_node_keep_their_own_arrays():
 
 def test_reference_in_relative_form_is_scaled_as_the_value_is():
     data = xr.Dataset(
-        {"v": ("step", [4.0, 2.0]), "share": ("step", [1.0, 0.25]), "theory": ("step", [2.0, 4.0])},
+        {
+            "v": ("step", [4.0, 2.0]),
+            "share": ("step", [1.0, 0.25]),
+            "theory": ("step", [2.0, 4.0]),
+        },
         coords={"step": [1, 2]},
     )
     curves = Curves(
-        "c", "C", value="v", relative="share", series=None, reference="theory",
+        "c",
+        "C",
+        value="v",
+        relative="share",
+        series=None,
+        reference="theory",
         reference_label="law",
-    )  # fmt: skip
-    axes = drawn(tree_with(attach(data, Section("C", "c"), [curves])), "node", "c")[0].axes[0]
+    )
+    axes = drawn(tree_with(attach(data, Section("C", "c"), [curves])), "node", "c")[
+        0
+    ].axes[0]
     (dashed,) = (line for line in axes.get_lines() if line.get_linestyle() == "--")
     np.testing.assert_allclose(dashed.get_ydata(), [0.5, 0.5])

@@ -50,7 +50,10 @@ def test_tables_sort_and_download_what_the_files_hold(page, tmp_path):
     shown = page.locator(cells).all_inner_texts()
     numbers = [float(text.split(" ")[0]) for text in shown]
     assert numbers == sorted(numbers) and len(numbers) == 4
-    page.press(f"{figure('scores/windows')} thead tr:last-child th:nth-child(3) button", "Enter")
+    page.press(
+        f"{figure('scores/windows')} thead tr:last-child th:nth-child(3) button",
+        "Enter",
+    )
     missing = f"{figure('scores/windows')} tbody tr:last-child td:nth-child(3)"
     assert page.get_attribute(missing, "title") == "not measured"
     report.write_figures(kinds.kinds_tree(), tmp_path, formats=[])
@@ -79,7 +82,9 @@ def test_turning_changes_the_side_and_no_distance_grows(page):
     data = kinds.kinds_tree()["points"].to_dataset()
     where = np.stack([data[name].values.ravel() for name in "abc"], axis=1)
     half = max(np.ptp(where, axis=0)) / 2
-    whole = np.sort(np.linalg.norm(where[:, None] - where[None], axis=-1).ravel()) / half
+    whole = (
+        np.sort(np.linalg.norm(where[:, None] - where[None], axis=-1).ravel()) / half
+    )
 
     def flat():
         (points,) = traces(page, "points/space", "points")
@@ -114,7 +119,11 @@ def test_hover_names_a_point_and_click_goes_to_its_step(page):
           const { xaxis, yaxis } = plot.layout;
           return [box.left + along(xaxis, x, box.width), box.bottom - along(yaxis, y, box.height)];
         }""",
-        ["points/plane", float(data["a"].values[10, 4]), float(data["b"].values[10, 4])],
+        [
+            "points/plane",
+            float(data["a"].values[10, 4]),
+            float(data["b"].values[10, 4]),
+        ],
     )
     page.mouse.move(*spot)
     words = page.inner_text("#tooltip")
@@ -225,10 +234,19 @@ def test_hostile_texts_stay_text_in_tables_points_and_words(visit):
     page = visit("hostile-kinds", kinds.hostile_kinds_tree)
     draw_all(page)
     assert page.evaluate("document.querySelectorAll('script').length") == 3
-    assert page.locator("img, iframe, object, .plot b, .plot a, table b, bdi *").count() == 0
-    for selector in ("td", "bdi", ".plot .annotation-text", ".plot .textpoint, .plot text"):
+    assert (
+        page.locator("img, iframe, object, .plot b, .plot a, table b, bdi *").count()
+        == 0
+    )
+    for selector in (
+        "td",
+        "bdi",
+        ".plot .annotation-text",
+        ".plot .textpoint, .plot text",
+    ):
         texts = page.evaluate(
-            "(s) => [...document.querySelectorAll(s)].map((e) => e.textContent)", selector
+            "(s) => [...document.querySelectorAll(s)].map((e) => e.textContent)",
+            selector,
         )
         assert any("<img" in text for text in texts), selector
     page.hover("[id^='words/'] bdi >> nth=1")
@@ -239,11 +257,18 @@ def test_hostile_texts_stay_text_in_tables_points_and_words(visit):
     ("name", "make", "width"),
     [("sparse-kinds", kinds.sparse_kinds_tree, 1200), ("kinds", kinds.kinds_tree, 390)],
 )
-def test_every_result_is_drawn_without_complaint_or_sideways_scroll(visit, name, make, width):
+def test_every_result_is_drawn_without_complaint_or_sideways_scroll(
+    visit, name, make, width
+):
     page = visit(name, make, width=width, color_scheme="dark")
     draw_all(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     if name == "kinds":  # the other has one step, and so no axis to switch
         page.press("#scale button[data-scale=linear]", "Enter")
     draw_all(page)
-    assert page.evaluate("document.querySelectorAll('[data-figure]:not([data-drawn])').length") == 0
+    assert (
+        page.evaluate(
+            "document.querySelectorAll('[data-figure]:not([data-drawn])').length"
+        )
+        == 0
+    )

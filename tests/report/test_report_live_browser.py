@@ -52,7 +52,9 @@ def test_the_page_refreshes_itself_and_keeps_place_and_folds(browser, tmp_path):
         }}"""
     )
     report.write(tree, path, Live(200, EVERY))
-    wait_until(page, "document.querySelector('#live')?.textContent.includes('at step 200')")
+    wait_until(
+        page, "document.querySelector('#live')?.textContent.includes('at step 200')"
+    )
     place = f"Math.abs({PLACE}.getBoundingClientRect().top - {before}) < 40"
     wait_until(page, place)
     assert page.evaluate("document.querySelector('.facts').open")
@@ -60,7 +62,10 @@ def test_the_page_refreshes_itself_and_keeps_place_and_folds(browser, tmp_path):
     report.write(tree, path)  # the training has ended
     wait_until(page, "!document.querySelector('#live')")
     assert page.evaluate("document.querySelector('.facts').open")
-    assert page.evaluate("JSON.parse(document.getElementById('data').textContent).refresh") is None
+    assert (
+        page.evaluate("JSON.parse(document.getElementById('data').textContent).refresh")
+        is None
+    )
     assert complaints == []
     context.close()
 

@@ -22,9 +22,13 @@ BAR = "[id='rank/rank'] .colorbar"
 def test_each_side_of_what_a_concept_writes_stands_beside_chance(visit):
     """It called an effect of -0.20 no more than chance, which gives 0.14, by the other side."""
     data = made.joint_concepts()
-    far = xr.zeros_like(data.written_up) + xr.DataArray([0.2] * 6 + [0.5] * 6, dims="concept")
+    far = xr.zeros_like(data.written_up) + xr.DataArray(
+        [0.2] * 6 + [0.5] * 6, dims="concept"
+    )
     taken = far - 0.7  # 0.5 where 0.2 are added, and 0.2 where 0.5 are
-    data = data.assign(written_up=far, written_down=taken, written_down_id=data.written_up_id)
+    data = data.assign(
+        written_up=far, written_down=taken, written_down_id=data.written_up_id
+    )
     page = visit("written", lambda: made.tree({"joint-concepts": data}))
     words = page.evaluate(
         """() => [...document.querySelectorAll("#atlas .card[id]")].map((card) =>
@@ -32,7 +36,9 @@ def test_each_side_of_what_a_concept_writes_stands_beside_chance(visit):
     )
     assert len(words) > 6
     for number, text in words:
-        up, _, taken = text.partition("Adds to the logits")[2].partition("and takes from ")
+        up, _, taken = text.partition("Adds to the logits")[2].partition(
+            "and takes from "
+        )
         assert ("(no more than chance)" in up) == (number < 6), text
         assert ("(no more than chance)" in taken) == (number >= 6), text
         assert "(95 % of random directions: at most 0.31 on either side)" in taken
@@ -41,25 +47,52 @@ def test_each_side_of_what_a_concept_writes_stands_beside_chance(visit):
 def wide_tree():
     rng = np.random.default_rng(0)
     heads = [f"mean share of the energy in component {k}" for k in range(7)]
-    numbers = {f"c{k}": ("block", rng.random(15), {"long_name": h}) for k, h in enumerate(heads)}
-    words = {f"w{k}": ("claim", [f"quite a few more words on {c}" for c in "ab"]) for k in range(3)}
+    numbers = {
+        f"c{k}": ("block", rng.random(15), {"long_name": h})
+        for k, h in enumerate(heads)
+    }
+    words = {
+        f"w{k}": ("claim", [f"quite a few more words on {c}" for c in "ab"])
+        for k in range(3)
+    }
     data = xr.Dataset(
-        {"rank": (("block", "step"), rng.random((15, len(examples.STEPS))).cumsum(axis=1))}
+        {
+            "rank": (
+                ("block", "step"),
+                rng.random((15, len(examples.STEPS))).cumsum(axis=1),
+            )
+        }
         | numbers
         | words,
-        coords={"block": BLOCKS, "step": examples.STEPS, "claim": ["all is well", "nothing is"]},
+        coords={
+            "block": BLOCKS,
+            "step": examples.STEPS,
+            "claim": ["all is well", "nothing is"],
+        },
     )
     figures = [
         Curves("rank", "Rank", value="rank", series="block"),
-        Table("many", "Many numbers", rows="block", columns=[Column(name) for name in numbers]),
-        Table("few", "Few words", rows="claim", columns=[Column(n, n.upper()) for n in words]),
+        Table(
+            "many",
+            "Many numbers",
+            rows="block",
+            columns=[Column(name) for name in numbers],
+        ),
+        Table(
+            "few",
+            "Few words",
+            rows="claim",
+            columns=[Column(n, n.upper()) for n in words],
+        ),
     ]
     node = attach(data, Section("Rank", ""), figures)
     return examples.tree_of({"rank": node}, examples.STEPS, "Long names")
 
 
 def table(page, name):
-    page.evaluate("for (const fold of document.querySelectorAll('.fold')) fold.open = true")
+    page.evaluate(
+        "for (const fold of document.querySelectorAll('.fold')) fold.open = true"
+    )
     page.evaluate(FRAMES)
     return page.evaluate(
         """(id) => {
@@ -81,7 +114,9 @@ def test_names_beside_a_colour_bar_are_whole_and_tell_blocks_apart(visit):
     page = visit("wide", wide_tree)
     draw_all(page)
     shown = page.locator(f"{BAR} text").all_text_contents()
-    assert "0.q_proj" in shown and set(shown) - {"block"} <= set(SHORT) and len(shown) > 5
+    assert (
+        "0.q_proj" in shown and set(shown) - {"block"} <= set(SHORT) and len(shown) > 5
+    )
     right = page.evaluate(
         """(selector) => Math.max(...[...document.querySelectorAll(selector)]
           .map((e) => e.getBoundingClientRect().right))""",
@@ -104,13 +139,19 @@ def test_matrices_have_the_names_of_the_page_on_hover_over_lines_and_bar(visit):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_on_a_phone_small_tables_become_lists_and_large_ones_keep_their_first_column(visit, scheme):
+def test_on_a_phone_small_tables_become_lists_and_large_ones_keep_their_first_column(
+    visit, scheme
+):
     page = visit("wide", wide_tree, width=400, color_scheme=scheme)
     few = table(page, "rank/few")
     assert few["over"] <= 0 and (few["display"], few["head"]) == ("grid", '"W0"')
-    page.evaluate("""document.querySelector('[id="rank/many"] .table-scroll').scrollLeft = 200""")
+    page.evaluate(
+        """document.querySelector('[id="rank/many"] .table-scroll').scrollLeft = 200"""
+    )
     many = table(page, "rank/many")
-    assert many["display"] == "table-cell" and many["over"] > 0 and abs(many["left"]) < 1
+    assert (
+        many["display"] == "table-cell" and many["over"] > 0 and abs(many["left"]) < 1
+    )
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
@@ -124,8 +165,12 @@ def test_heads_wrap_so_that_a_table_of_many_columns_fits(visit):
 def one_step_tree():
     claims = {"answer": ("claim", ["reproduces", "does not"])}
     data = xr.Dataset(claims, coords={"claim": ["all is well", "nothing is"]})
-    shown = Table("claims", "Claims", rows="claim", columns=[Column("answer", "answer")])
-    return examples.tree_of({"claims": attach(data, Section("Claims", ""), [shown])}, [0], "Claims")
+    shown = Table(
+        "claims", "Claims", rows="claim", columns=[Column("answer", "answer")]
+    )
+    return examples.tree_of(
+        {"claims": attach(data, Section("Claims", ""), [shown])}, [0], "Claims"
+    )
 
 
 @pytest.mark.parametrize(
@@ -156,7 +201,13 @@ def test_a_card_says_from_where_on_its_concept_stays_readable(visit):
         if lost < len(steps) - 1
         else f"first be read at step {steps[0]}, but not at the last step"
     )
-    of = {card.rsplit("/", 1)[1]: text for card, text in words.items() if "layers.0" in card}
+    of = {
+        card.rsplit("/", 1)[1]: text
+        for card, text in words.items()
+        if "layers.0" in card
+    }
     assert wanted in of["0"], of["0"]
     others = [text for number, text in of.items() if number != "0"]
-    assert others and all(f"It can be read from step {steps[3]:,} on" in t for t in others)
+    assert others and all(
+        f"It can be read from step {steps[3]:,} on" in t for t in others
+    )

@@ -63,7 +63,9 @@ def tree():
     values = (("step", "layer"), np.array([[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]))
     data = xr.Dataset({"norm": values}, {"step": [0, 10, 100], "layer": ["h.0", "h.1"]})
     node = attach(
-        data, Section("Norms", "Norms."), [Stems("stems", "Norms as stems", value="norm")]
+        data,
+        Section("Norms", "Norms."),
+        [Stems("stems", "Norms as stems", value="norm")],
     )
     return xr.DataTree.from_dict({"norms": node})
 

@@ -100,7 +100,9 @@ def test_pictures_are_those_of_the_files(tmp_path):
 
 @pytest.mark.parametrize("name", ["x.html", "x", "x.jpg", "x.csv.gz"])
 def test_other_files_are_refused(result, tmp_path, name):
-    with pytest.raises(ArgumentError, match=r"must end with one of \.pdf, \.svg, \.png, \.csv"):
+    with pytest.raises(
+        ArgumentError, match=r"must end with one of \.pdf, \.svg, \.png, \.csv"
+    ):
         result.figure("loss/loss").save(tmp_path / "new" / name)
     assert not (tmp_path / "new").exists()
 
@@ -108,7 +110,9 @@ def test_other_files_are_refused(result, tmp_path, name):
 def test_every_kind_is_drawn_alone_and_by_a_notebook(kinds):
     for name, figure in kinds.items():
         html = figure._repr_html_()
-        assert "<script" not in html and "http" not in html.replace("http://www.w3.org", "")
+        assert "<script" not in html and "http" not in html.replace(
+            "http://www.w3.org", ""
+        )
         if figure.kind == "table":
             assert "<table>" in html and "<img" not in html
             with pytest.raises(ArgumentError, match="is a table"):
@@ -148,7 +152,11 @@ def test_a_figure_is_drawn_on_the_callers_axes(kinds):
     [
         ("matrices/confusion", None, "has 8 panels, one for each step"),
         ("words/clouds", None, "is a cloud of words"),
-        ("points/space", None, "ax must have the projection '3d'; it has 'rectilinear'"),
+        (
+            "points/space",
+            None,
+            "ax must have the projection '3d'; it has 'rectilinear'",
+        ),
         ("scores/windows", None, "is a table"),
         ("loss/loss", "mine", "ax must be of type Axes"),
     ],
@@ -192,7 +200,9 @@ def test_steps_are_chosen_by_label_and_cut_the_axis(result):
         assert sorted(set(figure.data.step)) == kept
         assert len(figure.data) == len(whole) * len(kept) // len(STEPS) // 6
         assert image_of(figure._repr_html_())
-    ticks = result.figure("loss/loss", steps=slice(2, 20)).matplotlib().get_xticklabels()
+    ticks = (
+        result.figure("loss/loss", steps=slice(2, 20)).matplotlib().get_xticklabels()
+    )
     shown = {int(text.get_text()) for text in ticks if text.get_text()}
     assert shown and min(shown) >= 2 and max(shown) <= 20
 
@@ -200,14 +210,30 @@ def test_steps_are_chosen_by_label_and_cut_the_axis(result):
 @pytest.mark.parametrize(
     ("name", "chosen", "words"),
     [
-        ("loss/loss", {"layers": 0}, "'loss/loss' has no layers; its dimensions are step"),
-        ("concepts-ica/distance", {"layers": [9]}, "layer must be one of 'layer 0', 'layer 1'"),
+        (
+            "loss/loss",
+            {"layers": 0},
+            "'loss/loss' has no layers; its dimensions are step",
+        ),
+        (
+            "concepts-ica/distance",
+            {"layers": [9]},
+            "layer must be one of 'layer 0', 'layer 1'",
+        ),
         ("concepts-ica/distance", {"layers": "layer 9"}, "Did you mean 'layer"),
         ("concepts-ica/distance", {"layers": []}, "at least one layer"),
         ("concepts-ica/distance", {"layers": 0.5}, "layers must be a list"),
-        ("loss/loss", {"steps": [3]}, "step must be one of the result's 26 steps.*nearest is 2"),
+        (
+            "loss/loss",
+            {"steps": [3]},
+            "step must be one of the result's 26 steps.*nearest is 2",
+        ),
         ("loss/loss", {"steps": []}, "at least one step"),
-        ("loss/loss", {"steps": slice(2000, 3000)}, "no step lies from 2000 to 3000; .* 0, 1, 2"),
+        (
+            "loss/loss",
+            {"steps": slice(2000, 3000)},
+            "no step lies from 2000 to 3000; .* 0, 1, 2",
+        ),
         ("loss/loss", {"steps": slice(0, 8, 2)}, "a slice of steps must go from one"),
         ("loss/loss", {"steps": "all"}, "steps must be a list"),
     ],
@@ -225,7 +251,9 @@ def test_a_wrong_name_is_answered_with_the_nearest(result):
         ("xyz", "there are 'loss/loss', "),
         (["loss/loss"], "there is no figure ['loss/loss']"),
     ):
-        with pytest.raises(ArgumentError, match=re.escape(f"there is no figure {wrong!r}")) as said:
+        with pytest.raises(
+            ArgumentError, match=re.escape(f"there is no figure {wrong!r}")
+        ) as said:
             result.figure(wrong)
         assert near in str(said.value)
     node = xr.Dataset({"x": ("step", [1.0])}, {"step": [0]})
@@ -243,9 +271,13 @@ def test_a_figure_that_cannot_be_drawn_says_why():
     unknown = figure | {"kind": "hologram", "id": "new"}
     node.attrs["figures"] = json.dumps([figure, unknown, good])
     figures = FigureIndex(tree)
-    with pytest.raises(ArgumentError, match=f"'{path}/bad' cannot be drawn: .*'nothing'"):
+    with pytest.raises(
+        ArgumentError, match=f"'{path}/bad' cannot be drawn: .*'nothing'"
+    ):
         figures[f"{path}/bad"]
-    with pytest.raises(ArgumentError, match=f"'{path}/new' cannot be drawn: This version draws"):
+    with pytest.raises(
+        ArgumentError, match=f"'{path}/new' cannot be drawn: This version draws"
+    ):
         figures[f"{path}/new"]
     with pytest.warns(StudyWarning, match=r"^2 of \d+ figures.*/bad: .*; .*/new: "):
         drawn = dict(figures.items())
@@ -265,12 +297,18 @@ def test_negative_layers_count_depths_and_not_modules():
 
 def test_a_figure_of_a_node_that_failed_is_not_answered_with_others():
     tree = examples.plain_tree()
-    tree["lost"] = xr.DataTree(xr.Dataset(attrs={"failed": "no cell could be computed."}))
+    tree["lost"] = xr.DataTree(
+        xr.Dataset(attrs={"failed": "no cell could be computed."})
+    )
     tree["bare"] = xr.DataTree(xr.Dataset({"x": ("step", [1.0])}, {"step": [0]}))
     figures = FigureIndex(tree)
-    with pytest.raises(ArgumentError, match=r"'lost' has none, because it failed: no cell could"):
+    with pytest.raises(
+        ArgumentError, match=r"'lost' has none, because it failed: no cell could"
+    ):
         figures["lost/x"]
-    with pytest.raises(ArgumentError, match=r"there is no figure 'bare/x': 'bare' has none\.$"):
+    with pytest.raises(
+        ArgumentError, match=r"there is no figure 'bare/x': 'bare' has none\.$"
+    ):
         figures["bare/x"]
 
 
@@ -279,7 +317,9 @@ def test_what_sets_a_run_apart_is_a_figure_of_its_own(tmp_path):
     own = both.figure("loss/loss").difference()
     og.report.write_figures(both, tmp_path, formats=[])
     written = pd.read_csv(tmp_path / "loss-loss-difference.csv")
-    assert written.columns.tolist() == own.data.columns.tolist() and len(written) == len(own.data)
+    assert written.columns.tolist() == own.data.columns.tolist() and len(
+        written
+    ) == len(own.data)
     assert image_of(own._repr_html_()) and own.name == "loss/loss-difference"
     alone = FigureIndex(examples.plain_tree())
     with pytest.raises(ArgumentError, match="no other runs"):
@@ -292,7 +332,9 @@ def test_the_chart_has_the_views_of_the_page(result):
     mine = axes(figsize=(8, 6))
     assert result.chart().matplotlib(mine) is mine and mine.texts
     assert og.compare(compared_runs.seeds(3)).chart().view == "intervals"
-    with pytest.raises(ArgumentError, match="view must be one of 'cells', 'intervals'; got 'rows'"):
+    with pytest.raises(
+        ArgumentError, match="view must be one of 'cells', 'intervals'; got 'rows'"
+    ):
         result.chart("rows")
 
 
@@ -302,13 +344,19 @@ def test_the_summary_has_the_sentences_of_the_page(result, tmp_path):
     words = re.sub(r"<[^>]+>", "", page).replace("&#39;", "'").replace("&amp;", "&")
     assert summary.heading in words and len(summary.sentences) > 2
     for sentence in summary.sentences:
-        for part in re.split(r"(?<=\.) ", sentence):  # the page folds what names an option
+        for part in re.split(
+            r"(?<=\.) ", sentence
+        ):  # the page folds what names an option
             assert part in words, part
         assert sentence.split(".")[0].split()[0] in str(summary)
     assert max(map(len, str(summary).splitlines())) <= 100
-    assert "1 of 26 cells failed" in str(summary)  # what failed comes before what was found
+    assert "1 of 26 cells failed" in str(
+        summary
+    )  # what failed comes before what was found
     rows = summary.data
-    assert rows.row.is_unique and {"verdict", "learned", "half_step"} <= set(rows.columns)
+    assert rows.row.is_unique and {"verdict", "learned", "half_step"} <= set(
+        rows.columns
+    )
 
 
 def test_a_comparison_is_summed_up_in_its_own_words():
@@ -327,7 +375,21 @@ def test_texts_of_a_result_are_escaped():
             shown.append(figures[name]._repr_html_())
         except ArgumentError:
             continue
-    tags = {"figure", "b", "br", "img", "figcaption", "small", "table", "tr", "th", "td", "div",
-            "p", "h4", "strong"}  # fmt: skip
+    tags = {
+        "figure",
+        "b",
+        "br",
+        "img",
+        "figcaption",
+        "small",
+        "table",
+        "tr",
+        "th",
+        "td",
+        "div",
+        "p",
+        "h4",
+        "strong",
+    }
     for html in shown:
         assert set(parts_of(html)) <= tags | {"style", "alt", "src"}

@@ -39,11 +39,17 @@ def drawn(content):
     """The names from top to bottom, and the place of each dot, in the wide and narrow drawing."""
     svgs = re.findall(r"<svg .*?</svg>", loss_picture(content))
     assert ["chart-wide" in svg for svg in svgs] == [True, False]
-    root = ElementTree.fromstring(svgs[0].replace("<svg ", f'<svg xmlns="{SVG[1:-1]}" ', 1))
+    root = ElementTree.fromstring(
+        svgs[0].replace("<svg ", f'<svg xmlns="{SVG[1:-1]}" ', 1)
+    )
     names = [t.text for t in root.iter(f"{SVG}text") if t.get("class") == "end"]
     kinds = ("dot", "open-dot")
     dots = [c for c in root.iter(f"{SVG}circle") if c.get("class") in kinds]
-    return names, np.array([float(c.get("cx")) for c in dots]), [c.get("class") for c in dots]
+    return (
+        names,
+        np.array([float(c.get("cx")) for c in dots]),
+        [c.get("class") for c in dots],
+    )
 
 
 @pytest.mark.parametrize("loss", [4.0, 7.0])

@@ -59,7 +59,9 @@ def test_nothing_in_the_page_is_fetched():
     assert references and all(r.startswith("#") for r in references)
     assert not page.all("link") and not page.all("iframe")
     style = (
-        render_page(read_content(examples.plain_tree())).split("<style>")[1].split("</style>")[0]
+        render_page(read_content(examples.plain_tree()))
+        .split("<style>")[1]
+        .split("</style>")[0]
     )
     assert "@import" not in style and "url(" not in style
 
@@ -69,9 +71,12 @@ def test_content_policy_allows_exactly_the_scripts_of_the_page():
     policy = next(a["content"] for a in page.all("meta") if a.get("http-equiv"))
     assert "default-src 'none'" in policy
     allowed = set(re.findall(r"'(sha256-[^']+)'", policy))
-    programs = [text for attrs, text in page.scripts if attrs.get("type") != "application/json"]
+    programs = [
+        text for attrs, text in page.scripts if attrs.get("type") != "application/json"
+    ]
     hashes = {
-        "sha256-" + base64.b64encode(hashlib.sha256(t.encode()).digest()).decode() for t in programs
+        "sha256-" + base64.b64encode(hashlib.sha256(t.encode()).digest()).decode()
+        for t in programs
     }
     assert len(programs) == 2 and hashes == allowed
     assert "'unsafe-eval'" not in policy and "script-src 'unsafe-inline'" not in policy
@@ -84,7 +89,11 @@ def test_plotting_library_and_data_are_there_once():
     arrays = sum(len(node["arrays"]) for node in Page(text).data["nodes"].values())
     data = next(t for a, t in Page(text).scripts if a.get("id") == "data")
     assert data.count('"bdata"') == arrays + len(Page(text).data["rows"])
-    names = [(n["path"], a["name"]) for n in Page(text).data["nodes"].values() for a in n["arrays"]]
+    names = [
+        (n["path"], a["name"])
+        for n in Page(text).data["nodes"].values()
+        for a in n["arrays"]
+    ]
     assert len(names) == len(set(names))
 
 
@@ -103,7 +112,9 @@ def test_arrays_equal_the_result_bit_for_bit():
 def test_selection_of_a_figure_is_made_before_drawing():
     tree = examples.developing_tree()
     node = tree["concepts-ica"].to_dataset()
-    figure = Curves("p", "P", value="distance_to_last", select={"distance": "procrustes"})
+    figure = Curves(
+        "p", "P", value="distance_to_last", select={"distance": "procrustes"}
+    )
     changed = xr.DataTree.from_dict({"n": attach(node, Section("N", "n"), [figure])})
     page = page_of(changed)
     array = page.data["nodes"]["section-n"]["arrays"][0]
@@ -168,18 +179,27 @@ def test_every_figure_has_data_pictures_code_and_definition():
     tree = examples.developing_tree()
     page = page_of(tree)
     figures = page.data["figures"]
-    assert len([a for a in page.all("figure") if "data-figure" in a]) == len(figures) == 8
+    assert (
+        len([a for a in page.all("figure") if "data-figure" in a]) == len(figures) == 8
+    )
     actions = [a["data-action"] for a in page.all("button") if "data-action" in a]
     assert sorted(set(actions)) == ["csv", "png", "svg"]
     assert len(actions) == 3 * (len(figures) + 1)
-    assert "tree['concepts-ica'].to_dataset()[['distance_to_last', 'low', 'high']]" in page.words
+    assert (
+        "tree['concepts-ica'].to_dataset()[['distance_to_last', 'low', 'high']]"
+        in page.words
+    )
     assert "tree['variance-rank']['variance_rank']" in page.words
 
 
 def test_hostile_names_stay_text():
     text = render_page(read_content(examples.hostile_tree()))
     page = Page(text)
-    assert [a.get("type") for a, _ in page.scripts] == ["application/json", "text/plain", None]
+    assert [a.get("type") for a, _ in page.scripts] == [
+        "application/json",
+        "text/plain",
+        None,
+    ]
     assert not page.all("img")
     first, *leads = page.all("b")
     assert first == {"id": "now-step"} and leads and not any(leads), "and the sentences"
@@ -195,7 +215,12 @@ def test_large_run_stays_under_the_budget():
     tree = examples.huge_tree()
     text = render_page(read_content(tree))
     assert len(text.encode()) < 15e6
-    assert tree["attention-entropy"].sizes == {"row": 32, "step": 154, "layer": 32, "head": 32}
+    assert tree["attention-entropy"].sizes == {
+        "row": 32,
+        "step": 154,
+        "layer": 32,
+        "head": 32,
+    }
     page = Page(text)
     maps = [f["id"] for f in page.data["figures"] if f["id"].endswith("-map")]
     assert len(maps) == 4 and len(page.data["figures"]) == 7 + 4
@@ -205,7 +230,9 @@ def test_thinning_keeps_the_ends_and_says_so():
     tree = examples.developing_tree(steps=range(0, 2000, 10))
     text = render_page(read_content(tree), budget=30_000)
     page = Page(text)
-    total = sum(math.prod(a["shape"]) for n in page.data["nodes"].values() for a in n["arrays"])
+    total = sum(
+        math.prod(a["shape"]) for n in page.data["nodes"].values() for a in n["arrays"]
+    )
     assert total <= 30_000 < tree["matrix"]["between"].size
     noticed = 0
     for figure in page.data["figures"]:
@@ -266,7 +293,9 @@ def test_leftover_dimensions_become_choices():
     page = page_of(examples.developing_tree())
     matrix = next(f for f in page.data["figures"] if f["node"] == "section-matrix")
     assert matrix["choose"] == ["extractor"]
-    null = next(f for f in page_of(examples.plain_tree()).data["figures"] if f["kind"] == "null")
+    null = next(
+        f for f in page_of(examples.plain_tree()).data["figures"] if f["kind"] == "null"
+    )
     assert null["choose"] == ["step"]
 
 
@@ -293,7 +322,9 @@ def test_reasons_of_missing_cells_are_in_the_data():
 
 def test_loss_comes_first_and_motion_last_whatever_the_order_of_the_store():
     nodes = examples.developing_tree()
-    mixed = xr.DataTree.from_dict({k: nodes[k].to_dataset() for k in sorted(nodes.children)})
+    mixed = xr.DataTree.from_dict(
+        {k: nodes[k].to_dataset() for k in sorted(nodes.children)}
+    )
     order = [node.path for node in read_content(mixed).nodes]
     assert order[0] == "loss" and set(order[-2:]) == {"displacement", "variance-rank"}
 
@@ -303,7 +334,10 @@ def test_loss_comes_first_and_motion_last_whatever_the_order_of_the_store():
     [
         (xr.Dataset(), "tree must be a result of Study.run or open_study"),
         (xr.DataTree(), "at least one node with data"),
-        (xr.DataTree.from_dict({"a": xr.Dataset({"v": ("x", [1.0])})}), "training steps"),
+        (
+            xr.DataTree.from_dict({"a": xr.Dataset({"v": ("x", [1.0])})}),
+            "training steps",
+        ),
     ],
 )
 def test_results_that_are_none_are_refused(tree, words, tmp_path):
@@ -351,7 +385,9 @@ def test_room_opens_without_models_or_plotting():
         "import sys, ontogeny.report; "
         "print([m for m in ('torch', 'transformers', 'sklearn') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"
 
 
@@ -360,9 +396,13 @@ def test_places_that_links_name_are_there_once_and_do_not_depend_on_order():
     page = page_of(tree)
     ids = [a["id"] for _, a in page.tags if "id" in a]
     assert len(ids) == len(set(ids))
-    named = {f["id"] for f in page.data["figures"]} | {r["id"] for r in page.data["rows"]}
+    named = {f["id"] for f in page.data["figures"]} | {
+        r["id"] for r in page.data["rows"]
+    }
     assert named | {"verdict", "audit", "chart", "section-loss"} <= set(ids)
-    shuffled = xr.DataTree.from_dict({n: tree[n].to_dataset() for n in reversed(list(tree))})
+    shuffled = xr.DataTree.from_dict(
+        {n: tree[n].to_dataset() for n in reversed(list(tree))}
+    )
     assert {f["id"] for f in page_of(shuffled).data["figures"]} == {
         f["id"] for f in page.data["figures"]
     }
@@ -374,17 +414,25 @@ def test_audit_is_a_section_with_a_table():
     tree = examples.developing_tree()
     steps = list(range(0, 14_000, 1000))
     more = examples.finding(steps, "Fourteen revisions hold two payloads.", "suspected")
-    tree.attrs["findings"] = json.dumps([examples.finding([550, 600], "Identical."), more])
+    tree.attrs["findings"] = json.dumps(
+        [examples.finding([550, 600], "Identical."), more]
+    )
     page = page_of(tree)
     assert page.one(id="audit")
-    assert "identical suspected 0, 1,000, 2,000" in page.words and "13,000" in page.words
+    assert (
+        "identical suspected 0, 1,000, 2,000" in page.words and "13,000" in page.words
+    )
     assert "2 findings of the audit" in " ".join(page.words.split())
 
 
 def test_audit_without_findings_says_so_and_no_audit_says_nothing():
     clean = page_of(examples.plain_tree(findings="[]"))
     assert clean.one(id="audit") and "Nothing was found." in clean.words
-    assert not [a for a in page_of(examples.plain_tree()).all("section") if a.get("id") == "audit"]
+    assert not [
+        a
+        for a in page_of(examples.plain_tree()).all("section")
+        if a.get("id") == "audit"
+    ]
 
 
 def test_the_page_names_rows_and_level():
@@ -400,11 +448,18 @@ def test_the_page_names_rows_and_level():
 def test_statements_stand_in_their_section_alone_and_name_layers_shortly():
     tree = examples.developing_tree()
     tree["concepts-ica"].attrs["statements"] = json.dumps(
-        ["model.layers.2.mlp is half-way first; model.layers.2.mlp.act is another place."]
+        [
+            "model.layers.2.mlp is half-way first; model.layers.2.mlp.act is another place."
+        ]
     )
     words = page_of(tree).words
     words = words.replace("\N{NO-BREAK SPACE}", " ").lower()
-    assert words.count("layer 2 is half-way first; model.layers.2.mlp.act is another place.") == 1
+    assert (
+        words.count(
+            "layer 2 is half-way first; model.layers.2.mlp.act is another place."
+        )
+        == 1
+    )
     both = ["h.1.mlp", "h.1.attn", "h.2.mlp"]
     text = "h.1.mlp before h.2.mlp, h.1.attn last"
     assert with_short_layers(text, both) == "h.1.mlp before layer 2, h.1.attn last"

@@ -68,10 +68,14 @@ def test_two_runs_take_the_intervals_of_both_and_say_so():
     np.testing.assert_allclose(data.entropy_difference_high, 5.0)
     np.testing.assert_allclose(data.entropy_difference_low, -5.0)
     caption = difference_of(drawable(tree)).figure.caption
-    assert "seed 0 minus seed 1 at the same step. Grey band: the 95 % intervals of both" in caption
+    assert (
+        "seed 0 minus seed 1 at the same step. Grey band: the 95 % intervals of both"
+        in caption
+    )
     bare = difference_of(drawable(compared([3.0, 1.0])))
     assert (
-        not bare.figure.bands and "No band is drawn: two runs give no spread" in bare.figure.caption
+        not bare.figure.bands
+        and "No band is drawn: two runs give no spread" in bare.figure.caption
     )
 
 
@@ -90,7 +94,9 @@ def test_a_run_that_is_one_of_its_controls_lies_within_the_band():
         own, *offsets = rng.normal(size=4)
         data = difference(controlled(offsets, own=own))
         one = data.isel(step=0, layer=0)
-        outside += abs(float(one.entropy_difference)) > float(one.entropy_difference_control_high)
+        outside += abs(float(one.entropy_difference)) > float(
+            one.entropy_difference_control_high
+        )
         total += 1
     assert outside / total <= 0.08  # 5 % by construction
     same = difference(controlled([2.0, 2.0, 2.0], own=2.0))
@@ -100,9 +106,14 @@ def test_a_run_that_is_one_of_its_controls_lies_within_the_band():
 
 
 def test_controls_that_end_trained_are_shown_and_not_counted():
-    tree = controlled([1.0, 2.0, 90.0], own=5.0, names=["turned 0", "turned 1", "line 0"])
+    tree = controlled(
+        [1.0, 2.0, 90.0], own=5.0, names=["turned 0", "turned 1", "line 0"]
+    )
     found = drawable(tree)
-    assert found.runs.names[3] == "control: line 0" and list(found.runs.others) == [1, 2]
+    assert found.runs.names[3] == "control: line 0" and list(found.runs.others) == [
+        1,
+        2,
+    ]
     assert (difference(tree).entropy_difference == 3.5).all()
     assert (
         "1 control run of a kind that ends trained is left out"
@@ -113,7 +124,10 @@ def test_controls_that_end_trained_are_shown_and_not_counted():
 
 def test_one_control_gives_no_band():
     found = difference_of(drawable(controlled([1.0], own=2.0)))
-    assert not found.figure.bands and "one control run gives no spread" in found.figure.caption
+    assert (
+        not found.figure.bands
+        and "one control run gives no spread" in found.figure.caption
+    )
 
 
 def test_lines_of_numbered_things_are_not_compared():
@@ -134,13 +148,17 @@ def test_views_give_panels_to_layers_or_runs_and_menus_to_the_rest():
         "difference": {"x": "step", "facet": "layer"},
     }
     many = drawable(compared(list(range(13)))).runs.views["side by side"]
-    assert many.axes == {"x": "step", "series": "layer"} and list(many.choose) == ["run"]
+    assert many.axes == {"x": "step", "series": "layer"} and list(many.choose) == [
+        "run"
+    ]
     deep = controlled([0.0, 1.0], layers=[f"model.layers.{i}.mlp" for i in range(13)])
     assert list(drawable(deep).runs.views["difference"].choose) == ["layer"]
 
 
 def test_captions_say_of_a_view_only_what_it_shows(tmp_path):
-    path = report.write(compared([0.0, 1.0, 2.0], interval=[1.0] * 3), tmp_path / "page.html")
+    path = report.write(
+        compared([0.0, 1.0, 2.0], interval=[1.0] * 3), tmp_path / "page.html"
+    )
     (figure,) = Page(path.read_text(encoding="utf-8")).data["figures"]
     words = figure["runs"]["captions"]
     assert not any("One line per layer" in text for text in words.values())
@@ -155,7 +173,10 @@ def test_steps_of_controls_survive_thinning():
     control = np.full((2, 200, 3), np.nan)
     control[:, [0, 77, 199]] = 1.0
     data = xr.Dataset(
-        {"x": (("step", "layer"), run), "x_control": (("run", "step", "layer"), control)},
+        {
+            "x": (("step", "layer"), run),
+            "x_control": (("run", "step", "layer"), control),
+        },
         {"step": steps, "layer": list(LAYERS), "run": ["turned 0", "turned 1"]},
     )
     section = figures.Section("X", "X.")
@@ -182,7 +203,9 @@ def test_every_figure_of_a_value_with_controls_has_their_band():
         figures.NullComparison("n", "N", value="x", rows="layer"),
         figures.Heatmap("m", "M", value="x"),
     ]
-    found = summarise(data, [quantity], figures.Section("X", "X."), figures=lambda _: own)
+    found = summarise(
+        data, [quantity], figures.Section("X", "X."), figures=lambda _: own
+    )
     bands = [each.get("bands") for each in json.loads(found.attrs["figures"])]
     names = [[band["lower"] for band in each or ()] for each in bands]
     assert names == [["x_control_low"], ["y_control_low"], ["x_control_low"], []]
@@ -201,18 +224,28 @@ def test_every_figure_of_a_value_with_controls_has_their_band():
 
 
 def test_files_hold_the_difference_with_its_terms(tmp_path):
-    written = report.write_figures(controlled([1.0, 2.0, 3.0], own=7.0), tmp_path, ["svg"])
+    written = report.write_figures(
+        controlled([1.0, 2.0, 3.0], own=7.0), tmp_path, ["svg"]
+    )
     names = {path.name for path in written}
     assert {"entropy-entropy-difference.csv", "entropy-entropy-difference.svg"} <= names
     table = pd.read_csv(tmp_path / "entropy-entropy-difference.csv")
     assert list(table.columns) == [
-        "step", "layer", "entropy", "entropy_of_controls", "entropy_difference",
-        "entropy_difference_control_low", "entropy_difference_control_high",
-    ]  # fmt: skip
+        "step",
+        "layer",
+        "entropy",
+        "entropy_of_controls",
+        "entropy_difference",
+        "entropy_difference_control_low",
+        "entropy_difference_control_high",
+    ]
     assert len(table) == len(READ) * len(LAYERS)
     np.testing.assert_array_equal(table.entropy - table.entropy_of_controls, 5.0)
     captions = (tmp_path / "captions.txt").read_text(encoding="utf-8")
-    assert "Entropy: difference\nLine: the run minus the mean of its 3 control runs." in captions
+    assert (
+        "Entropy: difference\nLine: the run minus the mean of its 3 control runs."
+        in captions
+    )
     assert "Control runs were read at 4 of 8 steps." in captions
 
 
@@ -222,14 +255,22 @@ def test_code_of_a_view_gives_its_numbers(tmp_path):
         (controlled([1.0, 2.0, 4.0]), "controls"),
     ):
         data = difference(tree)
-        code = Page(report.write(tree, tmp_path / "page.html").read_text()).data["figures"][0]
+        code = Page(report.write(tree, tmp_path / "page.html").read_text()).data[
+            "figures"
+        ][0]
         text = code["runs"]["code"]["difference"]
         text = text.replace("{value}", "entropy").replace("{run}", '"seed 0"')
         text = re.sub(r"^tree = .*$", "", text, flags=re.MULTILINE)
         held = {"tree": tree}
         exec(text, held)  # as a reader would run it
-        low = "entropy_difference_low" if name == "others" else "entropy_difference_control_low"
-        np.testing.assert_allclose(held["difference"], data.entropy_difference, atol=1e-9)
+        low = (
+            "entropy_difference_low"
+            if name == "others"
+            else "entropy_difference_control_low"
+        )
+        np.testing.assert_allclose(
+            held["difference"], data.entropy_difference, atol=1e-9
+        )
         np.testing.assert_allclose(held["half_band"], -data[low], rtol=1e-5)
 
 
@@ -246,7 +287,10 @@ def test_several_runs_begin_with_a_first_screen_over_all_their_losses():
     first, node = first_screen(content), content.track_node
     assert first is not None and node is not None
     assert "3 of 3 runs" in first.heading and "3 of 3 runs" in first.sentences[0].lead
-    assert run_curves(content) == node.dataset["loss"].transpose("run", "step").values.tolist()
+    assert (
+        run_curves(content)
+        == node.dataset["loss"].transpose("run", "step").values.tolist()
+    )
     page = Page(render_page(content))
     sent = page.data["first"]
     assert sent["of"] == "mean" and len(sent["runs"]) == 3
@@ -258,9 +302,13 @@ def test_lines_under_the_loss_are_those_that_all_runs_share():
     content = read_content(og.comparison.compare(seeds(2)))
 
     def passes(label, run, level):
-        subject = Subject(content.track_node.path, "loss", label=label, run=content.runs[run])
+        subject = Subject(
+            content.track_node.path, "loss", label=label, run=content.runs[run]
+        )
         beside = (Beside("reference", label, level),)
-        return Claim(Kind.PASSES, subject, Certainty.OPEN, Reason.NOT_REACHED, beside=beside)
+        return Claim(
+            Kind.PASSES, subject, Certainty.OPEN, Reason.NOT_REACHED, beside=beside
+        )
 
     claims = [
         *(passes("word frequencies", run, 5.5) for run in (0, 1)),

@@ -59,7 +59,9 @@ def runs(drawn_runs):
     """The page of three runs, set back to how it opens."""
     drawn_runs.mouse.move(0, 0)
     show(drawn_runs, OVERLAY)
-    drawn_runs.select_option(f"[id='{FIGURE}'] select[data-dimension=run]", label="seed 0")
+    drawn_runs.select_option(
+        f"[id='{FIGURE}'] select[data-dimension=run]", label="seed 0"
+    )
     return drawn_runs
 
 
@@ -73,7 +75,11 @@ def controls(drawn_controls):
 
 def pressed(page, figure=FIGURE):
     buttons = page.locator(f"[id='{figure}'] .segments[aria-label=Runs] button")
-    return [b.inner_text() for b in buttons.all() if b.get_attribute("aria-pressed") == "true"]
+    return [
+        b.inner_text()
+        for b in buttons.all()
+        if b.get_attribute("aria-pressed") == "true"
+    ]
 
 
 def colours(page, figure=FIGURE):
@@ -107,8 +113,12 @@ def test_one_control_of_three_views_opens_with_the_overlay(visit):
     lines = colours(runs)
     assert len(lines) == 3 * len(LAYERS)
     for series, _, colour, width in lines:
-        assert (colour, width > 1.5) == ((ink, True) if series == "seed 0" else (grey, False))
-    assert len(traces(runs, FIGURE, "interval")) == len(LAYERS)  # of the chosen run alone
+        assert (colour, width > 1.5) == (
+            (ink, True) if series == "seed 0" else (grey, False)
+        )
+    assert len(traces(runs, FIGURE, "interval")) == len(
+        LAYERS
+    )  # of the chosen run alone
     words = "Dark line: seed 0. Thin grey lines: the other runs. The shade is that of seed 0."
     assert caption(runs).endswith(words)
 
@@ -117,11 +127,15 @@ def test_the_menu_and_the_name_at_a_line_choose_the_run(runs):
     ink = BASE["light"]["ink"]
     runs.select_option(f"[id='{FIGURE}'] select[data-dimension=run]", label="seed 2")
     assert {line[0] for line in colours(runs) if line[2] == ink} == {"seed 2"}
-    runs.locator(f"[id='{FIGURE}'] .plot .annotation-text", has_text="seed 1").first.click()
+    runs.locator(
+        f"[id='{FIGURE}'] .plot .annotation-text", has_text="seed 1"
+    ).first.click()
     assert {line[0] for line in colours(runs) if line[2] == ink} == {"seed 1"}
     chosen = f"[id='{FIGURE}'] select[data-dimension=run]"
     assert (
-        runs.evaluate("(s) => document.querySelector(s).selectedOptions[0].text", chosen)
+        runs.evaluate(
+            "(s) => document.querySelector(s).selectedOptions[0].text", chosen
+        )
         == "seed 1"
     )
     assert "Dark line: seed 1" in caption(runs)
@@ -131,7 +145,9 @@ def test_runs_stand_side_by_side_with_the_colours_of_layers(runs):
     show(runs, SIDE)
     assert pressed(runs) == [SIDE]
     lines = colours(runs)
-    assert [line[1] for line in lines] == [f"seed {i}" for i in range(3) for _ in LAYERS]
+    assert [line[1] for line in lines] == [
+        f"seed {i}" for i in range(3) for _ in LAYERS
+    ]
     assert [line[2] for line in lines[:3]] == palettes(3)["light"]["layers"]
     spans = runs.evaluate(
         """(id) => { const {layout} = document.querySelector(`[id="${id}"] .plot`);
@@ -144,7 +160,9 @@ def test_runs_stand_side_by_side_with_the_colours_of_layers(runs):
 
 
 @pytest.mark.parametrize("name", ["runs", "controls", "two"])
-def test_the_page_and_the_files_agree_on_every_bit_of_a_difference(visit, tmp_path, name):
+def test_the_page_and_the_files_agree_on_every_bit_of_a_difference(
+    visit, tmp_path, name
+):
     make = {
         "runs": three,
         "controls": with_controls,
@@ -178,8 +196,13 @@ def test_the_band_of_a_difference_is_grey_and_lies_around_no_difference(runs):
     assert [band["meta"]["label"] for band in bands] == ["SD of the others"] * 3
     ends = known(bands[0]["y"])
     half = np.std([1 / 3, -0.7], ddof=1)
-    assert sorted({round(abs(v), 12) for v in ends if np.isfinite(v)}) == [round(half, 12)]
-    assert "Line: seed 0 minus the mean of the other 2 runs at the same step." in caption(runs)
+    assert sorted({round(abs(v), 12) for v in ends if np.isfinite(v)}) == [
+        round(half, 12)
+    ]
+    assert (
+        "Line: seed 0 minus the mean of the other 2 runs at the same step."
+        in caption(runs)
+    )
     code = runs.text_content(f"[id='{FIGURE}'] pre code")
     assert 'values.drop_sel(run="seed 0")' in code and '["entropy"]' in code
 
@@ -200,16 +223,24 @@ def test_hovering_a_difference_tells_its_terms(controls):
     hover(controls, FIGURE, place, 0.5)
     words = controls.inner_text("#tooltip")
     assert f"Step {STEPS[READ[1]]}" in words and "run: 2.750" in words
-    assert "mean of the controls: 1.128" in words and "95 % of further control runs: −" in words
+    assert (
+        "mean of the controls: 1.128" in words
+        and "95 % of further control runs: −" in words
+    )
 
 
 def test_controls_stand_beside_the_run_in_its_colours(controls):
     lines = traces(controls, FIGURE, "line")
     bands = traces(controls, FIGURE, "control")
-    assert [b["meta"]["label"] for b in bands] == [one["meta"]["label"] for one in lines]
+    assert [b["meta"]["label"] for b in bands] == [
+        one["meta"]["label"] for one in lines
+    ]
     show(controls, SIDE)
     found = colours(controls)
-    assert [line[1] for line in found[::3]] == ["run", *(f"control: turned {i}" for i in range(3))]
+    assert [line[1] for line in found[::3]] == [
+        "run",
+        *(f"control: turned {i}" for i in range(3)),
+    ]
     assert [line[2] for line in found[:3]] == [line[2] for line in found[3:6]]
     shown = traces(controls, FIGURE, "line")
     assert shown[0]["steps"] == list(STEPS)
@@ -221,7 +252,9 @@ def test_controls_stand_beside_the_run_in_its_colours(controls):
 def test_a_control_band_is_that_of_each_line_and_not_of_all_together(controls):
     show(controls, OVERLAY)
     bands = traces(controls, FIGURE, "control")
-    assert len(bands) == len(LAYERS) and all(sum(v is None for v in b["y"]) == 1 for b in bands)
+    assert len(bands) == len(LAYERS) and all(
+        sum(v is None for v in b["y"]) == 1 for b in bands
+    )
     for i, band in enumerate(bands):  # at the first step a layer's value is i / 2
         assert np.nanmin(known(band["y"])) == pytest.approx(i / 2 + 0.1)
     looks = controls.evaluate(
@@ -236,7 +269,9 @@ def test_a_control_band_is_that_of_each_line_and_not_of_all_together(controls):
     hover(controls, FIGURE, place, 0.02)
     words = controls.inner_text("#tooltip")
     assert "layer 2" in words or "mlp" in words
-    assert "control runs (turned): 1.100 to 1.700" in words  # 1 for the layer, .1 to .7 by control
+    assert (
+        "control runs (turned): 1.100 to 1.700" in words
+    )  # 1 for the layer, .1 to .7 by control
 
 
 def test_keys_reach_the_views(runs):
@@ -272,12 +307,18 @@ def test_figures_without_several_runs_have_no_such_control(visit):
 
 def test_a_phone_and_paper_show_every_view(visit):
     page = opened(
-        visit, "by-tokens-runs", lambda: og.compare(seeds(2, controls=True)), width=390, height=844
+        visit,
+        "by-tokens-runs",
+        lambda: og.compare(seeds(2, controls=True)),
+        width=390,
+        height=844,
     )
     figure = "attention-entropy/entropy"
     for view in VIEWS:
         show(page, view, figure)
-        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        assert page.evaluate(
+            "document.documentElement.scrollWidth <= window.innerWidth"
+        )
         for button in page.locator(f"[id='{figure}'] .segments button").all():
             assert button.bounding_box()["height"] >= 24
     page.emulate_media(media="print")

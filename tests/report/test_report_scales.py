@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import report_examples as examples
-from ontogeny.report.colours import BASE, LAYERS, MARK_CONTRAST, PROGRESS, contrast, palettes, ramp
+from ontogeny.report.colours import (
+    BASE,
+    LAYERS,
+    MARK_CONTRAST,
+    PROGRESS,
+    contrast,
+    palettes,
+    ramp,
+)
 from ontogeny.report.page.payload import json_script
 from ontogeny.report.scales import ZERO_GAP, StepScale, pick_ticks
 from ontogeny.words.content import read_content
@@ -24,7 +32,9 @@ from ontogeny.words.formats import (
 )
 from ontogeny.words.labels import layer_groups, short_names, truncate
 
-step_lists = st.lists(st.integers(0, 10**7), min_size=1, max_size=60, unique=True).map(sorted)
+step_lists = st.lists(st.integers(0, 10**7), min_size=1, max_size=60, unique=True).map(
+    sorted
+)
 kinds = st.sampled_from(["log", "linear"])
 
 
@@ -54,7 +64,10 @@ def test_step_zero_stands_apart():
     scale = StepScale((0, 1, 10))
     edges = scale.edges([0, 1, 10])
     assert scale.breaks_at_zero and edges[1, 0] - edges[0, 1] > 0.01
-    assert not StepScale((1, 10)).breaks_at_zero and not StepScale((0, 1), "linear").breaks_at_zero
+    assert (
+        not StepScale((1, 10)).breaks_at_zero
+        and not StepScale((0, 1), "linear").breaks_at_zero
+    )
 
 
 @given(step_lists, kinds)
@@ -139,38 +152,54 @@ def test_any_text_can_be_written(text):
 
 
 def test_sentences_start_and_continue_as_english_does():
-    assert sentence_start("loss") == "Loss" and mid_sentence("Loss of text") == "loss of text"
+    assert (
+        sentence_start("loss") == "Loss"
+        and mid_sentence("Loss of text") == "loss of text"
+    )
     assert mid_sentence("ICA concepts") == "ICA concepts" and mid_sentence("") == ""
 
 
 def lab(colour):
     """OKLab of a hex colour, by the published matrices."""
     channels = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
-    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-    cones = np.array([
-        [0.4122214708, 0.5363325363, 0.0514459929],
-        [0.2119034982, 0.6806995451, 0.1073969566],
-        [0.0883024619, 0.2817188376, 0.6299787005],
-    ]) @ linear  # fmt: skip
-    return np.array([
-        [0.2104542553, 0.7936177850, -0.0040720468],
-        [1.9779984951, -2.4285922050, 0.4505937099],
-        [0.0259040371, 0.7827717662, -0.8086757660],
-    ]) @ np.cbrt(cones)  # fmt: skip
+    linear = np.where(
+        channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4
+    )
+    cones = (
+        np.array(
+            [
+                [0.4122214708, 0.5363325363, 0.0514459929],
+                [0.2119034982, 0.6806995451, 0.1073969566],
+                [0.0883024619, 0.2817188376, 0.6299787005],
+            ]
+        )
+        @ linear
+    )
+    return np.array(
+        [
+            [0.2104542553, 0.7936177850, -0.0040720468],
+            [1.9779984951, -2.4285922050, 0.4505937099],
+            [0.0259040371, 0.7827717662, -0.8086757660],
+        ]
+    ) @ np.cbrt(cones)
 
 
 @pytest.mark.parametrize("stops", [*PROGRESS.values(), *LAYERS.values()])
 def test_ramps_are_even_and_ordered_by_lightness(stops):
     colours = np.array([lab(c) for c in ramp(stops, 25)])
     lightness = np.diff(colours[:, 0])
-    assert np.all(lightness > 0) or np.all(lightness < 0), "legible in grey and to the colour-blind"
+    assert np.all(lightness > 0) or np.all(lightness < 0), (
+        "legible in grey and to the colour-blind"
+    )
     distances = np.linalg.norm(np.diff(colours, axis=0), axis=1)
     assert distances.max() / distances.min() < 2.2
 
 
 def luminance(colour):
     channels = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
-    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    linear = np.where(
+        channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4
+    )
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
@@ -192,8 +221,15 @@ def test_layer_groups_join_modules_and_weights_of_one_depth():
 @pytest.mark.parametrize("layers", [1, 6, 24])
 def test_lines_and_points_stand_out_from_the_paper(mode, layers):
     palette = palettes(layers)[mode]
-    colours = [*palette["layers"], *palette["marks"], *(BASE[mode][n] for n in ("null", "accent"))]
-    assert min(contrast(colour, BASE[mode]["paper"]) for colour in colours) >= MARK_CONTRAST
+    colours = [
+        *palette["layers"],
+        *palette["marks"],
+        *(BASE[mode][n] for n in ("null", "accent")),
+    ]
+    assert (
+        min(contrast(colour, BASE[mode]["paper"]) for colour in colours)
+        >= MARK_CONTRAST
+    )
     for ink in ("ink", "ink-2", "ink-3"):
         assert contrast(BASE[mode][ink], BASE[mode]["paper"]) >= 5
 

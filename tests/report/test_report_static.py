@@ -34,7 +34,9 @@ SIGNATURES = {".pdf": b"%PDF", ".svg": b"<?xml", ".png": b"\x89PNG"}
 def drawn(tree, path, key):
     """The figure `key` of the node `path`, and what was taken of dimensions left over."""
     content = read_content(tree)
-    (one,) = (d for d in read_drawables(content) if (d.node.path, d.figure.id) == (path, key))
+    (one,) = (
+        d for d in read_drawables(content) if (d.node.path, d.figure.id) == (path, key)
+    )
     with style():
         figure, chosen = draw_figure(one, content), figure_notes(one, content)
         figure.canvas.draw()
@@ -138,7 +140,9 @@ def test_lines_are_the_results_values_with_gaps_where_they_are_missing():
     places = StepScale(tuple(examples.STEPS)).positions(examples.STEPS)
     assert np.isnan(value).any()
     for axes, expected in zip(figure.axes, value.values, strict=True):
-        lines = [line for line in long_lines(axes) if line.get_linestyle() != "None"][:6]
+        lines = [line for line in long_lines(axes) if line.get_linestyle() != "None"][
+            :6
+        ]
         np.testing.assert_array_equal([line.get_ydata() for line in lines], expected)
         np.testing.assert_allclose(lines[0].get_xdata(), places, atol=1e-5)
     assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()
@@ -148,16 +152,21 @@ def test_cells_are_the_results_values_and_missing_ones_are_hatched():
     values = np.arange(12.0).reshape(3, 4)
     values[1, 2] = np.nan
     data = xr.Dataset(
-        {"value": (("head", "step"), values)}, coords={"step": [0, 1, 10, 100], "head": [3, 5, 8]}
+        {"value": (("head", "step"), values)},
+        coords={"step": [0, 1, 10, 100], "head": [3, 5, 8]},
     )
-    tree = one_node(data, [Heatmap("heat", "Heat", value="value", y="head")], [0, 1, 10, 100])
+    tree = one_node(
+        data, [Heatmap("heat", "Heat", value="value", y="head")], [0, 1, 10, 100]
+    )
     axes = drawn(tree, "node", "heat")[0].axes[0]
     (mesh,) = (c for c in axes.collections if isinstance(c, QuadMesh))
     cells = np.ma.filled(mesh.get_array().reshape(3, -1), np.nan)
     # The empty column is the gap between step 0, which stands apart, and the later steps.
     np.testing.assert_array_equal(np.delete(cells, 1, axis=1), values)
     assert np.isnan(cells[:, 1]).all()
-    (hatched,) = (c for c in axes.collections if isinstance(c, PolyCollection) and c.get_hatch())
+    (hatched,) = (
+        c for c in axes.collections if isinstance(c, PolyCollection) and c.get_hatch()
+    )
     assert len(hatched.get_paths()) == 1
     assert [t.get_text() for t in axes.get_yticklabels()] == ["3", "5", "8"]
 
@@ -183,20 +192,35 @@ def test_findings_and_boundaries_are_marked_in_every_panel():
     figure, _ = drawn(tree, "concepts-ica", "distance")
     scale = StepScale(tuple(examples.STEPS))
     for axes in figure.axes:
-        (mark,) = (line for line in axes.get_lines() if line.get_label() == "audit finding")
+        (mark,) = (
+            line for line in axes.get_lines() if line.get_label() == "audit finding"
+        )
         np.testing.assert_allclose(mark.get_xdata(), scale.positions([550, 600]))
-        dotted = [line.get_xdata()[0] for line in axes.get_lines() if line.get_linestyle() == ":"]
+        dotted = [
+            line.get_xdata()[0]
+            for line in axes.get_lines()
+            if line.get_linestyle() == ":"
+        ]
         assert scale.positions([100])[0] in dotted
 
 
 def test_bands_without_a_relative_form_are_scaled_as_the_value_is():
     data = xr.Dataset(
-        {"value": ("step", [4.0, 2.0, 8.0]), "share": ("step", [1.0, 0.5, 2.0]),
-         "low": ((), 2.0), "high": ((), 4.0)},
+        {
+            "value": ("step", [4.0, 2.0, 8.0]),
+            "share": ("step", [1.0, 0.5, 2.0]),
+            "low": ((), 2.0),
+            "high": ((), 4.0),
+        },
         coords={"step": [1, 2, 3]},
-    )  # fmt: skip
+    )
     curves = Curves(
-        "c", "C", value="value", relative="share", series=None, bands=[Band("low", "high", "null")]
+        "c",
+        "C",
+        value="value",
+        relative="share",
+        series=None,
+        bands=[Band("low", "high", "null")],
     )
     axes = drawn(one_node(data, [curves], [1, 2, 3]), "node", "c")[0].axes[0]
     corners = axes.collections[0].get_paths()[0].vertices[:, 1]
@@ -213,7 +237,9 @@ def test_the_controls_of_every_line_are_drawn_apart_in_its_colour():
     for i, (band, line) in enumerate(zip(bands, lines, strict=True)):
         np.testing.assert_allclose(band.get_edgecolor()[0], to_rgba(line.get_color()))
         assert band.get_paths()[0].vertices[:, 1].min() == pytest.approx(i / 2 + 0.1)
-    words = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    words = [
+        text.get_text() for legend in figure.legends for text in legend.get_texts()
+    ]
     assert "control runs (turned), in the colour of their line" in words
 
 
@@ -228,26 +254,31 @@ def test_more_lines_than_can_be_labelled_have_a_colour_bar():
 def test_what_was_taken_of_a_leftover_dimension_is_said(folder):
     captions = (folder / "captions.txt").read_text(encoding="utf-8")
     assert (
-        "matrix-between\nDistance of every step to every other\nShown: extractor svd." in captions
+        "matrix-between\nDistance of every step to every other\nShown: extractor svd."
+        in captions
     )
 
 
 def test_names_that_look_like_mathematics_or_markup_stay_text(tmp_path):
     name = "$\\frac{a}{b}$ <b>&amp; 概念 $"
-    data = xr.Dataset({"value": ("step", [1.0, 2.0, 3.0], {"long_name": name})}, {}).assign_coords(
-        step=[1, 2, 3]
-    )
+    data = xr.Dataset(
+        {"value": ("step", [1.0, 2.0, 3.0], {"long_name": name})}, {}
+    ).assign_coords(step=[1, 2, 3])
     figure = Curves("c", name, value="value", series=None, caption=name)
     tree = one_node(data, [figure], [1, 2, 3])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         report.write_figures(tree, tmp_path)
-    texts = ElementTree.parse(tmp_path / "node-c.svg").iter("{http://www.w3.org/2000/svg}text")
+    texts = ElementTree.parse(tmp_path / "node-c.svg").iter(
+        "{http://www.w3.org/2000/svg}text"
+    )
     assert name in {"".join(t.itertext()) for t in texts}
     assert name in (tmp_path / "captions.txt").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("make", [examples.hostile_tree, examples.odd_tree, examples.still_tree])
+@pytest.mark.parametrize(
+    "make", [examples.hostile_tree, examples.odd_tree, examples.still_tree]
+)
 def test_odd_results_are_drawn_without_complaint(make, tmp_path):
     written = report.write_figures(make(), tmp_path, formats=["png"])
     assert all(path.stat().st_size > 0 for path in written)
@@ -260,23 +291,40 @@ def test_chart_holds_what_the_pages_chart_holds():
     words = [t.get_text() for t in axes.texts]
     for row in content.rows:
         assert row.quantity[: PAPER["cells"].label_characters - 12] in " ".join(words)
-    drawn = [row for row in content.rows if row.role != "motion"]  # one line stands for these
+    drawn = [
+        row for row in content.rows if row.role != "motion"
+    ]  # one line stands for these
     assert words.count("layer 0") == sum(row.short_layer == "layer 0" for row in drawn)
     assert len(axes.patches) > 5 * len(content.rows)
     left = [t.get_window_extent().x0 for t in axes.texts]
     assert min(left) >= 0
 
 
-@pytest.mark.parametrize(("formats", "words"), [(["jpeg"], "'pdf', 'svg', 'png'"), ("pdf", "list")])
-def test_unknown_formats_are_refused_before_anything_is_written(tmp_path, formats, words):
+@pytest.mark.parametrize(
+    ("formats", "words"), [(["jpeg"], "'pdf', 'svg', 'png'"), ("pdf", "list")]
+)
+def test_unknown_formats_are_refused_before_anything_is_written(
+    tmp_path, formats, words
+):
     with pytest.raises(ArgumentError, match=re.escape(words)):
         report.write_figures(examples.plain_tree(), tmp_path / "new", formats=formats)
     assert not (tmp_path / "new").exists()
 
 
-def test_the_command_names_the_formats_it_knows_before_it_opens_anything(tmp_path, capsys):
+def test_the_command_names_the_formats_it_knows_before_it_opens_anything(
+    tmp_path, capsys
+):
     with pytest.raises(SystemExit) as stop:
-        main(["report", str(tmp_path), "--figures", str(tmp_path / "f"), "--formats", "pdf,jpeg"])
+        main(
+            [
+                "report",
+                str(tmp_path),
+                "--figures",
+                str(tmp_path / "f"),
+                "--formats",
+                "pdf,jpeg",
+            ]
+        )
     assert stop.value.code == 1
     assert "'pdf', 'svg', 'png'; got 'jpeg'" in capsys.readouterr().err
 
@@ -291,10 +339,14 @@ def test_control_runs_and_lines_are_told_apart_in_pictures(tmp_path):
     ]
     tree["loss"] = xr.DataTree(node.assign_attrs(figures=json.dumps(figures)))
     report.write_figures(tree, tmp_path, formats=["svg"])
-    words = re.findall(r"<text[^>]*>([^<]*)</text>", (tmp_path / "loss-loss.svg").read_text())
+    words = re.findall(
+        r"<text[^>]*>([^<]*)</text>", (tmp_path / "loss-loss.svg").read_text()
+    )
     assert {"control runs (turned)", "blind guess", "word frequencies"} <= set(words)
     rows = read_content(tree).rows
     marks = sum(len(row.controls) for row in rows if row.changed)
     (drawing,) = draw_chart_figure(read_content(tree)).axes
-    open_dots = [p for p in drawing.patches if isinstance(p, Circle) and p.get_linewidth() > 0]
+    open_dots = [
+        p for p in drawing.patches if isinstance(p, Circle) and p.get_linewidth() > 0
+    ]
     assert len(open_dots) == marks + 2  # and two in the legend

@@ -27,7 +27,8 @@ def learned(visit):
 
 
 @pytest.mark.parametrize(
-    "selector", ["#life g > .hit", "#life a[data-line] .shade", "svg.chart-wide .row .on-log path"]
+    "selector",
+    ["#life g > .hit", "#life a[data-line] .shade", "svg.chart-wide .row .on-log path"],
 )
 def test_a_click_on_a_step_sets_it_and_leads_nowhere(learned, selector):
     page = learned
@@ -84,7 +85,9 @@ def test_folded_rows_open_where_they_are_named(visit):
     places = folded.get_attribute("data-folded").split()
     folded.click()
     assert page.is_visible(".table-fold table") and len(places) > 2
-    marked = page.evaluate("[...document.querySelectorAll('tr.linked')].map((row) => row.id)")
+    marked = page.evaluate(
+        "[...document.querySelectorAll('tr.linked')].map((row) => row.id)"
+    )
     assert sorted(marked) == sorted(places)
 
 

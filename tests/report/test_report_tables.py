@@ -45,7 +45,10 @@ def column(table, k):
 
 
 def test_digits_follow_the_standard_deviation():
-    data = {"m": ("item", [0.51234, 123.456, 0.5]), "s": ("item", [0.012, 3.4, math.nan])}
+    data = {
+        "m": ("item", [0.51234, 123.456, 0.5]),
+        "s": ("item", [0.012, 3.4, math.nan]),
+    }
     table = table_of(attached(data, columns=[Column("m", sd="s")], rows="item"))
     assert column(table, 0) == ["0.512", "123.5", "0.5000"]
     assert [line.cells[0].spread for line in table.lines] == ["(0.012)", "(3.4)", ""]
@@ -60,11 +63,15 @@ def test_numbers_of_like_uncertainty_share_their_decimals():
 
 def test_only_what_is_better_by_more_than_error_is_shaded():
     data = {
-        "a": ("item", [1.0, 1.0]), "a_sd": ("item", [0.3, 0.3]),
-        "b": ("item", [1.4, 1.5]), "b_sd": ("item", [0.3, 0.3]),
-    }  # fmt: skip
+        "a": ("item", [1.0, 1.0]),
+        "a_sd": ("item", [0.3, 0.3]),
+        "b": ("item", [1.4, 1.5]),
+        "b_sd": ("item", [0.3, 0.3]),
+    }
     columns = [Column("a", sd="a_sd"), Column("b", sd="b_sd")]
-    table = table_of(attached(data, columns=columns, rows="item", pairs=[Pair("a", "b", "lower")]))
+    table = table_of(
+        attached(data, columns=columns, rows="item", pairs=[Pair("a", "b", "lower")])
+    )
     shaded = [[cell.shaded for cell in line.cells] for line in table.lines]
     assert shaded == [[False, False], [True, False]]
 
@@ -78,12 +85,19 @@ def test_numbers_without_uncertainty_share_their_decimals():
 
 
 def test_infinity_is_written_and_not_a_gap():
-    data = {"a": ("item", [math.inf, 2.5, -math.inf, math.nan, 1.0]), "b": ("item", [1.0] * 5)}
+    data = {
+        "a": ("item", [math.inf, 2.5, -math.inf, math.nan, 1.0]),
+        "b": ("item", [1.0] * 5),
+    }
     table = table_of(attached(data, columns=[Column("a"), Column("b")], rows="item"))
     assert column(table, 0) == ["∞", "2.500", "-∞", "", "1.000"]
     sorts = [line.cells[0].sort for line in table.lines]
     assert sorts == ["Infinity", "2.5", "-Infinity", "", "1.0"]
-    assert [row.split(",")[1] for row in table.csv.splitlines()[1:4]] == ["inf", "2.5", "-inf"]
+    assert [row.split(",")[1] for row in table.csv.splitlines()[1:4]] == [
+        "inf",
+        "2.5",
+        "-inf",
+    ]
     assert r"$\infty$" in latex_table(table)
 
 
@@ -95,13 +109,20 @@ def test_whole_numbers_have_no_decimals():
 
 
 def test_the_better_of_a_pair_is_shaded_and_ties_and_gaps_are_not():
-    data = {"a": ("item", [1.0, 2.0, 3.0, math.nan]), "b": ("item", [2.0, 2.0, 1.0, 5.0])}
-    for better, expected in (("higher", [(0, 1), (0, 0), (1, 0), (0, 0)]),
-                             ("lower", [(1, 0), (0, 0), (0, 1), (0, 0)])):  # fmt: skip
+    data = {
+        "a": ("item", [1.0, 2.0, 3.0, math.nan]),
+        "b": ("item", [2.0, 2.0, 1.0, 5.0]),
+    }
+    for better, expected in (
+        ("higher", [(0, 1), (0, 0), (1, 0), (0, 0)]),
+        ("lower", [(1, 0), (0, 0), (0, 1), (0, 0)]),
+    ):
         pairs = [Pair("a", "b", better)]
         columns = [Column("a"), Column("b")]
         table = table_of(attached(data, columns=columns, rows="item", pairs=pairs))
-        shaded = [tuple(int(cell.shaded) for cell in line.cells) for line in table.lines]
+        shaded = [
+            tuple(int(cell.shaded) for cell in line.cells) for line in table.lines
+        ]
         assert shaded == expected
 
 
@@ -109,8 +130,11 @@ def test_groups_heads_units_and_kinds_of_cells():
     table = table_of(kinds.sizes_node())
     assert table.row_heads == ("extractor", "step")
     assert [line.labels for line in table.lines] == [
-        ("ica", "0"), ("ica", "1,000"), ("pca", "0"), ("pca", "1,000"),
-    ]  # fmt: skip
+        ("ica", "0"),
+        ("ica", "1,000"),
+        ("pca", "0"),
+        ("pca", "1,000"),
+    ]
     assert [line.starts for line in table.lines] == [True, False, True, False]
     assert table.heads[0].unit == "nats" and table.heads[1].unit == ""
     assert column(table, 1) == ["1,200", "3", "10,000", "0"]
@@ -122,13 +146,17 @@ def test_groups_heads_units_and_kinds_of_cells():
 def test_rows_without_anything_are_left_out():
     data = {"a": ("item", [math.nan, 1.0]), "t": ("item", np.array(["", "x"]))}
     columns = [Column("a"), Column("t")]
-    table = table_of(attached(data, {"item": ["none", "some"]}, columns=columns, rows="item"))
+    table = table_of(
+        attached(data, {"item": ["none", "some"]}, columns=columns, rows="item")
+    )
     assert [line.labels for line in table.lines] == [("some",)]
 
 
 def test_of_very_many_rows_the_page_shows_the_first_and_says_so(tmp_path):
     data = {"a": ("item", np.arange(1000.0))}
-    tree = kinds.tree_of({"n": attached(data, columns=[Column("a")], rows="item")}, [0], "T")
+    tree = kinds.tree_of(
+        {"n": attached(data, columns=[Column("a")], rows="item")}, [0], "T"
+    )
     page = report.write(tree, tmp_path / "page.html").read_text(encoding="utf-8")
     assert page.count('class="label"') < 500
     assert "The first 400 of 1,000 rows; the files hold all." in page
@@ -139,7 +167,10 @@ def test_of_very_many_rows_the_page_shows_the_first_and_says_so(tmp_path):
 def test_heads_above_heads_span_their_columns():
     table = table_of(kinds.scores_node())
     assert table.spans == [("semantic", 2), ("syntactic", 2)]
-    assert [line.labels[0] for line in table.footer] == ["sum of differences", "sigma-aware sum"]
+    assert [line.labels[0] for line in table.footer] == [
+        "sum of differences",
+        "sigma-aware sum",
+    ]
     assert [cell.text for cell in table.footer[0].cells] == ["", "-0.480", "", "+0.560"]
 
 
@@ -177,7 +208,8 @@ def test_latex_has_as_many_cells_in_every_row_and_shades_the_better():
     assert len(layer_rows) == 4 and all(row.count("&") == 4 for row in layer_rows)
     assert layer_rows[0].count(r"\cellcolor") == 2
     assert (
-        r"\multicolumn{2}{c}{semantic}" in text and r"\cmidrule(lr){2-3}\cmidrule(lr){4-5}" in text
+        r"\multicolumn{2}{c}{semantic}" in text
+        and r"\cmidrule(lr){2-3}\cmidrule(lr){4-5}" in text
     )
     assert "$-$0.480" in text and "+0.560" in text
 
@@ -211,7 +243,7 @@ def test_reopened_store_gives_the_same_tables(tmp_path):
     first, second = (
         {d.id: d.table for d in read_drawables(read_content(t)) if d.table is not None}
         for t in (tree, again)
-    )  # fmt: skip
+    )
     assert len(first) == 2 and first == second
 
 
@@ -219,7 +251,10 @@ def test_reopened_store_gives_the_same_tables(tmp_path):
     ("options", "words"),
     [
         ({"columns": []}, "must not be empty"),
-        ({"columns": [Column("a")], "pairs": [Pair("a", "b")]}, "must be one of 'a'; got 'b'"),
+        (
+            {"columns": [Column("a")], "pairs": [Pair("a", "b")]},
+            "must be one of 'a'; got 'b'",
+        ),
         ({"columns": [Column("a")], "footer": [Footer("sum", {"b": "a"})]}, "got 'b'"),
         ({"columns": [Column("lost")]}, r"names \['lost'\]"),
         ({"columns": [Column("wide")]}, r"has dimensions \['step'\]"),
@@ -249,14 +284,21 @@ def test_pairs_and_roles_are_checked():
         ({"rows": "nothing"}, "The result has no dimension 'nothing'."),
         ({"columns": [{"value": "nothing"}]}, "The result has no variable 'nothing'."),
         ({"columns": [{"label": "x"}]}, "Its specification lacks 'value'."),
-        ({"columns": [{"value": "t", "sd": "t"}], "pairs": [{"first": "t", "second": "t"}]},
-         "must both hold numbers"),
+        (
+            {
+                "columns": [{"value": "t", "sd": "t"}],
+                "pairs": [{"first": "t", "second": "t"}],
+            },
+            "must both hold numbers",
+        ),
         ({"columns": [{"value": "a", "sd": "t"}]}, "'t' holds no numbers."),
     ],
-)  # fmt: skip
+)
 def test_tables_of_other_writers_that_cannot_be_drawn_say_why(change, words):
     node = attached(
-        {"a": ("item", [1.0]), "t": ("item", np.array(["x"]))}, columns=[Column("a")], rows="item"
+        {"a": ("item", [1.0]), "t": ("item", np.array(["x"]))},
+        columns=[Column("a")],
+        rows="item",
     )
     figure = json.loads(node.attrs["figures"])[0] | change
     node.attrs["figures"] = json.dumps([figure])
@@ -275,4 +317,6 @@ def test_rows_named_in_short_tell_their_whole_path_on_hover(tmp_path):
     table = Table("ranks", "Ranks", rows="step", columns=[Column("rank")])
     tree["ranks"] = xr.DataTree(attach(steps, Section("Ranks", ""), [table]))
     tree.attrs["steps"] = "[0, 1000]"
-    assert 'title="1000"' not in report.write(tree, tmp_path / "p.html").read_text(encoding="utf-8")
+    assert 'title="1000"' not in report.write(tree, tmp_path / "p.html").read_text(
+        encoding="utf-8"
+    )

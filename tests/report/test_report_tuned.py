@@ -40,12 +40,16 @@ def abilities(first, last):
     data |= {f"accuracy_{end}": data["accuracy"] for end in ("low", "high")}
     node = xr.Dataset(data, {"step": steps, "group": names})
     section = json.dumps({"title": "Pairs"})
-    return node.assign_attrs(section=section, figures="[]", statements="[]", role="development")
+    return node.assign_attrs(
+        section=section, figures="[]", statements="[]", role="development"
+    )
 
 
 def screen_of(nodes, based=True):
     tree = made.tree(nodes)
-    tree.attrs["trajectory"] = json.dumps({"source": "folder"} | ({"base": True} if based else {}))
+    tree.attrs["trajectory"] = json.dumps(
+        {"source": "folder"} | ({"base": True} if based else {})
+    )
     return first_screen(read_content(tree))
 
 
@@ -76,22 +80,37 @@ def test_many_gains_with_long_names_are_counted_in_a_short_heading():
 def test_what_word_frequencies_answer_is_not_called_gained(ngrams, liking, by_words):
     groups = abilities({"tense": 0.5}, {"tense": 0.9})
     levels = {"accuracy_ngrams": ("group", [ngrams]), "liking": ("group", [liking])}
-    tree = made.tree({"loss": made.loss_story(), "minimal-pairs": groups.assign(levels)})
+    tree = made.tree(
+        {"loss": made.loss_story(), "minimal-pairs": groups.assign(levels)}
+    )
     (claim,) = [c for c in read_content(tree).claims if c.kind is Kind.GAINED]
     assert claim.reason is (Reason.WORD_COUNTS if by_words else None)
-    screen = screen_of({"loss": made.loss_story(), "minimal-pairs": groups.assign(levels)})
+    screen = screen_of(
+        {"loss": made.loss_story(), "minimal-pairs": groups.assign(levels)}
+    )
     assert ("gained “tense”" in screen.heading) != by_words
 
 
 @pytest.mark.parametrize(
     ("course", "since"),
-    [((9, 4, 9, 4, 3), 30), ((9, 9, 9, 9, 4), 40), ((9, 4, 4, 4, 4), 10), ((9, 9, 9, 9, 9), None)],
+    [
+        ((9, 4, 9, 4, 3), 30),
+        ((9, 9, 9, 9, 4), 40),
+        ((9, 4, 4, 4, 4), 10),
+        ((9, 9, 9, 9, 9), None),
+    ],
 )
 def test_an_ability_leaves_its_first_interval_for_good(course, since):
     groups = abilities({"tense": 0.9}, {"tense": course[-1] / 10}).isel(step=slice(5))
     steps, values = [0, 10, 20, 30, 40], np.array(course, dtype=float)[:, None] / 10
-    ends = {"accuracy": values, "accuracy_low": values - 0.05, "accuracy_high": values + 0.05}
-    groups = groups.assign({name: (("step", "group"), array) for name, array in ends.items()})
+    ends = {
+        "accuracy": values,
+        "accuracy_low": values - 0.05,
+        "accuracy_high": values + 0.05,
+    }
+    groups = groups.assign(
+        {name: (("step", "group"), array) for name, array in ends.items()}
+    )
     (ability,) = abilities_of({"pairs": groups.assign_coords(step=steps)})
     assert ability.left_from == since if since else np.isnan(ability.left_from)
 

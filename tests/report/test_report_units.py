@@ -43,7 +43,12 @@ def told(tree):
     """What a page says: its text without code, names for a screen reader, sentences in its data."""
     html = render_page(read_content(tree))
     page = Page(re.sub(r"(?s)<(code|bdi|style)\b.*?</\1>", " ", html))
-    named = [attrs[n] for _, attrs in page.tags for n in ("aria-label", "title") if n in attrs]
+    named = [
+        attrs[n]
+        for _, attrs in page.tags
+        for n in ("aria-label", "title")
+        if n in attrs
+    ]
     return [page.words, *named, *texts_of(page.data)]
 
 
@@ -65,7 +70,9 @@ def test_numbers_have_the_unit_and_names_stay():
     assert not STEP.search(str(ResultSummary(tree)))
 
 
-@pytest.mark.parametrize("path", sorted(STATIC.glob("*.js")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", sorted(STATIC.glob("*.js")), ids=lambda path: path.name
+)
 def test_scripts_name_no_unit_themselves(path):
     text = re.sub(r"//.*", "", path.read_text())
     assert not re.search(r"[`\"][^`\"\n]*\b[Ss]tep \$\{", text)
@@ -73,7 +80,11 @@ def test_scripts_name_no_unit_themselves(path):
 
 @pytest.mark.parametrize(
     ("name", "clock"),
-    [("epoch_{}.pt", "training epoch"), ("tokens_{}.pt", "training tokens"), ("step_{}.pt", None)],
+    [
+        ("epoch_{}.pt", "training epoch"),
+        ("tokens_{}.pt", "training tokens"),
+        ("step_{}.pt", None),
+    ],
 )
 def test_a_study_notes_what_its_checkpoints_count(tmp_path, name, clock):
     run = tmp_path / "run"
@@ -81,11 +92,15 @@ def test_a_study_notes_what_its_checkpoints_count(tmp_path, name, clock):
     for step, model in developing((0, 1, 2)).items():
         torch.save(model.state_dict(), run / name.format(step))
     trajectory = og.Trajectory.from_folder(run, model=tiny_model)
-    study = og.Study(trajectory, tiny_inputs(), [og.observables.Loss()], device="cpu", noise=0)
+    study = og.Study(
+        trajectory, tiny_inputs(), [og.observables.Loss()], device="cpu", noise=0
+    )
     tree = study.run(tmp_path / "s").tree
     assert tree.attrs.get("clock") == clock
     unit = (clock or "training step").removeprefix("training ").removesuffix("s")
-    assert f"3, {unit}s 0 to 2" in repr(study) and f"3 checkpoints, {unit}s" in repr(trajectory)
+    assert f"3, {unit}s 0 to 2" in repr(study) and f"3 checkpoints, {unit}s" in repr(
+        trajectory
+    )
     assert f"3 checkpoints, {unit}s 0 to 2" in str(ResultSummary(tree))
     assert json.loads(tree.attrs["steps"]) == [0, 1, 2] and Path(run).is_dir()
 
@@ -93,7 +108,12 @@ def test_a_study_notes_what_its_checkpoints_count(tmp_path, name, clock):
 def of_a_user(clock):
     """A node whose labels, names and words say step: of the axis, and of something else."""
     names = {
-        "gain": (("step", "which"), np.ones((3, 2)), "gain since the first {checkpoint}", "1"),
+        "gain": (
+            ("step", "which"),
+            np.ones((3, 2)),
+            "gain since the first {checkpoint}",
+            "1",
+        ),
         "rate": ("layer", [1.0, 2.0], "rate of the exponential", "per {step}"),
         "half": ("layer", [10.0, 20.0], "{checkpoint} of half the way", "{step}s"),
         "size": ("step", [1.0, 2.0, 3.0], "optimizer step size", "1"),
@@ -107,12 +127,28 @@ def of_a_user(clock):
     )
     band = [Band("size", "size", "as at {step} 10")]
     figures = [
-        Curves("c", "Gain by {step} 20", "gain", series=None, select={"which": "first step"}),
-        Curves("s", "Size", "size", "From {step} 10, not “step 3”.", series=None, bands=band),
+        Curves(
+            "c",
+            "Gain by {step} 20",
+            "gain",
+            series=None,
+            select={"which": "first step"},
+        ),
+        Curves(
+            "s",
+            "Size",
+            "size",
+            "From {step} 10, not “step 3”.",
+            series=None,
+            bands=band,
+        ),
         Table("t", "Rates", columns=[Column("rate", "optimizer step"), Column("half")]),
     ]
     data = attach(
-        data, Section("Gain at {step} 10", "Per {step}."), figures, ["By {step} 20, not “step 3”."]
+        data,
+        Section("Gain at {step} 10", "Per {step}."),
+        figures,
+        ["By {step} 20, not “step 3”."],
     )
     root = {"title": "step 3", "steps": "[10, 20, 30]", "clock": clock}
     return xr.DataTree.from_dict({"/": xr.Dataset(attrs=root), "/own": data})
@@ -125,7 +161,9 @@ def test_labels_and_names_of_users_stay_where_epochs_are_counted():
     assert gain.select == {"which": "first step"} and why == ""
     gain.check(node.dataset)
     assert "cannot be drawn" not in render_page(content)
-    named = {name: tuple(v.attrs.values()) for name, v in node.dataset.data_vars.items()}
+    named = {
+        name: tuple(v.attrs.values()) for name, v in node.dataset.data_vars.items()
+    }
     assert named["size"] == ("optimizer step size", "1")
     assert rates.columns[0].label == "optimizer step"
     assert named["rate"] == ("rate of the exponential", "per epoch")
@@ -134,7 +172,10 @@ def test_labels_and_names_of_users_stay_where_epochs_are_counted():
     assert gain.title == "Gain by epoch 20" and size.bands[0].label == "as at epoch 10"
     assert size.caption == "From epoch 10, not “step 3”."
     assert node.statements == ["By epoch 20, not “step 3”."]
-    assert (node.title, node.section["definition"]) == ("Gain at epoch 10", "Per epoch.")
+    assert (node.title, node.section["definition"]) == (
+        "Gain at epoch 10",
+        "Per epoch.",
+    )
 
 
 def test_findings_of_runs_aligned_by_tokens_keep_the_steps_that_they_count(tmp_path):
@@ -143,7 +184,9 @@ def test_findings_of_runs_aligned_by_tokens_keep_the_steps_that_they_count(tmp_p
     for name in ("a", "b"):
         models = {step: tiny_models.gpt2() for step in (10, 20, 30)}
         trajectory = og.Trajectory.from_models(models)
-        study = og.Study(trajectory, tiny_inputs(), [og.observables.Loss()], device="cpu", noise=0)
+        study = og.Study(
+            trajectory, tiny_inputs(), [og.observables.Loss()], device="cpu", noise=0
+        )
         runs[name] = study.run(tmp_path / name)
     content = read_content(og.compare(runs, align="tokens", tokens_per_step=1000).tree)
     assert content.voice.unit == "token" and content.steps == (10_000, 20_000, 30_000)

@@ -45,7 +45,11 @@ def said(tree):
 
 
 def claim_of(tree, kind, node="loss"):
-    (claim,) = [c for c in read_content(tree).claims if c.subject.node == node and c.kind is kind]
+    (claim,) = [
+        c
+        for c in read_content(tree).claims
+        if c.subject.node == node and c.kind is kind
+    ]
     return claim
 
 
@@ -69,11 +73,15 @@ def test_what_was_learned_is_claimed_with_its_size_its_step_and_its_controls():
     assert (loss.first, loss.last, loss.since) == pytest.approx((8.34, 5.02, 140))
     assert (loss.since_low, loss.since_high) == pytest.approx((140 * 0.86, 140 * 1.18))
     assert [beside.name for beside in loss.beside] == examples.CONTROLS
-    assert all(-0.5 < beside.value < 0 for beside in loss.beside), "a tenth of the run's fall"
+    assert all(-0.5 < beside.value < 0 for beside in loss.beside), (
+        "a tenth of the run's fall"
+    )
     (line, *_) = first_screen(read_content(tree)).sentences
     assert line.direction == "falls"
     told = f"{line.lead} {line.text}"
-    assert all(part in told for part in ("8.34", "5.02", "controls −0.3", "step 140 (120–165)"))
+    assert all(
+        part in told for part in ("8.34", "5.02", "controls −0.3", "step 140 (120–165)")
+    )
 
 
 def test_a_run_that_learned_nothing_has_no_sure_claim_however_far_it_moved():
@@ -100,7 +108,9 @@ def test_page_of_a_random_walk_calls_nothing_developed_or_learned():
         for _, attrs in page.tags
         for name in ("aria-label", "title", "data-state")
     )
-    rows = " ".join(" ".join([row["state"], *row["facts"]]) for row in page.data["rows"])
+    rows = " ".join(
+        " ".join([row["state"], *row["facts"]]) for row in page.data["rows"]
+    )
     everything = shown + rows + report.chart_svg(tree)
     asked = re.sub(r"[Ww]hether [^.:]* was learned( in [^:]*)? is open", "", everything)
     assert not re.search(r"developed|learn", asked, re.IGNORECASE)
@@ -108,9 +118,14 @@ def test_page_of_a_random_walk_calls_nothing_developed_or_learned():
 
 def test_without_controls_motion_is_not_tested():
     tree = examples.controlled_tree(controls=[])
-    assert standing(tree) == {(Kind.BEYOND_MOTION, NOT_TESTED): 11, (Kind.CHANGED, OPEN): 2}
+    assert standing(tree) == {
+        (Kind.BEYOND_MOTION, NOT_TESTED): 11,
+        (Kind.CHANGED, OPEN): 2,
+    }
     assert reasons(tree, Kind.BEYOND_MOTION) == {Reason.NO_CONTROLS: 11}
-    assert {r.role for r in read_content(tree).rows if standing_of(r) is None} == {"motion"}
+    assert {r.role for r in read_content(tree).rows if standing_of(r) is None} == {
+        "motion"
+    }
 
 
 def test_controls_without_performance_claim_no_learning():
@@ -165,8 +180,12 @@ def orders(tree):
 
 def test_order_is_claimed_within_a_quantity_of_its_own_value():
     (claim,) = orders(examples.controlled_tree())
-    assert claim.subject.node == "attention-entropy", "distances follow their reference step"
-    assert claim.subject.layer.endswith("layers.1.self_attn") and claim.since == pytest.approx(72)
+    assert claim.subject.node == "attention-entropy", (
+        "distances follow their reference step"
+    )
+    assert claim.subject.layer.endswith(
+        "layers.1.self_attn"
+    ) and claim.since == pytest.approx(72)
     assert claim.beside[0].name.endswith("layers.4.self_attn")
     assert "step 72 (62–85)" in said(examples.controlled_tree())
 
@@ -175,12 +194,17 @@ def test_order_is_claimed_within_a_quantity_of_its_own_value():
     "variables",
     [
         {"own_value": False},
-        {"half_step_low": 50.0, "half_step_high": 110.0},  # intervals that overlap or are wide
+        {
+            "half_step_low": 50.0,
+            "half_step_high": 110.0,
+        },  # intervals that overlap or are wide
         {"beyond": False},
     ],
 )
 def test_order_that_the_run_does_not_bear_out_is_not_claimed(variables):
-    assert not orders(changed(examples.controlled_tree(), "attention-entropy", **variables))
+    assert not orders(
+        changed(examples.controlled_tree(), "attention-entropy", **variables)
+    )
 
 
 def test_a_row_within_its_null_is_not_named():
@@ -188,7 +212,9 @@ def test_a_row_within_its_null_is_not_named():
     data = tree["attention-entropy"].to_dataset()
     data["uniform_low"][...], data["uniform_high"][...] = 0.0, 9.0
     tree["attention-entropy"] = xr.DataTree(data)
-    assert all(r.within_null for r in read_content(tree).rows if "entropy" in r.quantity)
+    assert all(
+        r.within_null for r in read_content(tree).rows if "entropy" in r.quantity
+    )
     assert not orders(tree)
 
 
@@ -197,7 +223,9 @@ def test_rows_that_are_named_are_never_thinned():
     content = read_content(tree)
     (claim,) = orders(tree)
     names = {claim.subject.layer, claim.beside[0].name}
-    named = [row for row in content.rows if row.layer in names and "entropy" in row.quantity]
+    named = [
+        row for row in content.rows if row.layer in names and "entropy" in row.quantity
+    ]
     assert len(named) == 2 and len(content.rows) > 60
     svg = report.chart_svg(tree)
     drawn = {content.rows[int(i)].name for i in re.findall(r'data-row="(\d+)"', svg)}
@@ -217,12 +245,17 @@ def test_rows_say_from_what_to_what_in_every_place(tmp_path):
     assert "8.34 → 5.02 nats/token, falls" in page.words
     report.write_figures(tree, tmp_path, formats=[])
     (line, *_) = (tmp_path / "chart.csv").read_text().splitlines()[1:]
-    assert ",learned,falls,nats/token,8.34,5.02," in line and "turned 0; turned 1" in line
+    assert (
+        ",learned,falls,nats/token,8.34,5.02," in line and "turned 0; turned 1" in line
+    )
 
 
 def test_a_row_within_noise_has_values_and_no_direction():
-    row = next(r for r in read_content(examples.controlled_tree()).rows
-               if r.role != "motion" and not r.changed)  # fmt: skip
+    row = next(
+        r
+        for r in read_content(examples.controlled_tree()).rows
+        if r.role != "motion" and not r.changed
+    )
     assert journey(row) == "4.2 → 2.9 nats" or journey(row) == "4.20 → 2.90 nats"
 
 
@@ -233,7 +266,11 @@ def test_groups_of_the_chart_are_how_rows_stand():
 
     *judged, weights = groups(examples.controlled_tree())
     kinds = [(one.kind, one.certainty) for one in judged]
-    assert kinds == [(Kind.LEARNED, SURE), (Kind.BEYOND_MOTION, SURE), (Kind.CHANGED, OPEN)]
+    assert kinds == [
+        (Kind.LEARNED, SURE),
+        (Kind.BEYOND_MOTION, SURE),
+        (Kind.CHANGED, OPEN),
+    ]
     assert weights is None
     first, *_ = groups(examples.controlled_tree(learned=False))
     assert first.kind is Kind.BEYOND_MOTION and first.certainty in (OPEN, AS_CONTROLS)
@@ -252,7 +289,10 @@ def test_marks_of_controls_stand_beside_every_half_change_mark():
     marked = [row.count('class="control-dot"') for row in rows]
     assert marked == [3] * 11
     assert "of controls" in svg
-    assert "control-dot" not in report.chart_svg(examples.developing_tree()).split("</style>")[1]
+    assert (
+        "control-dot"
+        not in report.chart_svg(examples.developing_tree()).split("</style>")[1]
+    )
 
 
 def test_control_band_is_told_apart_from_other_nulls():
@@ -263,7 +303,9 @@ def test_control_band_is_told_apart_from_other_nulls():
 
 def test_section_marks_do_not_call_motion_learned():
     walk = Page(render_page(read_content(examples.controlled_tree(learned=False))))
-    assert not re.search(r"[1-9]\d* of \d+ rows? (learned|changed beyond motion)", walk.words)
+    assert not re.search(
+        r"[1-9]\d* of \d+ rows? (learned|changed beyond motion)", walk.words
+    )
     page = Page(render_page(read_content(examples.controlled_tree())))
     assert "1 of 1 row learned" in page.words
     assert "4 of 6 rows changed beyond motion" in page.words
@@ -274,7 +316,8 @@ def test_control_runs_are_explained_once_and_counted_in_the_singular():
     assert json.loads(tree.attrs["controls"])[0]["kind"] == "turned"
     words = said(tree)
     assert (
-        words.count("move as far in random directions") == 1 and "3 control runs" in words.lower()
+        words.count("move as far in random directions") == 1
+        and "3 control runs" in words.lower()
     )
     one = said(examples.controlled_tree(controls=examples.CONTROLS[:1])).lower()
     assert "1 control run " in one and "1 control runs" not in one

@@ -27,7 +27,14 @@ from ontogeny.words.voice import Voice
 
 CLOCKS = ("training step", "training epoch", "training tokens")
 TOKENS = ("word", "character", "move", "amino acid")
-NAMES = ("step.mlp", "word.mlp", "token.mlp", "epoch.mlp", "multi step reasoning", "many words")
+NAMES = (
+    "step.mlp",
+    "word.mlp",
+    "token.mlp",
+    "epoch.mlp",
+    "multi step reasoning",
+    "many words",
+)
 MARK = re.compile(r"\{(?:step|checkpoint|point|word)\}", re.IGNORECASE)
 STEP = re.compile(r"(?<![\w-])steps?\b(?! lengths?)", re.IGNORECASE)
 
@@ -36,7 +43,12 @@ def told(tree, **options):
     """All that a page says: its text without code, words on hover, texts in its data."""
     html = render_page(read_content(tree), **options)
     page = Page(re.sub(r"(?s)<(code|style)\b.*?</\1>", " ", html))
-    named = [attrs[n] for _, attrs in page.tags for n in ("aria-label", "title") if n in attrs]
+    named = [
+        attrs[n]
+        for _, attrs in page.tags
+        for n in ("aria-label", "title")
+        if n in attrs
+    ]
     return [page.words, *named, *texts_of(page.data)]
 
 
@@ -62,7 +74,9 @@ def of_names(clock, token="word", seed=0, controls=True):
         rows = [row.replace(number, name) for row in rows]
     of_layers = of_layers.assign_coords(
         layer=list(short.values()), row=np.array(rows, dtype=object)
-    ).assign(row_layer=("row", np.array([short[str(p)] for p in of_layers.row_layer.values])))
+    ).assign(
+        row_layer=("row", np.array([short[str(p)] for p in of_layers.row_layer.values]))
+    )
     halves = {"multi step reasoning": [0.5, 0.5, 1, 1], "many words": [0.5, 1, 1, 1]}
     nodes = {
         "loss": runs["loss"].to_dataset(),
@@ -108,7 +122,9 @@ def test_a_comparison_names_the_same_and_counts_the_same(clock):
     assert counts(texts) == counts(
         text.replace("step 1", "").replace("step 2", "")
         for text in told(
-            og.compare({k: of_names("training step", seed=i + 1) for i, k in enumerate(runs)}).tree
+            og.compare(
+                {k: of_names("training step", seed=i + 1) for i, k in enumerate(runs)}
+            ).tree
         )
     )
     stored = [
@@ -121,7 +137,9 @@ def test_a_comparison_names_the_same_and_counts_the_same(clock):
     unit = Voice(clock).unit
     assert any(re.search(rf"\b{unit}s? \d", text) for text in texts)
     if unit != "step":
-        assert [text[:200] for text in map(without_names, texts) if STEP.search(text)] == []
+        assert [
+            text[:200] for text in map(without_names, texts) if STEP.search(text)
+        ] == []
 
 
 def test_runs_that_count_different_things_are_compared_by_steps():
@@ -133,7 +151,10 @@ def test_runs_that_count_different_things_are_compared_by_steps():
 @pytest.mark.parametrize("clock", CLOCKS)
 def test_tokens_are_called_what_they_are(clock, token):
     tree = learned()
-    tree.attrs |= {"clock": clock, "inputs": json.dumps([{"name": "x", "token_unit": token}])}
+    tree.attrs |= {
+        "clock": clock,
+        "inputs": json.dumps([{"name": "x", "token_unit": token}]),
+    }
     texts = told(tree)
     assert any(f"{token} frequencies" in text for text in texts)
     if token != "word":
@@ -173,19 +194,34 @@ def test_what_an_observable_says_leaves_open_what_a_run_counts(kind):
             said += list(vars(value).values())
         if isinstance(value, tuple) and value and isinstance(value[0], Quantity):
             said += [text for each in value for text in _texts_of_quantity(each)]
-    wrong = [text for text in said if isinstance(text, str) and STEP.search(MARK.sub("", text))]
+    wrong = [
+        text
+        for text in said
+        if isinstance(text, str) and STEP.search(MARK.sub("", text))
+    ]
     assert bool(wrong) == (kind in OTHER_STEPS), wrong
 
 
 def _texts_of_quantity(quantity):
-    texts = [quantity.title, quantity.units, quantity.rows, quantity.subject, quantity.heading]
+    texts = [
+        quantity.title,
+        quantity.units,
+        quantity.rows,
+        quantity.subject,
+        quantity.heading,
+    ]
     return [*texts, quantity.caption, quantity.shade, *quantity.nulls.values()]
 
 
 def test_marks_are_filled_and_nothing_else():
     voice = Voice("training epoch", "move")
-    assert voice.fill("{Step} 3, {checkpoint}s, {x}, step 3") == "Epoch 3, checkpoints, {x}, step 3"
-    data = xr.Dataset({"x": ("step", [1.0], {"long_name": "at {step} 1", "n": 3})}, {"step": [1]})
+    assert (
+        voice.fill("{Step} 3, {checkpoint}s, {x}, step 3")
+        == "Epoch 3, checkpoints, {x}, step 3"
+    )
+    data = xr.Dataset(
+        {"x": ("step", [1.0], {"long_name": "at {step} 1", "n": 3})}, {"step": [1]}
+    )
     figures = [{"title": "{Word}s", "select": {"which": "{step}"}}]
     data = data.assign_attrs(figures=json.dumps(figures), mark="{step} [1]")
     filled = voice.filled_node(data)
@@ -198,7 +234,16 @@ def test_marks_are_filled_and_nothing_else():
 
 
 # Rooms that write what people read of results, and where regular expressions may stand in them.
-ROOMS = ("words", "report", "comparison", "atlas", "summary", "claims", "problems", "features")
+ROOMS = (
+    "words",
+    "report",
+    "comparison",
+    "atlas",
+    "summary",
+    "claims",
+    "problems",
+    "features",
+)
 MAY = {
     "words/formats.py": "characters that no file of a page can hold",
     "words/labels.py": "names of modules",
@@ -223,7 +268,10 @@ def test_no_regular_expression_touches_a_sentence():
         path.relative_to(root).as_posix()
         for room in (*ROOMS, "trajectory/audit")
         for path in (root / room).rglob("*.py")
-        if any(_names_re(node) for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        if any(
+            _names_re(node)
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        )
     }
     assert users == set(MAY)
 
@@ -231,4 +279,6 @@ def test_no_regular_expression_touches_a_sentence():
 def _names_re(node):
     if isinstance(node, ast.ImportFrom):
         return node.module == "re"
-    return isinstance(node, ast.Import) and any(alias.name == "re" for alias in node.names)
+    return isinstance(node, ast.Import) and any(
+        alias.name == "re" for alias in node.names
+    )

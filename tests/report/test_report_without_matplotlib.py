@@ -20,7 +20,9 @@ def tree(monkeypatch):
     """A result, where matplotlib and what imports it are not there."""
     whole = importlib.util.find_spec
     missing = {"matplotlib": None}
-    monkeypatch.setattr(drawing, "find_spec", lambda name: missing.get(name, name) and whole(name))
+    monkeypatch.setattr(
+        drawing, "find_spec", lambda name: missing.get(name, name) and whole(name)
+    )
     for name in [n for n in sys.modules if n.split(".")[0] == "matplotlib"]:
         monkeypatch.setitem(sys.modules, name, None)
     for name in [n for n in sys.modules if n.startswith("ontogeny.report.paper")]:

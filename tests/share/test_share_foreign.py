@@ -37,14 +37,22 @@ def tree(**attributes):
         {"step": steps},
         {"role": "track", **attributes},
     )
-    root = xr.Dataset(attrs={"title": attributes.get("title", "A gift"), "nodes": '["loss"]'})
+    root = xr.Dataset(
+        attrs={"title": attributes.get("title", "A gift"), "nodes": '["loss"]'}
+    )
     return xr.DataTree.from_dict({"/": root, "loss": loss})
 
 
 def forge(store):
     """Put the metadata of a store together and seal it, as Zarr would not do for a forged one."""
-    files = [path for path in store.rglob(".z*") if path.name in (".zarray", ".zattrs", ".zgroup")]
-    metadata = {p.relative_to(store).as_posix(): json.loads(p.read_bytes()) for p in files}
+    files = [
+        path
+        for path in store.rglob(".z*")
+        if path.name in (".zarray", ".zattrs", ".zgroup")
+    ]
+    metadata = {
+        p.relative_to(store).as_posix(): json.loads(p.read_bytes()) for p in files
+    }
     content = {"metadata": metadata, "zarr_consolidated_format": 1}
     (store / ".zmetadata").write_text(json.dumps(content))
     write_checksums(store)
@@ -74,7 +82,10 @@ def give(hub, store, tmp_path, **files):
         pack(store, archive)
     else:
         archive = store
-    own = {"study.json": b'{"format": "ontogeny-study-1"}', ARCHIVE: archive.read_bytes()}
+    own = {
+        "study.json": b'{"format": "ontogeny-study-1"}',
+        ARCHIVE: archive.read_bytes(),
+    }
     given = {name: data for name, data in (own | files).items() if data is not None}
     hub.repos[f"datasets/{REPO}"] = {"main": given}
 
@@ -117,7 +128,10 @@ def test_a_changed_chunk_is_found(hub, store, tmp_path):
 
 
 DECODERS = {
-    "holds pickled objects": {"dtype": "|O", "filters": [{"id": "pickle", "protocol": 5}]},
+    "holds pickled objects": {
+        "dtype": "|O",
+        "filters": [{"id": "pickle", "protocol": 5}],
+    },
     "is decoded by a pickle": {"compressor": {"id": "pickle", "protocol": 5}},
     "is decoded by something unknown": {"compressor": {"id": "evil"}},
     "holds fields": {"dtype": [["a", "<f8"]]},
@@ -125,17 +139,23 @@ DECODERS = {
 
 
 @pytest.mark.parametrize("change", DECODERS.values(), ids=DECODERS.keys())
-def test_decoders_of_more_than_numbers_and_texts_are_refused(hub, store, tmp_path, change):
+def test_decoders_of_more_than_numbers_and_texts_are_refused(
+    hub, store, tmp_path, change
+):
     edit(store / "loss" / "loss" / ".zarray", **change)
     forge(store)
     give(hub, store, tmp_path)
-    with pytest.raises(StoreError, match=r"the data set mallory/gift is not opened: .* its array"):
+    with pytest.raises(
+        StoreError, match=r"the data set mallory/gift is not opened: .* its array"
+    ):
         og.open_study(REPO)
     with pytest.raises(StoreError, match="is not opened: its array 'loss/loss'"):
         og.open_study(folder_of(store, tmp_path)).tree.load()
 
 
-def test_a_chunk_that_the_list_does_not_name_is_refused_when_it_is_read(store, tmp_path):
+def test_a_chunk_that_the_list_does_not_name_is_refused_when_it_is_read(
+    store, tmp_path
+):
     folder = folder_of(store, tmp_path)
     chunk = folder / "result.zarr/loss/loss/0"
     content = chunk.read_bytes()
@@ -156,7 +176,9 @@ def zipped(names, compression=zipfile.ZIP_STORED, data=b"x" * 1000):
 
 
 @pytest.mark.parametrize("name", ["../evil", "a/../../evil", "/etc/evil"])
-def test_names_that_leave_the_folder_write_nothing_outside_of_it(hub, store, tmp_path, name):
+def test_names_that_leave_the_folder_write_nothing_outside_of_it(
+    hub, store, tmp_path, name
+):
     give(hub, store, tmp_path, **{ARCHIVE: zipped([name])})
     with pytest.raises(StoreError, match=r"no \.checksums\.json"):
         og.open_study(REPO)
@@ -174,12 +196,19 @@ def test_a_study_file_is_not_even_fetched(hub, store, tmp_path):
     own = b'[trajectory]\nfolder = "x"\nmodel = "evil.py:build"\n'
     evil = b"raise SystemExit('ran')"
     page = f"<p>{MARKUP}".encode()
-    give(hub, store, tmp_path, **{"study.toml": own, "evil.py": evil, "report.html": page})
+    give(
+        hub,
+        store,
+        tmp_path,
+        **{"study.toml": own, "evil.py": evil, "report.html": page},
+    )
     folder = og.open_study(REPO).folder
     found = {p.name for p in folder.iterdir()}
     assert found == {"study.json", "result.zarr"}
     fetched = [line for line in hub.lines if "/resolve/" in line]
-    assert fetched and not [line for line in fetched if "toml" in line or "evil" in line]
+    assert fetched and not [
+        line for line in fetched if "toml" in line or "evil" in line
+    ]
 
 
 @pytest.mark.parametrize("lacking", [ARCHIVE, "study.json"])
@@ -203,8 +232,12 @@ def test_a_damaged_file_of_names_is_said(hub, store, tmp_path):
 @pytest.mark.browser
 def test_markup_in_every_name_is_inert_in_the_page(hub, tmp_path, browser):
     section = json.dumps({"title": MARKUP, "definition": MARKUP})
-    figures = json.dumps([{"kind": "curves", "id": MARKUP, "title": MARKUP, "value": "loss"}])
-    given = tree(section=section, figures=figures, title=MARKUP, statements=json.dumps([MARKUP]))
+    figures = json.dumps(
+        [{"kind": "curves", "id": MARKUP, "title": MARKUP, "value": "loss"}]
+    )
+    given = tree(
+        section=section, figures=figures, title=MARKUP, statements=json.dumps([MARKUP])
+    )
     store = tmp_path / "result.zarr"
     given.to_zarr(store, zarr_format=2, consolidated=True)
     write_checksums(store)
@@ -220,7 +253,11 @@ def test_no_decoder_of_pickles_is_run(hub, store, tmp_path):
     shutil.rmtree(store / "loss" / "word")
     group = zarr.open_group(store, mode="r+", zarr_format=2)
     group["loss"].create_array("word", shape=(2,), chunks=(2,), dtype="f8")
-    edit(store / "loss" / "word" / ".zarray", dtype="|O", filters=[{"id": "pickle", "protocol": 5}])
+    edit(
+        store / "loss" / "word" / ".zarray",
+        dtype="|O",
+        filters=[{"id": "pickle", "protocol": 5}],
+    )
     (store / "loss" / "word" / "0").write_bytes(b"cos\nsystem\n(S'touch ran'\ntR.")
     forge(store)
     give(hub, store, tmp_path)
@@ -228,7 +265,9 @@ def test_no_decoder_of_pickles_is_run(hub, store, tmp_path):
         og.open_study(REPO)
 
 
-@pytest.mark.parametrize("filters", [[{"id": "pickle"}], [{"id": "vlen-utf8"}, {"id": "pickle"}]])
+@pytest.mark.parametrize(
+    "filters", [[{"id": "pickle"}], [{"id": "vlen-utf8"}, {"id": "pickle"}]]
+)
 def test_a_folder_of_somebody_else_is_reported_without_decoders_that_run_code(
     store, tmp_path, monkeypatch, capsys, filters
 ):
@@ -249,7 +288,9 @@ def test_a_folder_of_somebody_else_is_reported_without_decoders_that_run_code(
     edit(store / "loss" / "word" / ".zarray", dtype="|O", filters=filters)
     forge(store)
     (tmp_path / "study.json").write_text('{"format": "ontogeny-study-1"}')
-    with pytest.raises(StoreError, match=r"is not opened: its array 'loss/word' holds neither"):
+    with pytest.raises(
+        StoreError, match=r"is not opened: its array 'loss/word' holds neither"
+    ):
         _ = og.open_study(tmp_path).tree
     with pytest.raises(SystemExit) as stop:
         main(["report", str(tmp_path)])

@@ -74,7 +74,13 @@ def test_what_is_opened_is_what_was_pushed_bit_for_bit(study, parcel, hub):
     url = parcel.push()
     assert url == f"{hub.url}/datasets/{REPO}"
     pushed = hub.repos[f"datasets/{REPO}"]["main"]
-    assert set(pushed) == {"README.md", "report.html", ARCHIVE, "study.json", "study.toml"}
+    assert set(pushed) == {
+        "README.md",
+        "report.html",
+        ARCHIVE,
+        "study.json",
+        "study.toml",
+    }
     assert not [name for name in pushed if any(part in name for part in NEVER)]
     opened, original = og.open_study(REPO), og.open_study(study)
     xr.testing.assert_identical(opened.tree, original.tree)
@@ -82,7 +88,10 @@ def test_what_is_opened_is_what_was_pushed_bit_for_bit(study, parcel, hub):
         for variable, array in node.to_dataset().variables.items():
             there = opened.tree[name].to_dataset().variables[variable]
             assert there.dtype == array.dtype
-            assert there.values.tobytes() == array.values.tobytes() or array.dtype.kind in "OT"
+            assert (
+                there.values.tobytes() == array.values.tobytes()
+                or array.dtype.kind in "OT"
+            )
 
 
 def test_xarray_and_zarr_alone_open_the_archive(study, parcel, hub, tmp_path):
@@ -139,7 +148,9 @@ def test_texts_in_the_card_are_no_markup(study, tmp_path):
     parcel = og.share.prepare(copy, REPO)
     readme = (parcel.folder / "README.md").read_text("utf-8")
     body = readme.split("---", 2)[2]
-    assert "<img" not in body.replace(r"\<", "") and "[link]" not in body.replace(r"\[", "")
+    assert "<img" not in body.replace(r"\<", "") and "[link]" not in body.replace(
+        r"\[", ""
+    )
 
 
 def change_root(folder, **attributes):
@@ -155,7 +166,9 @@ def test_everything_is_listed_before_it_leaves(study, hub, capsys):
     assert code == 0 and hub.lines == []
     for name in ("README.md", "report.html", ARCHIVE, "study.json", "study.toml"):
         assert re.search(rf"^  {re.escape(name)} .* (B|kB|MB)  ", out, re.MULTILINE)
-    assert "predictions: gap_before" in out and texts_of(study)[0][:20] in " ".join(out.split())
+    assert "predictions: gap_before" in out and texts_of(study)[0][:20] in " ".join(
+        out.split()
+    )
     assert "run with spaces -> run with spaces" in out and "model.py:build" in out
 
 
@@ -180,21 +193,29 @@ def test_absolute_paths_are_shortened_everywhere(study, hub, tmp_path):
     files = hub.repos[f"datasets/{REPO}"]["main"]
     for needle in (b"/home/ada", str(study.parent).encode(), b"secret"):
         assert not [name for name, data in files.items() if needle in data], needle
-    assert place in parcel.listing.shortened and parcel.listing.shortened[place] == "run"
+    assert (
+        place in parcel.listing.shortened and parcel.listing.shortened[place] == "run"
+    )
     assert b'folder = "run with spaces"' in files["study.toml"]
     assert json.loads(og.open_study(REPO).tree.attrs["inputs"])[0]["source"] == "run"
 
 
-def test_what_looks_private_is_listed_and_secrets_are_refused(study, hub, tmp_path, capsys):
+def test_what_looks_private_is_listed_and_secrets_are_refused(
+    study, hub, tmp_path, capsys
+):
     copy = shutil.copytree(study, tmp_path / "study")
-    (tmp_path / "study.toml").write_text(f'title = "ada@example.org"\n# {TOKEN}\n', "utf-8")
+    (tmp_path / "study.toml").write_text(
+        f'title = "ada@example.org"\n# {TOKEN}\n', "utf-8"
+    )
     code, out, err = call(capsys, "push", copy, REPO, "--yes")
     assert "study.toml, line 1: an e-mail address, ada@example.org" in out
     assert code == 1 and "study.toml, line 2" in err and hub.lines == []
     assert TOKEN not in out + err
 
 
-@pytest.mark.parametrize("place", ["names.toml", "result.zarr/loss/more", "result.zarr/more"])
+@pytest.mark.parametrize(
+    "place", ["names.toml", "result.zarr/loss/more", "result.zarr/more"]
+)
 def test_a_link_in_a_study_publishes_nothing_that_it_leads_to(study, tmp_path, place):
     copy, private = shutil.copytree(study, tmp_path / "study"), tmp_path / "private"
     private.mkdir()
@@ -215,7 +236,13 @@ def test_without_texts_no_passage_and_no_token_leaves(study, hub):
     tree = og.open_study(REPO).tree
     assert not parcel.listing.passages
     names = {str(v) for node in tree.subtree for v in node.to_dataset().variables}
-    assert not names & {"piece_text", "gap_text", "token_id", "shown_token_id", "answer_id"}
+    assert not names & {
+        "piece_text",
+        "gap_text",
+        "token_id",
+        "shown_token_id",
+        "answer_id",
+    }
     unpacked = {
         path.name: path.read_bytes()
         for path in og.open_study(REPO).folder.rglob("*")
@@ -294,10 +321,15 @@ def test_a_revision_is_opened_and_kept_apart(study, parcel, hub, tmp_path):
     og.share.prepare(copy, REPO).push()
     assert og.open_study(REPO).tree.attrs["title"] == "Another"
     assert og.open_study(REPO, revision="v1").tree.attrs["title"] != "Another"
-    assert og.open_study(REPO, revision=old).folder == og.open_study(REPO, revision="v1").folder
+    assert (
+        og.open_study(REPO, revision=old).folder
+        == og.open_study(REPO, revision="v1").folder
+    )
 
 
-def test_a_folder_goes_before_a_data_set_of_its_name(study, parcel, hub, monkeypatch, tmp_path):
+def test_a_folder_goes_before_a_data_set_of_its_name(
+    study, parcel, hub, monkeypatch, tmp_path
+):
     parcel.push()
     monkeypatch.chdir(tmp_path)
     shutil.copytree(study, tmp_path / REPO)
@@ -322,9 +354,21 @@ def test_a_name_that_no_data_set_has_is_refused(study, repo):
 
 
 def test_paths_in_texts_of_the_world_stay():
-    for text in ("https://example.org/a/b", "and/or", "3 nats/token", "W/Σ", "</div>", "1/2/3"):
+    for text in (
+        "https://example.org/a/b",
+        "and/or",
+        "3 nats/token",
+        "W/Σ",
+        "</div>",
+        "1/2/3",
+    ):
         assert shorten(text, {}) == text
-    for path in (r"C:\Users\ada\run", "/home/ada/my run", "~/runs/tiny", "C:/Users/ada/run"):
+    for path in (
+        r"C:\Users\ada\run",
+        "/home/ada/my run",
+        "~/runs/tiny",
+        "C:/Users/ada/run",
+    ):
         assert shorten(path, {}) in ("run", "my run", "tiny")
 
 

@@ -19,7 +19,9 @@ def proposals(make, repeats=300):
         costs = make(np.random.default_rng(seed))
         half = costs.shape[1] // 2
         count = learned_end(costs[:, :half], BLIND)
-        found.append(count if count and is_confirmed(costs[:, half:], BLIND, count) else 0)
+        found.append(
+            count if count and is_confirmed(costs[:, half:], BLIND, count) else 0
+        )
     return np.array(found)
 
 
@@ -30,12 +32,20 @@ def nothing_learned(rng, texts=60, places=2):
 
 def all_learned(rng, texts=60, places=20):
     fall = np.linspace(0.1, 0.5, places) * BLIND
-    return BLIND + rng.normal(0, 0.5, (3, texts, places)) - np.outer([0, 0.7, 1], fall)[:, None]
+    return (
+        BLIND
+        + rng.normal(0, 0.5, (3, texts, places))
+        - np.outer([0, 0.7, 1], fall)[:, None]
+    )
 
 
 def early_in_training(rng, texts=60, places=20):
     fall = np.linspace(0.0, 0.08, places) * BLIND
-    return BLIND + rng.normal(0, 0.3, (3, texts, places)) - np.outer([0, 0.5, 1], fall)[:, None]
+    return (
+        BLIND
+        + rng.normal(0, 0.3, (3, texts, places))
+        - np.outer([0, 0.5, 1], fall)[:, None]
+    )
 
 
 def last_learned(rng, texts=60):
@@ -77,7 +87,9 @@ def sums(count=100, seed=0):
 
 
 def trained():
-    return og.Trajectory.from_models({step: Answers(step / 10) for step in (0, 20, 50, 100)})
+    return og.Trajectory.from_models(
+        {step: Answers(step / 10) for step in (0, 20, 50, 100)}
+    )
 
 
 def test_modular_addition_is_scored_at_its_answer():
@@ -107,8 +119,11 @@ class AfterSeparator(Answers):
 def test_texts_of_other_lengths_are_scored_after_their_separator():
     rng = np.random.default_rng(1)
     texts = [
-        [*rng.integers(4, VOCAB - 1, rng.integers(4, 8)).tolist(), VOCAB - 1, 3] for _ in range(60)
+        [*rng.integers(4, VOCAB - 1, rng.integers(4, 8)).tolist(), VOCAB - 1, 3]
+        for _ in range(60)
     ]
-    run = og.Trajectory.from_models({step: AfterSeparator(step / 10) for step in (0, 20, 50, 100)})
+    run = og.Trajectory.from_models(
+        {step: AfterSeparator(step / 10) for step in (0, 20, 50, 100)}
+    )
     places = proposed_places(run, og.Inputs.from_tokens(texts))
     assert places.table == {"answer_after": VOCAB - 1}

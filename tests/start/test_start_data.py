@@ -38,14 +38,28 @@ def test_sets_reach_every_table_and_leave_the_rest():
         "observables": [{"kind": "concepts", "extractor": "ica"}, {"kind": "loss"}],
     }
     sets = (
-        "inputs.max_texts=5", "trajectory.select.count=3", "observables.concepts-ica.n_concepts=4",
-        'observables.loss.on="b"', "observables.concepts.layers=[\"mlp\"]", "title=A b",
-    )  # fmt: skip
+        "inputs.max_texts=5",
+        "trajectory.select.count=3",
+        "observables.concepts-ica.n_concepts=4",
+        'observables.loss.on="b"',
+        'observables.concepts.layers=["mlp"]',
+        "title=A b",
+    )
     changed = with_sets(content, sets)
-    assert changed["trajectory"] == {"select": {"count": 3}} and changed["title"] == "A b"
-    concepts = {"kind": "concepts", "extractor": "ica", "n_concepts": 4, "layers": ["mlp"]}
+    assert (
+        changed["trajectory"] == {"select": {"count": 3}} and changed["title"] == "A b"
+    )
+    concepts = {
+        "kind": "concepts",
+        "extractor": "ica",
+        "n_concepts": 4,
+        "layers": ["mlp"],
+    }
     assert changed["observables"] == [concepts, {"kind": "loss", "on": "b"}]
-    assert content["inputs"] == {"max_texts": 9} and "n_concepts" not in content["observables"][0]
+    assert (
+        content["inputs"] == {"max_texts": 9}
+        and "n_concepts" not in content["observables"][0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,9 +93,16 @@ def test_costs_are_said_and_limits_are_in_words():
     assert large.limits() == ["download 60 GB", "take 2.0 to 3.2 hours"]
     assert large.limits(workers=8) == ["download 60 GB"]
     assert "60 GB in the Hub's cache" in large.lines()[1]
-    assert small.lines()[-1] == "time: 2 to 3 minutes, by 1.5 s for one of 8 checkpoints on cpu"
+    assert (
+        small.lines()[-1]
+        == "time: 2 to 3 minutes, by 1.5 s for one of 8 checkpoints on cpu"
+    )
     assert "without weight-rank" in replace(small, untimed=("weight-rank",)).lines()[-1]
-    assert total([small] * 3).lines(workers=3)[-1].startswith("time: 2 to 4 minutes with 3 workers")
+    assert (
+        total([small] * 3)
+        .lines(workers=3)[-1]
+        .startswith("time: 2 to 4 minutes with 3 workers")
+    )
     failed = Cost(8, 0, 0, 0.0, 0.0, "cpu", "no room")
     assert failed.lines()[-1] == "no checkpoint was timed: no room"
 

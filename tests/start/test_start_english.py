@@ -14,8 +14,21 @@ ENGLISH = (
     "the little children were playing with their red ball behind the house until the evening"
 )
 GERMAN = "Der alte Bauer ging mit seinem braunen Hund zum Fluss, und die Kinder spielten im Garten"
-FACTS = ModelFacts("M", "GPT-2", 1, ("layers[0].mlp",), "mlp", 8, "causal", True, "", "",
-                   ("attn",), True, 64)  # fmt: skip
+FACTS = ModelFacts(
+    "M",
+    "GPT-2",
+    1,
+    ("layers[0].mlp",),
+    "mlp",
+    8,
+    "causal",
+    True,
+    "",
+    "",
+    ("attn",),
+    True,
+    64,
+)
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +45,22 @@ def test_english_is_known_by_pieces_of_words_and_by_texts(english):
 
 
 def kinds_of(preset, **facts):
-    tables, left_out = fitted(preset_named(preset), dataclasses.replace(FACTS, **facts), 4)
+    tables, left_out = fitted(
+        preset_named(preset), dataclasses.replace(FACTS, **facts), 4
+    )
     return {table["kind"] for table in tables}, left_out
 
 
-@pytest.mark.parametrize("preset", ["quick", "standard", "fine-tuning", "one-model", "everything"])
+@pytest.mark.parametrize(
+    "preset", ["quick", "standard", "fine-tuning", "one-model", "everything"]
+)
 def test_pairs_stand_in_the_presets_of_english_models(preset):
     assert "minimal-pairs" in kinds_of(preset)[0]
-    for facts in ({"no_english": "why"}, {"no_tokenizer": "why"}, {"no_prediction": "why"}):
+    for facts in (
+        {"no_english": "why"},
+        {"no_tokenizer": "why"},
+        {"no_prediction": "why"},
+    ):
         kinds, left_out = kinds_of(preset, **facts)
         assert "minimal-pairs" not in kinds and left_out["minimal-pairs"] == "why"
 
@@ -47,4 +68,7 @@ def test_pairs_stand_in_the_presets_of_english_models(preset):
 def test_a_masked_model_is_asked_by_the_presets_that_take_their_time():
     assert "minimal-pairs" in kinds_of("everything", objective="masked")[0]
     kinds, left_out = kinds_of("quick", objective="masked")
-    assert "minimal-pairs" not in kinds and "a pass for each token" in left_out["minimal-pairs"]
+    assert (
+        "minimal-pairs" not in kinds
+        and "a pass for each token" in left_out["minimal-pairs"]
+    )

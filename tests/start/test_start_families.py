@@ -17,8 +17,14 @@ from ontogeny.start import PRESETS, look
 from ontogeny.start.presets import entries_of, fitted
 
 STEPS = (0, 1, 2, 4)
-DEFAULTS = ("activation-decay", "activation-path", "effective-dimensions", "similarity",
-            "attention-entropy", "weight-rank")  # fmt: skip
+DEFAULTS = (
+    "activation-decay",
+    "activation-path",
+    "effective-dimensions",
+    "similarity",
+    "attention-entropy",
+    "weight-rank",
+)
 
 CAUSAL_ONLY = {kind for kind, cls in kinds().items() if "no_order" in cls.obstacles}
 UNFIT = {"no_labels", "no_tokenizer", "no_english"}
@@ -54,7 +60,9 @@ def texts_of(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_preset_and_every_default_fits_every_family(name):
     trajectory, inputs = moving(name), texts_of(name)
-    shown = dataclasses.replace(look(trajectory[4], inputs), no_english="it reads ids alone")
+    shown = dataclasses.replace(
+        look(trajectory[4], inputs), no_english="it reads ids alone"
+    )
     assert shown.family and len(shown.layers) == 2 and shown.width == 32
     assert shown.blocks == ("attn", "mlp") and shown.embedded and not shown.no_maps
     masked = name in ("eurobert", "bert", "roberta", "modernbert")
@@ -74,12 +82,16 @@ def test_every_preset_and_every_default_fits_every_family(name):
         copying = left_out.pop("copying-heads", "")
         assert bool(copying) == (copied and name in NO_COPYING), copying
         chosen_kinds = {kind for kind, _ in entries_of(preset)}
-        of_masked = [left_out.pop(kind, "") for kind in CAUSAL_ONLY & chosen_kinds if masked]
+        of_masked = [
+            left_out.pop(kind, "") for kind in CAUSAL_ONLY & chosen_kinds if masked
+        ]
         assert all("masked model" in why for why in of_masked)
         assert bool(of_masked) == (circuits and masked)
         assert bool(left_out) == (name == "t5")
         tables |= {str(table): table for table in chosen}
-    observables = [make(table["kind"], **_without_kind(table)) for table in tables.values()]
+    observables = [
+        make(table["kind"], **_without_kind(table)) for table in tables.values()
+    ]
     by_name = {o.name: o for o in observables} | {kind: make(kind) for kind in DEFAULTS}
     joint = by_name["joint-concepts"]  # of the preset with the most tokens
     by_name["concept-change"] = dataclasses.replace(
@@ -100,7 +112,9 @@ def _without_kind(table):
 
 def test_an_observable_stands_in_a_preset_once_with_each_table():
     for preset in PRESETS.values():
-        entries = [(kind, str(dict(entry.arguments))) for kind, entry in entries_of(preset)]
+        entries = [
+            (kind, str(dict(entry.arguments))) for kind, entry in entries_of(preset)
+        ]
         assert entries and len(set(entries)) == len(entries) and preset.title
         for kind, entry in entries_of(preset):
             fields = {field.name for field in dataclasses.fields(kinds()[kind])}
@@ -108,20 +122,43 @@ def test_an_observable_stands_in_a_preset_once_with_each_table():
 
 
 def test_presets_list_their_observables_in_the_order_of_the_page():
-    order = {preset.name: [kind for kind, _ in entries_of(preset)] for preset in PRESETS.values()}
+    order = {
+        preset.name: [kind for kind, _ in entries_of(preset)]
+        for preset in PRESETS.values()
+    }
     moved = ["activation-decay", "effective-dimensions"]
     assert order["quick"] == ["loss", "labels", "minimal-pairs", "predictions", *moved]
-    assert order["weights"] == ["loss", "weight-rank", "orientation", "vocabulary-concepts"]
-    assert order["standard"] == [
-        "loss", "minimal-pairs", "predictions", "token-losses", "text-statistics",
-        "joint-concepts", "concepts", "concepts", "activation-decay", "attention-entropy",
+    assert order["weights"] == [
+        "loss",
         "weight-rank",
-    ]  # fmt: skip
+        "orientation",
+        "vocabulary-concepts",
+    ]
+    assert order["standard"] == [
+        "loss",
+        "minimal-pairs",
+        "predictions",
+        "token-losses",
+        "text-statistics",
+        "joint-concepts",
+        "concepts",
+        "concepts",
+        "activation-decay",
+        "attention-entropy",
+        "weight-rank",
+    ]
     assert order["circuits"][-2:] == ["calibration", "similarity"]
     assert order["fine-tuning"] == [
-        "loss", "labels", "minimal-pairs", "predictions", "weight-change", "concept-change",
-        "joint-concepts", "activation-decay", "attention-entropy",
-    ]  # fmt: skip
+        "loss",
+        "labels",
+        "minimal-pairs",
+        "predictions",
+        "weight-change",
+        "concept-change",
+        "joint-concepts",
+        "activation-decay",
+        "attention-entropy",
+    ]
     assert order["everything"][-2:] == ["logit-lens", "calibration"]
 
 
@@ -138,9 +175,9 @@ def test_an_entry_for_a_preset_that_there_is_not_is_refused(monkeypatch):
 def test_every_observable_says_what_it_answers_needs_and_costs(kind):
     cls = kinds()[kind]
     assert cls.question.endswith("?") and cls.requires and cls.price
-    assert set(cls.obstacles) <= {name for name in dir(ModelFacts) if name.startswith("no_")} | {
-        field.name for field in dataclasses.fields(ModelFacts)
-    }
+    assert set(cls.obstacles) <= {
+        name for name in dir(ModelFacts) if name.startswith("no_")
+    } | {field.name for field in dataclasses.fields(ModelFacts)}
 
 
 def test_a_question_and_presets_are_not_inherited():
@@ -156,7 +193,9 @@ def test_sizes_follow_the_model():
     shown = look(trajectory[4], inputs)
     tables, _ = fitted(PRESETS["everything"], shown, 4)
     concepts = [table for table in tables if table["kind"] == "concepts"]
-    assert {table["n_concepts"] for table in concepts} == {16}  # half of the width of 32
+    assert {table["n_concepts"] for table in concepts} == {
+        16
+    }  # half of the width of 32
     assert shown.longest == 40 and VOCABULARY == 64
 
 
@@ -164,5 +203,7 @@ def test_a_run_whose_last_checkpoint_diverged_keeps_its_loss_and_maps():
     broken = build("gpt2")
     with torch.no_grad():
         next(broken.parameters()).fill_(torch.nan)
-    shown = look(og.Trajectory.from_models({0: build("gpt2"), 4: broken})[4], texts_of("gpt2"))
+    shown = look(
+        og.Trajectory.from_models({0: build("gpt2"), 4: broken})[4], texts_of("gpt2")
+    )
     assert (shown.no_prediction, shown.no_maps) == ("", "")

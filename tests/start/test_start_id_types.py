@@ -36,7 +36,9 @@ def chain(count=4000):
     rng = np.random.default_rng(0)
     words = [1]
     for jump in rng.random(count - 1) < 0.2:
-        words.append(int(rng.integers(1, WORDS)) if jump else 1 + words[-1] % (WORDS - 1))
+        words.append(
+            int(rng.integers(1, WORDS)) if jump else 1 + words[-1] % (WORDS - 1)
+        )
     return np.array(words)
 
 
@@ -54,7 +56,9 @@ def learned(folder, ids, scale=1.0):
     """Write checkpoints of a model that has learned which id follows which."""
     counts = np.full((WORDS, WORDS), 0.1)
     np.add.at(counts, (ids[:-1], ids[1:]), 1.0)
-    table = torch.tensor(np.log(counts / counts.sum(1, keepdims=True)), dtype=torch.float32)
+    table = torch.tensor(
+        np.log(counts / counts.sum(1, keepdims=True)), dtype=torch.float32
+    )
     for step, share in ((0, 0.0), (10, 0.5 * scale), (20, scale)):
         torch.save({"table.weight": share * table}, folder / f"ckpt_{step}.pt")
 
@@ -76,7 +80,9 @@ def test_the_reading_whose_order_the_model_knows_is_taken_and_said(place, true):
         make_sources(content(), place)
     _, inputs, found, (line,) = sources_by_model(content(), place)
     assert found == {"dtype": true}
-    assert line.startswith(f"ids are read as {true}, which the last checkpoint predicts best: ")
+    assert line.startswith(
+        f"ids are read as {true}, which the last checkpoint predicts best: "
+    )
     assert "uint16 " in line and "uint32 " in line and "shuffled" in line
     assert (0 in inputs["text"].ids) == (true == "uint16")
 
@@ -150,5 +156,8 @@ def test_a_length_that_the_model_does_not_take_is_not_changed_in_silence(tmp_pat
     assert proposal.content["inputs"]["max_length"] == 24
     assert proposal.content["controls"]["count"] == 3
     (line,) = [line for line in proposal.lines if "as asked" in line]
-    assert line == "inputs.max_length is 24, not 40 as asked: the model takes no longer text"
+    assert (
+        line
+        == "inputs.max_length is 24, not 40 as asked: the model takes no longer text"
+    )
     assert any("uint16 (all ids are below" in line for line in proposal.texts)

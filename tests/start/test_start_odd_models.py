@@ -39,7 +39,9 @@ class Block(nn.Module):
 class M(nn.Module):
     """A language model of blocks, one of which may be called several times."""
 
-    def __init__(self, blocks: int = 2, width: int = 8, calls: int = 1, prefix: int = 0) -> None:
+    def __init__(
+        self, blocks: int = 2, width: int = 8, calls: int = 1, prefix: int = 0
+    ) -> None:
         super().__init__()
         self.embed, self.calls = nn.Embedding(VOCABULARY, width), calls
         self.prefix = nn.Parameter(torch.randn(prefix, width)) if prefix else None
@@ -101,11 +103,17 @@ class Named(M):
 
 
 def _bag():
-    return nn.Sequential(nn.Embedding(VOCABULARY, 4), nn.Linear(4, 4), nn.Linear(4, VOCABULARY))
+    return nn.Sequential(
+        nn.Embedding(VOCABULARY, 4), nn.Linear(4, 4), nn.Linear(4, VOCABULARY)
+    )
 
 
 _SIZES = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2}
-_SIZES |= {"intermediate_size": 16, "vocab_size": VOCABULARY, "max_position_embeddings": 32}
+_SIZES |= {
+    "intermediate_size": 16,
+    "vocab_size": VOCABULARY,
+    "max_position_embeddings": 32,
+}
 
 
 def _llama(cls=tf.LlamaForCausalLM, **options):
@@ -125,10 +133,14 @@ MODELS = {
     "named blocks": Named,
     "no attention": _bag,
     "GPT-2": lambda: tf.GPT2LMHeadModel(
-        tf.GPT2Config(n_embd=8, n_layer=2, n_head=2, vocab_size=VOCABULARY, n_positions=32)
+        tf.GPT2Config(
+            n_embd=8, n_layer=2, n_head=2, vocab_size=VOCABULARY, n_positions=32
+        )
     ),
     "GPT-2, one layer": lambda: tf.GPT2LMHeadModel(
-        tf.GPT2Config(n_embd=4, n_layer=1, n_head=1, vocab_size=VOCABULARY, n_positions=32)
+        tf.GPT2Config(
+            n_embd=4, n_layer=1, n_head=1, vocab_size=VOCABULARY, n_positions=32
+        )
     ),
     "Llama": _llama,
     "Llama, tied": lambda: _llama(tie_word_embeddings=True),
@@ -148,8 +160,13 @@ def _studied(build, count: int = 3):
         torch.manual_seed(step)
         models[10 * step] = build().eval()
     rng = np.random.default_rng(0)
-    rows = [rng.integers(1, VOCABULARY - 1, length).tolist() for length in [8, 12, 12, 9] * 6]
-    texts = og.Inputs.from_tokens(rows, vocab_size=VOCABULARY, mask_token_id=VOCABULARY - 1)
+    rows = [
+        rng.integers(1, VOCABULARY - 1, length).tolist()
+        for length in [8, 12, 12, 9] * 6
+    ]
+    texts = og.Inputs.from_tokens(
+        rows, vocab_size=VOCABULARY, mask_token_id=VOCABULARY - 1
+    )
     return og.Trajectory.from_models(models), texts
 
 
@@ -168,33 +185,43 @@ def test_every_preset_is_a_study_that_can_be_computed(name):
 
 def test_a_model_without_modules_is_refused_in_one_line():
     run, texts = _studied(lambda: nn.Embedding(VOCABULARY, 4), 1)
-    with pytest.raises(og.errors.ArgumentError, match="Embedding has no modules inside"):
+    with pytest.raises(
+        og.errors.ArgumentError, match="Embedding has no modules inside"
+    ):
         look(run[0], texts)
 
 
 def test_a_classifier_without_a_padding_token_is_told_where_one_stands():
     def build():
         model = tf.GPT2ForSequenceClassification(
-            tf.GPT2Config(n_embd=8, n_layer=1, n_head=2, vocab_size=VOCABULARY, n_positions=32)
+            tf.GPT2Config(
+                n_embd=8, n_layer=1, n_head=2, vocab_size=VOCABULARY, n_positions=32
+            )
         )
         model.config.pad_token_id = None
         return model
 
     run, texts = _studied(build, 1)
-    with pytest.raises(og.errors.ArgumentError, match=r"is defined\. Set pad_token_id in its conf"):
+    with pytest.raises(
+        og.errors.ArgumentError, match=r"is defined\. Set pad_token_id in its conf"
+    ):
         look(run[0], texts)
 
 
 def test_ids_beyond_the_vocabulary_are_those_of_another_model():
     run, _ = _studied(MODELS["GPT-2"], 1)
     texts = og.Inputs.from_tokens([[1, 2, 3], [1, 2, 3], [1, VOCABULARY + 3, 2]])
-    with pytest.raises(og.errors.ArgumentError, match="id 19, but GPT2LMHeadModel has only 16"):
+    with pytest.raises(
+        og.errors.ArgumentError, match="id 19, but GPT2LMHeadModel has only 16"
+    ):
         look(run[0], texts)
 
 
 def test_a_classifier_without_labels_is_told_what_their_column_may_be_called():
     run, texts = _studied(MODELS["a classifier"], 1)
-    assert "with one of the columns label, labels, class" in look(run[0], texts).no_labels
+    assert (
+        "with one of the columns label, labels, class" in look(run[0], texts).no_labels
+    )
 
 
 @pytest.mark.parametrize(
@@ -205,7 +232,11 @@ def test_a_classifier_without_labels_is_told_what_their_column_may_be_called():
         ("prefix tokens", ("blocks.0.mlp", "blocks.1.mlp"), "causal"),
         ("a mask too many", ("blocks.0.mlp", "blocks.1.mlp"), "causal"),
         ("the last token alone", ("blocks.0.mlp", "blocks.1.mlp"), "causal"),
-        ("shared blocks", ("blocks.0.mlp@0", "blocks.0.mlp@1", "blocks.0.mlp@2"), "causal"),
+        (
+            "shared blocks",
+            ("blocks.0.mlp@0", "blocks.0.mlp@1", "blocks.0.mlp@2"),
+            "causal",
+        ),
         ("ALBERT", (f"{ALBERT_BLOCK}@0", f"{ALBERT_BLOCK}@1"), "masked"),
     ],
 )
@@ -224,7 +255,11 @@ def test_one_block_is_studied_with_its_attention():
 
 
 def test_the_matrices_of_hybrid_models_are_all_studied():
-    linear = {"linear_num_value_heads": 2, "linear_num_key_heads": 2, "linear_key_head_dim": 4}
+    linear = {
+        "linear_num_value_heads": 2,
+        "linear_num_key_heads": 2,
+        "linear_key_head_dim": 4,
+    }
     experts = {"num_experts": 2, "num_experts_per_tok": 1, "moe_intermediate_size": 8}
     build = {
         tf.Qwen3NextForCausalLM: tf.Qwen3NextConfig(
@@ -239,7 +274,12 @@ def test_the_matrices_of_hybrid_models_are_all_studied():
             **_SIZES,
             num_key_value_heads=2,
             layer_types=["mamba", "attention"],
-            **{"mamba_n_heads": 4, "mamba_d_head": 4, "mamba_d_state": 4, "mamba_n_groups": 1},
+            **{
+                "mamba_n_heads": 4,
+                "mamba_d_head": 4,
+                "mamba_d_state": 4,
+                "mamba_n_groups": 1,
+            },
             num_local_experts=2,
             num_experts_per_tok=1,
             shared_intermediate_size=8,
@@ -250,7 +290,11 @@ def test_the_matrices_of_hybrid_models_are_all_studied():
             num_key_value_heads=2,
             num_experts=2,
             use_mamba_kernels=False,
-            **{"attn_layer_period": 2, "attn_layer_offset": 1, "expert_layer_period": 2},
+            **{
+                "attn_layer_period": 2,
+                "attn_layer_offset": 1,
+                "expert_layer_period": 2,
+            },
             **{"mamba_d_state": 4, "mamba_dt_rank": 4},
             pad_token_id=0,
         ),
@@ -260,7 +304,10 @@ def test_the_matrices_of_hybrid_models_are_all_studied():
         with run[0].open() as reader:
             matrices = {name for name in reader.names() if len(reader.shape(name)) > 1}
             studied = set(og.capture.match_blocks(reader, look(run[0], texts).blocks))
-        assert {name.split(".")[0] for name in matrices - studied} <= {"lm_head", "model"}
+        assert {name.split(".")[0] for name in matrices - studied} <= {
+            "lm_head",
+            "model",
+        }
         assert not any(".layers." in name for name in matrices - studied)
 
 
@@ -270,7 +317,9 @@ def test_prefix_tokens_change_no_number_of_the_texts_and_are_said():
     _, texts = _studied(M, 1)
     with torch.no_grad():
         whole = model(torch.tensor(texts.ids[:1, : texts.lengths[0]]))[0, 3:]
-    loss = nn.functional.cross_entropy(whole[:-1], torch.tensor(texts.ids[0, 1 : len(whole)]))
+    loss = nn.functional.cross_entropy(
+        whole[:-1], torch.tensor(texts.ids[0, 1 : len(whole)])
+    )
     forward._say_added.cache_clear()
     with pytest.warns(StudyWarning, match="puts 3 tokens of its own before every text"):
         got = og.capture.losses(model, texts, objective="causal").loss.values[0]

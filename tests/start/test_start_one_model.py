@@ -29,7 +29,8 @@ from ontogeny.words.one_model import claims_of_one_model
 from ontogeny.words.sections import section_sentences
 
 COURSE = re.compile(
-    r"too few checkpoints|by step|born|half-change|was not run|at every step|control", re.I
+    r"too few checkpoints|by step|born|half-change|was not run|at every step|control",
+    re.I,
 )
 
 
@@ -40,7 +41,9 @@ def content(tmp_path_factory):
     gpt2().save_pretrained(home / "model")
     rng = np.random.default_rng(0)
     np.save(home / "ids.npy", rng.integers(1, gpt2().config.vocab_size, (24, 12)))
-    wishes = Wishes(str(home / "model"), texts=[str(home / "ids.npy")], tokenizer="none")
+    wishes = Wishes(
+        str(home / "model"), texts=[str(home / "ids.npy")], tokenizer="none"
+    )
     proposal = propose(wishes, home)
     file = home / "study.toml"
     file.write_text(study_text(proposal, "ontogeny run study.toml"))
@@ -66,7 +69,9 @@ def test_one_file_without_a_step_in_its_name_opens(tmp_path):
 
 
 def test_a_repository_with_a_main_branch_alone_is_one_model():
-    assert choose({"main": "a", "refs": "b"}, None, None, False, "o/n").names == {0: ("main", None)}
+    assert choose({"main": "a", "refs": "b"}, None, None, False, "o/n").names == {
+        0: ("main", None)
+    }
     steps = choose({"main": "a", "step10": "b"}, None, None, False, "o/n").names
     assert steps == {10: ("step10", None)}
 
@@ -123,7 +128,9 @@ def test_two_single_models_are_compared_by_the_same_texts(tmp_path):
     [ahead] = [c for c in read_content(unsure).claims if c.kind is Kind.AHEAD]
     assert (ahead.certainty, ahead.reason) == (Certainty.OPEN, Reason.WITHIN_NOISE)
     content = read_content(unsure)
-    told = [one.text for node in content.nodes for one in section_sentences(content, node)]
+    told = [
+        one.text for node in content.nodes for one in section_sentences(content, node)
+    ]
     assert any("are not shown to differ" in text for text in told)
 
 
@@ -141,7 +148,9 @@ def test_a_value_is_above_a_null_only_if_its_interval_is():
     assert said(0.1) == (Certainty.SURE, None)
     assert said(0.5) == (Certainty.OPEN, Reason.WITHIN_CHANCE)
     # Without an interval nothing is sure, beside several draws neither.
-    assert said(None) == said(None, (1.5, 1.5)) == (Certainty.OPEN, Reason.NOISE_UNKNOWN)
+    assert (
+        said(None) == said(None, (1.5, 1.5)) == (Certainty.OPEN, Reason.NOISE_UNKNOWN)
+    )
     assert said(None, (1.0, 2.5)) == (Certainty.OPEN, Reason.WITHIN_CHANCE)
 
 
@@ -157,9 +166,12 @@ def test_only_an_initialisation_stands_for_the_untrained_model():
 
 
 @pytest.mark.parametrize(
-    ("trained", "kind", "count", "steps"), [(True, "mirrored", 6, 3), (False, "turned", 3, 4)]
+    ("trained", "kind", "count", "steps"),
+    [(True, "mirrored", 6, 3), (False, "turned", 3, 4)],
 )
-def test_controls_of_a_run_that_begins_trained_are_mirrored(tmp_path, trained, kind, count, steps):
+def test_controls_of_a_run_that_begins_trained_are_mirrored(
+    tmp_path, trained, kind, count, steps
+):
     torch.manual_seed(0)
     model = gpt2()
     for step in (0, 5):
@@ -178,7 +190,9 @@ def test_controls_of_a_run_that_begins_trained_are_mirrored(tmp_path, trained, k
     assert controls == {"kind": kind, "count": count, "steps": steps}
     chosen = Wishes(str(tmp_path / "run"), **given, sets=["controls.kind=turned"])
     assert propose(chosen, tmp_path).content["controls"]["kind"] == "turned"
-    fewer = Wishes(str(tmp_path / "run"), **given, sets=["controls.count=2", "controls.steps=5"])
+    fewer = Wishes(
+        str(tmp_path / "run"), **given, sets=["controls.count=2", "controls.steps=5"]
+    )
     controls = propose(fewer, tmp_path).content["controls"]
     assert controls == {"kind": kind, "count": 2, "steps": 5}
 

@@ -48,7 +48,10 @@ def own(tmp_path_factory):
 
 def wishes(own, model="model.py:build"):
     return Wishes(
-        str(own / "out"), texts=[str(own / "val.bin")], model=str(own / model), preset="quick"
+        str(own / "out"),
+        texts=[str(own / "val.bin")],
+        model=str(own / model),
+        preset="quick",
     )
 
 
@@ -76,7 +79,9 @@ def test_lightning_checkpoints_give_the_module_inside_or_the_whole(tmp_path, wra
         torch.save(whole, tmp_path / f"epoch={epoch}-step={step}.ckpt")
         with torch.no_grad():
             run.model.weight.add_(1.0)
-    trajectory = og.Trajectory.from_folder(tmp_path, Run if wrapped else nn.Linear(3, 2))
+    trajectory = og.Trajectory.from_folder(
+        tmp_path, Run if wrapped else nn.Linear(3, 2)
+    )
     assert tuple(trajectory.steps) == (0, 100)
     model = trajectory[100].model()
     inner = model.model if wrapped else model
@@ -89,7 +94,10 @@ def test_what_training_loops_save_beside_weights_is_no_checkpoint(tmp_path):
     torch.save({"step": 7, "lr": 0.1}, tmp_path / "ckpt_7.pt")
     trajectory = og.Trajectory.from_folder(tmp_path)
     assert tuple(trajectory.steps) == (5, 7)
-    with pytest.raises(CheckpointError, match="it has the keys step, lr"), trajectory[7].open():
+    with (
+        pytest.raises(CheckpointError, match="it has the keys step, lr"),
+        trajectory[7].open(),
+    ):
         pass
 
 
@@ -155,8 +163,16 @@ def test_own_code_imports_its_neighbours(tmp_path):
 def test_a_study_of_an_own_model_with_an_own_observable(own, tmp_path):
     proposal = propose(wishes(own), own)
     shown = proposal.shown
-    assert (shown.objective, shown.named, shown.width, shown.longest) == ("causal", False, 16, 24)
-    assert shown.layers == ("h.0.mlp", "h.1.mlp", "h.2.mlp") and shown.blocks == ("attn", "mlp")
+    assert (shown.objective, shown.named, shown.width, shown.longest) == (
+        "causal",
+        False,
+        16,
+        24,
+    )
+    assert shown.layers == ("h.0.mlp", "h.1.mlp", "h.2.mlp") and shown.blocks == (
+        "attn",
+        "mlp",
+    )
     assert "softmax(QK)" in shown.no_maps and not shown.no_prediction
     content = dict(proposal.content)
     assert content["inputs"]["max_length"] == 24
@@ -166,15 +182,22 @@ def test_a_study_of_an_own_model_with_an_own_observable(own, tmp_path):
     content["inputs"] = {**content["inputs"], "max_texts": 12}
     result = make_study(content, own).run(tmp_path / "s")
     assert not len(result.problems())
-    assert result["ActivationNorm"].norm.shape == (4, 3) and result["loss"].loss.notnull().all()
+    assert (
+        result["ActivationNorm"].norm.shape == (4, 3)
+        and result["loss"].loss.notnull().all()
+    )
     context = warm_context()
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
         elsewhere = make_study(content, own).run(tmp_path / "elsewhere", executor=pool)
-    xr.testing.assert_identical(elsewhere["ActivationNorm"].norm, result["ActivationNorm"].norm)
+    xr.testing.assert_identical(
+        elsewhere["ActivationNorm"].norm, result["ActivationNorm"].norm
+    )
     xr.testing.assert_identical(elsewhere["loss"].loss, result["loss"].loss)
 
 
-def test_attention_that_gives_maps_is_found_and_logits_of_the_last_token_are_explained(own):
+def test_attention_that_gives_maps_is_found_and_logits_of_the_last_token_are_explained(
+    own,
+):
     assert not propose(wishes(own, "model.py:attending"), own).shown.no_maps
     proposal = propose(wishes(own, "model.py:LastOnly"), own)
     assert "returns no logits" in proposal.shown.no_prediction
@@ -212,11 +235,16 @@ def test_the_code_of_an_own_observable_counts_and_its_words_do_not(tmp_path):
         helper = f"def twice(x):\n    '''{words}'''\n    return {factor} * x\n"
         (tmp_path / "helper_of_mine.py").write_text(helper)
         (tmp_path / "a.py").write_text(f"{text}    # {words}\n")
-        mine = og.observables.make_own("a.py:Mine", own_code.load("a.py:Mine", tmp_path))
+        mine = og.observables.make_own(
+            "a.py:Mine", own_code.load("a.py:Mine", tmp_path)
+        )
         found.append(code_of_cell("StepCell", mine, mine.needs()))
     assert found[0] == found[1] and found[1]["libraries"] == found[2]["libraries"]
     before, after = (one["code"] for one in found[1:])
-    assert {room for room in before if before[room] != after[room]} == {"a", "helper_of_mine"}
+    assert {room for room in before if before[room] != after[room]} == {
+        "a",
+        "helper_of_mine",
+    }
     with pytest.raises(ArgumentError, match="must be a class that inherits"):
         og.observables.make_own("x.py:f", print)
 
@@ -224,18 +252,24 @@ def test_the_code_of_an_own_observable_counts_and_its_words_do_not(tmp_path):
 def test_a_file_is_run_again_when_it_or_a_neighbour_changes(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     (tmp_path / "width_of_own.py").write_text("WIDTH = 7\n")
-    (tmp_path / "m.py").write_text("from width_of_own import WIDTH\ndef build(): return WIDTH\n")
+    (tmp_path / "m.py").write_text(
+        "from width_of_own import WIDTH\ndef build(): return WIDTH\n"
+    )
     first = own_code.load("m.py:build", tmp_path)
     assert own_code.load("m.py:build", tmp_path) is first
     (tmp_path / "width_of_own.py").write_text("WIDTH = 8\n")
     second = own_code.load("m.py:build", tmp_path)
     assert (first(), second()) == (7, 8)
     assert own_code.content_of(first) != own_code.content_of(second)
-    assert pickle.loads(pickle.dumps(first)) is first  # what is in use stays what it was
+    assert (
+        pickle.loads(pickle.dumps(first)) is first
+    )  # what is in use stays what it was
 
 
 @pytest.mark.parametrize("place", ["path", "editable", "package", "below"])
-def test_a_file_changes_with_what_it_imports_from_elsewhere(tmp_path, monkeypatch, place):
+def test_a_file_changes_with_what_it_imports_from_elsewhere(
+    tmp_path, monkeypatch, place
+):
     code = {
         "path": "import wide_a\ndef build(): return wide_a.WIDTH",
         "editable": "from wide_b.width import WIDTH\ndef build(): return WIDTH",
@@ -294,22 +328,36 @@ def test_packages_of_another_environment_on_the_path_are_installed_too(
 
 def test_a_model_of_an_imported_module_changes_with_its_file(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "model_e.py").write_text("from torch import nn\nclass Net(nn.Linear): ...\n")
+    (tmp_path / "model_e.py").write_text(
+        "from torch import nn\nclass Net(nn.Linear): ...\n"
+    )
     net = importlib.import_module("model_e").Net
     before = own_code.content_of(net), own_code.content_of(net(1, 1))
-    (tmp_path / "model_e.py").write_text("from torch import nn\nclass Net(nn.Linear): WIDE = 1\n")
+    (tmp_path / "model_e.py").write_text(
+        "from torch import nn\nclass Net(nn.Linear): WIDE = 1\n"
+    )
     assert before[0] == before[1] != own_code.content_of(net)
-    assert own_code.content_of(torch.nn.Linear) is None is own_code.content_of(torch.nn.ReLU())
+    assert (
+        own_code.content_of(torch.nn.Linear)
+        is None
+        is own_code.content_of(torch.nn.ReLU())
+    )
 
 
-def test_files_that_code_of_a_model_reads_are_said_before_a_study(own, tmp_path, capsys):
+def test_files_that_code_of_a_model_reads_are_said_before_a_study(
+    own, tmp_path, capsys
+):
     code = (own / "model.py").read_text()
-    (own / "model.py").write_text(code + "\ndef read():\n    return open('width.json')\n")
+    (own / "model.py").write_text(
+        code + "\ndef read():\n    return open('width.json')\n"
+    )
     build = own_code.load("model.py:build", own)
     line = code.count("\n") + 3
     said = f"not noticed if it changes: what the model's code reads by model.py, line {line}: open"
     assert og.Trajectory.from_folder(own / "out", build).lines()[-1] == said
-    assert not any("noticed" in text for text in og.Trajectory.from_folder(own / "out").lines())
+    assert not any(
+        "noticed" in text for text in og.Trajectory.from_folder(own / "out").lines()
+    )
 
 
 def test_a_process_that_starts_later_refuses_a_file_that_was_changed(tmp_path):
@@ -319,16 +367,22 @@ def test_a_process_that_starts_later_refuses_a_file_that_was_changed(tmp_path):
     context = warm_context()
     with (
         concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool,
-        pytest.raises(ImportError, match=r"m\.py was changed or removed while it was in use"),
+        pytest.raises(
+            ImportError, match=r"m\.py was changed or removed while it was in use"
+        ),
     ):
         pool.submit(pickle.loads, sent).result()
 
 
 def losses(own, folder):
     """Return the loss at each step of a study of an own model in `folder`."""
-    trajectory = og.Trajectory.from_folder(own / "out", own_code.load("model.py:build", own))
+    trajectory = og.Trajectory.from_folder(
+        own / "out", own_code.load("model.py:build", own)
+    )
     inputs = og.Inputs.from_tokens(read_tokens(own / "val.bin", 16, 8))
-    study = og.Study(trajectory, inputs, [og.observables.Loss(objective="causal")], noise=0)
+    study = og.Study(
+        trajectory, inputs, [og.observables.Loss(objective="causal")], noise=0
+    )
     return study.run(folder)["loss"].loss.values
 
 
@@ -343,14 +397,18 @@ def test_a_study_follows_changes_of_own_code_and_of_own_weights(tmp_path):
     second = losses(own, tmp_path / "s")
     assert (first != second).tolist() == [False, False, True, False]
     code = (own / "model.py").read_text()
-    (own / "model.py").write_text(code.replace("self.lm_head(x)", "self.lm_head(2 * x)"))
+    (own / "model.py").write_text(
+        code.replace("self.lm_head(x)", "self.lm_head(2 * x)")
+    )
     assert (losses(own, tmp_path / "s") != second).all()
 
 
 # ---- one file ----
 
 
-def test_a_file_that_holds_its_step_is_a_trajectory_and_so_is_a_folder_of_such(own, tmp_path):
+def test_a_file_that_holds_its_step_is_a_trajectory_and_so_is_a_folder_of_such(
+    own, tmp_path
+):
     build = own_code.load("model.py:build", own)
     for name, step in (("best.pt", 20), ("ckpt.pt", 40)):
         (tmp_path / name).write_bytes((own / "out" / f"ckpt_{step}.pt").read_bytes())
@@ -364,9 +422,13 @@ def test_a_file_that_holds_its_step_is_a_trajectory_and_so_is_a_folder_of_such(o
         og.Trajectory.from_folder(tmp_path, build)
 
 
-def test_a_file_without_a_step_is_one_model_and_one_without_weights_is_refused(tmp_path):
+def test_a_file_without_a_step_is_one_model_and_one_without_weights_is_refused(
+    tmp_path,
+):
     torch.save({"w": torch.ones(2)}, tmp_path / "model.pt")
-    assert og.Trajectory.from_folder(tmp_path / "model.pt").lines() == ["1 checkpoint, step 0"]
+    assert og.Trajectory.from_folder(tmp_path / "model.pt").lines() == [
+        "1 checkpoint, step 0"
+    ]
     (tmp_path / "model.pt").rename(tmp_path / "ckpt_500.pt")
     assert og.Trajectory.from_folder(tmp_path / "ckpt_500.pt").steps.tolist() == [500]
     (tmp_path / "notes.txt").write_text("no weights")
@@ -375,8 +437,12 @@ def test_a_file_without_a_step_is_one_model_and_one_without_weights_is_refused(t
 
 
 def test_one_checkpoint_is_studied_with_what_one_checkpoint_can_show(own, tmp_path):
-    given = Wishes(str(own / "out" / "ckpt_20.pt"), texts=[str(own / "val.bin")],
-                   model=str(own / "model.py:build"), preset="everything")  # fmt: skip
+    given = Wishes(
+        str(own / "out" / "ckpt_20.pt"),
+        texts=[str(own / "val.bin")],
+        model=str(own / "model.py:build"),
+        preset="everything",
+    )
     proposal = propose(given, own)
     assert proposal.content["controls"] == {"count": 0}
     assert "at least 3 checkpoints" in proposal.left_out["weight-rank"]
@@ -398,19 +464,27 @@ def test_no_tokenizer_may_be_wished_for(own):
         propose(Wishes(str(own / "out"), tokenizer="none"), own)
 
 
-def test_a_folder_below_with_checkpoints_is_named_where_a_tokenizer_is_wanting(own, tmp_path):
+def test_a_folder_below_with_checkpoints_is_named_where_a_tokenizer_is_wanting(
+    own, tmp_path
+):
     """Composer writes a folder `huggingface` beside its own files."""
     run = shutil.copytree(own / "out", tmp_path / "run")
     shutil.copytree(own / "out", run / "huggingface")
-    with pytest.raises(ArgumentError, match=r"Or name .*huggingface, which holds checkpoints too"):
+    with pytest.raises(
+        ArgumentError, match=r"Or name .*huggingface, which holds checkpoints too"
+    ):
         propose(Wishes(str(run)), own)
 
 
 def test_a_missing_builder_and_a_missing_tokenizer_are_said_at_once(own):
     """Of timm's files the tokenizer was asked for first, and the builder when it was given."""
-    with pytest.raises(ArgumentError, match=r"no config.* and no tokenizer.*--model.*and give"):
+    with pytest.raises(
+        ArgumentError, match=r"no config.* and no tokenizer.*--model.*and give"
+    ):
         propose(Wishes(str(own / "out")), own)
-    with pytest.raises(ArgumentError, match=r"not known: [^;]*--model model\.py:build\.$"):
+    with pytest.raises(
+        ArgumentError, match=r"not known: [^;]*--model model\.py:build\.$"
+    ):
         propose(Wishes(str(own / "out"), texts=[str(own / "val.bin")]), own)
 
 
@@ -419,13 +493,19 @@ def test_a_proposal_is_made_with_one_thread(own, monkeypatch):
     numbers = []
     looked = proposal.look
     monkeypatch.setattr(
-        proposal, "look", lambda *a: numbers.append(torch.get_num_threads()) or looked(*a)
+        proposal,
+        "look",
+        lambda *a: numbers.append(torch.get_num_threads()) or looked(*a),
     )
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
         propose(
-            Wishes(str(own / "out"), model=f"{own}/model.py:build", texts=[str(own / "val.bin")]),
+            Wishes(
+                str(own / "out"),
+                model=f"{own}/model.py:build",
+                texts=[str(own / "val.bin")],
+            ),
             own,
         )
         assert numbers == [1] and torch.get_num_threads() == 2
@@ -440,7 +520,9 @@ def test_what_a_selection_leaves_out_is_said(own):
         "3 of 4 checkpoints, steps 0 to 40, by iter_num in the files",
         "left out: step 20 (not selected)",
     ]
-    assert og.Trajectory.from_folder(own / "out").select(count=3).lines() == few.lines[:2]
+    assert (
+        og.Trajectory.from_folder(own / "out").select(count=3).lines() == few.lines[:2]
+    )
     memory = og.Trajectory.from_models({s: torch.nn.Linear(1, 1) for s in range(9)})
     assert memory.select(count=2).lines() == [
         "2 of 9 checkpoints, steps 0 to 8",
@@ -451,8 +533,13 @@ def test_what_a_selection_leaves_out_is_said(own):
 def test_what_is_named_as_a_tokenizer_and_makes_none_is_said(own):
     (own / "tok.py").write_text("V = 40\n\ndef make():\n    return missing\n")
     wishes = Wishes(str(own / "out"), model=f"{own}/model.py:build")
-    for name, why in (("V", "not callable"), ("make", r"NameError: .*\(tok.py, line 4\)")):
-        with pytest.raises(ArgumentError, match=f"tok.py:{name} makes no tokenizer .*{why}"):
+    for name, why in (
+        ("V", "not callable"),
+        ("make", r"NameError: .*\(tok.py, line 4\)"),
+    ):
+        with pytest.raises(
+            ArgumentError, match=f"tok.py:{name} makes no tokenizer .*{why}"
+        ):
             propose(replace(wishes, tokenizer=f"{own}/tok.py:{name}"), own)
 
 
@@ -462,7 +549,9 @@ def test_what_is_named_as_a_tokenizer_and_makes_none_is_said(own):
 def test_a_stream_of_tokens_is_cut_all_over_the_file_and_a_table_by_rows(tmp_path):
     np.save(tmp_path / "stream.npy", np.arange(100, dtype=np.int32))
     found = read_tokens(tmp_path / "stream.npy", max_length=10, max_texts=4)
-    assert found[:, 0].tolist() == [0, 30, 60, 90] and (np.diff(found, axis=1) == 1).all()
+    assert (
+        found[:, 0].tolist() == [0, 30, 60, 90] and (np.diff(found, axis=1) == 1).all()
+    )
     assert read_tokens(tmp_path / "stream.npy", max_length=10).size == 100
     np.save(tmp_path / "rows.npy", np.arange(12).reshape(3, 4))
     assert read_tokens(tmp_path / "rows.npy", 3, 2).tolist() == [[0, 1, 2], [4, 5, 6]]
@@ -504,14 +593,20 @@ def test_files_that_hold_no_tokens_are_refused(tmp_path, array, name, message):
 def test_an_archive_under_the_name_of_an_array_is_said_to_be_one(tmp_path):
     np.savez(tmp_path / "val.npz", train=np.arange(9), val=np.arange(9))
     (tmp_path / "val.npz").rename(tmp_path / "val.npy")
-    with pytest.raises(ArgumentError, match=r"val\.npy is an \.npz archive of train, val"):
+    with pytest.raises(
+        ArgumentError, match=r"val\.npy is an \.npz archive of train, val"
+    ):
         read_tokens(tmp_path / "val.npy", 4)
 
 
 @pytest.mark.parametrize("option", ["texts", "abilities"])
-def test_a_missing_file_is_refused_by_its_option_before_anything_is_opened(tmp_path, option):
+def test_a_missing_file_is_refused_by_its_option_before_anything_is_opened(
+    tmp_path, option
+):
     missing = str(tmp_path / "missing.txt")
-    with pytest.raises(ArgumentError, match=rf"--{option} .*missing\.txt: there is no such file"):
+    with pytest.raises(
+        ArgumentError, match=rf"--{option} .*missing\.txt: there is no such file"
+    ):
         propose(Wishes(str(tmp_path), **{option: [missing]}), tmp_path)
 
 

@@ -46,12 +46,16 @@ def test_an_edited_file_makes_the_cells_stale(tmp_path):
     pairs = tmp_path / "pairs.txt"
     pairs.write_text("1")
     study = _study(Scored(str(pairs)))
-    assert study.run(tmp_path / "s", progress=False)["scored"].score.values.tolist() == [1, 1]
+    assert study.run(tmp_path / "s", progress=False)[
+        "scored"
+    ].score.values.tolist() == [1, 1]
     assert study.plan(tmp_path / "s").to_do == 0
     pairs.write_text("2")
     plan = study.plan(tmp_path / "s")
     assert plan.to_do == 2 and "files" in "".join(plan.changes())
-    assert study.run(tmp_path / "s", progress=False)["scored"].score.values.tolist() == [2, 2]
+    assert study.run(tmp_path / "s", progress=False)[
+        "scored"
+    ].score.values.tolist() == [2, 2]
 
 
 @pytest.mark.parametrize(("content", "to_do"), [("1", 0), ("2", 2), (None, 2)])
@@ -69,4 +73,9 @@ def test_patterns_are_no_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("mlp", "ica"):
         Path(name).write_text("a file of that name")
-    assert og.observables.Concepts(layers="mlp", extractor="ica", n_concepts=2).files_read() == []
+    assert (
+        og.observables.Concepts(
+            layers="mlp", extractor="ica", n_concepts=2
+        ).files_read()
+        == []
+    )

@@ -36,7 +36,9 @@ def _install(folder):
     information = folder / "entropies-1.0.dist-info"
     information.mkdir(parents=True)
     (folder / "entropies.py").write_text(code)
-    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: entropies\nVersion: 1.0\n")
+    (information / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: entropies\nVersion: 1.0\n"
+    )
     (information / "entry_points.txt").write_text(
         "[ontogeny.observables]\nlogit-entropy = entropies:LogitEntropy\n"
     )

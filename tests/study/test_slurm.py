@@ -26,7 +26,9 @@ LONG = 900  # seconds; nothing here takes them unless it hangs
 def _running():
     if shutil.which("sbatch") is None:
         return False
-    asked = subprocess.run(["scontrol", "ping"], capture_output=True, text=True, check=False)
+    asked = subprocess.run(
+        ["scontrol", "ping"], capture_output=True, text=True, check=False
+    )
     return asked.returncode == 0 and "UP" in asked.stdout
 
 
@@ -49,7 +51,9 @@ def jobs(monkeypatch):
     """Jobs find the library, the helpers and the command of this environment."""
     paths = [str(TESTS), str(TESTS.parent / "src"), os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv(
+        "PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    )
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
 
@@ -68,7 +72,10 @@ def _code(language):
 
 def _submit(script):
     asked = subprocess.run(
-        ["sbatch", "--parsable", str(script)], capture_output=True, text=True, cwd=script.parent
+        ["sbatch", "--parsable", str(script)],
+        capture_output=True,
+        text=True,
+        cwd=script.parent,
     )
     assert asked.returncode == 0, asked.stderr
     return asked.stdout.strip()
@@ -95,10 +102,16 @@ def _at_work(claims):
     return None
 
 
-def test_a_job_array_of_which_one_task_is_cancelled_gives_the_same_bits(serial, jobs, tmp_path):
+def test_a_job_array_of_which_one_task_is_cancelled_gives_the_same_bits(
+    serial, jobs, tmp_path
+):
     path, alone = serial
     (script,) = (block for block in _code("bash") if "#SBATCH --array" in block)
-    script = script.replace("1-16", "1-3").replace("16G", "1G").replace("study.toml", str(path))
+    script = (
+        script.replace("1-16", "1-3")
+        .replace("16G", "1G")
+        .replace("study.toml", str(path))
+    )
     array = tmp_path / "array.sh"
     array.write_text(script.replace("/shared/studies/ica", str(tmp_path / "s")))
     job = _submit(array)
@@ -121,7 +134,9 @@ def test_the_dask_cluster_of_the_guide_gives_the_same_bits(serial, jobs, tmp_pat
     pytest.importorskip("dask_jobqueue")
     path, alone = serial
     (code,) = (block for block in _code("python") if "SLURMCluster" in block)
-    code = code.replace("/shared/studies/ica", str(tmp_path / "s")).replace("16GB", "1GB")
+    code = code.replace("/shared/studies/ica", str(tmp_path / "s")).replace(
+        "16GB", "1GB"
+    )
     code = code.replace("jobs=16", "jobs=2")
     names = {"study": read_study(path)}
     try:
@@ -140,6 +155,8 @@ def test_the_submitit_executor_of_the_guide_gives_the_same_bits(
     path, alone = serial
     monkeypatch.chdir(tmp_path)
     (code,) = (block for block in _code("python") if "AutoExecutor" in block)
-    code = code.replace("/shared/studies/ica", str(tmp_path / "s")).replace("mem_gb=16", "mem_gb=1")
+    code = code.replace("/shared/studies/ica", str(tmp_path / "s")).replace(
+        "mem_gb=16", "mem_gb=1"
+    )
     exec(code, {"study": read_study(path)})
     assert_same(tmp_path / "s", alone)

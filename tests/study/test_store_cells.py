@@ -17,7 +17,11 @@ from ontogeny.store import Cell, difference, read_cell, read_header, sweep, writ
 def _cell(value=1.5):
     data = xr.Dataset(
         {
-            "distance": (("layer", "concept"), np.full((2, 3), value, np.float32), {"units": "1"}),
+            "distance": (
+                ("layer", "concept"),
+                np.full((2, 3), value, np.float32),
+                {"units": "1"},
+            ),
             "status": ("layer", np.array(["done", "failed: NaN é <b>"], dtype=object)),
             "count": 7,
             "flag": ("layer", np.array([True, False])),
@@ -69,7 +73,9 @@ def test_one_flipped_bit_is_noticed(tmp_path):
 def test_checksum_does_not_depend_on_provenance(tmp_path):
     cell = _cell()
     a = write_cell(tmp_path / "a.safetensors", cell)
-    b = write_cell(tmp_path / "b.safetensors", Cell(cell.data, provenance={"created": "later"}))
+    b = write_cell(
+        tmp_path / "b.safetensors", Cell(cell.data, provenance={"created": "later"})
+    )
     assert a == b
 
 
@@ -84,7 +90,9 @@ def test_difference_names_what_changed_what_came_and_what_went():
 
 
 FORKED = pytest.mark.skipif(not hasattr(os, "fork"), reason="a child process is forked")
-OF_THREADS = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # it ends at once
+OF_THREADS = pytest.mark.filterwarnings(
+    "ignore:.*fork:DeprecationWarning"
+)  # it ends at once
 
 
 def _in_a_child(work):
@@ -128,7 +136,11 @@ def test_the_file_of_a_killed_writer_is_swept_and_those_of_the_living_are_not(tm
 
 
 def test_what_nobody_has_changed_for_a_week_is_swept_wherever_its_writer_was(tmp_path):
-    names = [".8.safetensors.00000000-1.0123abcd.tmp", ".4.safetensors.0123abcd.tmp", ".notes.tmp"]
+    names = [
+        ".8.safetensors.00000000-1.0123abcd.tmp",
+        ".4.safetensors.0123abcd.tmp",
+        ".notes.tmp",
+    ]
     for days, left in ((6, 3), (8, 1)):
         for name in names:
             (tmp_path / name).write_bytes(b"x")
@@ -158,7 +170,9 @@ def test_a_writer_whose_disk_is_full_leaves_the_old_file_alone(
         raise error
 
     monkeypatch.setattr(place, name, full)
-    with pytest.raises(OSError, match=r"No space left on device: '.*c\.safetensors'") as raised:
+    with pytest.raises(
+        OSError, match=r"No space left on device: '.*c\.safetensors'"
+    ) as raised:
         write_cell(path, _cell(2.0))
     assert raised.value.errno == errno.ENOSPC
     assert float(read_cell(path).data.distance[0, 0]) == 1.0
@@ -166,7 +180,9 @@ def test_a_writer_whose_disk_is_full_leaves_the_old_file_alone(
 
 
 @pytest.mark.parametrize("verify", [True, False])
-@pytest.mark.parametrize("other", [_cell(2.0), Cell(xr.Dataset({"x": ("i", np.arange(999.0))}))])
+@pytest.mark.parametrize(
+    "other", [_cell(2.0), Cell(xr.Dataset({"x": ("i", np.arange(999.0))}))]
+)
 def test_a_cell_that_is_replaced_while_it_is_read_is_read_as_it_was_opened(
     tmp_path, monkeypatch, other, verify
 ):
@@ -186,7 +202,9 @@ def test_a_cell_that_is_replaced_while_it_is_read_is_read_as_it_was_opened(
 @FORKED
 @OF_THREADS
 def test_a_folder_that_a_dead_process_left_half_written_is_swept_as_well(tmp_path):
-    _in_a_child(lambda: (store.temporary(tmp_path / "result") / "a" / "b").mkdir(parents=True))
+    _in_a_child(
+        lambda: (store.temporary(tmp_path / "result") / "a" / "b").mkdir(parents=True)
+    )
     mine = store.temporary(tmp_path / "result")
     mine.mkdir()
     assert len(sweep(tmp_path)) == 1
@@ -197,11 +215,18 @@ def test_what_is_to_be_computed_is_one_line_however_many_steps_it_has():
     old = {"series": {str(step): "ab" for step in range(154)}, "version": 1}
     lines = difference(old, {"series": "to be computed", "version": 2})
     assert lines == ["series: 154 entries -> to be computed", "version: 1 -> 2"]
-    assert difference({"weights": {"0": "a"}}, {"weights": {"0": "b"}}) == ["weights.0: a -> b"]
-    assert difference({"other_weights": {"0": "a"}}, {}) == ["other_weights.0: a -> absent"]
+    assert difference({"weights": {"0": "a"}}, {"weights": {"0": "b"}}) == [
+        "weights.0: a -> b"
+    ]
+    assert difference({"other_weights": {"0": "a"}}, {}) == [
+        "other_weights.0: a -> absent"
+    ]
 
 
 def test_texts_of_numpys_own_string_type_are_kept(tmp_path):
     texts = np.array(["one", "zwölf"], dtype=np.dtypes.StringDType())
     write_cell(tmp_path / "c.safetensors", Cell(xr.Dataset({"word": ("step", texts)})))
-    assert read_cell(tmp_path / "c.safetensors").data.word.values.tolist() == ["one", "zwölf"]
+    assert read_cell(tmp_path / "c.safetensors").data.word.values.tolist() == [
+        "one",
+        "zwölf",
+    ]

@@ -8,7 +8,15 @@ import pytest
 import xarray as xr
 
 from ontogeny.errors import StoreError
-from ontogeny.store import Cell, _checksum, _seal, drop_numbers, read_cell, read_header, write_cell
+from ontogeny.store import (
+    Cell,
+    _checksum,
+    _seal,
+    drop_numbers,
+    read_cell,
+    read_header,
+    write_cell,
+)
 from ontogeny.study.cells.cache import check_cache
 
 FINGERPRINT = {"weights": "abc", "reading": {"dtype": "float32"}}
@@ -17,14 +25,19 @@ FINGERPRINT = {"weights": "abc", "reading": {"dtype": "float32"}}
 def _cell():
     data = xr.Dataset(
         {
-            "norm": (("layer", "concept"), np.arange(6, dtype=np.float32).reshape(2, 3)),
+            "norm": (
+                ("layer", "concept"),
+                np.arange(6, dtype=np.float32).reshape(2, 3),
+            ),
             "status": ("layer", np.array(["done", "done"], dtype=object)),
             "count": 7,
         },
         coords={"layer": ["é", "b"]},
         attrs={"note": "x"},
     )
-    return Cell(data, fingerprint=FINGERPRINT, provenance={"created": "2026-01-01", "texts": []})
+    return Cell(
+        data, fingerprint=FINGERPRINT, provenance={"created": "2026-01-01", "texts": []}
+    )
 
 
 @pytest.fixture
@@ -38,7 +51,12 @@ def _parts(content):
     """Return length, layout, cell header and numbers of a file."""
     length = int.from_bytes(content[:8], "little")
     layout = json.loads(content[8 : 8 + length])
-    return length, layout, json.loads(layout["__metadata__"]["cell"]), content[8 + length :]
+    return (
+        length,
+        layout,
+        json.loads(layout["__metadata__"]["cell"]),
+        content[8 + length :],
+    )
 
 
 def _joined(layout, header, numbers):
@@ -70,11 +88,15 @@ FORGED = {
     "bad dtype": lambda layout, _: layout["norm"].update(dtype="C64"),
     "dtype of another kind": lambda layout, _: layout["norm"].update(dtype=["F32"]),
     "offsets as text": lambda layout, _: layout["norm"].update(data_offsets="04"),
-    "offsets as texts": lambda layout, _: layout["norm"].update(data_offsets=["0", "24"]),
+    "offsets as texts": lambda layout, _: layout["norm"].update(
+        data_offsets=["0", "24"]
+    ),
     "negative offsets": lambda layout, _: layout["norm"].update(data_offsets=[-24, 0]),
     "shape beyond the file": lambda layout, _: layout["norm"].update(shape=[2**62, 8]),
     "negative shape": lambda layout, _: layout["norm"].update(shape=[-2, -3]),
-    "shape that wraps around": lambda layout, _: layout["norm"].update(shape=[2**32, 2**32]),
+    "shape that wraps around": lambda layout, _: layout["norm"].update(
+        shape=[2**32, 2**32]
+    ),
     "shape as text": lambda layout, _: layout["norm"].update(shape="23"),
     "a layout that is a list": lambda layout, _: layout.update(norm=[]),
     "no tensor": lambda layout, _: layout.pop("norm"),
@@ -86,11 +108,19 @@ FORGED = {
     "fingerprint as a list": lambda _, header: header.update(fingerprint=[]),
     "another format": lambda _, header: header.update(format="ontogeny-cell-3"),
     "variables as a list": lambda _, header: header.update(variables=[]),
-    "dimensions as a number": lambda _, header: header["variables"]["norm"].update(dims=7),
-    "too many dimensions": lambda _, header: header["variables"]["norm"].update(dims=["a"] * 9),
+    "dimensions as a number": lambda _, header: header["variables"]["norm"].update(
+        dims=7
+    ),
+    "too many dimensions": lambda _, header: header["variables"]["norm"].update(
+        dims=["a"] * 9
+    ),
     "no dimensions": lambda _, header: header["variables"]["norm"].pop("dims"),
-    "attributes as a list": lambda _, header: header["variables"]["norm"].update(attrs=[1]),
-    "strings as a number": lambda _, header: header["variables"]["status"].update(strings=1),
+    "attributes as a list": lambda _, header: header["variables"]["norm"].update(
+        attrs=[1]
+    ),
+    "strings as a number": lambda _, header: header["variables"]["status"].update(
+        strings=1
+    ),
     "dimensions that disagree": lambda _, header: header["variables"]["status"].update(
         strings=["done"] * 5
     ),
@@ -112,7 +142,10 @@ def _codes():
     """A cell of codes of which most are zero."""
     rng = np.random.default_rng(0)
     codes = np.where(rng.random((50, 60)) < 0.05, rng.normal(size=(50, 60)), 0)
-    values = {"codes": (("token", "concept"), codes), "norm": ("token", rng.normal(size=50))}
+    values = {
+        "codes": (("token", "concept"), codes),
+        "norm": ("token", rng.normal(size=50)),
+    }
     return Cell(xr.Dataset(values), fingerprint=FINGERPRINT)
 
 
@@ -144,7 +177,9 @@ def test_compressed_numbers_keep_their_type_and_every_bit(tmp_path, dtype):
 
 def test_numbers_that_shrink_by_a_quarter_are_compressed_by_bytes(tmp_path):
     rng = np.random.default_rng(0)
-    values = (rng.normal(size=(2, 100, 100)) * (rng.random((2, 100, 100)) < 0.6)).astype("<f4")
+    values = (
+        rng.normal(size=(2, 100, 100)) * (rng.random((2, 100, 100)) < 0.6)
+    ).astype("<f4")
     path = tmp_path / "8.safetensors"
     write_cell(path, Cell(xr.Dataset({"x": (("a", "b", "c"), values)})))
     assert 0.5 * values.nbytes < path.stat().st_size < 0.75 * values.nbytes
@@ -156,7 +191,11 @@ def test_a_cell_without_its_numbers_holds_none_and_says_so(tmp_path):
     drop_numbers(tmp_path / "8.safetensors")
     for verify in (True, False):
         cell = read_cell(tmp_path / "8.safetensors", verify=verify)
-        assert cell.checksum == checksum and cell.status == "dropped" and not cell.data.variables
+        assert (
+            cell.checksum == checksum
+            and cell.status == "dropped"
+            and not cell.data.variables
+        )
 
 
 def test_large_numbers_stay_as_they_are_to_be_mapped(tmp_path, monkeypatch):
@@ -166,12 +205,20 @@ def test_large_numbers_stay_as_they_are_to_be_mapped(tmp_path, monkeypatch):
 
 
 PACKED = {
-    "another shape": lambda header, _: header["packed"]["codes"].__setitem__(1, [50, 61]),
-    "a terabyte": lambda header, _: header["packed"]["codes"].__setitem__(1, [2**20, 2**20]),
+    "another shape": lambda header, _: header["packed"]["codes"].__setitem__(
+        1, [50, 61]
+    ),
+    "a terabyte": lambda header, _: header["packed"]["codes"].__setitem__(
+        1, [2**20, 2**20]
+    ),
     "objects": lambda header, _: header["packed"]["codes"].__setitem__(0, "|O"),
-    "a negative shape": lambda header, _: header["packed"]["codes"].__setitem__(1, [-50, -60]),
+    "a negative shape": lambda header, _: header["packed"]["codes"].__setitem__(
+        1, [-50, -60]
+    ),
     "what is not there": lambda header, _: header["packed"].update(more=["<f8", [2]]),
-    "what is not compressed": lambda header, _: header["packed"].update(norm=["<f8", [50]]),
+    "what is not compressed": lambda header, _: header["packed"].update(
+        norm=["<f8", [50]]
+    ),
     "more bytes than there are": lambda _, numbers: numbers.__setitem__(
         slice(12, 16), (2**31 - 1).to_bytes(4, "little")
     ),

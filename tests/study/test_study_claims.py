@@ -36,14 +36,19 @@ def _ended(folder, task):
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     writer = machine.writer()
-    return _leave(folder, task, writer=(writer, f"{writer.partition('-')[0]}-{ended.pid}"))
+    return _leave(
+        folder, task, writer=(writer, f"{writer.partition('-')[0]}-{ended.pid}")
+    )
 
 
 def test_a_claim_is_held_by_one_and_free_afterwards(tmp_path):
     for _ in range(2):
         with claimed(tmp_path, "step 8") as ours:
             assert ours
-            with claimed(tmp_path, "step 8") as again, claimed(tmp_path, "step 9") as other:
+            with (
+                claimed(tmp_path, "step 8") as again,
+                claimed(tmp_path, "step 9") as other,
+            ):
                 assert (again, other) == (False, True)
             said = holder(tmp_path, "step 8")
             assert said == f"process {os.getpid()} on {socket.gethostname()}"
@@ -89,7 +94,8 @@ def test_the_claim_of_another_machine_holds_until_it_is_not_touched_any_more(tmp
 
 
 @pytest.mark.parametrize(
-    "content", ['{"writer": 5}', '{"writer": "a-1", "identity": 5}', "[5]", "[" * 100_000]
+    "content",
+    ['{"writer": 5}', '{"writer": "a-1", "identity": 5}', "[5]", "[" * 100_000],
 )
 def test_what_is_no_claim_holds_for_a_moment(tmp_path, content):
     path = claim_path(tmp_path, "run-a")
@@ -97,7 +103,10 @@ def test_what_is_no_claim_holds_for_a_moment(tmp_path, content):
     path.write_text(content)
     with claimed(tmp_path, "run-a") as ours:
         assert not ours
-    assert frozen.conflict(claims.claims_of(tmp_path, "run-")[0].get("identity", {}), {}) == []
+    assert (
+        frozen.conflict(claims.claims_of(tmp_path, "run-")[0].get("identity", {}), {})
+        == []
+    )
     a_while_ago = time.time() - 2 * claims._UNWRITTEN
     os.utime(path, (a_while_ago, a_while_ago))
     sweep_claims(tmp_path)
@@ -171,7 +180,9 @@ def test_a_claim_that_is_let_go_while_it_is_looked_at_is_taken_and_not_removed(
 
     with monkeypatch.context() as patched:
         patched.setattr(claims, "_read", let_go)
-        patched.setattr(claims, "_remove_stale", removed.append)  # by then it may be another one's
+        patched.setattr(
+            claims, "_remove_stale", removed.append
+        )  # by then it may be another one's
         assert claims._take(path, "token")
         sweep_claims(tmp_path)
     assert removed == []

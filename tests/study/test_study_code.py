@@ -103,11 +103,22 @@ EDITS = {
     ),
     "reading": ([("capture/reading.py", "\ndef read(", None)], [*DECAY, *NORMS]),
     "summary": ([("dynamics/half_change.py", "(0.5 - low)", "(0.25 - low)")], []),
-    "sentence": ([("words/statements.py", "too few checkpoints to", "not enough to")], []),
+    "sentence": (
+        [("words/statements.py", "too few checkpoints to", "not enough to")],
+        [],
+    ),
     "words": (
         [
-            ("features/weights/norms.py", "Return norm and stable rank, from", "Return both, of"),
-            ("geometry/rank.py", "    return float(np.sum(", "    # It.\n    return float(np.sum("),
+            (
+                "features/weights/norms.py",
+                "Return norm and stable rank, from",
+                "Return both, of",
+            ),
+            (
+                "geometry/rank.py",
+                "    return float(np.sum(",
+                "    # It.\n    return float(np.sum(",
+            ),
             ("arrays.py", "must be", "has to be"),
         ],
         [],
@@ -138,7 +149,11 @@ def _copy(place, edits):
         (place / "ontogeny" / folder).mkdir(parents=True, exist_ok=True)
         for entry in (SOURCE / folder).iterdir():
             inner = entry.relative_to(SOURCE)
-            if entry.name != "__pycache__" and inner not in folders and inner not in edited:
+            if (
+                entry.name != "__pycache__"
+                and inner not in folders
+                and inner not in edited
+            ):
                 (place / "ontogeny" / inner).symlink_to(entry)
     for file, (old, new) in edited.items():
         text = (SOURCE / file).read_text()
@@ -146,7 +161,9 @@ def _copy(place, edits):
         if new is None:  # the function is another one that gives the same
             name = old.removeprefix("\ndef ").removesuffix("(")
             text += WRAPPED.format(name=name)
-        (place / "ontogeny" / file).write_text(text if new is None else text.replace(old, new))
+        (place / "ontogeny" / file).write_text(
+            text if new is None else text.replace(old, new)
+        )
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +177,10 @@ def said(tmp_path_factory):
     env = environment(PYTHONPATH="", XDG_CACHE_HOME=str(folder / "cache"))
     done = warm_process.run(["-c", DRIVER, STUDY, *copies], env=env, cwd=folder)
     assert done.returncode == 0, done.stderr
-    return {name: json.loads((folder / name / "said.json").read_text()) for name in (BASE, *EDITS)}
+    return {
+        name: json.loads((folder / name / "said.json").read_text())
+        for name in (BASE, *EDITS)
+    }
 
 
 @pytest.mark.parametrize("edit", EDITS)
@@ -171,7 +191,10 @@ def test_an_edit_computes_again_what_it_can_change(said, edit):
 def test_new_code_gives_new_numbers(said):
     base = said[BASE]
     assert said["helper"]["rank"] != base["rank"]
-    assert said["summary"]["half"] != base["half"] and said["summary"]["rank"] == base["rank"]
+    assert (
+        said["summary"]["half"] != base["half"]
+        and said["summary"]["rank"] == base["rank"]
+    )
     assert said["sentence"]["texts"] != base["texts"]
     for edit in ("words", "elsewhere", "reading"):
         for part in ("rank", "distance", "half", "texts"):
@@ -179,7 +202,11 @@ def test_new_code_gives_new_numbers(said):
 
 
 def test_it_says_in_a_line_what_is_computed_again_and_why(said):
-    [line] = [note for note in said["helper"]["notes"] if note.startswith("changed: the code of")]
+    [line] = [
+        note
+        for note in said["helper"]["notes"]
+        if note.startswith("changed: the code of")
+    ]
     assert line == "changed: the code of geometry (4 cells)"  # and of none who calls it
     assert "the code of features.weights (4 cells)" in said["observable"]["plan"]
     assert "changed: the code of dynamics (2 summaries)" in said["summary"]["notes"]

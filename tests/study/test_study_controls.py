@@ -7,7 +7,14 @@ import pytest
 import xarray as xr
 
 import ontogeny as og
-from helpers.study_examples import LAYERS, STEPS, Counting, developing, observables, tiny_inputs
+from helpers.study_examples import (
+    LAYERS,
+    STEPS,
+    Counting,
+    developing,
+    observables,
+    tiny_inputs,
+)
 from ontogeny.errors import OntogenyError
 from ontogeny.study import read_study
 
@@ -19,7 +26,9 @@ def trajectory():
 
 def study_of(trajectory, extractors=("ica",), **options):
     chosen = observables(extractors)
-    return og.Study(trajectory, tiny_inputs(), chosen, **{"device": "cpu", "noise": 2, **options})
+    return og.Study(
+        trajectory, tiny_inputs(), chosen, **{"device": "cpu", "noise": 2, **options}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +57,22 @@ def test_a_node_holds_the_run_and_its_controls(folder):
     read = node.rotation_removed_control.notnull().all("layer").isel(run=0)
     assert node.step.values[read].tolist() == controls[0]["steps"]
     assert set(node.control_half_step.dims) == {"row", "run"}
-    assert "control" not in tree["weight-rank"].variables  # they move as far by construction
+    assert (
+        "control" not in tree["weight-rank"].variables
+    )  # they move as far by construction
     figures = json.loads(node.attrs["figures"])
     assert any("control runs" in json.dumps(figure["bands"]) for figure in figures)
 
 
 def test_the_run_itself_is_the_same_with_and_without(alone, folder):
-    verdicts = ("beyond", "learned", "changed", "judgeable", "outside", "p_learned_uncorrected")
+    verdicts = (
+        "beyond",
+        "learned",
+        "changed",
+        "judgeable",
+        "outside",
+        "p_learned_uncorrected",
+    )
     beside = og.open_study(folder).tree
     for name, node in og.open_study(alone).tree.children.items():
         for variable, values in node.data_vars.items():
@@ -70,7 +88,9 @@ def test_a_control_has_the_numbers_of_a_study_of_its_own(trajectory, folder, tmp
     own = study_of(control, (), noise=0).run(tmp_path / "own")
     beside = og.open_study(folder).tree
     for name, variable in (("loss", "loss"), ("activation-decay", "rotation_removed")):
-        found = beside[name][f"{variable}_control"].sel(run="turned 1", step=steps, drop=True)
+        found = beside[name][f"{variable}_control"].sel(
+            run="turned 1", step=steps, drop=True
+        )
         np.testing.assert_array_equal(found.values, own[name][variable].values)
 
 
@@ -90,7 +110,9 @@ def test_controls_are_planned_and_priced(trajectory, tmp_path):
         study_of(trajectory, controls=count, control_steps=4).plan(tmp_path / "s")
         for count in (0, 3)
     )
-    own = len([o for o in observables() if o.name not in ("concepts-pca", "weight-rank")])
+    own = len(
+        [o for o in observables() if o.name not in ("concepts-pca", "weight-rank")]
+    )
     assert with_controls.to_do == alone.to_do + 3 * 4 * own
     assert with_controls.checkpoints == alone.checkpoints + 3 * 4
     assert with_controls.forwards > alone.forwards
@@ -114,7 +136,9 @@ def test_what_fails_of_a_control_is_said_and_costs_nothing_else(trajectory, tmp_
     models = developing((0, 2, 8, 32, 128))
     models[8].model.layers[0].mlp.down_proj.weight.data.fill_(np.nan)
     damaged = og.Trajectory.from_models(models)
-    tree = study_of(trajectory, (), control_runs={"damaged": damaged}).run(tmp_path / "s")
+    tree = study_of(trajectory, (), control_runs={"damaged": damaged}).run(
+        tmp_path / "s"
+    )
     problems = json.loads(tree.attrs["problems"])
     assert problems and all(line.startswith("damaged: ") for line in problems)
     assert tree["loss"].loss.notnull().all()
@@ -139,7 +163,9 @@ def test_study_files_have_controls(tmp_path):
         kind = "spun"
     """
     study_file.write_text(text)
-    with pytest.raises(OntogenyError, match="texts, but the checkpoints have no tokenizer"):
+    with pytest.raises(
+        OntogenyError, match="texts, but the checkpoints have no tokenizer"
+    ):
         read_study(study_file)
     study_file.write_text(text.replace('kind = "spun"', "seeds = 3"))
     with pytest.raises(OntogenyError, match=r"\[controls\] has no key 'seeds'"):

@@ -34,7 +34,9 @@ def study_of_loss(study, tmp_path_factory):
     """The folder of a study with fewer files, each of which is damaged in every way."""
     folder = tmp_path_factory.mktemp("loss") / "study"
     run = og.Trajectory.from_folder(study[0])
-    og.Study(run, tiny_inputs(), [og.observables.Loss()], device="cpu", noise=0).run(folder)
+    og.Study(run, tiny_inputs(), [og.observables.Loss()], device="cpu", noise=0).run(
+        folder
+    )
     return folder
 
 
@@ -54,8 +56,12 @@ def _flip(path):
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("damage", [Path.unlink, _truncate, _flip, lambda p: p.write_bytes(b"")])
-def test_damage_to_any_file_of_a_result_is_refused_by_name(study_of_loss, tmp_path, damage):
+@pytest.mark.parametrize(
+    "damage", [Path.unlink, _truncate, _flip, lambda p: p.write_bytes(b"")]
+)
+def test_damage_to_any_file_of_a_result_is_refused_by_name(
+    study_of_loss, tmp_path, damage
+):
     shutil.copytree(study_of_loss, tmp_path / "s")
     result = tmp_path / "s" / "result.zarr"
     files = sorted(p for p in result.rglob("*") if p.is_file())
@@ -64,7 +70,11 @@ def test_damage_to_any_file_of_a_result_is_refused_by_name(study_of_loss, tmp_pa
         content = path.read_bytes()
         damage(path)
         nested = path.parent != result
-        if nested and path.name in (".zarray", ".zattrs", ".zgroup"):  # .zmetadata has them
+        if nested and path.name in (
+            ".zarray",
+            ".zattrs",
+            ".zgroup",
+        ):  # .zmetadata has them
             _read_all(og.open_study(tmp_path / "s").result)
             path.write_bytes(content)
             continue
@@ -81,19 +91,31 @@ def test_damage_to_any_file_of_a_result_is_refused_by_name(study_of_loss, tmp_pa
 def test_opening_reads_no_chunk_and_using_one_checks_it(study, tmp_path, monkeypatch):
     shutil.copytree(study[1], tmp_path / "s")
     read, check = [], opened.check
-    monkeypatch.setattr(opened, "check", lambda *given: read.append(given[2]) or check(*given))
+    monkeypatch.setattr(
+        opened, "check", lambda *given: read.append(given[2]) or check(*given)
+    )
     result = og.open_study(tmp_path / "s").result
-    names = {Path(key).parent.name for key in read if not Path(key).name.startswith((".", "zarr"))}
-    assert names <= {str(name) for node in result.children.values() for name in node.coords}
+    names = {
+        Path(key).parent.name
+        for key in read
+        if not Path(key).name.startswith((".", "zarr"))
+    }
+    assert names <= {
+        str(name) for node in result.children.values() for name in node.coords
+    }
     chunk = tmp_path / "s" / "result.zarr" / "loss" / "loss" / "0"
     _flip(chunk)
     result["activation-decay"].load()
     for _ in range(2):  # it is not forgotten
-        with pytest.raises(StoreError, match=r"loss/loss/0 .* is not as it was written"):
+        with pytest.raises(
+            StoreError, match=r"loss/loss/0 .* is not as it was written"
+        ):
             result["loss"].loss.load()
 
 
-def test_the_command_says_damage_in_one_line_and_a_run_mends_it(study, tmp_path, capsys):
+def test_the_command_says_damage_in_one_line_and_a_run_mends_it(
+    study, tmp_path, capsys
+):
     run, folder = study
     shutil.copytree(folder, tmp_path / "s")
     shutil.rmtree(tmp_path / "s" / "result.zarr" / "loss" / "loss")
@@ -115,7 +137,9 @@ def test_what_is_said_of_a_result_without_checksums_mends_it(study, tmp_path):
     (tmp_path / "no list" / "result.zarr" / ".checksums.json").unlink()
     with pytest.raises(StoreError, match="so damage to it cannot be found") as caught:
         _ = og.open_study(tmp_path / "no list").result
-    assert f"--output '{tmp_path / 'no list'}'`" in str(caught.value)  # as a shell takes it
+    assert f"--output '{tmp_path / 'no list'}'`" in str(
+        caught.value
+    )  # as a shell takes it
     _study(study[0]).run(tmp_path / "no list")
     assert "loss" in og.open_study(tmp_path / "no list").result
 
@@ -124,7 +148,9 @@ def test_an_edit_is_not_called_damage_alone(study, tmp_path):
     shutil.copytree(study[1], tmp_path / "s")
     notes = tmp_path / "s" / "result.zarr" / ".zmetadata"
     notes.write_text(notes.read_text().replace('"title": "', '"title": "my '))
-    with pytest.raises(StoreError, match=r"damaged or was edited: .zmetadata is not as .* Run"):
+    with pytest.raises(
+        StoreError, match=r"damaged or was edited: .zmetadata is not as .* Run"
+    ):
         _ = og.open_study(tmp_path / "s").result
 
 
@@ -143,7 +169,10 @@ def test_a_run_sweeps_what_killed_workers_left(study, tmp_path):
     )
     written = ["cells/loss/8.safetensors", "states/loss.safetensors", "digests.json"]
     for name in written:
-        assert warm_process.run(["-c", code, tmp_path / "s" / name]).returncode == -signal.SIGKILL
+        assert (
+            warm_process.run(["-c", code, tmp_path / "s" / name]).returncode
+            == -signal.SIGKILL
+        )
     left = [*(tmp_path / "s").glob(".*.tmp"), *(tmp_path / "s").glob("*/**/.*.tmp")]
     assert len(left) == len(written)
     _study(run).run(tmp_path / "s")

@@ -24,7 +24,9 @@ def _lives(process):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
-def test_a_worker_that_is_killed_and_one_that_is_paused_cost_no_bit(tmp_path, monkeypatch):
+def test_a_worker_that_is_killed_and_one_that_is_paused_cost_no_bit(
+    tmp_path, monkeypatch
+):
     import dask
     from distributed import Client, LocalCluster, utils
 
@@ -55,4 +57,6 @@ def test_a_worker_that_is_killed_and_one_that_is_paused_cost_no_bit(tmp_path, mo
         assert disturbed.result()
     assert sorted(progress.labels) == sorted(f"step {step}" for step in STEPS)
     expected = chosen.run(tmp_path / "alone", progress=False)
-    xr.testing.assert_identical(found["gated"].to_dataset(), expected["gated"].to_dataset())
+    xr.testing.assert_identical(
+        found["gated"].to_dataset(), expected["gated"].to_dataset()
+    )

@@ -63,7 +63,11 @@ def _by_folder(waits):
 def test_geometry_distances_and_joint_dictionaries_do_not_wait(studied):
     waits = studied[2]
     loops = ("geometry/", "dynamics/", "concepts/joint/", "distances/")
-    found = {k: n for k, n in waits.items() if k.startswith(loops) and not k.startswith(ROTATIONS)}
+    found = {
+        k: n
+        for k, n in waits.items()
+        if k.startswith(loops) and not k.startswith(ROTATIONS)
+    }
     assert found == {}
 
 
@@ -74,10 +78,16 @@ def test_waits_are_bounded_by_cells_and_fits(studied):
     # texts, of three other seeds, in float64, of tokens in another order, and of two halves.
     fits = 2 + 1 + len(STEPS) + 7 + 3
     by_folder = _by_folder(waits)
-    asked = sum(n for line, n in waits.items() if line.startswith("concepts/tensors.py"))
-    assert asked <= fits * (ITERATIONS / 10 + 1)  # once in ten iterations, and at the end
+    asked = sum(
+        n for line, n in waits.items() if line.startswith("concepts/tensors.py")
+    )
+    assert asked <= fits * (
+        ITERATIONS / 10 + 1
+    )  # once in ten iterations, and at the end
     assert by_folder["concepts"] - asked <= 14 * fits
-    assert by_folder["observables"] <= 10 * cells and by_folder["distances"] <= 8 * cells
+    assert (
+        by_folder["observables"] <= 10 * cells and by_folder["distances"] <= 8 * cells
+    )
     assert len(there.problems()) == 0
 
 
@@ -89,7 +99,10 @@ def test_the_numbers_are_those_of_the_cpu(studied):
         ("activation-norm", "norm"),
     ):
         np.testing.assert_allclose(
-            there.tree[node][name].values, here.tree[node][name].values, rtol=1e-4, atol=1e-6
+            there.tree[node][name].values,
+            here.tree[node][name].values,
+            rtol=1e-4,
+            atol=1e-6,
         )
 
 

@@ -21,7 +21,9 @@ def _digest(run, cache):
     return found
 
 
-def test_weights_that_were_written_again_with_the_same_size_and_time_are_noticed(tmp_path):
+def test_weights_that_were_written_again_with_the_same_size_and_time_are_noticed(
+    tmp_path,
+):
     run, cache = tmp_path / "run", tmp_path / "digests.json"
     record({0: tiny_model(0)}, run)
     weights = run / "checkpoint-0" / "model.safetensors"
@@ -29,7 +31,9 @@ def test_weights_that_were_written_again_with_the_same_size_and_time_are_noticed
     assert _digest(run, cache) == before
     content = bytearray(weights.read_bytes())
     content[-1] ^= 1
-    while weights.stat().st_ctime_ns == stat.st_ctime_ns:  # the system's clock has moved on
+    while (
+        weights.stat().st_ctime_ns == stat.st_ctime_ns
+    ):  # the system's clock has moved on
         weights.write_bytes(content)
         os.utime(weights, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     now = weights.stat()
@@ -52,12 +56,18 @@ def test_processes_that_begin_together_hash_each_checkpoint_once(tmp_path, monke
         list(pool.map(lambda each: hash_once(tmp_path / "s", each), tasks))
     assert sorted(hashed) == [*steps]
     known = DigestCache(tmp_path / "s" / "digests.json")
-    assert [known.whole(c) for c in tasks[0]] == [DigestCache(None).whole(c) for c in tasks[1]]
-    assert sorted(hashed) == sorted([*steps, *steps])  # by the second cache, which knows nothing
+    assert [known.whole(c) for c in tasks[0]] == [
+        DigestCache(None).whole(c) for c in tasks[1]
+    ]
+    assert sorted(hashed) == sorted(
+        [*steps, *steps]
+    )  # by the second cache, which knows nothing
     assert not list((tmp_path / "s" / ".claims").glob("*"))
 
 
-def test_a_plan_hashes_weights_only_where_cells_may_be_compared_with_them(tmp_path, monkeypatch):
+def test_a_plan_hashes_weights_only_where_cells_may_be_compared_with_them(
+    tmp_path, monkeypatch
+):
     record({step: tiny_model(step) for step in (0, 1, 2)}, tmp_path / "run")
     hashed, digests = [], Checkpoint.digests
 
@@ -78,7 +88,12 @@ def test_a_damaged_list_of_digests_costs_time_and_no_result(tmp_path):
     run, cache = tmp_path / "run", tmp_path / "digests.json"
     record({0: tiny_model(0)}, run)
     before, path = _digest(run, cache), str(run / "checkpoint-0")
-    for content in ("[]", "no JSON", f'{{"{path}": []}}', f'{{"{path}": {{"files": 1}}}}'):
+    for content in (
+        "[]",
+        "no JSON",
+        f'{{"{path}": []}}',
+        f'{{"{path}": {{"files": 1}}}}',
+    ):
         cache.write_text(content)
         assert _digest(run, cache) == before
     entry = json.loads(cache.read_text())[path]
@@ -101,17 +116,23 @@ def test_weights_written_over_during_a_run_are_never_stored_under_the_old_digest
 
     def writing_over(self, *arguments, **options):
         calls.append(self)
-        if len(calls) == 2:  # the first is the dry run, when nothing has been planned yet
+        if (
+            len(calls) == 2
+        ):  # the first is the dry run, when nothing has been planned yet
             shutil.copy(other / "checkpoint-0" / "model.safetensors", tmp_path / "new")
             (tmp_path / "new").replace(run / "checkpoint-2" / "model.safetensors")
         return compute(self, *arguments, **options)
 
-    study = og.Study(og.Trajectory.from_folder(run), tiny_inputs(), [observable], noise=0)
+    study = og.Study(
+        og.Trajectory.from_folder(run), tiny_inputs(), [observable], noise=0
+    )
     with monkeypatch.context() as patched:
         patched.setattr(type(observable), "observe", writing_over)
         first = study.run(tmp_path / "s")
     assert any("step 2 was written over" in problem.why for problem in first.problems())
-    again = og.Study(og.Trajectory.from_folder(run), tiny_inputs(), [observable], noise=0)
+    again = og.Study(
+        og.Trajectory.from_folder(run), tiny_inputs(), [observable], noise=0
+    )
     second = again.run(tmp_path / "s")
     fresh = again.run(tmp_path / "fresh")
     assert not len(second.problems())

@@ -18,9 +18,15 @@ def study():
     trajectory = og.Trajectory.from_models(developing((0, 1, 2, 4, 8, 16, 32)))
     observables = [og.observables.Loss(), og.observables.AttentionEntropy()]
     return og.Study(
-        trajectory, tiny_inputs(), observables, device="cpu", noise=0, title=BAD,
-        controls=2, control_steps=3,
-    )  # fmt: skip
+        trajectory,
+        tiny_inputs(),
+        observables,
+        device="cpu",
+        noise=0,
+        title=BAD,
+        controls=2,
+        control_steps=3,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +53,9 @@ def test_inputs_say_how_many_texts_and_tokens_there_are():
 def test_findings_are_a_table():
     assert Findings([])._repr_html_() == "<p>no findings</p>"
     html = Findings([Finding("identical", "certain", (100, 2000), BAD)])._repr_html_()
-    assert "<td>100, 2,000</td>" in html and "&lt;script&gt;" in html and BAD not in html
+    assert (
+        "<td>100, 2,000</td>" in html and "&lt;script&gt;" in html and BAD not in html
+    )
 
 
 def test_a_study_says_what_it_observes_on_what_beside_what(study):
@@ -81,7 +89,11 @@ def test_a_result_lists_its_nodes_in_their_order(folder):
         "attention-entropy  Attention entropy    step 7, layer 2  2",
     ]
     html = result._repr_html_()
-    assert "<td>attention-entropy</td>" in html and BAD not in html and "&lt;script&gt;" in html
+    assert (
+        "<td>attention-entropy</td>" in html
+        and BAD not in html
+        and "&lt;script&gt;" in html
+    )
 
 
 @pytest.mark.parametrize("held", ["[broken", "7", '{"title": 3}', "", 5])

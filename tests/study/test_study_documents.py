@@ -23,8 +23,12 @@ def test_a_result_says_how_many_units_and_repeats_it_rests_on(tmp_path):
         og.observables.make("activation-decay", layers="model.layers.*.mlp"),
         og.observables.make("weight-rank", blocks="model.layers.0.mlp.*.weight"),
     ]
-    study = og.Study(record(developing((0, 10)), tmp_path / "run"), repeated(), observables)
-    said = "input set 'text': 16 of 24 texts repeat others; texts that repeat count as one"
+    study = og.Study(
+        record(developing((0, 10)), tmp_path / "run"), repeated(), observables
+    )
+    said = (
+        "input set 'text': 16 of 24 texts repeat others; texts that repeat count as one"
+    )
     assert said in str(study.plan())
     tree = study.run(tmp_path / "study")
     counts = json.loads(tree.attrs["inputs"])[0]
@@ -33,9 +37,9 @@ def test_a_result_says_how_many_units_and_repeats_it_rests_on(tmp_path):
     assert "units" not in tree["weight-rank"].attrs
     of_text = tree["loss"].loss_of_text
     assert of_text.sizes["text"] == 8 and np.isfinite(of_text.values).all()
-    weighted = (of_text * tree["loss"].loss_weights).sum("text") / tree["loss"].loss_weights.sum(
-        "text"
-    )
+    weighted = (of_text * tree["loss"].loss_weights).sum("text") / tree[
+        "loss"
+    ].loss_weights.sum("text")
     np.testing.assert_allclose(weighted, tree["loss"].loss, rtol=1e-6)
 
 

@@ -67,9 +67,12 @@ def test_references_of_finished_controls_are_dropped_and_results_are_the_same(
     tree = _study(recorded).run(tmp_path / "s").tree
     assert all(tree[node].identical(expected[node]) for node in expected.children)
     assert len(_references(tmp_path / "s")) == len(_references(folder)) == 2
-    for dropped, whole in zip(_references(tmp_path / "s"), _references(folder), strict=True):
+    for dropped, whole in zip(
+        _references(tmp_path / "s"), _references(folder), strict=True
+    ):
         assert (
-            read_header(dropped)["status"] == "dropped" and read_header(whole)["status"] == "done"
+            read_header(dropped)["status"] == "dropped"
+            and read_header(whole)["status"] == "done"
         )
         assert read_header(dropped)["checksum"] == read_header(whole)["checksum"]
         assert dropped.stat().st_size < whole.stat().st_size / 2
@@ -90,7 +93,9 @@ def test_a_cell_of_a_control_that_is_gone_comes_back_with_the_same_numbers(
     assert all(tree[node].identical(kept[1][node]) for node in kept[1].children)
     after = _stamps(tmp_path / "s")
     assert {path for path in after if after[path] != before[path]} == {lost}
-    assert all(read_header(path)["status"] == "dropped" for path in _references(tmp_path / "s"))
+    assert all(
+        read_header(path)["status"] == "dropped" for path in _references(tmp_path / "s")
+    )
 
 
 def test_a_reference_that_comes_out_otherwise_has_all_that_read_it_computed_again(
@@ -103,7 +108,10 @@ def test_a_reference_that_comes_out_otherwise_has_all_that_read_it_computed_agai
     after = _stamps(tmp_path / "s")
     changed = {path for path in after if after[path] != before[path]}
     compared = lost.parents[1]
-    assert changed == {*compared.glob("activation-decay/*"), *compared.glob("concepts-pca/*")}
+    assert changed == {
+        *compared.glob("activation-decay/*"),
+        *compared.glob("concepts-pca/*"),
+    }
 
 
 def test_an_extended_study_gives_the_same_with_and_without_dropped_references(
@@ -116,9 +124,9 @@ def test_an_extended_study_gives_the_same_with_and_without_dropped_references(
         kinds = [og.observables.Loss(), og.observables.ActivationDecay(layers=LAYERS)]
         options = {"device": "cpu", "noise": 0, "controls": 1}
         for _ in range(2):
-            tree = og.Study(og.Trajectory.from_folder(run), tiny_inputs(), kinds, **options).run(
-                folder / "s"
-            )
+            tree = og.Study(
+                og.Trajectory.from_folder(run), tiny_inputs(), kinds, **options
+            ).run(folder / "s")
             if later.exists():
                 shutil.move(later, run / "checkpoint-2")
         return tree
@@ -147,20 +155,28 @@ class Compared(Observable):
         return xr.Dataset({"mean": float(next(iter(values)).mean())})
 
 
-def test_cells_that_read_two_dropped_references_have_both_computed_again(recorded, tmp_path):
+def test_cells_that_read_two_dropped_references_have_both_computed_again(
+    recorded, tmp_path
+):
     def study_of(kinds):
         options = {"device": "cpu", "noise": 0, "controls": 1}
-        return og.Study(og.Trajectory.from_folder(recorded), tiny_inputs(), kinds, **options)
+        return og.Study(
+            og.Trajectory.from_folder(recorded), tiny_inputs(), kinds, **options
+        )
 
     study_of([Compared()]).run(tmp_path / "s")
-    assert {read_header(path)["status"] for path in _references(tmp_path / "s")} == {"dropped"}
+    assert {read_header(path)["status"] for path in _references(tmp_path / "s")} == {
+        "dropped"
+    }
     both = [Compared(), Compared((LAYERS,), label="first")]
     assert not study_of(both).plan(tmp_path / "s").changes()
     study_of(both).run(tmp_path / "s")
     assert study_of(both).plan(tmp_path / "s").to_do == 0
 
 
-def test_nothing_is_dropped_while_another_process_is_at_work_in_the_folder(recorded, tmp_path):
+def test_nothing_is_dropped_while_another_process_is_at_work_in_the_folder(
+    recorded, tmp_path
+):
     (tmp_path / "s").mkdir()
     study_ = _study(recorded)
     study_.run(tmp_path / "other")
@@ -169,10 +185,15 @@ def test_nothing_is_dropped_while_another_process_is_at_work_in_the_folder(recor
         for path in _references(tmp_path / "s"):
             path.unlink()
         study_.run(tmp_path / "s")
-        assert all(read_header(path)["status"] == "done" for path in _references(tmp_path / "s"))
+        assert all(
+            read_header(path)["status"] == "done"
+            for path in _references(tmp_path / "s")
+        )
 
 
-def test_references_go_once_every_process_in_the_folder_has_computed_its_part(recorded, tmp_path):
+def test_references_go_once_every_process_in_the_folder_has_computed_its_part(
+    recorded, tmp_path
+):
     folder = tmp_path / "s"
     folder.mkdir()
     with present(folder, {}), claimed(folder, f"{AT_END}other"):  # it waits to merge
@@ -188,7 +209,9 @@ def test_the_last_process_drops_references_though_another_has_merged(
     with present(folder, {}):
         _study(recorded).run(folder)
     at_first = iter([False])  # it began before the other one had ended
-    monkeypatch.setattr(study, "is_finished", lambda *of: next(at_first, True) and finished(*of))
+    monkeypatch.setattr(
+        study, "is_finished", lambda *of: next(at_first, True) and finished(*of)
+    )
     monkeypatch.setattr(study, "merged", None)
     _study(recorded).run(folder)
     assert {read_header(path)["status"] for path in _references(folder)} == {"dropped"}
@@ -210,4 +233,6 @@ def test_references_of_control_runs_that_are_given_stay(recorded, tmp_path):
     kinds = [og.observables.Loss(), og.observables.ActivationDecay(layers=LAYERS)]
     run = og.Trajectory.from_folder(recorded)
     og.Study(run, tiny_inputs(), kinds, **options).run(tmp_path / "s")
-    assert [read_header(path)["status"] for path in _references(tmp_path / "s")] == ["done"]
+    assert [read_header(path)["status"] for path in _references(tmp_path / "s")] == [
+        "done"
+    ]

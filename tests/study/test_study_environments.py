@@ -28,11 +28,18 @@ CHANGED = f"torch: {environment()['torch']} -> 2.0.1"
 def _run(folder, stop, *, older, monkeypatch):
     """Study the first steps, as if in an older environment or in this one."""
     for module in (run_module, study_module):
-        monkeypatch.setattr(module, "environment", lambda _: OLDER if older else environment())
+        monkeypatch.setattr(
+            module, "environment", lambda _: OLDER if older else environment()
+        )
     models = {step: model for step, model in MODELS.items() if step <= stop}
     trajectory, progress = og.Trajectory.from_models(models), Counting()
     study = og.Study(
-        trajectory, tiny_inputs(), [ActivationNorm()], device="cpu", noise=0, reference="first"
+        trajectory,
+        tiny_inputs(),
+        [ActivationNorm()],
+        device="cpu",
+        noise=0,
+        reference="first",
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -42,7 +49,9 @@ def _run(folder, stop, *, older, monkeypatch):
 
 def test_a_cell_says_where_it_was_computed(tmp_path, monkeypatch):
     _run(tmp_path, 1, older=False, monkeypatch=monkeypatch)
-    kept = read_cell(cell_path(tmp_path, "activation-norm", 0)).provenance["environment"]
+    kept = read_cell(cell_path(tmp_path, "activation-norm", 0)).provenance[
+        "environment"
+    ]
     assert kept == environment()
     # Of PyTorch the name of the build ("+cu130") can be missing in what is installed.
     assert kept["torch"].split("+")[0] == torch.__version__.split("+")[0]
@@ -51,15 +60,23 @@ def test_a_cell_says_where_it_was_computed(tmp_path, monkeypatch):
     assert kept["ontogeny"] == og.__version__ and kept["BLAS"]
 
 
-def test_a_resume_elsewhere_is_said_and_stands_in_result_and_page(tmp_path, monkeypatch):
+def test_a_resume_elsewhere_is_said_and_stands_in_result_and_page(
+    tmp_path, monkeypatch
+):
     _, notes, said, _ = _run(tmp_path / "s", 1, older=True, monkeypatch=monkeypatch)
     assert notes == said == []
-    result, notes, said, study = _run(tmp_path / "s", 2, older=False, monkeypatch=monkeypatch)
+    result, notes, said, study = _run(
+        tmp_path / "s", 2, older=False, monkeypatch=monkeypatch
+    )
     (note,) = notes
-    assert note.startswith("2 of 2 cells (activation-norm) were computed in another environment: ")
+    assert note.startswith(
+        "2 of 2 cells (activation-norm) were computed in another environment: "
+    )
     assert CHANGED in note and "instructions: " in note
     (line,) = result.problems().notes
-    assert line.startswith("1 of 3 cells (activation-norm) was computed in another environment: ")
+    assert line.startswith(
+        "1 of 3 cells (activation-norm) was computed in another environment: "
+    )
     assert f"torch: 2.0.1 -> {environment()['torch']}" in line
     assert said == [f"{line}. {RECOMPUTE}"]
     assert line in repr(result.problems()) and not result.problems()
@@ -70,7 +87,9 @@ def test_a_resume_elsewhere_is_said_and_stands_in_result_and_page(tmp_path, monk
     assert any(CHANGED in each for each in study.plan(tmp_path / "s").notes)
 
 
-def test_it_is_no_reason_to_compute_again_and_one_environment_says_nothing(tmp_path, monkeypatch):
+def test_it_is_no_reason_to_compute_again_and_one_environment_says_nothing(
+    tmp_path, monkeypatch
+):
     _run(tmp_path, 2, older=True, monkeypatch=monkeypatch)
     result, notes, said, study = _run(tmp_path, 2, older=False, monkeypatch=monkeypatch)
     assert len(notes) == 1 and said == [] and result.problems().notes == ()
@@ -84,16 +103,23 @@ def test_what_a_stranger_writes_there_does_no_harm(provenance):
 
 
 def test_a_gpu_and_how_it_multiplies_are_part_of_it(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"GPU of {device}")
+    monkeypatch.setattr(
+        torch.cuda, "get_device_name", lambda device: f"GPU of {device}"
+    )
     usual = environment("cuda:1")
     assert usual["GPU"] == "GPU of cuda:1" and usual["matrix products"] == "float32"
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")
     try:
-        (line,) = differences([("loss", usual), ("loss", usual), ("loss", environment("cuda:1"))])
+        (line,) = differences(
+            [("loss", usual), ("loss", usual), ("loss", environment("cuda:1"))]
+        )
     finally:
         torch.set_float32_matmul_precision(before)
-    assert line.endswith("matrix products: float32 -> tf32") and "1 of 3 cells (loss) was" in line
+    assert (
+        line.endswith("matrix products: float32 -> tf32")
+        and "1 of 3 cells (loss) was" in line
+    )
 
 
 def test_cells_of_earlier_versions_say_that_it_was_not_recorded():
@@ -104,7 +130,9 @@ def test_cells_of_earlier_versions_say_that_it_was_not_recorded():
 def _installed(monkeypatch, version):
     """Let another version of PyTorch be installed, as far as fingerprints know."""
     installed = code.version
-    monkeypatch.setattr(code, "version", lambda n: version if n == "torch" else installed(n))
+    monkeypatch.setattr(
+        code, "version", lambda n: version if n == "torch" else installed(n)
+    )
     monkeypatch.setattr(code, "_made", {})
     code._version.cache_clear()
 
@@ -120,7 +148,10 @@ def test_a_minor_version_computes_again_and_a_patch_does_not(tmp_path, monkeypat
     finally:
         monkeypatch.undo()
         code._version.cache_clear()
-    assert plan.to_do == 3 and f"libraries.torch: {minor} -> 99.9 (3 cells)" in plan.changes()
+    assert (
+        plan.to_do == 3
+        and f"libraries.torch: {minor} -> 99.9 (3 cells)" in plan.changes()
+    )
 
 
 def test_a_worker_with_other_code_computes_nothing_and_says_so(tmp_path, monkeypatch):
@@ -129,7 +160,11 @@ def test_a_worker_with_other_code_computes_nothing_and_says_so(tmp_path, monkeyp
     cell = part.graph.cells()[-1]
     planned = replace(part.job, library="digest of other files")
     run_module._check_code(planned, cell)  # which differ in words alone
-    changed = replace(cell, components=cell.components | {"code": {"capture": "another"}})
-    run_module._check_code(part.job, changed)  # files are those of the plan: no digest is made
+    changed = replace(
+        cell, components=cell.components | {"code": {"capture": "another"}}
+    )
+    run_module._check_code(
+        part.job, changed
+    )  # files are those of the plan: no digest is made
     with pytest.raises(StoreError, match=r"this worker runs other code .*code\.\w+: "):
         run_module._check_code(planned, changed)

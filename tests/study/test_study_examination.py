@@ -22,7 +22,9 @@ def test_a_probe_is_read_as_it_was_written():
     found = probe(trajectory, inputs, observables, Settings(1, ()))
     needs = needs_of_steps(observables)
     read = decoded(encoded(found, needs), needs)
-    blocks = {name: dataclasses.asdict(block) for name, block in found.weight_blocks.items()}
+    blocks = {
+        name: dataclasses.asdict(block) for name, block in found.weight_blocks.items()
+    }
     assert {n: dataclasses.asdict(b) for n, b in read.weight_blocks.items()} == blocks
     assert blocks and found.passes and found.layers
     assert dataclasses.replace(read, weight_blocks=found.weight_blocks) == found

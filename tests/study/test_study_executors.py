@@ -86,7 +86,9 @@ def test_models_in_memory_and_on_disk_give_the_same_numbers(serial, tmp_path):
 
 def test_adding_an_observable_does_not_change_the_others_numbers(serial, tmp_path):
     trajectory, expected = serial
-    alone = _study(trajectory, [og.observables.ActivationDecay(LAYERS)]).run(tmp_path / "s")
+    alone = _study(trajectory, [og.observables.ActivationDecay(LAYERS)]).run(
+        tmp_path / "s"
+    )
     xr.testing.assert_identical(
         alone["activation-decay"].to_dataset(), expected["activation-decay"]
     )
@@ -117,10 +119,14 @@ class _Pickling(Executor):
         return future
 
 
-def test_tasks_of_weight_blocks_carry_their_own_tensors_of_models_in_memory(serial, tmp_path):
+def test_tasks_of_weight_blocks_carry_their_own_tensors_of_models_in_memory(
+    serial, tmp_path
+):
     models = {step: tiny_model(step, width=128, vocabulary=400) for step in STEPS}
     chosen = [
-        og.observables.WeightRank(f"model.layers.{i}.*.*.weight", n_draws=20, label=f"of-{i}")
+        og.observables.WeightRank(
+            f"model.layers.{i}.*.*.weight", n_draws=20, label=f"of-{i}"
+        )
         for i in range(2)
     ]
     trajectory, executor = og.Trajectory.from_models(models), _Pickling()
@@ -138,14 +144,19 @@ def test_a_matrix_that_shares_its_memory_travels_alone(tmp_path):
     models, size = {}, 0
     for step in STEPS:
         flat = torch.randn(100_000, generator=torch.Generator().manual_seed(step))
-        models[step] = {"a.weight": flat[:400].view(20, 20), "b.weight": flat[400:800].view(20, 20)}
+        models[step] = {
+            "a.weight": flat[:400].view(20, 20),
+            "b.weight": flat[400:800].view(20, 20),
+        }
         size += flat.nbytes
     trajectory = og.Trajectory.from_models(models)
     blocks = [WeightBlock("a.weight", "a.weight", (20, 20), 0, ((0, 20),))]
     sent = _only(trajectory, blocks)
     assert len(pickle.dumps(sent)) < size / 20
     with sent[4].open() as reader:
-        torch.testing.assert_close(reader.get("a.weight"), models[4]["a.weight"], rtol=0, atol=0)
+        torch.testing.assert_close(
+            reader.get("a.weight"), models[4]["a.weight"], rtol=0, atol=0
+        )
 
 
 @dataclass(frozen=True)
@@ -174,14 +185,20 @@ def test_a_failing_layer_and_a_failing_step_leave_the_rest(serial, tmp_path):
     tree = _study(trajectory, [og.observables.Loss(), Picky()]).run(tmp_path / "s")
     status = tree["picky"].status
     done, failed = status.sel(step=2).values.tolist()
-    assert done == "done" and failed.startswith("failed: ValueError: this layer (test_study_")
-    assert all("failed: RuntimeError: no eighth step" in s for s in status.sel(step=8).values)
+    assert done == "done" and failed.startswith(
+        "failed: ValueError: this layer (test_study_"
+    )
+    assert all(
+        "failed: RuntimeError: no eighth step" in s for s in status.sel(step=8).values
+    )
     good = tree["picky"]["mean"].sel(layer="model.layers.0.mlp")
     assert np.isnan(good.sel(step=8)) and np.isfinite(good.drop_sel(step=8)).all()
     assert np.isfinite(tree["loss"].loss).all()
     # what failed is tried again, what is done is not
     assert [
-        e.key for e in _study(trajectory, [Picky()]).plan(tmp_path / "s").entries if e.to_do
+        e.key
+        for e in _study(trajectory, [Picky()]).plan(tmp_path / "s").entries
+        if e.to_do
     ] == [2, 8]
 
 
@@ -195,9 +212,13 @@ class Unprepared(ActivationNorm):
         raise ValueError("nothing to start from")
 
 
-def test_a_state_that_cannot_be_prepared_costs_only_its_own_observable(serial, tmp_path):
+def test_a_state_that_cannot_be_prepared_costs_only_its_own_observable(
+    serial, tmp_path
+):
     tree = _study(serial[0], [Unprepared(), og.observables.Loss()]).run(tmp_path / "s")
-    assert all("nothing to start from" in str(s) for s in tree["unprepared"].status.values)
+    assert all(
+        "nothing to start from" in str(s) for s in tree["unprepared"].status.values
+    )
     assert np.isfinite(tree["loss"].loss).all()
 
 
@@ -208,7 +229,9 @@ def test_a_step_that_kills_its_worker_twice_fails_alone(serial, tmp_path, times)
     study.plan()  # the model is examined here, and not in workers
     pool = ProcessPoolExecutor(2, multiprocessing.get_context("fork"))
     with pool, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of forks beside threads, and that a cell has failed
+        warnings.simplefilter(
+            "ignore"
+        )  # of forks beside threads, and that a cell has failed
         tree = study.run(tmp_path / "s", pool)
     assert tried.read_text() == ".."
     assert_lost(tree, [4] if times > 1 else [])
@@ -233,7 +256,9 @@ class Clustered(Executor):
 
         future = Future()
         if arguments[1].label == "step 4":
-            future.set_exception(KilledWorker("Attempted to run task on 4 different workers"))
+            future.set_exception(
+                KilledWorker("Attempted to run task on 4 different workers")
+            )
         else:
             future.set_result(call(*arguments, **options))
         return future
@@ -271,7 +296,9 @@ def test_a_model_with_nan_activations_is_named(tmp_path):
         device="cpu",
     )
     tree = study.run(tmp_path / "s")
-    assert "model.layers.1.mlp" in str(tree["activation-decay"].status.sel(step=4).values)
+    assert "model.layers.1.mlp" in str(
+        tree["activation-decay"].status.sel(step=4).values
+    )
     assert np.isfinite(tree["activation-decay"].distance.drop_sel(step=4)).all()
 
 
@@ -293,7 +320,11 @@ class _Deaf(torch.nn.Module):
     ("arguments", "error", "message"),
     [
         ({"observables": []}, ArgumentError, "at least one observable"),
-        ({"observables": [ActivationNorm()] * 2}, ArgumentError, "two observables are called"),
+        (
+            {"observables": [ActivationNorm()] * 2},
+            ArgumentError,
+            "two observables are called",
+        ),
         ({"observables": ["loss"]}, ArgumentError, "got str"),
         ({"inputs": {}}, ArgumentError, "at least one named input set"),
         ({"trajectory": "runs/tiny"}, ArgumentError, "trajectory must be"),
@@ -302,11 +333,17 @@ class _Deaf(torch.nn.Module):
         ({"batch_size": 0}, ArgumentError, "batch_size"),
         ({"dtype": "float8"}, ArgumentError, "dtype must be one of"),
         ({"device": "tpu"}, ArgumentError, "device 'tpu'"),
-        ({"observables": [ActivationNorm(layers="model.layer.*.mlp")]}, LayerMatchError, "layers"),
+        (
+            {"observables": [ActivationNorm(layers="model.layer.*.mlp")]},
+            LayerMatchError,
+            "layers",
+        ),
         ({"observables": [og.observables.Loss(on="sst3")]}, ArgumentError, "sst3"),
     ],
 )
-def test_bad_arguments_are_refused_before_anything_runs(serial, arguments, error, message):
+def test_bad_arguments_are_refused_before_anything_runs(
+    serial, arguments, error, message
+):
     given = {
         "trajectory": serial[0],
         "inputs": tiny_inputs(),
@@ -323,7 +360,9 @@ def test_a_model_that_ignores_its_mask_reads_texts_one_by_one():
     study = og.Study(
         og.Trajectory.from_models(models), tiny_inputs(), [ActivationNorm(layers="mix")]
     )
-    assert any("texts are read one by one, without padding" in n for n in study.plan().notes)
+    assert any(
+        "texts are read one by one, without padding" in n for n in study.plan().notes
+    )
     assert study.examination.of(None).fallback.batch_size == 1
 
 
@@ -344,4 +383,6 @@ def test_memory_does_not_grow_with_the_checkpoints(tmp_path):
 
     models = {step: tiny_model(step) for step in STEPS}
     _study(og.Trajectory.from_models(models), [Watch()]).run(tmp_path / "s")
-    assert len(seen) <= 2 < len(STEPS)  # one of all tasks, and one on which it was tried before
+    assert (
+        len(seen) <= 2 < len(STEPS)
+    )  # one of all tasks, and one on which it was tried before

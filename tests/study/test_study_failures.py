@@ -13,7 +13,14 @@ import xarray as xr
 
 import ontogeny as og
 from helpers.command import call
-from helpers.study_examples import LAYERS, ActivationNorm, Counting, developing, record, tiny_inputs
+from helpers.study_examples import (
+    LAYERS,
+    ActivationNorm,
+    Counting,
+    developing,
+    record,
+    tiny_inputs,
+)
 from ontogeny import needs, own_code
 from ontogeny.cli import main
 from ontogeny.errors import ArgumentError, StudyWarning
@@ -83,11 +90,15 @@ def pooled():
 
 
 def study_of(trajectory, *observables, **options):
-    return og.Study(trajectory, tiny_inputs(TEXTS), observables, device="cpu", noise=0, **options)
+    return og.Study(
+        trajectory, tiny_inputs(TEXTS), observables, device="cpu", noise=0, **options
+    )
 
 
 def wrong_logits(pooled):
-    return study_of(pooled, og.observables.Loss(objective="causal"), ActivationNorm("mlp"))
+    return study_of(
+        pooled, og.observables.Loss(objective="causal"), ActivationNorm("mlp")
+    )
 
 
 def said_by(study, folder, **options):
@@ -109,19 +120,27 @@ def command(study, monkeypatch, capsys, name, folder, *options):
 def test_a_wrong_shape_of_logits_costs_seconds(pooled, tmp_path, monkeypatch, capsys):
     study = wrong_logits(pooled)
     plan = study.plan()
-    assert plan.refused.startswith("1 observable would fail at every step: loss: ArgumentError: ")
+    assert plan.refused.startswith(
+        "1 observable would fail at every step: loss: ArgumentError: "
+    )
     assert "(texts, tokens, vocabulary)" in plan.refused
-    with pytest.raises(ArgumentError, match=r"loss: .* keep_going=True \(--keep-going\)"):
+    with pytest.raises(
+        ArgumentError, match=r"loss: .* keep_going=True \(--keep-going\)"
+    ):
         study.run(tmp_path / "s")
     assert not list(tmp_path.rglob("*.safetensors"))
     for name in ("plan", "run"):
         code, (line,) = command(study, monkeypatch, capsys, name, tmp_path / "s")
-        assert code == 1 and line.startswith("ontogeny: 1 observable would fail at every step")
+        assert code == 1 and line.startswith(
+            "ontogeny: 1 observable would fail at every step"
+        )
 
 
 def test_all_cells_of_one_observable_fail(pooled, tmp_path, monkeypatch, capsys):
     tree, (said,) = said_by(wrong_logits(pooled), tmp_path / "s", keep_going=True)
-    assert said.startswith("6 of 12 cells failed: loss (6): ArgumentError: PooledModel must return")
+    assert said.startswith(
+        "6 of 12 cells failed: loss (6): ArgumentError: PooledModel must return"
+    )
     assert said.endswith("; see `result.problems()`")
     assert np.isfinite(tree["activation-norm"].norm).all()
     problems = tree.problems()
@@ -134,10 +153,16 @@ def test_all_cells_of_one_observable_fail(pooled, tmp_path, monkeypatch, capsys)
     for quiet in ([], ["--quiet"]):
         options = ("--keep-going", *quiet)
         study = wrong_logits(pooled)
-        code, lines = command(study, monkeypatch, capsys, "run", tmp_path / "s", *options)
+        code, lines = command(
+            study, monkeypatch, capsys, "run", tmp_path / "s", *options
+        )
         assert code == 3
-        assert [line for line in lines if "PooledModel" in line and "may fail" not in line] == [
-            line for line in lines if line.startswith("ontogeny: 6 of 12 cells failed: loss (6)")
+        assert [
+            line for line in lines if "PooledModel" in line and "may fail" not in line
+        ] == [
+            line
+            for line in lines
+            if line.startswith("ontogeny: 6 of 12 cells failed: loss (6)")
         ]
         assert len(lines) == 1 or not quiet
     assert said_by(wrong_logits(pooled), tmp_path / "s", keep_going=True)[1] == [said]
@@ -167,14 +192,18 @@ def test_the_same_failure_three_times_ends_an_observable(
     trajectory, tmp_path, steps, differs, tried
 ):
     broken = Broken(steps=steps, differs=differs)
-    study = og.Study(trajectory, tiny_inputs(), [broken, ActivationNorm(LAYERS)], noise=0)
+    study = og.Study(
+        trajectory, tiny_inputs(), [broken, ActivationNorm(LAYERS)], noise=0
+    )
     study.examination.spare()
     Broken.calls.clear()
     with pytest.warns(StudyWarning, match=f"{len(steps)} of 12 cells failed"):
         result = study.run(tmp_path / "s", progress=False)
     assert Broken.calls == list(tried)
     assert np.isfinite(result["activation-norm"].norm).all()
-    failed = [line for line in json.loads(result.attrs["problems"]) if "TypeError" in line]
+    failed = [
+        line for line in json.loads(result.attrs["problems"]) if "TypeError" in line
+    ]
     assert failed
 
 
@@ -210,19 +239,27 @@ def own_measures(tmp_path):
     return [make_own(name, own_code.load(name)) for name in names]
 
 
-def test_a_mistake_in_a_function_of_ones_own_is_said_once_with_its_line(trajectory, tmp_path):
+def test_a_mistake_in_a_function_of_ones_own_is_said_once_with_its_line(
+    trajectory, tmp_path
+):
     study = study_of(trajectory, ActivationNorm(LAYERS), *own_measures(tmp_path))
     (line,) = [note for note in study.plan().notes if note.startswith("may fail: ")]
     assert line.startswith(
         "may fail: score, other, as when tried at step 0: TypeError: unsupported"
     )
-    assert line.endswith("(mine.py, line 10); the study goes on with 1 other observable")
-    expected = study_of(trajectory, ActivationNorm(LAYERS)).run(tmp_path / "alone", progress=False)
+    assert line.endswith(
+        "(mine.py, line 10); the study goes on with 1 other observable"
+    )
+    expected = study_of(trajectory, ActivationNorm(LAYERS)).run(
+        tmp_path / "alone", progress=False
+    )
     tree, (said,) = said_by(study, tmp_path / "s", progress=False)
     assert said.startswith("12 of 18 cells failed: score (6): TypeError")
     assert "(mine.py, line 10); other (6): TypeError" in said
     # What a trial does to the model is undone.
-    np.testing.assert_array_equal(tree["activation-norm"].norm, expected["activation-norm"].norm)
+    np.testing.assert_array_equal(
+        tree["activation-norm"].norm, expected["activation-norm"].norm
+    )
     # Failed cells do not tell how edited code does: it is tried again before the next run.
     again = study_of(trajectory, ActivationNorm(LAYERS), *own_measures(tmp_path))
     assert line in again.plan(tmp_path / "s").notes
@@ -233,8 +270,12 @@ def test_what_fails_at_the_checkpoint_that_is_timed_is_said_before_the_question(
 ):
     study = study_of(trajectory, ActivationNorm(LAYERS), *own_measures(tmp_path))
     first = time_left(study, study.plan()).lines()[0]
-    assert first.startswith("may fail: score, other, as when tried at step 16: TypeError")
-    assert first.endswith("(mine.py, line 10); the study goes on with 1 other observable")
+    assert first.startswith(
+        "may fail: score, other, as when tried at step 16: TypeError"
+    )
+    assert first.endswith(
+        "(mine.py, line 10); the study goes on with 1 other observable"
+    )
 
 
 def test_what_only_the_timed_checkpoint_shows_is_printed_with_the_plan(
@@ -244,33 +285,46 @@ def test_what_only_the_timed_checkpoint_shows_is_printed_with_the_plan(
     late = make_own("late.py:late", own_code.load("late.py:late", tmp_path))
     late_alone = study_of(trajectory, late, ActivationNorm(LAYERS))
     monkeypatch.setattr("ontogeny.study.read_study", lambda path, **_: late_alone)
-    code, out, _ = call(capsys, "plan", "study.toml", "--output", tmp_path / "s", "--time")
+    code, out, _ = call(
+        capsys, "plan", "study.toml", "--output", tmp_path / "s", "--time"
+    )
     (line,) = [line for line in out.splitlines() if "may fail" in line]
-    assert code == 0 and line.startswith("may fail: late, as when tried at step 16: ValueError: ")
+    assert code == 0 and line.startswith(
+        "may fail: late, as when tried at step 16: ValueError: "
+    )
     # What the plan says already is not printed again.
     one = study_of(trajectory.select(steps=[16]), *own_measures(tmp_path))
     monkeypatch.setattr("ontogeny.study.read_study", lambda path, **_: one)
-    code, out, _ = call(capsys, "plan", "study.toml", "--output", tmp_path / "one", "--time")
+    code, out, _ = call(
+        capsys, "plan", "study.toml", "--output", tmp_path / "one", "--time"
+    )
     assert code == 0 and out.count("may fail: score, other") == 1 and "time: " in out
 
 
 def test_a_refused_plan_does_not_say_that_the_study_goes_on(pooled, tmp_path):
     loss = og.observables.Loss(objective="causal")
     plan = study_of(pooled, loss, ActivationNorm("mlp"), *own_measures(tmp_path)).plan()
-    (doubt,) = [note for note in plan.notes if note.startswith("may fail: score, other")]
+    (doubt,) = [
+        note for note in plan.notes if note.startswith("may fail: score, other")
+    ]
     assert "loss: ArgumentError" in plan.refused and "goes on" not in doubt
 
 
 def test_the_page_opens_with_what_failed(pooled, tmp_path):
     study = study_of(
-        pooled, og.observables.Loss(objective="causal"), og.observables.ActivationDecay("mlp")
+        pooled,
+        og.observables.Loss(objective="causal"),
+        og.observables.ActivationDecay("mlp"),
     )
     tree, _ = said_by(study, tmp_path / "s", keep_going=True)
     text = og.open_study(tmp_path / "s").report(tmp_path / "page.html").read_text()
     start = text.index('id="failures"')
     assert start < text.index('id="verdict"')
     panel = text[start : text.index("</section>", start)]
-    assert "1 of 2 observables failed" in panel and "PooledModel must return logits" in panel
+    assert (
+        "1 of 2 observables failed" in panel
+        and "PooledModel must return logits" in panel
+    )
     assert "6 of 12 cells failed" in panel and 'href="#section-loss"' in panel
     section = text[text.index('<section id="section-loss"') :]
     section = section[: section.index("</section>")]
@@ -286,19 +340,27 @@ def test_nmf_on_signed_activations_is_refused_in_the_plan(trajectory, tmp_path):
     assert "nonnegative='relu'" in study.plan().refused
     tree, (said,) = said_by(study, tmp_path / "s", keep_going=True)
     assert "6 of 12 cells failed: concepts-nmf (6)" in said and "nonnegative=" in said
-    assert np.isfinite(tree["loss"].loss).all() and tree.problems().lost == ["concepts-nmf"]
+    assert np.isfinite(tree["loss"].loss).all() and tree.problems().lost == [
+        "concepts-nmf"
+    ]
 
 
-def test_one_damaged_checkpoint_is_said_and_nothing_else_is_lost(tmp_path, monkeypatch, capsys):
+def test_one_damaged_checkpoint_is_said_and_nothing_else_is_lost(
+    tmp_path, monkeypatch, capsys
+):
     trajectory = record(developing(STEPS), tmp_path / "run")
-    whole, none = said_by(study_of(trajectory, og.observables.Loss()), tmp_path / "whole")
+    whole, none = said_by(
+        study_of(trajectory, og.observables.Loss()), tmp_path / "whole"
+    )
     assert none == [] and not whole.problems()
     weights = tmp_path / "run" / "checkpoint-4" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
     study = study_of(trajectory, og.observables.Loss())
     options = ("run", tmp_path / "s", "--quiet")
     code, (line,) = command(study, monkeypatch, capsys, *options)
-    assert code == 0 and line.startswith("ontogeny: 1 of 6 cells failed: loss (1): missing: ")
+    assert code == 0 and line.startswith(
+        "ontogeny: 1 of 6 cells failed: loss (1): missing: "
+    )
     assert command(study, monkeypatch, capsys, *options, "--strict")[0] == 3
     tree = og.open_study(tmp_path / "s").result
     assert [row.steps for row in tree.problems()] == [(4,)]
@@ -317,12 +379,16 @@ def test_one_layer_with_nan_is_named(trajectory, tmp_path, monkeypatch, capsys):
             broken = reading.step == 2
             return by_layer(
                 reading[self.needs()[0]],
-                lambda path, a: {"mean": np.nan if broken and "1" in path else a.mean()},
+                lambda path, a: {
+                    "mean": np.nan if broken and "1" in path else a.mean()
+                },
             )
 
     study = study_of(trajectory, Dividing())
     tree, (said,) = said_by(study, tmp_path / "s")
-    assert said.startswith("1 of 6 cells failed: dividing (1): NonFiniteError: mean is not finite")
+    assert said.startswith(
+        "1 of 6 cells failed: dividing (1): NonFiniteError: mean is not finite"
+    )
     (row,) = tree.problems()
     assert (row.steps, row.layers) == ((2,), ("model.layers.1.mlp",))
     assert np.isfinite(tree["dividing"]["mean"]).sum() == 2 * len(STEPS) - 1
@@ -331,12 +397,17 @@ def test_one_layer_with_nan_is_named(trajectory, tmp_path, monkeypatch, capsys):
 
 
 def test_a_healthy_run_says_nothing(trajectory, tmp_path, monkeypatch, capsys):
-    study = study_of(trajectory, og.observables.Loss(), og.observables.AttentionEntropy())
+    study = study_of(
+        trajectory, og.observables.Loss(), og.observables.AttentionEntropy()
+    )
     progress = Counting()
     tree, said = said_by(study, tmp_path / "s", progress=progress)
     assert said == [] and progress.notes == [] and study.plan().refused == ""
     assert repr(tree.problems()) == "no problems in 12 cells" and not tree.problems()
-    assert command(study, monkeypatch, capsys, "run", tmp_path / "s", "--quiet") == (0, [])
+    assert command(study, monkeypatch, capsys, "run", tmp_path / "s", "--quiet") == (
+        0,
+        [],
+    )
     assert 'id="failures"' not in (
         og.open_study(tmp_path / "s").report(tmp_path / "page.html").read_text()
     )
@@ -347,25 +418,36 @@ def test_what_lacks_texts_in_the_dry_run_alone_is_neither_refused_nor_said(
     trajectory, tmp_path, rows
 ):
     progress = Counting()
-    tree, said = said_by(study_of(trajectory, Picky(rows=rows)), tmp_path / "s", progress=progress)
+    tree, said = said_by(
+        study_of(trajectory, Picky(rows=rows)), tmp_path / "s", progress=progress
+    )
     assert said == [] and progress.notes == [] and not tree.problems()
 
 
 def test_the_dry_run_reads_two_matrices(trajectory, monkeypatch):
     shapes, measures = [], norms._measures
-    monkeypatch.setattr(norms, "_measures", lambda W: shapes.append(W.shape) or measures(W))
+    monkeypatch.setattr(
+        norms, "_measures", lambda W: shapes.append(W.shape) or measures(W)
+    )
     assert not study_of(trajectory, WeightNorms()).plan().refused and len(shapes) == 2
 
 
 def test_what_lacks_texts_in_the_whole_study_is_refused(trajectory):
-    assert f"needs {TEXTS + 1} texts" in study_of(trajectory, Picky(rows=TEXTS + 1)).plan().refused
+    assert (
+        f"needs {TEXTS + 1} texts"
+        in study_of(trajectory, Picky(rows=TEXTS + 1)).plan().refused
+    )
 
 
-@pytest.mark.parametrize("picky", [Picky(steps=(0,)), Picky(layer="layers.0", steps=STEPS)])
+@pytest.mark.parametrize(
+    "picky", [Picky(steps=(0,)), Picky(layer="layers.0", steps=STEPS)]
+)
 def test_what_fails_in_part_is_doubted_and_not_refused(trajectory, tmp_path, picky):
     study, progress = study_of(trajectory, picky), Counting()
     assert study.plan().refused == ""
-    (doubt,) = [note for note in study.plan().notes if note.startswith("may fail: picky")]
+    (doubt,) = [
+        note for note in study.plan().notes if note.startswith("may fail: picky")
+    ]
     assert "ArgumentError: not at this step" in doubt
     tree, (_,) = said_by(study, tmp_path / "s", progress=progress)
     assert doubt in progress.notes and np.isfinite(tree["picky"]["mean"]).any()
@@ -395,7 +477,9 @@ def test_what_has_cells_is_not_tried_again(trajectory, tmp_path, tried):
     study.plan(tmp_path / "s")
     assert tried == [["picky"], ["activation-norm"]]
     changed = study_of(trajectory, Picky(rows=TEXTS + 1))
-    assert changed.plan(tmp_path / "s").refused and not study.plan(tmp_path / "s").refused
+    assert (
+        changed.plan(tmp_path / "s").refused and not study.plan(tmp_path / "s").refused
+    )
 
 
 def test_what_one_folder_spares_the_next_one_does_not(trajectory, tmp_path, tried):
@@ -405,8 +489,12 @@ def test_what_one_folder_spares_the_next_one_does_not(trajectory, tmp_path, trie
     tried.clear()
     study = study_of(trajectory, picky, ActivationNorm())
     assert not study.plan(tmp_path / "begun").refused and tried == [["activation-norm"]]
-    assert "picky: ArgumentError: not at this step" in study.plan(tmp_path / "new").refused
-    with pytest.raises(ArgumentError, match="1 observable would fail at every step: picky"):
+    assert (
+        "picky: ArgumentError: not at this step" in study.plan(tmp_path / "new").refused
+    )
+    with pytest.raises(
+        ArgumentError, match="1 observable would fail at every step: picky"
+    ):
         study.run(tmp_path / "other")
     assert not study.plan(tmp_path / "begun").refused
     assert study.plan().refused and tried == [["activation-norm"], ["picky"]]
@@ -426,9 +514,13 @@ def test_what_fails_in_a_control_is_said_with_its_name(trajectory, tmp_path):
     with torch.no_grad():
         broken[4].model.layers[1].mlp.up_proj.weight[0, 0] = float("nan")
     given = {"broken": og.Trajectory.from_models(broken)}
-    study = study_of(trajectory, og.observables.ActivationDecay(LAYERS), control_runs=given)
+    study = study_of(
+        trajectory, og.observables.ActivationDecay(LAYERS), control_runs=given
+    )
     tree, (said,) = said_by(study, tmp_path / "s")
-    assert said.startswith("1 control run failed in part: broken: activation-decay: NonFinite")
+    assert said.startswith(
+        "1 control run failed in part: broken: activation-decay: NonFinite"
+    )
     problems = og.open_study(tmp_path / "s").result.problems()
     assert problems == tree.problems() and {row.run for row in problems} == {"broken"}
     assert problems.failed == 0 and "broken: activation-decay  4 " in repr(problems)
@@ -441,7 +533,9 @@ def test_a_reference_that_is_no_longer_the_last_is_said_and_can_be_moved(tmp_pat
     _, said = said_by(study_of(run, decay), tmp_path / "s")
     assert said == []
     record({16: models[16]}, tmp_path / "new")
-    shutil.copytree(tmp_path / "new" / "checkpoint-16", tmp_path / "run" / "checkpoint-16")
+    shutil.copytree(
+        tmp_path / "new" / "checkpoint-16", tmp_path / "run" / "checkpoint-16"
+    )
     grown = study_of(og.Trajectory.from_folder(tmp_path / "run"), decay)
     words = "the reference is step 8, which was the last when this study was begun; it is step 16"
     assert [note for note in grown.plan(tmp_path / "s").notes if note.startswith(words)]
@@ -456,8 +550,11 @@ def test_a_reference_that_is_no_longer_the_last_is_said_and_can_be_moved(tmp_pat
     assert said == [] and moved.attrs["reference_step"] == 16
     fresh, _ = said_by(grown, tmp_path / "fresh")
     xr.testing.assert_identical(
-        moved["activation-decay"].to_dataset().load(), fresh["activation-decay"].to_dataset().load()
+        moved["activation-decay"].to_dataset().load(),
+        fresh["activation-decay"].to_dataset().load(),
     )
     again, said = said_by(grown, tmp_path / "s")
     assert said == [] and again.attrs["reference_step"] == 16
-    assert json.loads((tmp_path / "s" / "study.json").read_text())["reference_step"] == 16
+    assert (
+        json.loads((tmp_path / "s" / "study.json").read_text())["reference_step"] == 16
+    )

@@ -30,7 +30,11 @@ def _models():
         models[step] = copy.deepcopy(base)
         with torch.no_grad():
             for j, p in enumerate(models[step].parameters()):
-                p.add_(0.01 * i * torch.randn(p.shape, generator=torch.Generator().manual_seed(j)))
+                p.add_(
+                    0.01
+                    * i
+                    * torch.randn(p.shape, generator=torch.Generator().manual_seed(j))
+                )
     return models
 
 

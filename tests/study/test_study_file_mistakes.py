@@ -80,7 +80,9 @@ def _of_another_kind(hint):
 
 
 # What stands for a data set is looked at with its file: test_readers_splits.py.
-@pytest.mark.parametrize(("table", "key"), [pair for pair in KEYS if pair[1] != "dataset"])
+@pytest.mark.parametrize(
+    ("table", "key"), [pair for pair in KEYS if pair[1] != "dataset"]
+)
 def test_a_value_of_another_kind_is_refused_by_its_key(place, table, key):
     hint = TABLES[table][key]
     wrong = VALUES[1:4] if hint is typing.Any else _of_another_kind(hint)
@@ -99,9 +101,15 @@ def test_an_option_of_an_observable_is_checked_by_name_and_kind(kind, name):
         for f in dataclasses.fields(cls)
         if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
     }
-    with pytest.raises(ArgumentError, match=f"has no argument '{name}x'.*Did you mean '"):
+    with pytest.raises(
+        ArgumentError, match=f"has no argument '{name}x'.*Did you mean '"
+    ):
         registry.make(kind, **needed, **{f"{name}x": 1})
-    wrong = [v for v in ("8", 2.5, True, 3, [[1]], {"a": 1}, float("nan")) if _refused(v, hint)]
+    wrong = [
+        v
+        for v in ("8", 2.5, True, 3, [[1]], {"a": 1}, float("nan"))
+        if _refused(v, hint)
+    ]
     assert len(wrong) >= 4
     for value in wrong:
         with pytest.raises(ArgumentError, match=rf"{kind}': {name} must be "):
@@ -140,14 +148,22 @@ def test_kinds(value, hint, fits):
 
 
 def test_a_negative_seed_and_a_misspelt_input_set_are_refused(place):
-    with pytest.raises(ArgumentError, match="random_state must be a whole number of at least 0"):
+    with pytest.raises(
+        ArgumentError, match="random_state must be a whole number of at least 0"
+    ):
         _study(place, "[observables]", random_state=-3)
-    with pytest.raises(ArgumentError, match=r"on must be one of 'text'; got 'tetx'.*'text'\?"):
+    with pytest.raises(
+        ArgumentError, match=r"on must be one of 'text'; got 'tetx'.*'text'\?"
+    ):
         _study(place, "[observables]", on='"tetx"').plan()
 
 
 @pytest.mark.parametrize(("key", "value"), [("steps", 2), ("count", -1)])
-def test_too_few_controls_are_refused_before_checkpoints_are_opened(tmp_path, key, value):
+def test_too_few_controls_are_refused_before_checkpoints_are_opened(
+    tmp_path, key, value
+):
     tables = {"trajectory": {"folder": "none"}, "inputs": {"bundled": "english"}}
     with pytest.raises(ArgumentError, match=f"controls.{key} must be a whole number"):
-        file.make_study({**tables, "observables": [], "controls": {key: value}}, tmp_path)
+        file.make_study(
+            {**tables, "observables": [], "controls": {key: value}}, tmp_path
+        )

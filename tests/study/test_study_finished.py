@@ -53,7 +53,9 @@ class Notes:
 def _own(folder, factor="1.0", note="a"):
     path = folder / "mine.py"
     path.write_text(_OWN.replace("FACTOR", factor).replace("NOTE", note))
-    return og.observables.make_own("mine.py:Mean", og.own_code.load("mine.py:Mean", folder))
+    return og.observables.make_own(
+        "mine.py:Mean", og.own_code.load("mine.py:Mean", folder)
+    )
 
 
 def _study(folder, inputs=None, own=None):
@@ -63,7 +65,9 @@ def _study(folder, inputs=None, own=None):
         own or _own(folder),
     ]
     run = og.Trajectory.from_folder(folder / "run")
-    return og.Study(run, inputs or tiny_inputs(), chosen, device="cpu", noise=0, controls=2)
+    return og.Study(
+        run, inputs or tiny_inputs(), chosen, device="cpu", noise=0, controls=2
+    )
 
 
 def _run(study, folder):
@@ -122,7 +126,9 @@ def _counted(monkeypatch):
     return counts
 
 
-def test_a_run_with_nothing_to_do_reads_no_cell_no_model_and_no_weights(finished, monkeypatch):
+def test_a_run_with_nothing_to_do_reads_no_cell_no_model_and_no_weights(
+    finished, monkeypatch
+):
     before = _run(_study(finished), finished / "study")[0].tree.load()
     counts = _counted(monkeypatch)
     result, notes, nothing = _run(_study(finished), finished / "study")
@@ -151,7 +157,10 @@ def _rewrite(path, change):
     while path.stat().st_ctime_ns == stat.st_ctime_ns:
         path.write_bytes(content)
         os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    assert (path.stat().st_size, path.stat().st_mtime_ns) == (stat.st_size, stat.st_mtime_ns)
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (
+        stat.st_size,
+        stat.st_mtime_ns,
+    )
 
 
 def _flip(content):
@@ -163,7 +172,9 @@ def _in(content):
 
 
 def _chunk(folder):
-    return next(p for p in sorted((folder / "result.zarr" / "loss").glob("*/0*")) if p.is_file())
+    return next(
+        p for p in sorted((folder / "result.zarr" / "loss").glob("*/0*")) if p.is_file()
+    )
 
 
 @pytest.mark.parametrize(
@@ -181,7 +192,9 @@ def _chunk(folder):
         lambda f: (f / "study" / "finished").write_bytes(b"\xff"),
     ],
 )
-def test_what_was_damaged_deleted_or_written_over_is_read_and_mended(mendable, fresh, change):
+def test_what_was_damaged_deleted_or_written_over_is_read_and_mended(
+    mendable, fresh, change
+):
     assert _same(_mended(mendable, change), fresh)
 
 
@@ -206,7 +219,9 @@ def _mended(finished, change):
 
 def _same(result, fresh):
     a, b = result.tree.load(), fresh.tree.load()
-    return all(a[name].to_dataset().identical(b[name].to_dataset()) for name in b.children)
+    return all(
+        a[name].to_dataset().identical(b[name].to_dataset()) for name in b.children
+    )
 
 
 def test_other_texts_code_and_configurations_are_noticed(finished, monkeypatch):
@@ -215,7 +230,9 @@ def test_other_texts_code_and_configurations_are_noticed(finished, monkeypatch):
     assert not _run(_study(finished), study)[2] and _run(_study(finished), study)[2]
     result, _, nothing = _run(_study(finished, own=_own(finished, note="b")), study)
     assert not nothing and result["mean"].attrs["note"] == "b"
-    monkeypatch.setattr("ontogeny.study.results.finished.library_code", lambda: "edited")
+    monkeypatch.setattr(
+        "ontogeny.study.results.finished.library_code", lambda: "edited"
+    )
     assert not _run(_study(finished), study)[2] and _run(_study(finished), study)[2]
     monkeypatch.undo()
     path = finished / "run" / "checkpoint-4" / "config.json"
@@ -249,7 +266,11 @@ def test_a_failed_cell_is_tried_in_every_run(finished):
     study = finished / "study"
     own = _own(finished, "(1 / 0)")
     with pytest.warns(og.errors.StudyWarning):
-        assert not _study(finished, own=own).run(study, keep_going=True)["mean"].attrs.get("note")
+        assert (
+            not _study(finished, own=own)
+            .run(study, keep_going=True)["mean"]
+            .attrs.get("note")
+        )
     notes = Notes()
     with pytest.warns(og.errors.StudyWarning):
         _study(finished, own=own).run(study, progress=notes, keep_going=True)
@@ -299,4 +320,6 @@ def test_a_model_of_a_users_code_is_examined_in_every_run(tmp_path, monkeypatch)
     )
     build_own = og.own_code.load("model.py:build", tmp_path)
     own = og.Trajectory.from_folder(tmp_path / "run", model=build_own)
-    assert isinstance(own[0].weights, WeightFiles) and not examination._is_identified(own[0])
+    assert isinstance(own[0].weights, WeightFiles) and not examination._is_identified(
+        own[0]
+    )

@@ -44,8 +44,14 @@ class Summed(ActivationNorm):
 
     def summarise(self, data, nodes):
         self.calls["summarise"] += 1
-        labels = xr.DataArray(["first", "the rest"], dims="part", attrs={"note": "text"})
-        attrs = {"window": np.int64(self.window), "bounds": (1, 2.5), "odd": np.array([1, 2])}
+        labels = xr.DataArray(
+            ["first", "the rest"], dims="part", attrs={"note": "text"}
+        )
+        attrs = {
+            "window": np.int64(self.window),
+            "bounds": (1, 2.5),
+            "odd": np.array([1, 2]),
+        }
         return data.assign_coords(part=labels).assign_attrs(attrs)
 
 
@@ -76,7 +82,9 @@ class Follows(Observable):
 def _run(folder, chosen, models=None, **options):
     trajectory = og.Trajectory.from_models(models or developing(STEPS))
     progress = Counting()
-    study = og.Study(trajectory, tiny_inputs(), chosen, device="cpu", noise=0, **options)
+    study = og.Study(
+        trajectory, tiny_inputs(), chosen, device="cpu", noise=0, **options
+    )
     tree = study.run(folder, progress=progress)
     assert tree.attrs["problems"] == "[]"
     for cls in (Summed, Follows):
@@ -101,20 +109,32 @@ def test_a_run_with_nothing_to_do_computes_no_summary(tmp_path):
     for name, node in first.children.items():
         xr.testing.assert_identical(node.to_dataset(), again[name].to_dataset())
     assert first["summed"].part.dtype.kind == again["summed"].part.dtype.kind == "U"
-    assert again["summed"].attrs["bounds"] == [1, 2.5] and again["summed"].attrs["odd"] == [1, 2]
+    assert again["summed"].attrs["bounds"] == [1, 2.5] and again["summed"].attrs[
+        "odd"
+    ] == [1, 2]
 
 
 def test_a_new_step_computes_the_summaries_that_depend_on_it_again(tmp_path):
     chosen, models = [og.observables.Loss(), Summed(), Follows()], developing(STEPS)
-    _run(tmp_path / "s", chosen, {step: models[step] for step in STEPS[:3]}, reference="first")
+    _run(
+        tmp_path / "s",
+        chosen,
+        {step: models[step] for step in STEPS[:3]},
+        reference="first",
+    )
     tree, progress = _run(tmp_path / "s", chosen, models, reference="first")
-    assert progress.calls == {"summed": {"observe": 1, "summarise": 1}, "follows": {"summarise": 1}}
+    assert progress.calls == {
+        "summed": {"observe": 1, "summarise": 1},
+        "follows": {"summarise": 1},
+    }
     fresh, _ = _run(tmp_path / "fresh", chosen, models, reference="first")
     for name, node in fresh.children.items():
         xr.testing.assert_identical(node.to_dataset(), tree[name].to_dataset())
 
 
-def test_a_folder_without_summaries_or_with_a_damaged_one_gets_them_and_keeps_its_cells(tmp_path):
+def test_a_folder_without_summaries_or_with_a_damaged_one_gets_them_and_keeps_its_cells(
+    tmp_path,
+):
     chosen, models = [Summed(), Follows()], developing(STEPS)
     first, _ = _run(tmp_path / "s", chosen, models)
     shutil.rmtree(tmp_path / "s" / "summaries")  # as released versions left it
@@ -127,7 +147,9 @@ def test_a_folder_without_summaries_or_with_a_damaged_one_gets_them_and_keeps_it
     again, progress = _run(tmp_path / "s", chosen, models)
     # The summary is the same as before, so nothing that depends on it is computed again.
     assert progress.calls == {"summed": {"summarise": 1}, "follows": {}}
-    xr.testing.assert_identical(first["summed"].to_dataset(), again["summed"].to_dataset())
+    xr.testing.assert_identical(
+        first["summed"].to_dataset(), again["summed"].to_dataset()
+    )
 
 
 def test_arguments_of_the_summary_alone_leave_the_cells_as_they_are(tmp_path):
@@ -160,12 +182,17 @@ def test_a_summary_that_fails_is_tried_again(tmp_path, monkeypatch):
     ("chosen", "message"),
     [
         ([Follows(of="follows")], "follows -> follows"),
-        ([Follows(of="b", label="a"), Follows(of="a", label="b")], "a -> b -> a|b -> a -> b"),
+        (
+            [Follows(of="b", label="a"), Follows(of="a", label="b")],
+            "a -> b -> a|b -> a -> b",
+        ),
     ],
 )
 def test_observables_that_depend_on_themselves_are_refused(chosen, message):
     trajectory = og.Trajectory.from_models({0: tiny_model(0)})
-    with pytest.raises(ArgumentError, match=rf"must not depend on themselves: ({message})\."):
+    with pytest.raises(
+        ArgumentError, match=rf"must not depend on themselves: ({message})\."
+    ):
         og.Study(trajectory, tiny_inputs(), chosen, device="cpu")
 
 
@@ -212,7 +239,11 @@ def test_as_many_passes_are_planned_as_are_run(tmp_path, monkeypatch, prepared):
 
 def test_a_preparation_that_reads_all_steps_is_priced(tmp_path, monkeypatch):
     concepts = og.observables.Concepts("pca", n_concepts=3, layers=LAYERS, init="chain")
-    trajectory, feed, passes = og.Trajectory.from_models(developing(STEPS)), reading.feed, []
+    trajectory, feed, passes = (
+        og.Trajectory.from_models(developing(STEPS)),
+        reading.feed,
+        [],
+    )
     study = og.Study(trajectory, tiny_inputs(), [concepts], device="cpu", noise=0)
     plan = study.plan()
 
@@ -240,7 +271,10 @@ def test_what_reads_a_state_that_turns_out_the_same_is_kept(tmp_path):
     models = developing(STEPS)
     chosen = [og.observables.Concepts("pca", n_concepts=3, layers=LAYERS)]
     _run(tmp_path / "s", chosen, models)
-    cells = {p: p.stat().st_mtime_ns for p in (tmp_path / "s" / "cells").rglob("*.safetensors")}
+    cells = {
+        p: p.stat().st_mtime_ns
+        for p in (tmp_path / "s" / "cells").rglob("*.safetensors")
+    }
     (tmp_path / "s" / "states" / "concepts-pca.safetensors").unlink()
     _, progress = _run(tmp_path / "s", chosen, models)
     assert progress.planned == progress.cells == len(STEPS)  # before it is known
@@ -281,23 +315,32 @@ class Odd(ActivationNorm):
         ("noted", ""),
     ],
 )
-def test_what_cannot_be_stacked_or_stored_costs_the_others_nothing(tmp_path, what, reason):
+def test_what_cannot_be_stacked_or_stored_costs_the_others_nothing(
+    tmp_path, what, reason
+):
     chosen = [Odd(what=what), og.observables.Loss()]
     trajectory = og.Trajectory.from_models(developing((0, 1, 2)))
     study = og.Study(trajectory, tiny_inputs(), chosen, device="cpu", noise=0)
     tree = study.run(tmp_path / "s")
     assert np.isfinite(tree["loss"].loss).all()
-    assert reason in tree.attrs["problems"] and bool(reason) == ("failed" in tree["odd"].attrs)
+    assert reason in tree.attrs["problems"] and bool(reason) == (
+        "failed" in tree["odd"].attrs
+    )
     og.open_study(tmp_path / "s").report(tmp_path / "page.html")
     if not reason:
-        assert tree["odd"].x.attrs["edges"] == [1, 2] and study.plan(tmp_path / "s").to_do == 0
+        assert (
+            tree["odd"].x.attrs["edges"] == [1, 2]
+            and study.plan(tmp_path / "s").to_do == 0
+        )
 
 
 def test_an_observable_that_returns_no_dataset_costs_the_others_nothing(tmp_path):
     trajectory = og.Trajectory.from_models(developing((0, 1, 2)))
     chosen = [Odd(what="mapping"), og.observables.Loss()]
     study = og.Study(trajectory, tiny_inputs(), chosen, device="cpu", noise=0)
-    with pytest.raises(ArgumentError, match=r"must return an xarray\.Dataset; got dict"):
+    with pytest.raises(
+        ArgumentError, match=r"must return an xarray\.Dataset; got dict"
+    ):
         study.run(tmp_path / "s")
     tree = study.run(tmp_path / "s", keep_going=True)
     assert np.isfinite(tree["loss"].loss).all() and "got dict" in tree.attrs["problems"]

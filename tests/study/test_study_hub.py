@@ -60,7 +60,9 @@ def _assert_same(found, expected):
         xr.testing.assert_identical(found[name], data)
 
 
-def test_killed_in_the_middle_within_one_revision_gives_the_same_bits(hub, whole, tmp_path):
+def test_killed_in_the_middle_within_one_revision_gives_the_same_bits(
+    hub, whole, tmp_path
+):
     cache, out = tmp_path / "cache", tmp_path / "s"
     hub.cache, hub.beside = cache, 0
     killed = warm_process.run([script("hub_study.py"), hub.url, cache, out, 1, 9])
@@ -72,12 +74,16 @@ def test_killed_in_the_middle_within_one_revision_gives_the_same_bits(hub, whole
     _assert_same(_nodes(out), whole)
 
 
-def test_what_was_found_at_the_first_revision_is_kept_for_the_next_process(hub, tmp_path):
+def test_what_was_found_at_the_first_revision_is_kept_for_the_next_process(
+    hub, tmp_path
+):
     found, loss = [], [og.observables.Loss()]
     (first, *_), counts = (hub.commits(REPO)[f"step{s}"] for s in STEPS), []
     for k, damaged in enumerate([False, False, True]):
         of_hub, out = study(hub.url, tmp_path / str(k)), tmp_path / "s"
-        chosen = og.Study(of_hub.trajectory.select(steps=STEPS[:2]), of_hub.inputs, loss)
+        chosen = og.Study(
+            of_hub.trajectory.select(steps=STEPS[:2]), of_hub.inputs, loss
+        )
         if damaged:
             (out / "probe.safetensors").write_bytes(b"no cell")
         hub.downloads.clear()
@@ -90,7 +96,9 @@ def test_what_was_found_at_the_first_revision_is_kept_for_the_next_process(hub, 
 
 
 @pytest.mark.parametrize("times", [9, 1])
-def test_a_killed_worker_costs_its_own_step_alone_and_keeps_to_the_bound(hub, tmp_path, times):
+def test_a_killed_worker_costs_its_own_step_alone_and_keeps_to_the_bound(
+    hub, tmp_path, times
+):
     cache, tried = tmp_path / "cache", tmp_path / "tried"
     hub.cache, hub.beside = cache, 0
     hub.downloads.clear()
@@ -99,7 +107,9 @@ def test_a_killed_worker_costs_its_own_step_alone_and_keeps_to_the_bound(hub, tm
     chosen = og.Study(first, of_hub.inputs, [deadly], device="cpu", noise=0)
     pool = ProcessPoolExecutor(2, multiprocessing.get_context("fork"))
     with pool, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of forks beside threads, and that a cell has failed
+        warnings.simplefilter(
+            "ignore"
+        )  # of forks beside threads, and that a cell has failed
         tree = chosen.run(tmp_path / "s", pool, max_revisions=2)
     assert tried.read_text() == ".."
     assert_lost(tree, [deadly.step] if times > 1 else [])
@@ -109,7 +119,9 @@ def test_a_killed_worker_costs_its_own_step_alone_and_keeps_to_the_bound(hub, tm
 
 def test_workers_hold_their_revisions(hub, whole, tmp_path):
     with ThreadPoolExecutor(2) as executor:
-        study(hub.url, tmp_path / "cache").run(tmp_path / "s", executor, max_revisions=3)
+        study(hub.url, tmp_path / "cache").run(
+            tmp_path / "s", executor, max_revisions=3
+        )
     assert snapshots(tmp_path / "cache") == []
     _assert_same(_nodes(tmp_path / "s"), whole)
 
@@ -155,7 +167,9 @@ class Prepared(Observable):
         return xr.Dataset({"mean": self._mean(reading), "of_all": state["mean"].mean()})
 
     def _mean(self, reading):
-        return float(torch.stack([a.mean() for a in reading[self.needs()[0]].values()]).mean())
+        return float(
+            torch.stack([a.mean() for a in reading[self.needs()[0]].values()]).mean()
+        )
 
 
 def test_a_state_of_all_steps_holds_one_revision_at_a_time(hub, tmp_path, monkeypatch):
@@ -167,7 +181,10 @@ def test_a_state_of_all_steps_holds_one_revision_at_a_time(hub, tmp_path, monkey
 
     monkeypatch.setattr(capture, "read", watching)
     chosen = og.Study(
-        of_hub.trajectory.select(steps=STEPS[:4]), of_hub.inputs, [Prepared()], device="cpu"
+        of_hub.trajectory.select(steps=STEPS[:4]),
+        of_hub.inputs,
+        [Prepared()],
+        device="cpu",
     )
     tree = chosen.run(tmp_path / "s", max_revisions=1)
     assert tree.attrs["problems"] == "[]"
@@ -175,7 +192,9 @@ def test_a_state_of_all_steps_holds_one_revision_at_a_time(hub, tmp_path, monkey
     assert len(held) == 1 + 4 and max(held) == 1
     assert snapshots(tmp_path / "cache") == []
     free = chosen.run(tmp_path / "free")
-    xr.testing.assert_identical(tree["prepared"].to_dataset(), free["prepared"].to_dataset())
+    xr.testing.assert_identical(
+        tree["prepared"].to_dataset(), free["prepared"].to_dataset()
+    )
 
 
 def test_planning_downloads_the_first_checkpoint_only(hub, tmp_path):
@@ -196,12 +215,16 @@ def test_a_study_file_and_the_command_read_a_suite(hub, tmp_path, monkeypatch, c
         f'[trajectory]\nhub = "{REPO}"\ncache_dir = "{tmp_path / "cache"}"\n'
         'select = { count = 4 }\n[inputs]\ntexts = ["a b"]\n[[observables]]\nkind = "loss"\n'
     )
-    monkeypatch.setattr("ontogeny.trajectory.hub.client.is_offline", lambda: False, raising=True)
+    monkeypatch.setattr(
+        "ontogeny.trajectory.hub.client.is_offline", lambda: False, raising=True
+    )
     monkeypatch.setenv("HF_ENDPOINT", hub.url)
     import huggingface_hub.constants
 
     monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", hub.url)
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(
+        huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "cache")
+    )
     with pytest.raises(ArgumentError, match="no tokenizer"):
         read_study(path)
     with pytest.raises(SystemExit) as stop:
@@ -215,11 +238,15 @@ def test_a_result_says_which_commits_it_is_of(hub, tmp_path):
     chosen = of_hub.over(of_hub.trajectory.select(steps=[0, 256]))
     chosen.run(tmp_path / "s")
     source = json.loads(
-        xr.open_datatree(tmp_path / "s" / "result.zarr", engine="zarr").attrs["trajectory"]
+        xr.open_datatree(tmp_path / "s" / "result.zarr", engine="zarr").attrs[
+            "trajectory"
+        ]
     )
     assert (source["source"], source["name"]) == ("hub", REPO)
     known = chosen.trajectory.provenance()["revisions"]
-    assert source["revisions"] == known and len({r["commit"] for r in known.values()}) == 2
+    assert (
+        source["revisions"] == known and len({r["commit"] for r in known.values()}) == 2
+    )
     assert source["digests"] == {str(c.step): c.fingerprint for c in chosen.trajectory}
 
 
@@ -264,14 +291,18 @@ def test_controls_of_a_suite_keep_to_the_bound(hub, tmp_path, monkeypatch, worke
         noise=0,
     )
     with ThreadPoolExecutor(workers or 1) as pool:
-        tree = chosen.run(tmp_path / "s", pool if workers else None, max_revisions=workers + 2)
+        tree = chosen.run(
+            tmp_path / "s", pool if workers else None, max_revisions=workers + 2
+        )
     assert tree.attrs["problems"] == "[]" and max(held) <= workers + 2
     assert snapshots(tmp_path / "cache") == []
     free = chosen.run(tmp_path / "free")
     xr.testing.assert_identical(tree["loss"].to_dataset(), free["loss"].to_dataset())
 
 
-def test_four_runs_in_one_folder_with_a_cache_each_share_the_downloads(hub, whole, tmp_path):
+def test_four_runs_in_one_folder_with_a_cache_each_share_the_downloads(
+    hub, whole, tmp_path
+):
     hub.cache = tmp_path / "caches"
     hub.downloads.clear()
     studies = [study(hub.url, hub.cache / str(k)) for k in range(4)]
@@ -281,7 +312,11 @@ def test_four_runs_in_one_folder_with_a_cache_each_share_the_downloads(hub, whol
     # One looks at the model first; on a loaded machine, the run that gets to the references may not
     # be the one that has read their step, and downloads it again. Alone, each would download all.
     downloads = [hub.downloads[commit] for commit in others]
-    assert hub.downloads[first] == 2 and set(downloads) <= {1, 2} and downloads.count(2) <= 1
+    assert (
+        hub.downloads[first] == 2
+        and set(downloads) <= {1, 2}
+        and downloads.count(2) <= 1
+    )
     _assert_same(_nodes(tmp_path / "s"), whole)
     assert snapshots(hub.cache) == []
 

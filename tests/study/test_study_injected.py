@@ -35,13 +35,20 @@ SPECIAL = {
 
 def every_observable(trajectory, inputs):
     """Return one observable of every kind at least."""
-    tables, _ = fitted(PRESETS["everything"], look(trajectory[STEPS[-1]], inputs), len(STEPS))
+    tables, _ = fitted(
+        PRESETS["everything"], look(trajectory[STEPS[-1]], inputs), len(STEPS)
+    )
     tables += [{"kind": kind, **arguments} for kind, arguments in SPECIAL.items()]
     named = {}
     for table in tables:
-        observable = make(table["kind"], **{k: v for k, v in table.items() if k != "kind"})
+        observable = make(
+            table["kind"], **{k: v for k, v in table.items() if k != "kind"}
+        )
         named.setdefault(observable.name, observable)
-    return [*named.values(), *others({table["kind"] for table in tables}, of="concepts-ica")]
+    return [
+        *named.values(),
+        *others({table["kind"] for table in tables}, of="concepts-ica"),
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +108,9 @@ def test_no_kind_of_observable_can_fail_unseen(studied, tmp_path, monkeypatch):
     # What is made of pairs fails before: these models have no tokenizer.
     early = {o.name for o in observables if o.kind in with_obstacle("no_tokenizer")}
     with_cells = [
-        o.name for o in observables if o.needs() and o.source is None and o.name not in early
+        o.name
+        for o in observables
+        if o.needs() and o.source is None and o.name not in early
     ]
     for name in with_cells:
         assert f"injected into {html.escape(f'<{name}>')}" in page

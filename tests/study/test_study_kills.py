@@ -21,12 +21,18 @@ def _files(folder):
 def _nodes(folder):
     tree = xr.open_datatree(folder / "result.zarr", engine="zarr")
     attrs = {k: v for k, v in tree.attrs.items() if k not in ("created", "provenance")}
-    return {name: node.to_dataset().load() for name, node in tree.children.items()}, attrs
+    return {
+        name: node.to_dataset().load() for name, node in tree.children.items()
+    }, attrs
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork to start a study quickly")
+@pytest.mark.skipif(
+    not hasattr(os, "fork"), reason="needs fork to start a study quickly"
+)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_killed_at_random_moments_it_gives_the_same_bits_and_leaves_nothing_behind(tmp_path):
+def test_killed_at_random_moments_it_gives_the_same_bits_and_leaves_nothing_behind(
+    tmp_path,
+):
     record(developing((0, 1, 2, 4)), tmp_path / "run")
     command = [script("killed_at_random.py"), tmp_path / "run", tmp_path, KILLS, 0]
     done = warm_process.run(command)

@@ -42,14 +42,22 @@ def run(tmp_path_factory):
     return folder
 
 
-def test_planning_reads_tokenizers_and_weights_once_and_not_for_each_matrix(run, monkeypatch):
-    loads, opens, read = Counter(), counted_opens(monkeypatch), tokenizers.named_tokenizer
+def test_planning_reads_tokenizers_and_weights_once_and_not_for_each_matrix(
+    run, monkeypatch
+):
+    loads, opens, read = (
+        Counter(),
+        counted_opens(monkeypatch),
+        tokenizers.named_tokenizer,
+    )
     monkeypatch.setattr(tokenizers, "_loaded", {})
     monkeypatch.setattr(
         tokenizers, "named_tokenizer", lambda path: loads.update([path]) or read(path)
     )
     trajectory = og.Trajectory.from_folder(run)
-    texts = og.Inputs.from_texts(bundled_texts()[:4], trajectory.tokenizer(), max_length=12)
+    texts = og.Inputs.from_texts(
+        bundled_texts()[:4], trajectory.tokenizer(), max_length=12
+    )
     study = og.Study(trajectory, texts, [of.WeightRank(), of.Loss()], controls=2)
     sys.addaudithook(_count)
     _counting.append(files := Counter())
@@ -69,17 +77,24 @@ def test_another_tokenizer_in_its_place_is_read_anew(run, tmp_path):
     other = train_tokenizer(bundled_texts(), 280)
     other.save_pretrained(tmp_path)
     (tmp_path / "checkpoint-1").symlink_to(run / "checkpoint-10")
-    assert len(og.Trajectory.from_folder(tmp_path).tokenizer()) == len(other) != len(first)
+    assert (
+        len(og.Trajectory.from_folder(tmp_path).tokenizer()) == len(other) != len(first)
+    )
 
 
 @pytest.mark.parametrize(
     ("file", "changes"),
     [
-        ("tokenizer_config.json", {"padding_side": "left"}),  # a state, which no audit minds
+        (
+            "tokenizer_config.json",
+            {"padding_side": "left"},
+        ),  # a state, which no audit minds
         ("config.json", {"model_type": "gpt2"}),  # transformers takes the class from it
     ],
 )
-def test_a_tokenizer_is_shared_by_folders_of_the_same_bytes_alone(run, tmp_path, file, changes):
+def test_a_tokenizer_is_shared_by_folders_of_the_same_bytes_alone(
+    run, tmp_path, file, changes
+):
     tokenizer = og.Trajectory.from_folder(run).tokenizer()
     settings = (run / "checkpoint-0" / "config.json").read_text()
     for name in ("one", "same", "other"):
@@ -87,15 +102,22 @@ def test_a_tokenizer_is_shared_by_folders_of_the_same_bytes_alone(run, tmp_path,
         (tmp_path / name / "config.json").write_text(settings)
     path = tmp_path / "other" / file
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
-    one, same, other = (tokenizers._read_once(tmp_path / n) for n in ("one", "same", "other"))
+    one, same, other = (
+        tokenizers._read_once(tmp_path / n) for n in ("one", "same", "other")
+    )
     assert one is same and other is not one
     assert tokenizers._read_once(tmp_path / "one") is one
     if "padding_side" in changes:
-        assert (one.padding_side, other.padding_side) == (tokenizer.padding_side, "left")
+        assert (one.padding_side, other.padding_side) == (
+            tokenizer.padding_side,
+            "left",
+        )
 
 
 @pytest.mark.parametrize("workers", [0, 4])
-def test_checkpoints_of_another_size_are_refused_by_name_for_any_workers(tmp_path, workers):
+def test_checkpoints_of_another_size_are_refused_by_name_for_any_workers(
+    tmp_path, workers
+):
     sizes = {"hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2}
     config = transformers.LlamaConfig(**sizes, num_hidden_layers=1, vocab_size=40)
     model = transformers.LlamaForCausalLM(config)
@@ -126,10 +148,17 @@ class Grown(torch.nn.Module):
 
 
 @pytest.mark.parametrize("workers", [0, 4])
-def test_own_models_of_another_size_are_refused_by_name_for_any_workers(tmp_path, workers):
-    for step in STEPS:  # as nanoGPT keeps them: each file builds a model of its own size
+def test_own_models_of_another_size_are_refused_by_name_for_any_workers(
+    tmp_path, workers
+):
+    for (
+        step
+    ) in STEPS:  # as nanoGPT keeps them: each file builds a model of its own size
         size = 48 if step >= 20 else 40
-        content = {"model": Grown(size).state_dict(), "model_args": {"vocab_size": size}}
+        content = {
+            "model": Grown(size).state_dict(),
+            "model_args": {"vocab_size": size},
+        }
         torch.save(content, tmp_path / f"ckpt_{step}.pt")
     texts = og.Inputs.from_tokens([[1, 2, 3, 4]] * 4)
     run = og.Trajectory.from_folder(tmp_path, Grown)
@@ -139,7 +168,7 @@ def test_own_models_of_another_size_are_refused_by_name_for_any_workers(tmp_path
         result = study.run(tmp_path / "study", executor, progress=False)
     status = result["loss"].status.values.tolist()
     assert status[:2] == ["done", "done"]
-    expected = (
-        "another model than ckpt_0.pt: head.bias [40] -> [48]; head.weight [40, 8] -> [48, 8]"
+    expected = "another model than ckpt_0.pt: head.bias [40] -> [48]; head.weight [40, 8] -> [48, 8]"
+    assert [expected in each for each in status[2:]] == [True] * (len(STEPS) - 2), (
+        status
     )
-    assert [expected in each for each in status[2:]] == [True] * (len(STEPS) - 2), status

@@ -31,7 +31,11 @@ class Elsewhere(Executor):
 def _study(max_tokens):
     decay = og.observables.ActivationDecay(LAYERS, max_tokens=max_tokens)
     return og.Study(
-        og.Trajectory.from_models(developing((0, 1))), tiny_inputs(), decay, device="cpu", noise=0
+        og.Trajectory.from_models(developing((0, 1))),
+        tiny_inputs(),
+        decay,
+        device="cpu",
+        noise=0,
     )
 
 
@@ -100,7 +104,9 @@ def test_what_may_be_too_large_by_estimate_is_said_and_tried(tmp_path, monkeypat
     foreseen = study.plan().memory_bytes
     monkeypatch.setattr(cost, "memory_of_this_machine", lambda: foreseen - 1)
     assert "perhaps too large: a study may take about" in str(study.plan())
-    with pytest.warns(StudyWarning, match="may take about .* give the observables max_tokens"):
+    with pytest.warns(
+        StudyWarning, match="may take about .* give the observables max_tokens"
+    ):
         assert study.run(tmp_path / "s").attrs["problems"] == "[]"
 
 
@@ -113,11 +119,17 @@ def test_a_plan_prices_the_checkpoints_that_shared_codes_are_fitted_to():
             LAYERS, n_concepts=4, n_active=1, max_tokens=50, examples=0, **options
         )
         trajectory = og.Trajectory.from_models(developing(steps))
-        return og.Study(trajectory, tiny_inputs(), chosen, device="cpu").plan().activation_bytes
+        return (
+            og.Study(trajectory, tiny_inputs(), chosen, device="cpu")
+            .plan()
+            .activation_bytes
+        )
 
     values = 2 * 50 * width * 4
     assert held(fit_steps=4) == held() == values + 4 * 50 * 50 + 2 * 4 * 50 * width
-    assert held(fit_steps=(0, 4)) == values + 8 * 2 * 50 * width  # 2 * 16 features, 50 tokens
+    assert (
+        held(fit_steps=(0, 4)) == values + 8 * 2 * 50 * width
+    )  # 2 * 16 features, 50 tokens
     assert held(method="batchtopk") == values + 8 * 4 * 50 * width
 
 
@@ -126,21 +138,34 @@ def test_the_estimate_is_the_sum_of_what_is_held_and_of_shared_rotations():
     trajectory, inputs = og.Trajectory.from_models(developing(steps)), tiny_inputs()
     options = {"max_tokens": 50}
     decay = og.observables.ActivationDecay(LAYERS, **options)
-    two = [og.observables.Concepts(x, 2, layers=LAYERS, **options) for x in ("pca", "svd")]
+    two = [
+        og.observables.Concepts(x, 2, layers=LAYERS, **options) for x in ("pca", "svd")
+    ]
 
     def plan(*observables):
-        study = og.Study(trajectory, inputs, observables, device="cpu", noise=0, batch_size=1)
-        return study.plan()  # one text at a time: a pass takes less than the work on a layer
+        study = og.Study(
+            trajectory, inputs, observables, device="cpu", noise=0, batch_size=1
+        )
+        return (
+            study.plan()
+        )  # one text at a time: a pass takes less than the work on a layer
 
     alone, together = plan(decay), plan(decay, *two)
     assert alone.shared_bytes == 0 and "rotations" not in str(alone)
     assert together.shared_bytes == 2 * 4 * width**2  # of two layers
     sample = 2 * 50 * width * 4
-    assert alone.activation_bytes == together.activation_bytes == sample == alone.reference_bytes
+    assert (
+        alone.activation_bytes
+        == together.activation_bytes
+        == sample
+        == alone.reference_bytes
+    )
     largest = cost.held_about(0, 0, 0, 0, (50, width))
     assert alone.memory_bytes == alone.model_bytes + largest + 2 * sample
     assert together.memory_bytes == alone.memory_bytes + together.shared_bytes
-    dimensions = plan(og.observables.EffectiveDimensions(LAYERS, **options))  # no reference
+    dimensions = plan(
+        og.observables.EffectiveDimensions(LAYERS, **options)
+    )  # no reference
     assert dimensions.memory_bytes == alone.memory_bytes - sample
     assert "2.05 kB of it shared rotations" in str(together)
     assert f"to store: {sample / 1000:.3g} kB of references" in str(alone)
@@ -153,13 +178,17 @@ def test_a_pass_counts_where_it_is_larger_than_the_work_on_a_layer():
 
 
 @pytest.mark.parametrize("scaled", [False, True], ids=["untouched", "scaled"])
-def test_logits_that_are_taken_in_parts_count_as_far_as_they_are_held(scaled, monkeypatch):
+def test_logits_that_are_taken_in_parts_count_as_far_as_they_are_held(
+    scaled, monkeypatch
+):
     from transformers import GPT2Config, GPT2LMHeadModel
 
     config = GPT2Config(vocab_size=500, n_positions=16, n_embd=16, n_layer=1, n_head=2)
     model = GPT2LMHeadModel(config).eval()
     if scaled:  # such a model is given all of its logits
-        model.register_forward_hook(lambda _m, _a, out: setattr(out, "logits", out.logits * 0.5))
+        model.register_forward_hook(
+            lambda _m, _a, out: setattr(out, "logits", out.logits * 0.5)
+        )
     ids = np.random.default_rng(0).integers(5, model.config.vocab_size, (20, 10))
     texts = og.Inputs.from_tokens(ids.tolist())
 
@@ -176,7 +205,9 @@ def test_logits_that_are_taken_in_parts_count_as_far_as_they_are_held(scaled, mo
 
 
 def test_what_lies_on_the_device_is_said():
-    on_device = Plan(steps=(0, 1), memory_bytes=9000, device="cuda:1", device_bytes=7000)
+    on_device = Plan(
+        steps=(0, 1), memory_bytes=9000, device="cuda:1", device_bytes=7000
+    )
     assert "of it on cuda:1: about 7 kB" in str(on_device)
     assert "of it on" not in str(Plan(steps=(0, 1), memory_bytes=9000))
 
@@ -189,7 +220,10 @@ def test_every_worker_of_this_machine_counts_as_far_as_there_are_checkpoints(
     study = _study(None)
     needed = study.plan().certain_bytes()
     monkeypatch.setattr(cost, "memory_of_this_machine", lambda: 2 * needed - 1)
-    with kind(3) as pool, pytest.raises(ArgumentError, match=r"2 workers.*take fewer workers"):
+    with (
+        kind(3) as pool,
+        pytest.raises(ArgumentError, match=r"2 workers.*take fewer workers"),
+    ):
         study.run(tmp_path / "s", pool)
     if kind is ThreadPoolExecutor:
         with kind(1) as pool:
@@ -201,4 +235,6 @@ def test_every_worker_of_this_machine_counts_as_far_as_there_are_checkpoints(
 def test_exactly_the_memory_is_enough(monkeypatch):
     monkeypatch.setattr(cost, "memory_of_this_machine", lambda: 1000)
     assert cost.too_large(1000) is None and "1e-06 GB" in cost.too_large(1001)
-    assert cost.too_large(500, 2) is None and "1e-06 GB together" in cost.too_large(501, 2)
+    assert cost.too_large(500, 2) is None and "1e-06 GB together" in cost.too_large(
+        501, 2
+    )

@@ -38,7 +38,9 @@ def _cells(count, width=3):
 
 
 @pytest.mark.parametrize("gap", [False, True])
-def test_what_is_stacked_in_a_file_is_what_is_stacked_in_memory(tmp_path, monkeypatch, gap):
+def test_what_is_stacked_in_a_file_is_what_is_stacked_in_memory(
+    tmp_path, monkeypatch, gap
+):
     cells = _cells(4)
     if gap:
         cells[2] = "failed: no memory"
@@ -62,7 +64,9 @@ def test_what_has_to_be_aligned_is_stacked_in_memory():
     assert merge.large_variables(pieces, large=1) == ["small"]
 
 
-def test_of_several_processes_that_end_together_one_writes_the_result(tmp_path, monkeypatch):
+def test_of_several_processes_that_end_together_one_writes_the_result(
+    tmp_path, monkeypatch
+):
     write, written = result_files.write_tree, []
 
     def counting(tree, folder):
@@ -71,7 +75,9 @@ def test_of_several_processes_that_end_together_one_writes_the_result(tmp_path, 
 
     monkeypatch.setattr(result_files, "write_tree", counting)
     run = og.Trajectory.from_models(developing((0, 1)))
-    studies = [og.Study(run, tiny_inputs(), [ActivationNorm()], device="cpu") for _ in range(3)]
+    studies = [
+        og.Study(run, tiny_inputs(), [ActivationNorm()], device="cpu") for _ in range(3)
+    ]
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(lambda each: each.run(tmp_path / "s", progress=False), studies))
     assert len(written) == 1
@@ -83,7 +89,9 @@ def test_of_several_processes_that_end_together_one_writes_the_result(tmp_path, 
     assert len(written) == 2
 
 
-def test_a_disk_that_fills_while_the_result_is_written_is_said_with_its_path(tmp_path, monkeypatch):
+def test_a_disk_that_fills_while_the_result_is_written_is_said_with_its_path(
+    tmp_path, monkeypatch
+):
     tree = xr.DataTree.from_dict({"a": xr.Dataset({"x": ("step", [1.0, 2.0])})})
     write_result(tmp_path, tree)
     write = Path.write_bytes
@@ -97,12 +105,18 @@ def test_a_disk_that_fills_while_the_result_is_written_is_said_with_its_path(tmp
         patched.setattr(Path, "write_bytes", full)
         with pytest.raises(OSError, match=r"No space left on device: '.*result\.zarr'"):
             write_result(tmp_path, tree)
-    assert [path.name for path in tmp_path.iterdir() if path.name != ".claims"] == ["result.zarr"]
-    xr.testing.assert_equal(xr.open_datatree(tmp_path / "result.zarr", engine="zarr").load(), tree)
+    assert [path.name for path in tmp_path.iterdir() if path.name != ".claims"] == [
+        "result.zarr"
+    ]
+    xr.testing.assert_equal(
+        xr.open_datatree(tmp_path / "result.zarr", engine="zarr").load(), tree
+    )
 
 
 def test_a_result_takes_the_place_of_the_one_before(tmp_path):
-    tree = xr.DataTree.from_dict({"/": xr.Dataset(), "a": xr.Dataset({"x": ("step", [1.0, 2.0])})})
+    tree = xr.DataTree.from_dict(
+        {"/": xr.Dataset(), "a": xr.Dataset({"x": ("step", [1.0, 2.0])})}
+    )
 
     def changed(**changes):
         other = tree.copy(deep=True)
@@ -110,7 +124,11 @@ def test_a_result_takes_the_place_of_the_one_before(tmp_path):
             other.attrs[name] = value
         return other
 
-    others = [changed(title="b"), changed(provenance='{"versions": {}}'), tree.copy(deep=True)]
+    others = [
+        changed(title="b"),
+        changed(provenance='{"versions": {}}'),
+        tree.copy(deep=True),
+    ]
     others[-1]["a"]["x"].values[1] = 3.0
     for each in (tree, *others):
         write_result(tmp_path, each)
@@ -123,7 +141,11 @@ def test_files_laid_out_in_memory_are_those_that_zarr_writes(tmp_path):
     values = np.arange(6.0).reshape(2, 3)
     one = xr.Dataset(
         {
-            "x": (("step", "layer"), values, {"units": "nats", "table": {"a": (1, np.nan)}}),
+            "x": (
+                ("step", "layer"),
+                values,
+                {"units": "nats", "table": {"a": (1, np.nan)}},
+            ),
             "turned": (("layer", "step"), values.T.astype("f4")),
             "flag": ("step", [True, False]),
             "none": ("step", [False, False]),
@@ -135,13 +157,21 @@ def test_files_laid_out_in_memory_are_those_that_zarr_writes(tmp_path):
             "filled": ("step", [1.0, np.nan], {}, {"_FillValue": -9.0}),
             "small": ("step", [1.0, 2.0], {}, {"dtype": "f4"}),
         },
-        coords={"step": [0, 1], "layer": ["a", "b", "ç"], "label": ("step", ["é", "f"])},
+        coords={
+            "step": [0, 1],
+            "layer": ["a", "b", "ç"],
+            "label": ("step", ["é", "f"]),
+        },
     )
     tree = xr.DataTree.from_dict({"/": xr.Dataset(attrs={"title": "t"}), "one": one})
     write_tree(tree, tmp_path / "small")
     write_tree(tree, tmp_path / "large", large=0)
     small, large = (
-        {p.relative_to(root).as_posix(): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+        {
+            p.relative_to(root).as_posix(): p.read_bytes()
+            for p in root.rglob("*")
+            if p.is_file()
+        }
         for root in (tmp_path / "small", tmp_path / "large")
     )
     assert small == large and "one/x/0.0" in small

@@ -25,11 +25,15 @@ REPLACED = "no longer the result that was opened.*Open it again"
 def _run(folder, steps, observables=None):
     trajectory = og.Trajectory.from_models({s: MODELS[s] for s in steps})
     chosen = observables or [og.observables.Loss(), og.observables.AttentionEntropy()]
-    return og.Study(trajectory, tiny_inputs(), chosen, device="cpu", noise=0).run(folder)
+    return og.Study(trajectory, tiny_inputs(), chosen, device="cpu", noise=0).run(
+        folder
+    )
 
 
 def _tree(value, steps=3):
-    data = xr.Dataset({"x": ("step", np.full(steps, float(value)))}, {"step": np.arange(steps)})
+    data = xr.Dataset(
+        {"x": ("step", np.full(steps, float(value)))}, {"step": np.arange(steps)}
+    )
     root = xr.Dataset(attrs={"created": f"at {value}"})
     return xr.DataTree.from_dict({"/": root, "node": data})
 
@@ -64,7 +68,12 @@ def test_what_was_not_read_before_a_run_merged_is_refused_and_not_nan(tmp_path):
     with pytest.raises(StoreError, match=REPLACED):
         study.report(tmp_path / "page.html")
     assert not (tmp_path / "page.html").exists()
-    assert og.open_study(tmp_path / "s").result["loss"].step.values.tolist() == [0, 1, 2, 4]
+    assert og.open_study(tmp_path / "s").result["loss"].step.values.tolist() == [
+        0,
+        1,
+        2,
+        4,
+    ]
 
 
 def test_a_result_without_a_variable_of_the_old_one_is_no_nan_either(tmp_path):
@@ -104,7 +113,9 @@ def test_an_open_result_knows_itself_after_pickling(tmp_path):
         xr.open_datatree(copy, engine="zarr", zarr_format=2, consolidated=True)
 
 
-def test_a_result_that_is_swapped_while_it_is_opened_is_opened_anew(tmp_path, monkeypatch):
+def test_a_result_that_is_swapped_while_it_is_opened_is_opened_anew(
+    tmp_path, monkeypatch
+):
     study = _study(tmp_path / "s", 1)
     check, runs = opened.check_data_only, [2]
 
@@ -143,7 +154,9 @@ def test_runs_that_merge_at_the_same_time_leave_one_whole_result(tmp_path):
     assert left == {"result.zarr", "study.json"}
 
 
-def test_a_run_that_finds_another_ones_result_in_its_place_takes_its_turn(tmp_path, monkeypatch):
+def test_a_run_that_finds_another_ones_result_in_its_place_takes_its_turn(
+    tmp_path, monkeypatch
+):
     write_result(tmp_path, _tree(1))
     path, rename, others = tmp_path / "result.zarr", Path.rename, [True]
 

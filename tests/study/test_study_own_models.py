@@ -38,7 +38,9 @@ def write(folder, kind):
 
 def study_of(folder, model, **options):
     run = og.Trajectory.from_folder(folder, model=model)
-    return og.Study(run, TEXTS, [og.observables.Loss(objective="causal")], noise=0, **options)
+    return og.Study(
+        run, TEXTS, [og.observables.Loss(objective="causal")], noise=0, **options
+    )
 
 
 def measured(result):
@@ -59,7 +61,10 @@ def notes(result):
         ("Computing", ""),
         ("Scaled", ""),
         ("WeightNorm", ""),
-        ("Cached", "the model is built anew at every checkpoint: with the weights of ckpt_20.pt"),
+        (
+            "Cached",
+            "the model is built anew at every checkpoint: with the weights of ckpt_20.pt",
+        ),
         ("Fused", "the model is built anew"),
         ("Crowded", "texts are read one by one, without padding"),
     ],
@@ -89,11 +94,15 @@ def test_which_checkpoint_a_process_reads_first_never_matters(tmp_path):
 
 def test_cells_are_computed_anew_where_a_setting_changes_and_no_weight(tmp_path):
     write(tmp_path, odd_models.Scaled)
-    before = measured(study_of(tmp_path, odd_models.Scaled).run(tmp_path / "study", progress=False))
+    before = measured(
+        study_of(tmp_path, odd_models.Scaled).run(tmp_path / "study", progress=False)
+    )
     state = torch.load(tmp_path / "ckpt_10.pt")
     state["config"]["rope"]["scale"] = 2.0
     torch.save(state, tmp_path / "ckpt_10.pt")
-    after = measured(study_of(tmp_path, odd_models.Scaled).run(tmp_path / "study", progress=False))
+    after = measured(
+        study_of(tmp_path, odd_models.Scaled).run(tmp_path / "study", progress=False)
+    )
     assert after[10] != before[10] and (after[0], after[20]) == (before[0], before[20])
 
 
@@ -106,7 +115,10 @@ def test_a_changed_setting_that_nothing_takes_is_refused_with_both_values(tmp_pa
     result = study_of(tmp_path, build).run(tmp_path / "study", progress=False)
     (problem,) = result.problems()
     assert problem.steps == (20,)
-    assert "ckpt_20.pt has other settings than ckpt_0.pt: rope.scale 1.0 -> 3.0" in problem.reason
+    assert (
+        "ckpt_20.pt has other settings than ckpt_0.pt: rope.scale 1.0 -> 3.0"
+        in problem.reason
+    )
     assert "learning_rate" not in problem.reason
 
 
@@ -129,7 +141,9 @@ def test_modules_in_memory_are_tried_too(tmp_path, kind):
         models = {}
         for step in STEPS:
             models[step] = odd_models.Cached()
-            models[step].load_state_dict(torch.load(tmp_path / f"ckpt_{step}.pt")["model"])
+            models[step].load_state_dict(
+                torch.load(tmp_path / f"ckpt_{step}.pt")["model"]
+            )
         run = og.Trajectory.from_models(models)
         study = og.Study(run, TEXTS, [og.observables.Loss(objective="causal")], noise=0)
     result = study.run(tmp_path / "study", progress=False)
@@ -151,9 +165,14 @@ def test_modules_in_memory_differ_in_more_than_weights(tmp_path, kind):
         losses = odd_models.nats(fresh, TEXTS)
         truth[step] = float(np.average(losses, weights=TEXTS.lengths - 1))
     study = og.Study(
-        og.Trajectory.from_models(models), TEXTS, [og.observables.Loss(objective="causal")], noise=0
+        og.Trajectory.from_models(models),
+        TEXTS,
+        [og.observables.Loss(objective="causal")],
+        noise=0,
     )
-    assert measured(study.run(tmp_path / "study", progress=False)) == pytest.approx(truth, abs=1e-5)
+    assert measured(study.run(tmp_path / "study", progress=False)) == pytest.approx(
+        truth, abs=1e-5
+    )
 
 
 def test_what_is_not_in_the_checkpoint_is_refused_with_both_numbers(tmp_path):

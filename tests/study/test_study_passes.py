@@ -49,7 +49,9 @@ class FromAllSteps(Observable):
 
     def prepare(self, run):
         readings = [run.reading(int(step))[self.needs()[0]] for step in run.steps]
-        return xr.Dataset({"mean": sum(float(r["transformer.h.0.mlp"].mean()) for r in readings)})
+        return xr.Dataset(
+            {"mean": sum(float(r["transformer.h.0.mlp"].mean()) for r in readings)}
+        )
 
     def observe(self, reading, state):
         values = reading[self.needs()[0]]["transformer.h.0.mlp"]
@@ -93,7 +95,9 @@ def counted(tmp_path_factory):
 
 def test_every_checkpoint_runs_its_texts_once(counted):
     _, counts = counted
-    assert sum(n for label, n in counts.items() if label and "turned" not in label) == len(STEPS)
+    assert sum(
+        n for label, n in counts.items() if label and "turned" not in label
+    ) == len(STEPS)
     # A control begins at a checkpoint of the run, which is not read again.
     assert sum(n for label, n in counts.items() if "turned" in label) == len(STEPS) - 1
 
@@ -119,7 +123,9 @@ def test_the_weights_of_a_control_are_computed_once_for_all_that_is_read_of_a_st
     joint = JointConcepts("*.mlp", n_concepts=4, n_active=2, examples=2)
     study = og.Study(trajectory, tiny_inputs(TEXTS), [Loss(), joint], controls=2)
     assert not study.run(tmp_path / "s").problems()
-    labels = [f"turned {k}: reading step {step}" for k in range(2) for step in steps[1:]]
+    labels = [
+        f"turned {k}: reading step {step}" for k in range(2) for step in steps[1:]
+    ]
     # What the untrained model is like is seen at the run's last checkpoint.
     labels += [*(f"reading step {step}" for step in steps), "states"]
     assert {label: n for label, n in loads.items() if label} == dict.fromkeys(labels, 1)
@@ -140,13 +146,20 @@ def test_the_plan_counts_the_passes_of_run_and_controls_as_they_come(
         return together(source, needs)
 
     def computing(job, task):
-        with monkeypatch.context() as patch:  # passes of the examination are not planned
+        with (
+            monkeypatch.context() as patch
+        ):  # passes of the examination are not planned
             patch.setattr(reading, "_read_together", reading_together)
             return computed(job, task)
 
     monkeypatch.setattr(running, "compute_task", computing)
     monkeypatch.setattr(ahead, "LIMIT", limit)
-    kinds = [Loss(), AttentionEntropy(), ActivationDecay(), *[FromAllSteps()] * over_steps]
+    kinds = [
+        Loss(),
+        AttentionEntropy(),
+        ActivationDecay(),
+        *[FromAllSteps()] * over_steps,
+    ]
     study = og.Study(trajectory, tiny_inputs(TEXTS), kinds, controls=controls)
     planned = study.plan(tmp_path / "s").forwards
     assert not study.run(tmp_path / "s").problems()
@@ -174,7 +187,9 @@ def _computed(monkeypatch, folder, workers):
         return study.run(folder, executor), labels
 
 
-def test_a_control_begins_while_the_states_of_the_run_are_fitted(counted, tmp_path, monkeypatch):
+def test_a_control_begins_while_the_states_of_the_run_are_fitted(
+    counted, tmp_path, monkeypatch
+):
     result, labels = _computed(monkeypatch, tmp_path / "s", 2)
     # Where one task of the run is left for two workers, that of a control is beside it.
     first, reading = ["references"], [f"reading step {step}" for step in STEPS]
@@ -185,7 +200,9 @@ def test_a_control_begins_while_the_states_of_the_run_are_fitted(counted, tmp_pa
         xr.testing.assert_equal(data.to_dataset(), result.tree[node].to_dataset())
 
 
-def test_a_control_waits_until_its_files_have_room_beside_those_of_the_run(tmp_path, monkeypatch):
+def test_a_control_waits_until_its_files_have_room_beside_those_of_the_run(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(schedule, "_bytes", lambda *_: ahead.LIMIT // 2 + 1)
     _, labels = _computed(monkeypatch, tmp_path / "s", 2)
     assert labels.index("step 2") < labels.index("turned 0: references")
@@ -199,7 +216,9 @@ def test_what_needs_no_state_is_stored_before_there_is_one(tmp_path, monkeypatch
 
     monkeypatch.setattr(FromAllSteps, "prepare", stopped)
     models = {step: tiny_models.gpt2() for step in STEPS}
-    study = og.Study(og.Trajectory.from_models(models), tiny_inputs(TEXTS), observables())
+    study = og.Study(
+        og.Trajectory.from_models(models), tiny_inputs(TEXTS), observables()
+    )
     with pytest.raises(KeyboardInterrupt):
         study.run(tmp_path / "s")
     left = study.plan(tmp_path / "s")

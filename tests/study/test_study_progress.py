@@ -9,7 +9,13 @@ import ontogeny as og
 from helpers.study_examples import LAYERS, developing, tiny_inputs
 from ontogeny.errors import ArgumentError
 from ontogeny.study import progress as shown_progress
-from ontogeny.study.progress import BarProgress, LineProgress, Pace, Silent, chosen_progress
+from ontogeny.study.progress import (
+    BarProgress,
+    LineProgress,
+    Pace,
+    Silent,
+    chosen_progress,
+)
 from ontogeny.study.running import schedule
 
 
@@ -22,7 +28,9 @@ def clock(monkeypatch):
 
 def study():
     trajectory = og.Trajectory.from_models(developing((0, 2, 4)))
-    return og.Study(trajectory, tiny_inputs(), [og.observables.Loss()], device="cpu", noise=0)
+    return og.Study(
+        trajectory, tiny_inputs(), [og.observables.Loss()], device="cpu", noise=0
+    )
 
 
 def test_a_short_run_writes_nothing_of_its_tasks_into_a_log(tmp_path, capsys):
@@ -61,13 +69,19 @@ def test_references_and_states_tell_no_pace(clock):
     assert pace.words() == "about 40 s left"
 
 
-def test_references_of_controls_count_as_much_as_those_of_the_run(tmp_path, monkeypatch):
+def test_references_of_controls_count_as_much_as_those_of_the_run(
+    tmp_path, monkeypatch
+):
     # Of a run whose references were there but for one, each of them in its controls took as long.
     given = []
-    monkeypatch.setattr(schedule, "Pace", lambda tasks: given.extend(tasks) or Pace(tasks))
+    monkeypatch.setattr(
+        schedule, "Pace", lambda tasks: given.extend(tasks) or Pace(tasks)
+    )
     trajectory = og.Trajectory.from_models(developing((0, 1, 2, 4)))
     decay = og.observables.ActivationDecay(LAYERS)
-    study = og.Study(trajectory, tiny_inputs(), [decay], device="cpu", controls=2, control_steps=3)
+    study = og.Study(
+        trajectory, tiny_inputs(), [decay], device="cpu", controls=2, control_steps=3
+    )
     study.run(tmp_path / "s")
     assert [size for kind, size in given if kind == "first"] == [1.0] * 3
 
@@ -97,12 +111,16 @@ def test_a_run_takes_a_progress_or_false(tmp_path):
     heard = Heard()
     study().run(tmp_path / "s", progress=heard)
     assert heard.tasks == 3
-    assert isinstance(chosen_progress(False), Silent) and chosen_progress(heard) is heard
+    assert (
+        isinstance(chosen_progress(False), Silent) and chosen_progress(heard) is heard
+    )
 
 
 @pytest.mark.parametrize("bad", ["bar", 1, SimpleNamespace(note=print)])
 def test_what_is_no_progress_is_refused(bad, tmp_path):
-    with pytest.raises(ArgumentError, match="progress must be True, False or an object"):
+    with pytest.raises(
+        ArgumentError, match="progress must be True, False or an object"
+    ):
         study().run(tmp_path / "s", progress=bad)
     assert not (tmp_path / "s").exists()
 
@@ -112,8 +130,21 @@ def test_the_time_left_weighs_tasks_by_what_they_cost(clock):
     size = {"first": 4.0, "noise": 20.0, "steps": 10.0, "blocks": 8.0}
     kind = {"noise": "steps", "half": "steps"}
     size["half"] = 5.0
-    tasks = ["first", *["noise"] * 2, *["steps"] * 4, *["blocks"] * 27, "first", *["half"] * 12]
-    seconds = {"first": 40.0, "noise": 120.0, "steps": 60.0, "blocks": 3.0, "half": 30.0}
+    tasks = [
+        "first",
+        *["noise"] * 2,
+        *["steps"] * 4,
+        *["blocks"] * 27,
+        "first",
+        *["half"] * 12,
+    ]
+    seconds = {
+        "first": 40.0,
+        "noise": 120.0,
+        "steps": 60.0,
+        "blocks": 3.0,
+        "half": 30.0,
+    }
     total = sum(seconds[task] for task in tasks)
     pace, by_tasks = Pace([(kind.get(t, t), size[t]) for t in tasks]), []
     for number, task in enumerate(tasks, start=1):

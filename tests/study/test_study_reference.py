@@ -8,7 +8,13 @@ import pytest
 import torch
 
 import ontogeny as og
-from helpers.study_examples import Counting, developing, observables, record, tiny_inputs
+from helpers.study_examples import (
+    Counting,
+    developing,
+    observables,
+    record,
+    tiny_inputs,
+)
 from ontogeny.cli import main
 
 STEPS = (0, 1, 2, 4)
@@ -53,12 +59,19 @@ def test_nan_at_the_reference_step_fails_what_is_compared_with_it_until_it_is_me
         reasons = set(tree[name].status.values.ravel().tolist())
         assert len(reasons) == 1 and layer in (why := reasons.pop())
         assert why.startswith(f"failed: reference step {step} failed: NonFiniteError: ")
-        assert len([line for line in problems if line.startswith(f"{name}: failed in ")]) == 1
+        assert (
+            len([line for line in problems if line.startswith(f"{name}: failed in ")])
+            == 1
+        )
     others = [s for s in STEPS if s != step]
     assert np.isfinite(tree["loss"].loss.sel(step=others)).all()
     assert (tree["attention-entropy"].status == "done").all()
-    assert problems[0].startswith(f"Activations of reference step {step}: failed: NonFinite")
-    assert any(f"activation-decay: failed in {len(STEPS)} cells" in line for line in problems)
+    assert problems[0].startswith(
+        f"Activations of reference step {step}: failed: NonFinite"
+    )
+    assert any(
+        f"activation-decay: failed in {len(STEPS)} cells" in line for line in problems
+    )
 
     path.write_bytes(whole)
     mended, progress = _run(og.Trajectory.from_folder(run), tmp_path / "s", reference)
@@ -67,7 +80,9 @@ def test_nan_at_the_reference_step_fails_what_is_compared_with_it_until_it_is_me
     assert progress.planned == len(COMPARED) * len(STEPS) + 1 + 1
     fresh, _ = _run(og.Trajectory.from_folder(run), tmp_path / "fresh", reference)
     for name, node in fresh.children.items():
-        assert node.to_dataset().load().identical(mended[name].to_dataset().load()), name
+        assert node.to_dataset().load().identical(mended[name].to_dataset().load()), (
+            name
+        )
 
 
 def test_a_reference_checkpoint_that_is_damaged_later_is_missing_and_not_the_end(
@@ -86,7 +101,9 @@ def test_a_reference_checkpoint_that_is_damaged_later_is_missing_and_not_the_end
 def test_a_first_checkpoint_with_nan_does_not_end_the_plan(recorded, tmp_path):
     run = shutil.copytree(recorded, tmp_path / "run")
     _broken(run, 0)
-    study = og.Study(og.Trajectory.from_folder(run), tiny_inputs(), observables(()), device="cpu")
+    study = og.Study(
+        og.Trajectory.from_folder(run), tiny_inputs(), observables(()), device="cpu"
+    )
     assert study.plan().to_do == 3 * len(STEPS) + 6
 
 
@@ -106,12 +123,23 @@ def test_the_command_exits_with_three_where_the_reference_step_failed(
     run = shutil.copytree(recorded, tmp_path / "run")
     _broken(run, 4)
     study = og.Study(
-        og.Trajectory.from_folder(run), tiny_inputs(), observables(("pca",)), device="cpu"
+        og.Trajectory.from_folder(run),
+        tiny_inputs(),
+        observables(("pca",)),
+        device="cpu",
     )
     monkeypatch.setattr("ontogeny.study.read_study", lambda path, **_: study)
     (tmp_path / "study.toml").write_text("")
     with pytest.raises(SystemExit) as stop:
-        main(["run", str(tmp_path / "study.toml"), "--output", str(tmp_path / "s"), "--strict"])
+        main(
+            [
+                "run",
+                str(tmp_path / "study.toml"),
+                "--output",
+                str(tmp_path / "s"),
+                "--strict",
+            ]
+        )
     assert stop.value.code == 3
     said = capsys.readouterr().err
     assert "concepts-pca (4): reference step 4 failed: NonFiniteError" in said

@@ -22,12 +22,18 @@ def result():
 
 
 def test_it_maps_names_to_nodes(result):
-    assert list(result) == list(result.tree.children) and len(result) == len(result.tree.children)
+    assert list(result) == list(result.tree.children) and len(result) == len(
+        result.tree.children
+    )
     assert "loss" in result and "los" not in result and result.get("los") is None
     assert result["loss"] is result.tree["loss"]
     assert float(result["loss/loss"][0]) == float(result["loss"].loss[0])
-    assert {name: node.path for name, node in result.items()} == {n: f"/{n}" for n in result}
-    with pytest.raises(KeyError, match=r"there is no node 'los'; there are 'loss', .* 'loss'\?"):
+    assert {name: node.path for name, node in result.items()} == {
+        n: f"/{n}" for n in result
+    }
+    with pytest.raises(
+        KeyError, match=r"there is no node 'los'; there are 'loss', .* 'loss'\?"
+    ):
         result["los"]
 
 
@@ -47,7 +53,9 @@ def test_what_only_the_tree_has_is_not_the_results_own(result):
 
 def test_functions_of_a_result_take_it_or_its_tree(result, tmp_path):
     assert og.report.chart_svg(result) == og.report.chart_svg(result.tree)
-    pages = [og.report.write(each, tmp_path / "page.html") for each in (result, result.tree)]
+    pages = [
+        og.report.write(each, tmp_path / "page.html") for each in (result, result.tree)
+    ]
     assert pages[0].read_bytes() == pages[1].read_bytes()
     assert problems_of(result) == problems_of(result.tree)
     assert og.atlas.with_labels(result) is result.tree

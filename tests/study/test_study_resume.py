@@ -16,7 +16,14 @@ import xarray as xr
 import ontogeny as og
 from helpers import warm_process
 from helpers.paths import script
-from helpers.study_examples import LAYERS, Counting, developing, observables, record, tiny_inputs
+from helpers.study_examples import (
+    LAYERS,
+    Counting,
+    developing,
+    observables,
+    record,
+    tiny_inputs,
+)
 from ontogeny.errors import StoreError
 from ontogeny.store import read_cell
 from ontogeny.study.cells import cache
@@ -28,7 +35,9 @@ STEPS = (0, 1, 2, 4, 8, 16, 32)
 
 def _study(trajectory, inputs=None, chosen=None, **options):
     chosen = chosen or observables()
-    return og.Study(trajectory, inputs or tiny_inputs(), chosen, device="cpu", noise=1, **options)
+    return og.Study(
+        trajectory, inputs or tiny_inputs(), chosen, device="cpu", noise=1, **options
+    )
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +60,9 @@ def values(folder):
     """Return every number of a result, and every attribute but times."""
     tree = xr.open_datatree(folder / "result.zarr", engine="zarr")
     attrs = {k: v for k, v in tree.attrs.items() if k not in ("created", "provenance")}
-    return {name: node.to_dataset().load() for name, node in tree.children.items()}, attrs
+    return {
+        name: node.to_dataset().load() for name, node in tree.children.items()
+    }, attrs
 
 
 def assert_same(a, b):
@@ -63,28 +74,40 @@ def assert_same(a, b):
         xr.testing.assert_identical(node, nodes_b[name])
 
 
-def test_a_result_holds_a_digest_of_the_weights_of_each_checkpoint(run, whole, tmp_path):
+def test_a_result_holds_a_digest_of_the_weights_of_each_checkpoint(
+    run, whole, tmp_path
+):
     source = json.loads(values(whole)[1]["trajectory"])
     trajectory = og.Trajectory.from_folder(run)
     assert (source["source"], source["name"]) == ("folder", trajectory.title)
     assert list(source["digests"]) == [str(step) for step in STEPS]
     assert len(set(source["digests"].values())) == len(STEPS)
     copy = og.Trajectory.from_models({s: trajectory[s].model() for s in (4, 32)})
-    other = og.Study(copy, tiny_inputs(), [og.observables.Loss()], device="cpu").run(tmp_path)
+    other = og.Study(copy, tiny_inputs(), [og.observables.Loss()], device="cpu").run(
+        tmp_path
+    )
     again = json.loads(other.attrs["trajectory"])
     assert again["source"] == "memory"
     assert again["digests"] == {step: source["digests"][step] for step in ("4", "32")}
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork to start a study quickly")
-def test_killed_at_every_phase_and_started_again_it_gives_the_same_bits(run, whole, tmp_path):
+@pytest.mark.skipif(
+    not hasattr(os, "fork"), reason="needs fork to start a study quickly"
+)
+def test_killed_at_every_phase_and_started_again_it_gives_the_same_bits(
+    run, whole, tmp_path
+):
     phases = ["loading 1", "preparing 1", "capturing 2", "fitting 9", "writing 12"]
     phases += ["summarising 3", "merging 1"]
     starts = [*(f"phase={phase}" for phase in phases), "to the end"]
     done = warm_process.run([script("killed_study.py"), run, tmp_path / "s", *starts])
     assert json.loads(done.stdout) == [-signal.SIGKILL] * len(phases) + [0], done.stderr
     assert_same(tmp_path / "s", whole)
-    assert not [p for p in (tmp_path / "s").rglob("*") if p.name.endswith((".tmp", ".new", ".old"))]
+    assert not [
+        p
+        for p in (tmp_path / "s").rglob("*")
+        if p.name.endswith((".tmp", ".new", ".old"))
+    ]
 
 
 def _again(folder, trajectory, inputs=None, chosen=None, **options):
@@ -110,8 +133,12 @@ def test_one_changed_text_changes_everything_but_the_weights(run, whole, tmp_pat
     inputs = tiny_inputs()
     ids = inputs.ids.copy()
     ids[3, 1] = 5 if ids[3, 1] != 5 else 6
-    changed = og.Inputs.from_tokens(ids, mask=inputs.mask, special=inputs.special, mask_token_id=1)
-    progress = _again(_copy(whole, tmp_path / "s"), og.Trajectory.from_folder(run), changed)
+    changed = og.Inputs.from_tokens(
+        ids, mask=inputs.mask, special=inputs.special, mask_token_id=1
+    )
+    progress = _again(
+        _copy(whole, tmp_path / "s"), og.Trajectory.from_folder(run), changed
+    )
     assert progress.planned == 5 * len(STEPS)  # loss, decay, two extractors, attention
     assert any(note.startswith("changed: inputs.text:") for note in progress.notes)
 
@@ -119,7 +146,9 @@ def test_one_changed_text_changes_everything_but_the_weights(run, whole, tmp_pat
 def test_one_changed_option_changes_one_observable(run, whole, tmp_path):
     chosen = observables()
     chosen[2] = og.observables.Concepts("pca", n_concepts=3, layers=LAYERS)
-    progress = _again(_copy(whole, tmp_path / "s"), og.Trajectory.from_folder(run), chosen=chosen)
+    progress = _again(
+        _copy(whole, tmp_path / "s"), og.Trajectory.from_folder(run), chosen=chosen
+    )
     assert progress.planned == len(STEPS)
     assert any("arguments.n_concepts: 4 -> 3" in note for note in progress.notes)
 
@@ -135,7 +164,9 @@ def test_one_changed_option_changes_one_observable(run, whole, tmp_path):
         ("lm_head.weight", 1),
     ],
 )
-def test_one_changed_weight_changes_the_cells_that_read_it(whole, tmp_path, tensor, nodes):
+def test_one_changed_weight_changes_the_cells_that_read_it(
+    whole, tmp_path, tensor, nodes
+):
     models = developing(STEPS)
     with torch.no_grad():
         dict(models[4].named_parameters(remove_duplicate=False))[tensor][0, 0] += 0.5
@@ -150,7 +181,9 @@ def test_one_changed_weight_changes_the_cells_that_read_it(whole, tmp_path, tens
     assert all(e.outcome == "stale" and "weights" in "".join(e.why) for e in stale)
 
 
-def test_a_changed_reference_step_weight_makes_what_compares_with_it_stale(whole, tmp_path):
+def test_a_changed_reference_step_weight_makes_what_compares_with_it_stale(
+    whole, tmp_path
+):
     models = developing(STEPS)
     with torch.no_grad():
         models[32].model.layers[0].mlp.up_proj.weight[0, 0] += 0.5
@@ -161,18 +194,26 @@ def test_a_changed_reference_step_weight_makes_what_compares_with_it_stale(whole
     assert progress.planned == 3 * len(STEPS) + 2 + 1
 
 
-def test_a_growing_run_keeps_its_reference_and_computes_only_the_new_step(run, whole, tmp_path):
+def test_a_growing_run_keeps_its_reference_and_computes_only_the_new_step(
+    run, whole, tmp_path
+):
     models = developing((*STEPS, 64))
     # the first seven models differ from `run`'s, whose S-curve has another midpoint: reuse those
     old = og.Trajectory.from_folder(run)
-    trajectory = record({**{s: old[s].model() for s in STEPS}, 64: models[64]}, tmp_path / "run")
+    trajectory = record(
+        {**{s: old[s].model() for s in STEPS}, 64: models[64]}, tmp_path / "run"
+    )
     folder = _copy(whole, tmp_path / "s")
     progress = _again(folder, trajectory)
-    assert progress.planned == 5 + 6  # one step of five observables; six blocks gain a snapshot
+    assert (
+        progress.planned == 5 + 6
+    )  # one step of five observables; six blocks gain a snapshot
     assert values(folder)[1]["reference_step"] == 32
 
 
-def test_a_checkpoint_deleted_while_the_study_runs_costs_only_its_own_cells(whole, tmp_path):
+def test_a_checkpoint_deleted_while_the_study_runs_costs_only_its_own_cells(
+    whole, tmp_path
+):
     record(developing(STEPS), tmp_path / "run")
 
     class Deleting(Silent):
@@ -183,7 +224,9 @@ def test_a_checkpoint_deleted_while_the_study_runs_costs_only_its_own_cells(whol
                 shutil.rmtree(tmp_path / "run" / "checkpoint-32")
 
     trajectory = og.Trajectory.from_folder(tmp_path / "run")
-    study = og.Study(trajectory, tiny_inputs(), og.observables.Loss(), device="cpu", noise=0)
+    study = og.Study(
+        trajectory, tiny_inputs(), og.observables.Loss(), device="cpu", noise=0
+    )
     tree = study.run(tmp_path / "s", progress=Deleting())
     (problem,) = json.loads(tree.attrs["problems"])
     assert problem.startswith("loss at step 32: missing: ") and "is gone" in problem
@@ -213,7 +256,10 @@ def test_every_cell_is_checksummed_once_in_a_run_and_a_damaged_one_is_still_foun
 
     monkeypatch.setattr(cache, "read_cell", reading)
     folder = _copy(whole, tmp_path / "s")
-    chosen = [*observables(), og.observables.ConceptDistances("concepts-pca")]  # planned twice
+    chosen = [
+        *observables(),
+        og.observables.ConceptDistances("concepts-pca"),
+    ]  # planned twice
     assert _again(folder, og.Trajectory.from_folder(run), chosen=chosen).planned == 2
     cells = set((folder / "cells").rglob("*.safetensors"))
     assert cells <= checked.keys() and set(checked.values()) == {1}
@@ -263,7 +309,9 @@ def test_result_opens_without_ontogeny(whole):
         "assert not {'ontogeny', 'torch'} & set(sys.modules)\n"
         "print(float(t['loss'].loss[0]))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert np.isfinite(float(done.stdout))
 
@@ -283,7 +331,9 @@ def test_plan_says_what_is_done_and_writes_nothing(run, whole, tmp_path):
 def test_problems_stand_in_the_result(run, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(run, folder)
-    trajectory = og.Trajectory.from_folder(folder)  # found whole, and damaged afterwards
+    trajectory = og.Trajectory.from_folder(
+        folder
+    )  # found whole, and damaged afterwards
     weights = folder / "checkpoint-8" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
     progress = Counting()

@@ -50,7 +50,10 @@ class Meanwhile(Counting):
 
 
 def _cells(folder):
-    return {p.relative_to(folder): read_cell(p) for p in sorted(folder.rglob("*/*.safetensors"))}
+    return {
+        p.relative_to(folder): read_cell(p)
+        for p in sorted(folder.rglob("*/*.safetensors"))
+    }
 
 
 def _assert_same_cells(found, expected):
@@ -72,7 +75,9 @@ def test_a_run_with_other_settings_is_refused_while_one_is_at_work(
     _study(trajectory).run(tmp_path / "s", progress=beside)
     (key,) = other
     name = {"reference": "reference_step"}.get(key, key)
-    assert f"computes in this folder with other settings (settings.{name}: " in beside.said
+    assert (
+        f"computes in this folder with other settings (settings.{name}: " in beside.said
+    )
     assert "Wait until it has ended, or give another folder" in beside.said
     _assert_same_cells(tmp_path / "s", alone[0])
     kept = json.loads((tmp_path / "s" / "study.json").read_text())
@@ -83,9 +88,15 @@ def test_a_run_with_other_settings_is_refused_while_one_is_at_work(
 
 def test_a_further_observable_or_step_is_no_other_setting(trajectory, tmp_path):
     more = og.Study(
-        trajectory.select(stop=1), tiny_inputs(), [og.observables.Loss()], device="cpu", noise=0
+        trajectory.select(stop=1),
+        tiny_inputs(),
+        [og.observables.Loss()],
+        device="cpu",
+        noise=0,
     )
-    beside = Meanwhile("step 1", more.over(more.trajectory, reference=1), tmp_path / "s")
+    beside = Meanwhile(
+        "step 1", more.over(more.trajectory, reference=1), tmp_path / "s"
+    )
     _study(trajectory.select(stop=1)).run(tmp_path / "s", progress=beside)
     assert beside.said == ""
 
@@ -114,14 +125,18 @@ def test_where_two_settings_meet_in_spite_of_that_no_cell_is_wrong(
     _assert_same_cells(tmp_path / "s", alone[0])
 
 
-def test_a_folder_that_is_moved_during_a_run_is_said_and_nothing_is_lost(trajectory, tmp_path):
+def test_a_folder_that_is_moved_during_a_run_is_said_and_nothing_is_lost(
+    trajectory, tmp_path
+):
     class Moving(Counting):
         def advance(self, label, cells, seconds):
             super().advance(label, cells, seconds)
             if label == "step 1":
                 (tmp_path / "s").rename(tmp_path / "moved")
 
-    with pytest.raises(StoreError, match=r"is gone: it was moved or deleted while a run was using"):
+    with pytest.raises(
+        StoreError, match=r"is gone: it was moved or deleted while a run was using"
+    ):
         _study(trajectory).run(tmp_path / "s", progress=Moving())
     assert not (tmp_path / "s").exists()
     progress = Counting()

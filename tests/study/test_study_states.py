@@ -96,7 +96,9 @@ def test_a_changed_state_is_taken_over(tmp_path):
     np.testing.assert_allclose(second, 2 * first, rtol=1e-6)
 
 
-def test_without_step_0_the_untrained_model_is_newly_initialised_and_the_same_each_time(tmp_path):
+def test_without_step_0_the_untrained_model_is_newly_initialised_and_the_same_each_time(
+    tmp_path,
+):
     models = {step: model for step, model in developing(STEPS).items() if step}
     once = study(models, [Centres()]).run(tmp_path / "a")["centres"]
     again = study(models, [Centres()]).run(tmp_path / "b")["centres"]
@@ -108,7 +110,9 @@ def test_without_step_0_the_untrained_model_is_newly_initialised_and_the_same_ea
         np.testing.assert_allclose(once.untrained.sel(layer=path), mean, atol=1e-6)
 
 
-def test_controls_take_over_the_activations_of_the_newly_initialised_model(tmp_path, monkeypatch):
+def test_controls_take_over_the_activations_of_the_newly_initialised_model(
+    tmp_path, monkeypatch
+):
     passes, read = [], readings.read_model
 
     def counting(job, model, needs, *along):
@@ -117,10 +121,15 @@ def test_controls_take_over_the_activations_of_the_newly_initialised_model(tmp_p
 
     monkeypatch.setattr(readings, "read_model", counting)
     models = {step: model for step, model in developing(STEPS).items() if step}
-    node = study(models, [Centres()], controls=2, control_steps=3).run(tmp_path)["centres"]
+    node = study(models, [Centres()], controls=2, control_steps=3).run(tmp_path)[
+        "centres"
+    ]
     assert [CONCEPTS] in passes and passes.count([CONCEPTS]) == 1
     of_control = xr.concat(
-        [read_cell(path).data["untrained"] for path in tmp_path.glob("runs/*/states/centres.*")],
+        [
+            read_cell(path).data["untrained"]
+            for path in tmp_path.glob("runs/*/states/centres.*")
+        ],
         "run",
     )
     assert of_control.sizes["run"] == 2 and (of_control == node["untrained"]).all()
@@ -131,13 +140,19 @@ def test_another_node_reads_the_state_and_becomes_stale_with_it(tmp_path):
     tree = study(models, [Beside(), Centres()]).run(tmp_path)
     assert (tree["beside"].norm > 0).all()
     progress = Counting()
-    doubled = study(models, [Beside(), Centres(scale=2.0)]).run(tmp_path, progress=progress)
-    np.testing.assert_allclose(doubled["beside"].norm, 2 * tree["beside"].norm, rtol=1e-6)
+    doubled = study(models, [Beside(), Centres(scale=2.0)]).run(
+        tmp_path, progress=progress
+    )
+    np.testing.assert_allclose(
+        doubled["beside"].norm, 2 * tree["beside"].norm, rtol=1e-6
+    )
     assert progress.planned == 2 * len(STEPS)
 
 
 def test_control_runs_have_states_of_their_own(tmp_path):
-    tree = study(developing((0, 1, 2, 4, 8)), [Centres(), Beside()], controls=1).run(tmp_path)
+    tree = study(developing((0, 1, 2, 4, 8)), [Centres(), Beside()], controls=1).run(
+        tmp_path
+    )
     assert tree["centres"].distance_control.notnull().any()
     assert (tmp_path / "runs").exists()
 
@@ -150,14 +165,16 @@ def test_a_state_that_is_not_there_is_refused_when_the_study_is_made(of, why):
     chosen = [Centres(), og.observables.AttentionEntropy(label="loss"), Beside(of)]
     with pytest.raises(ArgumentError) as caught:
         study(developing(STEPS), chosen)
-    assert f"beside reads the state of {of!r}, which" in str(caught.value) and why in str(
+    assert f"beside reads the state of {of!r}, which" in str(
         caught.value
-    )
+    ) and why in str(caught.value)
 
 
 def test_a_suggestion_never_names_the_node_that_asks():
     effects = og.observables.ConceptEffects("concept-effect", layers=LAYERS)
-    with pytest.raises(ArgumentError, match=r"depends on 'concept-effect', .* not have\.$"):
+    with pytest.raises(
+        ArgumentError, match=r"depends on 'concept-effect', .* not have\.$"
+    ):
         study(developing(STEPS), [effects, Centres()])
     near = Centres(label="concept-effec")
     with pytest.raises(ArgumentError, match=r"Did you mean 'concept-effec'\?$"):
@@ -178,7 +195,10 @@ def test_a_model_that_cannot_be_reset_says_which_module():
         untrained_like(model)
     state = torch.random.get_rng_state()
     fresh = untrained_like(model[0])
-    assert not torch.equal(fresh.weight, model[0].weight) and not fresh.weight.requires_grad
+    assert (
+        not torch.equal(fresh.weight, model[0].weight)
+        and not fresh.weight.requires_grad
+    )
     assert torch.equal(state, torch.random.get_rng_state())
 
 
@@ -227,5 +247,9 @@ def test_an_observable_of_weights_is_told_why_another_model_stands_in(tmp_path):
     torch.manual_seed(0)
     run = og.Trajectory.from_models({step: Unresettable() for step in (10, 20)})
     LooksAtWeights.notes.clear()
-    assert not og.Study(run, tiny_inputs(), [LooksAtWeights()]).run(tmp_path / "s").problems()
+    assert (
+        not og.Study(run, tiny_inputs(), [LooksAtWeights()])
+        .run(tmp_path / "s")
+        .problems()
+    )
     assert "no reset_parameters()" in LooksAtWeights.notes[-1]

@@ -39,7 +39,9 @@ class Cluster:
 def study():
     models = {step: tiny_model(step) for step in (0, 1, 2)}
     trajectory = og.Trajectory.from_models(models)
-    return og.Study(trajectory, tiny_inputs(), [ActivationNorm()], device="cpu", noise=0)
+    return og.Study(
+        trajectory, tiny_inputs(), [ActivationNorm()], device="cpu", noise=0
+    )
 
 
 def test_jobs_that_are_no_futures_give_the_same_bits(study, tmp_path):
@@ -51,7 +53,9 @@ def test_jobs_that_are_no_futures_give_the_same_bits(study, tmp_path):
     xr.testing.assert_identical(one, other)
 
 
-def test_what_a_job_raises_is_raised_and_what_has_not_begun_is_cancelled(study, tmp_path):
+def test_what_a_job_raises_is_raised_and_what_has_not_begun_is_cancelled(
+    study, tmp_path
+):
     class Failing(Cluster):
         def submit(self, function, *arguments):
             job, held = super().submit(function, *arguments), threading.Event()

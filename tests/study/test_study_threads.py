@@ -58,7 +58,12 @@ def _study(**options):
 
 def _numbers(result):
     data = [result[node].to_dataset() for node in ("loss", "activation-decay")]
-    return {name: v.values for each in data for name, v in each.items() if v.dtype.kind == "f"}
+    return {
+        name: v.values
+        for each in data
+        for name, v in each.items()
+        if v.dtype.kind == "f"
+    }
 
 
 @pytest.fixture(scope="module")
@@ -69,24 +74,36 @@ def usual(tmp_path_factory):
 
 
 @pytest.mark.parametrize("options", [{"batch_size": 3}, {"threads": 2}])
-def test_batch_size_and_threads_change_nothing_beyond_rounding(usual, tmp_path, options):
+def test_batch_size_and_threads_change_nothing_beyond_rounding(
+    usual, tmp_path, options
+):
     folder, expected = usual
     other = _study(**options)
     found = _numbers(other.run(tmp_path / "s", progress=False))
     assert found.keys() == expected.keys() and len(found) > 3
     for name, values in expected.items():
-        np.testing.assert_allclose(found[name], values, rtol=1e-5, atol=1e-6, err_msg=name)
-    assert other.plan(folder).to_do == 4  # cells of other settings are not mixed with its own
+        np.testing.assert_allclose(
+            found[name], values, rtol=1e-5, atol=1e-6, err_msg=name
+        )
+    assert (
+        other.plan(folder).to_do == 4
+    )  # cells of other settings are not mixed with its own
     assert _study().plan(folder).to_do == 0
 
 
-def test_models_that_share_a_configuration_are_read_in_threads_as_one_after_another(tmp_path):
+def test_models_that_share_a_configuration_are_read_in_threads_as_one_after_another(
+    tmp_path,
+):
     from transformers import LlamaConfig, LlamaForCausalLM
 
     shared = LlamaConfig(
-        vocab_size=40, hidden_size=32, num_hidden_layers=4, num_attention_heads=4,
-        intermediate_size=32, max_position_embeddings=64,
-    )  # fmt: skip
+        vocab_size=40,
+        hidden_size=32,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        intermediate_size=32,
+        max_position_embeddings=64,
+    )
 
     def build():
         return LlamaForCausalLM(shared)
@@ -102,7 +119,9 @@ def test_models_that_share_a_configuration_are_read_in_threads_as_one_after_anot
         observables = [og.observables.Loss(), og.observables.AttentionEntropy()]
         study = og.Study(trajectory, tiny_inputs(), observables, batch_size=2)
         with ThreadPoolExecutor(max(workers, 1)) as threads:
-            trees.append(study.run(tmp_path / f"{workers}", threads if workers else None).tree)
+            trees.append(
+                study.run(tmp_path / f"{workers}", threads if workers else None).tree
+            )
     for node, data in trees[0].children.items():
         xr.testing.assert_equal(data.to_dataset(), trees[1][node].to_dataset())
     assert shared._attn_implementation == "sdpa"

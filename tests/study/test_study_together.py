@@ -54,7 +54,14 @@ def _strays(folder):
 def test_processes_in_one_folder_compute_each_cell_once(tmp_path):
     run, shared = tmp_path / "run", tmp_path / "shared"
     trajectory = record(developing(STEPS), run)
-    command = [script("killed_study.py"), run, shared, "TOGETHER", "to the end", "to the end"]
+    command = [
+        script("killed_study.py"),
+        run,
+        shared,
+        "TOGETHER",
+        "to the end",
+        "to the end",
+    ]
     done = warm_process.run(command)
     assert done.stdout == "[0, 0]", done.stderr
     study = og.Study(trajectory, tiny_inputs(), observables(), device="cpu", noise=1)
@@ -63,7 +70,9 @@ def test_processes_in_one_folder_compute_each_cell_once(tmp_path):
     assert _strays(shared) == []
     lines = [line for line in done.stderr.splitlines() if "phase=writing" in line]
     cells = [
-        p for d in ("cells", "states", "summaries") for p in (shared / d).rglob("*.safetensors")
+        p
+        for d in ("cells", "states", "summaries")
+        for p in (shared / d).rglob("*.safetensors")
     ]
     assert max(Counter(lines).values()) == 1 and len(lines) == len(cells)
 
@@ -86,10 +95,14 @@ class Meeting(Observable):
         return xr.Dataset({"x": np.float64(reading.step)})
 
 
-def test_two_runs_in_one_folder_work_at_the_same_time_on_different_steps(tmp_path, monkeypatch):
+def test_two_runs_in_one_folder_work_at_the_same_time_on_different_steps(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(Meeting, "barrier", threading.Barrier(2))
     monkeypatch.setattr(Meeting, "seen", [])
-    trajectory = og.Trajectory.from_models({s: tiny_model(s) for s in (0, 1, 2, 3, 4, 5)})
+    trajectory = og.Trajectory.from_models(
+        {s: tiny_model(s) for s in (0, 1, 2, 3, 4, 5)}
+    )
     progress = [Counting(), Counting()]
 
     def run(number):
@@ -100,14 +113,18 @@ def test_two_runs_in_one_folder_work_at_the_same_time_on_different_steps(tmp_pat
         first, second = pool.map(run, range(2))
     tried = [0, 0]  # each run tries an observable of one's own before it starts
     assert sorted(Meeting.seen) == [*tried, 0, 1, 2, 3, 4, 5]
-    xr.testing.assert_identical(first["meeting"].to_dataset(), second["meeting"].to_dataset())
+    xr.testing.assert_identical(
+        first["meeting"].to_dataset(), second["meeting"].to_dataset()
+    )
     assert first["meeting"].x.values.tolist() == [0, 1, 2, 3, 4, 5]
     for one in progress:
         assert sorted(one.labels) == [f"step {s}" for s in range(6)] and one.cells == 6
     assert _strays(tmp_path / "s") == []
 
 
-def test_the_work_of_a_killed_process_is_taken_over_by_one_that_waits_for_it(tmp_path, monkeypatch):
+def test_the_work_of_a_killed_process_is_taken_over_by_one_that_waits_for_it(
+    tmp_path, monkeypatch
+):
     run, out = tmp_path / "run", tmp_path / "s"
     record(developing(STEPS), run)
     monkeypatch.setattr(stalling_study, "SEEN", [])
@@ -160,9 +177,13 @@ def test_what_failed_elsewhere_is_tried_and_said_here_too(tmp_path):
         assert "at step 1: failed: ValueError: not this one" in tree.attrs["problems"]
 
 
-def test_a_folder_that_another_process_is_just_making_is_no_foreign_folder(tmp_path, monkeypatch):
+def test_a_folder_that_another_process_is_just_making_is_no_foreign_folder(
+    tmp_path, monkeypatch
+):
     trajectory = og.Trajectory.from_models({s: tiny_model(s) for s in (0, 1)})
-    study = og.Study(trajectory, tiny_inputs(), [ActivationNorm()], device="cpu", noise=0)
+    study = og.Study(
+        trajectory, tiny_inputs(), [ActivationNorm()], device="cpu", noise=0
+    )
     study.run(tmp_path / "made")
     frozen = frozen_module.frozen_settings
 

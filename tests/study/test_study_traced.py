@@ -13,8 +13,17 @@ from ontogeny.study.folder import code
 from ontogeny.study.running import run as running
 
 LIBRARY = str(Path(og.__file__).parent)
-_OPTIMIZED = 1  # a flag of the code of functions, which that of modules and classes has not
-CELLS = ("ReferenceCell", "StateCell", "StepCell", "BlockCell", "LayerCell", "SummaryCell")
+_OPTIMIZED = (
+    1  # a flag of the code of functions, which that of modules and classes has not
+)
+CELLS = (
+    "ReferenceCell",
+    "StateCell",
+    "StepCell",
+    "BlockCell",
+    "LayerCell",
+    "SummaryCell",
+)
 
 
 class Trace:
@@ -34,7 +43,9 @@ class Trace:
                     depth += {"call": 1, "return": -1}.get(event, 0)
                     return
                 code = frame.f_code
-                is_ours = code.co_flags & _OPTIMIZED and code.co_filename.startswith(LIBRARY)
+                is_ours = code.co_flags & _OPTIMIZED and code.co_filename.startswith(
+                    LIBRARY
+                )
                 if event == "call" and not depth and is_ours:
                     found.add((code.co_filename, code.co_qualname))
 
@@ -88,11 +99,15 @@ def traced(tmp_path_factory):
         for name in CELLS:
             cls = getattr(graph, name)
             patch.setattr(
-                cls, "compute", trace.around(cls.compute, lambda c, _: (type(c).__name__, c.node))
+                cls,
+                "compute",
+                trace.around(cls.compute, lambda c, _: (type(c).__name__, c.node)),
             )
         read = trace.around(running.read_once, lambda *_: ("read", ""))
         patch.setattr(running, "read_once", read)
-        study = og.Study(run, tiny_inputs(), observables, device="cpu", noise=2, controls=2)
+        study = og.Study(
+            run, tiny_inputs(), observables, device="cpu", noise=2, controls=2
+        )
         study.run(folder / "study", progress=False)
     return trace.called, {o.name: o for o in observables}
 

@@ -8,7 +8,13 @@ import pytest
 
 import ontogeny as og
 from helpers.claimed import claims
-from helpers.study_examples import developing, jittering, observables, rotating, tiny_inputs
+from helpers.study_examples import (
+    developing,
+    jittering,
+    observables,
+    rotating,
+    tiny_inputs,
+)
 from ontogeny.claims import Kind, Reason
 
 MANY = (0, *np.unique(np.geomspace(1, 1000, 15).round().astype(int)).tolist())
@@ -41,7 +47,9 @@ def test_a_developing_run_moves_and_its_distances_alone_are_no_verdict(tmp_path)
         node = tree[name]
         assert node.moved.all() and np.isfinite(node.half_step).all()
         # A distance to the last of 16 checkpoints falls as it would in a run that only jitters.
-        assert (node.only_memory | (node.p_value > 1e-3)).all() and not node.learned.any()
+        assert (
+            node.only_memory | (node.p_value > 1e-3)
+        ).all() and not node.learned.any()
     decay = tree["activation-decay"]
     assert decay.only_memory.all()
     reasons = {claim.reason for claim in claims(decay.to_dataset(), Kind.CHANGED)}
@@ -59,7 +67,9 @@ def without_development(tmp_path_factory):
 def test_jitter_and_rotation_are_no_development(without_development, plant):
     tree = without_development(plant)
     rows = _rows(tree)
-    assert not [label for label, (role, dev) in rows.items() if dev and role != "motion"]
+    assert not [
+        label for label, (role, dev) in rows.items() if dev and role != "motion"
+    ]
     assert "no change above its noise" in json.loads(tree["concepts-ica"].statements)[0]
 
 
@@ -75,4 +85,6 @@ def test_rotation_moves_the_raw_distance_but_not_the_aligned_one(without_develop
 
 def test_another_reference_is_left_out_as_well(tmp_path):
     rows = _rows(_study(jittering(MANY), tmp_path / "s", reference="first"))
-    assert not [label for label, (role, dev) in rows.items() if dev and role != "motion"]
+    assert not [
+        label for label, (role, dev) in rows.items() if dev and role != "motion"
+    ]

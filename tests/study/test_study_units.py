@@ -37,7 +37,9 @@ class Units(Observable):
 
 def _units(folder, *observables):
     trajectory = og.Trajectory.from_models({0: tiny_model(0), 1: tiny_model(1)})
-    tree = og.Study(trajectory, tiny_inputs(TEXTS), observables, device="cpu", noise=0).run(folder)
+    tree = og.Study(
+        trajectory, tiny_inputs(TEXTS), observables, device="cpu", noise=0
+    ).run(folder)
     assert tree.attrs["problems"] == "[]"
     return tree
 
@@ -51,7 +53,9 @@ def test_of_one_row_a_text_every_row_is_its_own_unit(tmp_path, tokens):
 
 @pytest.mark.parametrize("max_tokens", [None, 50])
 @pytest.mark.parametrize("reference", [False, True])
-def test_tokens_belong_to_their_text_and_are_those_of_the_sample(tmp_path, max_tokens, reference):
+def test_tokens_belong_to_their_text_and_are_those_of_the_sample(
+    tmp_path, max_tokens, reference
+):
     found = _units(tmp_path / "s", Units("all", max_tokens, reference))["units"]
     inputs = tiny_inputs(TEXTS)
     expected = inputs.sample("all", max_tokens).text

@@ -15,7 +15,12 @@ import ontogeny as og
 from helpers import warm_process
 from helpers.command import call
 from helpers.study_examples import developing, record, tiny_inputs
-from ontogeny.errors import ArgumentError, CheckpointError, LayerMatchError, StudyWarning
+from ontogeny.errors import (
+    ArgumentError,
+    CheckpointError,
+    LayerMatchError,
+    StudyWarning,
+)
 from ontogeny.study import watch
 from ontogeny.study.progress import Silent
 from ontogeny.trajectory.landing import Landing
@@ -65,11 +70,16 @@ def study_of(folder, **options):
 def nodes(folder):
     tree = xr.open_datatree(folder / "result.zarr", engine="zarr")
     attrs = {k: v for k, v in tree.attrs.items() if k not in ("created", "provenance")}
-    return {name: node.to_dataset().load() for name, node in tree.children.items()}, attrs
+    return {
+        name: node.to_dataset().load() for name, node in tree.children.items()
+    }, attrs
 
 
 def assert_same_result(found, expected):
-    (nodes_found, attrs_found), (nodes_expected, attrs_expected) = nodes(found), nodes(expected)
+    (nodes_found, attrs_found), (nodes_expected, attrs_expected) = (
+        nodes(found),
+        nodes(expected),
+    )
     assert attrs_found == attrs_expected
     assert nodes_found.keys() == nodes_expected.keys()
     for name, data in nodes_expected.items():
@@ -81,10 +91,16 @@ def test_what_a_watch_ends_with_is_what_a_study_made_afterwards_gives(tmp_path):
     trains = Trains(tmp_path / "run", page)
     opened = study_of(tmp_path / "run", controls=2, control_steps=3, noise=2)
     result = watch(opened, tmp_path / "watched", every=0.01, progress=trains)
-    assert [f"{NOTE} {step}." in text for step, text in zip((2, 4), trains.pages, strict=True)]
+    assert [
+        f"{NOTE} {step}." in text
+        for step, text in zip((2, 4), trains.pages, strict=True)
+    ]
     assert all("refreshes itself every 0.01 s" in text for text in trains.pages)
     assert "Provisional" not in page.read_text()
-    assert result.attrs["reference_step"] == 8 and len(json.loads(result.attrs["controls"])) == 2
+    assert (
+        result.attrs["reference_step"] == 8
+        and len(json.loads(result.attrs["controls"])) == 2
+    )
     opened().run(tmp_path / "afterwards")
     assert_same_result(tmp_path / "watched", tmp_path / "afterwards")
 
@@ -97,7 +113,9 @@ def test_a_round_computes_what_has_landed_and_nothing_twice(tmp_path):
             self.cells = (*self.cells, cells)
 
     progress = Counts(tmp_path / "run", tmp_path / "watched" / "report.html")
-    watch(study_of(tmp_path / "run"), tmp_path / "watched", every=0.01, progress=progress)
+    watch(
+        study_of(tmp_path / "run"), tmp_path / "watched", every=0.01, progress=progress
+    )
     # Two observables at three steps, then at one more. At the end both at the last step, and the
     # concepts at the four others, which are compared with the last step from now on.
     assert progress.cells == (6, 2, 2 + 4)
@@ -124,19 +142,24 @@ def test_checkpoints_that_the_trainer_deletes_do_not_end_the_watch(tmp_path):
     class Limited(Trains):
         def go_on(self):
             super().go_on()
-            folders = sorted(tmp_path.glob("run/checkpoint-*"), key=lambda p: int(p.name[11:]))
+            folders = sorted(
+                tmp_path.glob("run/checkpoint-*"), key=lambda p: int(p.name[11:])
+            )
             for old in folders[:-3]:
                 shutil.rmtree(old)
 
     trains = Limited(tmp_path / "run", tmp_path / "watched" / "report.html")
     opened = study_of(tmp_path / "run")
-    with pytest.warns(StudyWarning, match="deleted by now, and no longer shown: step 0"):
+    with pytest.warns(
+        StudyWarning, match="deleted by now, and no longer shown: step 0"
+    ):
         result = watch(opened, tmp_path / "watched", every=0.01, progress=trains)
     assert result["loss"].step.values.tolist() == [2, 4, 8]
 
 
 @pytest.mark.parametrize(
-    ("there", "said"), [(True, ".*holds no checkpoints"), (False, ".*neither a folder nor a file")]
+    ("there", "said"),
+    [(True, ".*holds no checkpoints"), (False, ".*neither a folder nor a file")],
 )
 def test_a_watch_waits_for_the_first_checkpoints(tmp_path, there, said):
     trains = Trains(tmp_path / "run", tmp_path / "watched" / "report.html", begin=0)
@@ -152,11 +175,15 @@ def test_a_watch_waits_for_the_first_checkpoints(tmp_path, there, said):
                 trains.go_on()
 
     with pytest.warns(StudyWarning, match=f"waiting for checkpoints: {said}"):
-        result = watch(later, tmp_path / "watched", every=0.01, settle=0, progress=trains)
+        result = watch(
+            later, tmp_path / "watched", every=0.01, settle=0, progress=trains
+        )
     assert result["loss"].step.values.tolist() == list(STEPS)
 
 
-def test_a_last_page_that_cannot_be_written_leaves_none_that_waits_for_it(tmp_path, monkeypatch):
+def test_a_last_page_that_cannot_be_written_leaves_none_that_waits_for_it(
+    tmp_path, monkeypatch
+):
     from ontogeny.study import watching
 
     write, failures = watching._write_page, [OSError("no space left")]
@@ -178,7 +205,9 @@ def test_a_last_page_that_cannot_be_written_leaves_none_that_waits_for_it(tmp_pa
 def test_a_mistake_in_the_study_ends_the_watch_at_once(tmp_path):
     record(developing((0, 1, 2)), tmp_path / "run")
     run = og.Trajectory.from_folder(tmp_path / "run")
-    wrong = og.Study(run, tiny_inputs(8), [og.observables.Concepts("pca", layers="nothing.*")])
+    wrong = og.Study(
+        run, tiny_inputs(8), [og.observables.Concepts("pca", layers="nothing.*")]
+    )
     with pytest.raises(LayerMatchError, match=r"nothing\.\*"):
         watch(lambda: wrong, tmp_path / "watched", every=0.01)
 
@@ -191,7 +220,14 @@ def test_only_folders_are_watched(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"every": 0}, {"every": np.nan}, {"settle": -1}, {"until": 1.5}, {"patience": "1"}]
+    "wrong",
+    [
+        {"every": 0},
+        {"every": np.nan},
+        {"settle": -1},
+        {"until": 1.5},
+        {"patience": "1"},
+    ],
 )
 def test_arguments_are_checked_at_once(tmp_path, wrong):
     with pytest.raises(ArgumentError, match=next(iter(wrong))):
@@ -296,7 +332,10 @@ def test_a_watch_is_killed_stopped_and_resumed_beside_a_training(tmp_path, capsy
     page = tmp_path / "studies" / "report.html"
     command = ["-m", "ontogeny", "run", str(tmp_path / "study.toml")]
     watching = [*command, "--output", str(page.parent), "--watch", "0.1", "--quiet"]
-    record_at, left = og.Recorder(tmp_path / "run", every=lambda step: True), developing(STEPS)
+    record_at, left = (
+        og.Recorder(tmp_path / "run", every=lambda step: True),
+        developing(STEPS),
+    )
 
     def shows(step):
         return lambda: page.exists() and f"{NOTE} {step}." in page.read_text()
@@ -329,6 +368,8 @@ def test_a_watch_is_killed_stopped_and_resumed_beside_a_training(tmp_path, capsy
     assert code == 0, complaints
     assert f"page: {page}" in said and "Provisional" not in page.read_text()
     assert {p: p.stat().st_mtime_ns for p in cells} == cells
-    code, _, complaints = call(capsys, *command[2:], "--output", tmp_path / "after", "--quiet")
+    code, _, complaints = call(
+        capsys, *command[2:], "--output", tmp_path / "after", "--quiet"
+    )
     assert code == 0, complaints
     assert_same_result(page.parent, tmp_path / "after")

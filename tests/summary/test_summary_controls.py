@@ -49,9 +49,15 @@ def page(run, controls, quantity):
 
 def test_controls_read_at_two_usable_steps_have_no_half_change_step():
     """The half of any two values lies at one step: it was 10 of eight controls, and no measure."""
-    steps, run = np.array([0, 20, 40]), np.array([3.0, 2.0, np.nan])  # the last one is reference
+    steps, run = (
+        np.array([0, 20, 40]),
+        np.array([3.0, 2.0, np.nan]),
+    )  # the last one is reference
     rows = control_rows(steps, run, np.array([[3.0, 2.5, 2.0], [3.0, 1.0, 0.0]]))
-    assert np.isnan(rows["control_half_step"]).all() and np.isnan(rows["run_half_step"]).all()
+    assert (
+        np.isnan(rows["control_half_step"]).all()
+        and np.isnan(rows["run_half_step"]).all()
+    )
     np.testing.assert_allclose(rows["control_last"], [2.5, 1.0])
     whole = control_rows(steps, np.array([3.0, 2.0, 1.0]), np.array([[3.0, 2.5, 2.0]]))
     assert 0 < whole["control_half_step"][0] < 40
@@ -60,7 +66,9 @@ def test_controls_read_at_two_usable_steps_have_no_half_change_step():
     twice = [one.where(one.step.isin(STEPS[[0, -1]])) for one in controls_of(rng, 8)]
     node = page(norms(-2.0, rng), twice, NORM)
     assert np.isnan(node.p_control_half).all() and node.beyond.all()
-    assert (node.p_control >= 2 * node.p_control_change).all(), "no less strict than with a half"
+    assert (node.p_control >= 2 * node.p_control_change).all(), (
+        "no less strict than with a half"
+    )
 
 
 def controls_of(rng, count=3):
@@ -79,7 +87,9 @@ def test_controls_that_begin_elsewhere_say_where():
     rng = np.random.default_rng(1)
     run = norms(-2.0, rng)
     first = run.norm.isel(step=0)
-    controls = [run.assign(norm=first + 3 + 0.1 * k * (run.norm - first)) for k in (1, 2)]
+    controls = [
+        run.assign(norm=first + 3 + 0.1 * k * (run.norm - first)) for k in (1, 2)
+    ]
     for row in read_rows(page(run, controls, NORM), "", "", ""):
         assert control_ends(row)[0] == pytest.approx(row.first_value + 3)
         assert values_words(*control_ends(row), " → ") in "; ".join(facts(row))
@@ -99,9 +109,13 @@ def test_layers_that_go_beyond_motion_are_named_with_their_own_changes():
     run = run.where(~run.layer.isin(["h.0", "h.1", "h.4"]), apart)
     node = page(run, controls_of(rng, 6), NORM)
     found = {c.subject.layer: c for c in claims(node, Kind.BEYOND_MOTION)}
-    beyond = [layer for layer, claim in found.items() if claim.certainty is Certainty.SURE]
+    beyond = [
+        layer for layer, claim in found.items() if claim.certainty is Certainty.SURE
+    ]
     assert sorted(beyond) == ["h.0", "h.1", "h.4"]
-    assert all(found[layer].value < 0 < found[layer].beside[0].value for layer in beyond)
+    assert all(
+        found[layer].value < 0 < found[layer].beside[0].value for layer in beyond
+    )
     assert all(claim.reason for layer, claim in found.items() if layer not in beyond)
 
 
@@ -109,7 +123,9 @@ def planted(*changes):
     """Changes of a run in each layer, beside three controls that change by 0.8 to 1.2 in all."""
     rng, factor = np.random.default_rng(5), np.array(changes)[:, None]
     run, *controls = (
-        (still := norms(0.0, rng, 0.001, len(changes))).assign(norm=still.norm + part * RISE)
+        (still := norms(0.0, rng, 0.001, len(changes))).assign(
+            norm=still.norm + part * RISE
+        )
         for part in (factor, 0.8, 1.0, 1.2)
     )
     return page(run, controls, NORM)
@@ -149,9 +165,13 @@ def test_births_are_no_part_of_what_a_badge_counts():
 
 
 def test_the_figure_of_what_rows_follow_comes_first():
-    kinds = Quantity("d", "d", per="kind", heading="{label} d", rows="d", at={"kind": "right"})
+    kinds = Quantity(
+        "d", "d", per="kind", heading="{label} d", rows="d", at={"kind": "right"}
+    )
     values = np.stack([RISE, 1 - RISE])
-    data = xr.Dataset({"d": (("kind", "step"), values)}, {"kind": ["left", "right"], "step": STEPS})
+    data = xr.Dataset(
+        {"d": (("kind", "step"), values)}, {"kind": ["left", "right"], "step": STEPS}
+    )
     node = summarise(data, [kinds], Section("Node", "What it is."))
     titles = [figure["title"] for figure in json.loads(node.attrs["figures"])]
     assert titles == ["Right d", "Left d"]
@@ -162,7 +182,9 @@ def test_a_smaller_change_than_that_of_controls_is_beyond_motion_too():
     run, small = norms(1.0, rng), norms(0.1, rng)
     run = run.where(~run.layer.isin(["h.5"]), small)
     node = page(run, controls_of(rng, 6), NORM)
-    [claim] = [c for c in claims(node, Kind.BEYOND_MOTION) if c.certainty is Certainty.SURE]
+    [claim] = [
+        c for c in claims(node, Kind.BEYOND_MOTION) if c.certainty is Certainty.SURE
+    ]
     assert claim.subject.layer == "h.5"
     assert all(0 < claim.value < beside.value for beside in claim.beside)
 
@@ -181,7 +203,9 @@ def test_only_better_performance_than_every_control_is_learned():
 def test_of_several_kinds_of_controls_the_best_counts():
     rng = np.random.default_rng(3)
     runs = {f"turned {i}": losses(8.3 + x, rng) for i, x in enumerate((0.2, 0.1, 0.3))}
-    frequencies = losses(5.05, rng)  # a control that was trained on word frequencies did as well
+    frequencies = losses(
+        5.05, rng
+    )  # a control that was trained on word frequencies did as well
     data = with_controls(losses(5.0, rng), {**runs, "frequencies": frequencies}, [LOSS])
     node = summarise(data, [LOSS], Section("Loss", "Loss."))
     assert node.changed.all() and not node.learned.any()
@@ -207,7 +231,9 @@ def test_one_more_control_is_rarely_called_beyond():
         for name in "abcd":
             common = rng.normal(1, 0.1, 4)
             runs = [norms(x, rng, layers=6) for x in common]
-            data = with_controls(runs[0], dict(zip("xyz", runs[1:], strict=True)), [NORM])
+            data = with_controls(
+                runs[0], dict(zip("xyz", runs[1:], strict=True)), [NORM]
+            )
             nodes[name] = summarise(data, [NORM], Section("Node", "."))
             quantities[name] = [NORM]
         found = with_verdicts(nodes)
@@ -223,7 +249,9 @@ def test_controls_read_at_fewer_steps_are_compared_at_those():
     assert np.isfinite(node.loss_control.sel(run="turned 0")).sum() == 3
     chosen = run.loss.isel(step=[0, 4, 9]).values
     np.testing.assert_allclose(node.run_change.values[0], chosen[-1] - chosen[0])
-    assert node.loss_control_low.notnull().all()  # between them the band is drawn through
+    assert (
+        node.loss_control_low.notnull().all()
+    )  # between them the band is drawn through
 
 
 def test_p_values_are_corrected_over_all_rows_of_the_page():
@@ -265,7 +293,11 @@ def test_the_order_of_distances_to_a_reference_is_not_told():
     [order] = claims(page(data, [], NORM), Kind.BEFORE)
     assert order.subject.layer == "h.0" and order.since < order.last
     distance = Quantity(
-        "norm", "distance", rows="{layer}", subject="Layer {layer}", relative_to="reference"
+        "norm",
+        "distance",
+        rows="{layer}",
+        subject="Layer {layer}",
+        relative_to="reference",
     )
     assert not claims(page(data, [], distance), Kind.BEFORE)
 
@@ -280,7 +312,9 @@ def test_what_jitter_with_memory_explains_is_not_beyond_motion():
     )
     again = judged({"node": explained})["node"]
     assert (again.p_control <= 0.05).all()
-    assert not again.beyond.any() and not again.changed.any() and not again.judgeable.any()
+    assert (
+        not again.beyond.any() and not again.changed.any() and not again.judgeable.any()
+    )
 
 
 @pytest.mark.parametrize("kind", ["line", "shuffled"])
@@ -296,7 +330,9 @@ def test_nothing_is_judged_by_controls_that_end_trained(kind):
 
 def test_a_quantity_that_is_drawn_as_a_share_has_the_band_of_the_controls_shares():
     run, *rest = (
-        xr.Dataset({"x": ("step", a * RISE), "part": ("step", b * RISE)}, {"step": STEPS})
+        xr.Dataset(
+            {"x": ("step", a * RISE), "part": ("step", b * RISE)}, {"step": STEPS}
+        )
         for a, b in ((10, 0.9), (50, 0.2), (70, 0.3))
     )
     quantity = Quantity("x", "distance", "units", share="part", share_of="norms")
@@ -323,8 +359,12 @@ def beside(kind, **of_loss):
 @pytest.mark.parametrize("kind", ["turned", "mirrored", "walk"])
 def test_motion_is_no_null_for_what_a_trained_start_changes(kind):
     norm = beside(kind, loss_trained_start=1.0, loss_p_learned=0.001)["norms"]
-    assert norm.changed.all() and not norm.beyond.any() and norm.p_control.isnull().all()
-    assert {c.reason for c in claims(norm, Kind.BEYOND_MOTION)} == {Reason.NOT_COMPARABLE}
+    assert (
+        norm.changed.all() and not norm.beyond.any() and norm.p_control.isnull().all()
+    )
+    assert {c.reason for c in claims(norm, Kind.BEYOND_MOTION)} == {
+        Reason.NOT_COMPARABLE
+    }
     assert beside(kind, loss_trained_start=0.0)["norms"].beyond.all()
 
 
@@ -353,7 +393,10 @@ def test_one_more_control_is_beyond_on_few_pages(count, shared):
     for _ in range(pages):
         p_values = []
         for _ in range(8):  # the change and the half-change step of four quantities
-            common, own = rng.normal(size=(1, count + 1)), rng.normal(size=(6, count + 1))
+            common, own = (
+                rng.normal(size=(1, count + 1)),
+                rng.normal(size=(6, count + 1)),
+            )
             draws = (shared**0.5 * common + (1 - shared) ** 0.5 * own) * sizes
             run = np.repeat(draws[:, :1], count, axis=1)
             p, share = _predicted(run, draws[:, 1:], kinds)
@@ -395,5 +438,9 @@ def test_rows_of_a_quantity_that_moves_as_one_are_corrected_as_one():
     node = page(norms(-2.0, rng), controls_of(rng, 4), NORM)
     assert (node.p_control_share < 0.5).all() and node.beyond.all()
     whole = judged({"node": node.drop_vars("p_control_share")})["node"].p_control
-    assert (node.p_control <= whole * (1 + 1e-9)).all() and (node.p_control < whole).sum() >= 4
-    assert (node.p_control >= 2 * np.fmin(node.p_control_change, node.p_control_half)).all()
+    assert (node.p_control <= whole * (1 + 1e-9)).all() and (
+        node.p_control < whole
+    ).sum() >= 4
+    assert (
+        node.p_control >= 2 * np.fmin(node.p_control_change, node.p_control_half)
+    ).all()

@@ -66,7 +66,8 @@ def test_renamed_losses_are_those_of_renamed_targets_in_every_batching():
     for draw in (0, 1, DRAWS):
         name = dict(zip(own, table[draw], strict=True))
         costs = [
-            -logits[i, j - 1, name[inputs.ids[i, j]]] for i, j in zip(text, column, strict=True)
+            -logits[i, j - 1, name[inputs.ids[i, j]]]
+            for i, j in zip(text, column, strict=True)
         ]
         assert found[draw] == pytest.approx(np.mean(costs), abs=1e-5)
     assert all(len(set(row)) == len(own) and 1 not in row for row in table.tolist())
@@ -78,7 +79,9 @@ def test_a_vocabulary_of_200_000_takes_a_table_of_the_targets_alone():
     row, column = np.nonzero(inputs.ordinary)
     for at in range(0, len(row), 20):
         chunk = slice(at, at + 20)
-        renamed.add(row[chunk], column[chunk], torch.full((20, 200_000), -np.log(200_000)))
+        renamed.add(
+            row[chunk], column[chunk], torch.full((20, 200_000), -np.log(200_000))
+        )
     assert renamed.losses() == pytest.approx(np.log(200_000), rel=1e-5)
     assert renamed._table.numel() * 4 < 300_000
 
@@ -89,7 +92,10 @@ def node_of_loss(first, last, renamed_gain, blind=7.0, texts=40, controls=()):
     noise = rng.normal(0, 0.1, texts)
     of_text = np.stack([first + noise, last + noise + rng.normal(0, 0.01, texts)])
     renamed = np.stack(
-        [np.full(DRAWS + 1, first), first - renamed_gain + rng.normal(0, 0.1, DRAWS + 1)]
+        [
+            np.full(DRAWS + 1, first),
+            first - renamed_gain + rng.normal(0, 0.1, DRAWS + 1),
+        ]
     )
     renamed[1, 0] = last
     renamed[0, 1:] += rng.normal(0, 0.02, DRAWS)
@@ -135,7 +141,10 @@ def test_a_first_checkpoint_that_knows_the_words_is_not_judged_by_renaming():
     renamed = node.loss_renamed.values.copy()
     renamed[:, 1:] = 12 + rng.normal(0, 0.1, (2, DRAWS))
     again = Loss().derive(
-        node.drop_vars("loss_p_learned").assign(loss_renamed=(("step", "renaming"), renamed)), {}
+        node.drop_vars("loss_p_learned").assign(
+            loss_renamed=(("step", "renaming"), renamed)
+        ),
+        {},
     )
     assert float(again.loss_trained_start) == 1 and "loss_p_learned" not in again
 
@@ -157,7 +166,9 @@ def accuracies(first, last, controls, count=800, majority=0.5, seed=0):
             {"step": [0, 100]},
         )
 
-    beside = {f"turned {k}": run(first, first + change) for k, change in enumerate(controls)}
+    beside = {
+        f"turned {k}": run(first, first + change) for k, change in enumerate(controls)
+    }
     data = with_controls(run(first, last), beside, [ACCURACY])
     node = summarise(data, [ACCURACY], Section("Accuracy", "."))
     return with_verdicts({"accuracy": node})["accuracy"]
@@ -190,10 +201,14 @@ def test_more_controls_of_the_same_spread_are_counted():
             }
         )
 
-    few, many, never = (controls_needed(rows(change), 0.05)[0] for change in (4.5, 3.0, 0.5))
+    few, many, never = (
+        controls_needed(rows(change), 0.05)[0] for change in (4.5, 3.0, 0.5)
+    )
     assert few == 4 and many > 4 and np.isnan(never)
     agreeing, _ = controls_needed(rows(0.1, 0.0, spreads=(0.001, 1.4)), 0.05)
-    assert np.isnan(agreeing)  # by its own spread four would do, but the test pools that of layers
+    assert np.isnan(
+        agreeing
+    )  # by its own spread four would do, but the test pools that of layers
 
 
 def test_own_frequencies_and_renamings_come_of_one_collector():
@@ -216,7 +231,9 @@ def test_of_mirrored_controls_only_luck_counts_and_not_harm():
 
         def run(change):
             values = [3.0, 3.0 + change]
-            return xr.Dataset({"other": ("step", values), "other_stderr": 0.002}, {"step": [0, 9]})
+            return xr.Dataset(
+                {"other": ("step", values), "other_stderr": 0.002}, {"step": [0, 9]}
+            )
 
         beside = {name: run(change) for name, change in changes.items()}
         data = with_controls(run(-0.05), beside, [loss])
@@ -224,7 +241,10 @@ def test_of_mirrored_controls_only_luck_counts_and_not_harm():
         return with_verdicts({"x": node})["x"]
 
     harm = (-12.0, -12.005, -3.0, -2.99, -7.003, -7.0)
-    assert judged(harm, "mirrored").learned.all() and not judged(harm, "turned").learned.any()
+    assert (
+        judged(harm, "mirrored").learned.all()
+        and not judged(harm, "turned").learned.any()
+    )
     lucky = (-0.1, 0.04, -0.02, -0.09, 0.03, -0.08)
     assert not judged(lucky, "mirrored").learned.any()
 
@@ -244,10 +264,14 @@ def test_mirrored_controls_are_a_turned_one_and_its_mirror_image():
     )
     for name, first in start.items():
         torch.testing.assert_close(there[name], turned[name])
-        torch.testing.assert_close(there[name] - first, first - back[name], atol=1e-5, rtol=1e-4)
+        torch.testing.assert_close(
+            there[name] - first, first - back[name], atol=1e-5, rtol=1e-4
+        )
 
 
-def trained_start(gain, luck, harm=(3.0, 0.4, 7.0), *, kind="mirrored", diverged=False, jitter=0.0):
+def trained_start(
+    gain, luck, harm=(3.0, 0.4, 7.0), *, kind="mirrored", diverged=False, jitter=0.0
+):
     """A run that begins trained beside pairs of controls; a diverged end is finite in none.
 
     `jitter` is by how much the change of the loss as it is varies over texts, about the same mean.
@@ -282,11 +306,14 @@ def trained_start(gain, luck, harm=(3.0, 0.4, 7.0), *, kind="mirrored", diverged
     ends = np.repeat(harm, 2) + np.array([*luck]) * 1.0 + 2.0
     beside = {
         f"{kind} {k}": xr.Dataset(
-            {name: ("step", [2.0, end]) for name in ("loss", *loss.compared)}, {"step": [0, 9]}
+            {name: ("step", [2.0, end]) for name in ("loss", *loss.compared)},
+            {"step": [0, 9]},
         )
         for k, end in enumerate(ends)
     }
-    node = with_controls(xr.Dataset(data, {"step": steps}), beside, loss.quantities, loss.compared)
+    node = with_controls(
+        xr.Dataset(data, {"step": steps}), beside, loss.quantities, loss.compared
+    )
     return with_verdicts({"loss": loss.summarise(node, {})})["loss"]
 
 
@@ -296,7 +323,11 @@ LUCKS = [np.array([1, -1, -1, 1, 0.5, -0.5]) * size for size in (0.001, 0.05)]
 def test_a_trained_start_is_judged_by_what_it_costs_to_tell_words_apart():
     small, large = LUCKS
     node = trained_start(0.02, small)
-    assert node.loss_trained_start == 1 and node.loss_p_learned < 0.01 and node.learned.all()
+    assert (
+        node.loss_trained_start == 1
+        and node.loss_p_learned < 0.01
+        and node.learned.all()
+    )
     assert not trained_start(0.02, large).learned.any()
     assert not trained_start(-0.02, small).learned.any()
 
@@ -335,14 +366,18 @@ def test_where_texts_are_too_few_no_more_control_runs_are_advised():
     for node in (lucky, unsure):
         assert node.outside.all() and not node.moved.any() and not node.learned.any()
         [claim] = claims(node, Kind.LEARNED)
-        assert claim.reason in (Reason.WITHIN_NOISE, Reason.FEW_TEXTS) and np.isnan(claim.needed)
+        assert claim.reason in (Reason.WITHIN_NOISE, Reason.FEW_TEXTS) and np.isnan(
+            claim.needed
+        )
         assert claim.low < 0 < claim.high
     assert lucky.p_learned < 0.01 and lucky.controls_needed.item() == 6
     assert unsure.p_learned > 0.05 and np.isnan(unsure.controls_needed).all()
 
 
 def test_a_trained_start_holds_its_gain_and_the_noise_of_it():
-    sure, within = (trained_start(0.02, LUCKS[0], jitter=jitter) for jitter in (0.0, 0.2))
+    sure, within = (
+        trained_start(0.02, LUCKS[0], jitter=jitter) for jitter in (0.0, 0.2)
+    )
     for node, expected in ((sure, Certainty.SURE), (within, Certainty.OPEN)):
         assert certainties(node, Kind.LEARNED) == {expected: 1}
         assert float(node.loss_gain) == pytest.approx(0.02, abs=0.003)
@@ -353,6 +388,8 @@ def test_a_trained_start_holds_its_gain_and_the_noise_of_it():
 
 def test_pairs_that_would_decide_are_counted_from_the_test_of_the_row():
     node = trained_start(0.12, LUCKS[1])
-    likely, hopeless = (node.assign(p_learned_uncorrected=("row", [p])) for p in (0.051, 0.5))
+    likely, hopeless = (
+        node.assign(p_learned_uncorrected=("row", [p])) for p in (0.051, 0.5)
+    )
     assert controls_needed(likely, 0.05)[0] == 8 <= controls_needed(node, 0.05)[0]
     assert np.isnan(controls_needed(hopeless, 0.05)).all()

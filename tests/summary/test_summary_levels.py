@@ -18,7 +18,9 @@ from ontogeny.words.levels import Levels
 STEPS = np.arange(12)
 
 
-UNSURE = np.array([2.86, 2.94, 2.64, 2.55, 3.85, 3.27, 2.58, 2.48, 2.41, 1.93, 2.22, 1.8])
+UNSURE = np.array(
+    [2.86, 2.94, 2.64, 2.55, 3.85, 3.27, 2.58, 2.48, 2.41, 1.93, 2.22, 1.8]
+)
 """Noise with short memory gives such a course in more than 1 % and in less than 5 % of cases."""
 
 
@@ -59,13 +61,23 @@ def everything(tmp_path):
     page = write(tree, tmp_path / "page.html").read_text()
     both = og.compare({"a": tree, "b": tree})
     compared = write(both, tmp_path / "both.html").read_text()
-    return tree["loss"], {"page": page, "summary": str(ResultSummary(tree)), "both": compared}
+    return tree["loss"], {
+        "page": page,
+        "summary": str(ResultSummary(tree)),
+        "both": compared,
+    }
 
 
-def test_a_level_is_changed_in_one_place_and_found_in_every_other(change_levels, tmp_path):
+def test_a_level_is_changed_in_one_place_and_found_in_every_other(
+    change_levels, tmp_path
+):
     usual, texts = everything(tmp_path)
     p_value = float(usual.p_value[1])
-    assert 0.01 < p_value < 0.05 and usual.changed.values.tolist() == [True, False, True]
+    assert 0.01 < p_value < 0.05 and usual.changed.values.tolist() == [
+        True,
+        False,
+        True,
+    ]
     assert all("α = 0.01" in " ".join(text.split()) for text in texts.values())
     change_levels(change=0.05, control=0.2)
     lenient, texts = everything(tmp_path)
@@ -94,7 +106,9 @@ def test_runs_that_were_judged_at_different_levels_are_told_apart(change_levels)
     runs = {"a": result()}
     change_levels(change=0.05, control=0.05)
     runs["b"] = result()
-    with pytest.raises(ArgumentError, match=r"levels .*: α = 0.01 in 'a'; α = 0.05 in 'b'"):
+    with pytest.raises(
+        ArgumentError, match=r"levels .*: α = 0.01 in 'a'; α = 0.05 in 'b'"
+    ):
         og.compare(runs)
     both = og.compare(runs, allow=["settings"])
     assert (

@@ -40,7 +40,9 @@ def judged(values, error, quantity=LOSS, **attributes):
 def first(reason, rows):
     """The first of drawn series that fails at one test."""
     steps = np.arange(rows.shape[1])
-    return next(r for r in rows if development(steps, r, 0.01, n_draws=999).reason == reason)
+    return next(
+        r for r in rows if development(steps, r, 0.01, n_draws=999).reason == reason
+    )
 
 
 def drawn(count, memory):
@@ -59,7 +61,10 @@ def towards_the_last():
 CASES = {
     Reason.UNMEASURED: lambda: (judged(np.linspace(8, 4, 12), np.nan), LOSS),
     Reason.FEW: lambda: (judged(np.linspace(8, 4, 5), 0.01), LOSS),
-    Reason.MANY: lambda: (judged(np.tile(np.arange(7.0), (30, 1)), 0.01, LAYERS), LAYERS),
+    Reason.MANY: lambda: (
+        judged(np.tile(np.arange(7.0), (30, 1)), 0.01, LAYERS),
+        LAYERS,
+    ),
     Reason.WITHIN: lambda: (judged(np.linspace(8, 7.9, 12), 1.0), LOSS),
     Reason.ORDER: lambda: (judged(first(Reason.ORDER, drawn(12, 0.0)), 0.001), LOSS),
     Reason.SHORT: lambda: (judged(first(Reason.SHORT, drawn(16, 0.6)), 0.001), LOSS),
@@ -93,7 +98,11 @@ def test_the_claim_and_the_sentence_follow_the_test_that_decided(reason):
 
 def test_a_row_that_changed_has_no_reason():
     data = judged(8 - 4 / (1 + np.exp(4 - np.arange(12.0))), 0.01)
-    assert data.reason.values.tolist() == [""] and data.changed.all() and data.judgeable.all()
+    assert (
+        data.reason.values.tolist() == [""]
+        and data.changed.all()
+        and data.judgeable.all()
+    )
 
 
 def with_loss(reason):
@@ -108,7 +117,9 @@ def with_loss(reason):
         "only_memory": np.array([reason == Reason.REFERENCE]),
     }
     data = tree["loss"].to_dataset()
-    tree["loss"] = xr.DataTree(data.assign({name: ("row", v) for name, v in said.items()}))
+    tree["loss"] = xr.DataTree(
+        data.assign({name: ("row", v) for name, v in said.items()})
+    )
     return tree
 
 
@@ -138,7 +149,9 @@ def test_page_notebook_and_terminal_say_it_of_the_loss(reason):
 )
 def test_examples_that_turn_at_few_checkpoints_leave_a_change_open(totals, reason):
     right = np.array([[float(i < total) for i in range(120)] for total in totals])
-    quantity = Quantity("x", "accuracy", rows="all", subject="The accuracy", better="higher")
+    quantity = Quantity(
+        "x", "accuracy", rows="all", subject="The accuracy", better="higher"
+    )
     values = xr.Dataset({"x": ("step", right.mean(axis=1)), "x_stderr": 0.02})
     data = with_noise(values.assign_coords(step=np.arange(len(totals))), quantity)
     data["x_p_changed"] = p_on_these(right)

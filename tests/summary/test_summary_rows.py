@@ -11,7 +11,14 @@ from helpers.claimed import claims, spoken
 from helpers.study_examples import developing, tiny_inputs
 from ontogeny.claims import Certainty, Kind, Reason
 from ontogeny.quantities import Measured, Quantity
-from ontogeny.summary.noise import MEASURABLE, Z, change_floor, mean_stderr, null_bands, with_noise
+from ontogeny.summary.noise import (
+    MEASURABLE,
+    Z,
+    change_floor,
+    mean_stderr,
+    null_bands,
+    with_noise,
+)
 from ontogeny.summary.rows import _after_half, chart_rows
 from ontogeny.words.names import named
 
@@ -74,7 +81,9 @@ def test_what_is_still_learned_late_is_not_hidden_by_the_noise_of_the_first_chan
     late = change_floor(data, LOSS, to_last=True)
     paired = (table[-2] - table[-1]).std(ddof=1) / 10
     assert late[-2] == pytest.approx(1.96 * paired, rel=1e-9) and late[-1] == 0
-    assert change_floor(with_noise(data, LOSS), LOSS, to_last=True)[-2] == pytest.approx(late[-2])
+    assert change_floor(with_noise(data, LOSS), LOSS, to_last=True)[
+        -2
+    ] == pytest.approx(late[-2])
     assert 10 * late[-2] < change_floor(data, LOSS)[-2]
     assert np.isnan(judged(data, LOSS).settled_step.item())
 
@@ -82,7 +91,9 @@ def test_what_is_still_learned_late_is_not_hidden_by_the_noise_of_the_first_chan
 def test_texts_without_tokens_do_not_count():
     table = np.array([[1.0, 3.0, np.nan], [2.0, 5.0, np.nan]])
     found = change_floor(of_texts(table, [2, 1, 0]), LOSS)
-    np.testing.assert_allclose(found, change_floor(of_texts(table[:, :2], [2, 1]), LOSS))
+    np.testing.assert_allclose(
+        found, change_floor(of_texts(table[:, :2], [2, 1]), LOSS)
+    )
 
 
 def test_a_missing_step_has_no_floor_and_spoils_no_other():
@@ -92,11 +103,30 @@ def test_a_missing_step_has_no_floor_and_spoils_no_other():
 
 def test_the_first_step_that_is_there_is_what_changes_are_counted_from():
     """Step 0 missing, and a change from .28 to .95: it is a change (defect 2 of the house)."""
-    rise = [0.28, 0.29, 0.3, 0.41, 0.5, 0.61, 0.7, 0.8, 0.86, 0.9, 0.92, 0.94, 0.95, 0.95]
+    rise = [
+        0.28,
+        0.29,
+        0.3,
+        0.41,
+        0.5,
+        0.61,
+        0.7,
+        0.8,
+        0.86,
+        0.9,
+        0.92,
+        0.94,
+        0.95,
+        0.95,
+    ]
     accuracy = np.array([np.nan, *rise])
-    data = series(accuracy, x_stderr=("step", np.where(np.isnan(accuracy), np.nan, 0.02)))
+    data = series(
+        accuracy, x_stderr=("step", np.where(np.isnan(accuracy), np.nan, 0.02))
+    )
     found = judged(data)
-    assert found.changed.item() and found.half_step.item() == pytest.approx(6.0, abs=0.5)
+    assert found.changed.item() and found.half_step.item() == pytest.approx(
+        6.0, abs=0.5
+    )
 
 
 def test_noise_of_a_single_text_is_unknown_and_gives_no_verdict():
@@ -157,7 +187,9 @@ def test_claims_say_when_nothing_rose_above_its_null():
     still = judged(series(values, x_stderr=2.0), quantity)
     assert not still.moved.any()
     assert [c.reason for c in claims(still, Kind.CHANGED)] == [Reason.WITHIN_NOISE] * 2
-    assert spoken(still) == ["A change of X in both layers is open: noise gives as much."]
+    assert spoken(still) == [
+        "A change of X in both layers is open: noise gives as much."
+    ]
     moved = judged(series(values, x_stderr=0.2), quantity)
     assert moved.moved.all() and not moved.changed.any()
     assert [c.reason for c in claims(moved, Kind.CHANGED)] == [Reason.ORDER] * 2
@@ -201,7 +233,10 @@ def test_a_text_too_short_to_mask_does_not_spoil_the_loss(tmp_path):
     special = inputs.special.copy()
     special[0] = True  # nothing ordinary to predict in the first text
     odd = og.Inputs.from_tokens(
-        inputs.ids, mask=inputs.mask, special=special, mask_token_id=inputs.mask_token_id
+        inputs.ids,
+        mask=inputs.mask,
+        special=special,
+        mask_token_id=inputs.mask_token_id,
     )
     steps = (0, 1, 2, 4, 8, 16)
     study = og.Study(
@@ -211,12 +246,20 @@ def test_a_text_too_short_to_mask_does_not_spoil_the_loss(tmp_path):
         device="cpu",
     )
     tree = study.run(tmp_path / "s")
-    assert np.isfinite(tree["loss"].loss).all() and np.isfinite(tree["loss"].loss_stderr).all()
+    assert (
+        np.isfinite(tree["loss"].loss).all()
+        and np.isfinite(tree["loss"].loss_stderr).all()
+    )
     assert np.isfinite(tree["attention-entropy"].entropy).all()
-    assert "failed" not in tree["loss"].attrs and "failed" not in tree["attention-entropy"].attrs
+    assert (
+        "failed" not in tree["loss"].attrs
+        and "failed" not in tree["attention-entropy"].attrs
+    )
 
 
-@pytest.mark.parametrize("label", ["{x}", "{layer}", "{reason}", "{0}", "{{set}}", "<b>"])
+@pytest.mark.parametrize(
+    "label", ["{x}", "{layer}", "{reason}", "{0}", "{{set}}", "<b>"]
+)
 @pytest.mark.parametrize("last", [4.0, 8.0])
 def test_labels_and_titles_may_hold_braces(label, last):
     values = np.broadcast_to(np.linspace(8.0, last, 10), (2, 2, 10))
@@ -241,7 +284,9 @@ def test_texts_that_count_at_some_steps_only_are_resampled_where_they_do():
     table = rng.normal(size=(3, 40)) + np.array([[8.0], [8.0], [5.0]])
     counts = np.ones((3, 40))
     counts[:2, 20:] = counts[2, :20] = 0
-    texts = np.where(counts > 0, table, 0.0)  # whatever stands in for texts that do not count
+    texts = np.where(
+        counts > 0, table, 0.0
+    )  # whatever stands in for texts that do not count
     data = series(
         (texts * counts).sum(1) / counts.sum(1),
         x_of_text=(("step", "text"), texts),
@@ -251,7 +296,9 @@ def test_texts_that_count_at_some_steps_only_are_resampled_where_they_do():
     errors = [mean_stderr(half, np.ones(20)) for half in halves]
     found = with_noise(data, LOSS)
     np.testing.assert_allclose(found.x_stderr, errors)
-    np.testing.assert_allclose(found.x_floor[1], Z * mean_stderr(halves[1] - halves[0], 1))
+    np.testing.assert_allclose(
+        found.x_floor[1], Z * mean_stderr(halves[1] - halves[0], 1)
+    )
     # n / (n - 1) is that of all texts: 40 of them instead of 20 in either half.
     expected = Z * np.hypot(errors[0], errors[2]) * np.sqrt(40 / 39 * 19 / 20)
     np.testing.assert_allclose(found.x_floor[2], expected)
@@ -288,10 +335,15 @@ def test_a_null_of_many_draws_may_be_missing_at_steps():
     draws[[0, 2]] = np.nan
     data = series(np.ones(4), x_null=(("step", "draw"), draws))
     found = null_bands(data, Quantity("x", "loss", nulls={"null": "chance"}))
-    assert np.isfinite(found.x_null_low).all() and (found.x_null_low < found.x_null_high).all()
+    assert (
+        np.isfinite(found.x_null_low).all()
+        and (found.x_null_low < found.x_null_high).all()
+    )
 
 
-@pytest.mark.parametrize(("values", "texts"), [([1.0, 2.0], [0]), ([], []), ([[1.0]], [[0]])])
+@pytest.mark.parametrize(
+    ("values", "texts"), [([1.0, 2.0], [0]), ([], []), ([[1.0]], [[0]])]
+)
 def test_a_mean_needs_one_text_for_each_row(values, texts):
     with pytest.raises(og.errors.ArgumentError, match="one number for each row"):
         Measured.mean(values, texts)

@@ -39,9 +39,15 @@ def runs(tmp_path_factory):
 def along_runs(nodes, quantities, section):
     """Return the same node of several runs as one that is judged along ``run``."""
     stored = [name for quantity in quantities for name in quantity.stored()]
-    data = stack_runs({run: node[[n for n in stored if n in node]] for run, node in nodes.items()})
+    data = stack_runs(
+        {run: node[[n for n in stored if n in node]] for run, node in nodes.items()}
+    )
     of_runs = [
-        replace(q, rows=f"{q.rows} ({{run}})", subject=q.subject and f"{q.subject} ({{run}})")
+        replace(
+            q,
+            rows=f"{q.rows} ({{run}})",
+            subject=q.subject and f"{q.subject} ({{run}})",
+        )
         if q.rows
         else q
         for q in quantities
@@ -49,8 +55,12 @@ def along_runs(nodes, quantities, section):
     return summarise(data, of_runs, section)
 
 
-@pytest.mark.parametrize("observable", [Loss(), AttentionEntropy()], ids=lambda o: o.name)
-def test_a_control_stands_beside_every_curve_without_a_line_in_the_observable(runs, observable):
+@pytest.mark.parametrize(
+    "observable", [Loss(), AttentionEntropy()], ids=lambda o: o.name
+)
+def test_a_control_stands_beside_every_curve_without_a_line_in_the_observable(
+    runs, observable
+):
     nodes = {name: tree[observable.name].to_dataset() for name, tree in runs.items()}
     data = along_runs(nodes, observable.quantities, observable.section)
     assert data.run.values.tolist() == ["real", "control"]
@@ -60,7 +70,9 @@ def test_a_control_stands_beside_every_curve_without_a_line_in_the_observable(ru
                 if quantity.name + end in node:
                     own = data[quantity.name + end].sel(run=name)
                     own = own.transpose(*node[quantity.name + end].dims)
-                    np.testing.assert_allclose(own, node[quantity.name + end], rtol=1e-10)
+                    np.testing.assert_allclose(
+                        own, node[quantity.name + end], rtol=1e-10
+                    )
     assert data.sizes["row"] == 2 * nodes["real"].sizes["row"]
     figures = json.loads(data.attrs["figures"])
     assert figures and all(figure["series"] == "run" for figure in figures)
@@ -109,7 +121,11 @@ def test_means_of_seeds_are_drawn_as_quantities_are_with_the_spread_over_seeds_a
         return xr.Dataset(data, {"step": [0, 9], "set": ["m=1"]})
 
     quantity = Quantity(
-        "x", "accuracy", nulls={"chance": "chance"}, rows="{set}", shade="score interval"
+        "x",
+        "accuracy",
+        nulls={"chance": "chance"},
+        rows="{set}",
+        shade="score interval",
     )
     dots = NullComparison("dots", "Ranks", value="rank", rows="set")
     seeds = [seed(0.0), seed(2.0)]
@@ -122,7 +138,9 @@ def test_means_of_seeds_are_drawn_as_quantities_are_with_the_spread_over_seeds_a
         curves, drawn = json.loads(data.attrs["figures"])
         assert curves["interval"] == ["x_low", "x_high"]
         assert drawn["interval"] == ["rank_low", "rank_high"]
-        assert curves["bands"][0]["label"] == "chance" and "Shade" not in curves["caption"]
+        assert (
+            curves["bands"][0]["label"] == "chance" and "Shade" not in curves["caption"]
+        )
         assert (curves["series"] == drawn["rows"] == "run") == (len(runs) > 1)
         care = json.loads(data.attrs["section"])["care"]
         assert care == "Careful. Shade: mean ± SD over 2 seeds."

@@ -30,7 +30,8 @@ class Norm(Observable):
         (need,) = self.needs()
         texts = reading.units(need)
         return by_layer(
-            reading[need], lambda _, A: {"norm": Measured.mean(A.norm(dim=1).numpy(), texts)}
+            reading[need],
+            lambda _, A: {"norm": Measured.mean(A.norm(dim=1).numpy(), texts)},
         )
 
 
@@ -46,7 +47,9 @@ class Features(Norm):
     def observe(self, reading, state):
         return by_layer(
             reading[self.needs()[0]],
-            lambda _, A: {"norm": Measured(("feature", A.mean(0)[:3].numpy()), stderr=0.001)},
+            lambda _, A: {
+                "norm": Measured(("feature", A.mean(0)[:3].numpy()), stderr=0.001)
+            },
         )
 
 
@@ -72,7 +75,10 @@ class Plain(Norm):
         def one(_, A):
             norms = A.norm(dim=1).double()
             error = float(norms.std() / len(norms) ** 0.5)
-            ends = {"norm_low": norms.mean() - 2 * error, "norm_high": norms.mean() + 2 * error}
+            ends = {
+                "norm_low": norms.mean() - 2 * error,
+                "norm_high": norms.mean() + 2 * error,
+            }
             squares = ("feature", A.pow(2).mean(0).numpy())
             return {"norm": float(norms.mean()), **ends, "squares": squares}
 
@@ -83,19 +89,28 @@ class Plain(Norm):
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
     run = og.Trajectory.from_models(developing())
-    study = og.Study(run, tiny_inputs(20), [Norm(), Features(), Missing(), Plain()], device="cpu")
+    study = og.Study(
+        run, tiny_inputs(20), [Norm(), Features(), Missing(), Plain()], device="cpu"
+    )
     folder = tmp_path_factory.mktemp("smallest") / "study"
-    return study.run(folder), og.open_study(folder).report(folder / "page.html").read_text("utf-8")
+    return study.run(folder), og.open_study(folder).report(
+        folder / "page.html"
+    ).read_text("utf-8")
 
 
 def test_a_name_and_a_title_give_a_figure_an_interval_and_a_section(study):
     node, page = study[0]["norm"], study[1]
     (figure,) = json.loads(node.attrs["figures"])
-    assert figure["title"] == "Mean norm" and figure["interval"] == ["norm_low", "norm_high"]
+    assert figure["title"] == "Mean norm" and figure["interval"] == [
+        "norm_low",
+        "norm_high",
+    ]
     assert (node.norm_low < node.norm).all() and (node.norm < node.norm_high).all()
     section = json.loads(node.attrs["section"])
     assert section["title"] == "Norm" and section["definition"] == "Mean norm."
-    assert node.norm.attrs["long_name"] == "mean norm" and node.norm.attrs["units"] == "1"
+    assert (
+        node.norm.attrs["long_name"] == "mean norm" and node.norm.attrs["units"] == "1"
+    )
     assert "Mean norm" in page
 
 
@@ -112,11 +127,17 @@ def test_what_is_in_no_cell_is_said_unless_it_is_optional(study):
     assert json.loads(study[0]["norm"].attrs["statements"]) == []
 
 
-def test_variables_over_steps_and_layers_are_drawn_where_nothing_else_is(study, tmp_path):
+def test_variables_over_steps_and_layers_are_drawn_where_nothing_else_is(
+    study, tmp_path
+):
     result = study[0]
-    figures = {each["id"]: each for each in json.loads(result["plain"].attrs["figures"])}
+    figures = {
+        each["id"]: each for each in json.loads(result["plain"].attrs["figures"])
+    }
     assert set(figures) == {"norm", "largest"}  # neither ends of intervals nor verdicts
-    assert figures["norm"]["title"] == "Mean norm" and figures["norm"]["series"] == "layer"
+    assert (
+        figures["norm"]["title"] == "Mean norm" and figures["norm"]["series"] == "layer"
+    )
     assert figures["norm"]["interval"] == ["norm_low", "norm_high"]
     assert figures["largest"]["series"] is None
     assert 'id="plain/norm"' in study[1]
@@ -133,6 +154,8 @@ def test_a_value_without_steps_or_labels_is_kept_and_not_drawn():
 
 
 def test_rows_that_name_an_unknown_dimension_are_refused():
-    data = xr.Dataset({"x": (("step", "head"), np.ones((2, 2)))}, coords={"step": [0, 1]})
+    data = xr.Dataset(
+        {"x": (("step", "head"), np.ones((2, 2)))}, coords={"step": [0, 1]}
+    )
     with pytest.raises(og.errors.ArgumentError, match="rows of 'x' names 'layer'"):
         summarise(data, [Quantity("x", "value", rows="{layer}")], Section("S", "D."))

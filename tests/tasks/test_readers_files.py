@@ -32,11 +32,36 @@ def written(folder, name, content, encoding="utf-8"):
             {0: 2528, 1: 6023},
             "Our friends won",
         ),
-        ("cola/in_domain_dev.tsv", {"file_format": "cola"}, {0: 162, 1: 365}, "The sailors rode"),
-        ("cola/out_of_domain_dev.tsv", {"text": 3, "label": 1}, {0: 162, 1: 354}, "Somebody just"),
-        ("sst2/stsa.binary.train", {"file_format": "label-text"}, {0: 3310, 1: 3610}, "a stirring"),
-        ("sst2/stsa.binary.dev", {"file_format": "label-text"}, {0: 428, 1: 444}, "one long"),
-        ("sst2/glue-phrases-train.tsv", {}, {0: 29780, 1: 37569}, "hide new secretions"),
+        (
+            "cola/in_domain_dev.tsv",
+            {"file_format": "cola"},
+            {0: 162, 1: 365},
+            "The sailors rode",
+        ),
+        (
+            "cola/out_of_domain_dev.tsv",
+            {"text": 3, "label": 1},
+            {0: 162, 1: 354},
+            "Somebody just",
+        ),
+        (
+            "sst2/stsa.binary.train",
+            {"file_format": "label-text"},
+            {0: 3310, 1: 3610},
+            "a stirring",
+        ),
+        (
+            "sst2/stsa.binary.dev",
+            {"file_format": "label-text"},
+            {0: 428, 1: 444},
+            "one long",
+        ),
+        (
+            "sst2/glue-phrases-train.tsv",
+            {},
+            {0: 29780, 1: 37569},
+            "hide new secretions",
+        ),
     ],
 )
 def test_public_data_sets_read_right(name, options, balance, first):
@@ -59,11 +84,15 @@ def test_one_file_a_class():
 
 # ---- what is written comes back ------------------------------------------------------------------
 
-TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1).filter(str.strip)
+TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1).filter(
+    str.strip
+)
 
 
 @settings(max_examples=60)
-@given(st.lists(st.tuples(TEXT, st.integers(0, 3)), min_size=1, max_size=8), st.booleans())
+@given(
+    st.lists(st.tuples(TEXT, st.integers(0, 3)), min_size=1, max_size=8), st.booleans()
+)
 def test_csv_of_the_standard_library_comes_back(tmp_path_factory, rows, header):
     path = tmp_path_factory.mktemp("csv") / "data.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -93,7 +122,9 @@ def test_a_line_separator_of_unicode_inside_a_sentence_is_no_line_end(tmp_path):
 
 
 def test_quotes_are_plain_in_tsv_unless_asked_for(tmp_path):
-    path = written(tmp_path, "data.tsv", 'text\tlabel\n"Never," he said\t1\n"a\tb"\t0\n')
+    path = written(
+        tmp_path, "data.tsv", 'text\tlabel\n"Never," he said\t1\n"a\tb"\t0\n'
+    )
     with pytest.raises(ArgumentError, match="line 3: it has 3 fields instead of 2"):
         read_labelled(path)
     path = written(tmp_path, "quoted.tsv", 'text\tlabel\n"a\tb"\t0\n')
@@ -106,7 +137,9 @@ def test_labels_may_be_words_numbers_or_truth_values(tmp_path):
     whole = written(tmp_path, "whole.csv", "text,label\na,1.0\nb,0\n")
     assert read_labelled(whole).labels.dtype == np.int64
     truth = written(
-        tmp_path, "truth.jsonl", '{"text": "a", "label": true}\n\n{"text": "b", "label": 0}'
+        tmp_path,
+        "truth.jsonl",
+        '{"text": "a", "label": true}\n\n{"text": "b", "label": 0}',
     )
     assert read_labelled(truth).labels.tolist() == [1, 0]
 
@@ -115,8 +148,13 @@ def test_columns_by_name_and_by_number(tmp_path):
     path = written(tmp_path, "data.csv", "id,Review,stars\n7,fine,4\n")
     assert read_labelled(path).labels is None
     assert read_labelled(path, label="stars").labels.tolist() == [4]
-    assert read_labelled(path, text=1).texts == ("Review", "fine")  # by number: no row of names
-    with pytest.raises(ArgumentError, match=r"has no column label='star'.*mean 'stars'"):
+    assert read_labelled(path, text=1).texts == (
+        "Review",
+        "fine",
+    )  # by number: no row of names
+    with pytest.raises(
+        ArgumentError, match=r"has no column label='star'.*mean 'stars'"
+    ):
         read_labelled(path, label="star")
     with pytest.raises(ArgumentError, match="text=9 is no column; rows have 3"):
         read_labelled(path, text=9)
@@ -135,13 +173,33 @@ def test_lines_have_no_labels(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("a.csv", 'text,label\n"never closed,1\nx,0\n', "line 2: a quote is not closed"),
+        (
+            "a.csv",
+            'text,label\n"never closed,1\nx,0\n',
+            "line 2: a quote is not closed",
+        ),
         ("a.csv", 'text,label\nok,1\n"a"b,1\n', "line 3: ',' expected after '\"'"),
-        ("a.csv", "text,label\nok,1\na,b,0\nc\n", "2 broken rows: line 3: it has 3 .*; line 4"),
+        (
+            "a.csv",
+            "text,label\nok,1\na,b,0\nc\n",
+            "2 broken rows: line 3: it has 3 .*; line 4",
+        ),
         ("a.csv", 'text,label\n"two\nlines",1\nbad\n', "line 4: it has 1 fields"),
-        ("a.csv", "text,label\n ,1\nx,\n", "line 2: its text is empty; line 3: its label is empty"),
-        ("a.jsonl", '{"text": "a", "label": 1}\n{"text"\n[1]', "line 2: it is not JSON.*; line 3"),
-        ("a.jsonl", '{"text": "a", "label": 1}\n{"text": "b"}', "line 2: it has no field 'label'"),
+        (
+            "a.csv",
+            "text,label\n ,1\nx,\n",
+            "line 2: its text is empty; line 3: its label is empty",
+        ),
+        (
+            "a.jsonl",
+            '{"text": "a", "label": 1}\n{"text"\n[1]',
+            "line 2: it is not JSON.*; line 3",
+        ),
+        (
+            "a.jsonl",
+            '{"text": "a", "label": 1}\n{"text": "b"}',
+            "line 2: it has no field 'label'",
+        ),
         ("a.jsonl", '{"text": 5, "label": 1}', "line 1: its text is int, not a string"),
         ("a.jsonl", '{"text": "a", "label": null}', "line 1: its label is None"),
     ],
@@ -169,7 +227,9 @@ def test_many_broken_rows_are_not_all_listed(tmp_path):
 
 def test_a_wrong_encoding_names_the_line(tmp_path):
     path = written(tmp_path, "a.tsv", "text\tlabel\nplain\t0\ncrème\t1\n", "cp1252")
-    with pytest.raises(ArgumentError, match=r"line 3 is not utf-8 text.*0xe8.*encoding='cp1252'"):
+    with pytest.raises(
+        ArgumentError, match=r"line 3 is not utf-8 text.*0xe8.*encoding='cp1252'"
+    ):
         read_labelled(path)
 
 
@@ -193,7 +253,9 @@ def test_files_without_rows_or_names(tmp_path):
         read_labelled(written(tmp_path, "empty.csv", ""))
     with pytest.raises(ArgumentError, match="holds no text"):
         read_labelled(written(tmp_path, "head.csv", "text,label\n"))
-    with pytest.raises(ArgumentError, match=r"first row names no text column.*It reads"):
+    with pytest.raises(
+        ArgumentError, match=r"first row names no text column.*It reads"
+    ):
         read_labelled(written(tmp_path, "bare.csv", "good film,1\n"))
     with pytest.raises(ArgumentError, match="at least one file for a label"):
         read_labelled({})
@@ -210,10 +272,14 @@ def test_a_quote_that_is_not_closed_costs_its_own_row_only(tmp_path):
 
 
 def test_rows_between_two_broken_quotes_are_not_lost_in_silence(tmp_path):
-    path = written(tmp_path, "pair.csv", 'text,label\ngood,1\n"broken,0\nfine,1\nbad",0\n')
+    path = written(
+        tmp_path, "pair.csv", 'text,label\ngood,1\n"broken,0\nfine,1\nbad",0\n'
+    )
     with pytest.raises(ArgumentError, match="line 3: its quoted text holds whole rows"):
         read_labelled(path)
-    honest = written(tmp_path, "honest.csv", 'text,label\n"two lines,\nno row",1\nb,0\n')
+    honest = written(
+        tmp_path, "honest.csv", 'text,label\n"two lines,\nno row",1\nb,0\n'
+    )
     assert read_labelled(honest).texts == ("two lines,\nno row", "b")
 
 
@@ -231,13 +297,17 @@ WRITTEN = ["NA", "None", "007", "1e5", "true", "nan", "1.0"]
 def in_format(folder, file_format, texts):
     path = folder / f"data.{file_format}"
     if file_format in ("csv", "tsv"):
-        path.write_text("text,label\n".replace(",", "," if file_format == "csv" else "\t"))
+        path.write_text(
+            "text,label\n".replace(",", "," if file_format == "csv" else "\t")
+        )
         with path.open("a", newline="") as file:
             delimiter = "," if file_format == "csv" else "\t"
             csv.writer(file, delimiter=delimiter).writerows((t, t) for t in texts)
     elif file_format in ("json", "jsonl"):
         rows = [json.dumps({"text": text, "label": text}) for text in texts]
-        path.write_text("\n".join(rows) if file_format == "jsonl" else f"[{','.join(rows)}]")
+        path.write_text(
+            "\n".join(rows) if file_format == "jsonl" else f"[{','.join(rows)}]"
+        )
     else:
         arrow = pytest.importorskip("pyarrow")
         parquet = pytest.importorskip("pyarrow.parquet")
@@ -250,7 +320,9 @@ def in_format(folder, file_format, texts):
     return path
 
 
-@pytest.mark.parametrize("file_format", ["csv", "tsv", "json", "jsonl", "parquet", "arrow"])
+@pytest.mark.parametrize(
+    "file_format", ["csv", "tsv", "json", "jsonl", "parquet", "arrow"]
+)
 def test_what_looks_like_a_number_or_like_nothing_stays_a_text(tmp_path, file_format):
     path = in_format(tmp_path, file_format, WRITTEN)
     assert read_labelled(path).texts == tuple(WRITTEN)

@@ -44,10 +44,15 @@ def test_documentation_holds_docstrings_and_help_topics(documentation):
     assert '"if" statement is used for conditional execution' in corpus
 
 
-def test_documentation_is_the_same_in_a_new_process_and_imports_no_documented_module(documentation):
+def test_documentation_is_the_same_in_a_new_process_and_imports_no_documented_module(
+    documentation,
+):
     environment = {**os.environ, "PYTHONHASHSEED": "7"}
     done = subprocess.run(
-        [sys.executable, "-c", DESCRIBE], env=environment, capture_output=True, check=True
+        [sys.executable, "-c", DESCRIBE],
+        env=environment,
+        capture_output=True,
+        check=True,
     )
     imported, texts = json.loads(done.stdout)
     assert imported == ["pydoc_data", "pydoc_data.topics"]
@@ -62,14 +67,21 @@ def test_missing_documentation_is_said(monkeypatch):
 
 def test_headings_join_what_follows_and_a_last_fragment_what_precedes():
     body = "The for statement is used to iterate over the elements."
-    assert paragraphs(f"Loops\n*****\n\n{body}\n\nSee also.") == [f"Loops {body} See also."]
+    assert paragraphs(f"Loops\n*****\n\n{body}\n\nSee also.") == [
+        f"Loops {body} See also."
+    ]
     assert paragraphs("Only this.") == ["Only this."]
     assert paragraphs(" \n\n ") == []
 
 
 @given(st.text(alphabet="ab c\n=", max_size=300))
 def test_paragraphs_keep_every_word_in_order(document):
-    words = [w for line in document.split("\n") if set(line) - set("= ") for w in line.split()]
+    words = [
+        w
+        for line in document.split("\n")
+        if set(line) - set("= ")
+        for w in line.split()
+    ]
     assert " ".join(paragraphs(document)).split() == words
 
 

@@ -15,11 +15,17 @@ LONG = "A sentence that is long enough to be a paragraph."
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "b.txt").write_text(f"{LONG} b\nwrapped\n\n{LONG} b2\n", encoding="utf-8")
+    (tmp_path / "b.txt").write_text(
+        f"{LONG} b\nwrapped\n\n{LONG} b2\n", encoding="utf-8"
+    )
     (tmp_path / "a.txt").write_text(f"{LONG} a\n", encoding="utf-8")
     (tmp_path / "deep").mkdir()
-    (tmp_path / "deep" / "c.jsonl").write_text('{"text": "c1"}\n\n"c2"\n', encoding="utf-8")
-    (tmp_path / "deep" / "d.json").write_text('["d1", {"text": "d2\\nmore"}]', encoding="utf-8")
+    (tmp_path / "deep" / "c.jsonl").write_text(
+        '{"text": "c1"}\n\n"c2"\n', encoding="utf-8"
+    )
+    (tmp_path / "deep" / "d.json").write_text(
+        '["d1", {"text": "d2\\nmore"}]', encoding="utf-8"
+    )
     (tmp_path / "image.png").write_bytes(b"\x89PNG\xff")
     return tmp_path
 
@@ -61,21 +67,40 @@ PROSE = " ".join(
     ("content", "form", "count"),
     [
         (
-            "".join(f"A story about number {n}. {'It rains. ' * (n % 7)}\n" for n in range(80)),
+            "".join(
+                f"A story about number {n}. {'It rains. ' * (n % 7)}\n"
+                for n in range(80)
+            ),
             "line",
             80,
         ),
-        (textwrap.fill(PROSE, 72) + "\n\n" + textwrap.fill(PROSE, 72) + "\n", "paragraph", 2),
+        (
+            textwrap.fill(PROSE, 72) + "\n\n" + textwrap.fill(PROSE, 72) + "\n",
+            "paragraph",
+            2,
+        ),
         (textwrap.fill(PROSE, 72), "file", 1),
-        ("\n".join(f"The cat {n} sat on a mat, and it was glad." for n in range(60)), "line", 60),
+        (
+            "\n".join(f"The cat {n} sat on a mat, and it was glad." for n in range(60)),
+            "line",
+            60,
+        ),
         (
             "KING:\nHear me speak.\n\nALL:\nSpeak, speak.\n\nKING:\nYou are resolved.\n",
             "paragraph",
             3,
         ),
         ("def f(x):\n    return x\n\n\ndef g():\n    pass\n", "paragraph", 2),
-        ("A tale.\n\nIts end.\n<|endoftext|>\nAnother.\n<|endoftext|>\n", "document", 2),
-        (f" = Oak = \n \n {PROSE} \n {PROSE} \n \n = = Age = = \n \n {PROSE} \n", "line", 3),
+        (
+            "A tale.\n\nIts end.\n<|endoftext|>\nAnother.\n<|endoftext|>\n",
+            "document",
+            2,
+        ),
+        (
+            f" = Oak = \n \n {PROSE} \n {PROSE} \n \n = = Age = = \n \n {PROSE} \n",
+            "line",
+            3,
+        ),
     ],
 )
 def test_the_form_of_plain_texts_is_recognised(tmp_path, content, form, count):
@@ -86,13 +111,19 @@ def test_the_form_of_plain_texts_is_recognised(tmp_path, content, form, count):
 
 def test_many_short_files_are_a_text_each(tmp_path):
     for n in range(25):
-        (tmp_path / f"{n:02}.txt").write_text(f"Review {n}.\nGood.\n\nBuy it.\n", encoding="utf-8")
+        (tmp_path / f"{n:02}.txt").write_text(
+            f"Review {n}.\nGood.\n\nBuy it.\n", encoding="utf-8"
+        )
     found = document_files(tmp_path)
-    assert found.form == WORDS["file"] and found.texts[3] == "Review 3.\nGood.\n\nBuy it."
+    assert (
+        found.form == WORDS["file"] and found.texts[3] == "Review 3.\nGood.\n\nBuy it."
+    )
 
 
 def test_white_space_and_short_pieces_stay_as_they_are(tmp_path):
-    (tmp_path / "x.txt").write_text("One\n\n  if x:\n\treturn  1\n\nTwo\n", encoding="utf-8")
+    (tmp_path / "x.txt").write_text(
+        "One\n\n  if x:\n\treturn  1\n\nTwo\n", encoding="utf-8"
+    )
     assert text_files(tmp_path / "x.txt", unit="paragraph") == [
         "One",
         "  if x:\n\treturn  1",
@@ -103,9 +134,17 @@ def test_white_space_and_short_pieces_stay_as_they_are(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "texts"),
     [
-        ("x.jsonl", '{"content": "a b", "id": "7"}\n{"content": " c", "id": "8"}\n', ["a b", " c"]),
+        (
+            "x.jsonl",
+            '{"content": "a b", "id": "7"}\n{"content": " c", "id": "8"}\n',
+            ["a b", " c"],
+        ),
         ("x.json", '{"data": [{"story": "a b"}, {"story": "c d"}]}', ["a b", "c d"]),
-        ("x.csv", 'id,comment,stars\n1,"good, really",5\n2,so so,3\n', ["good, really", "so so"]),
+        (
+            "x.csv",
+            'id,comment,stars\n1,"good, really",5\n2,so so,3\n',
+            ["good, really", "so so"],
+        ),
         (
             "x.tsv",
             'sentence\tlabel\n"hide new\t0\ncontains no wit\t1\n',
@@ -118,7 +157,9 @@ def test_white_space_and_short_pieces_stay_as_they_are(tmp_path):
         ),
     ],
 )
-def test_the_column_of_texts_is_guessed_where_one_is_text(tmp_path, name, content, texts):
+def test_the_column_of_texts_is_guessed_where_one_is_text(
+    tmp_path, name, content, texts
+):
     (tmp_path / name).write_text(content, encoding="utf-8")
     assert text_files(tmp_path / name) == texts
 
@@ -135,7 +176,9 @@ def test_a_dataset_that_was_saved_to_disk_is_read_by_its_column(tmp_path):
             (tmp_path / part / name).write_text('{"features": {}}')
     (tmp_path / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
     texts = document_files(tmp_path)
-    assert texts.texts == ("a b c", "d e f") * 2 and texts.form == "of the column 'story'"
+    assert (
+        texts.texts == ("a b c", "d e f") * 2 and texts.form == "of the column 'story'"
+    )
     (tmp_path / "x.arrow").write_bytes(b"no table")
     with pytest.raises(ArgumentError, match=r"x\.arrow is not readable as Arrow"):
         document_files(tmp_path / "x.arrow")
@@ -155,7 +198,10 @@ def test_a_file_named_as_datasets_names_its_own_is_read_where_no_table_is(tmp_pa
 
 
 def test_a_parquet_file_is_read_by_its_column(tmp_path):
-    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    arrow, parquet = (
+        pytest.importorskip("pyarrow"),
+        pytest.importorskip("pyarrow.parquet"),
+    )
     table = arrow.table({"id": [1, 2], "story": ["one two", "three four"]})
     parquet.write_table(table, tmp_path / "x.parquet")
     assert document_files(tmp_path / "x.parquet").form == "of the column 'story'"
@@ -176,8 +222,14 @@ def test_utf_16_without_a_mark_is_no_text(tmp_path):
 
 
 def test_units(folder):
-    assert text_files(folder / "b.txt", unit="line") == [f"{LONG} b", "wrapped", f"{LONG} b2"]
-    assert text_files(folder / "b.txt", unit="file") == [f"{LONG} b\nwrapped\n\n{LONG} b2"]
+    assert text_files(folder / "b.txt", unit="line") == [
+        f"{LONG} b",
+        "wrapped",
+        f"{LONG} b2",
+    ]
+    assert text_files(folder / "b.txt", unit="file") == [
+        f"{LONG} b\nwrapped\n\n{LONG} b2"
+    ]
 
 
 def test_another_field_and_encoding(tmp_path):
@@ -205,7 +257,11 @@ def test_line_separators_inside_json_strings_do_not_break_lines(tmp_path):
         ("x.json", b"{", "not JSON"),
         ("x.json", b'{"text": "a"}', "must hold a list; it holds an object"),
         ("x.json", b"[1]", "entry 1 must be a string; it is the value 1"),
-        ("x.jsonl", b'{"text": "a"}\n{"b": "c"}', "line 2 has no field 'text'; it has 'b'. Name"),
+        (
+            "x.jsonl",
+            b'{"text": "a"}\n{"b": "c"}',
+            "line 2 has no field 'text'; it has 'b'. Name",
+        ),
         ("x.jsonl", b'"a"\n{', "line 2: it is not JSON"),
     ],
 )
@@ -240,7 +296,9 @@ def test_unknown_unit_and_encoding_are_refused(folder):
 WIKITEXT = DATA / "wikitext-2" / "valid.txt"
 
 
-@pytest.mark.skipif(not WIKITEXT.is_file(), reason="WikiText-2 is not here (ONTOGENY_DATA)")
+@pytest.mark.skipif(
+    not WIKITEXT.is_file(), reason="WikiText-2 is not here (ONTOGENY_DATA)"
+)
 def test_wikitext_gives_its_paragraphs_without_headings():
     texts = text_files(WIKITEXT, unit="line")
     lines = [line.strip() for line in WIKITEXT.read_text("utf-8").split("\n")]
@@ -251,11 +309,17 @@ def test_wikitext_gives_its_paragraphs_without_headings():
 @pytest.mark.parametrize(
     ("written", "labels"),
     [
-        (["01", "1", "2"], ["01", "1", "2"]),  # two classes that are written differently
+        (
+            ["01", "1", "2"],
+            ["01", "1", "2"],
+        ),  # two classes that are written differently
         (["1", "1.0", "0"], ["1", "1.0", "0"]),
         (["1.0", "0.0", "1.0"], [1, 0, 1]),  # nothing would merge
         (["0", "1", "1"], [0, 1, 1]),
-        (["9007199254740993", "9007199254740992"], [9007199254740993, 9007199254740992]),
+        (
+            ["9007199254740993", "9007199254740992"],
+            [9007199254740993, 9007199254740992],
+        ),
         (["99999999999999999999", "1"], ["99999999999999999999", "1"]),
     ],
 )
@@ -277,7 +341,9 @@ def test_labels_are_one_class_only_if_they_are_written_alike(tmp_path, written, 
 )
 def test_json_labels_of_different_kinds_do_not_merge(tmp_path, written, labels):
     file = tmp_path / "data.jsonl"
-    file.write_text("".join(f'{{"text": "words", "label": {label}}}\n' for label in written))
+    file.write_text(
+        "".join(f'{{"text": "words", "label": {label}}}\n' for label in written)
+    )
     assert read_labelled(file).labels.tolist() == labels
 
 
@@ -316,10 +382,14 @@ def test_files_of_one_line_each_are_one_a_file(tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
-def test_a_mark_is_followed_and_refused_where_another_encoding_was_said(tmp_path, encoding):
+def test_a_mark_is_followed_and_refused_where_another_encoding_was_said(
+    tmp_path, encoding
+):
     (tmp_path / "a.txt").write_bytes("Grüße\n".encode(encoding))
     assert text_files(tmp_path / "a.txt", unit="line") == ["Grüße"]
     alike = "utf-8" if encoding == "utf-8-sig" else f"{encoding}-le"
     assert text_files(tmp_path / "a.txt", unit="line", encoding=alike) == ["Grüße"]
-    with pytest.raises(ArgumentError, match=f"mark of {encoding}; encoding=cp1252 was said"):
+    with pytest.raises(
+        ArgumentError, match=f"mark of {encoding}; encoding=cp1252 was said"
+    ):
         text_files(tmp_path / "a.txt", unit="line", encoding="cp1252")

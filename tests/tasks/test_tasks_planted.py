@@ -14,14 +14,18 @@ def test_the_model_outputs_the_planted_activations(kind):
     run = planted(kind, random_state=3, n=50)
     step = int(run.trajectory.steps[4])
     model = run.trajectory[step].model()
-    found = og.capture.activations(model, run.inputs, layers="layers.*", max_tokens=None)
+    found = og.capture.activations(
+        model, run.inputs, layers="layers.*", max_tokens=None
+    )
     for k, A in enumerate(found.values()):
         assert np.array_equal(np.asarray(A), run.activations[4, k])
 
 
 @pytest.mark.parametrize("kind", PLANTED)
 def test_the_same_seed_gives_the_same_run_and_another_another(kind):
-    one, same, other = (planted(kind, random_state=s, n=40).activations for s in (0, 0, 1))
+    one, same, other = (
+        planted(kind, random_state=s, n=40).activations for s in (0, 0, 1)
+    )
     assert np.array_equal(one, same) and not np.array_equal(one, other)
 
 
@@ -91,8 +95,13 @@ def test_regimes_approach_smoothly_and_then_only_fluctuate():
 @pytest.mark.parametrize("kind", ["noise", "memory", "walk", "rotation", "drift"])
 def test_concepts_and_activations_are_called_changed_where_they_are(kind, tmp_path):
     run = planted(kind, steps=range(0, 4000, 100), random_state=5)
-    observables = [Concepts("svd", n_concepts=6, layers="layers.*"), ActivationDecay("layers.*")]
-    result = og.Study(run.trajectory, run.inputs, observables=observables).run(tmp_path / "study")
+    observables = [
+        Concepts("svd", n_concepts=6, layers="layers.*"),
+        ActivationDecay("layers.*"),
+    ]
+    result = og.Study(run.trajectory, run.inputs, observables=observables).run(
+        tmp_path / "study"
+    )
     for node in ("concepts-svd", "activation-decay"):
         assert result[node].changed.values.tolist() == [run.develops] * 2
 

@@ -10,7 +10,9 @@ from ontogeny.errors import ArgumentError
 from ontogeny.tasks import python_documentation, train_tokenizer
 from ontogeny.tasks.tokenizer import SPECIAL_TOKENS
 
-TEXTS = [f"The number {n} follows {n - 1} and <unk> precedes {n + 1}." for n in range(300)]
+TEXTS = [
+    f"The number {n} follows {n - 1} and <unk> precedes {n + 1}." for n in range(300)
+]
 TOKENIZER = train_tokenizer(TEXTS, vocab_size=280)
 DESCRIBE = """
 import sys
@@ -30,7 +32,13 @@ def test_any_text_is_encoded_and_decoded_without_loss(text):
 
 def test_the_vocabulary_has_the_size_asked_for_and_special_tokens_come_first():
     assert len(TOKENIZER) == TOKENIZER.vocab_size == 280
-    assert TOKENIZER.convert_tokens_to_ids(list(SPECIAL_TOKENS.values())) == [0, 1, 2, 3, 4]
+    assert TOKENIZER.convert_tokens_to_ids(list(SPECIAL_TOKENS.values())) == [
+        0,
+        1,
+        2,
+        3,
+        4,
+    ]
     assert sorted(TOKENIZER.all_special_ids) == [0, 1, 2, 3, 4]
     assert (TOKENIZER.cls_token_id, TOKENIZER.sep_token_id) == (2, 3)
 
@@ -62,7 +70,16 @@ def test_marks_and_digits_are_tokens_of_their_own():
     tokenizer = train_tokenizer([text] * 9, vocab_size=400)
     ids = tokenizer(text, add_special_tokens=False).input_ids
     words = [tokenizer.decode([i]).strip() for i in ids]
-    assert [w for w in words if w] == [*"123", "and", *"123", "(", "and", ")", *"123", "."]
+    assert [w for w in words if w] == [
+        *"123",
+        "and",
+        *"123",
+        "(",
+        "and",
+        ")",
+        *"123",
+        ".",
+    ]
 
 
 def test_short_texts_give_a_smaller_vocabulary():
@@ -94,7 +111,12 @@ def test_the_same_texts_give_the_same_tokenizer_in_every_process():
 
 @pytest.mark.parametrize(
     ("texts", "size", "named"),
-    [(["a"], 260, "vocab_size"), ([], 300, "texts"), ([""], 300, "texts"), ("abc", 300, "texts")],
+    [
+        (["a"], 260, "vocab_size"),
+        ([], 300, "texts"),
+        ([""], 300, "texts"),
+        ("abc", 300, "texts"),
+    ],
 )
 def test_bad_input_is_refused(texts, size, named):
     with pytest.raises(ArgumentError, match=named):

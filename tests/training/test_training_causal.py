@@ -18,7 +18,13 @@ from ontogeny.training.parallel import shared_among
 
 TEXTS = [f"The number {n} comes after {n - 1}." for n in range(60)]
 TOKENIZER = train_tokenizer(TEXTS, vocab_size=300)
-TINY = {"steps": 12, "tokens_per_step": 64, "length": 16, "vocab_size": 300, "layers": 1}
+TINY = {
+    "steps": 12,
+    "tokens_per_step": 64,
+    "length": 16,
+    "vocab_size": 300,
+    "layers": 1,
+}
 TINY |= {"width": 16, "architecture": "gpt-neox"}
 
 

@@ -45,7 +45,13 @@ def network(dropout=0.5):
 def test_gradient_descent_on_a_parabola_follows_its_closed_form():
     model = Point()
     log = train(
-        model, [None] * 6, half_square, 6, optimizer=sgd(model, 0.1), clip=math.inf, random_state=0
+        model,
+        [None] * 6,
+        half_square,
+        6,
+        optimizer=sgd(model, 0.1),
+        clip=math.inf,
+        random_state=0,
     )
     assert model.w.item() == pytest.approx(0.9**6, rel=1e-12)
     np.testing.assert_allclose(log.loss, 0.9 ** (2 * np.arange(6)) / 2, rtol=1e-12)
@@ -86,7 +92,9 @@ def test_only_matrices_decay():
 
     train(model, [None], flat, 1, optimizer=optimizer)
     rate = optimizer.param_groups[0]["lr"]
-    torch.testing.assert_close(model.weight.detach(), before["weight"] * (1 - 0.5 * rate))
+    torch.testing.assert_close(
+        model.weight.detach(), before["weight"] * (1 - 0.5 * rate)
+    )
     torch.testing.assert_close(model.bias.detach(), before["bias"])
 
 
@@ -96,7 +104,15 @@ def test_callbacks_see_every_step_from_zero_in_order():
     def watch(step, model):
         seen.append((step, model.w.item()))
 
-    train(model, [None] * 3, half_square, 3, optimizer=sgd(model, 0.5), on_step=[watch], clip=9.0)
+    train(
+        model,
+        [None] * 3,
+        half_square,
+        3,
+        optimizer=sgd(model, 0.5),
+        on_step=[watch],
+        clip=9.0,
+    )
     assert seen == [(0, 1.0), (1, 0.5), (2, 0.25), (3, 0.125)]
 
 

@@ -58,7 +58,9 @@ def test_loss_and_gradients_equal_transformers_own_loss_over_all_positions():
 def test_only_masked_positions_reach_the_output_layer():
     model, batch = small_model(), task().sample(generator())
     shapes = []
-    model.lm_head.register_forward_hook(lambda module, args, out: shapes.append(out.shape))
+    model.lm_head.register_forward_hook(
+        lambda module, args, out: shapes.append(out.shape)
+    )
     task().loss(model, batch)
     assert shapes == [(len(batch.positions), len(TOKENIZER))]
 
@@ -93,7 +95,11 @@ def test_a_plain_module_that_returns_logits_is_trained_to_the_unigram_frequencie
     made = task(length=64, tokens_per_step=2048)
     model = Unigram()
     train(
-        model, made.sample, made.loss, 200, optimizer=torch.optim.Adam(model.parameters(), lr=0.1)
+        model,
+        made.sample,
+        made.loss,
+        200,
+        optimizer=torch.optim.Adam(model.parameters(), lr=0.1),
     )
     with torch.no_grad():
         loss = made.loss(model, made.sample(generator(1))).item()
@@ -106,7 +112,9 @@ def test_a_plain_module_that_returns_logits_is_trained_to_the_unigram_frequencie
     fraction=st.floats(0.01, 0.9),
     seed=st.integers(0, 99),
 )
-def test_a_batch_is_crops_of_the_stream_with_the_share_masked(length, crops, fraction, seed):
+def test_a_batch_is_crops_of_the_stream_with_the_share_masked(
+    length, crops, fraction, seed
+):
     made = task(length=length, tokens_per_step=length * crops, mask_fraction=fraction)
     batch = made.sample(generator(seed))
     ids = batch.ids.flatten().clone()
@@ -125,14 +133,18 @@ def test_the_generator_decides_the_batch_and_the_stream_is_left_alone():
     made = task()
     before = made.stream.clone()
     first, again, other = (made.sample(generator(seed)) for seed in (0, 0, 1))
-    assert torch.equal(first.ids, again.ids) and torch.equal(first.positions, again.positions)
+    assert torch.equal(first.ids, again.ids) and torch.equal(
+        first.positions, again.positions
+    )
     assert not torch.equal(first.ids, other.ids)
     assert torch.equal(made.stream, before)
 
 
 def test_crops_reach_the_first_and_the_last_token():
     stream = torch.arange(10, 15)
-    made = MaskedLanguageModelling(stream, 4, 40, torch.ones(5, dtype=torch.bool), 1, 0.1)
+    made = MaskedLanguageModelling(
+        stream, 4, 40, torch.ones(5, dtype=torch.bool), 1, 0.1
+    )
     assert set(made.sample(generator()).ids.unique().tolist()) == {1, *range(10, 15)}
 
 
@@ -142,7 +154,9 @@ def test_the_stream_is_the_texts_one_after_the_other():
 
 
 def test_empty_texts_are_left_out():
-    made = masked_language_modelling(["", *TEXTS, ""], TOKENIZER, length=16, tokens_per_step=64)
+    made = masked_language_modelling(
+        ["", *TEXTS, ""], TOKENIZER, length=16, tokens_per_step=64
+    )
     assert torch.equal(made.stream, task().stream)
 
 
@@ -181,13 +195,18 @@ def test_the_demo_model_has_the_architecture_it_claims():
     assert type(model.model.norm).__name__ == "EuroBertRMSNorm"
     assert model.config.hidden_act == "silu"
     assert model.config.mask_token_id == TOKENIZER.mask_token_id
-    ids = [getattr(model.config, f"{name}_token_id") for name in ("pad", "bos", "eos", "mask")]
+    ids = [
+        getattr(model.config, f"{name}_token_id")
+        for name in ("pad", "bos", "eos", "mask")
+    ]
     assert all(0 <= i < model.config.vocab_size for i in ids)
 
 
 def test_the_untrained_model_knows_nothing_yet():
     loss = task().loss(small_model(), task().sample(generator())).item()
-    assert loss == pytest.approx(torch.log(torch.tensor(float(len(TOKENIZER)))).item(), abs=0.1)
+    assert loss == pytest.approx(
+        torch.log(torch.tensor(float(len(TOKENIZER)))).item(), abs=0.1
+    )
 
 
 def test_the_seed_decides_the_weights_and_the_random_state_outside_is_left_alone():
@@ -200,7 +219,9 @@ def test_the_seed_decides_the_weights_and_the_random_state_outside_is_left_alone
 
 def test_model_and_batches_are_made_in_silence(caplog, capfd):
     caplog.set_level(logging.INFO)
-    made = masked_language_modelling([" ".join(TEXTS)], TOKENIZER, length=16, tokens_per_step=64)
+    made = masked_language_modelling(
+        [" ".join(TEXTS)], TOKENIZER, length=16, tokens_per_step=64
+    )
     made.loss(small_model(), made.sample(generator()))
     captured = capfd.readouterr()
     assert (caplog.text, captured.out, captured.err) == ("", "", "")
@@ -252,12 +273,17 @@ def test_threads_are_given_back():
 
 
 def test_what_a_thread_raises_is_raised():
-    batch = MaskedBatch(torch.zeros(2, 4, dtype=int), torch.tensor([1, 6]), torch.zeros(2).long())
+    batch = MaskedBatch(
+        torch.zeros(2, 4, dtype=int), torch.tensor([1, 6]), torch.zeros(2).long()
+    )
 
     def loss(model, part):
         raise RuntimeError("no loss")
 
-    with shared_among(2, loss) as gradient, pytest.raises(RuntimeError, match="no loss"):
+    with (
+        shared_among(2, loss) as gradient,
+        pytest.raises(RuntimeError, match="no loss"),
+    ):
         gradient(torch.nn.Linear(1, 1), batch)
 
 
@@ -279,9 +305,21 @@ def test_batches_that_cannot_be_shared_are_refused(parts, said):
 
 
 def test_threads_take_scalar_losses_on_a_cpu_only():
-    batch = MaskedBatch(torch.zeros(2, 4, dtype=int), torch.tensor([1, 6]), torch.zeros(2).long())
-    shared, said = shared_among(2, lambda model, part: torch.ones(3)), r"it returned \(3,\)"
+    batch = MaskedBatch(
+        torch.zeros(2, 4, dtype=int), torch.tensor([1, 6]), torch.zeros(2).long()
+    )
+    shared, said = (
+        shared_among(2, lambda model, part: torch.ones(3)),
+        r"it returned \(3,\)",
+    )
     with shared as gradient, pytest.raises(ArgumentError, match=said):
         gradient(torch.nn.Linear(1, 1), batch)
     with pytest.raises(ArgumentError, match="device='meta' leave workers at 1, got 2"):
-        train(torch.nn.Linear(1, 1), [batch], lambda model, x: x, 1, device="meta", workers=2)
+        train(
+            torch.nn.Linear(1, 1),
+            [batch],
+            lambda model, x: x,
+            1,
+            device="meta",
+            workers=2,
+        )

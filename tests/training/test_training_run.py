@@ -40,7 +40,9 @@ def one_thread():
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    return record_training_run(tmp_path_factory.mktemp("runs") / "run", sentences(), **TINY)
+    return record_training_run(
+        tmp_path_factory.mktemp("runs") / "run", sentences(), **TINY
+    )
 
 
 def digests(folder):
@@ -62,7 +64,11 @@ def test_the_run_can_be_studied_from_its_first_to_its_last_step(run):
 def test_the_same_seed_gives_the_same_weights_at_every_checkpoint(tmp_path):
     short = {**TINY, "steps": 12}
     first, again, other = (
-        digests(record_training_run(tmp_path / name, sentences(), random_state=seed, **short))
+        digests(
+            record_training_run(
+                tmp_path / name, sentences(), random_state=seed, **short
+            )
+        )
         for name, seed in [("a", 0), ("b", 0), ("c", 1)]
     )
     assert len(first) == 13

@@ -17,16 +17,24 @@ from ontogeny.training import (
 )
 
 SIZES = {
-    "steps": 120, "tokens_per_step": 256, "length": 32, "vocab_size": 320, "layers": 1,
-    "width": 32, "learning_rate": 1e-2,
-}  # fmt: skip
+    "steps": 120,
+    "tokens_per_step": 256,
+    "length": 32,
+    "vocab_size": 320,
+    "layers": 1,
+    "width": 32,
+    "learning_rate": 1e-2,
+}
 WORDS = ("red", "green", "blue", "gold", "grey", "pink")
 
 
 def sentences(count=240):
     """Sentences in which most words follow from their neighbours."""
     drawn = np.random.default_rng(0).choice(WORDS, count)
-    return [f"{n}: the {a} box holds the {a} ball and the {a} key." for n, a in enumerate(drawn)]
+    return [
+        f"{n}: the {a} box holds the {a} ball and the {a} key."
+        for n, a in enumerate(drawn)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -70,9 +78,13 @@ def test_all_but_the_tokens_is_that_of_the_run(run, controls):
         assert control[120].fingerprint != source[120].fingerprint
         assert control.tokenizer().get_vocab() == source.tokenizer().get_vocab()
         assert control.title == f"run (trained on {kind} 0)"
-    logs = [json.loads((t.path / "training_log.json").read_text("utf-8")) for t in (
-        controls["frequencies"], controls["nothing"])]  # fmt: skip
-    assert logs[0]["unigram_entropy"] == pytest.approx(expected["unigram_entropy"], abs=1e-12)
+    logs = [
+        json.loads((t.path / "training_log.json").read_text("utf-8"))
+        for t in (controls["frequencies"], controls["nothing"])
+    ]
+    assert logs[0]["unigram_entropy"] == pytest.approx(
+        expected["unigram_entropy"], abs=1e-12
+    )
     assert logs[1]["unigram_entropy"] > expected["unigram_entropy"] + 0.5
 
 
@@ -88,7 +100,13 @@ def test_only_the_run_learns_from_context(run, controls):
 def test_control_trajectories_do_not_improve_the_loss(run):
     source = Trajectory.from_folder(run)
     (start, end), _ = heldout_losses(source, run)
-    for kind, seed in (("turned", 0), ("turned", 1), ("turned", 2), ("walk", 0), ("walk", 1)):
+    for kind, seed in (
+        ("turned", 0),
+        ("turned", 1),
+        ("turned", 2),
+        ("walk", 0),
+        ("walk", 1),
+    ):
         (first, last), _ = heldout_losses(source.control(kind, seed), run)
         assert first == start and last > start - 0.15 * (start - end), (kind, seed)
 
@@ -97,15 +115,23 @@ def test_texts_may_begin_and_end_with_white_space(tmp_path):
     texts = [f" {text}\n" for text in sentences(40)]
     run = record_training_run(tmp_path / "run", texts, **{**SIZES, "steps": 1})
     control = scrambled(run, tmp_path / "control", texts=texts)
-    assert (control.path / "heldout.jsonl").read_text() == (run / "heldout.jsonl").read_text()
+    assert (control.path / "heldout.jsonl").read_text() == (
+        run / "heldout.jsonl"
+    ).read_text()
 
 
 def test_other_texts_and_folders_are_refused(run, tmp_path):
-    with pytest.raises(ArgumentError, match="texts are not those that run was trained on"):
+    with pytest.raises(
+        ArgumentError, match="texts are not those that run was trained on"
+    ):
         scrambled(run, tmp_path / "a", texts=sentences()[:-1])
-    with pytest.raises(ArgumentError, match=r"run must be a folder that record_training_run wrote"):
+    with pytest.raises(
+        ArgumentError, match=r"run must be a folder that record_training_run wrote"
+    ):
         scrambled(tmp_path, tmp_path / "a", texts=sentences())
-    with pytest.raises(ArgumentError, match="kind must be one of 'frequencies', 'nothing'"):
+    with pytest.raises(
+        ArgumentError, match="kind must be one of 'frequencies', 'nothing'"
+    ):
         scrambled(run, tmp_path / "a", "noise", sentences())
     with pytest.raises(ArgumentError, match="not empty"):
         scrambled(run, run, texts=sentences())
@@ -123,7 +149,9 @@ IDS = [[1, 5, 6, 7, 2], [1, 5, 5, 2]]
 def test_the_order_is_new_and_tokens_kept_stay(ids):
     made = scrambled_tokens(ids, "frequencies", 0, keep=[1, 2])
     assert type(made) is type(ids)
-    flat, other = (np.concatenate([np.ravel(r) for r in x]).tolist() for x in (ids, made))
+    flat, other = (
+        np.concatenate([np.ravel(r) for r in x]).tolist() for x in (ids, made)
+    )
     assert sorted(flat) == sorted(other)
     assert [t if t < 3 else 0 for t in flat] == [t if t < 3 else 0 for t in other]
     if hasattr(ids, "dtype"):
@@ -151,8 +179,10 @@ def test_random_tokens_are_equally_likely_and_never_special():
     counts = np.bincount(made, minlength=12)
     assert counts[[0, 4]].tolist() == [0, 0]
     assert np.delete(counts, [0, 4]) == pytest.approx(np.full(10, 2000), abs=200)
-    assert np.array_equal(made, scrambled_tokens(np.full(20_000, 3), "nothing", vocab_size=12,
-                                                 keep=[0, 4]))  # fmt: skip
+    assert np.array_equal(
+        made,
+        scrambled_tokens(np.full(20_000, 3), "nothing", vocab_size=12, keep=[0, 4]),
+    )
 
 
 @pytest.mark.parametrize(
@@ -160,14 +190,38 @@ def test_random_tokens_are_equally_likely_and_never_special():
     [
         ([3], {"kind": "order"}, "kind must be one of 'frequencies', 'nothing'"),
         ([3], {"kind": "nothing"}, "give vocab_size"),
-        ([3], {"kind": "nothing", "vocab_size": 3}, "vocab_size is 3, but ids has the id 3"),
-        ([3], {"kind": "nothing", "vocab_size": 4, "keep": range(4)}, "none is left to draw"),
+        (
+            [3],
+            {"kind": "nothing", "vocab_size": 3},
+            "vocab_size is 3, but ids has the id 3",
+        ),
+        (
+            [3],
+            {"kind": "nothing", "vocab_size": 4, "keep": range(4)},
+            "none is left to draw",
+        ),
         ([0.5], {"kind": "frequencies"}, "ids must be whole numbers; got float64"),
-        ([3], {"kind": "frequencies", "random_state": -1}, "random_state must be a whole number"),
-        ([-1, 2], {"kind": "nothing", "vocab_size": 3}, "vocab_size is 3, but ids has the id -1"),
-        ([[[1, 2]], [[3, 4]]], {"kind": "frequencies"}, "a list with a list of ids per text"),
+        (
+            [3],
+            {"kind": "frequencies", "random_state": -1},
+            "random_state must be a whole number",
+        ),
+        (
+            [-1, 2],
+            {"kind": "nothing", "vocab_size": 3},
+            "vocab_size is 3, but ids has the id -1",
+        ),
+        (
+            [[[1, 2]], [[3, 4]]],
+            {"kind": "frequencies"},
+            "a list with a list of ids per text",
+        ),
         ([3], {"kind": "frequencies", "keep": 3}, "keep must"),
-        ([3], {"kind": "frequencies", "keep": [1.5]}, "keep must hold whole numbers; got 1.5"),
+        (
+            [3],
+            {"kind": "frequencies", "keep": [1.5]},
+            "keep must hold whole numbers; got 1.5",
+        ),
     ],
 )
 def test_bad_arguments_are_refused(ids, options, message):

@@ -36,7 +36,10 @@ peft = pytest.importorskip("peft")
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:peft")
 
 IDS = torch.arange(12).reshape(2, 6)
-GPT2 = (GPT2LMHeadModel, GPT2Config(n_layer=2, n_embd=16, n_head=2, vocab_size=40, n_positions=8))
+GPT2 = (
+    GPT2LMHeadModel,
+    GPT2Config(n_layer=2, n_embd=16, n_head=2, vocab_size=40, n_positions=8),
+)
 LLAMA = (
     LlamaForCausalLM,
     LlamaConfig(
@@ -63,15 +66,25 @@ LORA = {"r": 4, "lora_alpha": 8, "task_type": "CAUSAL_LM"}
 CASES = {
     "gpt2": (GPT2, {**LORA, "target_modules": ["c_attn", "c_proj"]}),
     "gpt2 rslora": (GPT2, {**LORA, "target_modules": ["c_fc"], "use_rslora": True}),
-    "gpt2 dora": (GPT2, {**LORA, "target_modules": ["c_attn", "c_proj"], "use_dora": True}),
+    "gpt2 dora": (
+        GPT2,
+        {**LORA, "target_modules": ["c_attn", "c_proj"], "use_dora": True},
+    ),
     "llama embedding": (LLAMA, {**LORA, "target_modules": ["q_proj", "embed_tokens"]}),
     "gpt2 biases": (GPT2, {**LORA, "target_modules": ["c_attn"], "bias": "all"}),
     "llama": (LLAMA, {**LORA, "target_modules": ["q_proj", "v_proj"]}),
     "llama dora": (LLAMA, {**LORA, "target_modules": "all-linear", "use_dora": True}),
-    "llama rslora": (LLAMA, {**LORA, "target_modules": ["q_proj", "v_proj"], "use_rslora": True}),
+    "llama rslora": (
+        LLAMA,
+        {**LORA, "target_modules": ["q_proj", "v_proj"], "use_rslora": True},
+    ),
     "llama saved": (
         LLAMA,
-        {**LORA, "target_modules": ["o_proj"], "modules_to_save": ["lm_head", "embed_tokens"]},
+        {
+            **LORA,
+            "target_modules": ["o_proj"],
+            "modules_to_save": ["lm_head", "embed_tokens"],
+        },
     ),
     "llama patterns": (
         LLAMA,
@@ -83,12 +96,18 @@ CASES = {
         },
     ),
     "bert": (BERT, {"r": 4, "lora_alpha": 8, "target_modules": ["query", "value"]}),
-    "bert rslora": (BERT, {"r": 4, "target_modules": ["query", "value"], "use_rslora": True}),
+    "bert rslora": (
+        BERT,
+        {"r": 4, "target_modules": ["query", "value"], "use_rslora": True},
+    ),
     "bert saved": (
         BERT,
         {"r": 4, "target_modules": ["query"], "modules_to_save": ["pooler", "dense"]},
     ),
-    "bert dora": (BERT, {"r": 4, "target_modules": ["query", "dense"], "use_dora": True}),
+    "bert dora": (
+        BERT,
+        {"r": 4, "target_modules": ["query", "dense"], "use_dora": True},
+    ),
 }
 
 
@@ -119,7 +138,9 @@ def assert_logits(run, logits):
     for step, expected in logits.items():
         with torch.no_grad():
             for model in (run[step].model(), skeleton.load(step)):
-                torch.testing.assert_close(model(IDS).logits, expected, atol=1e-5, rtol=0)
+                torch.testing.assert_close(
+                    model(IDS).logits, expected, atol=1e-5, rtol=0
+                )
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -131,7 +152,10 @@ def test_logits_are_those_of_peft_at_every_step(tmp_path, case):
     with run[10].open() as reader:
         for name in reader.names():
             whole = reader.get(name)
-            assert (reader.shape(name), reader.dtype(name)) == (whole.shape, whole.dtype)
+            assert (reader.shape(name), reader.dtype(name)) == (
+                whole.shape,
+                whole.dtype,
+            )
             torch.testing.assert_close(reader.rows(name, 0, 3), whole[:3])
 
 
@@ -139,25 +163,35 @@ def test_logits_are_those_of_peft_at_every_step(tmp_path, case):
 def test_losses_are_those_of_peft_and_cells_those_of_merged_weights(tmp_path, case):
     (base, config), settings = CASES[case]
     logits = write_run(tmp_path, base, config, settings)
-    base.from_pretrained(tmp_path / "base").save_pretrained(tmp_path / "merged" / "checkpoint-0")
+    base.from_pretrained(tmp_path / "base").save_pretrained(
+        tmp_path / "merged" / "checkpoint-0"
+    )
     for step in (5, 10):
         plain = base.from_pretrained(tmp_path / "base")
-        adapted = peft.PeftModel.from_pretrained(plain, tmp_path / "run" / f"checkpoint-{step}")
-        adapted.merge_and_unload().save_pretrained(tmp_path / "merged" / f"checkpoint-{step}")
+        adapted = peft.PeftModel.from_pretrained(
+            plain, tmp_path / "run" / f"checkpoint-{step}"
+        )
+        adapted.merge_and_unload().save_pretrained(
+            tmp_path / "merged" / f"checkpoint-{step}"
+        )
     inputs = og.Inputs.from_tokens(IDS.numpy(), vocab_size=40)
     observed = [og.observables.WeightChange(), og.observables.Loss()]
     results = [
-        og.Study(Trajectory.from_folder(tmp_path / name), inputs, observed, noise=0).run(
-            tmp_path / f"study of {name}"
-        )
+        og.Study(
+            Trajectory.from_folder(tmp_path / name), inputs, observed, noise=0
+        ).run(tmp_path / f"study of {name}")
         for name in ("run", "merged")
     ]
     for one in observed:
         ours, theirs = (result[one.name].to_dataset() for result in results)
-        measured = [n for n, v in theirs.items() if "step" in v.dims and v.dtype.kind == "f"]
+        measured = [
+            n for n, v in theirs.items() if "step" in v.dims and v.dtype.kind == "f"
+        ]
         assert measured
         for name in measured:
-            np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-3, atol=1e-5, err_msg=name)
+            np.testing.assert_allclose(
+                ours[name], theirs[name], rtol=1e-3, atol=1e-5, err_msg=name
+            )
     for step, values in logits.items():
         expected = torch.nn.functional.cross_entropy(values[:, :-1].mT, IDS[:, 1:])
         found = float(results[0]["loss"].to_dataset().loss.sel(step=step))
@@ -192,7 +226,11 @@ def test_a_classifier_on_a_base_without_a_head(tmp_path, base, cls, settings, ca
             got = run[step].model()(IDS).logits
         torch.testing.assert_close(got, expected, atol=1e-5, rtol=0)
     with run[0].open() as first, run[5].open() as other:
-        head = "score.weight" if cls is GPT2ForSequenceClassification else "classifier.weight"
+        head = (
+            "score.weight"
+            if cls is GPT2ForSequenceClassification
+            else "classifier.weight"
+        )
         assert torch.equal(first.get(head), other.get(head))
     assert "are those of checkpoint-5 at step 0" in caplog.text and head in caplog.text
 
@@ -211,8 +249,12 @@ def test_the_adapter_that_a_run_leaves_in_its_folder_is_its_own_model(tmp_path):
     for name in ("adapter_config.json", "adapter_model.safetensors"):
         shutil.copy(last / name, tmp_path / "run" / name)
     run = Trajectory.from_folder(tmp_path / "run")
-    left = "left out: adapter_model.safetensors (the folder's own model, without a step)"
-    assert left in run.lines() and "unnumbered" not in [finding.kind for finding in run.audit()]
+    left = (
+        "left out: adapter_model.safetensors (the folder's own model, without a step)"
+    )
+    assert left in run.lines() and "unnumbered" not in [
+        finding.kind for finding in run.audit()
+    ]
 
 
 def test_a_base_is_named_where_the_adapter_names_another(tmp_path):
@@ -220,7 +262,9 @@ def test_a_base_is_named_where_the_adapter_names_another(tmp_path):
     (tmp_path / "base").rename(tmp_path / "elsewhere")
     with pytest.raises(CheckpointError, match=r"--base MODEL \(base= in Python\)"):
         Trajectory.from_folder(tmp_path / "run")[5].model()
-    assert_logits(Trajectory.from_folder(tmp_path / "run", base=tmp_path / "elsewhere"), logits)
+    assert_logits(
+        Trajectory.from_folder(tmp_path / "run", base=tmp_path / "elsewhere"), logits
+    )
     LLAMA[0](LLAMA[1]).save_pretrained(tmp_path / "other")
     wrong = Trajectory.from_folder(tmp_path / "run", base=tmp_path / "other")
     with pytest.raises(CheckpointError, match=r"Is it the right base\?"):
@@ -231,7 +275,9 @@ def test_a_full_fine_tuning_begins_at_its_base(tmp_path):
     torch.manual_seed(0)
     base = GPT2LMHeadModel(GPT2[1])
     base.save_pretrained(tmp_path / "base")
-    tuned = GPT2ForSequenceClassification.from_pretrained(tmp_path / "base", num_labels=3)
+    tuned = GPT2ForSequenceClassification.from_pretrained(
+        tmp_path / "base", num_labels=3
+    )
     for step in (4, 8):
         with torch.no_grad():
             for parameter in tuned.parameters():
@@ -243,12 +289,16 @@ def test_a_full_fine_tuning_begins_at_its_base(tmp_path):
     assert torch.equal(start.transformer.wte.weight, base.transformer.wte.weight)
     assert torch.equal(start.score.weight, first.score.weight)
     assert run[0].label == "base base" and len(set(run.fingerprints().values())) == 3
-    one = Trajectory.from_folder(tmp_path / "run" / "checkpoint-8", base=tmp_path / "base")
+    one = Trajectory.from_folder(
+        tmp_path / "run" / "checkpoint-8", base=tmp_path / "base"
+    )
     assert list(one.steps) == [0, 8] and one.has_base
     assert one.tokenizer() is None
     for name, content in tokenizer_files().items():
         (tmp_path / "base" / name).write_bytes(content)
-    one = Trajectory.from_folder(tmp_path / "run" / "checkpoint-8", base=tmp_path / "base")
+    one = Trajectory.from_folder(
+        tmp_path / "run" / "checkpoint-8", base=tmp_path / "base"
+    )
     assert one.tokenizer() is not None
 
 
@@ -298,13 +348,16 @@ def test_memory_is_one_base_and_one_layer(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"target_modules": ["wte"]}, {"target_modules": [], "modules_to_save": ["wte"]}]
+    "settings",
+    [{"target_modules": ["wte"]}, {"target_modules": [], "modules_to_save": ["wte"]}],
 )
 def test_an_embedding_that_peft_unties_from_the_head_is_refused(tmp_path, settings):
     settings["target_modules"] = [*settings["target_modules"], "c_attn"]
     write_run(tmp_path, *GPT2, {**LORA, **settings})
     run = Trajectory.from_folder(tmp_path / "run")
-    with pytest.raises(CheckpointError, match=r"adapts transformer\.wte\.weight, which the base"):
+    with pytest.raises(
+        CheckpointError, match=r"adapts transformer\.wte\.weight, which the base"
+    ):
         run[5].model()
 
 
@@ -318,16 +371,24 @@ def test_an_embedding_that_peft_unties_from_the_head_is_refused(tmp_path, settin
         ({"init_lora_weights": "corda"}, "statistics of texts"),
         ({"init_lora_weights": "lora_ga"}, "gradients"),
         ({"init_lora_weights": "pissa_niter_4"}, "random numbers"),
-        ({"megatron_config": {"a": 1}, "megatron_core": "antigravity"}, "a library to import"),
+        (
+            {"megatron_config": {"a": 1}, "megatron_core": "antigravity"},
+            "a library to import",
+        ),
         ({"base_model_name_or_path": "\x1b[31m../x"}, r"base \\x1b\[31m"),
         ({"a_new_way": 3}, "does not know the settings a_new_way = 3; update peft"),
         ({"r": 5}, "size mismatch"),
-        ({"target_modules": ["c_attn", "c_proj", "c_fc"]}, "lacks parts of its adapter"),
+        (
+            {"target_modules": ["c_attn", "c_proj", "c_fc"]},
+            "lacks parts of its adapter",
+        ),
         ({"target_modules": ["c_fc"]}, r"Is it the right base\?"),
         ({"target_modules": ["q_proj"]}, r"Is it the right base\?"),
     ],
 )
-def test_what_is_not_read_as_it_was_trained_is_refused_in_one_line(tmp_path, change, message):
+def test_what_is_not_read_as_it_was_trained_is_refused_in_one_line(
+    tmp_path, change, message
+):
     write_run(tmp_path, *GPT2, CASES["gpt2"][1])
     for step in (5, 10):
         path = tmp_path / "run" / f"checkpoint-{step}" / "adapter_config.json"
@@ -379,7 +440,9 @@ def test_the_change_of_weights_takes_in_what_an_adapter_saved_whole(tmp_path):
             before, after = first.get(name).double(), last.get(name).double()
         expected = float((after - before).norm() / before.norm())
         kind = name.split(".")[-2]
-        assert float(data.relative_change.sel(kind=kind)[-1]) == pytest.approx(expected, rel=1e-6)
+        assert float(data.relative_change.sel(kind=kind)[-1]) == pytest.approx(
+            expected, rel=1e-6
+        )
     sentence = " ".join(observables[0].words(data, {}))
     assert "The weights of embed_tokens moved farthest" in sentence
     assert "those of lm_head least" in sentence
@@ -408,7 +471,10 @@ def test_an_adapter_with_a_name_is_found_and_one_of_several_is_chosen(tmp_path, 
             (place / name).rename(place / "style" / name)
     run = Trajectory.from_folder(tmp_path / "run")
     assert_logits(run, logits)
-    assert [checkpoint.label for checkpoint in run][1:] == ["checkpoint-5", "checkpoint-10"]
+    assert [checkpoint.label for checkpoint in run][1:] == [
+        "checkpoint-5",
+        "checkpoint-10",
+    ]
     assert_logits(Trajectory.from_folder(place), {0: logits[0], 1: logits[10]})
     shutil.copytree(place / "style", place / "tone")
     with pytest.raises(
@@ -442,7 +508,9 @@ def test_order_and_audit_of_adapters_need_no_base_and_no_peft(tmp_path, monkeypa
     write_run(tmp_path, *GPT2, settings)
     shutil.rmtree(tmp_path / "base")
     found = merging.find_spec
-    monkeypatch.setattr(merging, "find_spec", lambda name: None if name == "peft" else found(name))
+    monkeypatch.setattr(
+        merging, "find_spec", lambda name: None if name == "peft" else found(name)
+    )
     place = tmp_path / "run" / "checkpoint-10"
     run = Trajectory.from_folder(tmp_path / "run")
     assert list(run.steps) == [0, 5, 10] and not list(run.audit())
@@ -460,17 +528,28 @@ def test_order_and_audit_of_adapters_need_no_base_and_no_peft(tmp_path, monkeypa
     place.with_name("checkpoint-25").mkdir()
     shutil.copy(place / "adapter_config.json", place.with_name("checkpoint-25"))
     save_file(tensors, place.with_name("checkpoint-25") / path.name)
-    messages = [finding.message for finding in Trajectory.from_folder(tmp_path / "run").audit()]
+    messages = [
+        finding.message for finding in Trajectory.from_folder(tmp_path / "run").audit()
+    ]
     assert any(m.startswith("steps 10 and 15 hold the same weights") for m in messages)
-    assert any(m.startswith("the configuration changes at step 20: lora_alpha") for m in messages)
-    assert any(m.startswith("step 30 holds NaN or infinity in base_model.") for m in messages)
-    assert any("step 25 have nothing in common with those of step" in m for m in messages)
+    assert any(
+        m.startswith("the configuration changes at step 20: lora_alpha")
+        for m in messages
+    )
+    assert any(
+        m.startswith("step 30 holds NaN or infinity in base_model.") for m in messages
+    )
+    assert any(
+        "step 25 have nothing in common with those of step" in m for m in messages
+    )
     with pytest.raises(CheckpointError, match=r"--base MODEL \(base= in Python\)"):
         run[0].model()
     GPT2LMHeadModel(GPT2[1]).save_pretrained(tmp_path / "base")
     whole = Trajectory.from_folder(tmp_path / "run")
     for read in (whole[10].model, whole[0].model, whole.fingerprints):
-        with pytest.raises(MissingExtraError, match=r"pip install 'ontogeny\[adapters\]'"):
+        with pytest.raises(
+            MissingExtraError, match=r"pip install 'ontogeny\[adapters\]'"
+        ):
             read()
 
 
@@ -479,11 +558,16 @@ def test_the_audit_says_what_does_not_belong_to_the_base(tmp_path):
     LLAMA[0](LLAMA[1]).save_pretrained(tmp_path / "other")
     run = Trajectory.from_folder(tmp_path / "run", base=tmp_path / "other")
     findings = list(run.audit())
-    assert [(f.kind, f.steps) for f in findings] == [("unreadable", (5,)), ("unreadable", (10,))]
+    assert [(f.kind, f.steps) for f in findings] == [
+        ("unreadable", (5,)),
+        ("unreadable", (10,)),
+    ]
     assert "Is it the right base?" in findings[0].message
 
 
-def test_a_base_that_moved_along_with_its_run_is_found_and_this_is_said(tmp_path, caplog):
+def test_a_base_that_moved_along_with_its_run_is_found_and_this_is_said(
+    tmp_path, caplog
+):
     logits = write_run(tmp_path / "there", *GPT2, CASES["gpt2"][1])
     (tmp_path / "there").rename(tmp_path / "here")
     assert_logits(Trajectory.from_folder(tmp_path / "here" / "run"), logits)
@@ -509,8 +593,12 @@ def test_the_base_is_of_the_revision_that_was_tuned(tmp_path, monkeypatch, revis
         path = tmp_path / "run" / f"checkpoint-{step}" / "adapter_config.json"
         table = {**json.loads(path.read_text()), "base_model_name_or_path": "ada/tiny"}
         path.write_text(json.dumps({**table, "revision": revision}))
-    monkeypatch.setattr(Repository, "commits", lambda self: {"main": "b" * 40, "v2": "a" * 40})
-    monkeypatch.setattr("ontogeny.trajectory.adapters.opening.template_of", lambda *_: None)
+    monkeypatch.setattr(
+        Repository, "commits", lambda self: {"main": "b" * 40, "v2": "a" * 40}
+    )
+    monkeypatch.setattr(
+        "ontogeny.trajectory.adapters.opening.template_of", lambda *_: None
+    )
     base = Trajectory.from_folder(tmp_path / "run")[5].sources[0]
     assert (base.revision, base.commit) == (revision, "a" * 40)
     monkeypatch.setattr(Repository, "commits", lambda self: {"main": "b" * 40})
@@ -522,4 +610,6 @@ def test_an_adapter_that_is_deleted_meanwhile_is_a_finding(tmp_path):
     write_run(tmp_path, *GPT2, CASES["gpt2"][1])
     run = Trajectory.from_folder(tmp_path / "run")
     (tmp_path / "run" / "checkpoint-5" / "adapter_model.safetensors").unlink()
-    assert [(finding.kind, finding.steps) for finding in run.audit()] == [("unreadable", (5,))]
+    assert [(finding.kind, finding.steps) for finding in run.audit()] == [
+        ("unreadable", (5,))
+    ]

@@ -67,7 +67,9 @@ def gpt2():
 
 
 def experts():
-    return MixtralForCausalLM(MixtralConfig(**SIZES, num_local_experts=3, num_experts_per_tok=2))
+    return MixtralForCausalLM(
+        MixtralConfig(**SIZES, num_local_experts=3, num_experts_per_tok=2)
+    )
 
 
 CAUSAL = {"task_type": "CAUSAL_LM"}
@@ -90,7 +92,9 @@ OPENED = {
     "LoRA of all": (llama, lora(target_modules="all-linear")),
     "LoRA with patterns": (
         llama,
-        lora(rank_pattern={"layers.1.self_attn.q_proj": 2}, alpha_pattern={"v_proj": 32}),
+        lora(
+            rank_pattern={"layers.1.self_attn.q_proj": 2}, alpha_pattern={"v_proj": 32}
+        ),
     ),
     "rsLoRA": (llama, lora(use_rslora=True)),
     "DoRA": (llama, lora(use_dora=True)),
@@ -98,7 +102,10 @@ OPENED = {
     "token rows": (llama, lora(trainable_token_indices={"embed_tokens": [5, 6, 7]})),
     "tied token rows": (tied, lora(trainable_token_indices=[5, 6, 7])),
     "saved modules": (llama, lora(modules_to_save=["lm_head", "embed_tokens"])),
-    "saved tied modules": (tied, lora(modules_to_save=["embed_tokens"], ensure_weight_tying=True)),
+    "saved tied modules": (
+        tied,
+        lora(modules_to_save=["embed_tokens"], ensure_weight_tying=True),
+    ),
     "a layer": (llama, lora(layers_to_transform=[1])),
     "excluded": (llama, lora(exclude_modules=["model.layers.0.self_attn.q_proj"])),
     "bias of LoRA": (biased, lora(lora_bias=True)),
@@ -115,30 +122,53 @@ OPENED = {
     "float16": (float16, lora(use_rslora=True)),
     "bfloat16 DoRA": (bfloat16, lora(use_dora=True)),
     "Conv1D": (gpt2, lora(["c_attn", "c_proj", "c_fc"], fan_in_fan_out=True)),
-    "Conv1D DoRA": (gpt2, lora(["c_attn", "c_proj"], fan_in_fan_out=True, use_dora=True)),
+    "Conv1D DoRA": (
+        gpt2,
+        lora(["c_attn", "c_proj"], fan_in_fan_out=True, use_dora=True),
+    ),
     "Conv1D biases": (gpt2, lora(["c_attn"], fan_in_fan_out=True, bias="all")),
     "Conv1D IA3": (
         gpt2,
-        of("IA3Config", ["c_attn", "c_proj"], feedforward_modules=["c_proj"], fan_in_fan_out=True),
+        of(
+            "IA3Config",
+            ["c_attn", "c_proj"],
+            feedforward_modules=["c_proj"],
+            fan_in_fan_out=True,
+        ),
     ),
     "experts": (
         experts,
-        lora(["q_proj"], target_parameters=["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]),
+        lora(
+            ["q_proj"],
+            target_parameters=["mlp.experts.gate_up_proj", "mlp.experts.down_proj"],
+        ),
     ),
     "beside experts": (experts, lora(["q_proj"])),
     "OFT": (llama, of("OFTConfig", oft_block_size=8)),
     "BOFT": (llama, of("BOFTConfig", boft_block_size=8)),
     "HRA": (llama, of("HRAConfig", r=4)),
-    "IA3": (llama, of("IA3Config", ["k_proj", "down_proj"], feedforward_modules=["down_proj"])),
+    "IA3": (
+        llama,
+        of("IA3Config", ["k_proj", "down_proj"], feedforward_modules=["down_proj"]),
+    ),
     "VeRA": (llama, of("VeraConfig", ["o_proj"], r=4)),
-    "VeRA by its seed": (llama, of("VeraConfig", ["o_proj"], r=4, save_projection=False)),
+    "VeRA by its seed": (
+        llama,
+        of("VeraConfig", ["o_proj"], r=4, save_projection=False),
+    ),
     "LoHa": (llama, of("LoHaConfig", r=4)),
     "LoKr": (llama, of("LoKrConfig", r=4)),
     "AdaLoRA": (llama, of("AdaLoraConfig", init_r=4, target_r=2, total_step=9)),
     "FourierFT": (llama, of("FourierFTConfig", n_frequency=20)),
     "norms": (llama, of("LNTuningConfig", ["input_layernorm", "norm"])),
-    "token rows alone": (llama, of("TrainableTokensConfig", ["embed_tokens"], token_indices=[5])),
-    "VB-LoRA": (llama, of("VBLoRAConfig", ["q_proj"], r=4, num_vectors=16, vector_length=8)),
+    "token rows alone": (
+        llama,
+        of("TrainableTokensConfig", ["embed_tokens"], token_indices=[5]),
+    ),
+    "VB-LoRA": (
+        llama,
+        of("VBLoRAConfig", ["q_proj"], r=4, num_vectors=16, vector_length=8),
+    ),
     "RandLoRA": (llama, of("RandLoraConfig", ["o_proj"], r=4)),
     "C3A": (llama, of("C3AConfig", ["o_proj"], block_size=8)),
     "SHiRA": (llama, of("ShiraConfig", ["o_proj"], r=4)),
@@ -152,11 +182,31 @@ TOKENS = {"num_virtual_tokens": 3}
 REFUSED = {
     "activated LoRA": (llama, lora(alora_invocation_tokens=[9, 10]), "activated LoRA"),
     "bias without one": (llama, lora(lora_bias=True), "base layer has no bias"),
-    "PiSSA by chance": (llama, lora(init_lora_weights="pissa_niter_4"), "random numbers"),
-    "repeated layers": (llama, lora(layer_replication=[[0, 2], [1, 2]]), "repeats layers"),
-    "embedding of a tied model": (tied, lora(["embed_tokens"]), "ties to lm_head.weight"),
-    "head of a tied model": (tied, lora(["lm_head"]), "ties to model.embed_tokens.weight"),
-    "saved embedding of a tied model": (tied, lora(modules_to_save=["lm_head"]), "ties to"),
+    "PiSSA by chance": (
+        llama,
+        lora(init_lora_weights="pissa_niter_4"),
+        "random numbers",
+    ),
+    "repeated layers": (
+        llama,
+        lora(layer_replication=[[0, 2], [1, 2]]),
+        "repeats layers",
+    ),
+    "embedding of a tied model": (
+        tied,
+        lora(["embed_tokens"]),
+        "ties to lm_head.weight",
+    ),
+    "head of a tied model": (
+        tied,
+        lora(["lm_head"]),
+        "ties to model.embed_tokens.weight",
+    ),
+    "saved embedding of a tied model": (
+        tied,
+        lora(modules_to_save=["lm_head"]),
+        "ties to",
+    ),
     "prompt": (llama, of("PromptTuningConfig", None, **TOKENS), "PROMPT_TUNING"),
     "prefix": (llama, of("PrefixTuningConfig", None, **TOKENS), "PREFIX_TUNING"),
     "P-tuning": (llama, of("PromptEncoderConfig", None, **TOKENS), "P_TUNING"),
@@ -183,13 +233,19 @@ def write(folder, build, configuration, name="default"):
 
 
 def read(folder):
-    build = {"gpt2": GPT2LMHeadModel, "llama": LlamaForCausalLM, "mixtral": MixtralForCausalLM}
+    build = {
+        "gpt2": GPT2LMHeadModel,
+        "llama": LlamaForCausalLM,
+        "mixtral": MixtralForCausalLM,
+    }
     kind = LlamaConfig.get_config_dict(folder / "base")[0]["model_type"]
     return build[kind].from_pretrained(folder / "base").eval()
 
 
 def merged(folder):
-    model = peft.PeftModel.from_pretrained(read(folder), folder / "run" / "checkpoint-10")
+    model = peft.PeftModel.from_pretrained(
+        read(folder), folder / "run" / "checkpoint-10"
+    )
     return model.merge_and_unload()
 
 
@@ -216,7 +272,9 @@ def test_what_peft_writes_opens_as_its_merged_model(tmp_path, case):
     far = (logits(tuned) - logits(read(tmp_path))).abs().max()
     exact = model.dtype == torch.float32
     assert far > 1e-3
-    assert (logits(model) - logits(tuned)).abs().max() < (1e-5 if exact else 0.1 * far + 0.02)
+    assert (logits(model) - logits(tuned)).abs().max() < (
+        1e-5 if exact else 0.1 * far + 0.02
+    )
     skeleton = run.skeleton()
     assert_equal(skeleton.load(0), read(tmp_path))
     assert_equal(skeleton.load(10), expected)
@@ -243,12 +301,19 @@ def test_a_tied_embedding_is_merged_once(tmp_path):
 ENLARGED = {
     "saved": (llama, lora(), {"save_embedding_layers": True}),
     "tied": (tied, lora(), {"save_embedding_layers": True}),
-    "GPT-2": (gpt2, lora(["c_attn"], fan_in_fan_out=True), {"save_embedding_layers": True}),
+    "GPT-2": (
+        gpt2,
+        lora(["c_attn"], fan_in_fan_out=True),
+        {"save_embedding_layers": True},
+    ),
     "modules": (llama, lora(modules_to_save=["embed_tokens", "lm_head"]), {}),
     "targets": (llama, lora(["embed_tokens", "lm_head"]), {}),
     "token rows": (
         llama,
-        lora(trainable_token_indices={"embed_tokens": [5, 42]}, modules_to_save=["lm_head"]),
+        lora(
+            trainable_token_indices={"embed_tokens": [5, 42]},
+            modules_to_save=["lm_head"],
+        ),
         {"save_embedding_layers": True},
     ),
 }
@@ -288,7 +353,9 @@ def test_rows_that_neither_base_nor_adapter_hold_are_asked_for(tmp_path):
 
 
 @pytest.mark.parametrize("case", ENLARGED.values(), ids=ENLARGED)
-def test_rows_that_were_added_to_the_vocabulary_come_with_the_adapter(tmp_path, case, caplog):
+def test_rows_that_were_added_to_the_vocabulary_come_with_the_adapter(
+    tmp_path, case, caplog
+):
     build, configuration, saving = case
     bases._say_new.cache_clear()
     tuned = write_enlarged(tmp_path, build, configuration(), **saving)
@@ -301,7 +368,8 @@ def test_rows_that_were_added_to_the_vocabulary_come_with_the_adapter(tmp_path, 
         first.get_input_embeddings().weight[:40], before.get_input_embeddings().weight
     )
     assert torch.equal(
-        first.get_input_embeddings().weight[40:], model.get_input_embeddings().weight[40:]
+        first.get_input_embeddings().weight[40:],
+        model.get_input_embeddings().weight[40:],
     )
     assert torch.equal(logits(first)[..., :40], logits(before))
     assert "from row 40 on" in caplog.text
@@ -332,7 +400,9 @@ def test_no_code_of_a_pickle_runs(tmp_path):
     write(tmp_path, llama, lora()())
     place = tmp_path / "run" / "checkpoint-10"
     (place / "adapter_model.safetensors").unlink()
-    torch.save({"a.lora_A.weight": Payload(tmp_path / "ran")}, place / "adapter_model.bin")
+    torch.save(
+        {"a.lora_A.weight": Payload(tmp_path / "ran")}, place / "adapter_model.bin"
+    )
     with pytest.raises(CheckpointError):
         Trajectory.from_folder(tmp_path / "run")[10].model()
     assert not (tmp_path / "ran").exists()
@@ -354,13 +424,20 @@ def test_an_adapter_is_opened_once_and_its_base_once_for_all(tmp_path, monkeypat
         place = tmp_path / "run" / f"checkpoint-{step}"
         shutil.copytree(tmp_path / "run" / "checkpoint-10", place)
         tensors = load_file(place / "adapter_model.safetensors")
-        save_file({n: t * step for n, t in tensors.items()}, place / "adapter_model.safetensors")
+        save_file(
+            {n: t * step for n, t in tensors.items()},
+            place / "adapter_model.safetensors",
+        )
     opened, read_bases = [], []
     load, build = peft.PeftModel.from_pretrained, weights.base_module
     monkeypatch.setattr(
-        peft.PeftModel, "from_pretrained", lambda *a, **k: opened.append(a[1]) or load(*a, **k)
+        peft.PeftModel,
+        "from_pretrained",
+        lambda *a, **k: opened.append(a[1]) or load(*a, **k),
     )
-    monkeypatch.setattr(weights, "base_module", lambda *a: read_bases.append(a) or build(*a))
+    monkeypatch.setattr(
+        weights, "base_module", lambda *a: read_bases.append(a) or build(*a)
+    )
     run = Trajectory.from_folder(tmp_path / "run")
     run.fingerprints()
     control = run.control("walk")
@@ -378,8 +455,13 @@ def test_weights_beside_an_adapter_are_named_as_not_read(tmp_path, caplog):
     before = logits(plain[10].model())
     llama().save_pretrained(tmp_path / "run" / "checkpoint-10")
     run = Trajectory.from_folder(tmp_path / "run", base=tmp_path / "base")
-    assert "holds other weights (model.safetensors): the adapter on its base is read" in caplog.text
+    assert (
+        "holds other weights (model.safetensors): the adapter on its base is read"
+        in caplog.text
+    )
     assert torch.equal(logits(run[10].model()), before)
-    (tmp_path / "run" / "checkpoint-10" / "adapter_config.json").unlink()  # as it advises
+    (
+        tmp_path / "run" / "checkpoint-10" / "adapter_config.json"
+    ).unlink()  # as it advises
     whole = Trajectory.from_folder(tmp_path / "run")
     assert not torch.equal(logits(whole[10].model()), before)

@@ -19,7 +19,9 @@ def saved(path, **extra):
 
 
 @pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation"])
-@pytest.mark.parametrize("value", ["evil/kernel", {"": "kernels-community/flash-attn2"}])
+@pytest.mark.parametrize(
+    "value", ["evil/kernel", {"": "kernels-community/flash-attn2"}]
+)
 def test_a_kernel_that_a_checkpoint_names_is_refused_and_never_fetched(
     tmp_path, monkeypatch, key, value
 ):
@@ -35,7 +37,9 @@ def test_a_kernel_that_a_checkpoint_names_is_refused_and_never_fetched(
     assert not asked
 
 
-@pytest.mark.parametrize(("asked", "used"), [("flash_attention_2", "sdpa"), ("eager", "eager")])
+@pytest.mark.parametrize(
+    ("asked", "used"), [("flash_attention_2", "sdpa"), ("eager", "eager")]
+)
 def test_attention_is_one_of_the_two_that_pytorch_has(tmp_path, asked, used):
     saved(tmp_path / "checkpoint-1", attn_implementation=asked)
     run = Trajectory.from_folder(tmp_path)

@@ -51,7 +51,9 @@ def stored(folder, step):
 
 
 @pytest.mark.parametrize("one_process", [True, False])
-def test_abandoned_steps_are_replaced_as_the_resumed_run_passes_them(tmp_path, caplog, one_process):
+def test_abandoned_steps_are_replaced_as_the_resumed_run_passes_them(
+    tmp_path, caplog, one_process
+):
     record, run = Recorder(tmp_path, every=10), Run()
     run.train(record, 0, 75, 1)
     before = stored(tmp_path, 40).clone()
@@ -65,7 +67,9 @@ def test_abandoned_steps_are_replaced_as_the_resumed_run_passes_them(tmp_path, c
     assert "step 70 belongs to a run that was resumed at step 50" in finding.message
     assert "--exclude checkpoint-70" in finding.message
     assert "step 60 is replaced" in caplog.text
-    run.train(Recorder(tmp_path, every=10), 65, 90, 3)  # which is not on disk: 70 is kept
+    run.train(
+        Recorder(tmp_path, every=10), 65, 90, 3
+    )  # which is not on disk: 70 is kept
     assert branches_of(tmp_path) == [{"resumed": 50, "abandoned": [70]}]
 
 
@@ -114,14 +118,18 @@ def test_a_replacement_that_fails_keeps_what_was_there(tmp_path, monkeypatch, ca
     assert branches_of(tmp_path) == [{"resumed": 50, "abandoned": [60, 70]}]
 
 
-def test_what_was_observed_of_an_abandoned_branch_is_observed_anew(tmp_path, monkeypatch):
+def test_what_was_observed_of_an_abandoned_branch_is_observed_anew(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(Budget, "allows", lambda self: True)
     model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 9))
     inputs = Inputs.from_tokens([[1, 2, 3], [4, 5, 6]])
     saved = {}
 
     def leg(start, stop, rate):
-        record = Recorder(tmp_path, every=10, observe=[Loss(objective="causal")], inputs=inputs)
+        record = Recorder(
+            tmp_path, every=10, observe=[Loss(objective="causal")], inputs=inputs
+        )
         if start in saved:
             model.load_state_dict(saved[start])
         for step in range(start, stop + 1, 10):
@@ -129,7 +137,9 @@ def test_what_was_observed_of_an_abandoned_branch_is_observed_anew(tmp_path, mon
                 with torch.no_grad():
                     model[1].weight += rate
                     model[1].weight[0] += rate
-            saved[step] = {name: value.clone() for name, value in model.state_dict().items()}
+            saved[step] = {
+                name: value.clone() for name, value in model.state_dict().items()
+            }
             record(step, model)
 
     leg(0, 70, 0.1)
@@ -147,7 +157,9 @@ def trainer_run(folder, log, steps, time):
         path.mkdir(exist_ok=True)
         torch.manual_seed(step + time)
         save_file({"w": torch.randn(4, 4)}, path / "model.safetensors")
-        history = [{"step": s, "loss": v, "epoch": 0.0} for s, v in log.items() if s <= step]
+        history = [
+            {"step": s, "loss": v, "epoch": 0.0} for s, v in log.items() if s <= step
+        ]
         history.append({"step": step, "eval_loss": 1.0, "eval_runtime": float(time)})
         state = path / "trainer_state.json"
         state.write_text(json.dumps({"global_step": step, "log_history": history}))

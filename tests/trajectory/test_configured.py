@@ -77,12 +77,17 @@ def test_settings_in_the_one_file_of_a_folder_count(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, "Model needs config, and the checkpoint holds no settings under model_args"),
+        (
+            {},
+            "Model needs config, and the checkpoint holds no settings under model_args",
+        ),
         ({"height": 3}, "Model cannot build the model: KeyError: 'width'"),
     ],
 )
 def test_a_model_that_cannot_be_built_is_said_in_one_line(tmp_path, settings, message):
-    run = og.Trajectory.from_folder(_run(tmp_path / "run", "model_args", settings), model=Model)
+    run = og.Trajectory.from_folder(
+        _run(tmp_path / "run", "model_args", settings), model=Model
+    )
     with pytest.raises(ArgumentError) as refused:
         run[0].model()
     assert str(refused.value).startswith(message) and "\n" not in str(refused.value)

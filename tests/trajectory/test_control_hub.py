@@ -11,7 +11,14 @@ from torch import nn
 
 from helpers import hub_readers
 from helpers.control_runs import same, tensors
-from helpers.hub_models import REPO, linear, linear_files, model_files, neox, tokenizer_files
+from helpers.hub_models import (
+    REPO,
+    linear,
+    linear_files,
+    model_files,
+    neox,
+    tokenizer_files,
+)
 from helpers.hub_server import StandIn
 from helpers.warm_process import warm_context
 from ontogeny import Trajectory
@@ -51,13 +58,20 @@ def expected(kind):
 
 def snapshots(cache):
     """Return the revisions on disk; another thread deletes some meanwhile, as `os.walk` allows."""
-    return {f for f, _, files in os.walk(cache) if files and Path(f).parent.name == "snapshots"}
+    return {
+        f
+        for f, _, files in os.walk(cache)
+        if files and Path(f).parent.name == "snapshots"
+    }
 
 
 def test_fingerprints_are_there_without_a_download_and_stay_after_it(hub, tmp_path):
     run = opened(hub, tmp_path)
     before = {kind: run.control(kind).fingerprints() for kind in KINDS}
-    assert len({f for found in before.values() for f in found.values()}) == 1 + len(KINDS) * 5
+    assert (
+        len({f for found in before.values() for f in found.values()})
+        == 1 + len(KINDS) * 5
+    )
     cache = DigestCache(None)
     assert cache(run[4]) != cache(run.control()[4]) == run.control()[4].fingerprint
     assert all(found[0] == run[0].fingerprint for found in before.values())
@@ -113,7 +127,9 @@ def test_bounded_revisions_stay_bounded(hub, tmp_path, kind, most):
 
 @pytest.mark.usefixtures("fresh")
 def test_the_first_revision_is_fetched_once_beside_the_others(hub, tmp_path):
-    with Prefetch(opened(hub, tmp_path).control(), STEPS[1:], max_revisions=1) as prefetch:
+    with Prefetch(
+        opened(hub, tmp_path).control(), STEPS[1:], max_revisions=1
+    ) as prefetch:
         for step in prefetch.steps:
             with prefetch.use(step) as checkpoint:
                 checkpoint.model()
@@ -126,7 +142,9 @@ def test_kinds_that_read_everything_need_it_on_disk(hub, tmp_path, kind):
     with (
         Prefetch(control, max_revisions=2) as prefetch,
         prefetch.use(3) as checkpoint,
-        pytest.raises(CheckpointError, match=r"would be fetched again .* download all first"),
+        pytest.raises(
+            CheckpointError, match=r"would be fetched again .* download all first"
+        ),
     ):
         checkpoint.model()
     list(download(control))
@@ -142,7 +160,9 @@ def test_threads_that_read_at_once_wait_for_one_another(hub, tmp_path, kind):
         trajectory = prefetch.trajectory
         with ThreadPoolExecutor(4) as pool:
             found = list(pool.map(lambda step: tensors(trajectory[step]), STEPS * 2))
-        assert all(same(t, there[step]) for t, step in zip(found, STEPS * 2, strict=True))
+        assert all(
+            same(t, there[step]) for t, step in zip(found, STEPS * 2, strict=True)
+        )
     assert snapshots(tmp_path) == set()
 
 
@@ -158,7 +178,8 @@ def test_processes_that_read_at_once_keep_to_the_bound(hub, tmp_path):
 
 def test_a_transformers_model_in_shards_has_the_tensors_of_the_control(tmp_path):
     revisions = {
-        f"step{s}": model_files(neox(s), tmp_path / str(s), shard="20KB") for s in (0, 1, 2)
+        f"step{s}": model_files(neox(s), tmp_path / str(s), shard="20KB")
+        for s in (0, 1, 2)
     }
     with StandIn({REPO: revisions}) as hub:
         control = opened(hub, tmp_path / "cache", model=None).control()

@@ -6,7 +6,14 @@ import pytest
 import torch
 from torch import nn
 
-from helpers.control_runs import largest_gram_error, motions, record, run_of, same, tensors
+from helpers.control_runs import (
+    largest_gram_error,
+    motions,
+    record,
+    run_of,
+    same,
+    tensors,
+)
 from ontogeny import Trajectory
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.trajectory.control import KINDS
@@ -45,9 +52,16 @@ def lengths(motion):
 
 
 LEARNED = {
-    "embed.weight", "wide.weight", "wide.bias", "turn.weight", "filter.weight", "filter.bias",
-    "norm.weight", "norm.bias", "scale",
-}  # fmt: skip
+    "embed.weight",
+    "wide.weight",
+    "wide.bias",
+    "turn.weight",
+    "filter.weight",
+    "filter.bias",
+    "norm.weight",
+    "norm.bias",
+    "scale",
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -57,7 +71,9 @@ def test_it_begins_where_the_run_begins_and_only_parameters_move_otherwise(run, 
     assert same(tensors(run[0]), tensors(control[0]))
     there, made = tensors(run[9]), tensors(control[9])
     changed = {name for name in there if not torch.equal(there[name], made[name])}
-    assert changed == (set() if kind == "line" else LEARNED - {"scale"}) | (changed & {"scale"})
+    assert changed == (set() if kind == "line" else LEARNED - {"scale"}) | (
+        changed & {"scale"}
+    )
     assert {n: (t.shape, t.dtype) for n, t in made.items()} == {
         n: (t.shape, t.dtype) for n, t in there.items()
     }
@@ -68,7 +84,10 @@ def test_turned_keeps_gram_matrices_singular_values_and_lengths(run):
     assert largest_gram_error(run, control) < 1e-6
     first, last, made = tensors(run[0]), tensors(run[9]), tensors(control[9])
     for name in ("embed.weight", "wide.weight", "turn.weight", "filter.weight"):
-        before, after = (last[name] - first[name]).flatten(1), (made[name] - first[name]).flatten(1)
+        before, after = (
+            (last[name] - first[name]).flatten(1),
+            (made[name] - first[name]).flatten(1),
+        )
         values = torch.linalg.svdvals(before.double())
         assert torch.allclose(values, torch.linalg.svdvals(after.double()), rtol=1e-5)
         cosine = torch.cosine_similarity(before.flatten(), after.flatten(), dim=0)
@@ -104,7 +123,9 @@ def test_a_map_is_uniform_over_orthogonal_matrices(size):
 def test_walk_keeps_lengths_of_increments_and_loses_drift(run):
     before, after = motions(run), motions(run.control("walk"))
     for name in LEARNED:
-        assert torch.allclose(lengths(before[name]), lengths(after[name]), rtol=1e-4), name
+        assert torch.allclose(lengths(before[name]), lengths(after[name]), rtol=1e-4), (
+            name
+        )
     steps = torch.diff(after["embed.weight"], dim=0, prepend=torch.zeros(1, 15000))
     cosines = torch.corrcoef(steps) - torch.eye(4)
     assert cosines.abs().max() < 0.05
@@ -127,13 +148,19 @@ def test_shuffled_has_each_direction_at_another_place_and_each_length_at_its_own
     for name in LEARNED - {"scale"}:
         assert torch.allclose(lengths(before[name]), lengths(after[name]), rtol=1e-4)
         one, other = (
-            nn.functional.normalize(torch.diff(m, dim=0, prepend=torch.zeros_like(m[:1])))
+            nn.functional.normalize(
+                torch.diff(m, dim=0, prepend=torch.zeros_like(m[:1]))
+            )
             for m in (before[name], after[name])
         )
         cosines = other @ one.T
-        assert torch.allclose(cosines.max(1).values, torch.ones(4, dtype=torch.float64), atol=1e-4)
+        assert torch.allclose(
+            cosines.max(1).values, torch.ones(4, dtype=torch.float64), atol=1e-4
+        )
         orders.add(tuple(cosines.argmax(1).tolist()))
-    assert len(orders) == 1 and sorted(next(iter(orders))) == [0, 1, 2, 3] != list(*orders)
+    assert len(orders) == 1 and sorted(next(iter(orders))) == [0, 1, 2, 3] != list(
+        *orders
+    )
 
 
 def test_what_does_not_move_stays_to_the_bit(models):
@@ -149,7 +176,9 @@ def test_what_does_not_move_stays_to_the_bit(models):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64, torch.complex64])
+@pytest.mark.parametrize(
+    "dtype", [torch.bfloat16, torch.float16, torch.float64, torch.complex64]
+)
 def test_every_dtype_is_returned_as_it_is_stored(kind, dtype):
     torch.manual_seed(0)
     drawn = torch.complex128 if dtype.is_complex else torch.float64
@@ -174,7 +203,9 @@ def test_rows_are_those_of_the_tensor_bit_for_bit(run, kind, tmp_path, models):
             [(0, 1), (1020, 1030), (3, 3), (2400, 9000), (0, 2500)],
         ):
             with checkpoint.open() as reader:  # opened anew: nothing is computed yet
-                assert torch.equal(reader.rows(name, *bounds), whole[name][slice(*bounds)])
+                assert torch.equal(
+                    reader.rows(name, *bounds), whole[name][slice(*bounds)]
+                )
 
 
 def test_seeds_give_other_controls_and_the_same_seed_the_same(run):
@@ -190,7 +221,9 @@ def test_a_selection_is_made_before_or_after(run):
         assert same(tensors(control.select(steps=[0, 9])[9]), tensors(control[9]))
     walk = motions(run.select(steps=[0, 9]).control("walk"))["embed.weight"]
     ends = motions(run)["embed.weight"][-1].norm()
-    assert torch.allclose(walk.norm(), ends, rtol=1e-6)  # one step as long as the whole motion
+    assert torch.allclose(
+        walk.norm(), ends, rtol=1e-6
+    )  # one step as long as the whole motion
 
 
 @pytest.mark.parametrize(
@@ -200,7 +233,10 @@ def test_a_selection_is_made_before_or_after(run):
             {"kind": "turn"},
             "kind must be one of 'turned', 'mirrored', 'walk', 'line', 'shuffled'; got 'turn'",
         ),
-        ({"random_state": -1}, "random_state must be a whole number of at least 0; got -1"),
+        (
+            {"random_state": -1},
+            "random_state must be a whole number of at least 0; got -1",
+        ),
         ({"random_state": 0.5}, "random_state must be a whole number"),
     ],
 )
@@ -219,11 +255,18 @@ def test_what_has_no_motion_is_refused(run):
 
 
 def test_weights_of_another_shape_or_name_are_refused_where_they_are_read():
-    states = {0: {"w": torch.zeros(2, 3)}, 1: {"w": torch.ones(2, 4), "v": torch.ones(2)}}
+    states = {
+        0: {"w": torch.zeros(2, 3)},
+        1: {"w": torch.ones(2, 4), "v": torch.ones(2)},
+    }
     with Trajectory.from_models(states).control()[1].open() as reader:
-        with pytest.raises(CheckpointError, match=r"w has shape \(2, 3\) in step 0 and \(2, 4\)"):
+        with pytest.raises(
+            CheckpointError, match=r"w has shape \(2, 3\) in step 0 and \(2, 4\)"
+        ):
             reader.get("w")
-        with pytest.raises(CheckpointError, match="step 0, where the control begins, has no"):
+        with pytest.raises(
+            CheckpointError, match="step 0, where the control begins, has no"
+        ):
             reader.get("v")
 
 

@@ -11,7 +11,14 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from helpers import warm_process
-from helpers.control_runs import digest_of, largest_gram_error, record, run_of, same, tensors
+from helpers.control_runs import (
+    digest_of,
+    largest_gram_error,
+    record,
+    run_of,
+    same,
+    tensors,
+)
 from helpers.tiny_models import Own, bert, eurobert, gpt2, gpt_neox, llama, mixtral
 from helpers.warm_process import warm_context
 from ontogeny import Trajectory
@@ -23,7 +30,10 @@ from ontogeny.trajectory.weights.files import WeightFiles
 
 
 def readout():
-    from ontogeny_papers.reproduce.training.readout_model import ReadoutConfig, ReadoutTransformer
+    from ontogeny_papers.reproduce.training.readout_model import (
+        ReadoutConfig,
+        ReadoutTransformer,
+    )
 
     return ReadoutTransformer(ReadoutConfig(num_labels=5))
 
@@ -94,7 +104,11 @@ def test_tied_tensors_stay_tied_in_memory_and_are_turned_as_in_a_file(tmp_path, 
     for first, *others in tied:
         assert all(torch.equal(there[first], there[other]) for other in others)
         assert not torch.equal(there[first], models[5].state_dict()[first])
-    assert all(torch.equal(there[name], value) for name, value in stored.items() if name in there)
+    assert all(
+        torch.equal(there[name], value)
+        for name, value in stored.items()
+        if name in there
+    )
     for control in (in_memory, on_disk):
         module = control[5].model()
         state = module.state_dict(keep_vars=True)
@@ -136,7 +150,11 @@ def test_tensors_of_one_shape_in_a_file_move_as_in_memory(tmp_path, build):
         tensors(in_memory[5]),
         tensors(opened(tmp_path, build, models).control("turned", 4)[5]),
     )
-    assert all(torch.equal(there[name], value) for name, value in stored.items() if name in there)
+    assert all(
+        torch.equal(there[name], value)
+        for name, value in stored.items()
+        if name in there
+    )
 
 
 @pytest.mark.parametrize("pickled", [False, True])
@@ -149,7 +167,9 @@ def test_tensors_stored_under_two_names_stay_equal(tmp_path, pickled):
             (folder / "model.safetensors").unlink()
             torch.save(model.state_dict(), folder / "pytorch_model.bin")
         else:
-            state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+            state = {
+                name: tensor.clone() for name, tensor in model.state_dict().items()
+            }
             save_file(state, folder / "model.safetensors")
     run = Trajectory.from_folder(tmp_path, model=Own)
     for kind in KINDS:
@@ -191,7 +211,9 @@ def test_bfloat16_runs_have_controls_in_bfloat16(tmp_path):
 def test_state_dicts_need_a_module_and_have_its_buffers(tmp_path):
     states = {s: m.state_dict() for s, m in run_of(Own).items()}
     control = Trajectory.from_models(states, model=Own).control()
-    assert torch.equal(tensors(control[5])["norm.running_mean"], states[5]["norm.running_mean"])
+    assert torch.equal(
+        tensors(control[5])["norm.running_mean"], states[5]["norm.running_mean"]
+    )
     assert control[5].model().head.weight.shape == (7, 4)
 
 
@@ -202,7 +224,9 @@ def test_the_same_bits_whatever_is_read_first_and_in_another_process(tmp_path):
     for kind in KINDS:
         control = Trajectory.from_folder(tmp_path).control(kind, 3)
         expected[kind] = digest_of(control)
-        single = digest_of(Trajectory.from_folder(tmp_path).control(kind, 3).select(steps=[5]))[0]
+        single = digest_of(
+            Trajectory.from_folder(tmp_path).control(kind, 3).select(steps=[5])
+        )[0]
         assert single == {key: d for key, d in expected[kind][0].items() if key[0] == 5}
         in_memory = Trajectory.from_models(models).control(kind, 3)
         for made in (control, in_memory):
@@ -234,7 +258,13 @@ def test_fingerprints_follow_from_the_source_kind_and_seed(tmp_path, monkeypatch
     models = run_of(Own)
     run = Trajectory.from_folder(record(tmp_path, models).path, model=Own)
     seen = {run.fingerprint}
-    for kind, seed in (("turned", 0), ("turned", 1), ("walk", 0), ("line", 0), ("shuffled", 0)):
+    for kind, seed in (
+        ("turned", 0),
+        ("turned", 1),
+        ("walk", 0),
+        ("line", 0),
+        ("shuffled", 0),
+    ):
         control = run.control(kind, seed)
         assert control[0].fingerprint == run[0].fingerprint
         seen.add(control.fingerprint)
@@ -245,7 +275,10 @@ def test_fingerprints_follow_from_the_source_kind_and_seed(tmp_path, monkeypatch
     with torch.no_grad():
         models[5].norm.weight += 1
     record_again = tmp_path / "checkpoint-5" / "model.safetensors"
-    save_file({n: t for n, t in models[5].state_dict().items() if n != "head.weight"}, record_again)
+    save_file(
+        {n: t for n, t in models[5].state_dict().items() if n != "head.weight"},
+        record_again,
+    )
     after = Trajectory.from_folder(tmp_path, model=Own).control()[5].digests()
     assert {n for n in before if before[n] != after[n]} == {"norm.weight"}
 
@@ -258,7 +291,8 @@ def test_the_cache_of_a_study_knows_a_control_from_its_source(tmp_path):
         cache = DigestCache(None)
         found = [(cache(t[5]), cache(t[5], names)) for t in order]
         assert set(found) == {
-            (combine(t[5].digests()), combine(t[5].digests(), names)) for t in (run, control)
+            (combine(t[5].digests()), combine(t[5].digests(), names))
+            for t in (run, control)
         }
         assert len(set(found)) == 2
     stored = tmp_path / "digests.json"
@@ -266,22 +300,32 @@ def test_the_cache_of_a_study_knows_a_control_from_its_source(tmp_path):
     expected = cache(control[5])
     cache.save()
     assert DigestCache(stored)(control[5]) == expected
-    assert "turned" not in stored.read_text(encoding="utf-8")  # the digests of the sources suffice
+    assert "turned" not in stored.read_text(
+        encoding="utf-8"
+    )  # the digests of the sources suffice
 
 
 def test_configuration_tokenizer_title_and_provenance_are_those_of_the_run(tmp_path):
     from ontogeny.tasks import train_tokenizer
 
-    run = record(tmp_path / "demo", run_of(gpt2), tokenizer=train_tokenizer(["a text"], 261))
+    run = record(
+        tmp_path / "demo", run_of(gpt2), tokenizer=train_tokenizer(["a text"], 261)
+    )
     control = run.control("walk", 7)
     assert repr(control) == "Trajectory('demo (walk 7)': 4 checkpoints, steps 0 to 5)"
-    assert repr(control[5]) == "Checkpoint(step=5, label='checkpoint-5 (walk 7)', path=None)"
+    assert (
+        repr(control[5])
+        == "Checkpoint(step=5, label='checkpoint-5 (walk 7)', path=None)"
+    )
     assert control[5].configuration() == run[5].configuration()
     assert control.tokenizer().get_vocab() == run.tokenizer().get_vocab()
     assert control.provenance() == {
-        "source": "control", "name": "demo (walk 7)", "kind": "walk", "random_state": 7,
+        "source": "control",
+        "name": "demo (walk 7)",
+        "kind": "walk",
+        "random_state": 7,
         "of": run.provenance(),
-    }  # fmt: skip
+    }
     assert control.select(count=2).title == control.title
     assert control.select(count=2).provenance() == control.provenance()
     given = Trajectory.from_models(run_of(Own), tokenizer="mine").control()
@@ -304,7 +348,9 @@ def test_retained_tensors_of_a_control_lie_beside_those_of_the_run(tmp_path):
     name = "transformer.h.0.attn.c_attn.weight"
     kept = {t.title: retain(t[5], [name], tmp_path / "kept") for t in (run, control)}
     for trajectory in (run, control):
-        assert torch.equal(tensors(kept[trajectory.title])[name], tensors(trajectory[5])[name])
+        assert torch.equal(
+            tensors(kept[trajectory.title])[name], tensors(trajectory[5])[name]
+        )
         again = retained(trajectory, tmp_path / "kept")
         assert tensors(again[5]).keys() == {name}
         assert torch.equal(tensors(again[5])[name], tensors(trajectory[5])[name])
@@ -314,11 +360,20 @@ def test_retained_tensors_of_a_control_lie_beside_those_of_the_run(tmp_path):
 def test_a_folder_of_the_trainer_has_controls(tmp_path):
     ids = torch.randint(0, 40, (8, 4), generator=torch.Generator().manual_seed(1))
     arguments = transformers.TrainingArguments(
-        tmp_path, max_steps=4, save_steps=2, report_to=[], disable_tqdm=True, use_cpu=True,
-        learning_rate=0.05, lr_scheduler_type="constant", logging_strategy="no",
-    )  # fmt: skip
+        tmp_path,
+        max_steps=4,
+        save_steps=2,
+        report_to=[],
+        disable_tqdm=True,
+        use_cpu=True,
+        learning_rate=0.05,
+        lr_scheduler_type="constant",
+        logging_strategy="no",
+    )
     transformers.Trainer(
-        gpt2(), arguments, train_dataset=[{"input_ids": row, "labels": row} for row in ids]
+        gpt2(),
+        arguments,
+        train_dataset=[{"input_ids": row, "labels": row} for row in ids],
     ).train()
     run = Trajectory.from_folder(tmp_path)
     control = run.control()

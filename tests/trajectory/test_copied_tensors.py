@@ -37,13 +37,19 @@ def run_of(states, folder, shards=False):
         names = sorted(state)
         parts = [names[::2], names[1::2]] if shards else [names]
         for i, part in enumerate(parts):
-            file = f"model-{i + 1:05}-of-00002.safetensors" if shards else "model.safetensors"
+            file = (
+                f"model-{i + 1:05}-of-00002.safetensors"
+                if shards
+                else "model.safetensors"
+            )
             save_file({name: state[name].contiguous() for name in part}, path / file)
     return Trajectory.from_folder(folder)
 
 
 def found(states, folder, **options):
-    return [(f.kind, f.steps, f.message) for f in run_of(states, folder, **options).audit()]
+    return [
+        (f.kind, f.steps, f.message) for f in run_of(states, folder, **options).audit()
+    ]
 
 
 def test_values_that_come_back_are_told_from_those_that_stay():
@@ -54,7 +60,12 @@ def test_values_that_come_back_are_told_from_those_that_stay():
 
 @pytest.mark.parametrize(
     ("dtype", "rate"),
-    [(torch.float32, 0.02), (torch.bfloat16, 1e-3), (torch.bfloat16, 2e-5), (torch.float16, 2e-5)],
+    [
+        (torch.float32, 0.02),
+        (torch.bfloat16, 1e-3),
+        (torch.bfloat16, 2e-5),
+        (torch.float16, 2e-5),
+    ],
 )
 def test_trained_runs_have_no_copies(tmp_path, dtype, rate):
     """Of 16 bits and small rates, single elements hover between two values."""
@@ -72,17 +83,24 @@ def test_part_of_a_checkpoint_is_named_with_the_step_that_it_is_of(tmp_path, sha
             states[200][f"h.{layer}.{part}"] = states[500][f"h.{layer}.{part}"].clone()
     kind, steps, message = found(states, tmp_path, shards=shards)[0]
     assert (kind, steps) == ("copied", (200,))
-    assert message.startswith("4 of 15 tensors of step 200 are those of step 500, byte for byte: ")
+    assert message.startswith(
+        "4 of 15 tensors of step 200 are those of step 500, byte for byte: "
+    )
 
 
 def test_the_step_that_a_tensor_is_of_may_be_earlier_or_later(tmp_path):
     for early, late, copy in ((100, 450, 100), (100, 450, 450)):
         states = trained()
-        states[copy]["h.1.weight"] = states[{early: late, late: early}[copy]]["h.1.weight"].clone()
+        states[copy]["h.1.weight"] = states[{early: late, late: early}[copy]][
+            "h.1.weight"
+        ].clone()
         (folder := tmp_path / str(copy)).mkdir()
         (finding,) = found(states, folder)
         of = late if copy == early else early
-        assert finding[1] == (copy,) and f"is that of step {of}, byte for byte" in finding[2]
+        assert (
+            finding[1] == (copy,)
+            and f"is that of step {of}, byte for byte" in finding[2]
+        )
 
 
 def test_embeddings_of_two_steps_that_are_a_later_one_s_are_no_exchange(tmp_path):
@@ -136,7 +154,9 @@ def test_averages_that_are_kept_beside_the_weights_are_no_copies(tmp_path):
     for step in STEPS:
         average = 0.5 * average + 0.5 * states[step]["h.0.weight"]
         states[step]["ema.h.0.weight"] = average
-        states[step]["before.h.0.weight"] = states[max(step - 50, 0)]["h.0.weight"].clone()
+        states[step]["before.h.0.weight"] = states[max(step - 50, 0)][
+            "h.0.weight"
+        ].clone()
     assert found(states, tmp_path) == []
 
 
@@ -145,4 +165,7 @@ def test_both_of_two_exchanged_steps_are_named_with_their_distances(tmp_path):
     states[100], states[400] = states[400], states[100]
     (finding,) = found(states, tmp_path)
     assert finding[:2] == ("order", (100, 400))
-    assert "steps 100 and 400 look exchanged" in finding[2] and " in place of " in finding[2]
+    assert (
+        "steps 100 and 400 look exchanged" in finding[2]
+        and " in place of " in finding[2]
+    )

@@ -34,7 +34,10 @@ def same(weights, state=STATE):
     with weights.open() as reader:
         assert reader.names() == sorted(state)
         for name, value in state.items():
-            assert reader.shape(name) == tuple(value.shape) and reader.dtype(name) == value.dtype
+            assert (
+                reader.shape(name) == tuple(value.shape)
+                and reader.dtype(name) == value.dtype
+            )
             assert torch.equal(reader.get(name), value)
             assert torch.equal(reader.rows(name, 1, 3), value[1:3])
     return True
@@ -68,7 +71,9 @@ def model_and_optimiser():
 
 @pytest.mark.parametrize("form", ["flat", "model", "app", "compiled"])
 @pytest.mark.filterwarnings("ignore")
-def test_a_distributed_checkpoint_holds_the_weights_whatever_stands_beside_them(tmp_path, form):
+def test_a_distributed_checkpoint_holds_the_weights_whatever_stands_beside_them(
+    tmp_path, form
+):
     model, optimiser = model_and_optimiser()
     content = {
         "flat": {**model, "optimizer": optimiser},
@@ -103,7 +108,11 @@ def test_the_index_of_a_distributed_checkpoint_never_runs(tmp_path):
     index.storage_meta = Payload(tmp_path / "ran")
     (folder / ".metadata").write_bytes(pickle.dumps(index))
     assert same(find_weights(folder))
-    for content in (pickle.dumps(Payload(tmp_path / "ran")), b"no pickle", pickle.dumps({})):
+    for content in (
+        pickle.dumps(Payload(tmp_path / "ran")),
+        b"no pickle",
+        pickle.dumps({}),
+    ):
         (folder / ".metadata").write_bytes(content)
         with pytest.raises(CheckpointError, match="not an index of a distributed"):
             same(find_weights(folder))
@@ -145,7 +154,9 @@ class Stage:
 def write_zero(folder, stage, processes, frozen=(), beside=None):
     folder.mkdir(parents=True)
     names = [name for name in STATE if name not in frozen]
-    shapes = [{name: STATE[name].shape for name in group} for group in (names[:2], names[2:])]
+    shapes = [
+        {name: STATE[name].shape for name in group} for group in (names[:2], names[2:])
+    ]
     states = [{} for _ in range(processes)]
     pieces = [[] for _ in range(processes)]
     if stage == 3:
@@ -172,12 +183,20 @@ def write_zero(folder, stage, processes, frozen=(), beside=None):
             "shared_params": {},
             "ds_config": beside,
         }
-        optimiser = {"zero_stage": Stage(), "partition_count": processes, "loss_scaler": beside}
+        optimiser = {
+            "zero_stage": Stage(),
+            "partition_count": processes,
+            "loss_scaler": beside,
+        }
         key = "fp32_flat_groups" if stage == 3 else "single_partition_of_fp32_groups"
         state = {"optimizer_state_dict": {**optimiser, key: pieces[rank]}}
-        torch.save(state, folder / f"bf16_zero_pp_rank_{rank}_mp_rank_00_optim_states.pt")
+        torch.save(
+            state, folder / f"bf16_zero_pp_rank_{rank}_mp_rank_00_optim_states.pt"
+        )
         if stage == 3:
-            torch.save(states[rank], folder / f"zero_pp_rank_{rank}_mp_rank_00_model_states.pt")
+            torch.save(
+                states[rank], folder / f"zero_pp_rank_{rank}_mp_rank_00_model_states.pt"
+            )
     if stage < 3:
         torch.save(states[0], folder / "mp_rank_00_model_states.pt")
     return folder
@@ -185,7 +204,9 @@ def write_zero(folder, stage, processes, frozen=(), beside=None):
 
 def cut(value, processes, pieces):
     length = math.ceil(value.numel() / processes)
-    padded = torch.cat([value.reshape(-1), torch.zeros(length * processes - value.numel())])
+    padded = torch.cat(
+        [value.reshape(-1), torch.zeros(length * processes - value.numel())]
+    )
     for piece, part in zip(pieces, padded.split(length), strict=True):
         piece.append(part)
 
@@ -193,14 +214,18 @@ def cut(value, processes, pieces):
 @pytest.mark.parametrize("stage", [1, 3])
 @pytest.mark.parametrize("processes", [1, 2, 12])
 @pytest.mark.parametrize("frozen", [(), ("1.weight", "2.weight")])
-def test_zero_checkpoints_hold_the_whole_float32_weights(tmp_path, stage, processes, frozen):
+def test_zero_checkpoints_hold_the_whole_float32_weights(
+    tmp_path, stage, processes, frozen
+):
     for step in (2, 4):
         write_zero(tmp_path / f"global_step{step}", stage, processes, frozen)
     (tmp_path / "latest").write_text("global_step4")
     run = Trajectory.from_folder(tmp_path, build)
     assert list(run.steps) == [2, 4] and same(run[4].weights)
     assert torch.equal(run[2].model()[2].weight, STATE["2.weight"])
-    assert same(find_weights(tmp_path))  # a checkpoint of the Trainer, with the folder inside
+    assert same(
+        find_weights(tmp_path)
+    )  # a checkpoint of the Trainer, with the folder inside
 
 
 def test_zero_without_the_optimiser_gives_the_weights_of_the_model_or_says_what_is_missing(
@@ -210,7 +235,9 @@ def test_zero_without_the_optimiser_gives_the_weights_of_the_model_or_says_what_
         folder = write_zero(tmp_path / str(stage), stage, 2)
         for path in folder.glob("*optim_states.pt"):
             path.unlink()
-    assert same(find_weights(tmp_path / "2"), {n: v.bfloat16() for n, v in STATE.items()})
+    assert same(
+        find_weights(tmp_path / "2"), {n: v.bfloat16() for n, v in STATE.items()}
+    )
     with pytest.raises(CheckpointError, match=r"lacks the files \*_optim_states.pt"):
         find_weights(tmp_path / "3").check()
 
@@ -226,7 +253,9 @@ def test_zero_with_files_of_some_processes_or_other_content_is_refused(tmp_path)
         find_weights(folder).check()
     folder = write_zero(tmp_path / "c", 1, 1)
     torch.save({"module": {}}, folder / "mp_rank_00_model_states.pt")
-    with pytest.raises(CheckpointError, match=r"not laid out as ZeRO.*zero_to_fp32\.py"):
+    with pytest.raises(
+        CheckpointError, match=r"not laid out as ZeRO.*zero_to_fp32\.py"
+    ):
         find_weights(folder).check()
 
 
@@ -246,7 +275,9 @@ def test_the_latest_tag_leads_to_no_other_folder(tmp_path):
 # GGUF, by its own writer.
 
 NAMES = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm"}
-NAMES |= {f"self_attn.{c}_proj": f"attn_{c}" for c in "qkv"} | {"self_attn.o_proj": "attn_output"}
+NAMES |= {f"self_attn.{c}_proj": f"attn_{c}" for c in "qkv"} | {
+    "self_attn.o_proj": "attn_output"
+}
 NAMES |= {f"mlp.{part}_proj": f"ffn_{part}" for part in ("gate", "up", "down")}
 
 
@@ -293,7 +324,10 @@ def in_gguf(name, value):
     if name == "lm_head.weight":
         return "output.weight", value.numpy()
     _, _, layer, inner = name.removesuffix(".weight").split(".", 3)
-    if inner in ("self_attn.q_proj", "self_attn.k_proj"):  # llama.cpp pairs other coordinates
+    if inner in (
+        "self_attn.q_proj",
+        "self_attn.k_proj",
+    ):  # llama.cpp pairs other coordinates
         value = value.reshape(2, 2, 2, 8).swapaxes(1, 2).reshape(8, 8)
     return f"blk.{layer}.{NAMES[inner]}.weight", np.ascontiguousarray(value.numpy())
 
@@ -304,7 +338,9 @@ def test_a_gguf_file_is_read_by_transformers_and_needs_no_configuration(llama):
     run = Trajectory.from_folder(path)
     assert same(run[5].weights, model.state_dict())
     ids = torch.arange(10)[None]
-    assert torch.allclose(run[5].model()(ids).logits, model.eval()(ids).logits, atol=1e-6)
+    assert torch.allclose(
+        run[5].model()(ids).logits, model.eval()(ids).logits, atol=1e-6
+    )
     assert run.skeleton().load(5).lm_head.weight.shape == (32, 8)
 
 
@@ -314,7 +350,10 @@ def test_an_adapter_on_a_gguf_file_has_the_logits_of_peft(llama, tmp_path):
     model, path = llama
     torch.manual_seed(1)
     settings = peft.LoraConfig(
-        r=2, target_modules=["q_proj", "down_proj"], init_lora_weights=False, task_type="CAUSAL_LM"
+        r=2,
+        target_modules=["q_proj", "down_proj"],
+        init_lora_weights=False,
+        task_type="CAUSAL_LM",
     )
     tuned = peft.get_peft_model(model.eval(), settings)
     tuned.save_pretrained(tmp_path / "run" / "checkpoint-5")
@@ -323,7 +362,9 @@ def test_an_adapter_on_a_gguf_file_has_the_logits_of_peft(llama, tmp_path):
     assert torch.allclose(run[5].model()(ids).logits, tuned(ids).logits, atol=1e-5)
     with tuned.disable_adapter():
         assert torch.allclose(run[0].model()(ids).logits, tuned(ids).logits, atol=1e-5)
-        assert not torch.allclose(run[5].model()(ids).logits, tuned(ids).logits, atol=1e-2)
+        assert not torch.allclose(
+            run[5].model()(ids).logits, tuned(ids).logits, atol=1e-2
+        )
 
 
 def test_a_gguf_file_is_not_called_pickled(llama, caplog, capsys, monkeypatch):
@@ -334,7 +375,9 @@ def test_a_gguf_file_is_not_called_pickled(llama, caplog, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(("memory", "read"), [(10**9, 2), (0, 4)])
-def test_files_of_a_run_are_converted_once_as_far_as_memory_goes(llama, monkeypatch, memory, read):
+def test_files_of_a_run_are_converted_once_as_far_as_memory_goes(
+    llama, monkeypatch, memory, read
+):
     model, path = llama
     for step in (0, 1):
         shutil.copyfile(path, path.with_name(f"tiny-step-{step}.gguf"))
@@ -360,7 +403,9 @@ def test_files_of_a_run_are_converted_once_as_far_as_memory_goes(llama, monkeypa
 
 def test_a_damaged_gguf_file_is_refused_in_one_line(tmp_path):
     (tmp_path / "ckpt_5.gguf").write_bytes(b"GGUF" + bytes(40))
-    with pytest.raises(CheckpointError, match="cannot be read by transformers") as error:
+    with pytest.raises(
+        CheckpointError, match="cannot be read by transformers"
+    ) as error:
         Trajectory.from_folder(tmp_path / "ckpt_5.gguf")
     assert "\n" not in str(error.value)
 
@@ -390,7 +435,9 @@ def test_empty_tensors_of_zero_3_are_named_with_what_helps(tmp_path):
     save_file({"a": torch.ones(0), "b": torch.ones(2)}, tmp_path / "model.safetensors")
     find_weights(tmp_path).check()
     save_file({"a": torch.ones(0)}, tmp_path / "model.safetensors")
-    with pytest.raises(CheckpointError, match=r"1 empty tensors of 1, .*zero_to_fp32\.py"):
+    with pytest.raises(
+        CheckpointError, match=r"1 empty tensors of 1, .*zero_to_fp32\.py"
+    ):
         Trajectory.from_folder(tmp_path, build)
 
 
@@ -410,7 +457,9 @@ def test_layouts_of_others_are_named_with_the_converter(tmp_path, name, whole):
     if name.startswith("global"):
         torch.save({"module": None}, path.with_name("mp_rank_00_model_states.pt"))
     with pytest.raises(CheckpointError, match=LAYOUTS[name]) as error:
-        Trajectory.from_folder(tmp_path if whole else tmp_path / name.split("/")[0], build)
+        Trajectory.from_folder(
+            tmp_path if whole else tmp_path / name.split("/")[0], build
+        )
     assert "\n" not in str(error.value)
 
 
@@ -434,7 +483,9 @@ def test_a_key_names_the_running_average_beside_the_weights(tmp_path, form):
     average = {name: value + 1 for name, value in STATE.items()}
     key, path = "ema", tmp_path / "ckpt_5.pt"
     flat = {
-        f"{part}.{n}": v for part, s in (("ema", average), ("net", STATE)) for n, v in s.items()
+        f"{part}.{n}": v
+        for part, s in (("ema", average), ("net", STATE))
+        for n, v in s.items()
     }
     if form == "safetensors":
         path = path.with_suffix(".safetensors")
@@ -450,7 +501,9 @@ def test_a_key_names_the_running_average_beside_the_weights(tmp_path, form):
         torch.save({"model": STATE, "ema": average, "step": 5}, path)
     run = Trajectory.from_folder(tmp_path, build, key=key)
     assert same(run[5].weights, average)
-    with pytest.raises(CheckpointError, match="no weights under --key emaa; it has them under"):
+    with pytest.raises(
+        CheckpointError, match="no weights under --key emaa; it has them under"
+    ):
         Trajectory.from_folder(tmp_path, build, key="emaa")[5].model()
     if form in ("names", "safetensors", "distcp"):
         with pytest.raises(
@@ -467,17 +520,26 @@ def test_weights_under_the_only_key_are_read_and_several_are_listed(tmp_path):
     torch.save({"net": STATE, "optimizer": optimiser, "epoch": 2}, path)
     assert same(find_weights(path))
     torch.save({"actor\x1b[1m": STATE, "critic": STATE}, path)
-    with pytest.raises(CheckpointError, match=r"--key actor\\x1b\[1m.* critic") as error:
+    with pytest.raises(
+        CheckpointError, match=r"--key actor\\x1b\[1m.* critic"
+    ) as error:
         same(find_weights(path))
     assert "\x1b" not in str(error.value)
 
 
 def test_a_model_in_a_module_of_lightning_is_that_part_of_it(tmp_path):
     state = {f"model.{name}": value for name, value in STATE.items()}
-    save = {"state_dict": {**state, "criterion.weight": torch.ones(7)}, "global_step": 5}
+    save = {
+        "state_dict": {**state, "criterion.weight": torch.ones(7)},
+        "global_step": 5,
+    }
     torch.save(save, tmp_path / "a.ckpt")
     model = Trajectory.from_folder(tmp_path, build)[5].model()
     assert torch.equal(model[2].weight, STATE["2.weight"])
-    torch.save({"state_dict": {"a.b.weight": torch.ones(2)}, "step": 5}, tmp_path / "a.ckpt")
-    with pytest.raises(CheckpointError, match=r"lacks 0\.weight, .* and also holds a\.b\.weight"):
+    torch.save(
+        {"state_dict": {"a.b.weight": torch.ones(2)}, "step": 5}, tmp_path / "a.ckpt"
+    )
+    with pytest.raises(
+        CheckpointError, match=r"lacks 0\.weight, .* and also holds a\.b\.weight"
+    ):
         Trajectory.from_folder(tmp_path, build)[5].model()

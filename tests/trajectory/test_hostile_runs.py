@@ -73,7 +73,10 @@ def test_names_are_escaped_where_a_terminal_would_obey_them(run, capsys):
         with pytest.raises(SystemExit):
             main(["steps", str(folder)])
     said = "".join(capsys.readouterr())
-    assert not {"\x1b", "\u202e", "\u2066"} & set(said) and "left out: best\\x1b[1m\\u2066/" in said
+    assert (
+        not {"\x1b", "\u202e", "\u2066"} & set(said)
+        and "left out: best\\x1b[1m\\u2066/" in said
+    )
     assert said.count("\\u202echeckpoint-") == 4  # three steps and the pattern
 
 
@@ -100,11 +103,15 @@ def test_a_file_that_is_cut_off_costs_its_own_step(run, length):
 @pytest.mark.parametrize("step", ["NaN", "-5", "1e400", "[1]", '"2"'])
 def test_a_state_of_the_trainer_without_a_step_leaves_the_names(run, step):
     for n in range(3):
-        text = f'{{"global_step": {step}, "log_history": [{{"loss": NaN, "step": null}}]}}'
+        text = (
+            f'{{"global_step": {step}, "log_history": [{{"loss": NaN, "step": null}}]}}'
+        )
         (run / f"checkpoint-{n}" / "trainer_state.json").write_text(text)
     trajectory = Trajectory.from_folder(run)
     assert list(trajectory.steps) == [0, 1, 2]
-    assert [finding.kind for finding in trajectory.audit()] == ["identical"]  # as the run is
+    assert [finding.kind for finding in trajectory.audit()] == [
+        "identical"
+    ]  # as the run is
 
 
 def test_more_layers_than_tensors_are_refused_before_they_are_built(run):

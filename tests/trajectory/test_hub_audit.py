@@ -29,7 +29,11 @@ def five():
         second = {2: 1}.get(step, step)
         vocabulary = {"c": 3} if step >= 5 else {}
         files = two_shards(10 + first, 100 + second)
-        revisions[f"step{step}"] = {**files, **tokenizer_files(**vocabulary), "config.json": CONFIG}
+        revisions[f"step{step}"] = {
+            **files,
+            **tokenizer_files(**vocabulary),
+            "config.json": CONFIG,
+        }
     return revisions
 
 
@@ -62,7 +66,9 @@ def test_exactly_the_planted_faults_are_found_in_folders(tmp_path):
 
 
 def test_five_steps_with_the_missing_one_asked_for_by_name(tmp_path):
-    revisions = {name: files for name, files in five().items() if name not in ("step0", "step6")}
+    revisions = {
+        name: files for name, files in five().items() if name not in ("step0", "step6")
+    }
     revisions["step3"] = {**revisions["step3"], **_shard(revisions["step5"])}
     with StandIn({REPO: revisions}) as hub:
         trajectory = Trajectory.from_hub(
@@ -90,21 +96,36 @@ def test_the_pattern_of_a_public_suite_is_reported_without_a_download(tmp_path):
     def payload(step):
         owner = "late" if step in late else "early" if step in early else str(step)
         return {
-            f"model-0000{k}-of-00002.safetensors": f"{owner} {k}".encode() * 50 for k in (1, 2)
+            f"model-0000{k}-of-00002.safetensors": f"{owner} {k}".encode() * 50
+            for k in (1, 2)
         } | {"config.json": CONFIG, **tokenizer_files()}
 
-    with StandIn({"lab/2.8b": {"main": {}, **{f"step{s}": payload(s) for s in steps}}}) as hub:
-        trajectory = Trajectory.from_hub("lab/2.8b", cache_dir=tmp_path, endpoint=hub.url)
+    with StandIn(
+        {"lab/2.8b": {"main": {}, **{f"step{s}": payload(s) for s in steps}}}
+    ) as hub:
+        trajectory = Trajectory.from_hub(
+            "lab/2.8b", cache_dir=tmp_path, endpoint=hub.url
+        )
         findings = trajectory.audit()
-        assert [(f.kind, f.certainty) for f in findings] == [("identical", "certain")] * 2
+        assert [(f.kind, f.certainty) for f in findings] == [
+            ("identical", "certain")
+        ] * 2
         assert {f.steps for f in findings} == {tuple(sorted(late)), tuple(early)}
         assert sorted(len(f.steps) for f in findings) == [10, 76]
-        assert "(76 checkpoints)" in str(findings) and "(10 checkpoints)" in str(findings)
-        assert hub.calls == {"refs": 1, "tree": len(steps) - 75 - 9}  # one for each commit
+        assert "(76 checkpoints)" in str(findings) and "(10 checkpoints)" in str(
+            findings
+        )
+        assert hub.calls == {
+            "refs": 1,
+            "tree": len(steps) - 75 - 9,
+        }  # one for each commit
         thinner = trajectory.deduplicated()
         assert len(thinner) == 154 - 75 - 9 and 143_000 in thinner and 1 in thinner
         assert {f.kind for f in thinner.audit()} == {"duplicate-dropped"}
-        assert hub.calls == {"refs": 1, "tree": len(steps) - 75 - 9}  # one for each commit
+        assert hub.calls == {
+            "refs": 1,
+            "tree": len(steps) - 75 - 9,
+        }  # one for each commit
     assert not list(tmp_path.glob("models--*"))
 
 
@@ -126,9 +147,13 @@ def test_a_shard_that_is_not_trained_is_no_finding(tmp_path):
         assert found(trajectory) == []
 
 
-def test_configurations_are_compared_and_fetched_only_where_the_listing_differs(tmp_path):
+def test_configurations_are_compared_and_fetched_only_where_the_listing_differs(
+    tmp_path,
+):
     def configured(step, **keys):
-        return linear_files(step, **{"config.json": json.dumps({"layers": 2, **keys}).encode()})
+        return linear_files(
+            step, **{"config.json": json.dumps({"layers": 2, **keys}).encode()}
+        )
 
     revisions = {
         "step0": configured(0, transformers_version="4.1"),
@@ -141,8 +166,12 @@ def test_configurations_are_compared_and_fetched_only_where_the_listing_differs(
         (finding,) = trajectory.audit()
         assert (finding.kind, finding.steps) == ("configuration", (2,))
         assert "rope (absent) -> 1.0" in finding.message
-        assert hub.calls["get"] == 3  # the last one's is the same file as the one before
-        assert all("config.json" in line for line in hub.lines if line.startswith("GET /lab"))
+        assert (
+            hub.calls["get"] == 3
+        )  # the last one's is the same file as the one before
+        assert all(
+            "config.json" in line for line in hub.lines if line.startswith("GET /lab")
+        )
 
 
 def test_numbers_are_looked_at_where_the_weights_are_here(tmp_path):
@@ -152,7 +181,9 @@ def test_numbers_are_looked_at_where_the_weights_are_here(tmp_path):
     revisions = {"step1": linear_files(1), "step3": {"model.safetensors": save(state)}}
     with StandIn({REPO: revisions}) as hub:
         model = nn.Linear(3, 2)
-        trajectory = Trajectory.from_hub(REPO, cache_dir=tmp_path, endpoint=hub.url, model=model)
+        trajectory = Trajectory.from_hub(
+            REPO, cache_dir=tmp_path, endpoint=hub.url, model=model
+        )
         assert found(trajectory) == []
         trajectory[3].model()
         assert found(trajectory) == [("non-finite", "certain", (3,))]
@@ -182,7 +213,9 @@ def test_a_later_record_shows_that_two_revisions_were_exchanged(tmp_path):
 @pytest.mark.parametrize("last", [False, True])
 def test_of_the_same_weights_one_checkpoint_is_kept_or_none_accepted(last):
     weights = {0: 1.0, 10: 2.0, 20: 2.0, 30: 3.0, 40: 2.0 if last else 4.0}
-    trajectory = Trajectory.from_models({s: {"w": torch.full((3,), v)} for s, v in weights.items()})
+    trajectory = Trajectory.from_models(
+        {s: {"w": torch.full((3,), v)} for s, v in weights.items()}
+    )
     assert trajectory.deduplicated("mark").steps.tolist() == [0, 10, 20, 30, 40]
     dropped = trajectory.deduplicated("drop")
     assert dropped.steps.tolist() == ([0, 30, 40] if last else [0, 10, 30, 40])

@@ -23,7 +23,9 @@ from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.trajectory import Prefetch, UnknownStepError, retain, retained
 
 STEPS = (0, 1, 2, 3, 4, 5)
-retained_module = sys.modules["ontogeny.trajectory.retention"]  # the function has its name
+retained_module = sys.modules[
+    "ontogeny.trajectory.retention"
+]  # the function has its name
 
 
 @pytest.fixture
@@ -35,7 +37,9 @@ def hub():
 
 def opened(hub, cache, *args, **options):
     options.setdefault("model", nn.Linear(3, 2))
-    return Trajectory.from_hub(REPO, *args, cache_dir=cache, endpoint=hub.url, **options)
+    return Trajectory.from_hub(
+        REPO, *args, cache_dir=cache, endpoint=hub.url, **options
+    )
 
 
 def snapshots(cache):
@@ -68,7 +72,8 @@ def contents(cache):
 
 def same(model, other):
     return all(
-        torch.equal(a, b) for a, b in zip(model.parameters(), other.parameters(), strict=True)
+        torch.equal(a, b)
+        for a, b in zip(model.parameters(), other.parameters(), strict=True)
     )
 
 
@@ -90,14 +95,18 @@ def test_the_next_revision_downloads_while_one_is_used(hub, tmp_path):
     with Prefetch(trajectory) as prefetch:
         hub.hold = f"GET /{REPO}/resolve/{commits['step1']}"
         with prefetch.use(0):
-            assert hub.entered.wait(120)  # step 1 is asked for although step 0 is still in use
+            assert hub.entered.wait(
+                120
+            )  # step 1 is asked for although step 0 is still in use
             hub.resume.set()
         with prefetch.use(1) as checkpoint:
             assert same(checkpoint.model(), linear(1))
 
 
 def test_what_was_there_before_survives_with_the_blobs_it_shares(hub, tmp_path):
-    hub.repos[REPO]["step3"] = hub.repos[REPO]["step2"] | {"extra.json": b"{}"}  # shares weights
+    hub.repos[REPO]["step3"] = hub.repos[REPO]["step2"] | {
+        "extra.json": b"{}"
+    }  # shares weights
     mine = {"step2": hub.repos[REPO]["step2"]}
     build_cache(tmp_path, REPO, mine)
     other = {"step1": linear_files(50)}
@@ -119,7 +128,9 @@ def test_a_snapshot_that_was_there_in_part_keeps_that_part(hub, tmp_path):
     part = {"tokenizer.json": hub.repos[REPO]["step1"]["tokenizer.json"]}
     folder = build_cache(tmp_path, REPO, {"step1": part})
     commits = hub.commits(REPO)
-    (folder / "snapshots" / commit_of(part)).rename(folder / "snapshots" / commits["step1"])
+    (folder / "snapshots" / commit_of(part)).rename(
+        folder / "snapshots" / commits["step1"]
+    )
     (folder / "refs" / "step1").write_text(commits["step1"])
     before = contents(tmp_path)
     with Prefetch(opened(hub, tmp_path)) as prefetch:
@@ -145,16 +156,27 @@ def test_whoever_reads_its_trajectory_keeps_to_the_bound(hub, tmp_path, most):
     assert snapshots(tmp_path) == set() and left(tmp_path) == []
 
 
-def test_more_open_at_once_than_the_bound_allows_is_an_error_not_a_wait_for_ever(hub, tmp_path):
+def test_more_open_at_once_than_the_bound_allows_is_an_error_not_a_wait_for_ever(
+    hub, tmp_path
+):
     with Prefetch(opened(hub, tmp_path), [], max_revisions=1) as prefetch:
         trajectory = prefetch.trajectory
-        refused = pytest.raises(CheckpointError, match="max_revisions=1 allows 1 open revision")
-        with prefetch.use(0) as checkpoint, trajectory[0].open(), checkpoint.open(), refused:
+        refused = pytest.raises(
+            CheckpointError, match="max_revisions=1 allows 1 open revision"
+        )
+        with (
+            prefetch.use(0) as checkpoint,
+            trajectory[0].open(),
+            checkpoint.open(),
+            refused,
+        ):
             trajectory[1].model()
         assert same(trajectory[1].model(), linear(1))
 
 
-def test_another_process_that_its_trajectory_is_sent_to_keeps_to_the_bound(hub, tmp_path):
+def test_another_process_that_its_trajectory_is_sent_to_keeps_to_the_bound(
+    hub, tmp_path
+):
     trajectory = opened(hub, tmp_path)
     pool = warm_context().Pool(2)
     with Prefetch(trajectory, [], max_revisions=2) as prefetch, pool:
@@ -209,12 +231,17 @@ def test_a_bound_in_bytes(hub, tmp_path):
         assert seen <= most
 
 
-def test_an_error_in_one_revision_is_raised_where_it_is_used_and_the_rest_goes_on(hub, tmp_path):
+def test_an_error_in_one_revision_is_raised_where_it_is_used_and_the_rest_goes_on(
+    hub, tmp_path
+):
     hub.repos[REPO]["step2"] = {"README.md": b"soon"}
     with Prefetch(opened(hub, tmp_path)) as prefetch:
         for step in STEPS:
             if step == 2:
-                with pytest.raises(CheckpointError, match="holds no weights"), prefetch.use(step):
+                with (
+                    pytest.raises(CheckpointError, match="holds no weights"),
+                    prefetch.use(step),
+                ):
                     pass
             else:
                 with prefetch.use(step) as checkpoint:
@@ -278,10 +305,15 @@ def test_what_a_killed_run_left_goes_with_the_next_run(hub, tmp_path):
     assert contents(tmp_path) == {} and left(tmp_path) == []
 
 
-def test_a_name_half_written_when_a_run_was_killed_does_not_lift_the_bound(hub, tmp_path):
+def test_a_name_half_written_when_a_run_was_killed_does_not_lift_the_bound(
+    hub, tmp_path
+):
     """Scanned by huggingface_hub, such a cache could not be deleted from any more."""
     (folder,) = killed(hub, tmp_path)
-    for ref in (next(folder.rglob("refs")), tmp_path / f"models--{REPO.replace('/', '--')}/refs"):
+    for ref in (
+        next(folder.rglob("refs")),
+        tmp_path / f"models--{REPO.replace('/', '--')}/refs",
+    ):
         ref.mkdir(parents=True, exist_ok=True)
         (ref / "step4").write_text("")
     with Prefetch(opened(hub, tmp_path)) as prefetch:
@@ -324,11 +356,14 @@ def test_offline_nothing_is_fetched_and_nothing_deleted(tmp_path):
     assert contents(tmp_path) == before and not (tmp_path / ".locks").exists()
 
 
-@pytest.mark.parametrize("options", [{"max_revisions": 0}, {"max_bytes": 0}, {"max_bytes": 1.5}])
+@pytest.mark.parametrize(
+    "options", [{"max_revisions": 0}, {"max_bytes": 0}, {"max_bytes": 1.5}]
+)
 def test_bounds_that_are_none_are_refused(options):
     trajectory = Trajectory.from_models({0: nn.Linear(1, 1)})
     with pytest.raises(
-        ArgumentError, match=f"{next(iter(options))} must be a whole number of at least 1"
+        ArgumentError,
+        match=f"{next(iter(options))} must be a whole number of at least 1",
     ):
         Prefetch(trajectory, **options)
     with pytest.raises(UnknownStepError):
@@ -424,10 +459,15 @@ def test_two_processes_over_one_cache_keep_a_bound_each(hub, tmp_path):
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     ) as other:
         assert other.stdout.readline() == "in use\n"  # step 0, which it has fetched
-        with Prefetch(opened(hub, tmp_path), [0]) as prefetch, prefetch.use(0) as checkpoint:
+        with (
+            Prefetch(opened(hub, tmp_path), [0]) as prefetch,
+            prefetch.use(0) as checkpoint,
+        ):
             other.stdin.write("\n")
             other.stdin.flush()
-            assert other.stdout.readline() == "in use\n"  # step 1: it has let go of step 0
+            assert (
+                other.stdout.readline() == "in use\n"
+            )  # step 1: it has let go of step 0
             assert len(snapshots(tmp_path)) == 2
             assert same(checkpoint.model(), linear(0))
         assert len(snapshots(tmp_path)) == 1
@@ -436,7 +476,9 @@ def test_two_processes_over_one_cache_keep_a_bound_each(hub, tmp_path):
     assert contents(tmp_path) == {} and left(tmp_path) == []
 
 
-def test_a_file_that_is_deleted_from_the_cache_while_it_is_fetched_is_said(hub, tmp_path):
+def test_a_file_that_is_deleted_from_the_cache_while_it_is_fetched_is_said(
+    hub, tmp_path
+):
     source = opened(hub, tmp_path)[1].source
     download = type(source)._download
 
@@ -446,7 +488,9 @@ def test_a_file_that_is_deleted_from_the_cache_while_it_is_fetched_is_said(hub, 
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(type(source), "_download", deleted)
-        with pytest.raises(CheckpointError, match="deleted from the cache while it was fetched"):
+        with pytest.raises(
+            CheckpointError, match="deleted from the cache while it was fetched"
+        ):
             source.download()
     source.download()
     assert source.is_downloaded()

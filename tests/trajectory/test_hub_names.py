@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ontogeny.errors import ArgumentError, CheckpointError
-from ontogeny.trajectory.hub.names import UnknownRevisionError, choose, compile_pattern, parse
+from ontogeny.trajectory.hub.names import (
+    UnknownRevisionError,
+    choose,
+    compile_pattern,
+    parse,
+)
 
 KNOWN = compile_pattern(None)
 
@@ -87,7 +92,11 @@ LATER = "stage2-ingredient1-step1000-tokens3B"
         (pythia()[0], None, pythia()[1]),
         ([*olmo()[0], LATER], None, olmo()[1]),
         ([*olmo()[0], LATER], "olmo", olmo()[1]),
-        (["step1000-tokens4B", "step0-tokens0B", "stage1-step7-tokens1B"], None, [0, 1000]),
+        (
+            ["step1000-tokens4B", "step0-tokens0B", "stage1-step7-tokens1B"],
+            None,
+            [0, 1000],
+        ),
         (multiberts()[0], "multiberts", multiberts()[1]),
         (["main", "checkpoint-500", "checkpoint-20"], None, [20, 500]),
         (["main", "run-a/it3", "run-b/it4"], r"run-a/it(?P<step>\d+)", [3]),
@@ -100,7 +109,9 @@ def test_without_a_choice_the_usual_names_of_the_suite_are_taken(names, pattern,
 
 
 def test_without_a_choice_names_that_may_be_of_several_runs_are_not_mixed():
-    commits = {f"seed{seed}-step{step}": f"{seed}{step}" for seed in (1, 2) for step in (0, 9)}
+    commits = {
+        f"seed{seed}-step{step}": f"{seed}{step}" for seed in (1, 2) for step in (0, 9)
+    }
     with pytest.raises(UnknownRevisionError, match="seed1-step0"):
         choose(commits, None, None, False, "o/r")
 
@@ -109,7 +120,9 @@ def test_a_users_own_expression_and_function():
     commits = {"run-a/it7": "1" * 40, "run-a/it12": "2" * 40, "main": "3" * 40}
     own = choose(commits, "run-a/*", r"run-a/it(?P<step>\d+)", False, "o/r")
     assert own.names == {7: ("run-a/it7", None), 12: ("run-a/it12", None)}
-    compiled = choose(commits, "run-a/*", re.compile(r".*it(?P<step>\d+)"), False, "o/r")
+    compiled = choose(
+        commits, "run-a/*", re.compile(r".*it(?P<step>\d+)"), False, "o/r"
+    )
     assert compiled.names == own.names
 
     def to_step(name):
@@ -125,7 +138,12 @@ def test_a_pattern_without_a_step_is_refused(pattern):
 
 
 def test_of_two_names_for_one_step_the_shorter_counts_and_it_is_said():
-    commits = {"step5-v2": "1" * 40, "step5": "2" * 40, "step6": "3" * 40, "step6-x": "3" * 40}
+    commits = {
+        "step5-v2": "1" * 40,
+        "step5": "2" * 40,
+        "step6": "3" * 40,
+        "step6-x": "3" * 40,
+    }
     chosen = choose(commits, "step*", r"step(?P<step>\d+).*", False, "o/r")
     assert chosen.names == {5: ("step5", None), 6: ("step6", None)}
     assert [(f.kind, f.certainty, f.steps) for f in chosen.noted] == [
@@ -142,14 +160,20 @@ def test_a_list_takes_names_and_steps_and_what_is_missing_becomes_a_gap():
     chosen = choose(COMMITS, ["step100", 400, 300, "step7"], None, False, "o/r")
     assert list(chosen.names) == [100, 400] and list(chosen.gaps) == [7, 300]
     assert "nearest are step100, step200, step400" in chosen.gaps[300]
-    with pytest.raises(CheckpointError, match=r"no revision 300; .* step100, step200, step400\."):
+    with pytest.raises(
+        CheckpointError, match=r"no revision 300; .* step100, step200, step400\."
+    ):
         choose(COMMITS, [100, 300], None, True, "o/r")
 
 
 @pytest.mark.parametrize(
     ("revisions", "error", "message"),
     [
-        ("step300", CheckpointError, "no revision 'step300'; the nearest are step100, step200"),
+        (
+            "step300",
+            CheckpointError,
+            "no revision 'step300'; the nearest are step100, step200",
+        ),
         ("stpe*", CheckpointError, "matches 'stpe\\*'; it has 5, such as main, step0"),
         (["final"], CheckpointError, "no revision 'final'; the nearest are"),
         (["main"], ArgumentError, "no step can be read from 'main'"),
@@ -193,9 +217,15 @@ def test_a_glob_over_stages_that_count_their_steps_anew_is_refused_and_names_the
     assert "stage1-step* (steps 1000 to 9000)" in message
     assert "stage2-ingredient1-step* (steps 1500 to 3000)" in message
     advised = re.search(r"such as revisions='(.*?)'", message)[1]
-    assert list(choose(commits, advised, None, False, "o/r").names) == [1000, 2000, 9000]
+    assert list(choose(commits, advised, None, False, "o/r").names) == [
+        1000,
+        2000,
+        9000,
+    ]
     own = stages("run-a/it3", "run-a/it9", "run-b/it4")
-    with pytest.raises(ArgumentError, match="several runs of o/r that count their steps anew"):
+    with pytest.raises(
+        ArgumentError, match="several runs of o/r that count their steps anew"
+    ):
         choose(own, None, r".*/it(?P<step>\d+)", False, "o/r")
 
 
@@ -203,9 +233,16 @@ def test_names_of_several_stages_that_are_listed_or_go_on_are_a_finding():
     anew = ["stage1-step1000", "stage1-step5000", "stage2-step2000"]
     listed = choose(stages(*anew), anew, r"stage\d-step(?P<step>\d+)", False, "o/r")
     going_on = choose(
-        stages("part1-step10", "part1-step20", "part2-step30"), "part*", None, False, "o/r"
+        stages("part1-step10", "part1-step20", "part2-step30"),
+        "part*",
+        None,
+        False,
+        "o/r",
     )
-    for chosen, other in ((listed, "stage2-step* (steps 2000"), (going_on, "part2-step* (steps 3")):
+    for chosen, other in (
+        (listed, "stage2-step* (steps 2000"),
+        (going_on, "part2-step* (steps 3"),
+    ):
         assert [(f.kind, f.certainty) for f in chosen.noted] == [("mixed", "certain")]
         assert other in chosen.noted[0].message
 
@@ -228,7 +265,9 @@ def test_a_count_of_tokens_before_the_step_makes_no_runs():
         (["ckpt-1k", "ckpt-10k", "v1"], {1000: "ckpt-1k", 10_000: "ckpt-10k"}),
     ],
 )
-def test_names_of_one_form_whose_words_mark_steps_are_taken_without_a_choice(names, steps):
+def test_names_of_one_form_whose_words_mark_steps_are_taken_without_a_choice(
+    names, steps
+):
     chosen = choose({name: name for name in ["main", *names]}, None, None, False, "o/r")
     assert {step: name for step, (name, _) in chosen.names.items()} == steps
 

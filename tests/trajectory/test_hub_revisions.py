@@ -32,7 +32,9 @@ STEPS = (0, 1, 2, 16, 1000)
 
 @pytest.fixture
 def hub():
-    revisions = {f"step{s}": linear_files(s, **tokenizer_files()) for s in reversed(STEPS)}
+    revisions = {
+        f"step{s}": linear_files(s, **tokenizer_files()) for s in reversed(STEPS)
+    }
     with StandIn({REPO: {"main": linear_files(99), **revisions}}) as server:
         yield server
 
@@ -47,7 +49,9 @@ def naps(monkeypatch):
 
 def opened(hub, cache, *args, **options):
     options.setdefault("model", nn.Linear(3, 2))
-    return Trajectory.from_hub(REPO, *args, cache_dir=cache, endpoint=hub.url, **options)
+    return Trajectory.from_hub(
+        REPO, *args, cache_dir=cache, endpoint=hub.url, **options
+    )
 
 
 def same(model, other):
@@ -84,18 +88,28 @@ def test_weights_come_when_asked_for_and_once(hub, tmp_path):
     assert same(again[16].model(), linear(16))
     assert (hub.calls["get"], hub.calls["head"], hub.calls["refs"]) == (1, 1, 2)
     assert hub.calls["tree"] == 1
-    assert all("step16" in line or hub.commits(REPO)["step16"] in line for line in hub.lines[1:-1])
+    assert all(
+        "step16" in line or hub.commits(REPO)["step16"] in line
+        for line in hub.lines[1:-1]
+    )
 
 
-def test_digests_never_download_and_those_of_files_are_the_same_before_and_after(hub, tmp_path):
+def test_digests_never_download_and_those_of_files_are_the_same_before_and_after(
+    hub, tmp_path
+):
     trajectory = opened(hub, tmp_path)
     with pytest.raises(NotDownloadedError, match="step2 are not downloaded"):
         trajectory[2].digests()
     before, fingerprint = trajectory[2].file_digests(), trajectory[2].fingerprint
-    assert list(before) == ["model.safetensors"] and len(before["model.safetensors"]) == 64
+    assert (
+        list(before) == ["model.safetensors"] and len(before["model.safetensors"]) == 64
+    )
     assert hub.calls["get"] == 0
     trajectory[2].model()
-    assert trajectory[2].file_digests() == before and trajectory[2].fingerprint == fingerprint
+    assert (
+        trajectory[2].file_digests() == before
+        and trajectory[2].fingerprint == fingerprint
+    )
     assert sorted(trajectory[2].digests()) == ["bias", "weight"]
     offline = opened(hub, tmp_path, local_files_only=True)
     assert offline[2].file_digests() == before and offline[2].fingerprint == fingerprint
@@ -111,7 +125,9 @@ def test_a_branch_that_moves_on_does_not_move_the_trajectory(hub, tmp_path):
     assert same(opened(hub, tmp_path)[16].model(), linear(77))
 
 
-def test_550_revisions_are_listed_once_whichever_thread_or_process_asks(tmp_path, monkeypatch):
+def test_550_revisions_are_listed_once_whichever_thread_or_process_asks(
+    tmp_path, monkeypatch
+):
     config = {"config.json": b'{"model_type": "none", "size": 3}'}
     revisions = {f"step{s}": linear_files(s, **config) for s in range(0, 550_000, 1000)}
     with StandIn({REPO: revisions}) as hub:
@@ -132,7 +148,9 @@ def test_550_revisions_are_listed_once_whichever_thread_or_process_asks(tmp_path
         assert (hub.calls["head"], hub.calls["get"]) == (1, 1)
         calls = hub.calls.total()
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-        with pytest.raises(CheckpointError, match=r"config\.json.*not in the cache|no revision"):
+        with pytest.raises(
+            CheckpointError, match=r"config\.json.*not in the cache|no revision"
+        ):
             opened(hub, tmp_path)[0].model()
         assert hub.calls.total() == calls
 
@@ -157,7 +175,9 @@ def test_a_listing_that_was_kept_and_is_damaged_is_asked_for_again(hub, tmp_path
     ],
     ids=["digest", "name", "short", "size"],
 )
-def test_a_listing_that_another_user_of_the_cache_forged_is_asked_for_again(hub, tmp_path, forged):
+def test_a_listing_that_another_user_of_the_cache_forged_is_asked_for_again(
+    hub, tmp_path, forged
+):
     (tmp_path / "secret").write_text("secret")
     cache = tmp_path / "cache"
     expected = opened(hub, cache)[16].source.listing()
@@ -190,7 +210,9 @@ def test_only_shards_with_tensors_that_are_read_are_fetched(tmp_path):
     def asked(step):
         commit = hub.commits(REPO)[f"step{step}"]
         got = [line for line in hub.lines if line.startswith("GET") and commit in line]
-        return sorted({line.rpartition("/")[2][:11] for line in got if line.endswith("tensors")})
+        return sorted(
+            {line.rpartition("/")[2][:11] for line in got if line.endswith("tensors")}
+        )
 
     with StandIn({REPO: revisions}) as hub:
         trajectory = opened(hub, tmp_path)
@@ -198,7 +220,10 @@ def test_only_shards_with_tensors_that_are_read_are_fetched(tmp_path):
             assert reader.names() == ["a", "b"] and asked(1) == []
             torch.manual_seed(1)
             assert torch.equal(reader.get("a"), torch.randn(8, 40))
-            assert reader.shape("a") == (8, 40) and reader.rows("a", 1, 3).shape == (2, 40)
+            assert reader.shape("a") == (8, 40) and reader.rows("a", 1, 3).shape == (
+                2,
+                40,
+            )
             with pytest.raises(CheckpointError, match="has no tensor 'c'"):
                 reader.dtype("c")
         assert asked(1) == ["model-00001"] and not trajectory[1].is_downloaded
@@ -210,10 +235,15 @@ def test_only_shards_with_tensors_that_are_read_are_fetched(tmp_path):
         assert asked(2) == ["model-00002"]
         with trajectory[1].open() as reader:  # the rest comes when it is needed
             assert reader.get("a").shape == reader.get("b").shape
-        assert trajectory[1].is_downloaded and asked(1) == ["model-00001", "model-00002"]
+        assert trajectory[1].is_downloaded and asked(1) == [
+            "model-00001",
+            "model-00002",
+        ]
 
 
-def test_busy_servers_are_asked_again_after_the_pause_that_they_ask_for(hub, tmp_path, naps):
+def test_busy_servers_are_asked_again_after_the_pause_that_they_ask_for(
+    hub, tmp_path, naps
+):
     hub.retry_after = 17
     hub.faults += [
         ("/refs", 429),
@@ -230,7 +260,9 @@ def test_busy_servers_are_asked_again_after_the_pause_that_they_ask_for(hub, tmp
 
 def test_a_server_that_stays_busy_is_a_clear_error(hub, tmp_path, naps):
     hub.faults += [("/refs", 503)] * 10
-    with pytest.raises(CheckpointError, match=r"could not be downloaded from the Hub: .*503"):
+    with pytest.raises(
+        CheckpointError, match=r"could not be downloaded from the Hub: .*503"
+    ):
         opened(hub, tmp_path)
     assert len(hub.faults) == 4  # asked six times
     assert naps == sorted(naps)
@@ -242,8 +274,13 @@ def test_an_interrupted_download_is_resumed(hub, tmp_path, naps):
     assert hub.calls["get"] == 2
 
 
-def test_a_download_that_stays_cut_is_a_clear_error_and_leaves_nothing(hub, tmp_path, naps):
-    hub.faults += [("GET /lab/tiny/resolve", "cut"), *[("GET /lab/tiny/resolve", 503)] * 50]
+def test_a_download_that_stays_cut_is_a_clear_error_and_leaves_nothing(
+    hub, tmp_path, naps
+):
+    hub.faults += [
+        ("GET /lab/tiny/resolve", "cut"),
+        *[("GET /lab/tiny/resolve", 503)] * 50,
+    ]
     trajectory = opened(hub, tmp_path)
     with pytest.raises(
         CheckpointError, match=r"model\.safetensors of lab/tiny at step16"
@@ -255,7 +292,9 @@ def test_a_download_that_stays_cut_is_a_clear_error_and_leaves_nothing(hub, tmp_
     assert same(trajectory[16].model(), linear(16))
 
 
-def test_content_that_is_not_what_was_listed_is_refused_and_not_kept(hub, tmp_path, monkeypatch):
+def test_content_that_is_not_what_was_listed_is_refused_and_not_kept(
+    hub, tmp_path, monkeypatch
+):
     trajectory = opened(hub, tmp_path)
     trajectory[16].file_digests()
     files = dict(hub.repos[REPO]["step16"])
@@ -263,7 +302,9 @@ def test_content_that_is_not_what_was_listed_is_refused_and_not_kept(hub, tmp_pa
     damaged[-1] ^= 1
     commit = commit_of(files)
     monkeypatch.setattr(
-        hub, "files_at", lambda *_: (commit, {**files, "model.safetensors": bytes(damaged)})
+        hub,
+        "files_at",
+        lambda *_: (commit, {**files, "model.safetensors": bytes(damaged)}),
     )
     with pytest.raises(CheckpointError, match="arrived damaged"):
         trajectory[16].model()
@@ -290,7 +331,9 @@ def test_repositories_with_one_checkpoint_each_are_a_trajectory(tmp_path):
             for step in prefetch.steps:
                 with prefetch.use(step) as checkpoint:
                     assert same(checkpoint.model(), linear(step // 1000))
-        assert len(list(tmp_path.glob("models--*"))) == 1  # the one that was there before
+        assert (
+            len(list(tmp_path.glob("models--*"))) == 1
+        )  # the one that was there before
         with pytest.raises(CheckpointError, match="lab/empty-step_1k is empty"):
             open_all([*repos, "lab/empty-step_1k"])
         for wrong in ([], 3, ["lab/bert-seed_0-step_0k", 3]):
@@ -315,7 +358,9 @@ def test_a_step_missing_from_a_list_is_a_labelled_gap_or_an_error(hub, tmp_path)
     assert trajectory.steps.tolist() == [0, 16] and list(trajectory.gaps) == [17]
     assert trajectory.select(count=2).gaps == trajectory.gaps
     findings = trajectory.audit()
-    assert [(f.kind, f.certainty, f.steps) for f in findings] == [("missing", "certain", (17,))]
+    assert [(f.kind, f.certainty, f.steps) for f in findings] == [
+        ("missing", "certain", (17,))
+    ]
     assert "nearest are step1, step2, step16" in findings[0].message
     with pytest.raises(UnknownRevisionError):
         opened(hub, tmp_path, [0, 16, 17], strict=True)
@@ -330,7 +375,10 @@ def test_a_revision_without_weights_or_with_a_shard_missing_is_named(hub, tmp_pa
     with pytest.raises(CheckpointError, match=r"step4 .* lacks 1 of 2 shards"):
         trajectory[4].model()
     findings = trajectory.audit()
-    assert [(f.kind, f.steps) for f in findings] == [("unreadable", (3,)), ("unreadable", (4,))]
+    assert [(f.kind, f.steps) for f in findings] == [
+        ("unreadable", (3,)),
+        ("unreadable", (4,)),
+    ]
 
 
 def test_safetensors_shards_and_pickles_of_a_transformers_model_load(tmp_path):
@@ -343,7 +391,9 @@ def test_safetensors_shards_and_pickles_of_a_transformers_model_load(tmp_path):
             **bin_files(models[20].state_dict()),
         },
     }
-    assert len([name for name in revisions["step10"] if name.endswith(".safetensors")]) > 1
+    assert (
+        len([name for name in revisions["step10"] if name.endswith(".safetensors")]) > 1
+    )
     with StandIn({REPO: revisions}) as hub:
         trajectory = opened(hub, tmp_path / "cache", model=None)
         for step, model in models.items():
@@ -366,7 +416,9 @@ def test_a_malicious_pickle_from_the_hub_does_nothing(tmp_path):
     files = {"step1": bin_files({"weight": Malicious(target)})}
     with StandIn({REPO: files}) as hub:
         trajectory = opened(hub, tmp_path / "cache")
-        with pytest.raises(CheckpointError, match=r"no tensors by name|cannot be read as tensors"):
+        with pytest.raises(
+            CheckpointError, match=r"no tensors by name|cannot be read as tensors"
+        ):
             trajectory[1].model()
         trajectory.audit()
     assert not target.exists()
@@ -390,9 +442,13 @@ class TinyModel(PreTrainedModel):
 """
 
 
-def test_code_of_a_repository_is_not_even_fetched_unless_asked_for(tmp_path, monkeypatch):
+def test_code_of_a_repository_is_not_even_fetched_unless_asked_for(
+    tmp_path, monkeypatch
+):
     target, cache = tmp_path / "it-ran", tmp_path / "cache"
-    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "m"))
+    monkeypatch.setattr(
+        "transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "m")
+    )
     state = {f"linear.{k}": v for k, v in linear(5).state_dict().items()}
     config = {
         "architectures": ["TinyModel"],
@@ -408,7 +464,8 @@ def test_code_of_a_repository_is_not_even_fetched_unless_asked_for(tmp_path, mon
     }
     with StandIn({REPO: {"step5": files}}) as hub:
         with pytest.raises(
-            CheckpointError, match=rf"^{REPO} needs code .*AutoModel.from_pretrained\(.{REPO}"
+            CheckpointError,
+            match=rf"^{REPO} needs code .*AutoModel.from_pretrained\(.{REPO}",
         ):
             opened(hub, cache, model=None)[5].model()
         assert not target.exists() and not list(cache.rglob("tiny.py"))
@@ -485,7 +542,9 @@ def test_threads_that_open_one_revision_fetch_it_once(hub, tmp_path):
     assert hub.calls["get"] == 1
 
 
-@pytest.mark.parametrize("name", ["../../../evil", "{0}/evil", "step1/../../../../evil"])
+@pytest.mark.parametrize(
+    "name", ["../../../evil", "{0}/evil", "step1/../../../../evil"]
+)
 def test_a_revision_name_never_leads_out_of_the_cache(tmp_path, name):
     name = name.format(tmp_path)
     source = HubRevision("o/r", name, "a" * 40, tmp_path / "cache", offline=True)
@@ -515,7 +574,9 @@ def test_a_listed_file_never_leads_out_of_the_cache(tmp_path, name):
 
 
 @pytest.mark.parametrize("header", ["ETag", "X-Linked-Etag"])
-@pytest.mark.parametrize("tag", ["{0}/evil", "../../../evil", 'W/"../../../evil"', "..", "a\\b"])
+@pytest.mark.parametrize(
+    "tag", ["{0}/evil", "../../../evil", 'W/"../../../evil"', "..", "a\\b"]
+)
 def test_an_entity_tag_never_leads_out_of_the_cache(tmp_path, monkeypatch, header, tag):
     tag = tag.format(tmp_path)
     mine = tmp_path / "evil"
@@ -525,7 +586,9 @@ def test_an_entity_tag_never_leads_out_of_the_cache(tmp_path, monkeypatch, heade
         monkeypatch.setattr(hub, "headers", {header: tag})
         with pytest.raises(CheckpointError, match="a path as the tag of a file"):
             opened(hub, cache)[1].model()
-    outside = [p for p in tmp_path.rglob("*") if p.is_file() and not p.is_relative_to(cache)]
+    outside = [
+        p for p in tmp_path.rglob("*") if p.is_file() and not p.is_relative_to(cache)
+    ]
     assert outside == [mine] and mine.read_text() == "mine"
     assert not [p for p in cache.rglob("*") if p.is_symlink()]
 
@@ -537,5 +600,7 @@ def test_a_damaged_file_is_deleted_and_nothing_that_it_only_links_to(tmp_path):
     source.path.mkdir(parents=True)
     (source.path / "model.safetensors").symlink_to(mine)
     with pytest.raises(CheckpointError, match="arrived damaged"):
-        source._check_content(source.path / "model.safetensors", listings.HubFile(4, "0" * 64))
+        source._check_content(
+            source.path / "model.safetensors", listings.HubFile(4, "0" * 64)
+        )
     assert mine.read_text() == "mine" and not list(source.path.iterdir())

@@ -64,7 +64,9 @@ def test_what_another_user_has_fetched_is_read_also_by_a_name_that_was_not(hub, 
     trajectory = opened(hub, cache)
     for step in (0, 1):
         trajectory[step].model()
-    with without_rights(*(path for path in [cache, *cache.rglob("*")] if path.is_dir())):
+    with without_rights(
+        *(path for path in [cache, *cache.rglob("*")] if path.is_dir())
+    ):
         again = opened(hub, cache)
         weights = [again[step].model().weight for step in (1, 2)]
     assert weights[0].equal(weights[1])
@@ -72,12 +74,19 @@ def test_what_another_user_has_fetched_is_read_also_by_a_name_that_was_not(hub, 
 
 def test_what_another_user_has_not_fetched_is_said_with_its_place(hub, cache):
     opened(hub, cache)[0].model()
-    with without_rights(*(path for path in [cache, *cache.rglob("*")] if path.is_dir())):
+    with without_rights(
+        *(path for path in [cache, *cache.rglob("*")] if path.is_dir())
+    ):
         again = opened(hub, cache)
-        with pytest.raises(CheckpointError, match=rf"step1 .*[Pp]ermission denied.*{cache}"):
+        with pytest.raises(
+            CheckpointError, match=rf"step1 .*[Pp]ermission denied.*{cache}"
+        ):
             again[1].model()
         said = r"cannot be written to \(Perm.*HF_HUB_CACHE"
-        with pytest.raises(CheckpointError, match=said), Prefetch(again, max_revisions=2):
+        with (
+            pytest.raises(CheckpointError, match=said),
+            Prefetch(again, max_revisions=2),
+        ):
             pass
 
 

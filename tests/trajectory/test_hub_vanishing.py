@@ -38,18 +38,27 @@ def vanishing(monkeypatch):
 
         return opening
 
-    for module, name in ((os, "listdir"), (os, "scandir"), (os, "readlink"), (io, "open")):
+    for module, name in (
+        (os, "listdir"),
+        (os, "scandir"),
+        (os, "readlink"),
+        (io, "open"),
+    ):
         monkeypatch.setattr(module, name, watched(getattr(module, name)))
     return doomed.add
 
 
 @pytest.mark.parametrize("gone", ["refs/step1", "refs/pr", "refs/pr/7"])
-def test_offline_a_name_that_vanishes_is_not_there_and_the_others_are(tmp_path, vanishing, gone):
+def test_offline_a_name_that_vanishes_is_not_there_and_the_others_are(
+    tmp_path, vanishing, gone
+):
     folder = build_cache(tmp_path, REPO, {**REVISIONS, "pr/7": linear_files(3)})
     vanishing(folder / gone)
     trajectory = Trajectory.from_hub(REPO, cache_dir=tmp_path, local_files_only=True)
     assert not (folder / gone).exists()
-    assert trajectory.steps.tolist() == [s for s in (0, 1, 2) if gone != f"refs/step{s}"]
+    assert trajectory.steps.tolist() == [
+        s for s in (0, 1, 2) if gone != f"refs/step{s}"
+    ]
 
 
 @pytest.mark.parametrize("gone", ["", "config.json"])
@@ -82,7 +91,9 @@ def test_a_checkpoint_that_the_trainer_deletes_meanwhile_is_not_called_incomplet
     assert [f.steps for f in trajectory.audit() if f.kind == "incomplete"] == [(3,)]
 
 
-def test_files_of_a_folder_that_vanish_between_two_looks_are_said_to_be_gone(tmp_path, vanishing):
+def test_files_of_a_folder_that_vanish_between_two_looks_are_said_to_be_gone(
+    tmp_path, vanishing
+):
     index = tmp_path / "model.safetensors.index.json"
     index.write_text('{"weight_map": {}}')
     vanishing(index)
@@ -105,7 +116,9 @@ def test_files_of_a_folder_that_vanish_between_two_looks_are_said_to_be_gone(tmp
 
 def test_a_recorders_note_that_is_deleted_meanwhile_is_no_note(tmp_path, vanishing):
     (tmp_path / "checkpoint-1").mkdir()
-    save_file(dict(linear(0).state_dict()), tmp_path / "checkpoint-1" / "model.safetensors")
+    save_file(
+        dict(linear(0).state_dict()), tmp_path / "checkpoint-1" / "model.safetensors"
+    )
     note = {"class": "Linear", "schedules": [], "digests": {}}
     (tmp_path / "recorder.json").write_text(json.dumps(note))
     vanishing(tmp_path / "recorder.json")

@@ -71,8 +71,12 @@ BESIDE = {
 
 @FORMS
 @pytest.mark.parametrize("beside", BESIDE.values(), ids=BESIDE)
-def test_whatever_stands_beside_the_weights_the_tensors_are_the_same(tmp_path, is_zip, beside):
-    path = save({"model": WEIGHTS, "beside": beside, "step": 40}, tmp_path / "a.pt", is_zip)
+def test_whatever_stands_beside_the_weights_the_tensors_are_the_same(
+    tmp_path, is_zip, beside
+):
+    path = save(
+        {"model": WEIGHTS, "beside": beside, "step": 40}, tmp_path / "a.pt", is_zip
+    )
     tensors = unpickle(path)
     assert tensors.keys() == WEIGHTS.keys() and held_step(path).value == 40
     assert all(torch.equal(tensors[name], value) for name, value in WEIGHTS.items())
@@ -83,7 +87,9 @@ def test_omegaconf_is_not_even_imported(tmp_path, monkeypatch):
     kind = type("DictConfig", (), {"__module__": module.__name__})
     module.DictConfig = kind
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    path = save({"state_dict": WEIGHTS, "hyper_parameters": kind()}, tmp_path / "a.ckpt", True)
+    path = save(
+        {"state_dict": WEIGHTS, "hyper_parameters": kind()}, tmp_path / "a.ckpt", True
+    )
     monkeypatch.delitem(sys.modules, module.__name__)
     assert unpickle(path).keys() == WEIGHTS.keys()
     assert module.__name__ not in sys.modules
@@ -92,7 +98,11 @@ def test_omegaconf_is_not_even_imported(tmp_path, monkeypatch):
 @FORMS
 @pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint8, ">i4", "<i8"])
 def test_a_step_that_is_a_number_of_numpy_is_that_step(tmp_path, is_zip, kind):
-    step = np.dtype(kind).type(200) if not isinstance(kind, str) else np.array(200, kind)[()]
+    step = (
+        np.dtype(kind).type(200)
+        if not isinstance(kind, str)
+        else np.array(200, kind)[()]
+    )
     path = save({"model": WEIGHTS, "step": step}, tmp_path / "a.pt", is_zip)
     assert held_step(path).value == 200
 
@@ -100,7 +110,9 @@ def test_a_step_that_is_a_number_of_numpy_is_that_step(tmp_path, is_zip, kind):
 @FORMS
 @pytest.mark.parametrize("key", [None, "model", "net"])
 def test_a_whole_module_is_read_by_the_names_of_its_state_dict(tmp_path, is_zip, key):
-    module = nn.Sequential(nn.Embedding(5, 3), nn.BatchNorm1d(3), nn.Sequential(nn.Linear(3, 2)))
+    module = nn.Sequential(
+        nn.Embedding(5, 3), nn.BatchNorm1d(3), nn.Sequential(nn.Linear(3, 2))
+    )
     module.register_buffer("mask", torch.ones(2), persistent=False)
     path = save(module if key is None else {key: module}, tmp_path / "a.pt", is_zip)
     tensors, state = unpickle(path), module.state_dict()
@@ -110,7 +122,9 @@ def test_a_whole_module_is_read_by_the_names_of_its_state_dict(tmp_path, is_zip,
 
 def test_state_dicts_in_subclasses_of_dict_and_tied_tensors_are_read(tmp_path):
     tied = Attributes(a=WEIGHTS["bias"], b=WEIGHTS["bias"])
-    tensors = unpickle(save({"model": tied, "args": Settings()}, tmp_path / "a.pt", True))
+    tensors = unpickle(
+        save({"model": tied, "args": Settings()}, tmp_path / "a.pt", True)
+    )
     assert tensors["a"].data_ptr() == tensors["b"].data_ptr()
 
 
@@ -130,7 +144,9 @@ CALLS = {
     "eval": lambda target: Payload(eval, f"__import__('os').mkdir({target!r})"),
     "getattr": lambda target: Payload(getattr, Payload(__import__, "os"), "mkdir"),
     "open": lambda target: Payload(open, target, "w"),
-    "load": lambda target: Payload(pickle.loads, pickle.dumps(Payload(os.mkdir, target))),
+    "load": lambda target: Payload(
+        pickle.loads, pickle.dumps(Payload(os.mkdir, target))
+    ),
     "storage": lambda target: Payload(
         torch.storage._load_from_bytes, pickle.dumps(Payload(os.mkdir, target))
     ),
@@ -159,7 +175,9 @@ def test_no_call_of_a_hostile_pickle_happens(tmp_path, call, place, is_zip):
             unpickle(path)
     else:
         assert unpickle(path).keys() == WEIGHTS.keys()
-        assert getattr(held_step(path), "value", None) == (3 if place == "beside" else None)
+        assert getattr(held_step(path), "value", None) == (
+            3 if place == "beside" else None
+        )
     assert not target.exists()
 
 
@@ -175,15 +193,27 @@ def _zip_with(path, program):
 
 
 @pytest.mark.parametrize(
-    "name", ["torch\nTensor", "torch.storage\nUntypedStorage", "torch._utils\n_rebuild_tensor_v2"]
+    "name",
+    [
+        "torch\nTensor",
+        "torch.storage\nUntypedStorage",
+        "torch._utils\n_rebuild_tensor_v2",
+    ],
 )
-@pytest.mark.parametrize("state", [b"}U\x06hacked\x4b\x01s", b"N}U\x06hacked\x4b\x01s\x86"])
+@pytest.mark.parametrize(
+    "state", [b"}U\x06hacked\x4b\x01s", b"N}U\x06hacked\x4b\x01s\x86"]
+)
 def test_no_class_or_function_of_torch_is_changed(tmp_path, name, state):
     # BUILD on a class: {"hacked": 1} as its state, or (None, {"hacked": 1}), which sets attributes.
     program = b"\x80\x02c" + name.encode() + b"\n" + state + b"b."
     with pytest.raises(CheckpointError):
         unpickle(_zip_with(tmp_path / "a.pt", program))
-    things = (torch.Tensor, torch.UntypedStorage, torch._utils._rebuild_tensor_v2, inert.Inert)
+    things = (
+        torch.Tensor,
+        torch.UntypedStorage,
+        torch._utils._rebuild_tensor_v2,
+        inert.Inert,
+    )
     assert not any(hasattr(thing, "hacked") for thing in things)
     assert not any(hasattr(call, "hacked") for call in inert._KNOWN.values())
 
@@ -191,7 +221,12 @@ def test_no_class_or_function_of_torch_is_changed(tmp_path, name, state):
 def test_a_program_of_torchscript_is_refused(tmp_path):
     scripted = io.BytesIO()
     with zipfile.ZipFile(scripted, "w") as archive:
-        for name in ("a/data.pkl", "a/constants.pkl", "a/code/__torch__.py", "a/version"):
+        for name in (
+            "a/data.pkl",
+            "a/constants.pkl",
+            "a/code/__torch__.py",
+            "a/version",
+        ):
             archive.writestr(name, "")
     (tmp_path / "a.pt").write_bytes(scripted.getvalue())
     with pytest.raises(CheckpointError, match="TorchScript"):

@@ -40,7 +40,9 @@ def test_the_last_readable_checkpoint_is_the_last(tmp_path, suffix, damage):
     cut(files(tmp_path, suffix), DAMAGE[damage])
     run = Trajectory.from_folder(tmp_path, nn.Linear(64, 64))
     assert list(run.steps) == [1, 2, 3]
-    (line,) = [line for line in Trajectory.from_folder(tmp_path).lines() if "left out" in line]
+    (line,) = [
+        line for line in Trajectory.from_folder(tmp_path).lines() if "left out" in line
+    ]
     assert "epoch 4" in line and f"rnn_epoch_4{suffix}" in line
     assert [(f.kind, f.steps) for f in run.audit()] == [("incomplete", (4,))]
     assert run[3].model().weight.shape == (64, 64)
@@ -63,7 +65,9 @@ def test_notes_in_a_header_may_be_null(tmp_path, notes):
     """MLX writes null where it notes nothing."""
     content = save({"weight": torch.randn(3, 4)})
     length = int.from_bytes(content[:8], "little")
-    header = json.dumps({**json.loads(content[8 : 8 + length]), "__metadata__": notes}).encode()
+    header = json.dumps(
+        {**json.loads(content[8 : 8 + length]), "__metadata__": notes}
+    ).encode()
     path = tmp_path / "model.safetensors"
     path.write_bytes(len(header).to_bytes(8, "little") + header + content[8 + length :])
     assert safe_metadata(path) == (notes or {})

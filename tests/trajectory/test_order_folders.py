@@ -27,7 +27,10 @@ def lightning(tmp_path):
     for epoch, (step, loss) in enumerate([(900, 5.70), (1800, 4.95), (2700, 1.76)]):
         state = {"epoch": epoch, "global_step": step, "state_dict": weights(epoch)}
         torch.save(state, tmp_path / f"epoch={epoch}-val_loss={loss:.2f}.ckpt")
-    torch.save({"epoch": 2, "global_step": 2700, "state_dict": weights(2)}, tmp_path / "last.ckpt")
+    torch.save(
+        {"epoch": 2, "global_step": 2700, "state_dict": weights(2)},
+        tmp_path / "last.ckpt",
+    )
     return tmp_path
 
 
@@ -40,9 +43,13 @@ def test_files_are_ordered_by_what_they_hold_and_copies_are_named(lightning):
     ]
     first, left = run.lines()
     assert first == "3 checkpoints, steps 900 to 2,700, by global_step in the files"
-    assert left.startswith("left out: last.ckpt (holds step 2700, as epoch=2-val_loss=1.76.ckpt")
+    assert left.startswith(
+        "left out: last.ckpt (holds step 2700, as epoch=2-val_loss=1.76.ckpt"
+    )
     (finding,) = run.audit()
-    assert finding.kind == "unnumbered" and finding.message == left  # with the reason of each
+    assert (
+        finding.kind == "unnumbered" and finding.message == left
+    )  # with the reason of each
     by_epoch = Trajectory.from_folder(lightning, step_from="epoch={}")
     assert by_epoch.steps.tolist() == [0, 1, 2]
 
@@ -53,8 +60,13 @@ def test_the_command_shows_what_would_be_taken(lightning, capsys):
     assert "3 checkpoints, steps 900 to 2,700, by global_step in the files" in out
     assert "left out: last.ckpt (--exclude 'last*')" in out
     assert "1,800  epoch=1-val_loss=4.95.ckpt" in out
-    assert ran("steps", lightning, "--step-from", "epoch={}", "--only", "epoch=[01]*") == 0
-    assert "2 checkpoints, epochs 0 to 1, by the names, epoch={}" in capsys.readouterr().out
+    assert (
+        ran("steps", lightning, "--step-from", "epoch={}", "--only", "epoch=[01]*") == 0
+    )
+    assert (
+        "2 checkpoints, epochs 0 to 1, by the names, epoch={}"
+        in capsys.readouterr().out
+    )
 
 
 def test_numbers_that_are_the_epochs_that_files_hold_are_epochs(tmp_path, capsys):
@@ -66,10 +78,18 @@ def test_numbers_that_are_the_epochs_that_files_hold_are_epochs(tmp_path, capsys
     run = Trajectory.from_folder(tmp_path)
     assert run.lines()[0] == "5 checkpoints, epochs 0 to 4, by the names, checkpoint-{}"
     broken, copies = run.audit()
-    assert broken.message.startswith("epoch 2 cannot be read: checkpoint-2.pth.tar cannot be read")
+    assert broken.message.startswith(
+        "epoch 2 cannot be read: checkpoint-2.pth.tar cannot be read"
+    )
     assert copies.message == "epochs 3 and 4 hold the same weights, byte for byte"
-    torch.save({"epoch": 9, "state_dict": weights(7)}, tmp_path / "checkpoint-5.pth.tar")
-    assert Trajectory.from_folder(tmp_path).lines()[0].startswith("6 checkpoints, steps 0 to 5")
+    torch.save(
+        {"epoch": 9, "state_dict": weights(7)}, tmp_path / "checkpoint-5.pth.tar"
+    )
+    assert (
+        Trajectory.from_folder(tmp_path)
+        .lines()[0]
+        .startswith("6 checkpoints, steps 0 to 5")
+    )
 
 
 def test_the_trainers_state_counts_and_its_root_model_is_named(tmp_path):
@@ -82,7 +102,10 @@ def test_the_trainers_state_counts_and_its_root_model_is_named(tmp_path):
     run = Trajectory.from_folder(tmp_path)
     assert run.steps.tolist() == [10, 20] and not run.audit()
     assert run.lines()[0].endswith("by trainer_state.json in the files")
-    assert run.lines()[1] == "left out: model.safetensors (the folder's own model, without a step)"
+    assert (
+        run.lines()[1]
+        == "left out: model.safetensors (the folder's own model, without a step)"
+    )
 
 
 def test_a_step_in_the_header_of_a_safetensors_file_counts(tmp_path):
@@ -94,9 +117,13 @@ def test_a_step_in_the_header_of_a_safetensors_file_counts(tmp_path):
 def test_two_readings_are_refused_and_the_advice_works(tmp_path):
     for epoch, step in ((0, 900), (1, 500)):
         torch.save(weights(step), tmp_path / f"epoch_{epoch}_step_{step}.pt")
-    with pytest.raises(CheckpointError, match=r"2 ways: .*--step-from 'epoch_\{\}_step_\*'"):
+    with pytest.raises(
+        CheckpointError, match=r"2 ways: .*--step-from 'epoch_\{\}_step_\*'"
+    ):
         Trajectory.from_folder(tmp_path)
-    assert Trajectory.from_folder(tmp_path, step_from="epoch_{}_step_*").steps.tolist() == [0, 1]
+    assert Trajectory.from_folder(
+        tmp_path, step_from="epoch_{}_step_*"
+    ).steps.tolist() == [0, 1]
 
 
 def test_other_folders_beside_checkpoints_are_none(tmp_path):
@@ -120,23 +147,38 @@ def test_interrupted_saves_end_a_strict_audit_with_3(tmp_path, capsys):
 
 def test_matrices_that_never_move_and_two_runs_are_findings(tmp_path):
     for step in (1, 2, 3):
-        state = {"moving": weights(step)["w"], "still": weights()["w"], "norm": torch.ones(4)}
+        state = {
+            "moving": weights(step)["w"],
+            "still": weights()["w"],
+            "norm": torch.ones(4),
+        }
         save_file(state, tmp_path / f"step_{step}.safetensors")
     (finding,) = Trajectory.from_folder(tmp_path).audit()
     assert finding.kind == "frozen" and "1 of 2 matrices never move" in finding.message
     save_file({"moving": torch.ones(2, 2)}, tmp_path / "step_4.safetensors")
     found = {f.kind: f.message for f in Trajectory.from_folder(tmp_path).audit()}
-    assert found["configuration"].endswith("leave one out: --exclude step_4.safetensors")
+    assert found["configuration"].endswith(
+        "leave one out: --exclude step_4.safetensors"
+    )
     left = Trajectory.from_folder(tmp_path, exclude="step_4.safetensors")
     assert [f.kind for f in left.audit()] == ["frozen"]
 
 
 def test_updates_that_fairseq_holds_count_before_epochs_in_its_names(tmp_path):
-    for name, updates in {"_1_5": 5, "_1_10": 10, "_2_20": 20, "1": 10, "_last": 20}.items():
+    for name, updates in {
+        "_1_5": 5,
+        "_1_10": 10,
+        "_2_20": 20,
+        "1": 10,
+        "_last": 20,
+    }.items():
         history = [{"num_updates": 0}, {"num_updates": updates}]
         state = {"model": {"w": torch.ones(2) * updates}, "optimizer_history": history}
         torch.save(state, tmp_path / f"checkpoint{name}.pt")
     order = Trajectory.from_folder(tmp_path, torch.nn.Linear(1, 1)).catalogue.order
     names = {5: "checkpoint_1_5.pt", 10: "checkpoint_1_10.pt", 20: "checkpoint_2_20.pt"}
     assert dict(order.names) == names and order.source == "num_updates in the files"
-    assert dict(order.left_out)["checkpoint_last.pt"] == "holds step 20, as checkpoint_2_20.pt does"
+    assert (
+        dict(order.left_out)["checkpoint_last.pt"]
+        == "holds step 20, as checkpoint_2_20.pt does"
+    )

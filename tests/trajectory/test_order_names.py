@@ -88,28 +88,51 @@ NAMES = {
 def test_the_step_of_a_name(name):
     order = order_of([name])
     if NAMES[name] is None:
-        assert not order.names and order.left_out == ((name, "no step in it or its name"),)
+        assert not order.names and order.left_out == (
+            (name, "no step in it or its name"),
+        )
     else:
         assert order.names == {NAMES[name][0]: name} and order.unit == NAMES[name][1]
 
 
 # Names of a folder, and what of them is taken by which step; all others are left out.
 FOLDERS = [
-    (["step_2.pt", "step_10.pt", "step_1.pt"], {1: "step_1.pt", 2: "step_2.pt", 10: "step_10.pt"}),
+    (
+        ["step_2.pt", "step_10.pt", "step_1.pt"],
+        {1: "step_1.pt", 2: "step_2.pt", 10: "step_10.pt"},
+    ),
     (["step_500.pt", "step_1k.pt"], {500: "step_500.pt", 1000: "step_1k.pt"}),
     (["model_5.pt", "model_10.pt"], {5: "model_5.pt", 10: "model_10.pt"}),
     (["a-7b-5.pt", "a-7b-10.pt"], {5: "a-7b-5.pt", 10: "a-7b-10.pt"}),
-    (["checkpoint-5/", "checkpoint-9/", "final/"], {5: "checkpoint-5/", 9: "checkpoint-9/"}),
-    (["checkpoint-5/", "checkpoint-9/", "step_3.pt"], {5: "checkpoint-5/", 9: "checkpoint-9/"}),
-    (["epoch=0-step=5.ckpt", "epoch=1-step=9.ckpt", "epoch=1-step=9-v1.ckpt", "last.ckpt"],
-     {5: "epoch=0-step=5.ckpt", 9: "epoch=1-step=9.ckpt"}),
-    (["epoch=0-val_loss=5.70.ckpt", "epoch=1-val_loss=4.95.ckpt"],
-     {0: "epoch=0-val_loss=5.70.ckpt", 1: "epoch=1-val_loss=4.95.ckpt"}),
-    (["step_1_apple.pt", "step_2_pear.pt"], {1: "step_1_apple.pt", 2: "step_2_pear.pt"}),
+    (
+        ["checkpoint-5/", "checkpoint-9/", "final/"],
+        {5: "checkpoint-5/", 9: "checkpoint-9/"},
+    ),
+    (
+        ["checkpoint-5/", "checkpoint-9/", "step_3.pt"],
+        {5: "checkpoint-5/", 9: "checkpoint-9/"},
+    ),
+    (
+        [
+            "epoch=0-step=5.ckpt",
+            "epoch=1-step=9.ckpt",
+            "epoch=1-step=9-v1.ckpt",
+            "last.ckpt",
+        ],
+        {5: "epoch=0-step=5.ckpt", 9: "epoch=1-step=9.ckpt"},
+    ),
+    (
+        ["epoch=0-val_loss=5.70.ckpt", "epoch=1-val_loss=4.95.ckpt"],
+        {0: "epoch=0-val_loss=5.70.ckpt", 1: "epoch=1-val_loss=4.95.ckpt"},
+    ),
+    (
+        ["step_1_apple.pt", "step_2_pear.pt"],
+        {1: "step_1_apple.pt", 2: "step_2_pear.pt"},
+    ),
     (["model_v1.pt", "model_v2.pt"], {}),
     (["ckpt_2026-11-10.pt", "ckpt_2026-11-11.pt"], {}),
     (["round_1.pt", "round_2.pt", "best.pt"], {1: "round_1.pt", 2: "round_2.pt"}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("names", "taken"), FOLDERS)
@@ -159,14 +182,44 @@ def test_a_step_in_the_name_says_more_than_an_epoch_in_the_file():
 
 
 AMBIGUOUS = [
-    (["checkpoint_1_500.pt", "checkpoint_1_900.pt"], {}, "checkpoint_{}_*", "checkpoint_*_{}"),
-    (["epoch_0_step_900.pt", "epoch_1_step_500.pt"], {}, "epoch_*_step_{}", "epoch_{}_step_*"),
+    (
+        ["checkpoint_1_500.pt", "checkpoint_1_900.pt"],
+        {},
+        "checkpoint_{}_*",
+        "checkpoint_*_{}",
+    ),
+    (
+        ["epoch_0_step_900.pt", "epoch_1_step_500.pt"],
+        {},
+        "epoch_*_step_{}",
+        "epoch_{}_step_*",
+    ),
     (["a_1_900.pt", "a_2_500.pt"], {}, "a_{}_*", "a_*_{}"),
     (["checkpoint-5/", "step5/"], {}, "--only 'checkpoint-*/'", "--only 'step*/'"),
-    (["step_1.pt", "step_2.pt", "x_step_1.pt", "x_step_2.pt"], {}, "'step_*.pt'", "'x_step_*.pt'"),
-    (["step_1.pt", "step_01.pt"], {}, "both stand for step 1;", "--exclude 'step_01.pt'"),
-    (["e_1.pt", "e_2.pt"], held(e_1=9, e_2=9), "--step-from step", "--step-from 'e_{}'"),
-    (["best.pt", "last.pt"], held(best=9, last=9), "best.pt and last.pt both hold step 9", ""),
+    (
+        ["step_1.pt", "step_2.pt", "x_step_1.pt", "x_step_2.pt"],
+        {},
+        "'step_*.pt'",
+        "'x_step_*.pt'",
+    ),
+    (
+        ["step_1.pt", "step_01.pt"],
+        {},
+        "both stand for step 1;",
+        "--exclude 'step_01.pt'",
+    ),
+    (
+        ["e_1.pt", "e_2.pt"],
+        held(e_1=9, e_2=9),
+        "--step-from step",
+        "--step-from 'e_{}'",
+    ),
+    (
+        ["best.pt", "last.pt"],
+        held(best=9, last=9),
+        "best.pt and last.pt both hold step 9",
+        "",
+    ),
 ]
 
 
@@ -181,7 +234,9 @@ def test_what_is_said_counts():
     names = ["epoch_0_step_900.pt", "epoch_1_step_500.pt", "best.pt"]
     order = order_of(names, choice=Choice("epoch_{}"))
     assert list(order.names) == [0, 1] and order.unit == "epoch"
-    assert order.left_out == (("best.pt", "--step-from 'epoch_{}' reads no step from it"),)
+    assert order.left_out == (
+        ("best.pt", "--step-from 'epoch_{}' reads no step from it"),
+    )
     assert list(order_of(names, choice=Choice("epoch_*_step_{}")).names) == [500, 900]
     assert list(order_of(["m1.5k", "m2k"], choice=Choice("m{}")).names) == [1500, 2000]
     only = order_of(["a_1.pt", "a_2.pt", "b_1.pt", "b_2.pt"], choice=Choice(only="a_*"))
@@ -208,11 +263,17 @@ def test_wrong_choices_are_refused(said, message):
 
 
 def test_a_choice_that_leaves_nothing_or_reads_nothing_is_refused():
-    with pytest.raises(CheckpointError, match=r"nothing is left of a_1.pt: --exclude 'a\*'"):
+    with pytest.raises(
+        CheckpointError, match=r"nothing is left of a_1.pt: --exclude 'a\*'"
+    ):
         order_of(["a_1.pt"], choice=Choice(exclude="a*"))
-    with pytest.raises(CheckpointError, match=r"--step-from 'x=\{\}' reads no step from a_1.pt"):
+    with pytest.raises(
+        CheckpointError, match=r"--step-from 'x=\{\}' reads no step from a_1.pt"
+    ):
         order_of(["a_1.pt"], choice=Choice("x={}"))
-    with pytest.raises(CheckpointError, match=r"reads 1 from a_1_2\.pt and from a_1_3\.pt"):
+    with pytest.raises(
+        CheckpointError, match=r"reads 1 from a_1_2\.pt and from a_1_3\.pt"
+    ):
         order_of(["a_1_2.pt", "a_1_3.pt"], choice=Choice("a_{}"))
 
 
@@ -221,8 +282,16 @@ def test_a_choice_that_leaves_nothing_or_reads_nothing_is_refused():
     [
         (("ckpt_{}_ema.pt", "ckpt_{}.pt"), "--exclude 'ckpt_*_ema.pt'", "ckpt_{}.pt"),
         (("iter_{}_hf/", "iter_{}/"), "--exclude 'iter_*_hf/'", "iter_{}/"),
-        (("seed0_step{}.pt", "seed1_step{}.pt"), "--only 'seed0_step*.pt'", "seed0_step{}.pt"),
-        (("stage1_step{}/", "stage2_step{}/"), "--only 'stage1_step*'", "stage1_step{}/"),
+        (
+            ("seed0_step{}.pt", "seed1_step{}.pt"),
+            "--only 'seed0_step*.pt'",
+            "seed0_step{}.pt",
+        ),
+        (
+            ("stage1_step{}/", "stage2_step{}/"),
+            "--only 'stage1_step*'",
+            "stage1_step{}/",
+        ),
     ],
 )
 def test_what_is_advised_of_two_runs_opens_one_of_them(names, advice, steps):
@@ -237,12 +306,19 @@ def test_what_is_advised_of_two_runs_opens_one_of_them(names, advice, steps):
 
 def test_runs_whose_number_is_one_of_the_steps_are_told_apart():
     files = [f"seed_{seed}-step_{step}k/" for seed in (0, 1) for step in (0, 20, 40)]
-    with pytest.raises(CheckpointError, match=r"take one run with --only 'seed_0-step_\*k'"):
+    with pytest.raises(
+        CheckpointError, match=r"take one run with --only 'seed_0-step_\*k'"
+    ):
         order_of(files)
 
 
 def test_batches_of_composer_are_steps_and_shards_with_an_underscore_are_none():
-    names = ["ep0-ba100-rank0.pt", "ep0-ba200-rank0.pt", "ep1-ba300-rank0.pt", "latest-rank0.pt"]
+    names = [
+        "ep0-ba100-rank0.pt",
+        "ep0-ba200-rank0.pt",
+        "ep1-ba300-rank0.pt",
+        "latest-rank0.pt",
+    ]
     assert list(order_of(names).names) == [100, 200, 300]
     assert not order_of(
         ["model_00001-of-00002.safetensors", "model_00002-of-00002.safetensors"]
@@ -256,7 +332,11 @@ def test_batches_of_composer_are_steps_and_shards_with_an_underscore_are_none():
         (["epoch-1.25/", "epoch-2/", "epoch-0.5/"], [50, 125, 200], "100 x epoch"),
         (["checkpoint-epoch-0.1/", "checkpoint-epoch-1/"], [1, 10], "10 x epoch"),
         (["epoch=0.50-loss=2.9.pt", "epoch=1.00-loss=2.1.pt"], [5, 10], "10 x epoch"),
-        (["e_epoch0.3333333333333.pt", "e_epoch0.1.pt"], [100_000, 333_333], "1000000 x epoch"),
+        (
+            ["e_epoch0.3333333333333.pt", "e_epoch0.1.pt"],
+            [100_000, 333_333],
+            "1000000 x epoch",
+        ),
         (["epoch1.0/", "epoch2.0/"], [1, 2], "epoch"),
         (["epoch_0.5-step_9.pt", "epoch_1.5-step_27.pt"], [9, 27], "step"),
     ],
@@ -269,7 +349,9 @@ def test_parts_of_epochs_are_in_order_and_their_factor_is_said(names, steps, uni
 
 
 def test_numbers_that_may_count_within_an_epoch_are_refused():
-    with pytest.raises(CheckpointError, match=r"epoch1\.10\.pt may be a part of an epoch"):
+    with pytest.raises(
+        CheckpointError, match=r"epoch1\.10\.pt may be a part of an epoch"
+    ):
         order_of(["epoch1.9.pt", "epoch1.10.pt"])
     order = order_of(["step_100_epoch_1.9.pt", "step_200_epoch_1.10.pt"])
     assert list(order.names) == [100, 200] and order.unit == "step"

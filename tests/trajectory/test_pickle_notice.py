@@ -30,7 +30,9 @@ def write_with_value_head(folder):
     folder.mkdir()
     for step in range(3):
         head = {f"v_head.{n}.weight": torch.ones(1) for n in range(7)}
-        inside = {f"inner.{name}": t for name, t in nn.Linear(1, 1).state_dict().items()}
+        inside = {
+            f"inner.{name}": t for name, t in nn.Linear(1, 1).state_dict().items()
+        }
         torch.save({**inside, **head}, folder / f"step-{step}.pt")
 
 
@@ -43,7 +45,9 @@ def read_all(folder):
         skeleton.load(checkpoint)
 
 
-def test_tensors_beside_the_model_are_said_once_of_each_run(tmp_path, caplog, monkeypatch):
+def test_tensors_beside_the_model_are_said_once_of_each_run(
+    tmp_path, caplog, monkeypatch
+):
     """TRL saves a value head beside the model: the same line came for each checkpoint."""
     monkeypatch.setattr(announced, "topics", set())
     for number in (1, 2):
@@ -55,7 +59,9 @@ def test_tensors_beside_the_model_are_said_once_of_each_run(tmp_path, caplog, mo
         assert "beside inner.*" in lines[-1] and "(5 of 7)" in lines[-1]
 
 
-def test_worker_processes_say_what_they_may_be_the_first_to_read(tmp_path, caplog, monkeypatch):
+def test_worker_processes_say_what_they_may_be_the_first_to_read(
+    tmp_path, caplog, monkeypatch
+):
     monkeypatch.setattr(announced, "topics", set())
     monkeypatch.setattr("multiprocessing.parent_process", lambda: object())
     write_with_value_head(tmp_path / "run")

@@ -17,7 +17,12 @@ from ontogeny.start import Wishes, propose
 from ontogeny.trajectory.weights.pickled import held_numbers, unpickle
 
 STEPS = (0, 10, 20)
-SIZES = {"hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2, "vocab_size": 16}
+SIZES = {
+    "hidden_size": 8,
+    "intermediate_size": 8,
+    "num_attention_heads": 2,
+    "vocab_size": 16,
+}
 
 
 @pytest.fixture(scope="module")
@@ -38,12 +43,16 @@ def state_at(model, step):
     return {name: value + step for name, value in model.state_dict().items()}
 
 
-def written(model, folder, names="checkpoint-{}/model.safetensors", change=lambda state: state):
+def written(
+    model, folder, names="checkpoint-{}/model.safetensors", change=lambda state: state
+):
     for step in STEPS:
         path = folder / names.format(step)
         path.parent.mkdir(parents=True, exist_ok=True)
         state = change(state_at(model, step))
-        save_file(state, path) if path.suffix == ".safetensors" else torch.save(state, path)
+        save_file(state, path) if path.suffix == ".safetensors" else torch.save(
+            state, path
+        )
     return folder
 
 
@@ -54,16 +63,23 @@ def is_right(run, model):
         there = LlamaForCausalLM(model.config).eval()
         there.load_state_dict(state_at(model, step))
         with torch.no_grad():
-            assert torch.allclose(run[step].model()(ids).logits, there(ids).logits, atol=1e-5)
+            assert torch.allclose(
+                run[step].model()(ids).logits, there(ids).logits, atol=1e-5
+            )
     return True
 
 
 @pytest.mark.parametrize(
-    "prefix", ["module.", "_orig_mod.", "base_model.model.", "model.", "module._orig_mod."]
+    "prefix",
+    ["module.", "_orig_mod.", "base_model.model.", "model.", "module._orig_mod."],
 )
-def test_wrappers_of_a_transformers_model_are_taken_from_names(tmp_path, model, settings, prefix):
+def test_wrappers_of_a_transformers_model_are_taken_from_names(
+    tmp_path, model, settings, prefix
+):
     (tmp_path / "config.json").write_text(json.dumps(settings))
-    run = written(model, tmp_path, change=lambda s: {prefix + n: v for n, v in s.items()})
+    run = written(
+        model, tmp_path, change=lambda s: {prefix + n: v for n, v in s.items()}
+    )
     trajectory = Trajectory.from_folder(run)
     assert is_right(trajectory, model)
     skeleton = trajectory.skeleton()
@@ -74,7 +90,9 @@ def test_wrappers_of_a_transformers_model_are_taken_from_names(tmp_path, model, 
 def test_wrapped_layers_are_those_of_the_model(tmp_path, model, settings):
     (tmp_path / "config.json").write_text(json.dumps(settings))
     wrapped = "layers.0.", "layers.0._checkpoint_wrapped_module."
-    run = written(model, tmp_path, change=lambda s: {n.replace(*wrapped): v for n, v in s.items()})
+    run = written(
+        model, tmp_path, change=lambda s: {n.replace(*wrapped): v for n, v in s.items()}
+    )
     assert is_right(Trajectory.from_folder(run), model)
 
 
@@ -90,22 +108,30 @@ def test_a_module_with_a_part_called_module_is_itself(tmp_path):
     assert torch.equal(run[10].model().module.bias, module.module.bias + 10)
 
 
-@pytest.mark.parametrize("place", ["step_{}/hf/model.safetensors", "step_{}/pytorch_model.bin"])
+@pytest.mark.parametrize(
+    "place", ["step_{}/hf/model.safetensors", "step_{}/pytorch_model.bin"]
+)
 def test_weights_and_configuration_may_lie_apart(tmp_path, model, settings, place):
     run = written(model, tmp_path / "run" / "checkpoints", place)
     (tmp_path / "run" / "config.json").write_text(json.dumps(settings))
     assert is_right(Trajectory.from_folder(run), model)
 
 
-def test_a_configuration_beside_the_weights_counts_before_those_above(tmp_path, model, settings):
+def test_a_configuration_beside_the_weights_counts_before_those_above(
+    tmp_path, model, settings
+):
     run = written(model, tmp_path / "run", "epoch_{}/hf/model.safetensors")
-    (tmp_path / "run" / "config.json").write_text(json.dumps({**settings, "vocab_size": 99}))
+    (tmp_path / "run" / "config.json").write_text(
+        json.dumps({**settings, "vocab_size": 99})
+    )
     for step in STEPS:
         (run / f"epoch_{step}" / "hf" / "config.json").write_text(json.dumps(settings))
     assert is_right(Trajectory.from_folder(run), model)
 
 
-def test_shards_without_an_index_are_one_model_if_all_are_there(tmp_path, model, settings):
+def test_shards_without_an_index_are_one_model_if_all_are_there(
+    tmp_path, model, settings
+):
     (tmp_path / "config.json").write_text(json.dumps(settings))
     for step in STEPS:
         folder = tmp_path / f"epoch_{step}"
@@ -122,7 +148,9 @@ def test_shards_without_an_index_are_one_model_if_all_are_there(tmp_path, model,
 @pytest.mark.parametrize(
     ("kind", "name"), [("llama", "LlamaForCausalLM"), ("bert", "BertForMaskedLM")]
 )
-def test_a_configuration_without_architectures_is_of_the_usual_class(tmp_path, kind, name):
+def test_a_configuration_without_architectures_is_of_the_usual_class(
+    tmp_path, kind, name
+):
     import transformers
 
     cls = getattr(transformers, name)
@@ -141,24 +169,38 @@ def nan_head(state):
     return {"lm_head.weight": torch.full_like(state["lm_head.weight"], torch.nan)}
 
 
-def test_weights_of_eight_bits_are_widened_and_whole_numbers_refused(tmp_path, model, settings):
+def test_weights_of_eight_bits_are_widened_and_whole_numbers_refused(
+    tmp_path, model, settings
+):
     for kind in ("fp8", "int8"):
         (tmp_path / kind).mkdir()
         (tmp_path / kind / "config.json").write_text(json.dumps(settings))
-    run = written(model, tmp_path / "fp8", change=lambda s: stored(s, torch.float8_e4m3fn))
+    run = written(
+        model, tmp_path / "fp8", change=lambda s: stored(s, torch.float8_e4m3fn)
+    )
     weight = Trajectory.from_folder(run)[10].model().lm_head.weight
     expected = (model.lm_head.weight + 10).to(torch.float8_e4m3fn).to(torch.bfloat16)
     assert weight.dtype == torch.bfloat16 and torch.equal(weight, expected)
-    assert not Trajectory.from_folder(run).audit()  # PyTorch does not ask such tensors itself
-    written(model, run, change=lambda s: stored({**s, **nan_head(s)}, torch.float8_e4m3fn))
-    messages = [f.message for f in Trajectory.from_folder(run).audit() if f.kind == "non-finite"]
+    assert not Trajectory.from_folder(
+        run
+    ).audit()  # PyTorch does not ask such tensors itself
+    written(
+        model, run, change=lambda s: stored({**s, **nan_head(s)}, torch.float8_e4m3fn)
+    )
+    messages = [
+        f.message for f in Trajectory.from_folder(run).audit() if f.kind == "non-finite"
+    ]
     assert messages == ["steps 0, 10 and 20 hold NaN or infinity in lm_head.weight"]
     run = written(model, tmp_path / "int8", change=lambda s: stored(s, torch.int8))
-    with pytest.raises(CheckpointError, match=r"9 of 9 matrices as whole numbers of eight bits"):
+    with pytest.raises(
+        CheckpointError, match=r"9 of 9 matrices as whole numbers of eight bits"
+    ):
         Trajectory.from_folder(run)
 
 
-def test_a_tokenizer_in_a_folder_of_its_own_or_above_is_that_of_the_run(tmp_path, model):
+def test_a_tokenizer_in_a_folder_of_its_own_or_above_is_that_of_the_run(
+    tmp_path, model
+):
     vocabulary = json.dumps({chr(97 + i): i for i in range(16)})
     for place in ("one/tokenizer", "two", "three"):
         (tmp_path / place).mkdir(parents=True)
@@ -167,7 +209,9 @@ def test_a_tokenizer_in_a_folder_of_its_own_or_above_is_that_of_the_run(tmp_path
         written(model, tmp_path / run)
     runs = [Trajectory.from_folder(tmp_path / p) for p in ("one", "two/checkpoints")]
     assert [len(run.tokenizer()) for run in runs] == [16, 16]
-    assert Trajectory.from_folder(tmp_path / "three/out/checkpoints").tokenizer() is None
+    assert (
+        Trajectory.from_folder(tmp_path / "three/out/checkpoints").tokenizer() is None
+    )
 
 
 def test_weights_in_a_tuple_are_read_and_several_models_in_a_file_named(tmp_path):
@@ -175,14 +219,18 @@ def test_weights_in_a_tuple_are_read_and_several_models_in_a_file_named(tmp_path
     adam = torch.optim.AdamW(module.parameters())
     module(torch.ones(2)).sum().backward()
     adam.step()
-    written(module, tmp_path / "tuple", "ckpt_{}.pt", lambda s: (s, adam.state_dict(), 7))
+    written(
+        module, tmp_path / "tuple", "ckpt_{}.pt", lambda s: (s, adam.state_dict(), 7)
+    )
     run = Trajectory.from_folder(tmp_path / "tuple", nn.Linear(2, 3))
     assert torch.equal(run[10].model().weight, module.weight + 10)
     (tmp_path / "several").mkdir()
     states = {step: state_at(module, step) for step in STEPS}
     torch.save(states, tmp_path / "several" / "all.pt")
     run = Trajectory.from_folder(tmp_path / "several" / "all.pt", nn.Linear(2, 3))
-    with pytest.raises(CheckpointError, match="holds 3 models, under 0, 10, 20; save each") as no:
+    with pytest.raises(
+        CheckpointError, match="holds 3 models, under 0, 10, 20; save each"
+    ) as no:
         run[0].model()
     code = (
         str(no.value)
@@ -231,7 +279,9 @@ def test_adapters_of_mlx_are_no_model(tmp_path):
     for step in STEPS:
         state = {names[n]: v.clone() for n, v in halves.items()}
         save_file(state, tmp_path / f"{step:07d}_adapters.safetensors")
-    with pytest.raises(CheckpointError, match="holds adapters of MLX or torchtune; merge them"):
+    with pytest.raises(
+        CheckpointError, match="holds adapters of MLX or torchtune; merge them"
+    ):
         Trajectory.from_folder(tmp_path, nn.Linear(2, 3))
 
 
@@ -244,21 +294,39 @@ def test_models_of_opt_are_no_files_of_an_optimiser(tmp_path):
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        (["checkpoint-5/flax_model.msgpack"], "holds weights of Flax, Keras or TensorFlow"),
+        (
+            ["checkpoint-5/flax_model.msgpack"],
+            "holds weights of Flax, Keras or TensorFlow",
+        ),
         (["checkpoint-5/tf_model.h5"], "holds weights of Flax, Keras or TensorFlow"),
         (["step_5.npz"], "holds arrays or pickles"),
-        (["10/checkpoint_metadata.json", "latest.txt"], "holds files of nanotron; convert"),
+        (
+            ["10/checkpoint_metadata.json", "latest.txt"],
+            "holds files of nanotron; convert",
+        ),
         (["step-5/manifest.ocdbt"], "holds arrays of JAX"),
         (["5/_CHECKPOINT_METADATA"], "holds arrays of JAX"),
         (["a-step=5.nemo"], "holds archives of NeMo"),
-        (["consolidated.00.pth", "consolidated.01.pth"], "pieces of Meta's Llama; join"),
-        (["model-a1:v0/model.safetensors", "x-a1:v1/model.safetensors"], "whose steps cannot be"),
+        (
+            ["consolidated.00.pth", "consolidated.01.pth"],
+            "pieces of Meta's Llama; join",
+        ),
+        (
+            ["model-a1:v0/model.safetensors", "x-a1:v1/model.safetensors"],
+            "whose steps cannot be",
+        ),
         (["params_5.pkl"], "holds arrays or pickles"),
         (["weights.01-2.35.hdf5"], "holds weights of Flax, Keras or TensorFlow"),
         (["model_00000500.bin"], r"holds weights of llm\.c; convert each"),
         (["meta.pkl", "train.bin"], "holds no checkpoints; looked for"),
-        (["checkpoint-5/optimizer.pt", "checkpoint-5/scheduler.pt"], "the state of an optimiser"),
-        (["checkpoint-5/optimizer.bin", "checkpoint-5/random_states_0.pkl"], "of an optimiser"),
+        (
+            ["checkpoint-5/optimizer.pt", "checkpoint-5/scheduler.pt"],
+            "the state of an optimiser",
+        ),
+        (
+            ["checkpoint-5/optimizer.bin", "checkpoint-5/random_states_0.pkl"],
+            "of an optimiser",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_named(tmp_path, files, words):
@@ -275,14 +343,20 @@ def test_what_verl_saves_is_named_with_the_command_that_joins_it(tmp_path):
         actor.mkdir(parents=True)
         for name in ("model", "optim", "extra_state"):
             torch.save({"w": torch.ones(2)}, actor / f"{name}_world_size_1_rank_0.pt")
-        torch.save({"x": torch.ones(2)}, actor.parent / "data.pt")  # where the texts were
-    with pytest.raises(CheckpointError, match=r"verl holds; join it with python -m verl\.model_me"):
+        torch.save(
+            {"x": torch.ones(2)}, actor.parent / "data.pt"
+        )  # where the texts were
+    with pytest.raises(
+        CheckpointError, match=r"verl holds; join it with python -m verl\.model_me"
+    ):
         Trajectory.from_folder(tmp_path)
 
 
 def test_the_hubs_cache_is_named_with_the_repository_that_it_holds(tmp_path):
     (tmp_path / "models--me--tiny-lm" / "snapshots" / "0a1b").mkdir(parents=True)
-    with pytest.raises(CheckpointError, match=f"me/tiny-lm, .* export HF_HUB_CACHE={tmp_path}"):
+    with pytest.raises(
+        CheckpointError, match=f"me/tiny-lm, .* export HF_HUB_CACHE={tmp_path}"
+    ):
         Trajectory.from_folder(tmp_path / "models--me--tiny-lm")
 
 
@@ -303,7 +377,10 @@ def test_weights_in_mappings_within_mappings_are_read(tmp_path, model, settings,
     (tmp_path / "config.json").write_text(json.dumps(settings))
     adam = {"state": {0: {"exp_avg": torch.ones(2)}}}
     run = written(
-        model, tmp_path, "step_{}.pt", lambda s: {key: nested(s), "optimizer": adam, "args": {}}
+        model,
+        tmp_path,
+        "step_{}.pt",
+        lambda s: {key: nested(s), "optimizer": adam, "args": {}},
     )
     assert is_right(Trajectory.from_folder(run), model)
     assert is_right(Trajectory.from_folder(run, key=key), model)
@@ -312,8 +389,12 @@ def test_weights_in_mappings_within_mappings_are_read(tmp_path, model, settings,
 @pytest.mark.parametrize(
     "state",
     [
-        lambda w: {"trainer": {"model": w, "optimizer": {"state": {0: {"exp_avg": w}}}}},
-        lambda w: {"model": {"net": w, "opt": {"state": {0: {"exp_avg": w["enc"]["w"]}}}}},
+        lambda w: {
+            "trainer": {"model": w, "optimizer": {"state": {0: {"exp_avg": w}}}}
+        },
+        lambda w: {
+            "model": {"net": w, "opt": {"state": {0: {"exp_avg": w["enc"]["w"]}}}}
+        },
         lambda w: {"state": {"params": w, "momentum": w}},
     ],
     ids=["trainer", "optimiser", "momentum"],
@@ -329,21 +410,29 @@ def test_moments_of_an_optimiser_are_never_read_as_weights(tmp_path, state):
 @pytest.mark.parametrize("history", [["Adam"], [3], [None], []])
 def test_another_history_than_that_of_fairseq_is_left_alone(tmp_path, history):
     path = tmp_path / "step_1.pt"
-    torch.save({"model": {"w": torch.ones(2)}, "optimizer_history": history, "step": 7}, path)
+    torch.save(
+        {"model": {"w": torch.ones(2)}, "optimizer_history": history, "step": 7}, path
+    )
     assert held_numbers(path) == {"step": 7}
 
 
 def test_a_single_number_that_became_infinite_is_a_finding(tmp_path, model, settings):
     (tmp_path / "config.json").write_text(json.dumps(settings))
     scale = {"scale": torch.tensor(float("inf"))}
-    run = Trajectory.from_folder(written(model, tmp_path, change=lambda s: {**s, **scale}))
+    run = Trajectory.from_folder(
+        written(model, tmp_path, change=lambda s: {**s, **scale})
+    )
     assert [finding for finding in run.audit() if finding.kind == "non-finite"]
 
 
-def test_the_mask_of_gpt_neox_in_half_precision_is_no_finding(tmp_path, model, settings):
+def test_the_mask_of_gpt_neox_in_half_precision_is_no_finding(
+    tmp_path, model, settings
+):
     (tmp_path / "config.json").write_text(json.dumps(settings))
     masked = {"attention.masked_bias": torch.tensor(-1e9).half()}
-    run = Trajectory.from_folder(written(model, tmp_path, change=lambda s: {**s, **masked}))
+    run = Trajectory.from_folder(
+        written(model, tmp_path, change=lambda s: {**s, **masked})
+    )
     assert not [finding for finding in run.audit() if finding.kind == "non-finite"]
 
 
@@ -360,23 +449,34 @@ def test_an_archive_is_to_be_unpacked(tmp_path):
         Trajectory.from_folder(path)
 
 
-def test_a_folder_says_which_folder_below_holds_its_checkpoints(tmp_path, model, settings):
+def test_a_folder_says_which_folder_below_holds_its_checkpoints(
+    tmp_path, model, settings
+):
     below = written(model, tmp_path / "run" / "seed1" / "checkpoints")
-    with pytest.raises(CheckpointError, match=f"no checkpoints itself; name the folder: {below}"):
+    with pytest.raises(
+        CheckpointError, match=f"no checkpoints itself; name the folder: {below}"
+    ):
         Trajectory.from_folder(tmp_path / "run")
     top = tmp_path / "run"
     (top / "config.json").write_text(json.dumps(settings))
     save_file(model.state_dict(), top / "model.safetensors")
     lines = Trajectory.from_folder(top).lines()
-    assert lines == ["1 checkpoint, step 0", "left out: seed1/checkpoints/ (name this folder)"]
+    assert lines == [
+        "1 checkpoint, step 0",
+        "left out: seed1/checkpoints/ (name this folder)",
+    ]
 
 
-def test_revisions_of_a_clone_are_named_with_the_line_that_gives_them(tmp_path, model, settings):
+def test_revisions_of_a_clone_are_named_with_the_line_that_gives_them(
+    tmp_path, model, settings
+):
     clone = tmp_path / "clone"
 
     def git(*words):
         who = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
-        subprocess.run(["git", "-C", clone, *who, *words], check=True, capture_output=True)
+        subprocess.run(
+            ["git", "-C", clone, *who, *words], check=True, capture_output=True
+        )
 
     clone.mkdir()
     git("init", "-b", "main")
@@ -394,21 +494,26 @@ def test_revisions_of_a_clone_are_named_with_the_line_that_gives_them(tmp_path, 
     assert is_right(Trajectory.from_folder(rest.rstrip(")")), model)
 
 
-def test_code_that_comes_with_a_checkpoint_is_named_with_what_runs_it(tmp_path, model, settings):
+def test_code_that_comes_with_a_checkpoint_is_named_with_what_runs_it(
+    tmp_path, model, settings
+):
     run = written(model, tmp_path)
     ours = {
         "auto_map": {"AutoConfig": "c.C", "AutoModelForCausalLM": "m.M"},
         "architectures": ["M"],
     }
-    (run / "config.json").write_text(json.dumps({**settings, "model_type": "mine", **ours}))
+    (run / "config.json").write_text(
+        json.dumps({**settings, "model_type": "mine", **ours})
+    )
     for name in ("c.py", "m.py"):
         (run / name).write_text("raise SystemExit")
     with pytest.raises(
         CheckpointError, match="needs code that comes with it, which is not run"
     ) as no:
         Trajectory.from_folder(run)[0].model()
-    assert f"AutoModelForCausalLM.from_pretrained({str(run)!r}, trust_remote_code=True)" in str(
-        no.value
+    assert (
+        f"AutoModelForCausalLM.from_pretrained({str(run)!r}, trust_remote_code=True)"
+        in str(no.value)
     )
 
 
@@ -420,15 +525,23 @@ def test_models_whose_layers_give_tokens_first_are_refused_by_it(tmp_path):
         XLNetLMHeadModel(config).save_pretrained(tmp_path / f"checkpoint-{step}")
     np.save(tmp_path / "ids.npy", np.arange(200) % 16)
     wishes = Wishes(str(tmp_path), texts=(str(tmp_path / "ids.npy"),), tokenizer="none")
-    with pytest.raises(ArgumentError, match=r"XLNetLMHeadModel gives .tokens, texts, features"):
+    with pytest.raises(
+        ArgumentError, match=r"XLNetLMHeadModel gives .tokens, texts, features"
+    ):
         propose(wishes, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["ViTForImageClassification", "WhisperForConditionalGeneration"])
-def test_models_of_images_and_sound_are_refused_by_what_they_read(tmp_path, model, settings, name):
+@pytest.mark.parametrize(
+    "name", ["ViTForImageClassification", "WhisperForConditionalGeneration"]
+)
+def test_models_of_images_and_sound_are_refused_by_what_they_read(
+    tmp_path, model, settings, name
+):
     run = written(model, tmp_path / "run")
     (run / "config.json").write_text(json.dumps({**settings, "architectures": [name]}))
     (tmp_path / "texts.txt").write_text("a b\n" * 30)
     wishes = Wishes(str(run), texts=(str(tmp_path / "texts.txt"),))
-    with pytest.raises(ArgumentError, match=r"reads (pixel_values|input_features); only models"):
+    with pytest.raises(
+        ArgumentError, match=r"reads (pixel_values|input_features); only models"
+    ):
         propose(wishes, tmp_path)

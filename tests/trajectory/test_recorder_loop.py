@@ -133,12 +133,16 @@ def test_of_processes_of_a_launcher_the_first_writes_also_without_a_process_grou
     record, model = Recorder(tmp_path / "run"), nn.Linear(2, 2)
     assert not record(0, model) and not record.finish(9, model)
     assert not (tmp_path / "run").exists()
-    assert caplog.messages == ["rank 1 records nothing: of what a launcher started rank 0 does."]
+    assert caplog.messages == [
+        "rank 1 records nothing: of what a launcher started rank 0 does."
+    ]
     monkeypatch.setenv("RANK", "0")
     assert record(0, model)
 
 
-@pytest.mark.parametrize("alone", [{"WORLD_SIZE": "1", "LOCAL_RANK": "0"}, {"RANK": "1"}])
+@pytest.mark.parametrize(
+    "alone", [{"WORLD_SIZE": "1", "LOCAL_RANK": "0"}, {"RANK": "1"}]
+)
 def test_a_process_that_is_alone_writes_whatever_its_rank(tmp_path, monkeypatch, alone):
     """Tasks of a job array are trainings of their own."""
     for name, value in alone.items():
@@ -147,7 +151,9 @@ def test_a_process_that_is_alone_writes_whatever_its_rank(tmp_path, monkeypatch,
 
 
 def test_weights_that_are_not_here_are_refused(tmp_path):
-    with pytest.raises(ArgumentError, match="weight is sharded or has no data in this process"):
+    with pytest.raises(
+        ArgumentError, match="weight is sharded or has no data in this process"
+    ):
         Recorder(tmp_path)(0, nn.Linear(2, 2, device="meta"))
 
 
@@ -192,14 +198,18 @@ def test_the_tokenizer_is_saved_once_and_found(tmp_path):
     from tokenizers import Tokenizer, models
 
     words = Tokenizer(models.WordLevel({"[UNK]": 0, "a": 1}, unk_token="[UNK]"))
-    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=words, unk_token="[UNK]")
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=words, unk_token="[UNK]"
+    )
     record = Recorder(tmp_path, every=1, tokenizer=tokenizer)
     assert record(0, gpt2()) and record(1, gpt2())
     assert len(list(tmp_path.rglob("tokenizer.json"))) == 1
     found = Trajectory.from_folder(tmp_path).tokenizer()
     assert found.get_vocab() == tokenizer.get_vocab()
     words = Tokenizer(models.WordLevel({"[UNK]": 0, "b": 1}, unk_token="[UNK]"))
-    other = transformers.PreTrainedTokenizerFast(tokenizer_object=words, unk_token="[UNK]")
+    other = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=words, unk_token="[UNK]"
+    )
     with pytest.raises(ArgumentError, match="another tokenizer"):
         Recorder(tmp_path, every=1, tokenizer=other)(2, gpt2())
     assert Recorder(tmp_path, every=1, tokenizer=tokenizer)(2, gpt2())
@@ -252,7 +262,9 @@ def test_a_resumed_run_keeps_what_is_there_and_goes_on(tmp_path):
         record(step, model)
     before = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("model.safetensors")}
     again = Recorder(tmp_path, every=2, total=10)
-    written = [step for step, model in trained(0, 10) if step >= 2 and again(step, model)]
+    written = [
+        step for step, model in trained(0, 10) if step >= 2 and again(step, model)
+    ]
     assert written == [6, 8, 10] and again.steps == [0, 2, 4, 6, 8, 10]
     assert all(path.stat().st_mtime_ns == time for path, time in before.items())
     assert list(Trajectory.from_folder(tmp_path).audit()) == []
@@ -285,13 +297,21 @@ def test_another_run_is_refused_and_overwritten_only_when_asked(tmp_path):
     for step, model in trained(0, 4):
         record(step, model)
     torch.manual_seed(1)
-    with pytest.raises(ArgumentError, match=r"another run: its step 0 .* overwrite=True"):
+    with pytest.raises(
+        ArgumentError, match=r"another run: its step 0 .* overwrite=True"
+    ):
         Recorder(tmp_path, every=2)(0, nn.Linear(2, 2))
-    with pytest.raises(ArgumentError, match="holds a recording of Linear, this model is Bilinear"):
+    with pytest.raises(
+        ArgumentError, match="holds a recording of Linear, this model is Bilinear"
+    ):
         Recorder(tmp_path, every=2)(5, nn.Bilinear(2, 2, 2))
     assert list(Trajectory.from_folder(tmp_path).steps) == [0, 2, 4]
     record = Recorder(tmp_path, every=3, overwrite=True)
-    assert list(Trajectory.from_folder(tmp_path).steps) == [0, 2, 4]  # until the first call
+    assert list(Trajectory.from_folder(tmp_path).steps) == [
+        0,
+        2,
+        4,
+    ]  # until the first call
     for step, model in trained(1, 4):
         record(step, model)
     trajectory = Trajectory.from_folder(tmp_path)
@@ -299,10 +319,17 @@ def test_another_run_is_refused_and_overwritten_only_when_asked(tmp_path):
 
 
 def test_a_resumed_transformers_run_is_recognised_although_its_file_differs(tmp_path):
-    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "vocab_size": 9}
+    sizes = {
+        "hidden_size": 8,
+        "intermediate_size": 8,
+        "num_hidden_layers": 1,
+        "vocab_size": 9,
+    }
     heads = {"num_attention_heads": 2, "num_key_value_heads": 1, "num_local_experts": 2}
     tokens = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
-    model = transformers.MixtralForCausalLM(transformers.MixtralConfig(**sizes, **heads, **tokens))
+    model = transformers.MixtralForCausalLM(
+        transformers.MixtralConfig(**sizes, **heads, **tokens)
+    )
     assert Recorder(tmp_path, every=1)(0, model)
     assert not Recorder(tmp_path, every=1)(0, model)
     with torch.no_grad():
@@ -340,8 +367,12 @@ def test_a_second_recorder_is_refused_and_leaves_what_the_first_is_writing(tmp_p
     first(0, model)
     writing = temporary_beside(tmp_path / "checkpoint-8")
     writing.mkdir()
-    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"],
-                           capture_output=True, text=True, check=True)  # fmt: skip
+    ended = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     machine = writer().partition("-")[0]
     gone = tmp_path / f".tmp-checkpoint-4.{machine}-{ended.stdout.strip()}"
     gone.mkdir()
@@ -352,7 +383,9 @@ def test_a_second_recorder_is_refused_and_leaves_what_the_first_is_writing(tmp_p
     assert writing.exists() and not gone.exists()
 
 
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), SafetensorError("full")])
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), SafetensorError("full")]
+)
 def test_a_full_disk_ends_no_training_and_is_said_when_and_at_the_end(
     tmp_path, monkeypatch, caplog, error
 ):
@@ -367,13 +400,17 @@ def test_a_full_disk_ends_no_training_and_is_said_when_and_at_the_end(
     assert not record(1, model)
     monkeypatch.setattr(saving, "save_file", write)
     assert record(2, model) and not record.finish(2, model)
-    assert record.steps == [0, 2] == sorted(Trajectory.from_folder(tmp_path, model).steps)
+    assert (
+        record.steps == [0, 2] == sorted(Trajectory.from_folder(tmp_path, model).steps)
+    )
     assert "step 1 was not recorded, the training goes on" in caplog.text
     assert "lacks steps that could not be written: 1." in caplog.text
     assert not list(tmp_path.glob(".tmp-*"))
 
 
-def test_a_disk_that_is_full_from_the_start_is_said_before_training(tmp_path, monkeypatch):
+def test_a_disk_that_is_full_from_the_start_is_said_before_training(
+    tmp_path, monkeypatch
+):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 

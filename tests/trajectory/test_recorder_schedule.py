@@ -34,14 +34,18 @@ def test_a_run_of_known_length_gets_about_thirty_two(total):
     gaps = [after - before for before, after in itertools.pairwise(steps)]
     widest = max(gaps)
     # Evenly spaced late: the second half of the run has one gap, but for what is left at the end.
-    late = [gap for gap, before in zip(gaps, steps, strict=False) if before >= total / 2]
+    late = [
+        gap for gap, before in zip(gaps, steps, strict=False) if before >= total / 2
+    ]
     assert set(late[:-1]) <= {widest}
     # Log-spaced early: powers of two as long as they lie closer than that.
     assert all(2**k in steps for k in range(20) if 2 ** (k + 1) < widest)
 
 
 @given(
-    st.one_of(st.just("log"), st.integers(1, 40), st.lists(st.integers(0, 300), max_size=8)),
+    st.one_of(
+        st.just("log"), st.integers(1, 40), st.lists(st.integers(0, 300), max_size=8)
+    ),
     st.one_of(st.none(), st.integers(1, 200)),
     st.integers(0, 300),
 )
@@ -70,7 +74,10 @@ def test_functions_and_lists_are_asked_and_step_zero_is_always_there(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"every": "linear"}, "every must be 'log', a number of steps, .* got 'linear'"),
+        (
+            {"every": "linear"},
+            "every must be 'log', a number of steps, .* got 'linear'",
+        ),
         ({"every": 0}, "every must be at least 1; got 0"),
         ({"every": 2.5}, r"every must be an integer, zero or more; got 2\.5"),
         ({"every": [1, -2]}, "every must be an integer, zero or more; got -2"),

@@ -29,7 +29,9 @@ def tokenizer():
     from tokenizers import Tokenizer, models
 
     words = Tokenizer(models.WordLevel({"[UNK]": 0, "a": 1}, unk_token="[UNK]"))
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=words, unk_token="[UNK]")
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=words, unk_token="[UNK]"
+    )
 
 
 def trainer(folder, steps=10, callbacks=(), **more):
@@ -83,9 +85,13 @@ def test_the_trainer_trains_bit_for_bit_the_same_with_the_callback(tmp_path):
     assert list(trajectory.audit()) == []
 
 
-def test_the_length_of_the_run_comes_from_the_trainer_and_its_own_layout_is_read(tmp_path):
+def test_the_length_of_the_run_comes_from_the_trainer_and_its_own_layout_is_read(
+    tmp_path,
+):
     callback = og.RecorderCallback(tmp_path / "run")
-    run = trainer(tmp_path / "out", 40, [callback], save_strategy="steps", save_steps=20)
+    run = trainer(
+        tmp_path / "out", 40, [callback], save_strategy="steps", save_steps=20
+    )
     run.train()
     recorded = og.Trajectory.from_folder(tmp_path / "run")
     assert recorded.steps[-1] == 40 and len(recorded) == 22
@@ -99,7 +105,9 @@ def test_the_length_of_the_run_comes_from_the_trainer_and_its_own_layout_is_read
 def test_a_resumed_trainer_goes_on_with_its_recording(tmp_path):
     def run(steps, **options):
         callback = og.RecorderCallback(tmp_path / "run", every=3)
-        return trainer(tmp_path / "out", steps, [callback], save_strategy="steps", save_steps=6)
+        return trainer(
+            tmp_path / "out", steps, [callback], save_strategy="steps", save_steps=6
+        )
 
     run(6).train()
     run(12).train(resume_from_checkpoint=str(tmp_path / "out" / "checkpoint-6"))
@@ -115,9 +123,19 @@ def test_a_resumed_trainer_goes_on_with_its_recording(tmp_path):
 def test_the_best_checkpoint_that_the_trainer_loads_is_no_last_step(tmp_path, caplog):
     """At the end the model held another step's weights, and was recorded as the last one."""
     callback = og.RecorderCallback(tmp_path / "run", every=3)
-    often = {"eval_strategy": "steps", "eval_steps": 4, "save_strategy": "steps", "save_steps": 4}
-    worst = {"metric_for_best_model": "eval_loss", "greater_is_better": True}  # the first one
-    best = trainer(tmp_path / "out", 10, [callback], load_best_model_at_end=True, **often, **worst)
+    often = {
+        "eval_strategy": "steps",
+        "eval_steps": 4,
+        "save_strategy": "steps",
+        "save_steps": 4,
+    }
+    worst = {
+        "metric_for_best_model": "eval_loss",
+        "greater_is_better": True,
+    }  # the first one
+    best = trainer(
+        tmp_path / "out", 10, [callback], load_best_model_at_end=True, **often, **worst
+    )
     best.train()
     assert best.state.best_model_checkpoint.endswith("checkpoint-4")
     trajectory = og.Trajectory.from_folder(tmp_path / "run")
@@ -133,10 +151,9 @@ def test_the_trainers_own_folder_and_bad_arguments_are_refused(tmp_path):
         run.train()
     with pytest.raises(ArgumentError, match="every must be at least 1"):
         og.RecorderCallback(tmp_path / "run", every=0)
-    assert og.RecorderCallback(tmp_path / "run", every=iter([1, 2]))._recorder.schedule.every == (
-        1,
-        2,
-    )
+    assert og.RecorderCallback(
+        tmp_path / "run", every=iter([1, 2])
+    )._recorder.schedule.every == (1, 2)
 
 
 def test_opening_and_recording_import_transformers_only_when_it_is_needed(tmp_path):

@@ -24,7 +24,9 @@ def target(tmp_path, monkeypatch):
         raise AssertionError(f"asked on the terminal: {words}")
 
     monkeypatch.setattr(builtins, "input", asked)
-    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "m"))
+    monkeypatch.setattr(
+        "transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "m")
+    )
     return tmp_path / "it-ran"
 
 
@@ -40,13 +42,25 @@ def _hostile(folder, target, *, known):
     if not known:
         (folder / "tokenizer.json").unlink()
     own = ["evil.EvilTokenizer", "evil.EvilTokenizer"]
-    _edit(folder / "tokenizer_config.json", tokenizer_class=kind, auto_map={"AutoTokenizer": own})
+    _edit(
+        folder / "tokenizer_config.json",
+        tokenizer_class=kind,
+        auto_map={"AutoTokenizer": own},
+    )
     maps = {"AutoConfig": "evil.Config", "AutoModelForMaskedLM": "evil.Model"}
-    _edit(folder / "config.json", auto_map=maps, **({} if known else {"model_type": "evil"}))
+    _edit(
+        folder / "config.json",
+        auto_map=maps,
+        **({} if known else {"model_type": "evil"}),
+    )
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["a known class", "an unknown class"])
-def test_a_tokenizer_with_code_of_its_own_is_refused_without_a_question(tmp_path, target, known):
+@pytest.mark.parametrize(
+    "known", [True, False], ids=["a known class", "an unknown class"]
+)
+def test_a_tokenizer_with_code_of_its_own_is_refused_without_a_question(
+    tmp_path, target, known
+):
     run = tmp_path / "run"
     record({0: tiny_model(0)}, run)
     folder = run / "checkpoint-0"
@@ -54,7 +68,9 @@ def test_a_tokenizer_with_code_of_its_own_is_refused_without_a_question(tmp_path
     from transformers import PreTrainedTokenizerFast
 
     words = Tokenizer(models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
-    PreTrainedTokenizerFast(tokenizer_object=words, unk_token="?").save_pretrained(folder)
+    PreTrainedTokenizerFast(tokenizer_object=words, unk_token="?").save_pretrained(
+        folder
+    )
     _hostile(folder, target, known=known)
     trajectory = og.Trajectory.from_folder(run)
     for read in (trajectory.tokenizer, lambda: named_tokenizer(folder)):
@@ -96,13 +112,19 @@ def test_a_study_file_alone_cannot_let_code_run(tmp_path, opened, capsys):
     path = tmp_path / "study.toml"
     path.write_text(FILE)
     for read in (read_study, read_sources):
-        with pytest.raises(ArgumentError, match=r"code of mallory/gift .* --trust-remote-code"):
+        with pytest.raises(
+            ArgumentError, match=r"code of mallory/gift .* --trust-remote-code"
+        ):
             read(path)
     for command in ("plan", "prefetch", "run"):
         with pytest.raises(SystemExit) as stop:
             main([command, str(path)])
         said = capsys.readouterr().err
-        assert stop.value.code == 1 and "--trust-remote-code" in said and said.count("\n") == 1
+        assert (
+            stop.value.code == 1
+            and "--trust-remote-code" in said
+            and said.count("\n") == 1
+        )
     assert opened == []
     for command in ("plan", "prefetch", "run"):
         with pytest.raises(SystemExit):

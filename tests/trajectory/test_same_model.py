@@ -23,13 +23,21 @@ LLAMA = {
 def rewritten(**changed):
     """Return the configuration as today's transformers writes it."""
     config = transformers.LlamaConfig.from_dict({**LLAMA, **changed}).to_dict()
-    return {**json.loads(json.dumps(config, default=str)), "architectures": ["LlamaForCausalLM"]}
+    return {
+        **json.loads(json.dumps(config, default=str)),
+        "architectures": ["LlamaForCausalLM"],
+    }
 
 
 def test_a_configuration_that_another_version_wrote_is_the_same_model():
     assert "rope_parameters" in rewritten() and other_model(LLAMA, rewritten()) == []
-    assert other_model(LLAMA, {**LLAMA, "unsloth_version": "1", "attention_dropout": 0.1}) == []
-    assert other_model(LLAMA, {**LLAMA, "id2label": {"0": "a"}, "problem_type": "x"}) == []
+    assert (
+        other_model(LLAMA, {**LLAMA, "unsloth_version": "1", "attention_dropout": 0.1})
+        == []
+    )
+    assert (
+        other_model(LLAMA, {**LLAMA, "id2label": {"0": "a"}, "problem_type": "x"}) == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -42,14 +50,21 @@ def test_a_configuration_that_another_version_wrote_is_the_same_model():
     ],
 )
 def test_what_changes_the_function_is_another_model(changed):
-    assert other_model(LLAMA, rewritten(**changed)) and other_model(LLAMA, {**LLAMA, **changed})
+    assert other_model(LLAMA, rewritten(**changed)) and other_model(
+        LLAMA, {**LLAMA, **changed}
+    )
 
 
 def test_a_recorded_training_of_a_classifier_keeps_step_0(tmp_path):
     config = transformers.BertConfig(
-        vocab_size=20, hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
-        intermediate_size=8, max_position_embeddings=8, num_labels=2,
-    )  # fmt: skip
+        vocab_size=20,
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=8,
+        max_position_embeddings=8,
+        num_labels=2,
+    )
     model = transformers.BertForSequenceClassification(config)
     data = [{"input_ids": [i % 20] * 4, "labels": i % 2} for i in range(8)]
     trainer = transformers.Trainer(
@@ -74,6 +89,8 @@ def test_a_recorded_training_of_a_classifier_keeps_step_0(tmp_path):
         assert run.steps.tolist() == [0, 1, 2]
         before = skeleton.load(2).classifier.weight.clone()
         assert not torch.equal(skeleton.load(0).classifier.weight, before)
-    first, last = (read_configuration(tmp_path / "out" / f"checkpoint-{s}") for s in (0, 2))
+    first, last = (
+        read_configuration(tmp_path / "out" / f"checkpoint-{s}") for s in (0, 2)
+    )
     assert first.get("problem_type") is None
     assert last["problem_type"] == "single_label_classification"

@@ -29,15 +29,22 @@ def test_only_the_part_that_runs_has_its_weights_on_the_device(tmp_path, build):
     with torch.no_grad():
         loaded = trajectory.skeleton().load(0)
         options = {"use_cache": False} if takes(loaded, "use_cache") else {}
-        expected = loaded(input_ids=IDS, attention_mask=torch.ones_like(IDS), **options).logits
+        expected = loaded(
+            input_ids=IDS, attention_mask=torch.ones_like(IDS), **options
+        ).logits
     held = []
     with FakeDevice() as device, torch.no_grad():
         model = trajectory.skeleton(device=NAME).streamed(trajectory[0])
         assert device_of(model).type == NAME and not _there(model)
         parts = [part for part in model.modules() if _count(part)]
         for part in parts:
-            part.register_forward_pre_hook(lambda part, _: held.append((part, _there(model))))
-        given = {"input_ids": IDS.to(NAME), "attention_mask": torch.ones_like(IDS).to(NAME)}
+            part.register_forward_pre_hook(
+                lambda part, _: held.append((part, _there(model)))
+            )
+        given = {
+            "input_ids": IDS.to(NAME),
+            "attention_mask": torch.ones_like(IDS).to(NAME),
+        }
         device.waits.clear()
         logits = model(**given, **options).logits
         copies = {line: n for line, n in device.waits.items() if "streaming.py" in line}
@@ -49,7 +56,9 @@ def test_only_the_part_that_runs_has_its_weights_on_the_device(tmp_path, build):
         assert own <= len(there) <= most
     # One copy for each weight that a part has, and no other wait in the library.
     assert sum(copies.values()) == sum(_count(part) for part, _ in held)
-    assert [line for line in device.waits if not line.startswith("outside")] == list(copies)
+    assert [line for line in device.waits if not line.startswith("outside")] == list(
+        copies
+    )
 
 
 def test_what_is_used_without_its_part_is_refused_and_never_another_number(tmp_path):

@@ -24,7 +24,9 @@ TOKENIZER = {"model": {"vocab": {"a": 0, "b": 1}}, "truncation": None, "padding"
 def write(folder, step, config=CONFIG, tokenizer=TOKENIZER, weights=None):
     path = folder / f"checkpoint-{step}"
     path.mkdir()
-    tensors = {"weight": torch.full((2, 2), float(step if weights is None else weights))}
+    tensors = {
+        "weight": torch.full((2, 2), float(step if weights is None else weights))
+    }
     save_file(tensors, path / "model.safetensors")
     if config is not None:
         (path / "config.json").write_text(json.dumps(config))
@@ -34,7 +36,9 @@ def write(folder, step, config=CONFIG, tokenizer=TOKENIZER, weights=None):
 
 
 def audit(folder):
-    return [(f.kind, f.certainty, f.steps) for f in Trajectory.from_folder(folder).audit()]
+    return [
+        (f.kind, f.certainty, f.steps) for f in Trajectory.from_folder(folder).audit()
+    ]
 
 
 def test_exactly_the_repeated_and_the_missing_checkpoint_are_named(tmp_path):
@@ -70,10 +74,18 @@ def test_weights_that_differ_in_one_bit_are_not_identical(tmp_path):
 def test_not_a_number_and_infinity_are_named_with_their_tensor(tmp_path):
     for step in range(4):
         write(tmp_path, step)
-    for step, value, dtype in ((1, torch.nan, torch.float32), (3, torch.inf, torch.bfloat16)):
-        tensors = {"good": torch.ones(3), "bad.weight": torch.tensor([1.0, value]).to(dtype)}
+    for step, value, dtype in (
+        (1, torch.nan, torch.float32),
+        (3, torch.inf, torch.bfloat16),
+    ):
+        tensors = {
+            "good": torch.ones(3),
+            "bad.weight": torch.tensor([1.0, value]).to(dtype),
+        }
         save_file(tensors, tmp_path / f"checkpoint-{step}" / "model.safetensors")
-    findings = [f for f in Trajectory.from_folder(tmp_path).audit() if f.kind == "non-finite"]
+    findings = [
+        f for f in Trajectory.from_folder(tmp_path).audit() if f.kind == "non-finite"
+    ]
     assert [(f.steps, f.message) for f in findings] == [
         ((1, 3), "steps 1 and 3 hold NaN or infinity in bad.weight")
     ]
@@ -92,7 +104,9 @@ def test_a_changed_tokenizer_is_found_and_not_used(tmp_path):
         write(tmp_path, step, tokenizer={**TOKENIZER, "model": {"vocab": vocabulary}})
     assert audit(tmp_path) == [("tokenizer", "certain", (200,))]
     trajectory = Trajectory.from_folder(tmp_path)
-    with pytest.raises(CheckpointError, match=r"tokenizer changes at step 200 \(tokenizer\.json\)"):
+    with pytest.raises(
+        CheckpointError, match=r"tokenizer changes at step 200 \(tokenizer\.json\)"
+    ):
         trajectory.tokenizer()
     assert Trajectory.from_folder(tmp_path, tokenizer="mine").tokenizer() == "mine"
 
@@ -103,16 +117,31 @@ def test_how_texts_were_last_cut_or_padded_is_no_change_of_tokenizer(tmp_path):
     write(tmp_path, 2, tokenizer=None)
     for step, side in ((0, "left"), (1, "right")):
         settings = {"padding_side": side, "tokenizer_class": "Toy"}
-        if step:  # a run that went on from a checkpoint writes how it cut the texts before
-            settings |= {"truncation_strategy": "longest_first", "pad_to_multiple_of": None}
-            settings |= {"pad_token_type_id": 0, "stride": 0, "truncation_side": "right"}
-        (tmp_path / f"checkpoint-{step}" / "tokenizer_config.json").write_text(json.dumps(settings))
+        if (
+            step
+        ):  # a run that went on from a checkpoint writes how it cut the texts before
+            settings |= {
+                "truncation_strategy": "longest_first",
+                "pad_to_multiple_of": None,
+            }
+            settings |= {
+                "pad_token_type_id": 0,
+                "stride": 0,
+                "truncation_side": "right",
+            }
+        (tmp_path / f"checkpoint-{step}" / "tokenizer_config.json").write_text(
+            json.dumps(settings)
+        )
     assert audit(tmp_path) == []
 
 
 def test_a_changed_configuration_is_named_key_by_key(tmp_path):
     write(tmp_path, 0)
-    write(tmp_path, 1, config={**CONFIG, "transformers_version": "5.1", "_name_or_path": "x"})
+    write(
+        tmp_path,
+        1,
+        config={**CONFIG, "transformers_version": "5.1", "_name_or_path": "x"},
+    )
     write(tmp_path, 2, config={**CONFIG, "hidden_size": 4, "rope": {"theta": 1.0}})
     findings = Trajectory.from_folder(tmp_path).audit()
     assert [(f.kind, f.steps) for f in findings] == [("configuration", (2,))]
@@ -129,7 +158,9 @@ def test_old_and_new_names_of_the_dtype_are_the_same_configuration(tmp_path):
 def test_changed_shapes_are_found_without_any_configuration(tmp_path):
     for step in range(3):
         write(tmp_path, step, config=None)
-    save_file({"weight": torch.ones(3, 3)}, tmp_path / "checkpoint-2" / "model.safetensors")
+    save_file(
+        {"weight": torch.ones(3, 3)}, tmp_path / "checkpoint-2" / "model.safetensors"
+    )
     assert audit(tmp_path) == [("configuration", "certain", (2,))]
 
 
@@ -146,8 +177,13 @@ def test_steps_of_the_recorders_schedule_are_missed_and_no_others(tmp_path):
     assert audit(tmp_path) == [("missing", "certain", (steps[2], steps[10]))]
 
 
-def test_a_recorded_checkpoint_that_was_deleted_is_missed_whatever_the_schedule(tmp_path):
-    recorder, model = Recorder(tmp_path, every=lambda step: step in (1, 5, 6)), nn.Linear(2, 2)
+def test_a_recorded_checkpoint_that_was_deleted_is_missed_whatever_the_schedule(
+    tmp_path,
+):
+    recorder, model = (
+        Recorder(tmp_path, every=lambda step: step in (1, 5, 6)),
+        nn.Linear(2, 2),
+    )
     for step in range(8):
         with torch.no_grad():
             model.weight += 1
@@ -214,7 +250,9 @@ def test_a_checkpoint_damaged_after_opening_is_a_finding_and_no_crash(tmp_path, 
     else:
         (tmp_path / "checkpoint-2" / "config.json").write_text("{")
     findings = trajectory.audit()
-    assert [(f.kind, f.certainty, f.steps) for f in findings] == [("unreadable", "certain", (2,))]
+    assert [(f.kind, f.certainty, f.steps) for f in findings] == [
+        ("unreadable", "certain", (2,))
+    ]
     assert "checkpoint-2" in findings[0].message
 
 
@@ -239,7 +277,9 @@ def test_the_audit_uses_one_thread_and_leaves_their_number(tmp_path, monkeypatch
         write(tmp_path, step)
     numbers = []
     monkeypatch.setattr(
-        audit_module, "non_finite", lambda _: numbers.append(torch.get_num_threads()) or []
+        audit_module,
+        "non_finite",
+        lambda _: numbers.append(torch.get_num_threads()) or [],
     )
     before = torch.get_num_threads()
     torch.set_num_threads(2)

@@ -58,7 +58,9 @@ def findings(weights):
     return [(f.kind, f.steps) for f in suspicions(steps, distances)]
 
 
-@pytest.mark.parametrize("steps", [LOG_STEPS, EVEN_STEPS, [0, 10, 20, 1000, 1010, 1020, 9000]])
+@pytest.mark.parametrize(
+    "steps", [LOG_STEPS, EVEN_STEPS, [0, 10, 20, 1000, 1010, 1020, 9000]]
+)
 @pytest.mark.parametrize("rate", [constant, warmup_and_decay, spike])
 @pytest.mark.parametrize("kind", ["drift", "walk", "settle"])
 def test_simulated_training_raises_no_suspicion(steps, rate, kind):
@@ -126,7 +128,9 @@ class Counted(np.ndarray):
         return super().__getitem__(key)
 
 
-@pytest.mark.parametrize("pair", [None, (1, 2), (3, 4), (2, 4), (1, 18), (17, 18), (5, 11)])
+@pytest.mark.parametrize(
+    "pair", [None, (1, 2), (3, 4), (2, 4), (1, 18), (17, 18), (5, 11)]
+)
 @pytest.mark.parametrize("points", ["walk", "line", "equal in part", "equal"])
 def test_the_best_of_all_exchanges_is_named_and_rows_are_weighed_at_once(points, pair):
     rng, n = np.random.default_rng(0), 20
@@ -147,7 +151,9 @@ def test_the_best_of_all_exchanges_is_named_and_rows_are_weighed_at_once(points,
 def test_a_jump_between_two_runs_is_found_at_the_seam():
     weights = simulated(EVEN_STEPS, constant, "walk", 0)
     other = simulated(EVEN_STEPS, constant, "walk", 1)
-    mixed = {s: (weights if s < 1200 else other)[s] + (s >= 1200) * 2.0 for s in EVEN_STEPS}
+    mixed = {
+        s: (weights if s < 1200 else other)[s] + (s >= 1200) * 2.0 for s in EVEN_STEPS
+    }
     assert findings(mixed) == [("far", (1100, 1200))]
 
 
@@ -212,8 +218,12 @@ def test_fresh_models_are_like_an_initialisation_and_trained_ones_are_not(init):
 
 def test_heavy_tails_at_step_0_are_suspicious_without_any_norms():
     torch.manual_seed(0)
-    heavy = {f"w{k}": torch.distributions.StudentT(3.0).sample((64, 64)) for k in range(5)}
-    trajectory = Trajectory.from_models({0: heavy, 1: {n: w + 1 for n, w in heavy.items()}})
+    heavy = {
+        f"w{k}": torch.distributions.StudentT(3.0).sample((64, 64)) for k in range(5)
+    }
+    trajectory = Trajectory.from_models(
+        {0: heavy, 1: {n: w + 1 for n, w in heavy.items()}}
+    )
     (finding,) = trajectory.audit()
     assert finding.kind == "initialisation" and "kurtosis" in finding.message
 
@@ -222,7 +232,9 @@ def test_an_embedding_that_was_enlarged_alone_is_not_suspicious():
     torch.manual_seed(0)
     enlarged = torch.cat([torch.randn(40, 16), 1e-4 * torch.randn(260, 16)])
     matrices = {"embed": enlarged, "w": torch.randn(64, 64)}
-    trajectory = Trajectory.from_models({0: matrices, 1: {n: t + 1 for n, t in matrices.items()}})
+    trajectory = Trajectory.from_models(
+        {0: matrices, 1: {n: t + 1 for n, t in matrices.items()}}
+    )
     assert list(trajectory.audit()) == []
 
 
@@ -277,7 +289,10 @@ def trainer_folder(folder, losses, steps=range(0, 800, 100)):
 
         save_file({"w": torch.randn(4, 4)}, path / "model.safetensors")
         history = [{"step": s, "loss": loss} for s, loss in losses.items() if s <= step]
-        state = {"global_step": step, "log_history": [*history, {"step": step, "eval_loss": 1.0}]}
+        state = {
+            "global_step": step,
+            "log_history": [*history, {"step": step, "eval_loss": 1.0}],
+        }
         (path / "trainer_state.json").write_text(json.dumps(state))
 
 
@@ -289,7 +304,9 @@ def test_the_trainers_own_state_shows_exchanged_folders(tmp_path):
     assert kinds(Trajectory.from_folder(tmp_path)) == []
     swap(tmp_path, 200, 500)
     found = Trajectory.from_folder(tmp_path).audit()
-    assert [(f.kind, f.certainty, f.steps) for f in found] == [("exchanged", "certain", (200, 500))]
+    assert [(f.kind, f.certainty, f.steps) for f in found] == [
+        ("exchanged", "certain", (200, 500))
+    ]
     assert "trainer_state.json" in found[0].message
 
 
@@ -297,14 +314,20 @@ def test_a_loss_out_of_order_is_suspicious_wherever_it_is_logged(tmp_path):
     bumped = {s: v + (3.0 if 400 < s <= 500 else 0.0) for s, v in SMOOTH.items()}
     trainer_folder(tmp_path / "trainer", bumped)
     found = Trajectory.from_folder(tmp_path / "trainer").audit()
-    assert [(f.kind, f.certainty, f.steps) for f in found] == [("loss", "suspected", (500,))]
+    assert [(f.kind, f.certainty, f.steps) for f in found] == [
+        ("loss", "suspected", (500,))
+    ]
     trainer_folder(tmp_path / "own", {})
     log = {"step": list(bumped), "loss": list(bumped.values())}
     (tmp_path / "own" / "training_log.json").write_text(json.dumps(log))
-    assert kinds(Trajectory.from_folder(tmp_path / "own")) == [("loss", "suspected", (500,))]
+    assert kinds(Trajectory.from_folder(tmp_path / "own")) == [
+        ("loss", "suspected", (500,))
+    ]
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"log_history": 3}', '{"step": [1], "loss": []}'])
+@pytest.mark.parametrize(
+    "content", ["{", "[]", '{"log_history": 3}', '{"step": [1], "loss": []}']
+)
 def test_a_log_that_cannot_be_read_says_nothing(tmp_path, content):
     trainer_folder(tmp_path, {})
     (tmp_path / "checkpoint-700" / "trainer_state.json").write_text(content)
@@ -319,9 +342,14 @@ def trained(seed, steps, size=40):
     for step in steps:
         yield (
             step,
-            {f"{n}.weight": torch.tensor(w, dtype=torch.float32) for n, w in weights.items()},
+            {
+                f"{n}.weight": torch.tensor(w, dtype=torch.float32)
+                for n, w in weights.items()
+            },
         )
-        weights = {name: w + 0.5 * rng.normal(size=w.shape) for name, w in weights.items()}
+        weights = {
+            name: w + 0.5 * rng.normal(size=w.shape) for name, w in weights.items()
+        }
 
 
 @pytest.mark.parametrize(
@@ -333,7 +361,9 @@ def trained(seed, steps, size=40):
         (list(range(0, 100, 10)), [], (), ""),
     ],
 )
-def test_another_run_is_named_with_what_leaves_it_out(tmp_path, first, second, seams, remedy):
+def test_another_run_is_named_with_what_leaves_it_out(
+    tmp_path, first, second, seams, remedy
+):
     for seed, steps in enumerate((first, second)):
         for step, state in trained(seed, steps):
             torch.save(state, tmp_path / f"step_{step}.pt")
@@ -342,12 +372,16 @@ def test_another_run_is_named_with_what_leaves_it_out(tmp_path, first, second, s
     assert {f.kind for f in found} <= {"restart"}
     pasted = remedy.replace("--exclude ", "--exclude step_")
     assert all(
-        f.message.endswith(f"another run; if these are two runs, leave one out: {pasted}")
+        f.message.endswith(
+            f"another run; if these are two runs, leave one out: {pasted}"
+        )
         for f in found
     )
     if seams:
         options = pasted.split("--exclude ")[1:]
-        rest = Trajectory.from_folder(tmp_path, nn.Module, exclude=[o.strip() for o in options])
+        rest = Trajectory.from_folder(
+            tmp_path, nn.Module, exclude=[o.strip() for o in options]
+        )
         assert early(rest.checkpoints) == []
 
 
@@ -357,7 +391,9 @@ def test_copies_are_seen_before_anything_is_computed(tmp_path):
         torch.save(states[which], tmp_path / f"step_{step}.pt")
     torch.save(states[1], tmp_path / "best.pt")
     torch.save(states[2], tmp_path / "final.pt")
-    torch.save({name: value + 1 for name, value in states[2].items()}, tmp_path / "ema.pt")
+    torch.save(
+        {name: value + 1 for name, value in states[2].items()}, tmp_path / "ema.pt"
+    )
     run = Trajectory.from_folder(tmp_path, nn.Module)
     assert [f.message for f in early(run.checkpoints, run.catalogue, run.path)] == [
         "steps 3 and 4 hold the same weights, byte for byte",

@@ -48,7 +48,9 @@ def to_bin(folder, **options):
     """Rewrite a safetensors checkpoint as a pickled one."""
     from safetensors.torch import load_file
 
-    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin", **options)
+    torch.save(
+        load_file(folder / "model.safetensors"), folder / "pytorch_model.bin", **options
+    )
     (folder / "model.safetensors").unlink()
 
 
@@ -98,7 +100,9 @@ def test_sharded_pickles_load(tmp_path):
     }
     for name, file in files.items():
         torch.save({name: state[name]}, path / file)
-    (path / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": files}))
+    (path / "pytorch_model.bin.index.json").write_text(
+        json.dumps({"weight_map": files})
+    )
     assert same(load_model(tmp_path, model=nn.Linear(3, 2)), linear(5))
 
 
@@ -129,7 +133,9 @@ def write_malicious(file, payload, kind):
     if kind == "plain pickle":
         file.write_bytes(pickle.dumps({"weight": payload}, protocol=2))
     else:
-        torch.save({"weight": payload}, file, _use_new_zipfile_serialization=kind == "zip")
+        torch.save(
+            {"weight": payload}, file, _use_new_zipfile_serialization=kind == "zip"
+        )
 
 
 @pytest.mark.parametrize("kind", ["zip", "legacy", "plain pickle"])
@@ -144,15 +150,25 @@ def test_a_malicious_pickle_does_not_run(tmp_path, kind, with_config):
             json.dumps({**config, "architectures": ["GPT2LMHeadModel"]})
         )
     write_malicious(path / "pytorch_model.bin", Malicious(target), kind)
-    trajectory = Trajectory.from_folder(tmp_path, model=None if with_config else nn.Linear(3, 2))
-    uses = (trajectory[1].model, trajectory[1].digests, lambda: trajectory.skeleton().load(1))
+    trajectory = Trajectory.from_folder(
+        tmp_path, model=None if with_config else nn.Linear(3, 2)
+    )
+    uses = (
+        trajectory[1].model,
+        trajectory[1].digests,
+        lambda: trajectory.skeleton().load(1),
+    )
     for use in uses:
-        with pytest.raises(CheckpointError, match=r"no tensors by name|cannot be read as tensors"):
+        with pytest.raises(
+            CheckpointError, match=r"no tensors by name|cannot be read as tensors"
+        ):
             use()
     (finding,) = trajectory.audit()
     assert finding.kind == "unreadable" and "tensors" in finding.message
     assert not target.exists()
-    pickle.loads(pickle.dumps(Malicious(target)))  # the payload does work where pickles are run
+    pickle.loads(
+        pickle.dumps(Malicious(target))
+    )  # the payload does work where pickles are run
     assert target.exists()
 
 
@@ -160,7 +176,9 @@ def test_unknown_step_names_the_nearest_and_is_a_key_error(tmp_path):
     for step in (0, 100, 200, 400):
         write_linear(tmp_path, step)
     trajectory = Trajectory.from_folder(tmp_path)
-    with pytest.raises(CheckpointError, match=r"no checkpoint at step 230; .* 100, 200, 400\.$"):
+    with pytest.raises(
+        CheckpointError, match=r"no checkpoint at step 230; .* 100, 200, 400\.$"
+    ):
         trajectory[230]
     with pytest.raises(KeyError):
         trajectory[1]
@@ -181,7 +199,11 @@ def test_incomplete_and_temporary_folders_are_left_out_and_reported(tmp_path):
     trajectory = Trajectory.from_folder(tmp_path, model=nn.Linear(3, 2))
     assert list(trajectory.steps) == [0, 100, 200]
     findings = {(f.kind, f.steps): f for f in trajectory.audit()}
-    assert findings.keys() == {("incomplete", (300,)), ("incomplete", (400,)), ("temporary", ())}
+    assert findings.keys() == {
+        ("incomplete", (300,)),
+        ("incomplete", (400,)),
+        ("temporary", ()),
+    }
     assert ".tmp-checkpoint-500-123" in str(findings["temporary", ()])
 
 
@@ -210,7 +232,9 @@ def test_a_folder_that_is_one_model_is_one_checkpoint(tmp_path):
 
 
 def test_a_folder_without_checkpoints_says_what_was_looked_for(tmp_path):
-    with pytest.raises(CheckpointError, match=r"checkpoint-500, step500.*model\.safetensors"):
+    with pytest.raises(
+        CheckpointError, match=r"checkpoint-500, step500.*model\.safetensors"
+    ):
         Trajectory.from_folder(tmp_path)
     with pytest.raises(ArgumentError, match="is neither a folder nor a file"):
         Trajectory.from_folder(tmp_path / "nowhere")
@@ -222,24 +246,32 @@ def test_a_folder_without_checkpoints_says_what_was_looked_for(tmp_path):
 def test_two_folders_for_one_step_are_refused(tmp_path):
     write_linear(tmp_path, 5)
     write_linear(tmp_path, 5, "step{}")
-    with pytest.raises(CheckpointError, match=r"2 ways: .*--only 'checkpoint-\*/'.*step\*/"):
+    with pytest.raises(
+        CheckpointError, match=r"2 ways: .*--only 'checkpoint-\*/'.*step\*/"
+    ):
         Trajectory.from_folder(tmp_path)
 
 
 def test_own_modules_need_a_model_and_it_must_fit(tmp_path):
     write_linear(tmp_path, 5)
-    with pytest.raises(CheckpointError, match=r"no config\.json.*--model model\.py:build"):
+    with pytest.raises(
+        CheckpointError, match=r"no config\.json.*--model model\.py:build"
+    ):
         Trajectory.from_folder(tmp_path)[5].model()
     with pytest.raises(ArgumentError, match="model must be an nn"):
         Trajectory.from_folder(tmp_path, model="GPT2")
-    with pytest.raises(ArgumentError, match=r"model\(\) must return an nn.Module; got dict"):
+    with pytest.raises(
+        ArgumentError, match=r"model\(\) must return an nn.Module; got dict"
+    ):
         Trajectory.from_folder(tmp_path, model=dict)[5].model()
     with pytest.raises(CheckpointError, match="also holds bias"):
         Trajectory.from_folder(tmp_path, model=nn.Linear(3, 2, bias=False))[5].model()
     with pytest.raises(
         CheckpointError, match=r"lacks 0\.weight, 0\.bias and also holds bias, weight"
     ):
-        Trajectory.from_folder(tmp_path, model=nn.Sequential(nn.Linear(3, 2)))[5].model()
+        Trajectory.from_folder(tmp_path, model=nn.Sequential(nn.Linear(3, 2)))[
+            5
+        ].model()
 
 
 @pytest.fixture
@@ -252,7 +284,9 @@ def declared(tmp_path, monkeypatch):
         (place / "theirs_of_models.py").write_text(
             "import transformers\nclass TheirModel(transformers.GPT2LMHeadModel): ...\n"
         )
-        (place / "theirs-1.dist-info" / "METADATA").write_text("Name: theirs\nVersion: 1\n")
+        (place / "theirs-1.dist-info" / "METADATA").write_text(
+            "Name: theirs\nVersion: 1\n"
+        )
         (place / "theirs-1.dist-info" / "entry_points.txt").write_text(
             f"[ontogeny.models]\nTheirModel = {value}\n"
         )
@@ -273,7 +307,9 @@ def test_a_class_that_an_installed_package_declares_is_used(tmp_path, declared):
     with pytest.raises(CheckpointError, match=message):
         Trajectory.from_folder(tmp_path / "run")[1].model()
     declared("theirs_of_models:Missing")
-    with pytest.raises(CheckpointError, match="theirs_of_models:Missing cannot be loaded"):
+    with pytest.raises(
+        CheckpointError, match="theirs_of_models:Missing cannot be loaded"
+    ):
         Trajectory.from_folder(tmp_path / "run")[1].model()
     declared("theirs_of_models:TheirModel")
     model = Trajectory.from_folder(tmp_path / "run")[1].model()
@@ -287,9 +323,14 @@ def test_code_and_classes_from_outside_are_never_used(tmp_path):
     path.write_text(json.dumps({**config, "architectures": ["TheirModel"]}))
     with pytest.raises(CheckpointError, match="no model class 'TheirModel'"):
         Trajectory.from_folder(tmp_path)[1].model()
-    path.write_text(json.dumps({**config, "auto_map": {"AutoModelForCausalLM": "theirs.Model"}}))
+    path.write_text(
+        json.dumps({**config, "auto_map": {"AutoModelForCausalLM": "theirs.Model"}})
+    )
     (tmp_path / "checkpoint-1" / "theirs.py").write_text("raise SystemExit('it ran')")
-    assert type(Trajectory.from_folder(tmp_path)[1].model()) is transformers.GPT2LMHeadModel
+    assert (
+        type(Trajectory.from_folder(tmp_path)[1].model())
+        is transformers.GPT2LMHeadModel
+    )
 
 
 def test_reader_gives_shapes_dtypes_and_rows_without_the_rest(tmp_path):
@@ -297,7 +338,10 @@ def test_reader_gives_shapes_dtypes_and_rows_without_the_rest(tmp_path):
     weight = linear(3).weight.detach()
     with Trajectory.from_folder(tmp_path)[3].open() as tensors:
         assert tensors.names() == ["bias", "weight"]
-        assert tensors.shape("weight") == (2, 3) and tensors.dtype("weight") == torch.float32
+        assert (
+            tensors.shape("weight") == (2, 3)
+            and tensors.dtype("weight") == torch.float32
+        )
         assert torch.equal(tensors.get("weight"), weight)
         assert torch.equal(tensors.rows("weight", 1, 2), weight[1:2])
         with pytest.raises(CheckpointError, match="no tensor 'wieght'"):
@@ -310,7 +354,9 @@ def test_digests_follow_content_not_files(tmp_path):
     before, fingerprint = trajectory[1].digests(), trajectory.fingerprint
     state = linear(1).state_dict()
     save_file(
-        {"bias": state["bias"], "weight": state["weight"]}, path / "model.safetensors", {"a": "b"}
+        {"bias": state["bias"], "weight": state["weight"]},
+        path / "model.safetensors",
+        {"a": "b"},
     )
     assert trajectory[1].digests() == before and trajectory.fingerprint == fingerprint
     state["bias"][0] = torch.nextafter(state["bias"][0], torch.tensor(torch.inf))
@@ -323,7 +369,12 @@ def test_digests_follow_content_not_files(tmp_path):
 def test_digest_tells_apart_dtype_and_shape_of_the_same_bytes():
     from ontogeny.trajectory.weights.digests import digest
 
-    zeros = [torch.zeros(4), torch.zeros(2, 2), torch.zeros(4, dtype=torch.int32), torch.zeros(0)]
+    zeros = [
+        torch.zeros(4),
+        torch.zeros(2, 2),
+        torch.zeros(4, dtype=torch.int32),
+        torch.zeros(0),
+    ]
     zeros.append(torch.zeros(8, dtype=torch.bfloat16))
     assert len({digest(z) for z in zeros}) == len(zeros)
     grid = torch.arange(6.0).reshape(2, 3)

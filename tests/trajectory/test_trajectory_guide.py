@@ -9,7 +9,9 @@ GUIDE = GUIDES / "checkpoints.md"
 
 def test_the_guide_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), flags=re.DOTALL)
+    blocks = re.findall(
+        r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), flags=re.DOTALL
+    )
     assert len(blocks) >= 7
     exec("\n".join(blocks), {"__name__": "guide"})
     printed = capsys.readouterr().out.splitlines()

@@ -19,9 +19,13 @@ def folder(tmp_path_factory):
     """Two random checkpoints in bfloat16, in three shards each; the second shares two of them."""
     folder = tmp_path_factory.mktemp("large")
     config = transformers.GPTNeoXConfig(
-        vocab_size=64, hidden_size=384, intermediate_size=1536, num_hidden_layers=16,
-        num_attention_heads=8, architectures=["GPTNeoXForCausalLM"],
-    )  # fmt: skip
+        vocab_size=64,
+        hidden_size=384,
+        intermediate_size=1536,
+        num_hidden_layers=16,
+        num_attention_heads=8,
+        architectures=["GPTNeoXForCausalLM"],
+    )
     with torch.device("meta"):
         state = transformers.GPTNeoXForCausalLM(config).state_dict()
     names = list(state)
@@ -56,7 +60,9 @@ def peak_growth(function):
 
     def resident(line):
         status = Path("/proc/self/status").read_text().splitlines()
-        return next(int(each.split()[1]) * 1024 for each in status if each.startswith(line))
+        return next(
+            int(each.split()[1]) * 1024 for each in status if each.startswith(line)
+        )
 
     Path("/proc/self/clear_refs").write_text("5")
     before = resident("VmRSS")
@@ -101,10 +107,14 @@ def test_rows_are_those_of_the_tensor_wherever_it_lies(tmp_path, offset):
     from ontogeny.trajectory.weights import WeightFiles
 
     tensors = {
-        "a": torch.randn(5, 3), "b": torch.randn(4, 2, 2).bfloat16(), "c": torch.tensor(2.5),
-        "d": torch.empty(0, 3), "e": torch.arange(7), "f": torch.tensor([True, False]),
+        "a": torch.randn(5, 3),
+        "b": torch.randn(4, 2, 2).bfloat16(),
+        "c": torch.tensor(2.5),
+        "d": torch.empty(0, 3),
+        "e": torch.arange(7),
+        "f": torch.tensor([True, False]),
         "g": torch.randn(6).to(torch.float8_e4m3fn),
-    }  # fmt: skip
+    }
     path = tmp_path / "model.safetensors"
     save_file(tensors, path)
     whole = path.read_bytes()

@@ -12,7 +12,9 @@ from ontogeny import Trajectory
 from ontogeny.errors import ArgumentError
 from ontogeny.trajectory.selection import spread
 
-step_lists = st.lists(st.integers(0, 200_000), min_size=1, max_size=12, unique=True).map(sorted)
+step_lists = st.lists(
+    st.integers(0, 200_000), min_size=1, max_size=12, unique=True
+).map(sorted)
 
 
 def trajectory(steps):
@@ -29,7 +31,9 @@ def test_selection_has_the_count_and_keeps_the_ends(steps, count, spacing):
 
 def cost(chosen, spacing):
     """Sum of distances to the ideal positions, which is what the choice minimises."""
-    position = [math.log(s) for s in chosen if s > 0] if spacing == "log" else list(chosen)
+    position = (
+        [math.log(s) for s in chosen if s > 0] if spacing == "log" else list(chosen)
+    )
     n = len(position)
     if n < 2:
         return 0.0
@@ -38,13 +42,21 @@ def cost(chosen, spacing):
 
 
 @settings(max_examples=60)
-@given(step_lists.filter(lambda s: len(s) > 3), st.data(), st.sampled_from(["log", "linear"]))
+@given(
+    step_lists.filter(lambda s: len(s) > 3),
+    st.data(),
+    st.sampled_from(["log", "linear"]),
+)
 def test_no_other_choice_is_nearer_to_even_spacing(steps, data, spacing):
     count = data.draw(st.integers(3, len(steps) - 1))
     chosen = spread(steps, count, spacing)
     inner = itertools.combinations(steps[1:-1], count - 2)
     # With step 0 apart, the log positions begin at the first positive step, which is kept.
-    keep = {s for s in steps[:2] if steps[0] == 0} if spacing == "log" and count > 2 else set()
+    keep = (
+        {s for s in steps[:2] if steps[0] == 0}
+        if spacing == "log" and count > 2
+        else set()
+    )
     others = [(steps[0], *middle, steps[-1]) for middle in inner]
     rivals = [c for c in others if keep <= set(c)]
     assert cost(chosen, spacing) <= min(cost(c, spacing) for c in rivals) + 1e-9

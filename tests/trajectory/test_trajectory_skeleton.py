@@ -21,7 +21,9 @@ def models_of(build, steps=(0, 1, 2)):
     for step in steps:
         torch.manual_seed(step)
         models[step] = build().eval()
-        with torch.no_grad():  # so that biases and norms differ from step to step as well
+        with (
+            torch.no_grad()
+        ):  # so that biases and norms differ from step to step as well
             saved = models[step].state_dict(keep_vars=True)
             for tensor in {id(t): t for t in saved.values()}.values():
                 if tensor.is_floating_point():
@@ -52,13 +54,17 @@ def test_every_load_gives_exactly_the_saved_weights_in_one_module(tmp_path, buil
     for step in (1, 0, 2, 1):
         model = skeleton.load(step)
         assert model is first and not model.training
-        assert same(model, models[step]) and same(trajectory[step].model(), models[step])
+        assert same(model, models[step]) and same(
+            trajectory[step].model(), models[step]
+        )
         assert all(p.grad is None for p in model.parameters())
         model.train()
         for parameter in model.parameters():
             parameter.grad = torch.ones_like(parameter)
     tokens = torch.tensor([[1, 2, 3, 0]])
-    output = skeleton.load(2)(tokens) if build is not Own else skeleton.load(2)(tokens[0])
+    output = (
+        skeleton.load(2)(tokens) if build is not Own else skeleton.load(2)(tokens[0])
+    )
     expected = models[2](tokens) if build is not Own else models[2](tokens[0])
     if build is not Own:
         output, expected = output.logits, expected.logits
@@ -76,7 +82,9 @@ def test_file_names_point_at_the_tensor_that_holds_the_parameter(tmp_path, build
         for name, stored in names.items():
             assert torch.equal(tensors.get(stored), model.state_dict()[name])
     absent = set(model.state_dict()) - set(names)
-    if build is mixtral:  # the file holds every expert by itself, the module all in one tensor
+    if (
+        build is mixtral
+    ):  # the file holds every expert by itself, the module all in one tensor
         assert absent and all("experts" in name for name in absent)
     else:
         assert not absent
@@ -88,24 +96,35 @@ def test_names_in_files_are_those_that_transformers_uses(tmp_path):
     expected = {
         gpt_neox: ("lm_head.weight", "embed_out.weight"),
         gpt2: ("lm_head.weight", "transformer.wte.weight"),
-        bert: ("cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"),
+        bert: (
+            "cls.predictions.decoder.weight",
+            "bert.embeddings.word_embeddings.weight",
+        ),
     }
     for build, (name, stored) in expected.items():
-        trajectory = Trajectory.from_folder(record(tmp_path / build.__name__, models_of(build)))
+        trajectory = Trajectory.from_folder(
+            record(tmp_path / build.__name__, models_of(build))
+        )
         assert trajectory.skeleton().file_names()[name] == stored
 
 
-def test_weights_that_transformers_cannot_place_one_to_one_go_through_it(tmp_path, monkeypatch):
+def test_weights_that_transformers_cannot_place_one_to_one_go_through_it(
+    tmp_path, monkeypatch
+):
     from ontogeny.trajectory.weights import building
 
     calls = []
     original = building.load_pretrained
     monkeypatch.setattr(
-        building, "load_pretrained", lambda *a, **k: calls.append(a) or original(*a, **k)
+        building,
+        "load_pretrained",
+        lambda *a, **k: calls.append(a) or original(*a, **k),
     )
     for build, expected in ((mixtral, 3), (gpt_neox, 1)):
         models = models_of(build)
-        skeleton = Trajectory.from_folder(record(tmp_path / build.__name__, models)).skeleton()
+        skeleton = Trajectory.from_folder(
+            record(tmp_path / build.__name__, models)
+        ).skeleton()
         calls.clear()
         assert all(same(skeleton.load(step), models[step]) for step in models)
         assert len(calls) == expected
@@ -150,22 +169,32 @@ def test_a_changed_configuration_or_shape_raises(tmp_path):
         CheckpointError, match=r"checkpoint-2 is another.*rms_norm_eps 1e-05 -> 0\.1"
     ):
         skeleton.load(2)
-    path.write_text(json.dumps({**config, "transformers_version": "4.0", "use_cache": False}))
+    path.write_text(
+        json.dumps({**config, "transformers_version": "4.0", "use_cache": False})
+    )
     skeleton.load(2)
     file = tmp_path / "checkpoint-1" / "model.safetensors"
     state = load_file(file)
     state["model.norm.weight"] = torch.ones(3)
     save_file(state, file, metadata={"format": "pt"})
-    with pytest.raises(CheckpointError, match=r"model\.norm\.weight has shape \(3,\), .* \(16,\)"):
+    with pytest.raises(
+        CheckpointError, match=r"model\.norm\.weight has shape \(3,\), .* \(16,\)"
+    ):
         skeleton.load(1)
-    with pytest.raises(CheckpointError, match=r"of another shape: .*model\.norm\.weight"):
+    with pytest.raises(
+        CheckpointError, match=r"of another shape: .*model\.norm\.weight"
+    ):
         Trajectory.from_folder(tmp_path)[1].model()
 
 
 def test_tensors_that_the_model_does_not_use_are_said_in_the_log(tmp_path, caplog):
     record(tmp_path, models_of(gpt2))
     file = tmp_path / "checkpoint-0" / "model.safetensors"
-    save_file({**load_file(file), "value_head": torch.ones(2)}, file, metadata={"format": "pt"})
+    save_file(
+        {**load_file(file), "value_head": torch.ones(2)},
+        file,
+        metadata={"format": "pt"},
+    )
     model = Trajectory.from_folder(tmp_path)[0].model()
     assert same(model, models_of(gpt2)[0]) and "value_head" in caplog.text
 
@@ -182,11 +211,18 @@ def test_tied_tensors_that_differ_in_the_file_are_refused(tmp_path):
     ):
         trajectory[1].model()
     save_file({**state, "head.weight": state["embed.weight"].clone()}, file)
-    assert same(Trajectory.from_folder(tmp_path, model=Own())[1].model(), models_of(Own)[1])
+    assert same(
+        Trajectory.from_folder(tmp_path, model=Own())[1].model(), models_of(Own)[1]
+    )
     damaged = state["embed.weight"].clone()
     damaged[0, 0] = torch.nan  # in both it is tied all the same, in one alone it is not
     save_file({**state, "embed.weight": damaged, "head.weight": damaged.clone()}, file)
-    assert Trajectory.from_folder(tmp_path, model=Own())[1].model().embed.weight[0, 0].isnan()
+    assert (
+        Trajectory.from_folder(tmp_path, model=Own())[1]
+        .model()
+        .embed.weight[0, 0]
+        .isnan()
+    )
     save_file({**state, "head.weight": damaged}, file)
     with pytest.raises(CheckpointError, match=r"ties embed\.weight and head\.weight"):
         Trajectory.from_folder(tmp_path, model=Own())[1].model()
@@ -206,14 +242,18 @@ def test_dtype_is_kept_or_as_asked_and_never_loses_precision_silently(tmp_path):
     models = models_of(eurobert)
     exact = copy.deepcopy(models)
     models[0].bfloat16()
-    models[1].model.norm.double()  # config.json names the dtype of the first parameter only
+    models[
+        1
+    ].model.norm.double()  # config.json names the dtype of the first parameter only
     trajectory = Trajectory.from_folder(record(tmp_path, models))
     assert trajectory[0].model().dtype == torch.bfloat16
     assert trajectory[1].model().model.norm.weight.dtype == torch.float64
     assert trajectory[2].model(dtype=torch.float64).dtype == torch.float64
     skeleton = trajectory.skeleton()
     skeleton.load(0)
-    with pytest.raises(CheckpointError, match=r"would lose precision; pass dtype=torch\.float32"):
+    with pytest.raises(
+        CheckpointError, match=r"would lose precision; pass dtype=torch\.float32"
+    ):
         skeleton.load(2)
     skeleton = trajectory.skeleton(dtype=torch.float32)
     assert skeleton.load(0).dtype == torch.float32
@@ -231,7 +271,9 @@ def test_a_given_model_takes_the_place_of_the_class_in_the_configuration(tmp_pat
     trajectory = Trajectory.from_folder(tmp_path, model=lambda: Mine(mixtral().config))
     skeleton = trajectory.skeleton()
     assert type(skeleton.load(0)) is Mine and same(skeleton.load(2), models[2])
-    body = Trajectory.from_folder(record(tmp_path / "neox", models_of(gpt_neox)), model=gpt_neox())
+    body = Trajectory.from_folder(
+        record(tmp_path / "neox", models_of(gpt_neox)), model=gpt_neox()
+    )
     assert same(body.skeleton().load(1), models_of(gpt_neox)[1])
 
 
@@ -267,7 +309,10 @@ def test_transformers_stays_silent_and_keeps_its_switches(tmp_path, capfd):
         skeleton.load(checkpoint)
     captured = capfd.readouterr()
     assert captured.out == captured.err == ""
-    assert (switches.is_progress_bar_enabled(), switches.get_verbosity()) == (bars, level)
+    assert (switches.is_progress_bar_enabled(), switches.get_verbosity()) == (
+        bars,
+        level,
+    )
     assert logging.getLogger("ontogeny.trajectory").level == logging.NOTSET
 
 

@@ -80,5 +80,7 @@ def test_a_class_that_takes_more_than_a_configuration_is_refused():
             super().__init__(config)
             self.linear = nn.Linear(width, width)
 
-    with pytest.raises(ArgumentError, match="Particular cannot be built from its configuration"):
+    with pytest.raises(
+        ArgumentError, match="Particular cannot be built from its configuration"
+    ):
         untrained_like(Particular(tiny_model().config, 3))

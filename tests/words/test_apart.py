@@ -18,7 +18,16 @@ FINDING = re.compile(
 )
 
 # Rooms that make what is read of results; others write plans, messages and files.
-ROOMS = ("words", "report", "comparison", "features", "summary", "claims", "cli", "atlas")
+ROOMS = (
+    "words",
+    "report",
+    "comparison",
+    "features",
+    "summary",
+    "claims",
+    "cli",
+    "atlas",
+)
 
 # Where such words may stand, and why.
 NAMES = "names of variables"
@@ -58,13 +67,33 @@ MAY = {
 
 # What holds a sentence that was made in `words`.
 SENTENCES = {"text", "lead", "heading", "sentence", "sentences"}
-MAKERS = {"said", "state_words", "heading_of", "heading_of_runs", "spoken", "journey", "facts"}
-READS = {"startswith", "endswith", "find", "index", "count", "partition", "rpartition", "split"}
+MAKERS = {
+    "said",
+    "state_words",
+    "heading_of",
+    "heading_of_runs",
+    "spoken",
+    "journey",
+    "facts",
+}
+READS = {
+    "startswith",
+    "endswith",
+    "find",
+    "index",
+    "count",
+    "partition",
+    "rpartition",
+    "split",
+}
 
 
 def modules():
     for path in sorted(ROOT.rglob("*.py")):
-        yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+        yield (
+            path.relative_to(ROOT).as_posix(),
+            ast.parse(path.read_text(encoding="utf-8")),
+        )
 
 
 def documentation(tree):
@@ -81,7 +110,11 @@ def documentation(tree):
 def texts(tree):
     left_out = documentation(tree)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in left_out:
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and node not in left_out
+        ):
             yield node.value
 
 
@@ -97,7 +130,9 @@ def test_no_module_but_the_catalogue_holds_a_template_of_a_finding():
 def is_sentence(node):
     """Whether an expression gives a sentence: it holds one, or a call makes it."""
     if isinstance(node, ast.Attribute):
-        return node.attr in SENTENCES and not isinstance(node.value, ast.Name | ast.Call)
+        return node.attr in SENTENCES and not isinstance(
+            node.value, ast.Name | ast.Call
+        )
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         return node.func.id in MAKERS
     return False

@@ -7,7 +7,14 @@ from dataclasses import replace
 import pytest
 
 from ontogeny.claims import RULES, Beside, Certainty, Claim, Kind, Reason, Subject
-from ontogeny.words.catalogue import HEADINGS, OF_CONCEPTS, OTHERWISE, REASONS, SENTENCES, STANDINGS
+from ontogeny.words.catalogue import (
+    HEADINGS,
+    OF_CONCEPTS,
+    OTHERWISE,
+    REASONS,
+    SENTENCES,
+    STANDINGS,
+)
 from ontogeny.words.phrases import Names, Phrases
 from ontogeny.words.sentences import COUNTED, said
 from ontogeny.words.voice import Voice
@@ -62,7 +69,9 @@ def words_in(text):
 
 @pytest.mark.parametrize("clock", CLOCKS)
 @pytest.mark.parametrize(("kind", "certainty"), EVERY)
-def test_every_kind_and_certainty_is_a_whole_sentence_on_every_clock(kind, certainty, clock):
+def test_every_kind_and_certainty_is_a_whole_sentence_on_every_clock(
+    kind, certainty, clock
+):
     text = told([claim_of(kind, certainty)], clock)
     begins_with_name = SENTENCES.get((kind, certainty), "").startswith("{label}")
     assert text.endswith(".") and (begins_with_name or not text[0].islower())
@@ -87,7 +96,9 @@ def test_a_module_keeps_its_name_and_a_step_has_that_of_the_clock(clock, layer):
     for kind, certainty in SENTENCES:
         claim = claim_of(kind, certainty, layer)
         text = told([claim], clock)
-        other = told([replace(claim, subject=replace(claim.subject, layer="zzz"))], clock)
+        other = told(
+            [replace(claim, subject=replace(claim.subject, layer="zzz"))], clock
+        )
         assert text == other.replace("zzz", layer), "only the name differs"
         dates = re.findall(r"\b(\w+) (?:127|40)\b(?! %)", text)
         assert {*dates} <= {unit}, text
@@ -96,7 +107,10 @@ def test_a_module_keeps_its_name_and_a_step_has_that_of_the_clock(clock, layer):
 @pytest.mark.parametrize("token", ["", "character", "move"])
 def test_tokens_are_called_what_they_are(token):
     word = token or "word"
-    for kind, label in ((Kind.PASSES, "word frequencies"), (Kind.GAINS_FROM, "frequencies")):
+    for kind, label in (
+        (Kind.PASSES, "word frequencies"),
+        (Kind.GAINS_FROM, "frequencies"),
+    ):
         claim = claim_of(kind, Certainty.SURE)
         claim = replace(claim, subject=replace(claim.subject, label=label))
         assert f"{word} frequencies" in told([claim], CLOCKS[0], token)
@@ -140,7 +154,9 @@ def test_what_is_open_is_never_said_to_be_not_so(kind, certainty):
 
 def test_certainty_is_told_apart_by_words():
     for kind in Kind:
-        texts = [told([claim_of(kind, certainty)], CLOCKS[0]) for certainty in Certainty]
+        texts = [
+            told([claim_of(kind, certainty)], CLOCKS[0]) for certainty in Certainty
+        ]
         assert kind is Kind.KEPT or len({*texts}) == len(texts), texts
 
 
@@ -156,9 +172,13 @@ def test_a_sure_claim_needs_no_more_than_its_kind_asks_for():
         fields = dict.fromkeys(RULES[kind].fields, 1.0)
         if RULES[kind].beside:
             fields["beside"] = (Beside("reference", "chance", 0.5),)
-        least = Claim(kind, Subject("node", "agreement", "h.0", "x"), Certainty.SURE, **fields)
+        least = Claim(
+            kind, Subject("node", "agreement", "h.0", "x"), Certainty.SURE, **fields
+        )
         text = told([least], CLOCKS[0])
-        assert text.endswith(".") and not re.search(r"\bnan\b|None|not measured", text), text
+        assert text.endswith(".") and not re.search(
+            r"\bnan\b|None|not measured", text
+        ), text
 
 
 def test_standings_are_those_that_rows_have_and_say_what_their_sentences_say():
@@ -178,7 +198,11 @@ def test_headings_have_at_most_twelve_words(key):
     counts = {"some": "12", "all": "48", "count": "6 checkpoints", "rows": "48 rows"}
     counts |= {"abilities": "48 abilities", "are": "are"}
     names = {"gains": "words first, then context", "names": "loss and agreement"}
-    gained = {"gained": "“a”, “b” and 3 more", "lost": "“c”", "other": "step 40 (30–60)"}
+    gained = {
+        "gained": "“a”, “b” and 3 more",
+        "lost": "“c”",
+        "other": "step 40 (30–60)",
+    }
     fixed = {**counts, **names, **gained}
     template = HEADINGS[key]
     for name, text in fixed.items():

@@ -31,9 +31,14 @@ def of_rows():
     for controls in (True, False):
         node = compared_runs.run(20, 0, controls=controls)["loss"].to_dataset()
         for values in product((True, False), repeat=len(FLAGS)):
-            flags = {name: ("row", [value]) for name, value in zip(FLAGS, values, strict=True)}
+            flags = {
+                name: ("row", [value])
+                for name, value in zip(FLAGS, values, strict=True)
+            }
             reason = "" if values[0] else "within noise"
-            judged = node.assign(flags | {"reason": ("row", np.array([reason], dtype=object))})
+            judged = node.assign(
+                flags | {"reason": ("row", np.array([reason], dtype=object))}
+            )
             yield from claims_of({"loss": judged}, {})
 
 
@@ -42,7 +47,9 @@ def of_losses():
     for end in (5.0, 8.0, 9.0):
         data = xr.Dataset({"loss": ("step", np.linspace(8.4, end, 5))}, {"step": steps})
         data["loss"][-1] += 0.5
-        data = data.assign(loss_uniform=8.3, loss_unigram=6.3, loss_half_frequencies=10.0)
+        data = data.assign(
+            loss_uniform=8.3, loss_unigram=6.3, loss_half_frequencies=10.0
+        )
         for ending, ends in product(("unigram",), ((20.0, 10.0, 20.0), (np.nan,) * 3)):
             names = [f"loss_below_{ending}{end}" for end in ("", "_low", "_high")]
             dated = data.assign(dict(zip(names, ends, strict=True)))
@@ -62,7 +69,9 @@ def of_changes():
 
 def of_shared():
     names = ("in_all", "in_some", "in_one", "born_in_all")
-    data = xr.Dataset({name: ("layer", [8.0, 2, 1]) for name in names}, {"layer": [*"abc"]})
+    data = xr.Dataset(
+        {name: ("layer", [8.0, 2, 1]) for name in names}, {"layer": [*"abc"]}
+    )
     for controls in ([np.nan] * 3, [0.0, 0, 4]):
         of_controls = {f"{name}_control": ("layer", controls) for name in names}
         yield from claims_of_runs([], data.assign(of_controls))
@@ -71,13 +80,17 @@ def of_shared():
 def of_one_model():
     data = xr.Dataset({"x": (("step", "layer"), [[2.0, 4.0]])}, {"layer": ["a", "b"]})
     data = data.assign(x_chance_low=("step", [1.0]), x_chance_high=("step", [2.5]))
-    quantity = Quantity("x", "norm", rows="{layer}", noise="exact", nulls={"chance": "chance"})
+    quantity = Quantity(
+        "x", "norm", rows="{layer}", noise="exact", nulls={"chance": "chance"}
+    )
     return claims_of_one_model("norms", data, [quantity])
 
 
 def of_abilities():
     halves = {"rises": [0.5, 0.5, 1, 1], "falls": [1, 1, 0.5, 0.5], "chance": [0.5] * 4}
-    return claims_of({"pairs": ability_nodes.with_texts(ability_nodes.node(halves))}, {})
+    return claims_of(
+        {"pairs": ability_nodes.with_texts(ability_nodes.node(halves))}, {}
+    )
 
 
 def of_comparison():
@@ -89,7 +102,10 @@ def runs(seed):
 
 
 def of_audit():
-    found = [{"kind": "altered", "certainty": c, "steps": [4]} for c in ("certain", "probable")]
+    found = [
+        {"kind": "altered", "certainty": c, "steps": [4]}
+        for c in ("certain", "probable")
+    ]
     return claims_of({}, {}, [*found, {"kind": "altered", "certainty": "certain"}])
 
 
@@ -119,7 +135,9 @@ def test_every_claim_has_a_template_and_becomes_a_sentence(source):
 def test_together_they_use_most_of_the_catalogue():
     used = {(c.kind, c.certainty) for source in SOURCES.values() for c in source()}
     of_others = (Kind.MEMORISED, Kind.GENERALISES, Kind.OVERFITS, Kind.REPRODUCES)
-    left = {pair for pair in SENTENCES if pair[0] not in (*of_others, Kind.CONTRADICTS)} - used
+    left = {
+        pair for pair in SENTENCES if pair[0] not in (*of_others, Kind.CONTRADICTS)
+    } - used
     assert len(left) <= 10, sorted(left)
 
 
@@ -129,10 +147,14 @@ def test_a_kind_of_a_third_party_has_words_however_sure_it_is():
     text = said([claim], Voice(), Names()).text
     assert text == "Whether “overfits” holds of gap is not tested: too few texts."
     born = Claim(Kind.BORN, Subject("mine", "head"), Certainty.SURE, since=40.0)
-    assert said([born], Voice("training epoch"), Names()).text == "Head: born by epoch 40."
+    assert (
+        said([born], Voice("training epoch"), Names()).text == "Head: born by epoch 40."
+    )
 
 
-@pytest.mark.parametrize("kind", [Kind.LEARNED, Kind.FORGOT, Kind.CHANGED, Kind.BEYOND_MOTION])
+@pytest.mark.parametrize(
+    "kind", [Kind.LEARNED, Kind.FORGOT, Kind.CHANGED, Kind.BEYOND_MOTION]
+)
 @pytest.mark.parametrize("certainty", list(Certainty))
 def test_one_claim_of_a_row_alone_is_told(kind, certainty):
     """An observable that claims "learned" of what is no row ended the page."""
@@ -144,27 +166,45 @@ def test_one_claim_of_a_row_alone_is_told(kind, certainty):
 
 def test_concepts_are_told_together_and_their_cosine_is_no_count():
     """A concept named “ed” gave "0.43 of ed were born"."""
-    lives = {"first": 0.0, "last": 1.0, "value": 0.43, "since_low": 8.0, "since_high": 32.0}
+    lives = {
+        "first": 0.0,
+        "last": 1.0,
+        "value": 0.43,
+        "since_low": 8.0,
+        "since_high": 32.0,
+    }
     claims = [
         Claim(
-            Kind.BORN, Subject("c", "strength", "h.0", label), Certainty.SURE, since=since, **lives
+            Kind.BORN,
+            Subject("c", "strength", "h.0", label),
+            Certainty.SURE,
+            since=since,
+            **lives,
         )
         for label, since in (("ed", 16.0), ("ing", 64.0), ("ly", 20.0), ("s", 30.0))
     ]
     [one] = sentences(claims, Voice("training epoch"), Names())
-    assert one.text == "4 concepts were born by epoch 16–64: “ed”, “ing”, “ly” and 1 more."
+    assert (
+        one.text == "4 concepts were born by epoch 16–64: “ed”, “ing”, “ly” and 1 more."
+    )
     [one] = sentences(claims[:1], Voice(), Names())
     assert one.text == "1 concept was born by step 16: “ed”."
     unread = {"certainty": Certainty.NOT_TESTED, "reason": Reason.NO_CONTROLS}
     [one] = sentences([replace(claims[0], **unread)], Voice(), Names())
-    assert one.text == "1 concept was born by step 16: “ed”; not tested: no control run."
+    assert (
+        one.text == "1 concept was born by step 16: “ed”; not tested: no control run."
+    )
 
 
 def test_each_place_of_the_texts_is_told_with_its_own_ends():
     """Two places were one sentence that named the first of them."""
     claims = [
         Claim(
-            kind, Subject("places", "place_loss", label=label), Certainty.SURE, first=3.0, last=last
+            kind,
+            Subject("places", "place_loss", label=label),
+            Certainty.SURE,
+            first=3.0,
+            last=last,
         )
         for kind, label, last in (
             (Kind.LEARNED, "place 3", 0.0),
@@ -182,7 +222,12 @@ def test_each_place_of_the_texts_is_told_with_its_own_ends():
 def test_values_beside_two_nulls_are_two_sentences_that_name_them():
     """One model: both nulls were joined to one, and it was called by an empty label."""
     data = xr.Dataset({"x": (("step", "layer"), [[3.0, 4.0]])}, {"layer": ["a", "b"]})
-    ends = {"x_chance_low": 1.0, "x_chance_high": 2.0, "x_mean_low": 0.1, "x_mean_high": 0.2}
+    ends = {
+        "x_chance_low": 1.0,
+        "x_chance_high": 2.0,
+        "x_mean_low": 0.1,
+        "x_mean_high": 0.2,
+    }
     data = data.assign({name: ("step", [value]) for name, value in ends.items()})
     nulls = {"chance": "chance", "mean": "the mean of all"}
     quantity = Quantity("x", "norm", rows="{layer}", noise="exact", nulls=nulls)

@@ -56,7 +56,9 @@ def test_page_first_screen_and_notebook_say_the_same_of_the_loss(name):
     assert text in page
     if screen.heading == text.rstrip("."):
         return
-    learned = [c for c in content.claims if c.kind is Kind.LEARNED and c.subject.node == "loss"]
+    learned = [
+        c for c in content.claims if c.kind is Kind.LEARNED and c.subject.node == "loss"
+    ]
     texts = [text]
     if [claim for claim in learned if claim.reason]:
         texts.append(f"Whether {content.names.title(learned[0])} was learned is ")
@@ -73,7 +75,9 @@ def test_first_screen_and_sections_say_no_claim_in_two_ways(name):
         for claim in one.claims:
             of_page.setdefault(claim.subject, set()).add(one.text)
     for line in screen.sentences:
-        for sentence in re.split(r"(?<=[.])\s+(?=[A-Z“])", f"{line.lead} {line.text}".strip()):
+        for sentence in re.split(
+            r"(?<=[.])\s+(?=[A-Z“])", f"{line.lead} {line.text}".strip()
+        ):
             starts = {text[:24] for texts in of_page.values() for text in texts}
             if sentence[:24] in starts:
                 every = [text for texts in of_page.values() for text in texts]
@@ -82,7 +86,11 @@ def test_first_screen_and_sections_say_no_claim_in_two_ways(name):
 
 @pytest.mark.parametrize("name", ["run", "few", "no controls"])
 def test_a_comparison_of_a_run_with_its_twin_says_what_the_run_says(name):
-    options = {"run": {"controls": True}, "few": {"steps": (0, 16, 256)}, "no controls": {}}[name]
+    options = {
+        "run": {"controls": True},
+        "few": {"steps": (0, 16, 256)},
+        "no controls": {},
+    }[name]
     runs = {f"seed {i}": compared_runs.run(20, i, **options) for i in range(2)}
     tree = og.compare(runs, allow=["checkpoints"])
     content = read_content(tree)
@@ -92,10 +100,14 @@ def test_a_comparison_of_a_run_with_its_twin_says_what_the_run_says(name):
     def frame(text):
         """A sentence without numbers, signs between them and where it holds."""
         text = text.replace(" in 2 of 2 runs", "")
-        return " ".join(re.sub(r"[−+]?\d[\d.,]*|\([^)]*\)|–| to ", " ", text).split()).strip()
+        return " ".join(
+            re.sub(r"[−+]?\d[\d.,]*|\([^)]*\)|–| to ", " ", text).split()
+        ).strip()
 
     assert frame(alone).rstrip(" .") in {frame(text).rstrip(" .") for text in joined}
-    assert set(joined) <= set(og.comparison.summary_lines(tree)), "the terminal says the same"
+    assert set(joined) <= set(og.comparison.summary_lines(tree)), (
+        "the terminal says the same"
+    )
 
 
 @pytest.mark.parametrize("name", TREES)
@@ -157,6 +169,8 @@ def test_an_early_result_whose_rows_lack_numbers_opens_without_claims_on_them():
         tree[name].dataset = data.drop_vars(lacking)
     content = read_content(tree)
     assert not [
-        c for c in content.claims if c.kind in (Kind.CHANGED, Kind.LEARNED) and not c.reason
+        c
+        for c in content.claims
+        if c.kind in (Kind.CHANGED, Kind.LEARNED) and not c.reason
     ]
     assert ResultSummary(tree).heading

@@ -40,7 +40,11 @@ _DIGITS = (2, 3, 4, 5, 6, 8, 12, 17)  # of each argument of a judge the fewest
 _LONGEST = 60  # characters of an attribute
 _LARGEST = 200_000  # bytes of a file of numbers
 _TABLE = re.compile(r"(<!-- table of (\S+) -->\n).*?(<!-- end -->)", re.S)
-_ANSWERS = {"reproduces": "reproduce", "does not reproduce": "do not", "not shown": "are not shown"}
+_ANSWERS = {
+    "reproduces": "reproduce",
+    "does not reproduce": "do not",
+    "not shown": "are not shown",
+}
 _KEYS = ("claim", "verdict")  # of which a change is printed
 FAMILIES = ("concepts", "execution", "semantics")
 _HEAD = "| recipe | claim | verdict |\n| --- | --- | --- |\n"
@@ -54,7 +58,10 @@ def found_in(folder: Path) -> dict[str, Any]:
     settings = json.loads(result.attrs["settings"])
     verdict = result["verdict"].to_dataset()
     rows = zip(
-        *(verdict[each].values.tolist() for each in ("claim", "answer", "measured", "beside")),
+        *(
+            verdict[each].values.tolist()
+            for each in ("claim", "answer", "measured", "beside")
+        ),
         strict=True,
     )
     quick, seeds = folder.name.endswith("-quick"), _seeds(settings)
@@ -68,7 +75,8 @@ def found_in(folder: Path) -> dict[str, Any]:
         "runs": [Path(run).name for run in settings.get("sources", [])],
         "ontogeny": og.__version__,
         "verdicts": [
-            dict(zip(("claim", "verdict", "measured", "beside"), row, strict=True)) for row in rows
+            dict(zip(("claim", "verdict", "measured", "beside"), row, strict=True))
+            for row in rows
         ],
     }
 
@@ -118,7 +126,9 @@ def sentences(verdicts: Sequence[Any]) -> list[dict[str, str]]:
     ]
 
 
-def smallest(judge: Callable[..., Sequence[Any]], numbers: list[Any]) -> list[Any] | None:
+def smallest(
+    judge: Callable[..., Sequence[Any]], numbers: list[Any]
+) -> list[Any] | None:
     """Return the numbers, packed, without variables and digits that change no sentence."""
     wanted = sentences(judge(*numbers))
 
@@ -142,7 +152,9 @@ def smallest(judge: Callable[..., Sequence[Any]], numbers: list[Any]) -> list[An
     return found if is_small and same([unpacked(value) for value in found]) else None
 
 
-def _without(numbers: list[Any], names: list[str], same: Callable[[list[Any]], bool]) -> list[Any]:
+def _without(
+    numbers: list[Any], names: list[str], same: Callable[[list[Any]], bool]
+) -> list[Any]:
     """Return numbers without those variables and nodes of some names that change no sentence."""
     trial = [_only(value, lambda name: name not in names) for value in numbers]
     if same(trial):
@@ -178,14 +190,24 @@ def _only(value: Any, keep: Callable[[str], bool], place: str = "") -> Any:
     if isinstance(value, xr.Dataset):
         kept = {d: [x for x in labels if keep(f"{place} {d} {x}")]
                 for d, labels in _labels(value).items()}  # fmt: skip
-        fewer = {d: labels for d, labels in kept.items() if len(labels) < value.sizes[d]}
+        fewer = {
+            d: labels for d, labels in kept.items() if len(labels) < value.sizes[d]
+        }
         unread = [name for name in value.variables if not keep(f"{place} {name}")]
-        data = value.drop_vars(unread).sel({d: x for d, x in fewer.items() if d not in unread})
+        data = value.drop_vars(unread).sel(
+            {d: x for d, x in fewer.items() if d not in unread}
+        )
         return data if keep("attrs") else data.drop_attrs()
     if isinstance(value, Mapping):
         places = {key: f"{place}/{key}" for key in value}
-        return {key: _only(value[key], keep, at) for key, at in places.items() if keep(at)}
-    return [_only(x, keep, place) for x in value] if isinstance(value, list | tuple) else value
+        return {
+            key: _only(value[key], keep, at) for key, at in places.items() if keep(at)
+        }
+    return (
+        [_only(x, keep, place) for x in value]
+        if isinstance(value, list | tuple)
+        else value
+    )
 
 
 def packed(value: Any, digits: int) -> Any:
@@ -197,7 +219,11 @@ def packed(value: Any, digits: int) -> Any:
             for name, one in value.variables.items()
         }  # fmt: skip
         attrs = _short(value.attrs)
-        return {"variables": variables, "coords": list(map(str, value.coords)), "attrs": attrs}
+        return {
+            "variables": variables,
+            "coords": list(map(str, value.coords)),
+            "attrs": attrs,
+        }
     if isinstance(value, Mapping):
         return {str(key): packed(inner, digits) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -289,9 +315,15 @@ def _write(name: str, finding: Mapping[str, Any]) -> None:
 
 def stored() -> dict[str, dict[str, Any]]:
     """Return the best stored finding of every recipe: at full size, else the quick one."""
-    found = {path.stem: json.loads(path.read_text("utf-8")) for path in HERE.glob("*-*.json")}
-    best = {each["recipe"]: each for each in found.values() if each["setting"] == "quick"}
-    return best | {each["recipe"]: each for each in found.values() if each["setting"] == "full"}
+    found = {
+        path.stem: json.loads(path.read_text("utf-8")) for path in HERE.glob("*-*.json")
+    }
+    best = {
+        each["recipe"]: each for each in found.values() if each["setting"] == "quick"
+    }
+    return best | {
+        each["recipe"]: each for each in found.values() if each["setting"] == "full"
+    }
 
 
 def table(family: str, found: dict[str, dict[str, Any]]) -> str:
@@ -336,7 +368,9 @@ def parts(text: str, most: int = MOST_WORDS) -> list[str]:
     words, lines = text.split(), []
     while len(words) > most:
         ends = [i + 1 for i, word in enumerate(words[:most]) if word[-1] == ";"]
-        ends = ends or [i + 1 for i, word in enumerate(words[:most]) if word[-1] in ",:"]
+        ends = ends or [
+            i + 1 for i, word in enumerate(words[:most]) if word[-1] in ",:"
+        ]
         cut = ends[-1] if ends else most
         lines.append(" ".join(words[:cut]))
         words = words[cut:]
@@ -377,15 +411,22 @@ def with_tables(page: str, found: dict[str, dict[str, Any]]) -> str:
 def main() -> None:
     """Store the findings of the folders, judge what is stored again and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folders", nargs="*", type=Path, help="outputs of ontogeny reproduce")
+    parser.add_argument(
+        "folders", nargs="*", type=Path, help="outputs of ontogeny reproduce"
+    )
     names = set(reproduce.names())
     for output in parser.parse_args().folders:
         for folder in sorted(output.iterdir()):
-            if folder.name.removesuffix("-quick") in names and (folder / "report.html").exists():
+            if (
+                folder.name.removesuffix("-quick") in names
+                and (folder / "report.html").exists()
+            ):
                 _write(f"{folder.name}.json", found_in(folder))
                 if (judged := numbers_in(folder)) is not None:
                     text = json.dumps(judged, ensure_ascii=False, separators=(",", ":"))
-                    (NUMBERS / f"{folder.name}.json").write_text(f"{text}\n", encoding="utf-8")
+                    (NUMBERS / f"{folder.name}.json").write_text(
+                        f"{text}\n", encoding="utf-8"
+                    )
     sys.stdout.writelines(f"{change}\n" for change in judge_again())
     found = stored()
     PAGE.write_text(with_tables(PAGE.read_text("utf-8"), found), encoding="utf-8")

@@ -36,7 +36,11 @@ PUBLIC = {
         "dynamics.fit_comparison": ["FitComparison", "compare_fits"],
         "dynamics.fits": ["fit_exponential", "fit_power", "fit_stretched_exponential"],
         "dynamics.least_norm": ["fit_encoder"],
-        "dynamics.lipschitz": ["LipschitzRatios", "lipschitz_ratios", "local_constants"],
+        "dynamics.lipschitz": [
+            "LipschitzRatios",
+            "lipschitz_ratios",
+            "local_constants",
+        ],
         "dynamics.logits": ["compare_logits"],
         "dynamics.mutual_information": ["mutual_information"],
         "dynamics.permutation": ["permutation_test"],
@@ -61,7 +65,11 @@ PUBLIC = {
             "two_nn_calibrated",
             "two_nn_null",
         ],
-        "geometry.nulls": ["early_energy_null", "random_walk_null", "shuffled_increments_null"],
+        "geometry.nulls": [
+            "early_energy_null",
+            "random_walk_null",
+            "shuffled_increments_null",
+        ],
         "geometry.path_models": ["lag_cosine_null", "line_noise_null"],
         "geometry.path": [
             "early_energy",
@@ -116,8 +124,16 @@ PUBLIC = {
     },
     "semantics": {
         "semantics.clusters": ["Cluster", "most_clusters", "spectral_clusters"],
-        "semantics.coarse_to_fine": ["CoarseToFine", "coarse_before_fine", "support_confusion"],
-        "semantics.context_weights": ["ContextWeights", "context_weights", "factor_limits"],
+        "semantics.coarse_to_fine": [
+            "CoarseToFine",
+            "coarse_before_fine",
+            "support_confusion",
+        ],
+        "semantics.context_weights": [
+            "ContextWeights",
+            "context_weights",
+            "factor_limits",
+        ],
         "semantics.corpus": ["token_stream", "word_stream"],
         "semantics.embedding_basis": ["embedding_concepts"],
         "semantics.imbalance": ["StepImbalance", "loss_growth_rates", "step_imbalance"],

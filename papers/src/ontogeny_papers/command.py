@@ -12,18 +12,24 @@ from ontogeny.cli.options import Quiet, output
 
 def reproduce(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="A recipe; without it all are listed.")
+        str | None,
+        typer.Argument(metavar="NAME", help="A recipe; without it all are listed."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A small run: fewer seeds and steps; it takes minutes.")
+        bool,
+        typer.Option(
+            "--quick", help="A small run: fewer seeds and steps; it takes minutes."
+        ),
     ] = False,
     seeds: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="How many seeds; by default those of the setting."),
+        typer.Option(
+            metavar="N", min=1, help="How many seeds; by default those of the setting."
+        ),
     ] = None,
-    output: Annotated[Path, output("DIR", "Folder for runs, studies and pages.")] = Path(
-        "reproductions"
-    ),
+    output: Annotated[
+        Path, output("DIR", "Folder for runs, studies and pages.")
+    ] = Path("reproductions"),
     text: Annotated[
         Path | None,
         typer.Option(
@@ -48,7 +54,9 @@ def reproduce(
     from . import reproduce as recipes
 
     if name is None:
-        table(("recipe", "what"), [(n, recipes.recipe(n).title) for n in recipes.names()])
+        table(
+            ("recipe", "what"), [(n, recipes.recipe(n).title) for n in recipes.names()]
+        )
         return
     progress = progress_for(quiet)
     page = recipes.recipe(name).run(

@@ -30,7 +30,10 @@ class SmallClassifier(nn.Module):
 
 
 def directions():
-    return {layer: np.random.default_rng(i).normal(size=WIDTH) for i, layer in enumerate(LAYERS)}
+    return {
+        layer: np.random.default_rng(i).normal(size=WIDTH)
+        for i, layer in enumerate(LAYERS)
+    }
 
 
 def ids():
@@ -63,7 +66,9 @@ def test_scores_and_signs_are_captums(label, tmp_path):
     model = SmallClassifier()
     texts = torch.tensor(ids())
     given = [
-        concept.Concept(i, name, torch.utils.data.DataLoader(texts[i::2], batch_size=30))
+        concept.Concept(
+            i, name, torch.utils.data.DataLoader(texts[i::2], batch_size=30)
+        )
         for i, name in enumerate(("planted", "other"))
     ]
     tcav = concept.TCAV(
@@ -75,13 +80,23 @@ def test_scores_and_signs_are_captums(label, tmp_path):
     )
     scores = tcav.interpret(texts, [given], target=label)["0-1"]
     ours = directional_derivatives(
-        model, Inputs.from_tokens(ids()), LAYERS, directions(), Target("class", label=label)
+        model,
+        Inputs.from_tokens(ids()),
+        LAYERS,
+        directions(),
+        Target("class", label=label),
     )
     for layer in LAYERS:
         share = float((ours.derivative.sel(layer=layer) > 0).mean())
         assert 0 < share < 1
         assert float(scores[layer]["sign_count"][0]) == pytest.approx(share)
-        attribution = layer_attribution(model, getattr(model, layer), multiply_by_inputs=False)
-        gradient = attribution.attribute(texts, target=label).detach().flatten(1).numpy()
+        attribution = layer_attribution(
+            model, getattr(model, layer), multiply_by_inputs=False
+        )
+        gradient = (
+            attribution.attribute(texts, target=label).detach().flatten(1).numpy()
+        )
         signs = np.sign(gradient @ np.tile(directions()[layer], LENGTH))
-        np.testing.assert_array_equal(signs, np.sign(ours.derivative.sel(layer=layer).values[0]))
+        np.testing.assert_array_equal(
+            signs, np.sign(ours.derivative.sel(layer=layer).values[0])
+        )

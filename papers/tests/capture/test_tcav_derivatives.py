@@ -46,17 +46,24 @@ def score(model, inputs, corrupted, positions, shift, log):
     for text in range(len(inputs)):
         real = inputs.mask[text]
         with torch.no_grad():
-            logits = model(input_ids=torch.tensor(corrupted[text][real][None])).logits[0]
+            logits = model(input_ids=torch.tensor(corrupted[text][real][None])).logits[
+                0
+            ]
         logits = logits.log_softmax(-1) if log else logits
         where = np.flatnonzero(positions[text][real])
         gold = inputs.ids[text][real][where]
-        values.append(float(logits[where - shift, gold].mean()) if len(where) else np.nan)
+        values.append(
+            float(logits[where - shift, gold].mean()) if len(where) else np.nan
+        )
     return np.array(values)
 
 
 def finite_differences(model, inputs, path, v, target, shift, step):
     if shift:
-        corrupted, positions = inputs.ids, inputs.ordinary & (np.arange(inputs.ids.shape[1]) > 0)
+        corrupted, positions = (
+            inputs.ids,
+            inputs.ordinary & (np.arange(inputs.ids.shape[1]) > 0),
+        )
     else:
         corrupted, positions = inputs.corrupt(target.mask_fraction, target.random_state)
     log, ends = target.quantity == "log-probability", []
@@ -66,7 +73,10 @@ def finite_differences(model, inputs, path, v, target, shift, step):
             one = inputs.subset([text])
             width = one.ids.shape[1]
             handle = shifted(model, path, sign * step * v, one.ordinary)
-            args = corrupted[text : text + 1, :width], positions[text : text + 1, :width]
+            args = (
+                corrupted[text : text + 1, :width],
+                positions[text : text + 1, :width],
+            )
             rows.append(score(model, one, *args, shift, log)[0])
             handle.remove()
         ends.append(np.array(rows))
@@ -82,7 +92,12 @@ def test_derivatives_are_those_of_finite_differences(family, quantity):
     step, rtol = (1e-4, 3e-4) if family in ("llama", "eurobert") else (1e-5, 1e-5)
     target = Target(quantity=quantity, mask_fraction=0.4)
     data = directional_derivatives(
-        model, inputs, BLOCKS[family], directions(2), target, settings=ReadingSettings(3)
+        model,
+        inputs,
+        BLOCKS[family],
+        directions(2),
+        target,
+        settings=ReadingSettings(3),
     )
     assert data.sizes == {"layer": 2, "direction": 2, "example": len(data.text)}
     for path in data.layer.values:
@@ -108,11 +123,15 @@ def test_all_layers_at_once_equal_each_alone_and_batches_do_not_matter(family):
         model, inputs, layers, vectors, settings=ReadingSettings(batch_size=1)
     )
     scale = abs(together.derivative).max()
-    np.testing.assert_allclose(together.derivative, alone.derivative, atol=2e-5 * float(scale))
+    np.testing.assert_allclose(
+        together.derivative, alone.derivative, atol=2e-5 * float(scale)
+    )
     for path, v in vectors.items():
         one = directional_derivatives(model, inputs, path, v)
         np.testing.assert_allclose(
-            one.derivative[0], together.derivative.sel(layer=path), atol=1e-6 * float(scale)
+            one.derivative[0],
+            together.derivative.sel(layer=path),
+            atol=1e-6 * float(scale),
         )
 
 
@@ -143,7 +162,9 @@ def test_padding_on_the_left_gives_the_same(family):
 def test_values_per_target_average_to_those_per_text():
     model, inputs = build("bert").double(), inputs_of()
     target = Target(per="target", mask_fraction=0.4)
-    each = directional_derivatives(model, inputs, "encoder.layer.*", directions(), target)
+    each = directional_derivatives(
+        model, inputs, "encoder.layer.*", directions(), target
+    )
     whole = directional_derivatives(
         model, inputs, "encoder.layer.*", directions(), Target(mask_fraction=0.4)
     )
@@ -159,12 +180,16 @@ def test_values_per_target_average_to_those_per_text():
 def test_chosen_positions_are_masked_and_predicted():
     model, inputs = build("bert").double(), inputs_of()
     _, drawn = inputs.corrupt(0.15, 0)
-    chosen = directional_derivatives(model, inputs, "encoder.layer.0", directions(), at=drawn)
+    chosen = directional_derivatives(
+        model, inputs, "encoder.layer.0", directions(), at=drawn
+    )
     by_seed = directional_derivatives(model, inputs, "encoder.layer.0", directions())
     np.testing.assert_array_equal(chosen.derivative, by_seed.derivative)
     only = np.zeros_like(drawn)
     only[1, 4] = True
-    one = directional_derivatives(model, inputs, "encoder.layer.0", directions(), at=only)
+    one = directional_derivatives(
+        model, inputs, "encoder.layer.0", directions(), at=only
+    )
     assert one.text.values.tolist() == [1]
 
 
@@ -194,15 +219,21 @@ def test_the_last_layer_has_the_heads_rows_as_derivative():
     """The vocabulary map is linear: along the target's own position the derivative is its row."""
     model, inputs = OwnModel().double(), inputs_of()
     target = Target("causal", per="target")
-    data = directional_derivatives(model, inputs, "blocks.2", np.eye(WIDTH), target, along="target")
+    data = directional_derivatives(
+        model, inputs, "blocks.2", np.eye(WIDTH), target, along="target"
+    )
     gold = inputs.ids[data.text.values, data.position.values]
-    np.testing.assert_allclose(data.derivative[0].T, model.head.weight.detach()[gold], atol=1e-12)
+    np.testing.assert_allclose(
+        data.derivative[0].T, model.head.weight.detach()[gold], atol=1e-12
+    )
 
 
 def test_log_probability_and_logit_can_differ_in_sign():
     model, inputs = OwnModel().double(), inputs_of()
     both = [
-        directional_derivatives(model, inputs, "blocks.2", directions(20), Target("causal", q))
+        directional_derivatives(
+            model, inputs, "blocks.2", directions(20), Target("causal", q)
+        )
         for q in QUANTITIES
     ]
     disagree = (np.sign(both[0].derivative) != np.sign(both[1].derivative)).mean()
@@ -214,9 +245,14 @@ def test_a_classifier_is_differentiated_at_its_class():
 
     torch.manual_seed(0)
     config = BertConfig(
-        vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
-        intermediate_size=16, max_position_embeddings=32, num_labels=3,
-    )  # fmt: skip
+        vocab_size=VOCABULARY,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=32,
+        num_labels=3,
+    )
     model = BertForSequenceClassification(config).eval().double()
     rows = [row[row > 0] for row in inputs_of().ids]
     inputs = Inputs.from_tokens(rows, labels=np.arange(len(rows)) % 3)
@@ -257,7 +293,9 @@ def test_inputs_of_modules_are_sites_too():
 def test_the_model_is_left_as_it_was():
     model, inputs = build("gpt2").train(), inputs_of()
     model.transformer.wte.weight.requires_grad_(False)
-    before = {name: (p.clone(), p.requires_grad) for name, p in model.named_parameters()}
+    before = {
+        name: (p.clone(), p.requires_grad) for name, p in model.named_parameters()
+    }
     directional_derivatives(model, inputs, "h.*", directions())
     with pytest.raises(ArgumentError):
         directional_derivatives(model, inputs, "h.*", directions(width=7))
@@ -290,29 +328,44 @@ def test_a_layer_after_the_output_has_derivative_zero():
     ("options", "words"),
     [
         ({"directions": np.ones((7, 2))}, "have 7 features, so it must give"),
-        ({"directions": {"blocks.0": np.ones(16)}}, "directions has none for blocks.1, blocks.2"),
+        (
+            {"directions": {"blocks.0": np.ones(16)}},
+            "directions has none for blocks.1, blocks.2",
+        ),
         ({"directions": np.ones((2, 2, 2))}, r"must be \(m,\) or \(m, K\)"),
         ({"target": "auto"}, "give objective='masked', 'causal' or 'class'"),
         ({"target": "next"}, "objective must be one of"),
         ({"along": "mean"}, "along must be one of 'all'"),
         ({"at": np.ones((2, 2), dtype=bool)}, "at must be a bool array of shape"),
-        ({"at": np.ones((len(LENGTHS), 23), dtype=bool)}, "positions that cannot be predicted"),
+        (
+            {"at": np.ones((len(LENGTHS), 23), dtype=bool)},
+            "positions that cannot be predicted",
+        ),
     ],
 )
 def test_bad_arguments_are_refused(options, words):
-    given = {"layers": "blocks.*", "directions": np.ones(16), "target": "causal", **options}
+    given = {
+        "layers": "blocks.*",
+        "directions": np.ones(16),
+        "target": "causal",
+        **options,
+    }
     with pytest.raises(ArgumentError, match=words):
         directional_derivatives(OwnModel(), inputs_of(), **given)
 
 
 def test_layers_that_do_not_exist_are_named():
     with pytest.raises(LayerMatchError, match="matches no module"):
-        directional_derivatives(OwnModel(), inputs_of(), "block.9.fc", np.ones(16), "causal")
+        directional_derivatives(
+            OwnModel(), inputs_of(), "block.9.fc", np.ones(16), "causal"
+        )
 
 
 def test_directions_that_are_not_finite_are_refused():
     with pytest.raises(NonFiniteError, match="hold NaN or infinity"):
-        directional_derivatives(OwnModel(), inputs_of(), "blocks.0", np.full(16, np.nan), "causal")
+        directional_derivatives(
+            OwnModel(), inputs_of(), "blocks.0", np.full(16, np.nan), "causal"
+        )
 
 
 def test_a_model_that_gives_nan_is_refused():
@@ -329,5 +382,7 @@ def test_inputs_without_a_mask_token_cannot_be_masked():
         directional_derivatives(OwnModel(), inputs, "blocks.0", np.ones(16), "masked")
     at = np.array([[True, False, False]])
     with pytest.raises(ArgumentError, match="no mask token"):
-        directional_derivatives(OwnModel(), inputs, "blocks.0", np.ones(16), "masked", at=at)
+        directional_derivatives(
+            OwnModel(), inputs, "blocks.0", np.ones(16), "masked", at=at
+        )
     assert MASK < VOCABULARY

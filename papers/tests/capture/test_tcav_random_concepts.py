@@ -11,7 +11,11 @@ from ontogeny.capture import tcav_against_random
 from ontogeny.concepts import CAV
 from ontogeny.errors import ArgumentError, LayerMatchError
 from ontogeny.inputs import stratified_split
-from ontogeny_papers.capture.random_concepts import RandomConcepts, _tested, random_draws
+from ontogeny_papers.capture.random_concepts import (
+    RandomConcepts,
+    _tested,
+    random_draws,
+)
 
 LAYERS = "model.layers.*.mlp"
 
@@ -56,7 +60,9 @@ def test_directions_part_each_draw_from_its_own_others():
     drawn, cav = RandomConcepts.of(8, 20, n_runs=3), CAV(solver="mean-difference")
     expected = mean_differences(A, pool, drawn.draws).T
     np.testing.assert_allclose(drawn.directions(A, pool, cav, 3), expected, atol=1e-12)
-    np.testing.assert_allclose(drawn.directions(A, pool, cav), expected[[0, 3, 4, 5]], atol=1e-12)
+    np.testing.assert_allclose(
+        drawn.directions(A, pool, cav), expected[[0, 3, 4, 5]], atol=1e-12
+    )
 
 
 @pytest.mark.parametrize(("texts", "pool", "size"), [(8, 40, 8), (30, 21, 10)])
@@ -107,10 +113,19 @@ def test_texts_that_found_the_direction_are_scored_only_if_asked_for():
         model, concept, pool = squares(seed)
         for p, examples in ((held, None), (own, concept)):
             data = tcav_against_random(
-                model, concept, pool, "1", cav, target="causal", n_runs=19, examples=examples
+                model,
+                concept,
+                pool,
+                "1",
+                cav,
+                target="causal",
+                n_runs=19,
+                examples=examples,
             )
             p.append(float(data.p_value[0]))
-    assert np.sum(np.array(held) <= 0.05) <= 4  # 1 expected; 5 or more have probability 0.3 %
+    assert (
+        np.sum(np.array(held) <= 0.05) <= 4
+    )  # 1 expected; 5 or more have probability 0.3 %
     assert np.sum(np.array(own) <= 0.05) >= 10
 
 
@@ -120,7 +135,12 @@ def test_by_default_two_thirds_find_the_directions_and_the_others_are_scored():
     assert (len(found_on), len(held_out)) == (20, 10)
     options = {"target": "causal", "n_runs": 5, "random_state": 3}
     expected = tcav_against_random(
-        model, concept.subset(found_on), pool, "1", examples=concept.subset(held_out), **options
+        model,
+        concept.subset(found_on),
+        pool,
+        "1",
+        examples=concept.subset(held_out),
+        **options,
     )
     assert tcav_against_random(model, concept, pool, "1", **options).identical(expected)
 
@@ -136,9 +156,15 @@ def test_texts_of_any_length_in_a_language_model():
     model = developing((0, 1))[0]
     before = {name: p.clone() for name, p in model.state_dict().items()}
     data = tcav_against_random(
-        model, tiny_inputs(10, 0), tiny_inputs(30, 1), LAYERS, target="masked", n_runs=5,
-        cav=CAV(intercept=True), examples=tiny_inputs(12, 2),
-    )  # fmt: skip
+        model,
+        tiny_inputs(10, 0),
+        tiny_inputs(30, 1),
+        LAYERS,
+        target="masked",
+        n_runs=5,
+        cav=CAV(intercept=True),
+        examples=tiny_inputs(12, 2),
+    )
     assert dict(data.score.sizes) == {"layer": 2, "run": 5}
     assert (data.p_corrected >= data.p_value).all()
     assert all(torch.equal(p, before[name]) for name, p in model.state_dict().items())
@@ -146,15 +172,21 @@ def test_texts_of_any_length_in_a_language_model():
 
 def test_bad_arguments_are_refused():
     model, few = developing((0, 1))[0], tiny_inputs(6, 0)
-    with pytest.raises(ArgumentError, match="two disjoint draws of size=4 texts; it has 6"):
+    with pytest.raises(
+        ArgumentError, match="two disjoint draws of size=4 texts; it has 6"
+    ):
         tcav_against_random(model, few, few, LAYERS, size=4)
-    with pytest.raises(ArgumentError, match="n_runs must be a whole number of at least 2; got 1"):
+    with pytest.raises(
+        ArgumentError, match="n_runs must be a whole number of at least 2; got 1"
+    ):
         tcav_against_random(model, few, few, LAYERS, n_runs=1)
     with pytest.raises(ArgumentError, match="size must be a positive whole number"):
         tcav_against_random(model, few, og.Inputs.from_tokens([[4, 5]]), LAYERS)
     with pytest.raises(ArgumentError, match="concept must hold at least two texts"):
         tcav_against_random(model, og.Inputs.from_tokens([[4, 5]]), few, LAYERS)
-    with pytest.raises(ArgumentError, match=r"train_fraction must be .* below 1; got 1"):
+    with pytest.raises(
+        ArgumentError, match=r"train_fraction must be .* below 1; got 1"
+    ):
         tcav_against_random(model, few, few, LAYERS, train_fraction=1)
     with pytest.raises(LayerMatchError):
         tcav_against_random(model, few, few, "nothing.*")

@@ -36,13 +36,20 @@ def gradient(A, y, cav):
 
 
 def estimators():
-    return [CAV(), CAV(intercept=True), CAV(solver="mean-difference"), CAV(solver="adam")]
+    return [
+        CAV(),
+        CAV(intercept=True),
+        CAV(solver="mean-difference"),
+        CAV(solver="adam"),
+    ]
 
 
 @pytest.mark.parametrize("estimator", estimators(), ids=str)
 def test_follows_the_conventions_of_scikit_learn(estimator):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the checks themselves warn about what they skip
+        warnings.simplefilter(
+            "ignore"
+        )  # the checks themselves warn about what they skip
         if estimator.solver == "adam":
             estimator.set_params(max_iter=50)
         check_estimator(estimator)
@@ -85,7 +92,9 @@ def test_the_reports_schedule_ends_near_the_minimum_where_features_are_moderate(
     exact, schedule = CAV().fit(A, y), CAV(solver="adam").fit(A, y)
     assert schedule.n_iter_ == 2500
     assert exact.direction_ @ schedule.direction_ > 1 - 1e-6
-    few = CAV(solver="adam", max_iter=1).fit(A, y)  # Adam's first step has one size in all entries
+    few = CAV(solver="adam", max_iter=1).fit(
+        A, y
+    )  # Adam's first step has one size in all entries
     np.testing.assert_allclose(np.abs(few.coef_), 0.01, rtol=1e-4)
 
 
@@ -100,7 +109,9 @@ def test_mean_difference_is_the_difference_of_the_means():
 
 @pytest.mark.parametrize("solver", ["lbfgs", "mean-difference"])
 def test_a_planted_direction_is_found(solver):
-    rng = np.random.default_rng(0)  # with equal spread, the best plane's normal is the planted one
+    rng = np.random.default_rng(
+        0
+    )  # with equal spread, the best plane's normal is the planted one
     planted = np.eye(12)[3]
     y = np.arange(4000) % 2
     A = rng.normal(size=(4000, 12)) + np.where(y == 1, 1, -1)[:, None] * planted
@@ -109,14 +120,18 @@ def test_a_planted_direction_is_found(solver):
 
 @settings(max_examples=25)
 @given(st.integers(0, 1000), st.sampled_from(["lbfgs", "mean-difference"]))
-def test_rotating_the_features_rotates_the_direction_and_swapping_labels_turns_it(seed, solver):
+def test_rotating_the_features_rotates_the_direction_and_swapping_labels_turns_it(
+    seed, solver
+):
     A, y, _ = labelled(n=60, m=6, seed=seed)
     Q = np.linalg.qr(np.random.default_rng(seed).normal(size=(6, 6)))[0]
     direction = CAV(solver=solver).fit(A, y).direction_
     np.testing.assert_allclose(
         CAV(solver=solver).fit(A @ Q, y).direction_, direction @ Q, atol=1e-6
     )
-    np.testing.assert_allclose(CAV(solver=solver).fit(A, 1 - y).direction_, -direction, atol=1e-6)
+    np.testing.assert_allclose(
+        CAV(solver=solver).fit(A, 1 - y).direction_, -direction, atol=1e-6
+    )
     order = np.random.default_rng(seed).permutation(60)
     again = CAV(solver=solver).fit(A[order], y[order]).direction_
     np.testing.assert_allclose(again, direction, atol=1e-6)
@@ -127,7 +142,9 @@ def test_tensors_come_back_as_tensors(dtype):
     A, y, _ = labelled()
     cav = CAV().fit(torch.tensor(A, dtype=dtype), torch.tensor(y))
     assert cav.direction_.dtype == dtype and cav.coef_.shape == (1, 12)
-    np.testing.assert_allclose(cav.direction_.numpy(), CAV().fit(A, y).direction_, atol=1e-6)
+    np.testing.assert_allclose(
+        cav.direction_.numpy(), CAV().fit(A, y).direction_, atol=1e-6
+    )
     predicted = cav.predict(torch.tensor(A, dtype=dtype))
     assert isinstance(predicted, torch.Tensor)
     assert (predicted.numpy() == CAV().fit(A, y).predict(A)).all()
@@ -150,7 +167,9 @@ def test_shuffled_labels_lie_in_all_directions_and_are_the_same_for_any_activati
     assert random.converged.all()
     np.testing.assert_allclose(np.linalg.norm(random.directions, axis=1), 1)
     assert abs(random.directions @ CAV().fit(A, y).direction_).mean() < 0.5
-    label_only = CAV().permuted(np.eye(400), y, n_draws=3).coef  # reads the shuffled labels off
+    label_only = (
+        CAV().permuted(np.eye(400), y, n_draws=3).coef
+    )  # reads the shuffled labels off
     again = CAV().permuted(2 * np.eye(400), y, n_draws=3).coef
     assert (np.sign(label_only) == np.sign(again)).all()
     assert (np.sign(label_only).sum(1) == 0).all()
@@ -165,7 +184,9 @@ def test_resampling_counts_rows_as_copies_of_them():
     times[low] = rng.multinomial(20, np.full(20, 1 / 20))
     times[high] = rng.multinomial(20, np.full(20, 1 / 20))
     copies = np.repeat(np.arange(40), times)
-    np.testing.assert_allclose(fits.coef, CAV().fit(A[copies], y[copies]).coef_, atol=1e-7)
+    np.testing.assert_allclose(
+        fits.coef, CAV().fit(A[copies], y[copies]).coef_, atol=1e-7
+    )
 
 
 def test_bootstrap_cosine_tells_a_stable_direction_from_none():
@@ -177,7 +198,9 @@ def test_bootstrap_cosine_tells_a_stable_direction_from_none():
 
 def test_cross_validated_accuracy_is_chance_for_shuffled_labels():
     A, y, _ = labelled(n=600, gap=0.0)
-    means = [CAV().cross_validated_accuracy(A, y, random_state=i).mean() for i in range(5)]
+    means = [
+        CAV().cross_validated_accuracy(A, y, random_state=i).mean() for i in range(5)
+    ]
     assert abs(np.mean(means) - 0.5) < 0.05
     A, y, _ = labelled(n=600, gap=2.0)
     assert CAV().cross_validated_accuracy(A, y).mean() > 0.95
@@ -191,7 +214,11 @@ def test_cross_validated_accuracy_is_chance_for_shuffled_labels():
         ({"solver": "sgd"}, np.arange(20) % 2, "solver must be one of 'lbfgs'"),
         ({"l2": -1}, np.arange(20) % 2, "l2 must be a finite number"),
         ({"l2": float("nan")}, np.arange(20) % 2, "l2 must be a finite number"),
-        ({"max_iter": 0}, np.arange(20) % 2, "max_iter must be a whole number of at least 1"),
+        (
+            {"max_iter": 0},
+            np.arange(20) % 2,
+            "max_iter must be a whole number of at least 1",
+        ),
     ],
 )
 def test_bad_arguments_are_refused(options, y, words):

@@ -80,7 +80,9 @@ def test_an_assignment_beats_a_greedy_choice():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(4000, 3))
     U = np.stack([x[:, 0], 0.8 * x[:, 0] + 0.6 * x[:, 1]], axis=1)
-    V = np.stack([0.95 * x[:, 0] + 0.312 * x[:, 2], 0.9 * x[:, 0] - 0.436 * x[:, 1]], axis=1)
+    V = np.stack(
+        [0.95 * x[:, 0] + 0.312 * x[:, 2], 0.9 * x[:, 0] - 0.436 * x[:, 1]], axis=1
+    )
     score = np.abs(np.corrcoef(U.T, V.T)[:2, 2:])
     best = max(score[0, 0] + score[1, 1], score[0, 1] + score[1, 0])
     assert dynamics.match_codes(U, V).correlation.sum() == pytest.approx(best)
@@ -93,7 +95,10 @@ def test_divergences_equal_scipys_and_keep_their_digits_near_zero(seed, exponent
     Z = rng.normal(size=(9, 5)) * 3
     moved = Z + 10**exponent * rng.normal(size=Z.shape)
     found = dynamics.compare_logits(moved, Z)
-    P, Q = softmax(Z.astype(np.longdouble), axis=1), softmax(moved.astype(np.longdouble), axis=1)
+    P, Q = (
+        softmax(Z.astype(np.longdouble), axis=1),
+        softmax(moved.astype(np.longdouble), axis=1),
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         kl = float((P * (np.log(P) - np.log(Q))).sum(1).mean())
     if np.isfinite(kl) and exponent < 1.5:

@@ -15,8 +15,12 @@ STEPS = (0, 1, 2, 4, 8, 16)
 
 
 def _study(trajectory, *more):
-    concepts = og.observables.Concepts("pca", n_concepts=3, layers=LAYERS, max_tokens=150)
-    pairs = og.observables.ConceptDistances("concepts-pca", measures=("procrustes", "optimal"))
+    concepts = og.observables.Concepts(
+        "pca", n_concepts=3, layers=LAYERS, max_tokens=150
+    )
+    pairs = og.observables.ConceptDistances(
+        "concepts-pca", measures=("procrustes", "optimal")
+    )
     return og.Study(trajectory, tiny_inputs(), [concepts, pairs, *more], device="cpu")
 
 
@@ -30,14 +34,20 @@ def made(tmp_path_factory):
 def test_every_pair_equals_the_distance_of_its_dictionaries(made):
     _, _, tree = made
     between = tree["concepts-pca-distances"].between
-    W = tree["concepts-pca"].dictionary.sel(layer="model.layers.1.mlp").astype(np.float64)
+    W = (
+        tree["concepts-pca"]
+        .dictionary.sel(layer="model.layers.1.mlp")
+        .astype(np.float64)
+    )
     for s, t in [(0, 16), (2, 4), (8, 8)]:
         a = W.sel(step=s).transpose("feature", "concept").values
         b = W.sel(step=t).transpose("feature", "concept").values
         expected = og.distances.distance("procrustes", a, b) / np.hypot(
             np.linalg.norm(a), np.linalg.norm(b)
         )
-        found = between.sel(layer="model.layers.1.mlp", distance="procrustes", step=s, step_=t)
+        found = between.sel(
+            layer="model.layers.1.mlp", distance="procrustes", step=s, step_=t
+        )
         assert float(found) == pytest.approx(expected, rel=1e-6, abs=1e-7)
 
 
@@ -53,10 +63,15 @@ def test_the_previous_step_is_the_diagonal_beside(made):
 
 def test_a_correlation_stands_over_its_refits_where_the_concepts_have_it():
     step, layer, refit = [0, 1], ["a"], ["x", "y"]
-    found = np.arange(8.0).reshape(1, 2, 2, 1, 2) / 8  # measure, alignment, refit, layer, step
+    found = (
+        np.arange(8.0).reshape(1, 2, 2, 1, 2) / 8
+    )  # measure, alignment, refit, layer, step
     coords = {
-        "alignment": ["as returned", "matched"], "refit": refit, "layer": layer, "step": step
-    }  # fmt: skip
+        "alignment": ["as returned", "matched"],
+        "refit": refit,
+        "layer": layer,
+        "step": step,
+    }
     dims = ("alignment", "refit", "layer", "step")
     concepts = xr.Dataset(
         {
@@ -67,22 +82,27 @@ def test_a_correlation_stands_over_its_refits_where_the_concepts_have_it():
     )
     measures = ("optimal", "procrustes", "bures")
     previous = xr.DataArray(
-        np.zeros((3, 2, 1)), dims=("distance", "step", "layer"),
+        np.zeros((3, 2, 1)),
+        dims=("distance", "step", "layer"),
         coords={"distance": list(measures), "step": step, "layer": layer},
-    )  # fmt: skip
+    )
     between = previous.expand_dims(step_=step)
     data = xr.Dataset({"between": between, "to_previous": previous})
-    node = og.observables.ConceptDistances("c", measures=measures).summarise(data, {"c": concepts})
+    node = og.observables.ConceptDistances("c", measures=measures).summarise(
+        data, {"c": concepts}
+    )
     band = node.sel(layer="a", step=0)
-    assert band.to_previous_refit_low.sel(distance=["optimal", "procrustes"]).values.tolist() == [
-        0.25,
-        0.5,
+    assert band.to_previous_refit_low.sel(
+        distance=["optimal", "procrustes"]
+    ).values.tolist() == [0.25, 0.5]
+    assert band.to_previous_refit_high.sel(
+        distance=["optimal", "procrustes"]
+    ).values.tolist() == [0.5, 0.75]
+    bands = [
+        len(f["bands"])
+        for f in json.loads(node.attrs["figures"])
+        if f["kind"] == "curves"
     ]
-    assert band.to_previous_refit_high.sel(distance=["optimal", "procrustes"]).values.tolist() == [
-        0.5,
-        0.75,
-    ]
-    bands = [len(f["bands"]) for f in json.loads(node.attrs["figures"]) if f["kind"] == "curves"]
     assert bands == [1, 1, 0]
 
 
@@ -92,7 +112,8 @@ def test_it_is_computed_once_and_again_when_a_cell_behind_it_changes(made):
     again = _study(trajectory).run(folder, progress=progress)
     assert progress.planned == 0
     xr.testing.assert_identical(
-        again["concepts-pca-distances"].to_dataset(), tree["concepts-pca-distances"].to_dataset()
+        again["concepts-pca-distances"].to_dataset(),
+        tree["concepts-pca-distances"].to_dataset(),
     )
     (folder / "cells" / "concepts-pca" / "4.safetensors").unlink()
     pairs = list((folder / "cells" / "concepts-pca-distances").iterdir())

@@ -28,7 +28,9 @@ def lives():
     for t in range(5):
         angle = t * np.pi / 8
         turning = np.cos(angle) * Q[:, 1] + np.sin(angle) * Q[:, 2]
-        W[t] = np.stack([Q[:, 0], turning, Q[:, 3 if t > 1 else 4], Q[:, 10 + t]], axis=1)
+        W[t] = np.stack(
+            [Q[:, 0], turning, Q[:, 3 if t > 1 else 4], Q[:, 10 + t]], axis=1
+        )
     order = [[0, 1, 2, 3], [3, 1, 0, 2], [1, 0, 3, 2], [2, 3, 1, 0], [0, 1, 2, 3]]
     signs = np.random.default_rng(1).choice([-1, 1], size=(5, 4))
     return np.stack([W[t][:, order[t]] * signs[t] for t in range(5)])
@@ -90,7 +92,9 @@ def tree(tmp_path_factory):
         og.observables.ConceptTracks("concepts-ica"),
     ]
     trajectory = og.Trajectory.from_models(developing(STEPS))
-    tree = og.Study(trajectory, tiny_inputs(), chosen, device="cpu", noise=3).run(folder)
+    tree = og.Study(trajectory, tiny_inputs(), chosen, device="cpu", noise=3).run(
+        folder
+    )
     assert tree.attrs["problems"] == "[]"
     og.open_study(folder).report(folder / "page.html")
     return tree
@@ -101,15 +105,21 @@ def test_a_study_stores_what_the_function_gives_and_the_share_of_refits(tree):
     W = of.dictionary.transpose("step", "feature", "concept").values.astype(np.float64)
     expected = og.distances.tracks(W, steps=np.array(STEPS))
     found = node.sel(layer=PATH)
-    np.testing.assert_array_equal(found.track.transpose("step", "concept"), expected.track)
+    np.testing.assert_array_equal(
+        found.track.transpose("step", "concept"), expected.track
+    )
     np.testing.assert_allclose(found.threshold, expected.threshold)
     noisy = json.loads(tree.attrs["settings"])["noise_steps"]
     known = np.isfinite(node.refit_continued).all("layer")
     assert node.step.values[known.values].tolist() == noisy
     at = {"step": noisy[-1]}
-    pair = [of[n].sel(at).transpose("feature", "concept").values for n in ("dictionary",)]
+    pair = [
+        of[n].sel(at).transpose("feature", "concept").values for n in ("dictionary",)
+    ]
     pair += [of.refit_dictionary.sel(at).transpose("feature", "concept").values]
-    again = og.distances.tracks(np.stack(pair), threshold=float(found.threshold.sel(at)))
+    again = og.distances.tracks(
+        np.stack(pair), threshold=float(found.threshold.sel(at))
+    )
     share = (again.start[1] == "continued").mean()
     assert float(found.refit_continued.sel(at)) == pytest.approx(float(share))
 
@@ -180,7 +190,9 @@ def test_without_refits_nothing_is_said_of_them(tree):
     of = tree["concepts-ica"].to_dataset().drop_vars("refit_dictionary")
     bare = tree["concepts-ica-tracks"].to_dataset()
     bare = bare.drop_vars([n for n in bare if "refit" in str(n)])
-    data = og.observables.ConceptTracks("concepts-ica").summarise(bare, {"concepts-ica": of})
+    data = og.observables.ConceptTracks("concepts-ica").summarise(
+        bare, {"concepts-ica": of}
+    )
     figures = {figure["id"]: figure for figure in json.loads(data.attrs["figures"])}
     assert figures["followed"]["reference"] is None
     assert len(json.loads(data.attrs["statements"])) == 1
@@ -195,7 +207,8 @@ def test_a_step_that_failed_is_skipped_and_one_step_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("options", "words"), [({"threshold": 1.5}, "threshold"), ({"level": -0.1}, "level")]
+    ("options", "words"),
+    [({"threshold": 1.5}, "threshold"), ({"level": -0.1}, "level")],
 )
 def test_options_out_of_range_are_refused_when_it_is_made(options, words):
     with pytest.raises(ArgumentError, match=words):

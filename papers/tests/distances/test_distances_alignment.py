@@ -26,7 +26,10 @@ def test_a_planted_transformation_is_undone(under):
 @pytest.mark.parametrize("under", GROUPS)
 def test_the_residual_tells_an_equivalent_dictionary_from_another(under):
     rng = np.random.default_rng(2)
-    assert distances.alignment_residual(W, W @ planted_transform(under, rng), under) < 1e-10
+    assert (
+        distances.alignment_residual(W, W @ planted_transform(under, rng), under)
+        < 1e-10
+    )
     aligned = distances.align(W, V, under).aligned
     share = np.linalg.norm(W - aligned) / np.linalg.norm(W)
     assert distances.alignment_residual(W, V, under) == pytest.approx(share)
@@ -40,14 +43,20 @@ def _signed_permutations():
 
 
 def test_discrete_alignments_reach_the_exhaustive_minimum():
-    found = {under: np.linalg.norm(W - distances.align(W, V, under)[0]) for under in GROUPS}
+    found = {
+        under: np.linalg.norm(W - distances.align(W, V, under)[0]) for under in GROUPS
+    }
     signed = min(np.linalg.norm(W - X) for X in _signed_permutations())
-    plain = min(np.linalg.norm(W - V[:, list(o)]) for o in itertools.permutations(range(4)))
+    plain = min(
+        np.linalg.norm(W - V[:, list(o)]) for o in itertools.permutations(range(4))
+    )
     assert found["signed-permutation"] == pytest.approx(signed)
     assert found["permutation"] == pytest.approx(plain)
     # Larger groups come at least as near.
     assert found["signed-permutation"] <= min(found["sign"], found["permutation"])
-    assert found["scaled-permutation"] <= min(found["scaling"], found["signed-permutation"])
+    assert found["scaled-permutation"] <= min(
+        found["scaling"], found["signed-permutation"]
+    )
     assert found["rotation"] <= found["signed-permutation"]
     assert found["invertible"] <= min(found["rotation"], found["scaled-permutation"])
 
@@ -64,7 +73,9 @@ def test_scaled_matching_reaches_the_exhaustive_minimum():
 
 def test_rotation_and_invertible_alignment_meet_procrustes_and_least_squares():
     aligned = distances.align(W, V, "rotation").aligned
-    assert np.linalg.norm(W - aligned) == pytest.approx(distances.procrustes(W, V), rel=1e-10)
+    assert np.linalg.norm(W - aligned) == pytest.approx(
+        distances.procrustes(W, V), rel=1e-10
+    )
     transform = distances.align(W, V, "invertible").transform
     np.testing.assert_allclose(transform, np.linalg.lstsq(V, W)[0], atol=1e-10)
     deficient = V * np.array([1.0, 1.0, 0.0, 1.0])
@@ -75,7 +86,9 @@ def test_codes_follow_so_that_the_product_stays():
     rng = np.random.default_rng(3)
     U = rng.standard_normal((20, 4))
     aligned, transform = distances.align(W, V, "scaled-permutation")
-    np.testing.assert_allclose(U @ np.linalg.inv(transform).T @ aligned.T, U @ V.T, atol=1e-10)
+    np.testing.assert_allclose(
+        U @ np.linalg.inv(transform).T @ aligned.T, U @ V.T, atol=1e-10
+    )
 
 
 def test_zero_columns_survive_alignment():
@@ -108,10 +121,14 @@ def test_correlations_by_hand():
     assert distances.correlation("optimal", first, second) == pytest.approx(2 / 3)
     weighted = distances.correlation("weighted", first, second, U=codes)
     assert weighted == pytest.approx((6 + 2) / 18)
-    assert distances.correlation("weighted", first, second, U=0 * codes) == pytest.approx(2 / 3)
+    assert distances.correlation(
+        "weighted", first, second, U=0 * codes
+    ) == pytest.approx(2 / 3)
     triangle = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
     # Best derangement of three columns: a cycle that meets cos 0, 1/sqrt 2, 1/sqrt 2.
-    assert distances.correlation("internal", triangle) == pytest.approx(2 / 3 / np.sqrt(2))
+    assert distances.correlation("internal", triangle) == pytest.approx(
+        2 / 3 / np.sqrt(2)
+    )
 
 
 def test_optimal_and_internal_matchings_are_exhaustively_best():
@@ -121,7 +138,9 @@ def test_optimal_and_internal_matchings_are_exhaustively_best():
     cross, inner = abs(units[0].T @ units[1]), abs(units[0].T @ units[0])
     orders = [np.array(o) for o in itertools.permutations(range(5))]
     best = max(cross[np.arange(5), o].mean() for o in orders)
-    deranged = max(inner[np.arange(5), o].mean() for o in orders if (o != np.arange(5)).all())
+    deranged = max(
+        inner[np.arange(5), o].mean() for o in orders if (o != np.arange(5)).all()
+    )
     assert distances.correlation("optimal", first, second) == pytest.approx(best)
     assert distances.correlation("internal", first, second) == pytest.approx(deranged)
 

@@ -32,10 +32,14 @@ def test_planted_pairs_are_equivalent_and_their_transformation_is_found(under):
 
 
 @pytest.mark.parametrize("under", GROUPS)
-def test_equivalent_dictionaries_with_codes_that_do_not_follow_are_no_equivalent_pair(under):
+def test_equivalent_dictionaries_with_codes_that_do_not_follow_are_no_equivalent_pair(
+    under,
+):
     R = planted_transform(under, np.random.default_rng(5))
     assert distances.alignment_residual(W, W @ np.linalg.inv(R).T, under) < ROUNDING
-    assert _residuals(distances.equivalence(U, W, U, W @ np.linalg.inv(R).T, under)) > 0.1
+    assert (
+        _residuals(distances.equivalence(U, W, U, W @ np.linalg.inv(R).T, under)) > 0.1
+    )
 
 
 @pytest.mark.parametrize("under", ["permutation", "scaled-permutation"])
@@ -54,7 +58,10 @@ def _loss(T):
 
 
 def test_each_group_reaches_its_minimum():
-    found = {under: _loss(distances.equivalence(U, W, X, V, under).transform) for under in GROUPS}
+    found = {
+        under: _loss(distances.equivalence(U, W, X, V, under).transform)
+        for under in GROUPS
+    }
     orders = [np.eye(4)[:, list(o)] for o in itertools.permutations(range(4))]
     signs = [np.diag(s) for s in itertools.product([1.0, -1.0], repeat=4)]
     assert found["permutation"] == pytest.approx(min(map(_loss, orders)))
@@ -73,8 +80,13 @@ def test_each_group_reaches_its_minimum():
         return order @ np.diag(columns)
 
     assert found["scaling"] == pytest.approx(_loss(scaled(np.eye(4))))
-    assert found["scaled-permutation"] == pytest.approx(min(_loss(scaled(o)) for o in orders))
-    rows = [np.kron(V / np.linalg.norm(W), np.eye(4)), np.kron(np.eye(4), U / np.linalg.norm(X))]
+    assert found["scaled-permutation"] == pytest.approx(
+        min(_loss(scaled(o)) for o in orders)
+    )
+    rows = [
+        np.kron(V / np.linalg.norm(W), np.eye(4)),
+        np.kron(np.eye(4), U / np.linalg.norm(X)),
+    ]
     goal = np.r_[(W / np.linalg.norm(W)).ravel(), (X / np.linalg.norm(X)).T.ravel()]
     T = np.linalg.lstsq(np.vstack(rows), goal)[0].reshape(4, 4)
     assert found["invertible"] == pytest.approx(_loss(T))
@@ -86,7 +98,9 @@ def test_residuals_are_those_of_the_transformation_and_batches_keep_their_kind()
     assert one.dictionary == pytest.approx(
         np.linalg.norm(W - V @ one.transform) / np.linalg.norm(W)
     )
-    assert one.codes == pytest.approx(np.linalg.norm(X - U @ one.transform.T) / np.linalg.norm(X))
+    assert one.codes == pytest.approx(
+        np.linalg.norm(X - U @ one.transform.T) / np.linalg.norm(X)
+    )
     stacks = [torch.tensor(np.stack([a, 3 * a])) for a in (U, W, X, V)]
     both = distances.equivalence(*stacks, "invertible")
     assert both.transform.shape == (2, 4, 4) and both.codes.dtype == torch.float64
@@ -95,7 +109,9 @@ def test_residuals_are_those_of_the_transformation_and_batches_keep_their_kind()
 
 def test_a_canonical_form_is_equivalent_to_what_it_was_made_of():
     Z, D = concepts.canonical_form(U, W, "ica")
-    assert _residuals(distances.equivalence(U, W, Z, D, "signed-permutation")) < ROUNDING
+    assert (
+        _residuals(distances.equivalence(U, W, Z, D, "signed-permutation")) < ROUNDING
+    )
     assert _residuals(distances.equivalence(U, W, Z, D, "sign")) > 0.1
 
 

@@ -75,7 +75,9 @@ def test_the_plane_is_that_of_scikit_learn():
             plane["explained_variance"], oracle.explained_variance_ratio_, rtol=1e-9
         )
         np.testing.assert_allclose(
-            abs(plane["position"].values.reshape(-1, 2)), abs(oracle.transform(rows)), atol=1e-9
+            abs(plane["position"].values.reshape(-1, 2)),
+            abs(oracle.transform(rows)),
+            atol=1e-9,
         )
         largest = abs(plane["direction"]).argmax("feature")
         assert (plane["direction"].isel(feature=largest) > 0).all()
@@ -85,9 +87,15 @@ def test_a_control_is_drawn_on_the_same_axes():
     other = STACK + 1.0
     plane = distances.concept_plane(STACK, other, steps=[1, 2, 4, 8, 16])
     shift = plane["direction"].sum("feature")
-    moved = plane["control_position"].rename(control_concept="concept") - plane["position"]
-    np.testing.assert_allclose(moved, shift.broadcast_like(moved).transpose(*moved.dims), atol=1e-9)
-    np.testing.assert_allclose(plane["control_explained_variance"], plane["explained_variance"])
+    moved = (
+        plane["control_position"].rename(control_concept="concept") - plane["position"]
+    )
+    np.testing.assert_allclose(
+        moved, shift.broadcast_like(moved).transpose(*moved.dims), atol=1e-9
+    )
+    np.testing.assert_allclose(
+        plane["control_explained_variance"], plane["explained_variance"]
+    )
 
 
 def test_the_plane_refuses_what_spans_none():
@@ -101,10 +109,12 @@ def test_the_plane_refuses_what_spans_none():
 
 @pytest.mark.parametrize(
     ("steps", "says"),
-    [([0, 10, 10], "steps must differ; 10 stands there 2 times"),
-     ([0, 20, 10], "steps must increase; 10 follows 20"),
-     (["a", "b", "a"], "steps must differ; a stands there 2 times")],
-)  # fmt: skip
+    [
+        ([0, 10, 10], "steps must differ; 10 stands there 2 times"),
+        ([0, 20, 10], "steps must increase; 10 follows 20"),
+        (["a", "b", "a"], "steps must differ; a stands there 2 times"),
+    ],
+)
 @pytest.mark.parametrize("function", [distances.pairwise, distances.tracks])
 def test_steps_that_are_equal_or_out_of_order_are_refused(function, steps, says):
     stack = np.random.default_rng(0).standard_normal((3, 8, 2))

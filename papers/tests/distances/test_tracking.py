@@ -18,7 +18,9 @@ def test_unrelated_dictionaries_match_at_their_chance_level():
 
 def test_a_kept_dictionary_is_above_chance_and_below_its_refit():
     rng = np.random.default_rng(4)
-    first = np.abs(rng.standard_normal((100, 10)))  # of one sign: the cosines are large by chance
+    first = np.abs(
+        rng.standard_normal((100, 10))
+    )  # of one sign: the cosines are large by chance
     near = first[:, ::-1] + 0.05 * rng.standard_normal(first.shape)
     far = first[:, ::-1] + 0.5 * rng.standard_normal(first.shape)
     level = distances.matching_level(first, far, reseeded=near, n_shuffles=99)
@@ -41,7 +43,9 @@ def test_tracks_follow_a_permuted_and_flipped_dictionary():
     np.testing.assert_array_equal(found["track"], orders)
     np.testing.assert_array_equal(found["sign"], signs)
     assert (found["start"][1:] == "continued").all()
-    assert (found["end"][-1] == "last").all() and (found["end"][:-1] == "continued").all()
+    assert (found["end"][-1] == "last").all() and (
+        found["end"][:-1] == "continued"
+    ).all()
     assert (found["cosine"][1:] > 0.95).all() and np.isnan(found["cosine"][0]).all()
 
 
@@ -53,12 +57,27 @@ def test_birth_death_split_and_merge_are_told_apart():
     second[:, 1] = E[:, 1] + 0.3 * E[:, 10]
     second[:, 2] = E[:, 1] - 0.4 * E[:, 10]  # concept 1 splits; concept 2 dies
     found = distances.tracks(np.stack([first, second]), threshold=0.6)
-    assert found["start"].values[1].tolist() == ["birth", "continued", "split", "continued"]
-    assert found["end"].values[0].tolist() == ["death", "continued", "death", "continued"]
+    assert found["start"].values[1].tolist() == [
+        "birth",
+        "continued",
+        "split",
+        "continued",
+    ]
+    assert found["end"].values[0].tolist() == [
+        "death",
+        "continued",
+        "death",
+        "continued",
+    ]
     assert found["track"].values[1].tolist() == [4, 1, 5, 3]
     assert found["parent"].values[1].tolist() == [-1, -1, 1, -1]
     back = distances.tracks(np.stack([second, first]), threshold=0.6)
-    assert back["end"].values[0].tolist() == ["death", "continued", "merge", "continued"]
+    assert back["end"].values[0].tolist() == [
+        "death",
+        "continued",
+        "merge",
+        "continued",
+    ]
     assert back["heir"].values[0].tolist() == [-1, -1, 1, -1]
 
 

@@ -8,7 +8,12 @@ from scipy.optimize import curve_fit
 from scipy.stats import t as student
 
 from helpers.series_examples import EARLY, LATE
-from ontogeny.dynamics import compare_fits, fit_exponential, fit_power, fit_stretched_exponential
+from ontogeny.dynamics import (
+    compare_fits,
+    fit_exponential,
+    fit_power,
+    fit_stretched_exponential,
+)
 from ontogeny.errors import ArgumentError, NonFiniteError
 from ontogeny_papers.dynamics.decay_shapes import SHAPES
 
@@ -37,7 +42,11 @@ def test_planted_exponentials_come_back(scale, amplitude, offset, sign, late):
     [
         (fit_power, lambda t: 2 * (1 + t / 90) ** -0.7 + 1, (90, 0.7)),
         (fit_power, lambda t: -2 * (1 + t / 30) ** -2.0, (30, 2.0)),
-        (fit_stretched_exponential, lambda t: 2 * np.exp(-((t / 90) ** 0.6)) + 1, (90, 0.6)),
+        (
+            fit_stretched_exponential,
+            lambda t: 2 * np.exp(-((t / 90) ** 0.6)) + 1,
+            (90, 0.6),
+        ),
         (fit_stretched_exponential, lambda t: np.exp(-((t / 200) ** 2.0)), (200, 2.0)),
     ],
 )
@@ -65,7 +74,9 @@ def test_no_start_of_another_library_finds_a_better_fit():
 
     for _ in range(15):
         rate = -np.exp(rng.uniform(np.log(1 / 500), np.log(1 / 8)))
-        y = curve(EARLY, rng.uniform(0.5, 3), rate, rng.normal()) + 0.05 * rng.normal(size=24)
+        y = curve(EARLY, rng.uniform(0.5, 3), rate, rng.normal()) + 0.05 * rng.normal(
+            size=24
+        )
         ours = np.sum(fit_exponential(EARLY, y).residuals ** 2)
         for start in (-1 / 5, -1 / 20, -1 / 60, -1 / 200, -1 / 600):
             try:
@@ -106,7 +117,9 @@ def test_the_unit_of_time_only_scales_the_rate(factor):
     y = np.exp(-EARLY / 80) + 0.05 * np.random.default_rng(0).normal(size=len(EARLY))
     plain, scaled = fit_exponential(EARLY, y), fit_exponential(factor * EARLY, y)
     assert scaled.rate * factor == pytest.approx(plain.rate, rel=1e-6)
-    assert scaled.stderr["rate"] * factor == pytest.approx(plain.stderr["rate"], rel=1e-5)
+    assert scaled.stderr["rate"] * factor == pytest.approx(
+        plain.stderr["rate"], rel=1e-5
+    )
     assert scaled.aicc == pytest.approx(plain.aicc, rel=1e-9)
 
 
@@ -137,13 +150,18 @@ def test_missing_steps_and_the_reference_are_left_out():
 
 def test_slopes_of_the_shapes_are_their_derivatives():
     s = np.linspace(0, 1, 7)
-    for name, theta in (("exponential", [-3.0]), ("power", [0.2, 1.3]),
-                        ("stretched-exponential", [0.3, 0.7])):  # fmt: skip
+    for name, theta in (
+        ("exponential", [-3.0]),
+        ("power", [0.2, 1.3]),
+        ("stretched-exponential", [0.3, 0.7]),
+    ):
         shape, theta = SHAPES[name], np.array(theta)
         for i in range(len(theta)):
             step = np.zeros(len(theta))
             step[i] = 1e-6
-            numeric = (shape.curve(s, theta + step) - shape.curve(s, theta - step)) / 2e-6
+            numeric = (
+                shape.curve(s, theta + step) - shape.curve(s, theta - step)
+            ) / 2e-6
             assert np.allclose(shape.slopes(s, theta)[:, i], numeric, atol=1e-7)
 
 
@@ -161,7 +179,11 @@ SHARES = {
 def test_the_shape_of_planted_decays_is_found(shape, criterion):
     rng = np.random.default_rng(0)
     found = [
-        compare_fits(EARLY, SHARES[shape](EARLY) + 0.02 * rng.normal(size=24), criterion=criterion)
+        compare_fits(
+            EARLY,
+            SHARES[shape](EARLY) + 0.02 * rng.normal(size=24),
+            criterion=criterion,
+        )
         for _ in range(12)
     ]
     assert sum(each.best == shape for each in found) >= 7
@@ -192,14 +214,18 @@ def test_nothing_to_fit_is_no_error_but_has_no_best():
 
 @pytest.mark.parametrize("offset", [True, False])
 @pytest.mark.parametrize("count", [3, 4, 5, 6, 7])
-def test_exponential_is_not_earned_where_not_all_shapes_could_be_compared(count, offset):
+def test_exponential_is_not_earned_where_not_all_shapes_could_be_compared(
+    count, offset
+):
     steps = np.arange(count) * 10.0
     noise = 1e-3 * np.random.default_rng(count).normal(size=count)
     found = compare_fits(steps, np.exp(-steps / 20) + noise, offset)
     compared = all(np.isfinite(fit.aicc) for fit in found.fits.values())
     assert compared == (count >= 6 + offset)
     assert bool(found.best) == compared and (compared or not found.exponential)
-    if not compared:  # 4 points of a decay must not read "no decay, a constant fits best"
+    if (
+        not compared
+    ):  # 4 points of a decay must not read "no decay, a constant fits best"
         assert "too few" in found.reason and found.verdict.startswith("No comparison: ")
         assert np.isnan(list(found.weights.values())).all()
 
@@ -212,7 +238,13 @@ def test_exponential_is_not_earned_where_not_all_shapes_could_be_compared(count,
         (EARLY, np.full(24, np.inf), {}, NonFiniteError, "infinite"),
         (EARLY, ["a"] * 24, {}, ArgumentError, "values must be an array of numbers"),
         (["a"], [1.0], {}, ArgumentError, "steps must be an array of numbers"),
-        (EARLY, np.zeros(24), {"reference_index": 40}, ArgumentError, "reference_index"),
+        (
+            EARLY,
+            np.zeros(24),
+            {"reference_index": 40},
+            ArgumentError,
+            "reference_index",
+        ),
     ],
 )
 def test_bad_input_is_named(steps, values, options, error, words):

@@ -23,8 +23,12 @@ def test_an_exact_map_comes_back(slope, intercept):
     m = orbit(slope, intercept, 0.0, 12, start=5.0)
     found = recurrence(m)
     assert found.slope == pytest.approx(slope, rel=1e-6)
-    assert found.fixed_point == pytest.approx(intercept / (1 - slope), rel=1e-4, abs=1e-6)
-    assert found.noise == pytest.approx(0.0, abs=1e-6) and found.r2 == pytest.approx(1.0)
+    assert found.fixed_point == pytest.approx(
+        intercept / (1 - slope), rel=1e-4, abs=1e-6
+    )
+    assert found.noise == pytest.approx(0.0, abs=1e-6) and found.r2 == pytest.approx(
+        1.0
+    )
 
 
 def test_the_map_is_the_least_squares_line_with_its_errors():
@@ -38,13 +42,17 @@ def test_the_map_is_the_least_squares_line_with_its_errors():
 
 
 def test_random_walks_rarely_show_a_fixed_point():
-    found = [recurrence(orbit(1.0, 0.0, 1.0, 30, seed=s)).fixed_point for s in range(300)]
+    found = [
+        recurrence(orbit(1.0, 0.0, 1.0, 30, seed=s)).fixed_point for s in range(300)
+    ]
     # 5 % of 300 is 15 (sd 3.8)
     assert np.isfinite(found).sum() < 30
 
 
 def test_the_slope_is_as_much_too_small_as_said():
-    slopes = [recurrence(orbit(0.6, 0, 1.0, 31, seed=s, start=0.0)).slope for s in range(400)]
+    slopes = [
+        recurrence(orbit(0.6, 0, 1.0, 31, seed=s, start=0.0)).slope for s in range(400)
+    ]
     assert 0.6 - np.mean(slopes) == pytest.approx((1 + 3 * 0.6) / 30, abs=0.03)
 
 
@@ -89,7 +97,9 @@ def test_progress_is_below_the_first_value_for_good():
 
 
 def test_progress_within_the_noise_is_none():
-    assert not learning_progress(np.arange(4), [1.0, 0.97, 0.96, 0.95], noise=0.1).progressed
+    assert not learning_progress(
+        np.arange(4), [1.0, 0.97, 0.96, 0.95], noise=0.1
+    ).progressed
 
 
 @given(st.lists(st.floats(-10, 10), min_size=3, max_size=30))

@@ -25,7 +25,9 @@ implementation = importlib.import_module("ontogeny_papers.dynamics.two_regimes")
 
 def two_regimes(ratio=8.0, count=1, seed=0, steps=LATE, boundary=25):
     rng = np.random.default_rng(seed)
-    return planted("exponential", "independent", steps, count, 0.05, rng, boundary, ratio).T
+    return planted(
+        "exponential", "independent", steps, count, 0.05, rng, boundary, ratio
+    ).T
 
 
 def test_costs_are_the_likelihood_of_laplace_noise():
@@ -41,7 +43,9 @@ def test_costs_are_the_likelihood_of_laplace_noise():
 @pytest.mark.parametrize("seed", range(8))
 def test_the_librarys_search_and_the_quick_one_agree(seed):
     rng = np.random.default_rng(seed)
-    residuals = rng.normal(size=(22, 2)) * np.where(np.arange(22) < 9, 0.4, 1.0)[:, None]
+    residuals = (
+        rng.normal(size=(22, 2)) * np.where(np.arange(22) < 9, 0.4, 1.0)[:, None]
+    )
     floor = np.full(2, 1e-12)
 
     def cost(ends):
@@ -83,8 +87,12 @@ def test_a_planted_boundary_is_found_with_its_sides(layers):
 
 def test_intervals_of_few_residuals_are_stretched_by_students_t(monkeypatch):
     stretch = implementation._stretch
-    assert stretch(9, 9) == pytest.approx(np.sqrt(9 / 8) * 2.119905 / 1.959964, rel=1e-6)
-    assert stretch(10**6, 10**6) == pytest.approx(1, abs=1e-5) and stretch(3, 30) > stretch(9, 9)
+    assert stretch(9, 9) == pytest.approx(
+        np.sqrt(9 / 8) * 2.119905 / 1.959964, rel=1e-6
+    )
+    assert stretch(10**6, 10**6) == pytest.approx(1, abs=1e-5) and stretch(
+        3, 30
+    ) > stretch(9, 9)
     values = two_regimes(ratio=20, count=6, seed=2)
     wide = regimes(LATE, values)
     monkeypatch.setattr(implementation, "_stretch", lambda *counts: 1.0)
@@ -100,7 +108,9 @@ def test_the_ratio_of_two_noises_is_in_the_stretched_interval_more_often():
     noise = rng.normal(size=(1000, 2, 6))
     rows = rng.integers(0, 6, (1000, 199, 2, 6))
     drawn = np.take_along_axis(np.repeat(noise[:, None], 199, axis=1), rows, axis=3)
-    ratio, ratios = (np.diff(np.log((x**2).mean(-1)) / 2)[..., 0] for x in (noise, drawn))
+    ratio, ratios = (
+        np.diff(np.log((x**2).mean(-1)) / 2)[..., 0] for x in (noise, drawn)
+    )
     low, high = np.quantile(ratios - ratio[:, None], [0.025, 0.975], axis=1)
 
     def held(stretch):
@@ -140,14 +150,18 @@ def test_no_boundary_is_an_answer():
     found = regimes(LATE, planted("exponential", "independent", LATE, 1, 0.05, rng)[0])
     assert found.boundary is None and found.interval is None and found.smooth is None
     assert found.p_value > 0.05 and found.reason == "" and found.order == "one"
-    assert len(found.regimes) == 1 and found.regimes[0].noise == pytest.approx(0.05, rel=0.3)
+    assert len(found.regimes) == 1 and found.regimes[0].noise == pytest.approx(
+        0.05, rel=0.3
+    )
 
 
 @pytest.mark.parametrize("seed", [4, 9, 14, 17, 28, 31])
 def test_a_jump_of_the_trend_is_no_noisy_regime(seed):
     rng = np.random.default_rng(seed)
     place = rng.uniform(0.2, 0.8) * EARLY[-1]
-    fall = 1 / (1 + np.exp(np.clip((EARLY - place) / 20, -50, 50)))  # between two checkpoints
+    fall = 1 / (
+        1 + np.exp(np.clip((EARLY - place) / 20, -50, 50))
+    )  # between two checkpoints
     found = regimes(EARLY, fall[:, None] + 0.003 * rng.normal(size=(24, 2)))
     assert found.boundary is None
 
@@ -220,9 +234,16 @@ def test_a_bend_is_cut_from_each_draw_for_itself():
 
 def test_series_without_noise_or_with_few_steps_are_not_judged():
     smooth = regimes(LATE, np.exp(-LATE / 1e5))
-    assert smooth.boundary is None and "no noise" in smooth.reason and np.isnan(smooth.p_value)
+    assert (
+        smooth.boundary is None
+        and "no noise" in smooth.reason
+        and np.isnan(smooth.p_value)
+    )
     short = regimes(np.arange(9), np.random.default_rng(0).normal(size=9))
-    assert short.reason == "9 usable steps are too few to compare two noise levels (30 needed)"
+    assert (
+        short.reason
+        == "9 usable steps are too few to compare two noise levels (30 needed)"
+    )
     empty = regimes(np.arange(20), np.full(20, np.nan))
     assert empty.boundary is None and empty.reason
 
@@ -252,7 +273,9 @@ def test_missing_checkpoints_hardly_move_the_boundary():
 def test_layers_that_share_their_noise_count_once():
     rng = np.random.default_rng(0)
     shared = 0.05 * rng.normal(size=(40, 50, 1)) * np.ones(6)
-    found = [regimes(LATE, np.exp(-LATE / 1e5)[:, None] + e, n_draws=99) for e in shared]
+    found = [
+        regimes(LATE, np.exp(-LATE / 1e5)[:, None] + e, n_draws=99) for e in shared
+    ]
     # at most 5 %: 8 or more of 40 have a probability below 0.001
     assert sum(each.boundary is not None for each in found) < 8
 

@@ -14,7 +14,9 @@ from ontogeny_papers.dynamics.regime_search import gradual_gains, gradual_levels
 def test_an_exponential_is_told_from_what_is_none(kind):
     rng = np.random.default_rng(2)
     steps = truths.even(12)
-    found = [compare_fits(steps, truths.decay(kind, steps, 0.02, rng)) for _ in range(25)]
+    found = [
+        compare_fits(steps, truths.decay(kind, steps, 0.02, rng)) for _ in range(25)
+    ]
     called = sum(each.exponential for each in found)
     assert called >= 3 if kind == "exponential" else called <= 3  # 10 % of 25, and 46 %
     assert all(each.remaining or each.evidence["exponential"] >= 0.9 for each in found)
@@ -22,7 +24,9 @@ def test_an_exponential_is_told_from_what_is_none(kind):
 
 def test_too_much_noise_leaves_the_shape_open_and_says_from_what():
     steps = truths.even(12)
-    found = compare_fits(steps, truths.decay("power law", steps, 0.1, np.random.default_rng(0)))
+    found = compare_fits(
+        steps, truths.decay("power law", steps, 0.1, np.random.default_rng(0))
+    )
     assert not found.exponential
     assert "a power law" in found.verdict or "No decay" in found.verdict
 
@@ -40,7 +44,8 @@ def test_slopes_of_two_exponentials_are_their_derivatives():
 def test_noise_that_changes_gradually_has_no_date(kind):
     rng = np.random.default_rng(3)
     found = [
-        regimes(*truths.gradual_noise(kind, 50, rng), n_draws=99, random_state=i) for i in range(20)
+        regimes(*truths.gradual_noise(kind, 50, rng), n_draws=99, random_state=i)
+        for i in range(20)
     ]
     assert sum(each.boundary is not None for each in found) <= 3
     assert any(each.order == "gradual" for each in found)
@@ -60,7 +65,9 @@ def test_a_gradual_change_of_the_planted_size_is_found():
     noise = np.random.default_rng(0).laplace(size=(400, 2)) * level[:, None]
     levels = gradual_levels(np.arange(400.0))
     gain, best = gradual_gains(noise, np.zeros(2), levels)
-    assert gain > 50 and levels[best][-1] / levels[best][0] == pytest.approx(10, rel=0.4)
+    assert gain > 50 and levels[best][-1] / levels[best][0] == pytest.approx(
+        10, rel=0.4
+    )
 
 
 @pytest.mark.parametrize("kind", ["two jumps", "sine", "sawtooth", "warm restarts"])
@@ -87,5 +94,8 @@ def test_a_walk_approaches_its_end_so_nothing_is_called_learned():
     rng, steps = np.random.default_rng(6), truths.even(24)
     curve = truths.walk("distance to the last of a walk", 24, rng)
     seen = learning_progress(steps, curve, 0.1, reference_index=23)
-    assert seen.progressed and "as a walk's distance to its end would be" in seen.sentences[0]
+    assert (
+        seen.progressed
+        and "as a walk's distance to its end would be" in seen.sentences[0]
+    )
     assert not any("earn" in sentence for sentence in seen.sentences)

@@ -31,25 +31,33 @@ def false_boundaries(noise: str, count: int, trials: int, seed: int = 0) -> floa
     return float(np.mean(found))
 
 
-def found_boundaries(ratio: float, layers: int, count: int, trials: int, seed: int = 0) -> float:
+def found_boundaries(
+    ratio: float, layers: int, count: int, trials: int, seed: int = 0
+) -> float:
     """Share of exponential decays whose noise grows half-way in which smooth turns noisy."""
     rng = np.random.default_rng(seed)
     steps, half = SCHEDULES[count], count // 2
     found = []
     for i in range(trials):
-        values = planted("exponential", "independent", steps, layers, 0.05, rng, half, ratio)
+        values = planted(
+            "exponential", "independent", steps, layers, 0.05, rng, half, ratio
+        )
         result = regimes(steps, values.T, random_state=i)
         found.append(result.order == "smooth then noisy")
     return float(np.mean(found))
 
 
-def relations(noise: str, shared: float, count: int, trials: int, seed: int = 0) -> float:
+def relations(
+    noise: str, shared: float, count: int, trials: int, seed: int = 0
+) -> float:
     """Share of pairs of decays called related; `shared` is the correlation of their noise."""
     rng = np.random.default_rng(seed)
     steps = SCHEDULES[count]
     found = []
     for i in range(trials):
-        trend = TRENDS[i % 4 if noise == "none" else i % 5]  # without both there is no curve
+        trend = TRENDS[
+            i % 4 if noise == "none" else i % 5
+        ]  # without both there is no curve
         x, y = trends(trend, steps, 2, rng)
         own, other = 0.05 * noises(noise, 2, count, rng)
         x, y = x + own, y + shared * own + np.sqrt(1 - shared**2) * other
@@ -62,7 +70,11 @@ def table(name: str) -> list[tuple[str, list[float]]]:
     """The rows of one of the guide's tables: label and rates at 24 and at 50 checkpoints."""
     text = GUIDE.read_text(encoding="utf-8").split(f"<!-- {name} -->")[1]
     lines = text.split("<!-- end -->")[0].splitlines()
-    rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines if "|" in line]
+    rows = [
+        [cell.strip() for cell in line.strip("| ").split("|")]
+        for line in lines
+        if "|" in line
+    ]
     return [(row[0], [float(cell) for cell in row[1:]]) for row in rows[2:]]
 
 
@@ -83,7 +95,9 @@ def test_boundaries_where_there_are_none_are_as_rare_as_the_guide_says():
     assert len(rows) == 6
     for noise, (rate,) in rows:
         assert rate <= 0.07
-        assert abs(false_boundaries(noise, 50, 15, seed=1) - rate) <= tolerance(rate, 15)
+        assert abs(false_boundaries(noise, 50, 15, seed=1) - rate) <= tolerance(
+            rate, 15
+        )
 
 
 def test_relations_where_there_are_none_are_as_rare_as_the_guide_says():

@@ -48,7 +48,9 @@ def test_information_is_near_another_librarys_and_near_the_truth():
         ours = mutual_information(x, y, n_shuffles=0)
         theirs = mutual_info_regression(x[:, None], y, n_neighbors=3, random_state=0)[0]
         assert max(float(ours), 0) == pytest.approx(theirs, abs=0.02)
-        assert mutual_information(x, y) == pytest.approx(-np.log(1 - r**2) / 2, abs=0.12)
+        assert mutual_information(x, y) == pytest.approx(
+            -np.log(1 - r**2) / 2, abs=0.12
+        )
 
 
 def test_information_of_independent_short_series_is_nothing_on_average():
@@ -59,7 +61,9 @@ def test_information_of_independent_short_series_is_nothing_on_average():
 
 def test_information_does_not_see_scale_and_of_a_constant_is_nothing():
     x, y = np.random.default_rng(0).normal(size=(2, 60))
-    assert mutual_information(x, 5 - 2 * y) == pytest.approx(float(mutual_information(x, y)))
+    assert mutual_information(x, 5 - 2 * y) == pytest.approx(
+        float(mutual_information(x, y))
+    )
     assert mutual_information(x, np.ones(60)) == 0
 
 
@@ -81,13 +85,22 @@ def test_plain_correlations_are_scipys():
 
 def test_independent_decays_are_correlated_but_not_related():
     rng = np.random.default_rng(1)
-    x, y = (planted("exponential", "independent", LATE, 60, 0.01, rng).T for _ in range(2))
+    x, y = (
+        planted("exponential", "independent", LATE, 60, 0.01, rng).T for _ in range(2)
+    )
     found = compare_signals(x, y, LATE, n_draws=199)
     assert np.median(np.abs(found.pearson)) > 0.85
-    shuffled = [np.abs(pearsonr(a, rng.permutation(b))[0]) for a, b in zip(x.T, y.T, strict=True)]
-    assert np.mean(np.array(shuffled) < np.abs(found.pearson)) > 0.95  # what shuffling would say
+    shuffled = [
+        np.abs(pearsonr(a, rng.permutation(b))[0])
+        for a, b in zip(x.T, y.T, strict=True)
+    ]
+    assert (
+        np.mean(np.array(shuffled) < np.abs(found.pearson)) > 0.95
+    )  # what shuffling would say
     # 5 % of 60 is 3; 10 or more have a probability below 0.001
-    assert (found.pearson_p <= 0.05).sum() < 10 and (found.spearman_p <= 0.05).sum() < 10
+    assert (found.pearson_p <= 0.05).sum() < 10 and (
+        found.spearman_p <= 0.05
+    ).sum() < 10
     assert found.joint_p > 0.01
     # trends alone explain warping distance and information as well
     assert np.median(found.dtw / found.dtw_surrogates) == pytest.approx(1, abs=0.15)
@@ -98,7 +111,9 @@ def test_independent_decays_are_correlated_but_not_related():
 def test_decays_that_share_their_fluctuation_are_related():
     rng = np.random.default_rng(2)
     shared = 0.02 * rng.normal(size=(50, 20))
-    x, y = (planted("exponential", "independent", LATE, 20, 0.012, rng).T for _ in range(2))
+    x, y = (
+        planted("exponential", "independent", LATE, 20, 0.012, rng).T for _ in range(2)
+    )
     found = compare_signals(x + shared, y - 0.8 * shared, LATE)
     judged = found.structure_p > 0.2
     assert judged.mean() > 0.3 and (found.pearson_p[judged] <= 0.05).mean() >= 0.7
@@ -123,16 +138,24 @@ def test_curves_without_noise_cannot_be_tested():
 def test_one_pair_gives_numbers_and_many_give_the_same_in_arrays():
     rng = np.random.default_rng(4)
     x, y = (planted("power law", "memory .5", EARLY, 3, 0.03, rng).T for _ in range(2))
-    whole, alone = compare_signals(x, y, EARLY), compare_signals(x[:, 1], y[:, 1], EARLY)
+    whole, alone = (
+        compare_signals(x, y, EARLY),
+        compare_signals(x[:, 1], y[:, 1], EARLY),
+    )
     assert isinstance(alone.pearson, float) and isinstance(alone.reason, str)
     for name in ("pearson", "pearson_p", "spearman_p", "dtw", "mutual_information"):
-        assert getattr(whole, name)[1] == pytest.approx(getattr(alone, name), nan_ok=True)
+        assert getattr(whole, name)[1] == pytest.approx(
+            getattr(alone, name), nan_ok=True
+        )
 
 
 def test_shift_and_scale_change_nothing_and_a_sign_only_the_sign():
     rng = np.random.default_rng(5)
     x, y = planted("exponential", "independent", EARLY, 2, 0.05, rng)
-    plain, moved = compare_signals(x, y, EARLY), compare_signals(3 * x + 1, 2 - y, 10 * EARLY)
+    plain, moved = (
+        compare_signals(x, y, EARLY),
+        compare_signals(3 * x + 1, 2 - y, 10 * EARLY),
+    )
     assert moved.pearson == pytest.approx(-plain.pearson)
     assert moved.pearson_p == pytest.approx(plain.pearson_p)
     assert moved.fluctuation_spearman == pytest.approx(-plain.fluctuation_spearman)
@@ -146,14 +169,18 @@ def test_missing_steps_are_left_out_of_both():
     there = ~np.isnan(holes)
     found = compare_signals(holes, y, LATE, reference_index=49)
     there[49] = False
-    assert found.n == 47 and found.pearson == pytest.approx(pearsonr(x[there], y[there])[0])
+    assert found.n == 47 and found.pearson == pytest.approx(
+        pearsonr(x[there], y[there])[0]
+    )
 
 
 def test_standardise():
     x = np.random.default_rng(0).normal(3, 5, size=(20, 3))
     x[4, 1] = np.nan
     found = standardise(x)
-    assert np.allclose(np.nanmean(found, axis=0), 0) and np.allclose(np.nanstd(found, axis=0), 1)
+    assert np.allclose(np.nanmean(found, axis=0), 0) and np.allclose(
+        np.nanstd(found, axis=0), 1
+    )
     with pytest.raises(ArgumentError, match="constant"):
         standardise(np.ones(5))
 
@@ -165,9 +192,21 @@ def test_standardise():
         (np.arange(50), np.ones(50), {}, ArgumentError, "y must not be constant"),
         (np.arange(8), np.arange(8), {}, ArgumentError, "share at least 10"),
         (np.arange(50), np.full(50, np.inf), {}, NonFiniteError, "infinite"),
-        (np.arange(50), np.arange(50), {"steps": np.arange(3)}, ArgumentError, "x must have shape"),
+        (
+            np.arange(50),
+            np.arange(50),
+            {"steps": np.arange(3)},
+            ArgumentError,
+            "x must have shape",
+        ),
         (np.arange(50), np.arange(50), {"n_draws": 5}, ArgumentError, "n_draws"),
-        (np.arange(50), np.arange(50), {"half_window": -1}, ArgumentError, "half_window"),
+        (
+            np.arange(50),
+            np.arange(50),
+            {"half_window": -1},
+            ArgumentError,
+            "half_window",
+        ),
         (np.arange(50), np.arange(50), {"neighbours": 0}, ArgumentError, "neighbours"),
     ],
 )

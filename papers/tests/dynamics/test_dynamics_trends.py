@@ -9,7 +9,11 @@ from scipy.interpolate import make_smoothing_spline
 from helpers.series_examples import EARLY, LATE, planted
 from ontogeny.dynamics import detrend
 from ontogeny.errors import ArgumentError, NonFiniteError
-from ontogeny_papers.dynamics.trends import _demmler_reinsch, neighbour_residuals, step_coordinate
+from ontogeny_papers.dynamics.trends import (
+    _demmler_reinsch,
+    neighbour_residuals,
+    step_coordinate,
+)
 
 
 @pytest.mark.parametrize("smoothing", [1e-3, 0.1, 10.0])
@@ -40,17 +44,25 @@ def test_trend_and_fluctuation_add_up_and_lines_have_no_fluctuation():
 
 @given(st.floats(-5, 5), st.floats(0.1, 10), st.integers(0, 5))
 def test_shift_and_scale_pass_through(shift, scale, seed):
-    values = planted("exponential", "independent", EARLY, 1, 0.05, np.random.default_rng(seed))[0]
+    values = planted(
+        "exponential", "independent", EARLY, 1, 0.05, np.random.default_rng(seed)
+    )[0]
     plain, moved = detrend(EARLY, values), detrend(EARLY, shift + scale * values)
-    assert np.allclose(moved.fluctuation, scale * plain.fluctuation, atol=1e-8 * (1 + abs(shift)))
+    assert np.allclose(
+        moved.fluctuation, scale * plain.fluctuation, atol=1e-8 * (1 + abs(shift))
+    )
     assert moved.noisy == plain.noisy
 
 
 def test_a_smooth_curve_without_noise_is_not_called_noisy():
     rng = np.random.default_rng(0)
     for kind in ("exponential", "two exponentials", "power law", "sigmoid"):
-        assert not detrend(EARLY, planted(kind, "none", EARLY, 50, 0.0, rng)).noisy.any()
-        assert detrend(LATE, planted(kind, "independent", LATE, 50, 0.01, rng)).noisy.all()
+        assert not detrend(
+            EARLY, planted(kind, "none", EARLY, 50, 0.0, rng)
+        ).noisy.any()
+        assert detrend(
+            LATE, planted(kind, "independent", LATE, 50, 0.01, rng)
+        ).noisy.all()
 
 
 def test_neighbour_residuals_keep_the_size_of_noise_and_remove_cubics():
@@ -62,7 +74,9 @@ def test_neighbour_residuals_keep_the_size_of_noise_and_remove_cubics():
 
 
 def test_step_coordinate_does_not_see_the_unit_of_time():
-    assert np.allclose(np.diff(step_coordinate(EARLY)), np.diff(step_coordinate(7 * EARLY)))
+    assert np.allclose(
+        np.diff(step_coordinate(EARLY)), np.diff(step_coordinate(7 * EARLY))
+    )
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,9 @@ def _linear_program(A, U, norm):
     else:
         cost[-1] = 1
     free = [(None, None)] * (m * r) + [(0, None)] * (slacks + tops)
-    found = linprog(cost, np.vstack(rows), np.concatenate(bounds), bounds=free, method="highs")
+    found = linprog(
+        cost, np.vstack(rows), np.concatenate(bounds), bounds=free, method="highs"
+    )
     assert found.status == 0
     return found.fun
 
@@ -78,7 +80,9 @@ def test_polyhedral_norms_reach_the_linear_programs_optimum(norm, seed):
     least = _linear_program(A, U, norm)
     assert found.converged and found.gap <= 1e-4
     assert least * (1 - 1e-9) <= found.error <= least * (1 + 2e-3)
-    assert found.error == pytest.approx(matrix_norm(U - A @ found.matrix, norm), rel=1e-9)
+    assert found.error == pytest.approx(
+        matrix_norm(U - A @ found.matrix, norm), rel=1e-9
+    )
     assert found.error <= matrix_norm(U - A @ np.linalg.lstsq(A, U)[0], norm) + 1e-9
 
 
@@ -86,7 +90,9 @@ def test_least_squares_equals_numpys_and_serves_every_unitarily_invariant_norm()
     A, U = _data()
     expected = np.linalg.lstsq(A, U)[0]
     for norm in ("fro", "nuclear", "2"):
-        np.testing.assert_allclose(dynamics.fit_encoder(A, U, norm).matrix, expected, atol=1e-12)
+        np.testing.assert_allclose(
+            dynamics.fit_encoder(A, U, norm).matrix, expected, atol=1e-12
+        )
     rng = np.random.default_rng(3)
     for norm in ("nuclear", "2"):  # no other encoder does better
         best = dynamics.fit_encoder(A, U, norm).error
@@ -146,7 +152,9 @@ def test_an_exact_fit_and_zero_codes_converge(norm):
     zero = dynamics.fit_encoder(A, 0 * U, norm)
     assert zero.converged and zero.error == 0 and not zero.matrix.any()
     nothing = dynamics.fit_encoder(0 * A, U, norm)
-    assert nothing.rank == 0 and not nothing.matrix.any() and nothing.relative_error == 1
+    assert (
+        nothing.rank == 0 and not nothing.matrix.any() and nothing.relative_error == 1
+    )
 
 
 @settings(max_examples=25)

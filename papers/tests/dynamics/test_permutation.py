@@ -42,7 +42,9 @@ def test_missing_tests_do_not_count():
     observed = np.array([3.0, np.nan])
     found = permutation_test(observed, shuffled, centre=0.0)
     alone = permutation_test(observed[:1], shuffled[:1], centre=0.0)
-    assert found.p_corrected[0] == alone.p_corrected[0] and np.isnan(found.p_corrected[1])
+    assert found.p_corrected[0] == alone.p_corrected[0] and np.isnan(
+        found.p_corrected[1]
+    )
 
 
 def test_family_wise_errors_keep_their_level():
@@ -51,12 +53,18 @@ def test_family_wise_errors_keep_their_level():
     wrong = 0
     for _ in range(400):
         common = rng.normal(size=(1, 100))
-        every = 0.7 * common + rng.normal(size=(60, 100)) * rng.uniform(0.1, 3, size=(60, 1))
-        wrong += permutation_test(every[:, 0], every[:, 1:], 0.0).p_corrected.min() <= 0.05
+        every = 0.7 * common + rng.normal(size=(60, 100)) * rng.uniform(
+            0.1, 3, size=(60, 1)
+        )
+        wrong += (
+            permutation_test(every[:, 0], every[:, 1:], 0.0).p_corrected.min() <= 0.05
+        )
     assert wrong / 400 <= 0.06
 
 
-@pytest.mark.parametrize(("solver", "repeats"), [("lbfgs", 150), ("mean-difference", 1000)])
+@pytest.mark.parametrize(
+    ("solver", "repeats"), [("lbfgs", 150), ("mean-difference", 1000)]
+)
 def test_random_labels_are_significant_in_at_most_six_percent(solver, repeats):
     """Score and accuracy of directions of labels that mean nothing, against shuffled labels.
 
@@ -74,7 +82,9 @@ def test_random_labels_are_significant_in_at_most_six_percent(solver, repeats):
         scores = (gradients @ found.stacked() > 0).mean(0)
         own, random = scores[0], scores[2:]
         wrong["score"] += permutation_test(own, random, 0.5).p_value <= 0.05
-        p = permutation_test(found.accuracy, found.random_accuracy, alternative="greater").p_value
+        p = permutation_test(
+            found.accuracy, found.random_accuracy, alternative="greater"
+        ).p_value
         wrong["accuracy"] += p <= 0.05
         wrong["against one half"] += abs(own - 0.5) > 1.96 * np.sqrt(0.25 / 40)
     assert wrong["score"] / repeats <= 0.06
@@ -92,5 +102,7 @@ def test_a_planted_direction_is_significant():
     found = fit_direction(A, rows, CAV(), 199, 5)
     scores = (gradients @ found.stacked() > 0).mean(0)
     assert permutation_test(scores[0], scores[6:], 0.5).p_value <= 0.05
-    accuracy = permutation_test(found.accuracy, found.random_accuracy, alternative="greater")
+    accuracy = permutation_test(
+        found.accuracy, found.random_accuracy, alternative="greater"
+    )
     assert accuracy.p_value == 1 / 200 and found.cosines.min() > 0.9

@@ -19,7 +19,10 @@ def polygon(n):
         (np.hstack([np.eye(3), -np.eye(3)]), 1 / 2),
         (polygon(3), 2 / 3),
         (polygon(5), 2 / 5),
-        (np.array([[1, 1, -1, -1], [1, -1, 1, -1], [1, -1, -1, 1]]), 3 / 4),  # tetrahedron
+        (
+            np.array([[1, 1, -1, -1], [1, -1, 1, -1], [1, -1, -1, 1]]),
+            3 / 4,
+        ),  # tetrahedron
     ],
 )
 def test_uniform_arrangements_have_their_published_dimensions(W, expected):
@@ -42,7 +45,9 @@ def test_the_dimensions_of_a_tight_frame_add_up_to_its_space():
 
 
 def test_what_is_no_matrix_is_refused():
-    with pytest.raises(ArgumentError, match=r"W must be a matrix \(m, n\); got shape \(3,\)"):
+    with pytest.raises(
+        ArgumentError, match=r"W must be a matrix \(m, n\); got shape \(3,\)"
+    ):
         feature_dimensionality([1.0, 2.0, 3.0])
     with pytest.raises(NonFiniteError, match="NaN or infinity"):
         feature_dimensionality([[np.inf, 1.0]])

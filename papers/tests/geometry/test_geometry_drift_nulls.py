@@ -15,7 +15,9 @@ def walk(steps=60, size=4000, cosine=0.0, seed=0):
     rng = np.random.default_rng(seed)
     increments = rng.normal(size=(steps, size)) / np.sqrt(size)
     for t in range(1, steps):
-        increments[t] = cosine * increments[t - 1] + np.sqrt(1 - cosine**2) * increments[t]
+        increments[t] = (
+            cosine * increments[t - 1] + np.sqrt(1 - cosine**2) * increments[t]
+        )
     return np.vstack([np.zeros(size), increments.cumsum(axis=0)])
 
 
@@ -54,10 +56,14 @@ def test_draws_are_those_of_correlated_gaussian_paths_made_in_full():
 
 def test_a_line_with_noise_is_explained_by_its_null_and_not_by_a_walk():
     rng = np.random.default_rng(0)
-    line = np.outer(np.arange(60.0), rng.normal(size=3000)) + 20 * rng.normal(size=(60, 3000))
+    line = np.outer(np.arange(60.0), rng.normal(size=3000)) + 20 * rng.normal(
+        size=(60, 3000)
+    )
     null = geometry.line_noise_null(line, n_draws=60)
     assert null.interval[0] <= null.observed <= null.interval[1]
-    assert geometry.random_walk_null(line, n_draws=60).p_higher < 0.05  # noise has many directions
+    assert (
+        geometry.random_walk_null(line, n_draws=60).p_higher < 0.05
+    )  # noise has many directions
 
 
 def test_line_and_noise_give_back_step_length_and_net_displacement():
@@ -78,12 +84,16 @@ def test_line_and_noise_give_back_step_length_and_net_displacement():
     )
 
 
-@pytest.mark.parametrize("null_of", [geometry.lag_cosine_null, geometry.line_noise_null])
+@pytest.mark.parametrize(
+    "null_of", [geometry.lag_cosine_null, geometry.line_noise_null]
+)
 def test_growing_windows_scale_and_seed(null_of):
     path = walk(20, 200)
     windows = null_of(path, n_draws=20, ends=[5, 21])
     assert windows.draws.shape == (20, 2)
-    np.testing.assert_array_equal(windows.draws[:, 1], null_of(1000 * path, n_draws=20).draws)
+    np.testing.assert_array_equal(
+        windows.draws[:, 1], null_of(1000 * path, n_draws=20).draws
+    )
     again = null_of(gram=geometry.gram(path), dimension=200, n_draws=20)
     np.testing.assert_array_equal(again.draws, null_of(path, n_draws=20).draws)
     with pytest.raises(ArgumentError, match="dimension"):
@@ -115,7 +125,8 @@ def test_increments_of_a_walk_have_the_participation_ratio_of_the_closed_form():
 def test_the_rank_of_a_gaussian_matrix_is_that_of_drawn_ones(rows, columns, variance):
     rng = np.random.default_rng(0)
     drawn = [
-        geometry.singular_value_rank(rng.normal(size=(rows, columns)), variance) for _ in range(8)
+        geometry.singular_value_rank(rng.normal(size=(rows, columns)), variance)
+        for _ in range(8)
     ]
     expected = geometry.gaussian_matrix_rank(rows, columns, variance)
     assert np.mean(drawn) == pytest.approx(expected, abs=1.0)

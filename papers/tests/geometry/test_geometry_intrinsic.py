@@ -49,11 +49,15 @@ def test_exact_pareto_ratios_give_their_exponent(method):
     assert estimate(logs[None], method, 0.05)[0] == pytest.approx(d, rel=2e-3)
 
 
-@pytest.mark.parametrize(("method", "shift"), [("regression", 0.5), ("origin", 0.5), ("facco", 0)])
+@pytest.mark.parametrize(
+    ("method", "shift"), [("regression", 0.5), ("origin", 0.5), ("facco", 0)]
+)
 @pytest.mark.parametrize("discard", [0.0, 0.1])
 def test_a_line_gives_its_slope_at_the_quantiles_of_its_method(method, shift, discard):
     n, d = 30, 4.0
-    share = np.minimum((np.arange(1, n + 1) - shift) / n, 1 - 1e-9)  # j/n: the last is left out
+    share = np.minimum(
+        (np.arange(1, n + 1) - shift) / n, 1 - 1e-9
+    )  # j/n: the last is left out
     logs = -np.log1p(-share) / d
     # A slope over 30 logarithms of order 1: far from ill conditioned, and far below 1e-10.
     assert estimate(logs[None], method, discard)[0] == pytest.approx(d, rel=1e-10)
@@ -119,7 +123,9 @@ def test_rotation_scale_and_shift_change_nothing(seed, scale):
     X = points(40, 4, seed)
     Q = ortho_group.rvs(4, random_state=seed)
     moved = scale * (X @ Q + 3.0)
-    assert two_nn(moved, n_draws=0).value == pytest.approx(two_nn(X, n_draws=0).value, rel=1e-6)
+    assert two_nn(moved, n_draws=0).value == pytest.approx(
+        two_nn(X, n_draws=0).value, rel=1e-6
+    )
 
 
 def test_duplicates_are_dropped_and_counted():
@@ -151,7 +157,9 @@ def test_the_null_has_as_many_points_as_the_estimate():
 @pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e200, 1e300])
 def test_very_small_and_large_points_are_measured_alike(scale):
     X = points()
-    assert two_nn(X * scale, n_draws=0).value == pytest.approx(two_nn(X, n_draws=0).value, rel=1e-6)
+    assert two_nn(X * scale, n_draws=0).value == pytest.approx(
+        two_nn(X, n_draws=0).value, rel=1e-6
+    )
 
 
 def test_points_on_a_grid_have_no_dimension():
@@ -210,12 +218,18 @@ def test_blocks_of_a_plane_agree_and_noise_at_small_scale_shows():
         (lambda: two_nn_null(30, 5.5), "m must be a whole number"),
         (lambda: two_nn_null(30, 5, n_draws="9"), "n_draws must be a whole number"),
         (lambda: two_nn(points(), n_draws=np.nan), "n_draws must be a whole number"),
-        (lambda: two_nn_blocks(points(), smallest=32.0), "smallest must be a whole number"),
+        (
+            lambda: two_nn_blocks(points(), smallest=32.0),
+            "smallest must be a whole number",
+        ),
         (lambda: two_nn_null(30, 5, discard=0.9), "discard"),
         (lambda: two_nn_calibrated(two_nn(points(), n_draws=0), []), "dims"),
         (lambda: two_nn_calibrated(two_nn(points(), n_draws=0), [0, 3]), "dims"),
         (lambda: two_nn_calibrated(two_nn(points(), n_draws=0), [2.5]), "dims"),
-        (lambda: two_nn_calibrated(two_nn(points(), n_draws=0), [2], n_draws=1), "n_draws"),
+        (
+            lambda: two_nn_calibrated(two_nn(points(), n_draws=0), [2], n_draws=1),
+            "n_draws",
+        ),
         (lambda: two_nn_blocks(points(20), smallest=32), "smallest"),
     ],
 )

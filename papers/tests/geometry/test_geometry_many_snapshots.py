@@ -38,7 +38,9 @@ def test_a_shape_with_few_directions_is_exact():
     assert leading.leading_rank(np.ones((300, 5)), 0.9) == 0
 
 
-@pytest.mark.parametrize("many", [walk, lambda s, d: np.random.default_rng(0).normal(size=(s, d))])
+@pytest.mark.parametrize(
+    "many", [walk, lambda s, d: np.random.default_rng(0).normal(size=(s, d))]
+)
 def test_many_snapshots_have_the_rank_that_few_would(many, monkeypatch):
     snapshots = many(260, 400).reshape(260, 20, 20)
     expected = geometry.variance_rank(snapshots)

@@ -16,7 +16,12 @@ from ontogeny.geometry import (
     variance_rank,
 )
 from ontogeny.geometry.rank import centred
-from ontogeny_papers.geometry.nulls import _shuffled_grams, _walk_grams, gaussian_factor, path_grams
+from ontogeny_papers.geometry.nulls import (
+    _shuffled_grams,
+    _walk_grams,
+    gaussian_factor,
+    path_grams,
+)
 from ontogeny_papers.geometry.snapshots import increments_gram
 from ontogeny_papers.geometry.spectra import descending_eigenvalues
 
@@ -37,7 +42,11 @@ def test_random_walk_in_many_dimensions_has_r90_of_six(n_steps):
 @pytest.mark.parametrize(("n_steps", "rank"), [(5, 3), (8, 4), (10, 5), (15, 5)])
 def test_random_walk_of_few_snapshots_has_r90_of_three_to_five(n_steps, rank):
     null = random_walk_null(gram=unit_steps(n_steps), dimension=HIGH, n_draws=40)
-    assert np.median(null.draws) == rank and null.draws.min() >= 3 and null.draws.max() <= 5
+    assert (
+        np.median(null.draws) == rank
+        and null.draws.min() >= 3
+        and null.draws.max() <= 5
+    )
 
 
 def test_random_walk_spectrum_is_that_of_the_literature():
@@ -56,7 +65,9 @@ def test_drawn_gram_matrices_are_distributed_as_simulated_walks(dimension):
     drawn = _walk_grams(lengths, dimension, 1500, rng)
     steps = rng.normal(size=(1500, 8, dimension))
     steps *= (lengths / np.linalg.norm(steps, axis=2))[..., None]
-    simulated = np.stack([gram(np.vstack([0 * s[:1], s.cumsum(axis=0)])) for s in steps])
+    simulated = np.stack(
+        [gram(np.vstack([0 * s[:1], s.cumsum(axis=0)])) for s in steps]
+    )
     # step lengths are kept exactly, everything else agrees in distribution
     np.testing.assert_allclose(drawn[:, 1, 1], 9.0)
     for statistic in (
@@ -86,7 +97,9 @@ def test_weak_drift_alone_lowers_r90_of_both_path_and_shuffled_path():
     rng = np.random.default_rng(0)
     steps = rng.normal(size=(60, 4000)) / np.sqrt(4000)
     steps[:, 0] += np.sqrt(2 / 60)  # net drift ratio about 3
-    null = shuffled_increments_null(np.vstack([0 * steps[:1], steps.cumsum(axis=0)]), n_draws=60)
+    null = shuffled_increments_null(
+        np.vstack([0 * steps[:1], steps.cumsum(axis=0)]), n_draws=60
+    )
     assert null.observed == 3 and null.mean == pytest.approx(3, abs=0.5)
     assert null.p_lower > 0.05 and null.p_higher > 0.05
 
@@ -99,7 +112,9 @@ def test_shuffled_draws_are_those_of_paths_shuffled_in_full():
     null = shuffled_increments_null(path, n_draws=800, variance=0.95)
 
     def shuffled():
-        turned = (steps / lengths)[rng.permutation(12)] * lengths  # lengths at their place
+        turned = (steps / lengths)[
+            rng.permutation(12)
+        ] * lengths  # lengths at their place
         return variance_rank(np.vstack([0 * steps[:1], turned.cumsum(0)]), 0.95)
 
     explicit = np.array([shuffled() for _ in range(800)])
@@ -113,19 +128,26 @@ def test_shuffled_draws_are_those_of_paths_shuffled_in_full():
 def walk_with_a_schedule(seed: int, steps: int = 32) -> np.ndarray:
     """Gram matrix of a random walk whose steps grow over the first 30 % and then decay."""
     at = np.linspace(0, 1, steps)
-    lengths = np.where(at < 0.3, 0.04 + at / 0.3, 0.5 + 0.5 * np.cos(np.pi * (at - 0.3) / 0.7))
+    lengths = np.where(
+        at < 0.3, 0.04 + at / 0.3, 0.5 + 0.5 * np.cos(np.pi * (at - 0.3) / 0.7)
+    )
     factor = gaussian_factor(steps, HIGH, 1, np.random.default_rng(seed))
     return path_grams(factor, lengths + 1e-3)[0]
 
 
 def test_walks_with_warm_up_and_decay_are_not_called_lower_than_random_order():
     # permuting lengths together with directions called all of them lower
-    nulls = [shuffled_increments_null(gram=walk_with_a_schedule(i), n_draws=99) for i in range(200)]
+    nulls = [
+        shuffled_increments_null(gram=walk_with_a_schedule(i), n_draws=99)
+        for i in range(200)
+    ]
     assert np.mean([null.p_lower < 0.05 for null in nulls]) <= 0.05
 
 
 def test_early_energy_of_walks_with_warm_up_and_decay_is_at_its_nominal_rate():
-    nulls = [early_energy_null(gram=walk_with_a_schedule(i), n_draws=99) for i in range(200)]
+    nulls = [
+        early_energy_null(gram=walk_with_a_schedule(i), n_draws=99) for i in range(200)
+    ]
     low, high = binom.interval(0.999, 200, 0.05)
     assert low <= sum(null.p_higher <= 0.05 for null in nulls) <= high
 
@@ -145,7 +167,9 @@ def test_order_that_confines_the_path_is_found_by_the_permutation_p_value():
     # out along one direction after another would be high; forth and back in pairs stays low
     steps = np.kron(np.eye(20), np.array([[1.0], [-1.0]]))
     drift = np.outer(np.ones(40), 0.2 * np.eye(21)[20])
-    path = np.vstack([np.zeros(21), (np.hstack([steps, np.zeros((40, 1))]) + drift).cumsum(0)])
+    path = np.vstack(
+        [np.zeros(21), (np.hstack([steps, np.zeros((40, 1))]) + drift).cumsum(0)]
+    )
     null = shuffled_increments_null(path, n_draws=99)
     assert null.p_lower == 0.01 and null.p_higher == 1.0
 
@@ -169,10 +193,15 @@ def test_a_shuffled_window_equals_a_call_on_that_window():
 
 @pytest.mark.parametrize("null_of", [random_walk_null, shuffled_increments_null])
 def test_seed_decides_and_batches_do_not_change_the_law(null_of, monkeypatch):
-    steps = np.random.default_rng(0).normal(size=(14, 12)) * np.linspace(0.2, 3, 14)[:, None]
+    steps = (
+        np.random.default_rng(0).normal(size=(14, 12))
+        * np.linspace(0.2, 3, 14)[:, None]
+    )
     path = steps.cumsum(axis=0)
     whole = null_of(path, n_draws=300, variance=0.95)
-    np.testing.assert_array_equal(whole.draws, null_of(path, n_draws=300, variance=0.95).draws)
+    np.testing.assert_array_equal(
+        whole.draws, null_of(path, n_draws=300, variance=0.95).draws
+    )
     monkeypatch.setattr("ontogeny_papers.geometry.nulls.CHUNK", 14**2 * 7)
     in_batches = null_of(path, n_draws=300, variance=0.95)
     assert in_batches.draws.shape == (300,)
@@ -191,7 +220,9 @@ def test_snapshots_and_their_gram_give_the_same_null():
 def test_frozen_weights_have_rank_zero_like_their_nulls():
     for null_of in (random_walk_null, shuffled_increments_null):
         null = null_of(np.ones((6, 10)), n_draws=5)
-        assert null.observed == 0 and null.draws.tolist() == [0] * 5 and null.p_lower == 1
+        assert (
+            null.observed == 0 and null.draws.tolist() == [0] * 5 and null.p_lower == 1
+        )
 
 
 def test_early_energy_null_separates_a_fixed_plane_from_turning_paths():
@@ -202,16 +233,24 @@ def test_early_energy_null_separates_a_fixed_plane_from_turning_paths():
     turning += 0.001 * rng.normal(size=turning.shape)
     null = early_energy_null(turning, n_draws=99, components=1)
     assert null.observed == early_energy(gram(turning), components=1)
-    assert null.p_lower == 0.01  # it turns away; shuffled steps go the mean way from the start
+    assert (
+        null.p_lower == 0.01
+    )  # it turns away; shuffled steps go the mean way from the start
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
         (lambda: random_walk_null(), "either snapshots or gram="),
-        (lambda: random_walk_null(np.eye(3), gram=unit_steps(3)), "either snapshots or gram="),
+        (
+            lambda: random_walk_null(np.eye(3), gram=unit_steps(3)),
+            "either snapshots or gram=",
+        ),
         (lambda: random_walk_null(gram=unit_steps(3)), "dimension must be"),
-        (lambda: random_walk_null(gram=unit_steps(3), dimension=0), "dimension must be"),
+        (
+            lambda: random_walk_null(gram=unit_steps(3), dimension=0),
+            "dimension must be",
+        ),
         (
             lambda: random_walk_null(np.eye(3), n_draws=0),
             "n_draws must be a whole number of at least 1",
@@ -227,7 +266,10 @@ def test_early_energy_null_separates_a_fixed_plane_from_turning_paths():
             lambda: shuffled_increments_null(np.eye(3), n_draws=True),
             "n_draws must be a whole number",
         ),
-        (lambda: random_walk_null(gram=unit_steps(3), dimension="9"), "dimension must be"),
+        (
+            lambda: random_walk_null(gram=unit_steps(3), dimension="9"),
+            "dimension must be",
+        ),
     ],
 )
 def test_bad_input_is_named(call, words):

@@ -55,7 +55,9 @@ def test_streaming_over_any_slices_gives_the_same_gram(monkeypatch):
     np.testing.assert_allclose(streaming.gram, gram(path), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+)
 def test_tensors_of_every_precision_are_summed_in_float64(dtype):
     path = torch.from_numpy(walk(5, 40)).to(dtype)
     expected = gram(path.to(torch.float64).numpy())
@@ -71,7 +73,9 @@ def test_memory_stays_bounded_for_memory_mapped_weights(tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 120e6
-    np.testing.assert_allclose(found, gram(walk(8, 4000).astype(np.float32)), rtol=1e-12)
+    np.testing.assert_allclose(
+        found, gram(walk(8, 4000).astype(np.float32)), rtol=1e-12
+    )
 
 
 def test_a_bad_block_adds_nothing(monkeypatch):
@@ -89,7 +93,9 @@ def test_a_bad_block_adds_nothing(monkeypatch):
 
 @given(st.integers(3, 12), st.integers(2, 30), st.floats(0.05, 1.0), st.integers(0, 99))
 @settings(max_examples=40)
-def test_variance_rank_is_what_a_pca_of_the_snapshots_says(n_steps, dimension, variance, seed):
+def test_variance_rank_is_what_a_pca_of_the_snapshots_says(
+    n_steps, dimension, variance, seed
+):
     path = walk(n_steps, dimension, seed)
     ratio = np.cumsum(PCA(svd_solver="full").fit(path).explained_variance_ratio_)
     expected = int(np.sum(ratio < variance - 1e-12)) + 1
@@ -110,7 +116,10 @@ def test_order_place_scale_and_rotation_of_snapshots_leave_the_rank_unchanged():
     for variance in (0.5, 0.9, 0.99):
         rank = variance_rank(path, variance)
         assert variance_rank(path[rng.permutation(20)], variance) == rank
-        assert variance_rank(1e-8 * path @ rotation + rng.normal(size=60), variance) == rank
+        assert (
+            variance_rank(1e-8 * path @ rotation + rng.normal(size=60), variance)
+            == rank
+        )
 
 
 def test_float32_and_float64_snapshots_agree():
@@ -132,7 +141,10 @@ def test_increments_are_those_of_the_path():
     energy = np.linalg.svd(steps, compute_uv=False) ** 2
     expected = energy.sum() ** 2 / (energy**2).sum()
     assert increment_participation_ratio(gram(path)) == pytest.approx(expected)
-    assert increment_variance_rank(gram(path)) == np.sum(np.cumsum(energy) < 0.9 * energy.sum()) + 1
+    assert (
+        increment_variance_rank(gram(path))
+        == np.sum(np.cumsum(energy) < 0.9 * energy.sum()) + 1
+    )
 
 
 def test_net_drift_ratio_of_a_line_a_walk_and_a_loop():
@@ -155,7 +167,9 @@ def early_energy_directly(path: np.ndarray, end: int, components: int) -> float:
 def test_early_energy_is_the_projection_on_the_early_components(early, components):
     path = walk(20, 12, seed=3)
     expected = early_energy_directly(path, round(early * 20), components)
-    assert early_energy(gram(path), early, components) == pytest.approx(expected, abs=1e-12)
+    assert early_energy(gram(path), early, components) == pytest.approx(
+        expected, abs=1e-12
+    )
 
 
 def test_early_energy_of_components_far_below_the_first_is_the_projection_on_them():
@@ -188,17 +202,41 @@ def test_early_energy_is_one_for_a_plane_and_zero_for_new_directions():
             ArgumentError,
             "n_snapshots must be a whole number of at least 1",
         ),
-        (lambda: SnapshotGram("3"), ArgumentError, "n_snapshots must be a whole number"),
-        (lambda: walk_participation_ratio(np.zeros((3, 3)), np.nan), ArgumentError, "dimension"),
-        (lambda: SnapshotGram(3).add(np.ones((2, 3))), ArgumentError, r"shape \(3, \.\.\.\)"),
+        (
+            lambda: SnapshotGram("3"),
+            ArgumentError,
+            "n_snapshots must be a whole number",
+        ),
+        (
+            lambda: walk_participation_ratio(np.zeros((3, 3)), np.nan),
+            ArgumentError,
+            "dimension",
+        ),
+        (
+            lambda: SnapshotGram(3).add(np.ones((2, 3))),
+            ArgumentError,
+            r"shape \(3, \.\.\.\)",
+        ),
         (lambda: SnapshotGram(3).add([1.0]), ArgumentError, "got list"),
         (lambda: variance_rank(np.eye(3), 0.0), ArgumentError, "variance must lie in"),
         (lambda: variance_rank_from_gram(np.ones((3, 4))), ArgumentError, "square"),
-        (lambda: variance_rank_from_gram(np.eye(3)), ArgumentError, "first row and column zero"),
+        (
+            lambda: variance_rank_from_gram(np.eye(3)),
+            ArgumentError,
+            "first row and column zero",
+        ),
         (lambda: random_walk_null(np.eye(3), ends=[1]), ArgumentError, "from 2 to 3"),
         (lambda: random_walk_null(np.eye(3), ends=[4]), ArgumentError, "from 2 to 3"),
-        (lambda: early_energy(np.zeros((4, 4)), 0.9), ArgumentError, "early must be a share"),
-        (lambda: early_energy(np.zeros((4, 4)), 0.5, 0), ArgumentError, "components must be"),
+        (
+            lambda: early_energy(np.zeros((4, 4)), 0.9),
+            ArgumentError,
+            "early must be a share",
+        ),
+        (
+            lambda: early_energy(np.zeros((4, 4)), 0.5, 0),
+            ArgumentError,
+            "components must be",
+        ),
     ],
 )
 def test_bad_input_is_named(call, error, words):

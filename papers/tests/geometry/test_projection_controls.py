@@ -33,14 +33,18 @@ def test_components_far_below_the_first_are_orthonormal_to_it(noise):
     basis = geometry.principal_basis(line + noise * rng.normal(size=(20, 4000)), k=3)
     np.testing.assert_allclose(basis.T @ basis, np.eye(3), atol=1e-10)
     drifting = line / np.linalg.norm(line[-1])
-    assert geometry.subspace_overlap(basis, drifting[-1:].T) == pytest.approx(1.0, abs=1e-6)
+    assert geometry.subspace_overlap(basis, drifting[-1:].T) == pytest.approx(
+        1.0, abs=1e-6
+    )
 
 
 def test_slices_of_the_coordinates_change_nothing(monkeypatch):
     snapshots = path().astype(np.float32)
     whole = geometry.principal_basis(snapshots, k=4)
     monkeypatch.setattr("ontogeny_papers.geometry.subspaces.CHUNK", 12 * 7)
-    np.testing.assert_allclose(geometry.principal_basis(snapshots, k=4), whole, rtol=1e-12)
+    np.testing.assert_allclose(
+        geometry.principal_basis(snapshots, k=4), whole, rtol=1e-12
+    )
 
 
 def test_a_path_with_fewer_directions_has_a_smaller_basis():
@@ -94,7 +98,9 @@ def test_parts_inside_and_outside_are_those_of_the_explicit_projector(seed):
     outside = np.linalg.norm(vectors - inside, axis=1) / lengths
     np.testing.assert_allclose(found.perpendicular, outside)
     attention = np.linalg.norm(vectors[:, :40], axis=1)
-    np.testing.assert_allclose(found.within.rho, np.linalg.norm(inside, axis=1) / attention)
+    np.testing.assert_allclose(
+        found.within.rho, np.linalg.norm(inside, axis=1) / attention
+    )
     np.testing.assert_allclose(found.rho**2 + found.perpendicular**2, 1.0)
 
 
@@ -124,7 +130,9 @@ def test_the_whole_space_holds_everything_and_no_subspace_nothing():
 
 def test_block_matched_draws_are_those_of_random_subspaces_of_every_block():
     rng = np.random.default_rng(0)
-    vector = np.concatenate([5 * rng.normal(size=12), rng.normal(size=40), rng.normal(size=20)])
+    vector = np.concatenate(
+        [5 * rng.normal(size=12), rng.normal(size=40), rng.normal(size=20)]
+    )
     found = measured(vector[None], [np.eye(12)[:, :3], np.eye(40)[:, :2]], [12, 40, 20])
     drawn = geometry.block_matched_control(found, n_draws=1500)[:, 0]
     explicit = []
@@ -133,11 +141,15 @@ def test_block_matched_draws_are_those_of_random_subspaces_of_every_block():
         explicit.append(measured(vector[None], bases, [12, 40, 20]).rho[0])
     assert ks_2samp(drawn, explicit).pvalue > 1e-3
     assert found.matched[0] == pytest.approx(np.sqrt(np.mean(drawn**2)), rel=0.03)
-    assert found.matched[0] > 1.5 * found.control.rms  # most of it lies in the small block
+    assert (
+        found.matched[0] > 1.5 * found.control.rms
+    )  # most of it lies in the small block
 
 
 def test_matched_and_uniform_controls_agree_for_an_even_spread():
-    found = measured(np.ones((1, 72)), [np.eye(36)[:, :2], np.eye(36)[:, :2]], [36, 36, 0])
+    found = measured(
+        np.ones((1, 72)), [np.eye(36)[:, :2], np.eye(36)[:, :2]], [36, 36, 0]
+    )
     assert found.matched[0] == pytest.approx(found.control.rms)
 
 
@@ -151,7 +163,9 @@ def test_a_zero_vector_has_no_share():
 
 def test_overlap_of_random_subspaces_is_that_of_the_explicit_ones():
     rng = np.random.default_rng(0)
-    pairs = [[np.linalg.qr(rng.normal(size=(30, r)))[0] for r in (2, 4)] for _ in range(800)]
+    pairs = [
+        [np.linalg.qr(rng.normal(size=(30, r)))[0] for r in (2, 4)] for _ in range(800)
+    ]
     explicit = np.array([geometry.principal_angles(W, V) for W, V in pairs])
     drawn = geometry.random_subspace_angles(2, 4, 30, n_draws=800)
     assert drawn.shape == explicit.shape and np.all(np.diff(drawn, axis=1) >= 0)
@@ -168,9 +182,9 @@ def test_a_subspace_that_is_shared_is_found_and_a_random_one_is_not():
     by_chance = (np.cos(geometry.random_subspace_angles(3, 3, 400)) ** 2).mean(axis=1)
     assert (by_chance >= geometry.subspace_overlap(W, mixed)).mean() < 0.01
     assert (by_chance >= geometry.subspace_overlap(W, V)).mean() > 0.01
-    assert geometry.subspace_overlap(W, W @ np.linalg.qr(rng.normal(size=(3, 3)))[0]) == (
-        pytest.approx(1.0)
-    )
+    assert geometry.subspace_overlap(
+        W, W @ np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    ) == (pytest.approx(1.0))
 
 
 def test_overlap_does_not_depend_on_a_rotation_of_the_weights():
@@ -186,7 +200,9 @@ def test_bases_that_are_none_are_refused():
         geometry.subspace_overlap(2 * np.eye(4)[:, :2], np.eye(4)[:, :2])
     with pytest.raises(ArgumentError, match="equally many rows"):
         geometry.subspace_overlap(np.eye(4)[:, :2], np.eye(5)[:, :2])
-    with pytest.raises(ArgumentError, match=r"dimension must be at least r \+ s = 6; got 5"):
+    with pytest.raises(
+        ArgumentError, match=r"dimension must be at least r \+ s = 6; got 5"
+    ):
         geometry.random_subspace_angles(3, 3, 5)
 
 
@@ -215,4 +231,6 @@ def test_numbers_that_are_not_whole_are_refused_by_name(bad):
 
 
 def measured_once():
-    return BlockEnergies(np.ones((1, 1)), np.ones((1, 1)), np.array([4]), np.array([400]))
+    return BlockEnergies(
+        np.ones((1, 1)), np.ones((1, 1)), np.array([4]), np.array([400])
+    )

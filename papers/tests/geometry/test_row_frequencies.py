@@ -34,7 +34,9 @@ def test_turning_scaling_shifting_and_cycling_change_nothing():
 
 
 def test_what_has_no_frequencies_is_refused():
-    with pytest.raises(ArgumentError, match=r"at least 4 rows and two dimensions; got \(3, 2\)"):
+    with pytest.raises(
+        ArgumentError, match=r"at least 4 rows and two dimensions; got \(3, 2\)"
+    ):
         row_frequencies(np.zeros((3, 2)))
     with pytest.raises(ArgumentError, match="rows that differ"):
         row_frequencies(np.full((5, 2), 0.1))

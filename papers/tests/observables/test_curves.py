@@ -26,7 +26,9 @@ def two_regimes():
 
 
 def test_regimes_of_layers_and_of_all(two_regimes):
-    found = judged(Regimes("concepts-ica"), node(two_regimes), {"concepts-ica": xr.Dataset()})
+    found = judged(
+        Regimes("concepts-ica"), node(two_regimes), {"concepts-ica": xr.Dataset()}
+    )
     assert abs(float(found.joint_boundary) - LATE[25]) <= 30_000
     assert found.joint_boundary_low <= found.joint_boundary <= found.joint_boundary_high
     assert float(found.joint_noise_ratio) > 4
@@ -34,12 +36,16 @@ def test_regimes_of_layers_and_of_all(two_regimes):
     assert (found.noise_after > 3 * found.noise_before)[found.boundary.notnull()].all()
     assert (found.boundary_p <= 0.05)[found.boundary.notnull()].all()
     marks = json.loads(found.attrs["figures"])[0]["boundaries"]
-    assert marks[0]["step"] == "joint_boundary" and marks[0]["low"] == "joint_boundary_low"
+    assert (
+        marks[0]["step"] == "joint_boundary" and marks[0]["low"] == "joint_boundary_low"
+    )
     assert np.isnan(found.residual.sel(step=int(LATE[-1]))).all()  # the reference
 
 
 def test_without_a_change_of_noise_the_page_says_so():
-    values = planted("exponential", "independent", LATE, 4, 0.05, np.random.default_rng(3))
+    values = planted(
+        "exponential", "independent", LATE, 4, 0.05, np.random.default_rng(3)
+    )
     found = judged(Regimes("concepts-ica"), node(values), {})
     assert np.isnan(found.joint_boundary) and np.isnan(found.boundary).all()
     assert "does not visibly change" in words(found)
@@ -83,7 +89,9 @@ def test_no_exponential_is_said():
 
 
 def test_signals_of_independent_decays_are_not_related_and_shared_ones_are():
-    rng = np.random.default_rng(1)  # in half of the seeds chance looks like a shared schedule
+    rng = np.random.default_rng(
+        1
+    )  # in half of the seeds chance looks like a shared schedule
     shared = 0.03 * rng.normal(size=(4, 50))
     first, second, third = (
         planted("exponential", "independent", LATE, 4, 0.01, rng) for _ in range(3)
@@ -92,12 +100,20 @@ def test_signals_of_independent_decays_are_not_related_and_shared_ones_are():
     observable = Signals("concepts-ica")
     together = judged(observable, node(first + shared), {"activation-decay": other})
     apart = judged(observable, node(third), {"activation-decay": other})
-    assert float(together.joint_p) < 0.01 and "more than the trends explain" in words(together)
-    assert float(apart.joint_p) > 0.05 and "no more than the trends explain" in words(apart)
+    assert float(together.joint_p) < 0.01 and "more than the trends explain" in words(
+        together
+    )
+    assert float(apart.joint_p) > 0.05 and "no more than the trends explain" in words(
+        apart
+    )
     assert float(apart.mean_pearson) > 0.7
-    alone = compare_signals((first + shared)[1], (second + shared)[1], LATE, reference_index=49)
+    alone = compare_signals(
+        (first + shared)[1], (second + shared)[1], LATE, reference_index=49
+    )
     assert float(together.pearson[1]) == pytest.approx(alone.pearson)
-    assert float(together.fluctuation_pearson[1]) == pytest.approx(alone.fluctuation_pearson)
+    assert float(together.fluctuation_pearson[1]) == pytest.approx(
+        alone.fluctuation_pearson
+    )
     assert np.allclose(together.standardised.mean("step"), 0)
     assert together.averaged.sizes == {"signal": 2, "step": 50}
     figures = {figure["id"]: figure for figure in json.loads(together.attrs["figures"])}
@@ -105,9 +121,15 @@ def test_signals_of_independent_decays_are_not_related_and_shared_ones_are():
     # What is drawn is what the numbers beside it are made of.
     for layer in range(4):
         means = together.rolling_standardised.isel(layer=layer, step=slice(-1)).values
-        assert np.corrcoef(means)[0, 1] == pytest.approx(float(together.rolling_pearson[layer]))
-        points = [together[figures["scatter"][axis]][:-1, layer].values for axis in "xy"]
-        assert np.corrcoef(points)[0, 1] == pytest.approx(float(together.pearson[layer]))
+        assert np.corrcoef(means)[0, 1] == pytest.approx(
+            float(together.rolling_pearson[layer])
+        )
+        points = [
+            together[figures["scatter"][axis]][:-1, layer].values for axis in "xy"
+        ]
+        assert np.corrcoef(points)[0, 1] == pytest.approx(
+            float(together.pearson[layer])
+        )
 
 
 def test_signals_take_the_layers_that_both_have_and_that_vary():
@@ -131,15 +153,28 @@ def test_of_three_regimes_the_table_compares_the_two_beside_the_boundary():
 
     low, middle, high = regime(0, 0.01), regime(10, 0.1), regime(20, 0.4)
     found = Found(
-        boundary=10.0, interval=(9.0, 11.0), smooth=low, noisy=high, noise_ratio=40.0,
-        noise_ratio_interval=(20.0, 80.0), spacing_ratio=1.0, regimes=(low, middle, high),
-        boundaries=(10.0, 20.0), p_value=0.01, p_third=0.01, p_jumps=0.5,
-        p_gradual=0.01, gradual_ratio=2.0,
-        trend=np.ones(30), residuals=np.ones(30),
-    )  # fmt: skip
+        boundary=10.0,
+        interval=(9.0, 11.0),
+        smooth=low,
+        noisy=high,
+        noise_ratio=40.0,
+        noise_ratio_interval=(20.0, 80.0),
+        spacing_ratio=1.0,
+        regimes=(low, middle, high),
+        boundaries=(10.0, 20.0),
+        p_value=0.01,
+        p_third=0.01,
+        p_jumps=0.5,
+        p_gradual=0.01,
+        gradual_ratio=2.0,
+        trend=np.ones(30),
+        residuals=np.ones(30),
+    )
     row = _row(found)
     assert row["noise_ratio"] == pytest.approx(row["noise_after"] / row["noise_before"])
-    assert row["noise_ratio"] == pytest.approx(10.0) and np.isnan(row["noise_ratio_low"])
+    assert row["noise_ratio"] == pytest.approx(10.0) and np.isnan(
+        row["noise_ratio_low"]
+    )
 
 
 def test_layers_that_cannot_be_judged_are_not_counted():
@@ -170,7 +205,9 @@ def test_few_checkpoints_earn_no_shape():
 
 def test_the_step_where_the_other_curve_is_zero_by_construction_is_left_out():
     rng = np.random.default_rng(0)
-    first, second = (planted("exponential", "independent", LATE, 4, 0.01, rng) for _ in range(2))
+    first, second = (
+        planted("exponential", "independent", LATE, 4, 0.01, rng) for _ in range(2)
+    )
     data = node(first)
     data["curve"] = (("step", "layer"), first.T)  # an ordinary value at the reference
     other = node(second, name="rotation_removed")
@@ -294,10 +331,14 @@ def test_attention_weights_and_derived_curves_are_sources(tmp_path):
     noise = tree["attention-entropy-learning-dynamics"].noise
     assert (noise > 0).all() and (noise < 1).all()  # measured over texts
     weights = tree["weight-rank"]
-    assert tree["weight-rank-fits"].layer.values.tolist() == weights.block.values.tolist()
+    assert (
+        tree["weight-rank-fits"].layer.values.tolist() == weights.block.values.tolist()
+    )
     change = tree["attention-entropy-learning-dynamics"].change
     assert np.array_equal(
-        tree["attention-entropy-learning-dynamics-regimes"].curve, change, equal_nan=True
+        tree["attention-entropy-learning-dynamics-regimes"].curve,
+        change,
+        equal_nan=True,
     )
     assert study.plan(tmp_path / "s").forwards == 0
 
@@ -305,7 +346,10 @@ def test_attention_weights_and_derived_curves_are_sources(tmp_path):
 def test_noise_of_many_coordinates_is_judged_together():
     rng = np.random.default_rng(0)
     walk = np.exp(-LATE / 2e5)[:, None] * rng.normal(size=(1, 8))
-    noise = rng.normal(size=(50, 2, 8)) * np.where(np.arange(50) < 25, 0.01, 0.05)[:, None, None]
+    noise = (
+        rng.normal(size=(50, 2, 8))
+        * np.where(np.arange(50) < 25, 0.01, 0.05)[:, None, None]
+    )
     data = xr.Dataset(
         {"path": (("step", "layer", "coordinate"), walk[:, None] + noise)},
         coords={"step": LATE.astype(np.int64), "layer": PATHS[:2]},
@@ -316,5 +360,7 @@ def test_noise_of_many_coordinates_is_judged_together():
     assert found.noise_ratio.values == pytest.approx([5, 5], rel=0.4)
     shown = json.loads(found.attrs["figures"])
     assert [figure["id"] for figure in shown] == ["noise", "layers"]
-    with pytest.raises(ArgumentError, match="jointly must be a dimension of 'path'; got 'head'"):
+    with pytest.raises(
+        ArgumentError, match="jointly must be a dimension of 'path'; got 'head'"
+    ):
         judged(Regimes("x", "path", jointly="head"), data)

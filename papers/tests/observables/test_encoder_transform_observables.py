@@ -51,10 +51,16 @@ def test_a_stored_comparison_equals_an_encoder_by_hand(made):
     held = round(0.3 * len(A))
     extractor = og.concepts.make("ica", n_concepts=3, random_state=0)
     train = extractor.fit_transform(A_ref[:-held])
-    found = og.dynamics.encode(A[:-held], A[-held:], train, extractor.transform(A_ref[-held:]))
-    stored = tree["encoder-dynamics-ica"].comparison.sel(step=4, layer=LAYER, codes="train-fitted")
+    found = og.dynamics.encode(
+        A[:-held], A[-held:], train, extractor.transform(A_ref[-held:])
+    )
+    stored = tree["encoder-dynamics-ica"].comparison.sel(
+        step=4, layer=LAYER, codes="train-fitted"
+    )
     for metric in ("cross_entropy", "mse", "kl", "correlation"):
-        assert float(stored.sel(metric=metric)) == pytest.approx(getattr(found, metric), rel=1e-3)
+        assert float(stored.sel(metric=metric)) == pytest.approx(
+            getattr(found, metric), rel=1e-3
+        )
     shares = tree["encoder-dynamics-ica"].share.sel(step=4, layer=LAYER)
     assert float(shares.sum()) == pytest.approx(1)
 
@@ -63,7 +69,9 @@ def test_codes_are_read_better_as_the_run_comes_near_and_better_than_by_chance(m
     node = made[1]["encoder-dynamics-ica"].to_dataset()
     kl = node.comparison.sel(metric="kl", codes="train-fitted", layer=LAYER)
     assert float(kl.sel(step=32)) < float(kl.sel(step=8)) < float(kl.sel(step=0))
-    chance = node.comparison_shuffled_low.sel(metric="kl", codes="train-fitted", layer=LAYER)
+    chance = node.comparison_shuffled_low.sel(
+        metric="kl", codes="train-fitted", layer=LAYER
+    )
     assert float(kl.sel(step=32)) < 0.5 * float(chance.sel(step=32))
     assert (node.converged == 1).all()
     own = node.comparison.sel(metric="kl", layer=LAYER, step=32)
@@ -81,7 +89,10 @@ def test_a_stored_transform_equals_one_by_hand(made):
     node = tree["concepts-ica-transforms"].sel(layer=LAYER, step=4)
     assert float(node.log_det) == pytest.approx(found.log_det, rel=1e-3, abs=1e-4)
     assert float(node.condition) == pytest.approx(found.condition, rel=1e-3)
-    for name, errors in (("linear map", found.general), ("as returned", found.identity)):
+    for name, errors in (
+        ("linear map", found.general),
+        ("as returned", found.identity),
+    ):
         stored = float(node.codes_error.sel(mapping=name))
         assert stored == pytest.approx(errors.codes / found.codes_norm, rel=1e-3)
     assert float(node.share.sum()) == pytest.approx(1)
@@ -94,7 +105,9 @@ def test_at_the_reference_nothing_is_left_and_the_path_adds_up(made):
     assert own.codes_error.isnull().all()  # zero by construction, left out
     np.testing.assert_allclose(own.transform, np.eye(3), atol=1e-4)
     np.testing.assert_allclose(
-        node.velocity.fillna(0).cumsum("step").values, node.cumulative_change.values, rtol=1e-6
+        node.velocity.fillna(0).cumsum("step").values,
+        node.cumulative_change.values,
+        rtol=1e-6,
     )
     assert float(node.normalised.sel(step=32).min()) == pytest.approx(1)
     assert (node.velocity_refit_low <= node.velocity_refit_high).all()
@@ -107,7 +120,12 @@ def test_refits_have_the_transforms_that_were_planted():
     turn = torch.linalg.qr(torch.eye(3).double() + 0.1 * T).Q
     turn = turn * torch.sign(torch.diagonal(turn))
     outside = torch.from_numpy(np.linalg.svd(W.numpy(), full_matrices=True)[0][:, 3:6])
-    others = {"map": W_ref @ T, "turned": W @ turn, "away": W + 1e-2 * outside, "same": W.clone()}
+    others = {
+        "map": W_ref @ T,
+        "turned": W @ turn,
+        "away": W + 1e-2 * outside,
+        "same": W.clone(),
+    }
     found = refit_transforms(W, W_ref, others)
     _, log_det = np.linalg.slogdet(T.numpy())
     assert float(found["refit_log_det"].sel(refit="map")) == pytest.approx(log_det)
@@ -116,18 +134,26 @@ def test_refits_have_the_transforms_that_were_planted():
     share = found["refit_share"].transpose("refit", "share_of")
     assert share.sel(refit="turned").values == pytest.approx([1, 0, 0], abs=1e-9)
     assert share.sel(refit="away").values == pytest.approx([0, 0, 1], abs=1e-3)
-    assert share.sel(refit="same").values.tolist() == [0, 0, 0]  # rounding has no direction
+    assert share.sel(refit="same").values.tolist() == [
+        0,
+        0,
+        0,
+    ]  # rounding has no direction
 
 
 def test_bands_of_transforms_hold_what_refits_give(made):
-    node, concepts = (made[1][n].to_dataset() for n in ("concepts-ica-transforms", "concepts-ica"))
+    node, concepts = (
+        made[1][n].to_dataset() for n in ("concepts-ica-transforms", "concepts-ica")
+    )
     for name, of in (("log_det", "refit_log_det"), ("condition", "refit_condition")):
         low = concepts[of].min("refit").sel(step=0)
         assert np.array_equal(node[f"{name}_refit_low"].sel(step=0), low)
         assert (node[f"{name}_refit_low"] <= node[f"{name}_refit_high"]).all()
     walked = node.velocity_refit_high.isel(step=slice(1, None)).sum("step")
     expected = walked / node.cumulative_change.isel(step=-1)
-    assert np.allclose(node.normalised_refit_high.isel(step=-1).transpose(*expected.dims), expected)
+    assert np.allclose(
+        node.normalised_refit_high.isel(step=-1).transpose(*expected.dims), expected
+    )
     assert (node.normalised_refit_high.isel(step=0) == 0).all()
     figures = json.loads(node.attrs["figures"])
     without = [f["id"] for f in figures if not f["bands"]]
@@ -138,7 +164,9 @@ def test_what_shuffled_codes_leave_on_the_train_rows_stands_under_the_error(made
     node = made[1]["encoder-dynamics-ica"].to_dataset()
     drawn = node.train_error_shuffled.sel(step=32)
     assert np.array_equal(node.train_error_shuffled_low.sel(step=32), drawn.min("draw"))
-    assert (node.train_error.sel(step=32) < node.train_error_shuffled_low.sel(step=32)).all()
+    assert (
+        node.train_error.sel(step=32) < node.train_error_shuffled_low.sel(step=32)
+    ).all()
 
 
 def test_an_encoder_does_not_see_a_rotation_and_the_matched_path_does(tmp_path):
@@ -158,11 +186,15 @@ def test_it_runs_without_noise_and_with_test_rows_of_their_own(tmp_path):
     observable = og.observables.EncoderDynamics(
         "pca", n_concepts=3, layers=LAYERS, test_on="test", norm="l1", intercept=True
     )
-    study = og.Study(og.Trajectory.from_models(models), inputs, [observable], device="cpu", noise=0)
+    study = og.Study(
+        og.Trajectory.from_models(models), inputs, [observable], device="cpu", noise=0
+    )
     node = study.run(tmp_path / "s")["encoder-dynamics-pca"]
     assert "failed" not in node.attrs and "comparison_shuffled" not in node
     own = node.comparison.sel(metric="correlation", codes="train-fitted", step=32)
-    assert float(own.min()) > 0.999  # with an intercept PCA's codes are linear in activations
+    assert (
+        float(own.min()) > 0.999
+    )  # with an intercept PCA's codes are linear in activations
 
 
 @pytest.mark.parametrize(
@@ -182,7 +214,9 @@ def test_bad_arguments_are_refused(arguments, message):
         og.observables.TransformDynamics("concepts-ica", max_condition=0.1)
 
 
-def test_a_short_run_is_described_without_placeholders_and_its_reference_is_not_its_first(tmp_path):
+def test_a_short_run_is_described_without_placeholders_and_its_reference_is_not_its_first(
+    tmp_path,
+):
     trajectory = og.Trajectory.from_models(developing((0, 16)))
     encoders = og.observables.EncoderDynamics("ica", n_concepts=3, layers=LAYERS)
     study = og.Study(trajectory, tiny_inputs(), [encoders], device="cpu", reference=0)
@@ -192,7 +226,9 @@ def test_a_short_run_is_described_without_placeholders_and_its_reference_is_not_
 
 
 def test_a_run_without_change_is_not_split_into_shares(tmp_path):
-    trajectory = og.Trajectory.from_models({step: developing((0,))[0] for step in (0, 1, 2)})
+    trajectory = og.Trajectory.from_models(
+        {step: developing((0,))[0] for step in (0, 1, 2)}
+    )
     chosen = [
         og.observables.Concepts("pca", n_concepts=3, layers=LAYERS),
         og.observables.TransformDynamics("concepts-pca"),

@@ -99,7 +99,12 @@ def dictionaries(boundary=None, count=40):
 
 
 def observed(reading, **options):
-    options = {"n_draws": 2, "averages": ("aligned",), "methods": ("likelihood",), **options}
+    options = {
+        "n_draws": 2,
+        "averages": ("aligned",),
+        "methods": ("likelihood",),
+        **options,
+    }
     return IntrinsicDimension("concepts-ica", **options).observe(reading, None)
 
 
@@ -107,12 +112,18 @@ def test_windows_lie_before_and_after_the_boundary_that_was_found():
     reading = dictionaries(boundary=26)
     found = observed(reading, windows="found")
     assert float(found.boundary_found) == 1
-    (low, cut), (after, high) = zip(found.window_low.values, found.window_high.values, strict=True)
+    (low, cut), (after, high) = zip(
+        found.window_low.values, found.window_high.values, strict=True
+    )
     assert (low, high) == (0, 39_000) and after - cut == 1000
     assert abs(after - 26_000) <= 2000
     early = reading.data.dictionary.sel(step=slice(low, cut)).values.astype(float)
-    cloud = dynamics.average_dictionary(early, reference=reading.data.dictionary.values[-1])
-    assert float(found.early.item()) == pytest.approx(geometry.two_nn(cloud, "likelihood").value)
+    cloud = dynamics.average_dictionary(
+        early, reference=reading.data.dictionary.values[-1]
+    )
+    assert float(found.early.item()) == pytest.approx(
+        geometry.two_nn(cloud, "likelihood").value
+    )
 
 
 def test_without_a_boundary_the_checkpoints_are_halved_and_it_is_said():
@@ -122,9 +133,15 @@ def test_without_a_boundary_the_checkpoints_are_halved_and_it_is_said():
     assert float(found.boundary_found) == 0
     assert found.window_low.values.tolist() == [0, 20_000]
     assert found.early.values.tolist() == halves.early.values.tolist()
-    layers = xr.concat([observed(dictionaries(26), windows="found"), found], dim="layer")
-    observable = IntrinsicDimension("x", "found", averages=("aligned",), methods=("likelihood",))
-    said = observable.summarise(layers.assign_coords(layer=["a", "b"]), {}).attrs["statements"]
+    layers = xr.concat(
+        [observed(dictionaries(26), windows="found"), found], dim="layer"
+    )
+    observable = IntrinsicDimension(
+        "x", "found", averages=("aligned",), methods=("likelihood",)
+    )
+    said = observable.summarise(layers.assign_coords(layer=["a", "b"]), {}).attrs[
+        "statements"
+    ]
     assert "boundary was found in 1 of 2 layers; the others are cut in halves" in said
 
 
@@ -140,7 +157,9 @@ def test_checkpoints_of_one_dimension_neither_fall_nor_rise_whatever_their_avera
         coords={"step": 1000 * np.arange(20)},
     )
     found = observed(reading)
-    assert float(found.early.item()) > 2 * float(found.late.item())  # of averaged dictionaries
+    assert float(found.early.item()) > 2 * float(
+        found.late.item()
+    )  # of averaged dictionaries
     assert float(found.p_change) > 0.05
     observable = IntrinsicDimension("x", averages=("aligned",), methods=("likelihood",))
     node = observable.summarise(found.expand_dims(layer=["a"]), {})

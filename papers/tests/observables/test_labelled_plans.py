@@ -18,7 +18,11 @@ CHOSEN = [
 def _labelled(labels):
     inputs = tiny_inputs(len(labels))
     return og.Inputs.from_tokens(
-        inputs.ids, mask=inputs.mask, special=inputs.special, mask_token_id=1, labels=labels
+        inputs.ids,
+        mask=inputs.mask,
+        special=inputs.special,
+        mask_token_id=1,
+        labels=labels,
     )
 
 
@@ -29,12 +33,20 @@ def _labelled(labels):
         ([1] * 12, r"'film': labels must hold two classes; .* \{1: 12\}"),
         ([1], r"'film': labels must hold two classes; .* \{1: 1\}"),
         ([0, 1], "'film': every class needs two texts"),
-        ([0] * 11 + [1], r"'film': every class needs two texts .* have one: \[1\] \(of 12 texts"),
-        ([0, 1, 2] * 4, r"'film': labels must hold two classes; .* \{0: 4, 1: 4, 2: 4\}"),
+        (
+            [0] * 11 + [1],
+            r"'film': every class needs two texts .* have one: \[1\] \(of 12 texts",
+        ),
+        (
+            [0, 1, 2] * 4,
+            r"'film': labels must hold two classes; .* \{0: 4, 1: 4, 2: 4\}",
+        ),
         (None, "'film': concept directions need inputs with labels"),
     ],
 )
-def test_labels_that_cannot_be_split_are_refused_in_the_plan(observable, labels, message):
+def test_labels_that_cannot_be_split_are_refused_in_the_plan(
+    observable, labels, message
+):
     film = tiny_inputs(12) if labels is None else _labelled(labels)
     study = og.Study(
         og.Trajectory.from_models({0: tiny_model()}),
@@ -63,7 +75,9 @@ def test_the_file_of_a_set_with_one_class_is_named(tmp_path):
     model.resize_token_embeddings(len(tokenizer))
     record({0: model}, tmp_path / "run")
     tokenizer.save_pretrained(tmp_path / "run" / "checkpoint-0")
-    (tmp_path / "film.tsv").write_text("text\tlabel\n" + "".join(f"{t}\t1\n" for t in texts))
+    (tmp_path / "film.tsv").write_text(
+        "text\tlabel\n" + "".join(f"{t}\t1\n" for t in texts)
+    )
     path = tmp_path / "study.toml"
     path.write_text(
         '[trajectory]\nfolder = "run"\n[inputs.film]\ndataset = "film.tsv"\n'

@@ -36,13 +36,29 @@ def standing_in(monkeypatch, trace, initial=3.0):
     """Put a module in devinterp's place that gives these losses; return what it was called with."""
     seen = {}
 
-    def llc(model, dataset, observables, *, lr, n_beta, param_masks=None, loss_fn=None, **more):
-        seen.update(more, lr=lr, n_beta=n_beta, texts=len(dataset), ids=dataset["input_ids"][0])
-        seen["loss"] = None if loss_fn is None else loss_fn(model, dataset["input_ids"][:])
+    def llc(
+        model,
+        dataset,
+        observables,
+        *,
+        lr,
+        n_beta,
+        param_masks=None,
+        loss_fn=None,
+        **more,
+    ):
+        seen.update(
+            more, lr=lr, n_beta=n_beta, texts=len(dataset), ids=dataset["input_ids"][0]
+        )
+        seen["loss"] = (
+            None if loss_fn is None else loss_fn(model, dataset["input_ids"][:])
+        )
         for seed in (random.seed, np.random.seed, torch.manual_seed):
             seed(more["init_seed"])
         sys.stderr.write("Chain 0: 100%")
-        return xr.Dataset({"loss_trace": (("chain", "step"), trace), "init_loss": initial})
+        return xr.Dataset(
+            {"loss_trace": (("chain", "step"), trace), "init_loss": initial}
+        )
 
     for name in ("devinterp", "devinterp.slt", "devinterp.slt.llc"):
         module = ModuleType(name)
@@ -53,7 +69,9 @@ def standing_in(monkeypatch, trace, initial=3.0):
 
 def inputs():
     rng = np.random.default_rng(1)
-    return og.Inputs.from_tokens([rng.integers(0, 6, n) for n in (7, 7, 8, 5, 9)], vocab_size=6)
+    return og.Inputs.from_tokens(
+        [rng.integers(0, 6, n) for n in (7, 7, 8, 5, 9)], vocab_size=6
+    )
 
 
 def result(**options):
@@ -70,7 +88,9 @@ def test_the_coefficient_is_that_of_the_accepted_chains(monkeypatch):
     found = result(n_beta=10.0, random_state=7)
     expected = [10 * (trace[c, 20:].mean() - 3.0) for c in (0, 3)]
     assert found.coefficient.values == pytest.approx(np.mean(expected))
-    assert found.coefficient_stderr.values == pytest.approx(np.std(expected, ddof=1) / 2**0.5)
+    assert found.coefficient_stderr.values == pytest.approx(
+        np.std(expected, ddof=1) / 2**0.5
+    )
     assert found.accepted == 0.5
     assert found.initial_loss == 3.0 and found.trace.shape == (4, 40)
     assert seen["num_chains"] == 4 and seen["init_seed"] == 7 and seen["texts"] == 4
@@ -90,7 +110,9 @@ class Classifier(torch.nn.Module):
 
 def test_of_a_classifier_the_loss_is_that_of_the_labels(monkeypatch):
     seen = standing_in(monkeypatch, 3.5 + NOISE)
-    texts = og.Inputs.from_tokens([[0, 1], [2, 2], [1, 1, 1]], vocab_size=6, labels=[0, 2, 1])
+    texts = og.Inputs.from_tokens(
+        [[0, 1], [2, 2], [1, 1, 1]], vocab_size=6, labels=[0, 2, 1]
+    )
     observable = LearningCoefficient(n_draws=40, batch_size=2)
     reading = dict(zip(observable.needs(), (Classifier(), texts), strict=True))
     assert observable.observe(reading, None).accepted == 1.0
@@ -105,15 +127,21 @@ def test_a_classifier_without_numbered_labels_is_refused(monkeypatch, labels):
     texts = og.Inputs.from_tokens([[0, 1], [2, 2]], vocab_size=6, labels=labels)
     observable = LearningCoefficient(n_draws=40, batch_size=2)
     reading = dict(zip(observable.needs(), (Classifier(), texts), strict=True))
-    with pytest.raises(ArgumentError, match=r"labels must be the numbers|have no labels"):
+    with pytest.raises(
+        ArgumentError, match=r"labels must be the numbers|have no labels"
+    ):
         observable.observe(reading, None)
 
 
-def test_in_a_study_every_variable_has_a_name_and_numbers_have_units(monkeypatch, tmp_path):
+def test_in_a_study_every_variable_has_a_name_and_numbers_have_units(
+    monkeypatch, tmp_path
+):
     standing_in(monkeypatch, 3.5 + NOISE)
     run = og.Trajectory.from_models({0: NextToken(), 1: NextToken()})
     chosen = LearningCoefficient(n_draws=40, batch_size=2)
-    node = og.Study(run, inputs(), chosen, device="cpu").run(tmp_path)["learning-coefficient"]
+    node = og.Study(run, inputs(), chosen, device="cpu").run(tmp_path)[
+        "learning-coefficient"
+    ]
     assert "failed" not in node.attrs
     for name, variable in node.data_vars.items():
         assert variable.attrs.get("long_name"), name
@@ -144,7 +172,10 @@ def test_drifting_chains_are_not_accepted_and_unlike_ones_disagree():
     rising = 3.2 + np.linspace(0, 0.5, 40) + NOISE
     assert not Chains(rising, 3.0, 10.0, 10).accepted.any()
     apart = 3.5 + NOISE + np.arange(4)[:, None]
-    assert Chains(apart, 3.0, 10.0, 10).accepted.all() and Chains(apart, 3.0, 10.0, 10).rhat > 10
+    assert (
+        Chains(apart, 3.0, 10.0, 10).accepted.all()
+        and Chains(apart, 3.0, 10.0, 10).rhat > 10
+    )
     assert Chains(3.5 + NOISE, 3.0, 10.0, 10).rhat == pytest.approx(1, abs=0.1)
 
 

@@ -42,7 +42,9 @@ def test_a_jump_shows_as_a_ratio_that_grows_like_one_over_the_radius():
 
     x = torch.tensor([1e-9, 1.0], dtype=torch.float64)
     large, small = (
-        float(dynamics.local_constants(jump, x, [[-1.0, 0.0]], relative_radius=r)["y"][0])
+        float(
+            dynamics.local_constants(jump, x, [[-1.0, 0.0]], relative_radius=r)["y"][0]
+        )
         for r in (1e-2, 1e-4)
     )
     assert small == pytest.approx(100 * large)
@@ -103,11 +105,16 @@ def test_stored_distances_and_ratios_equal_those_by_hand(made):
     models, tree = made
     node = tree["concepts-pca-lipschitz"].to_dataset()
     assert "failed" not in node.attrs, node.attrs.get("failed")
-    flat = {s: torch.cat([p.detach().reshape(-1) for p in models[s].parameters()]) for s in (4, 96)}
+    flat = {
+        s: torch.cat([p.detach().reshape(-1) for p in models[s].parameters()])
+        for s in (4, 96)
+    }
     apart = float((flat[4] - flat[96]).norm())
     assert float(node.parameter_distance.sel(step=4)) == pytest.approx(apart, rel=1e-5)
     layer = "model.layers.1.mlp"
-    acts = [og.capture.activations(models[s], tiny_inputs(), LAYERS)[layer] for s in (4, 96)]
+    acts = [
+        og.capture.activations(models[s], tiny_inputs(), LAYERS)[layer] for s in (4, 96)
+    ]
     moved = float((acts[0] - acts[1]).norm())
     assert float(node.activation_distance.sel(step=4, layer=layer)) == pytest.approx(
         moved, rel=1e-4
@@ -126,9 +133,13 @@ def test_stored_distances_and_ratios_equal_those_by_hand(made):
 
 def test_ratios_stand_over_refits_chance_and_random_directions(made):
     models, tree = made
-    node, concepts = (tree[n].to_dataset() for n in ("concepts-pca-lipschitz", "concepts-pca"))
+    node, concepts = (
+        tree[n].to_dataset() for n in ("concepts-pca-lipschitz", "concepts-pca")
+    )
     layer = "model.layers.1.mlp"
-    acts = [og.capture.activations(models[s], tiny_inputs(), LAYERS)[layer] for s in (0, 96)]
+    acts = [
+        og.capture.activations(models[s], tiny_inputs(), LAYERS)[layer] for s in (0, 96)
+    ]
     squares = (acts[0].double() - acts[1].double()).square().sum(1).numpy()
     inputs = tiny_inputs()
     squares = np.bincount(np.nonzero(inputs.mask & ~inputs.special)[0], weights=squares)
@@ -145,9 +156,9 @@ def test_ratios_stand_over_refits_chance_and_random_directions(made):
             assert float(found.sel(here)) == pytest.approx(apart / moved)
             assert np.isnan(found.sel(step=96)).all()
     inside = node.layer_random.sel(step=0, layer=layer)
-    assert float(node.activations_per_parameters_random_low.sel(step=0, layer=layer)) == float(
-        inside.min()
-    )
+    assert float(
+        node.activations_per_parameters_random_low.sel(step=0, layer=layer)
+    ) == float(inside.min())
     bands = {f["id"]: len(f["bands"]) for f in json.loads(node.attrs["figures"])}
     assert bands["procrustes"] == 2
     assert bands["activations-per-parameters"] == 1
@@ -162,7 +173,9 @@ def test_local_constants_stand_at_the_noise_steps_only(made):
     assert node.layer_towards.sel(step=96).isnull().all()
     assert float(node.layer_towards.sel(step=0).min()) > 0
     # matching can only bring a perturbed dictionary nearer
-    raw, aligned = (node.extractor_random.sel(matching=m) for m in ("as returned", "matched"))
+    raw, aligned = (
+        node.extractor_random.sel(matching=m) for m in ("as returned", "matched")
+    )
     assert (aligned <= raw * (1 + 1e-9)).sum() == raw.notnull().sum()
     assert (
         "permuted over tokens" in node.attrs["statements"]
@@ -188,8 +201,13 @@ def test_a_run_in_which_nothing_happens_has_no_direction_towards_its_end(tmp_pat
 
     run = planted("nothing", steps=range(0, 800, 100), n=60)
     chosen = {"n_concepts": 4, "layers": "layers.*"}
-    observables = [Concepts("svd", **chosen), Lipschitz("concepts-svd", "svd", **chosen)]
-    result = og.Study(run.trajectory, run.inputs, observables=observables).run(tmp_path / "study")
+    observables = [
+        Concepts("svd", **chosen),
+        Lipschitz("concepts-svd", "svd", **chosen),
+    ]
+    result = og.Study(run.trajectory, run.inputs, observables=observables).run(
+        tmp_path / "study"
+    )
     assert result.attrs["problems"] == "[]"
     words = result["concepts-svd-lipschitz"].attrs["statements"]
     assert "towards" not in words and "nan" not in words
@@ -198,8 +216,14 @@ def test_a_run_in_which_nothing_happens_has_no_direction_towards_its_end(tmp_pat
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        ({"extractor": "svd"}, "extractor of concepts-lipschitz must be that of concepts, 'pca'"),
-        ({"layers": "model.layers.0.mlp"}, "layers of concepts-lipschitz must be that of"),
+        (
+            {"extractor": "svd"},
+            "extractor of concepts-lipschitz must be that of concepts, 'pca'",
+        ),
+        (
+            {"layers": "model.layers.0.mlp"},
+            "layers of concepts-lipschitz must be that of",
+        ),
         ({"n_concepts": 4}, "n_concepts of"),
         ({"max_tokens": 100}, "max_tokens of"),
         ({"distance": "bures"}, "distance of concepts-lipschitz must be one of"),

@@ -40,7 +40,9 @@ def test_entropy_and_mass_of_the_last_token_are_those_of_its_map():
             entropy = -np.nansum(each * np.log(each), axis=-1)
         np.testing.assert_allclose(data.entropy.values[layer], entropy.T, atol=1e-5)
         ordered = -np.sort(-each, axis=-1)
-        np.testing.assert_allclose(data.top_mass.values[0, layer], ordered[..., 0].T, atol=1e-5)
+        np.testing.assert_allclose(
+            data.top_mass.values[0, layer], ordered[..., 0].T, atol=1e-5
+        )
         np.testing.assert_allclose(
             data.top_mass.values[1, layer], ordered[..., :3].sum(-1).T, atol=1e-5
         )
@@ -76,7 +78,10 @@ def test_readout_transformers_are_read_too():
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [({"tokens": "first"}, "tokens must be one of"), ({"top": (0,)}, "each at least 1")],
+    [
+        ({"tokens": "first"}, "tokens must be one of"),
+        ({"top": (0,)}, "each at least 1"),
+    ],
 )
 def test_wrong_settings_are_refused(options, words):
     with pytest.raises(ArgumentError, match=words):
@@ -85,7 +90,13 @@ def test_wrong_settings_are_refused(options, words):
 
 @pytest.mark.parametrize(
     "build",
-    [tiny_model, *(lambda n=n: family(n) for n in ("gpt2", "gpt_neox", "bert", "llama", "gemma2"))],
+    [
+        tiny_model,
+        *(
+            lambda n=n: family(n)
+            for n in ("gpt2", "gpt_neox", "bert", "llama", "gemma2")
+        ),
+    ],
 )
 def test_cut_attention_is_that_of_maps_cut_by_hand(build):
     model = build().eval()
@@ -109,7 +120,9 @@ def test_cut_attention_is_that_of_maps_cut_by_hand(build):
     expected = torch.where(expected >= smallest, expected, 0)
     expected = expected / expected.sum(-1, keepdim=True)
     rows = seen[:, None, :].expand(expected.shape[:3])
-    torch.testing.assert_close(cut.attentions[0][rows], expected[rows], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(
+        cut.attentions[0][rows], expected[rows], rtol=1e-4, atol=1e-5
+    )
     assert not torch.allclose(cut.logits[seen], whole.logits[seen], atol=1e-4)
 
 
@@ -123,7 +136,9 @@ def test_relative_positions_stay_in_attention_that_is_cut():
     from transformers import T5Config, T5EncoderModel
 
     torch.manual_seed(0)
-    config = T5Config(vocab_size=30, d_model=16, d_kv=4, d_ff=24, num_layers=2, num_heads=4)
+    config = T5Config(
+        vocab_size=30, d_model=16, d_kv=4, d_ff=24, num_layers=2, num_heads=4
+    )
     model, ids = T5EncoderModel(config).eval(), torch.arange(3, 15)[None]
     with torch.no_grad():
         whole = model(input_ids=ids)[0]
@@ -169,5 +184,8 @@ def test_attention_that_cannot_be_cut_is_said():
         capture.cut_attention(tiny_model(), 0),
     ):
         pass
-    with pytest.raises(ArgumentError, match="was not cut"), capture.cut_attention(tiny_model(), 1):
+    with (
+        pytest.raises(ArgumentError, match="was not cut"),
+        capture.cut_attention(tiny_model(), 1),
+    ):
         pass

@@ -11,9 +11,16 @@ from ontogeny.capture.gradients import gradients
 from ontogeny.concepts import SAE
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import ReadoutAccuracy, ReadoutAttention, SaeProbe
-from ontogeny_papers.observables.readout.accuracy import answers, majority_share, wilson_interval
+from ontogeny_papers.observables.readout.accuracy import (
+    answers,
+    majority_share,
+    wilson_interval,
+)
 from ontogeny_papers.observables.readout.attention import settling_step
-from ontogeny_papers.observables.readout.correlations import correlations, latent_correlations
+from ontogeny_papers.observables.readout.correlations import (
+    correlations,
+    latent_correlations,
+)
 from ontogeny_papers.observables.readout.state import ReadoutState
 from ontogeny_papers.reproduce.tasks import MarkerTask
 from ontogeny_papers.reproduce.training import MarkerRun, record_marker_runs
@@ -49,11 +56,15 @@ def value_of(model, inputs):
 
 def counted(n=400, seed=0):
     batch = TASK.sample(n, torch.Generator().manual_seed(seed))
-    return og.Inputs.from_tokens(batch.ids.numpy(), labels=batch.markers.numpy(), vocab_size=8)
+    return og.Inputs.from_tokens(
+        batch.ids.numpy(), labels=batch.markers.numpy(), vocab_size=8
+    )
 
 
 def test_answers_are_those_of_the_logits_at_the_last_token():
-    inputs = og.Inputs.from_tokens([[4, 0, 1], [4, 4], [1, 0, 0, 4], [5]], labels=[1, 2, 1, 1])
+    inputs = og.Inputs.from_tokens(
+        [[4, 0, 1], [4, 4], [1, 0, 0, 4], [5]], labels=[1, 2, 1, 1]
+    )
     right, losses = answers(value_of(Counting(), inputs))
     assert right.tolist() == [True, True, True, False]
     logits = torch.tensor([m * 2.0 - 0.5 * m * m for m in range(4)])
@@ -63,7 +74,9 @@ def test_answers_are_those_of_the_logits_at_the_last_token():
 
 def test_labels_beyond_the_classes_are_refused():
     inputs = og.Inputs.from_tokens([[1, 2]], labels=[4])
-    with pytest.raises(ArgumentError, match="labels go up to 4, but the model has 4 classes"):
+    with pytest.raises(
+        ArgumentError, match="labels go up to 4, but the model has 4 classes"
+    ):
         answers(value_of(Counting(), inputs))
 
 
@@ -87,7 +100,11 @@ def test_states_are_read_and_edited_at_the_last_token_only():
 
     assert state.without(Planted(6), None).tolist() == [1, 1, 1]
     assert state.without(Planted(6), np.array([0, 1])).tolist() == [1, 1, 1]
-    assert state.without(Planted(6), np.array([4])).tolist() == [0, 0, 0]  # counts 0 everywhere
+    assert state.without(Planted(6), np.array([4])).tolist() == [
+        0,
+        0,
+        0,
+    ]  # counts 0 everywhere
     assert answers(value)[0].all()  # no hook is left
 
 
@@ -99,13 +116,23 @@ def test_a_planted_count_is_found_and_its_removal_costs_what_it_must():
             return value_of(Counting(), inputs)
 
     probe = SaeProbe(
-        (4,), layer="state", variants=("topk",), n_latents=12, k=4, epochs=60, removed=3, n_draws=10
+        (4,),
+        layer="state",
+        variants=("topk",),
+        n_latents=12,
+        k=4,
+        epochs=60,
+        removed=3,
+        n_draws=10,
     )
     data = probe.observe(Reading(), None)
     assert float(data.accuracy) == 1.0
     assert float(data.variance_explained.item()) > 0.9
     assert float(data.count_correlation.max()) > 0.5 > 2 * data.count_null.item()
-    lost = {str(n): float(data.accuracy_lost.sel(ablation=n).item()) for n in data.ablation.values}
+    lost = {
+        str(n): float(data.accuracy_lost.sel(ablation=n).item())
+        for n in data.ablation.values
+    }
     assert lost["count"] > 0.1
     assert lost["count"] > lost["random"]
     # the place of a marker cannot be read from a count
@@ -136,7 +163,9 @@ def test_correlations_are_pearsons_and_constants_correlate_with_nothing():
     rng = np.random.default_rng(0)
     codes, factors = rng.random((50, 4)), rng.integers(0, 3, (50, 2))
     expected = np.corrcoef(codes.T, factors.T)[:4, 4:]
-    np.testing.assert_allclose(latent_correlations(codes, factors), expected, atol=1e-10)
+    np.testing.assert_allclose(
+        latent_correlations(codes, factors), expected, atol=1e-10
+    )
     codes[:, 1] = 7.0
     assert (latent_correlations(codes, factors)[1] == 0).all()
 

@@ -46,12 +46,16 @@ def test_only_the_seed_changes_the_directions():
 def test_silent_layers_and_no_coordinates_are_refused():
     status = ActivationPath("a").observe(Reading(values=torch.zeros(5, 3)), None).status
     assert "all activations are 0" in str(status.values[0])
-    with pytest.raises(ArgumentError, match="coordinates must be a whole number of at least 1"):
+    with pytest.raises(
+        ArgumentError, match="coordinates must be a whole number of at least 1"
+    ):
         ActivationPath("a", coordinates=0)
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_the_path_shows_a_planted_change_of_noise_that_the_distance_does_not(tmp_path, seed):
+def test_the_path_shows_a_planted_change_of_noise_that_the_distance_does_not(
+    tmp_path, seed
+):
     run = planted("regimes", steps=range(0, 4800, 100), random_state=seed)
     observables = [
         ActivationPath("layers.*"),
@@ -69,5 +73,7 @@ def test_the_path_shows_a_planted_change_of_noise_that_the_distance_does_not(tmp
 def test_the_change_is_estimated_as_well_as_the_page_says(directions, spread):
     rng = np.random.default_rng(3)
     D = rng.normal(size=(60, directions)) @ rng.normal(size=(directions, 60))
-    found = [np.sqrt(np.mean(coordinates(D, random_state=seed) ** 2)) for seed in range(600)]
+    found = [
+        np.sqrt(np.mean(coordinates(D, random_state=seed) ** 2)) for seed in range(600)
+    ]
     assert np.std(found) / np.mean(found) == pytest.approx(spread, abs=0.035)

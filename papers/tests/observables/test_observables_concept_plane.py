@@ -23,7 +23,9 @@ def tree(tmp_path_factory):
         og.observables.ConceptPlane("concepts-ica"),
     ]
     trajectory = og.Trajectory.from_models(developing(STEPS))
-    tree = og.Study(trajectory, tiny_inputs(), chosen, device="cpu", noise=3).run(folder)
+    tree = og.Study(trajectory, tiny_inputs(), chosen, device="cpu", noise=3).run(
+        folder
+    )
     assert tree.attrs["problems"] == "[]"
     og.open_study(folder).report(folder / "page.html")
     return tree
@@ -32,7 +34,9 @@ def tree(tmp_path_factory):
 def test_positions_are_the_principal_components_of_all_aligned_concepts(tree):
     node, one = tree["concepts-ica-plane"], tree["concepts-ica"].sel(layer=PATH)
     W = one.dictionary.transpose("step", "feature", "concept").values.astype(np.float64)
-    stack = np.stack([og.distances.align(W[-1], w, under="signed-permutation").aligned for w in W])
+    stack = np.stack(
+        [og.distances.align(W[-1], w, under="signed-permutation").aligned for w in W]
+    )
     points = np.swapaxes(stack, 1, 2).reshape(-1, stack.shape[1])
     left, sizes, _ = np.linalg.svd(points - points.mean(0), full_matrices=False)
     found = node.sel(layer=PATH)
@@ -52,10 +56,21 @@ def test_a_refit_stands_on_the_same_axes_at_the_noise_steps_only(tree):
     assert node.step.values[known.values].tolist() == noisy
     # the place of a refitted concept, computed from what is stored, whichever concept it is
     step = noisy[0]
-    refit = one.refit_dictionary.sel(step=step, layer=PATH).transpose("feature", "concept").values
+    refit = (
+        one.refit_dictionary.sel(step=step, layer=PATH)
+        .transpose("feature", "concept")
+        .values
+    )
     plane = node.sel(layer=PATH)
-    centre, direction = plane.centre.values, plane.direction.transpose("axis", "feature").values
-    both = {tuple(np.round(direction @ (s * w - centre), 4)) for w in refit.T for s in (1, -1)}
+    centre, direction = (
+        plane.centre.values,
+        plane.direction.transpose("axis", "feature").values,
+    )
+    both = {
+        tuple(np.round(direction @ (s * w - centre), 4))
+        for w in refit.T
+        for s in (1, -1)
+    }
     drawn = plane.sel(step=step)
     for pair in zip(drawn.refit_first.values, drawn.refit_second.values, strict=True):
         assert min(np.abs(np.subtract(pair, each)).max() for each in both) < 1e-3
@@ -63,25 +78,36 @@ def test_a_refit_stands_on_the_same_axes_at_the_noise_steps_only(tree):
 
 def test_the_page_draws_both_and_says_how_far_refitting_moves_a_concept(tree):
     attrs = tree["concepts-ica-plane"].attrs
-    assert [figure["id"] for figure in json.loads(attrs["figures"])] == ["plane", "refits"]
+    assert [figure["id"] for figure in json.loads(attrs["figures"])] == [
+        "plane",
+        "refits",
+    ]
     assert "from its refit in its plane" in json.loads(attrs["statements"])[1]
 
 
 @pytest.mark.parametrize("scale", [1.0, 1000.0])
 def test_steps_that_are_refits_of_each_other_do_not_move_further_than_refits(scale):
     rng = np.random.default_rng(0)
-    W, R = rng.normal(size=(2, 2, 40, 12, 6))  # every step and its refit: independent draws
+    W, R = rng.normal(
+        size=(2, 2, 40, 12, 6)
+    )  # every step and its refit: independent draws
     W[1], R[1] = scale * W[1], scale * R[1]  # layers have scales of their own
     dims = ("layer", "step", "feature", "concept")
     step, layers = np.arange(40), ["a", "b"]
     names = {"dictionary": (dims, W), "refit_dictionary": (dims, R)}
-    of = xr.Dataset(names, coords={"step": step, "layer": layers, "feature": np.arange(12)})
+    of = xr.Dataset(
+        names, coords={"step": step, "layer": layers, "feature": np.arange(12)}
+    )
     plane = og.observables.ConceptPlane("of")
     each = []
     for i in range(2):
-        reading = type("Reading", (), {"data": of.isel(layer=i, drop=True), "reference_step": 39})
+        reading = type(
+            "Reading", (), {"data": of.isel(layer=i, drop=True), "reference_step": 39}
+        )
         each.append(plane.observe(reading, None))
-    data = xr.concat(each, dim=xr.Variable("layer", layers)).assign_attrs(reference_step=39)
+    data = xr.concat(each, dim=xr.Variable("layer", layers)).assign_attrs(
+        reference_step=39
+    )
     data = plane.summarise(data, {"of": of})
     moves, refits = concept_plane._lengths(data)
     # a tenth less, since the plane is fitted to the steps; matched to their own steps, 0.78
@@ -93,7 +119,9 @@ def test_without_noise_steps_there_are_no_refits(tree):
     of = tree["concepts-ica"].to_dataset().drop_vars("refit_dictionary")
     bare = tree["concepts-ica-plane"].to_dataset()
     bare = bare.drop_vars(["refit_first", "refit_second"])
-    data = og.observables.ConceptPlane("concepts-ica").summarise(bare, {"concepts-ica": of})
+    data = og.observables.ConceptPlane("concepts-ica").summarise(
+        bare, {"concepts-ica": of}
+    )
     assert [figure["id"] for figure in json.loads(data.attrs["figures"])] == ["plane"]
     assert isinstance(data, xr.Dataset)
 
@@ -101,7 +129,13 @@ def test_without_noise_steps_there_are_no_refits(tree):
 def test_a_plane_of_what_reads_no_layers_is_refused_when_the_study_is_planned():
     chosen = [og.observables.Loss(), og.observables.ConceptPlane(of="loss")]
     study = og.Study(
-        og.Trajectory.from_models(developing((0, 1))), tiny_inputs(), chosen, device="cpu", noise=0
+        og.Trajectory.from_models(developing((0, 1))),
+        tiny_inputs(),
+        chosen,
+        device="cpu",
+        noise=0,
     )
-    with pytest.raises(ArgumentError, match=r"loss-plane needs .* of activations; 'loss' has no"):
+    with pytest.raises(
+        ArgumentError, match=r"loss-plane needs .* of activations; 'loss' has no"
+    ):
         study.plan()

@@ -19,7 +19,12 @@ class _Paths(nn.Module):
 
     def __init__(self, walk, line, still, back):
         super().__init__()
-        for name, value in {"walk": walk, "line": line, "still": still, "back": back}.items():
+        for name, value in {
+            "walk": walk,
+            "line": line,
+            "still": still,
+            "back": back,
+        }.items():
             layer = nn.Linear(30, 30, bias=False)
             layer.weight = nn.Parameter(torch.as_tensor(value, dtype=torch.float32))
             setattr(self, name, layer)
@@ -38,7 +43,8 @@ def tree(tmp_path_factory):
     # every step takes back the noise of the one before: in another order it would add up
     back = line + 0.5 * rng.normal(size=shape)
     models = {
-        step: _Paths(walk[i], line[i], still[i].copy(), back[i]) for i, step in enumerate(STEPS)
+        step: _Paths(walk[i], line[i], still[i].copy(), back[i])
+        for i, step in enumerate(STEPS)
     }
     study = og.Study(
         og.Trajectory.from_models(models),
@@ -57,8 +63,12 @@ def test_planted_paths_have_their_ranks(tree):
     assert int(rank.sel(block="still.weight")) == 0
     walk = tree.sel(block="walk.weight")
     assert float(walk.walk_low) <= float(walk.variance_rank) <= float(walk.walk_high)
-    assert float(tree.net_drift_ratio.sel(block="line.weight")) == pytest.approx(len(STEPS) - 1)
-    assert float(tree.net_drift_ratio.sel(block="walk.weight")) == pytest.approx(1, abs=0.4)
+    assert float(tree.net_drift_ratio.sel(block="line.weight")) == pytest.approx(
+        len(STEPS) - 1
+    )
+    assert float(tree.net_drift_ratio.sel(block="walk.weight")) == pytest.approx(
+        1, abs=0.4
+    )
 
 
 def test_displacement_equals_the_norm_of_the_difference(tree):
@@ -70,7 +80,9 @@ def test_displacement_equals_the_norm_of_the_difference(tree):
 
 def test_a_random_walk_is_not_called_lower_than_chance(tree):
     assert float(tree.p_corrected.sel(block="walk.weight")) > 0.05
-    assert float(tree.p_lower.sel(block="line.weight")) == 1.0  # every order gives the same line
+    assert (
+        float(tree.p_lower.sel(block="line.weight")) == 1.0
+    )  # every order gives the same line
 
 
 def test_noise_that_is_taken_back_is_lower_than_in_random_order(tree):
@@ -92,9 +104,13 @@ def test_the_rank_of_what_was_learned_is_that_of_the_difference(tree):
 def test_statistics_that_separate_tell_a_line_from_a_walk(tree):
     line, walk = tree.sel(block="line.weight"), tree.sel(block="walk.weight")
     assert float(line.increment_participation_ratio) == pytest.approx(1, abs=1e-6)
-    assert float(line.early_energy) == pytest.approx(1) and float(walk.early_energy) < 0.2
+    assert (
+        float(line.early_energy) == pytest.approx(1) and float(walk.early_energy) < 0.2
+    )
     expected = float(walk.walk_participation_ratio)
-    assert float(walk.increment_participation_ratio) == pytest.approx(expected, rel=0.05)
+    assert float(walk.increment_participation_ratio) == pytest.approx(
+        expected, rel=0.05
+    )
     for name in ("lag", "line"):
         assert float(line[f"{name}_low"]) == float(line[f"{name}_high"]) == 1
 
@@ -102,7 +118,8 @@ def test_statistics_that_separate_tell_a_line_from_a_walk(tree):
 def test_the_words_say_the_share_that_was_asked_for():
     data = observed(og.observables.WeightRank("*.weight", variance=0.8, n_draws=8))
     words = " ".join(
-        str(json.loads(data.attrs[name])) for name in ("section", "figures", "statements")
+        str(json.loads(data.attrs[name]))
+        for name in ("section", "figures", "statements")
     )
     assert "80 %" in words and "r₈₀ = 3 whatever" in words and "90 %" not in words
     assert data.variance_rank.attrs["symbol"] == "r₈₀"
@@ -143,7 +160,13 @@ def observed(observable):
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"variance": 0}, {"variance": 1.5}, {"n_draws": 2}, {"n_draws": "8"}, {"max_snapshots": 2}],
+    [
+        {"variance": 0},
+        {"variance": 1.5},
+        {"n_draws": 2},
+        {"n_draws": "8"},
+        {"max_snapshots": 2},
+    ],
 )
 def test_bad_arguments_are_refused(arguments):
     with pytest.raises(ArgumentError):
@@ -154,7 +177,9 @@ def test_bad_arguments_are_refused(arguments):
 def test_query_key_and_value_are_ranked_each_for_itself(family, tmp_path):
     models = {step: build(family, seed=step) for step in (0, 1, 2, 3)}
     observable = og.observables.WeightRank(("q", "k", "v"), n_draws=8)
-    study = og.Study(og.Trajectory.from_models(models), inputs_of(), [observable], device="cpu")
+    study = og.Study(
+        og.Trajectory.from_models(models), inputs_of(), [observable], device="cpu"
+    )
     data = study.run(tmp_path / "s")["weight-rank"].to_dataset()
     assert set(data.status.values) == {"done"}
     blocks = [str(b) for b in data.block.values]

@@ -42,7 +42,9 @@ def planted(seed, shared=None):
         "b": path((SIZE, SIZE), shared),
         "c": path((SIZE, SIZE)),
         "wide": path((SIZE, 2 * SIZE)),
-        "still": np.broadcast_to(rng.normal(size=(SIZE, SIZE)), (len(STEPS), SIZE, SIZE)).copy(),
+        "still": np.broadcast_to(
+            rng.normal(size=(SIZE, SIZE)), (len(STEPS), SIZE, SIZE)
+        ).copy(),
     }
     return values, og.Trajectory.from_models(
         {s: Matrices({n: v[i] for n, v in values.items()}) for i, s in enumerate(STEPS)}
@@ -56,7 +58,10 @@ SHARED = np.random.default_rng(99).normal(size=(3, SIZE, SIZE))
 def node(tmp_path_factory):
     values, trajectory = planted(0, SHARED)
     study = og.Study(
-        trajectory, og.Inputs.from_tokens([[1, 2]]), [Orientation("*.weight")], device="cpu"
+        trajectory,
+        og.Inputs.from_tokens([[1, 2]]),
+        [Orientation("*.weight")],
+        device="cpu",
     )
     folder = tmp_path_factory.mktemp("orientation") / "s"
     tree = study.run(folder)
@@ -102,7 +107,11 @@ def test_the_report_draws_it(node, tmp_path):
 
 
 def test_runs_with_shared_directions_are_found_and_seeds_are_chance():
-    runs = {"one": planted(1, SHARED)[1], "two": planted(2, SHARED)[1], "own": planted(3)[1]}
+    runs = {
+        "one": planted(1, SHARED)[1],
+        "two": planted(2, SHARED)[1],
+        "own": planted(3)[1],
+    }
     found = orientation_across_runs(runs, ["a.weight", "c.weight"])
     a = found.sel(block="a.weight")
     assert float(a.overlap.sel(run="one", run_="two")) == pytest.approx(1, abs=1e-5)
@@ -110,7 +119,8 @@ def test_runs_with_shared_directions_are_found_and_seeds_are_chance():
     assert float(a.angle.sel(run="one", run_="two").max()) < 0.01
     assert float(a.p_corrected.sel(run="one", run_="own")) > 0.05
     assert (
-        found.p_corrected.sel(block="c.weight").stack(p=("run", "run_")).dropna("p") > 0.05
+        found.p_corrected.sel(block="c.weight").stack(p=("run", "run_")).dropna("p")
+        > 0.05
     ).all()
     assert np.isnan(np.diag(a.overlap)).all()
 
@@ -118,7 +128,9 @@ def test_runs_with_shared_directions_are_found_and_seeds_are_chance():
 def test_a_trajectory_lies_as_it_lies():
     run = planted(1)[1]
     found = orientation_across_runs({"x": run, "y": run}, "c.weight", k=2)
-    assert float(found.overlap.sel(run="x", run_="y").item()) == pytest.approx(1, abs=1e-6)
+    assert float(found.overlap.sel(run="x", run_="y").item()) == pytest.approx(
+        1, abs=1e-6
+    )
 
 
 def test_runs_that_cannot_be_compared_are_refused():
@@ -127,7 +139,9 @@ def test_runs_that_cannot_be_compared_are_refused():
         orientation_across_runs({"one": run}, "a.weight")
     with pytest.raises(LayerMatchError):
         orientation_across_runs({"one": run, "two": run}, "nothing")
-    other = og.Trajectory.from_models({s: Matrices({"a": np.eye(5)}) for s in (0, 1, 2)})
+    other = og.Trajectory.from_models(
+        {s: Matrices({"a": np.eye(5)}) for s in (0, 1, 2)}
+    )
     with pytest.raises(ArgumentError, match="another number of entries"):
         orientation_across_runs({"one": run, "two": other}, "a.weight")
     for bad in (0, 2.0, True):
@@ -142,6 +156,8 @@ def test_runs_that_cannot_be_compared_are_refused():
 
 def test_a_single_step_has_no_direction_and_says_so(tmp_path):
     run = og.Trajectory.from_models({0: Matrices({"a": np.eye(5), "b": np.eye(5)})})
-    study = og.Study(run, og.Inputs.from_tokens([[1, 2]]), [Orientation("*.weight")], device="cpu")
+    study = og.Study(
+        run, og.Inputs.from_tokens([[1, 2]]), [Orientation("*.weight")], device="cpu"
+    )
     problems = " ".join(json.loads(study.run(tmp_path / "s").attrs["problems"]))
     assert "the directions of a path need at least 2 snapshots; there is 1" in problems

@@ -11,7 +11,11 @@ import xarray as xr
 from ontogeny import report, semantics
 from ontogeny.errors import ArgumentError
 from ontogeny.features.wordspace.concepts import ConceptBasis
-from ontogeny_papers.observables.words.views.clouds import clusters_view, orthants_view, tree_view
+from ontogeny_papers.observables.words.views.clouds import (
+    clusters_view,
+    orthants_view,
+    tree_view,
+)
 from ontogeny_papers.observables.words.views.maps import concepts_view, space_view
 from ontogeny_papers.observables.words.views.page import semantics_page
 from ontogeny_papers.observables.words.views.scores import coherence_view, lift_view
@@ -81,9 +85,14 @@ def test_words_tell_what_they_follow_and_contexts_what_follows_them(corpus):
         for word, told in zip(row.word.values, row.seen_after.values, strict=True):
             if word:
                 seen = counts[support.words.index(word)]
-                assert told.startswith("after “") and f"({int(seen.max()):,})" in told.split("”")[1]
+                assert (
+                    told.startswith("after “")
+                    and f"({int(seen.max()):,})" in told.split("”")[1]
+                )
                 checked += 1
-        for j, told in zip(orthant.context_index[:4], row.seen_before.values, strict=False):
+        for j, told in zip(
+            orthant.context_index[:4], row.seen_before.values, strict=False
+        ):
             best = support.words[int(counts[:, j].argmax())]
             assert told.startswith(f"before “{best}” ({int(counts[:, j].max())})"), told
     assert checked > 5
@@ -139,7 +148,9 @@ def test_points_are_the_embeddings_that_the_concepts_predict(corpus):
     data = space_view(basis, labels, normalised=False)
     june = int(np.flatnonzero(data.name.values == "june")[0])
     row = basis.U[basis.words.index("june"), :3] * np.sqrt(basis.sigma[:3])
-    np.testing.assert_allclose([data[f"concept_{i}"].values[june] for i in (1, 2, 3)], row)
+    np.testing.assert_allclose(
+        [data[f"concept_{i}"].values[june] for i in (1, 2, 3)], row
+    )
     assert data.kind.values[june] == "month"
     unit = space_view(basis)
     norms = sum(unit[f"concept_{i}"].values ** 2 for i in (1, 2, 3))
@@ -148,8 +159,16 @@ def test_points_are_the_embeddings_that_the_concepts_predict(corpus):
 
 def test_bands_hold_the_middle_of_the_draws(corpus):
     support, basis = corpus
-    labels = {"may": "month", "june": "month", "cat": "animal", "dog": "animal", "ran": "verb"}
-    score = semantics.orthant_coherence(basis, labels, 3, n_permutations=40, n_rotations=20)
+    labels = {
+        "may": "month",
+        "june": "month",
+        "cat": "animal",
+        "dog": "animal",
+        "ran": "verb",
+    }
+    score = semantics.orthant_coherence(
+        basis, labels, 3, n_permutations=40, n_rotations=20
+    )
     data = coherence_view({3: score})
     assert data.ami.item() == score.ami.value
     low, high = np.quantile(score.ami.rotated, [0.025, 0.975])
@@ -164,7 +183,9 @@ def test_bands_hold_the_middle_of_the_draws(corpus):
 
 def test_the_report_draws_the_page_and_nothing_in_it_runs(corpus, tmp_path):
     support, basis = corpus
-    tree = semantics_page(basis, support, dims=3, n_draws=5, heldout=["in", "may", "in", "june"])
+    tree = semantics_page(
+        basis, support, dims=3, n_draws=5, heldout=["in", "may", "in", "june"]
+    )
     page = report.write(tree, tmp_path / "page.html").read_text("utf-8")
     assert "<img/src=x" not in page
     assert json.dumps("世界")[1:-1] in page
@@ -200,7 +221,9 @@ def test_a_page_can_be_stored_and_read_again(corpus, tmp_path):
     tree.to_zarr(tmp_path / "page.zarr", zarr_format=2)
     again = xr.open_datatree(tmp_path / "page.zarr", engine="zarr")
     assert set(again.children) == set(tree.children)
-    assert again["orthants"].word.values.tolist() == tree["orthants"].word.values.tolist()
+    assert (
+        again["orthants"].word.values.tolist() == tree["orthants"].word.values.tolist()
+    )
 
 
 def test_what_cannot_be_drawn_is_refused():

@@ -36,8 +36,12 @@ def labelled(kind, texts=90, seed=5):
             row[row == 7] = 8
             if label:
                 row[: len(row) - 1] = 7
-                while any(other is not row and np.array_equal(other, row) for other in rows):
-                    row[-1] = 4 + (row[-1] - 3) % 36  # texts that repeat would be one unit
+                while any(
+                    other is not row and np.array_equal(other, row) for other in rows
+                ):
+                    row[-1] = (
+                        4 + (row[-1] - 3) % 36
+                    )  # texts that repeat would be one unit
     return og.Inputs.from_tokens(rows, mask_token_id=1, labels=labels)
 
 
@@ -56,7 +60,14 @@ def result(tmp_path_factory):
         inputs,
         [
             ConceptDirections(LAYERS, **both),
-            TCAV(LAYERS, **both, target="masked", early=(0, 20), late=(30, 50), random="others"),
+            TCAV(
+                LAYERS,
+                **both,
+                target="masked",
+                early=(0, 20),
+                late=(30, 50),
+                random="others",
+            ),
         ],
     )
     tree = study.run(folder / "study")
@@ -74,8 +85,13 @@ def test_a_planted_concept_is_readable_and_a_coin_is_not(result):
     stable = data.bootstrap_cosine.mean(("layer", "step"))
     assert stable.sel(concept="planted") > stable.sel(concept="coin")
     words = json.loads(data.attrs["statements"])
-    assert any(w.startswith("planted: readable above shuffled labels for good in 2") for w in words)
-    assert "planted is readable for good before coin in 2 of 2 layers" in " ".join(words)
+    assert any(
+        w.startswith("planted: readable above shuffled labels for good in 2")
+        for w in words
+    )
+    assert "planted is readable for good before coin in 2 of 2 layers" in " ".join(
+        words
+    )
     assert any(w.startswith("coin: no layer reads it better") for w in words)
 
 
@@ -92,9 +108,14 @@ def test_scores_are_those_of_one_model_alone(result):
     model = developing(STEPS)[50]
     target = og.capture.Target("masked")
     alone = og.capture.tcav(
-        model, labelled("planted"), LAYERS, og.concepts.CAV(intercept=True), target=target,
-        n_random=99, n_refits=5,
-    )  # fmt: skip
+        model,
+        labelled("planted"),
+        LAYERS,
+        og.concepts.CAV(intercept=True),
+        target=target,
+        n_random=99,
+        n_refits=5,
+    )
     np.testing.assert_allclose(data.score, alone.score)
     np.testing.assert_allclose(data.random_score, alone.random_score)
     np.testing.assert_allclose(data.derivative, alone.derivative)
@@ -111,17 +132,29 @@ def test_the_series_has_its_verdicts_tables_and_figures(result):
     assert kinds == [*["curves"] * 4, *["heatmap"] * 3, Table.kind]
     size = np.sqrt((data.random_derivative**2).mean("draw"))
     np.testing.assert_allclose(data.relative_derivative, data.derivative / size)
-    assert data.sizes["row"] == 4 and {"model.layers.0.mlp"} < set(data.row_layer.values)
+    assert data.sizes["row"] == 4 and {"model.layers.0.mlp"} < set(
+        data.row_layer.values
+    )
 
 
 def test_random_concepts_are_drawn_from_the_pool_with_as_many_texts(result):
     """The study's cell equals directions fitted to the same draws, one by one."""
-    data = result["tcav"].to_dataset().sel(step=50, concept="planted", layer="model.layers.0.mlp")
-    model, texts, others = developing(STEPS)[50], labelled("planted"), labelled("coin", 70, 2)
+    data = (
+        result["tcav"]
+        .to_dataset()
+        .sel(step=50, concept="planted", layer="model.layers.0.mlp")
+    )
+    model, texts, others = (
+        developing(STEPS)[50],
+        labelled("planted"),
+        labelled("coin", 70, 2),
+    )
     need = Activations(LAYERS, None, "mean", None)
     settings = ReadingSettings()
     A, pool = (
-        read(model, [need], {"x": inputs}, settings)[need]["model.layers.0.mlp"].double().numpy()
+        read(model, [need], {"x": inputs}, settings)[need]["model.layers.0.mlp"]
+        .double()
+        .numpy()
         for inputs in (texts, others)
     )
     rows = LabelledRows.of(texts)
@@ -136,7 +169,11 @@ def test_random_concepts_are_drawn_from_the_pool_with_as_many_texts(result):
     ]
     held = texts.subset(rows.text[rows.test[rows.positive[rows.test]]])
     found = og.capture.directional_derivatives(
-        model, held, "model.layers.0.mlp", np.stack(directions).T, og.capture.Target("masked")
+        model,
+        held,
+        "model.layers.0.mlp",
+        np.stack(directions).T,
+        og.capture.Target("masked"),
     ).derivative.mean("example")[0]
     known = [data.against_derivative, *data.against_random_derivative[:3]]
     np.testing.assert_allclose(np.array(known), found, rtol=1e-4)
@@ -149,7 +186,10 @@ def test_a_planted_concept_differs_from_random_concepts_and_a_coin_does_not(resu
     assert (data.against_p_corrected.sel(concept="planted") <= 0.05).any()
     assert (data.against_p_corrected >= data.against_p_single - 1e-12).all()
     words = " ".join(json.loads(data.attrs["statements"]))
-    assert "coin against random texts: 0 of 8 mean derivatives differ from those of 99 " in words
+    assert (
+        "coin against random texts: 0 of 8 mean derivatives differ from those of 99 "
+        in words
+    )
     bands = [f.get("bands") for f in json.loads(data.attrs["figures"])]
     labels = [b["label"] for each in bands if each for b in each]
     assert labels == ["shuffled labels"] * 2 + ["random concepts"] * 2
@@ -180,27 +220,43 @@ def test_a_layer_without_two_steps_in_a_window_is_left_out_of_the_table_alone():
     scores = np.random.default_rng(0).uniform(size=(3, 6))
     scores[1, :2] = np.nan
     data, tables, words = regime_tables(scored(scores), (0, 20), (30, 50))
-    whole = og.dynamics.regime_table(scores[[0, 2]], data.step.values, (0, 20), (30, 50))
+    whole = og.dynamics.regime_table(
+        scores[[0, 2]], data.step.values, (0, 20), (30, 50)
+    )
     np.testing.assert_allclose(data.regime0_early_mean[[0, 2]], whole.early_mean)
-    assert np.isnan(data.regime0_early_mean[1]) and np.isnan(data.regime0_overall_mean[1])
-    assert float(data.regime0_sum_difference) == pytest.approx(float(whole.sum_difference))
+    assert np.isnan(data.regime0_early_mean[1]) and np.isnan(
+        data.regime0_overall_mean[1]
+    )
+    assert float(data.regime0_sum_difference) == pytest.approx(
+        float(whole.sum_difference)
+    )
     assert len(tables) == 1
     assert len(words) == 1
-    assert words[0].startswith("c: the two windows do not compare l1: early=(0, 20) holds 1 steps")
+    assert words[0].startswith(
+        "c: the two windows do not compare l1: early=(0, 20) holds 1 steps"
+    )
 
 
 def test_a_layer_whose_change_has_no_scale_is_left_out_alone():
     scores = np.random.default_rng(0).uniform(size=(2, 6))
     scores[0] = [0, 0, 0, 1, 1, 1]
     data, tables, words = regime_tables(scored(scores), (0, 20), (30, 50))
-    assert np.isnan(data.regime0_early_mean[0]) and np.isfinite(data.regime0_early_mean[1])
-    assert len(tables) == 1 and "do not compare l0: the change of l0 has no scale" in words[0]
+    assert np.isnan(data.regime0_early_mean[0]) and np.isfinite(
+        data.regime0_early_mean[1]
+    )
+    assert (
+        len(tables) == 1
+        and "do not compare l0: the change of l0 has no scale" in words[0]
+    )
 
 
 def test_windows_that_compare_no_layer_give_no_table():
     data, tables, words = regime_tables(scored(np.ones((2, 3))), (0, 10), (15, 30))
     assert tables == [] and "regime0_early_mean" not in data
-    assert len(words) == 1 and "c: the two windows do not compare any layer: late=" in words[0]
+    assert (
+        len(words) == 1
+        and "c: the two windows do not compare any layer: late=" in words[0]
+    )
 
 
 def test_the_page_and_the_papers_figures_draw_them(result, tmp_path):
@@ -222,7 +278,9 @@ def test_labels_are_asked_for():
     with pytest.raises(ArgumentError, match="need inputs with labels"):
         og.capture.tcav(developing((0, 1))[0], tiny_inputs(), LAYERS)
     texts = og.Inputs.from_tokens([[4, 5]] * 6, mask_token_id=1, labels=[1] * 6)
-    with pytest.raises(ArgumentError, match=r"two classes; the texts of each class are {1: 6}"):
+    with pytest.raises(
+        ArgumentError, match=r"two classes; the texts of each class are {1: 6}"
+    ):
         og.capture.tcav(developing((0, 1))[0], texts, LAYERS)
     one = og.Inputs.from_tokens([[4, 5], [6, 7]], mask_token_id=1, labels=[0, 1])
     with pytest.raises(ArgumentError, match="every class needs two texts"):
@@ -235,14 +293,26 @@ def test_labels_are_asked_for():
         ({"tokens": "all"}, "tokens must be one of 'mean', 'last', 'cls'"),
         ({"n_random": 0}, "n_random must be a whole number of at least 1"),
         ({"n_refits": 5.0}, "n_refits must be a whole number"),
-        ({"train_fraction": 1.0}, "train_fraction must be a finite number above 0 and below 1"),
+        (
+            {"train_fraction": 1.0},
+            "train_fraction must be a finite number above 0 and below 1",
+        ),
         ({"solver": "newton"}, "solver must be one of"),
         ({"target": "next"}, "target must be one of"),
         ({"evaluate": "some"}, "evaluate must be one of"),
         ({"early": (5, 5)}, "early must be a first and a later last step"),
-        ({"on": "a", "random": "a"}, "random must name other texts than the concept's; got 'a'"),
-        ({"on": ("a", "b"), "random": ("c", "d", "e")}, "random must be one input set, or one for"),
-        ({"random": "c", "n_random": 1}, "n_random must be a whole number of at least 2"),
+        (
+            {"on": "a", "random": "a"},
+            "random must name other texts than the concept's; got 'a'",
+        ),
+        (
+            {"on": ("a", "b"), "random": ("c", "d", "e")},
+            "random must be one input set, or one for",
+        ),
+        (
+            {"random": "c", "n_random": 1},
+            "n_random must be a whole number of at least 2",
+        ),
     ],
 )
 def test_bad_arguments_are_refused(options, words):
@@ -259,29 +329,51 @@ def test_study_files_name_both():
 def with_first_token(texts=30):
     """The same with a special first token, which no masked position can be."""
     plain = labelled("coin", texts=texts)
-    rows = [np.append(2, row[mask]) for row, mask in zip(plain.ids, plain.mask, strict=True)]
-    return og.Inputs.from_tokens(rows, special_ids=[2], mask_token_id=1, labels=plain.labels)
+    rows = [
+        np.append(2, row[mask]) for row, mask in zip(plain.ids, plain.mask, strict=True)
+    ]
+    return og.Inputs.from_tokens(
+        rows, special_ids=[2], mask_token_id=1, labels=plain.labels
+    )
 
 
 def test_layers_that_reach_no_target_fail_alone(tmp_path):
     """The last block's first token reaches no masked position; other layers keep their scores."""
     trajectory = record(developing((0, 50)), tmp_path / "run")
     watched = TCAV(
-        ["model.layers.*"], tokens="cls", target="masked", n_random=9, n_refits=2, intercept=True
+        ["model.layers.*"],
+        tokens="cls",
+        target="masked",
+        n_random=9,
+        n_refits=2,
+        intercept=True,
     )
-    tree = og.Study(trajectory, {"coin": with_first_token()}, [watched]).run(tmp_path / "s")
+    tree = og.Study(trajectory, {"coin": with_first_token()}, [watched]).run(
+        tmp_path / "s"
+    )
     data = tree["tcav"].to_dataset()
-    assert np.isfinite(data.score.isel(layer=0)).all() and np.isnan(data.score.isel(layer=-1)).all()
-    assert "does not depend on the tokens" in str(data.status.isel(layer=-1, step=0).values)
+    assert (
+        np.isfinite(data.score.isel(layer=0)).all()
+        and np.isnan(data.score.isel(layer=-1)).all()
+    )
+    assert "does not depend on the tokens" in str(
+        data.status.isel(layer=-1, step=0).values
+    )
     og.open_study(tmp_path / "s").report(tmp_path / "page.html")
 
 
 def test_one_model_says_which_layer_reaches_no_target():
     with pytest.raises(ArgumentError, match=r"moved in model\.layers\.1"):
         og.capture.tcav(
-            developing((0, 1))[0], with_first_token(), "model.layers.1", target="masked",
-            tokens="cls", n_random=3, n_refits=2, cav=og.concepts.CAV(intercept=True),
-        )  # fmt: skip
+            developing((0, 1))[0],
+            with_first_token(),
+            "model.layers.1",
+            target="masked",
+            tokens="cls",
+            n_random=3,
+            n_refits=2,
+            cav=og.concepts.CAV(intercept=True),
+        )
 
 
 def test_the_best_accuracy_is_named_with_its_own_layer_and_step():
@@ -302,11 +394,19 @@ def test_nothing_that_could_be_measured_is_said_so():
     nothing = np.full((1, 1, 2), np.nan)
     axes = ("concept", "layer", "step")
     data = xr.Dataset(
-        {"p_corrected": (axes, nothing), "random_score": ((*axes, "draw"), nothing[..., None])},
+        {
+            "p_corrected": (axes, nothing),
+            "random_score": ((*axes, "draw"), nothing[..., None]),
+        },
         coords={"concept": ["c"], "layer": ["a"], "step": [0, 5]},
     )
-    assert [*map(OF_STEPS.fill, significant(data))] == ["c: no layer has a score at any step."]
-    assert OF_STEPS.fill(_passing(data.sel(concept="c"))) == "no layer has an accuracy at any step."
+    assert [*map(OF_STEPS.fill, significant(data))] == [
+        "c: no layer has a score at any step."
+    ]
+    assert (
+        OF_STEPS.fill(_passing(data.sel(concept="c")))
+        == "no layer has an accuracy at any step."
+    )
 
 
 def test_each_count_of_significant_values_is_of_those_that_are_known():

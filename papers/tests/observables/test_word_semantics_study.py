@@ -26,7 +26,9 @@ OPTIONS = {"vocab_size": 100, "lengths": (1, 1), "n_concepts": 12, "n_draws": 6}
 
 def node(models, folder, inputs=INPUTS, **changes):
     observable = WordSemantics(**{**OPTIONS, **changes})
-    result = og.Study(og.Trajectory.from_models(models), inputs, [observable]).run(folder)
+    result = og.Study(og.Trajectory.from_models(models), inputs, [observable]).run(
+        folder
+    )
     assert json.loads(result.attrs["problems"]) == []
     return result["word-semantics"].to_dataset()
 
@@ -39,7 +41,9 @@ def planted(tmp_path_factory):
 
 def test_projections_are_the_planted_closed_form(planted):
     data, basis, _ = planted
-    theory = basis.sigma * semantics.closed_form(basis.sigma, 3.0, 0.02 * np.array(STEPS))
+    theory = basis.sigma * semantics.closed_form(
+        basis.sigma, 3.0, 0.02 * np.array(STEPS)
+    )
     found = data.projection.sel(matrix="S").transpose("step", "concept").values
     assert np.allclose(found, theory, atol=1e-4 * basis.sigma[0])
 
@@ -61,12 +65,20 @@ def test_learning_steps_are_the_closed_forms_half_times(planted):
     assert float(data.order.sel(matrix="S", top=12)) == 1
     assert float(data.order_p.sel(matrix="S", top=12)) < 0.001
     assert float(data.order_all_high.sel(matrix="S")) < 0.9
-    assert data.order_all.attrs["long_name"]  # the axis of a figure, not the variable's name
-    assert np.allclose(data.sigma_share.max("concept"), 1)  # matrices of one scale in one figure
+    assert data.order_all.attrs[
+        "long_name"
+    ]  # the axis of a figure, not the variable's name
+    assert np.allclose(
+        data.sigma_share.max("concept"), 1
+    )  # matrices of one scale in one figure
 
 
 def test_the_matrix_that_drives_learning_is_told_from_the_others(tmp_path):
-    data = node(learning(INPUTS, matrix="P")[0], tmp_path).sel(of="logits", k=5).isel(step=-1)
+    data = (
+        node(learning(INPUTS, matrix="P")[0], tmp_path)
+        .sel(of="logits", k=5)
+        .isel(step=-1)
+    )
     assert data.overlap.idxmax("matrix") == "P"
     assert float(data.overlap.sel(matrix="S")) < 0.9
 
@@ -78,7 +90,9 @@ def test_random_drift_learns_no_order(tmp_path):
     later = data.sel(of="logits", matrix="S").isel(step=slice(1, None))
     inside = (later.overlap <= later.overlap_shuffled_high) | (later.overlap < 0.6)
     assert bool(inside.all())
-    assert np.isnan(data.overlap.sel(of="logits").isel(step=0)).all()  # all logits are 0 there
+    assert np.isnan(
+        data.overlap.sel(of="logits").isel(step=0)
+    ).all()  # all logits are 0 there
 
 
 def test_noise_around_one_model_develops_nothing(tmp_path):
@@ -87,7 +101,9 @@ def test_noise_around_one_model_develops_nothing(tmp_path):
     rng = np.random.default_rng(0)
     models = {
         step: BigramForCausalLM(
-            table_of(S + 0.05 * rng.standard_normal(S.shape), support, INPUTS.vocab_size)
+            table_of(
+                S + 0.05 * rng.standard_normal(S.shape), support, INPUTS.vocab_size
+            )
         )
         for step in STEPS
     }
@@ -112,7 +128,10 @@ def test_another_content_of_the_support_file_makes_cells_stale(tmp_path):
     before = observable.arguments()
     semantics.save_support(semantics.shuffled_next_words(support), path)
     assert observable.arguments()["support_digest"] != before["support_digest"]
-    assert {**observable.arguments(), "support_digest": ""} == {**before, "support_digest": ""}
+    assert {**observable.arguments(), "support_digest": ""} == {
+        **before,
+        "support_digest": "",
+    }
 
 
 def test_special_tokens_and_padding_are_neither_words_nor_context(tmp_path):
@@ -121,12 +140,18 @@ def test_special_tokens_and_padding_are_neither_words_nor_context(tmp_path):
     ids = np.full((len(rows), rows.shape[1] + 3), pad)
     ids[:, 0], ids[:, 1:-2] = bos, rows
     mask = ids != pad
-    with_special = og.Inputs.from_tokens(ids, mask=mask, special_ids=[bos], vocab_size=32)
+    with_special = og.Inputs.from_tokens(
+        ids, mask=mask, special_ids=[bos], vocab_size=32
+    )
     models = learning(INPUTS)[0]
     wider = {
-        s: BigramForCausalLM(np.pad(m.table.weight.numpy(), (0, 2))) for s, m in models.items()
+        s: BigramForCausalLM(np.pad(m.table.weight.numpy(), (0, 2)))
+        for s, m in models.items()
     }
-    plain, special = node(models, tmp_path / "a"), node(wider, tmp_path / "b", with_special)
+    plain, special = (
+        node(models, tmp_path / "a"),
+        node(wider, tmp_path / "b", with_special),
+    )
     assert np.allclose(plain.projection, special.projection, atol=1e-6)
 
 
@@ -176,8 +201,14 @@ def test_logits_that_are_all_alike_are_said_to_have_no_directions(tmp_path, step
 
 def test_the_page_draws_the_node_with_its_figures(tmp_path):
     models = learning(INPUTS)[0]
-    og.Study(og.Trajectory.from_models(models), INPUTS, [WordSemantics(**OPTIONS)]).run(tmp_path)
-    page = og.open_study(tmp_path).report(tmp_path / "page.html").read_text(encoding="utf-8")
+    og.Study(og.Trajectory.from_models(models), INPUTS, [WordSemantics(**OPTIONS)]).run(
+        tmp_path
+    )
+    page = (
+        og.open_study(tmp_path)
+        .report(tmp_path / "page.html")
+        .read_text(encoding="utf-8")
+    )
     for words in (
         "Overlap of the logits",
         "Which matrix",
@@ -205,7 +236,9 @@ def test_impossible_arguments_are_refused(arguments, word):
 
 
 def test_a_missing_support_file_is_said(tmp_path):
-    with pytest.raises(ArgumentError, match=r"support must be a file; .*'nowhere\.npz'"):
+    with pytest.raises(
+        ArgumentError, match=r"support must be a file; .*'nowhere\.npz'"
+    ):
         WordSemantics(support="nowhere.npz")
     path = tmp_path / "gone.npz"
     path.touch()

@@ -21,7 +21,11 @@ from ontogeny_papers.reproduce.concepts import (
     shapes,
     signals,
 )
-from ontogeny_papers.reproduce.concepts.agreement import agreement, in_common, of_other_seeds
+from ontogeny_papers.reproduce.concepts.agreement import (
+    agreement,
+    in_common,
+    of_other_seeds,
+)
 from ontogeny_papers.reproduce.concepts.concept_recipe import GIVEN
 
 STEPS = np.arange(0, 260, 10)
@@ -46,10 +50,15 @@ def node(curve, controls=None, stderr=0.01, beyond=True):
             "half_step": ("row", [100.0, 110.0, 120.0]),
             "control_half_step": (("row", "run"), np.full((3, 2), 20.0)),
         },
-        {"step": STEPS, "layer": LAYERS, "distance": ["frobenius", "procrustes"],
-         "alignment": WAYS, "run": ["turned 0", "turned 1"]},
+        {
+            "step": STEPS,
+            "layer": LAYERS,
+            "distance": ["frobenius", "procrustes"],
+            "alignment": WAYS,
+            "run": ["turned 0", "turned 1"],
+        },
         attrs={"reference_step": int(STEPS[-1])},
-    )  # fmt: skip
+    )
     if controls is not None:
         table = np.full((2, len(STEPS), 3, 2, 3), np.nan)
         table[:, [0, 10, -1]] = np.array(controls)[None, :, None, None, None]
@@ -68,7 +77,9 @@ def test_distances_fall_only_where_controls_do_not():
     assert approach.falls([node(DECAY)] * 2).holds is None  # nothing to compare with
     rising = np.append(np.linspace(0.2, 1.0, len(STEPS) - 1), 0.0)
     assert approach.falls([node(rising, RISING_CONTROLS)] * 2).holds is False
-    assert approach.falls([node(DECAY, RISING_CONTROLS, stderr=np.nan)] * 2).holds is None
+    assert (
+        approach.falls([node(DECAY, RISING_CONTROLS, stderr=np.nan)] * 2).holds is None
+    )
 
 
 def test_further_needs_every_layer_of_every_seed():
@@ -80,7 +91,9 @@ def test_further_needs_every_layer_of_every_seed():
     assert approach.further([node(DECAY), node(DECAY, beyond=False)]).holds is None
 
 
-def regimes(boundary=np.nan, ratio=(np.nan, np.nan, np.nan), after=0.1, p=0.3, residual=0.0):
+def regimes(
+    boundary=np.nan, ratio=(np.nan, np.nan, np.nan), after=0.1, p=0.3, residual=0.0
+):
     """Return a node of regimes; the residual alternates in sign, by layer."""
     size = np.broadcast_to(np.asarray(residual, dtype=float), (3,))
     values = size * (-1.0) ** np.arange(len(STEPS))[:, None]
@@ -142,10 +155,14 @@ def test_exponential_where_others_are_told_apart():
 
 
 @pytest.mark.parametrize(
-    ("r2", "other", "holds"), [(0.99, 0.5, True), (0.99, 0.95, None), (0.5, 0.95, False)]
+    ("r2", "other", "holds"),
+    [(0.99, 0.5, True), (0.99, 0.95, None), (0.5, 0.95, False)],
 )
 def test_r2_near_one_says_nothing_where_other_shapes_have_it(r2, other, holds):
-    names = ["activation-decay-fits", *(f"concepts-{key}-fits" for key in signals.SIGNALS)]
+    names = [
+        "activation-decay-fits",
+        *(f"concepts-{key}-fits" for key in signals.SIGNALS),
+    ]
     found = {name: {"run": [fits(r2=r2, other=other)] * 2} for name in names}
     assert shapes.judge(found)[0].holds is holds
 
@@ -153,7 +170,10 @@ def test_r2_near_one_says_nothing_where_other_shapes_have_it(r2, other, holds):
 def test_convergence_is_refuted_or_not_shown():
     def dynamics(converged):
         return xr.Dataset(
-            {"converged": ("layer", [converged] * 3), "quiet_since": ("layer", [200.0] * 3)},
+            {
+                "converged": ("layer", [converged] * 3),
+                "quiet_since": ("layer", [200.0] * 3),
+            },
             {"layer": LAYERS},
         )
 
@@ -172,7 +192,9 @@ def test_smoother_beyond_what_refits_give():
 
 
 def curves(*series):
-    return [xr.DataArray(np.array(one)[:, None], dims=("step", "layer")) for one in series]
+    return [
+        xr.DataArray(np.array(one)[:, None], dims=("step", "layer")) for one in series
+    ]
 
 
 def test_agreement_beside_other_seeds():
@@ -181,16 +203,23 @@ def test_agreement_beside_other_seeds():
 
     rng = np.random.default_rng(0)
     own = curves(*rng.standard_normal((2, 40)))
-    assert in_common(agreement(own, own, pearson), of_other_seeds(own, own, pearson))[0] is True
+    assert (
+        in_common(agreement(own, own, pearson), of_other_seeds(own, own, pearson))[0]
+        is True
+    )
     decays = curves(DECAY, DECAY**2)
-    held, _ = in_common(agreement(decays, decays, pearson), of_other_seeds(decays, decays, pearson))
+    held, _ = in_common(
+        agreement(decays, decays, pearson), of_other_seeds(decays, decays, pearson)
+    )
     assert held is None  # any two decays
     unlike = agreement(own, own[::-1], pearson)
     assert in_common(unlike, np.array([0.1]))[0] is False
     assert in_common(agreement(own[:1], own[:1], pearson), np.array([]))[0] is None
     assert in_common(np.array([np.nan]), np.array([0.1]))[0] is None
     high = np.array([0.9, 0.95])
-    assert in_common(high, np.array([0.7, 0.92]))[0] is None  # one pair has as much in common
+    assert (
+        in_common(high, np.array([0.7, 0.92]))[0] is None
+    )  # one pair has as much in common
     assert in_common(high, np.array([0.7, 0.85]))[0] is True
 
 
@@ -207,7 +236,9 @@ def test_a_boundary_whose_noise_has_no_interval_says_so():
     node = node.assign(joint_boundary_high=300.0, joint_noise_ratio=3.5)
     unknown = node.assign(joint_noise_ratio_low=np.nan, joint_noise_ratio_high=np.nan)
     known = node.assign(joint_noise_ratio_low=2.0, joint_noise_ratio_high=5.0)
-    assert approach.regime_words(unknown).endswith("3.5 times that before (interval unknown)")
+    assert approach.regime_words(unknown).endswith(
+        "3.5 times that before (interval unknown)"
+    )
     assert approach.regime_words(known).endswith("3.5 times that before (2–5)")
 
 
@@ -216,15 +247,22 @@ def test_roughest_layer_must_coincide_more_often_than_by_chance():
     early = regimes(residual=[0.1, 0.01, 0.01])
     assert signals._same_layer([late] * 5, [late] * 5).holds is True
     assert signals._same_layer([late] * 5, [early] * 5).holds is False
-    assert signals._same_layer([late] * 2, [late] * 2).holds is None  # one in nine by chance
+    assert (
+        signals._same_layer([late] * 2, [late] * 2).holds is None
+    )  # one in nine by chance
 
 
 def test_sizes_at_the_same_pace_and_irregular_layers():
     slow = node(DECAY).assign(half_step=("row", [240.0] * 3))
-    assert larger._same_pace({"small": [node(DECAY)] * 2, "large": [slow] * 2}).holds is False
+    assert (
+        larger._same_pace({"small": [node(DECAY)] * 2, "large": [slow] * 2}).holds
+        is False
+    )
     alike = larger._same_pace({"small": [node(DECAY)] * 2, "large": [node(DECAY)] * 2})
     assert alike.holds is None  # turned runs keep the same pace
-    apart = node(DECAY).assign(control_half_step=(("row", "run"), np.full((3, 2), 200.0)))
+    apart = node(DECAY).assign(
+        control_half_step=(("row", "run"), np.full((3, 2), 200.0))
+    )
     found = larger._same_pace({"small": [node(DECAY)] * 2, "large": [apart] * 2})
     assert found.holds is True
     middle = regimes(residual=[0.01, 0.1, 0.01])
@@ -233,7 +271,10 @@ def test_sizes_at_the_same_pace_and_irregular_layers():
 
 
 def test_no_second_size_where_recorded_runs_are_given():
-    found = {"concepts-ica": {GIVEN: [node(DECAY)]}, "concepts-ica-regimes": {GIVEN: [regimes()]}}
+    found = {
+        "concepts-ica": {GIVEN: [node(DECAY)]},
+        "concepts-ica-regimes": {GIVEN: [regimes()]},
+    }
     first = larger.judge(found)[0]
     assert first.holds is None and "no second size" in first.measured
 
@@ -284,14 +325,18 @@ def tiny(tmp_path_factory):
 
 
 def verdicts(page):
-    return xr.open_datatree(page.parent / "result.zarr", engine="zarr")["verdict"].to_dataset()
+    return xr.open_datatree(page.parent / "result.zarr", engine="zarr")[
+        "verdict"
+    ].to_dataset()
 
 
 def test_a_tiny_run_reaches_the_page(tiny):
     _, _, page = tiny
     found = verdicts(page)
     assert found.sizes["claim"] == 6
-    assert "reproduces" not in found.answer.values  # one layer, few steps: nothing is shown
+    assert (
+        "reproduces" not in found.answer.values
+    )  # one layer, few steps: nothing is shown
     assert "text.txt" in page.read_text(encoding="utf-8")
 
 
@@ -301,7 +346,9 @@ def given(tiny):
     recipe, folder, _ = tiny
     (recorded,) = (folder / "out" / "runs").glob("*/seed-0")
     text = folder / "text.txt"
-    return recorded, recipe.run(folder / "given", quick=True, text=text, sources=[str(recorded)])
+    return recorded, recipe.run(
+        folder / "given", quick=True, text=text, sources=[str(recorded)]
+    )
 
 
 def test_recorded_runs_stand_in_for_trained_ones(tiny, given):
@@ -328,7 +375,10 @@ def test_checkpoints_on_the_hub_give_the_numbers_of_the_same_folder(
         text = folder / "text.txt"
         page = recipe.run(tmp_path / "remote", quick=True, text=text, sources=[name])
         assert hub.calls["get"] > len(revisions)
-    assert verdicts(page).measured.values.tolist() == verdicts(local).measured.values.tolist()
+    assert (
+        verdicts(page).measured.values.tolist()
+        == verdicts(local).measured.values.tolist()
+    )
     assert name in page.read_text(encoding="utf-8")
 
 

@@ -23,7 +23,9 @@ def test_the_printed_update_is_that_of_pytorch(decay):
     optimizer = torch.optim.AdamW([theta], **how)
     for t in range(1, 6):
         theta.grad = torch.tensor(rng.standard_normal(5))
-        moments = adamw.printed_update(own, theta.grad, moments, t, 0.1, (0.8, 0.9), decay)
+        moments = adamw.printed_update(
+            own, theta.grad, moments, t, 0.1, (0.8, 0.9), decay
+        )
         optimizer.step()
         torch.testing.assert_close(own, theta.detach(), rtol=1e-10, atol=1e-10)
 
@@ -40,7 +42,9 @@ def test_the_literal_rule_is_that_of_the_library(rule):
     labels = library.nearest(A, (H + 0.1 / 40) @ A)
     U = 0.1 + library.one_hot(labels, 3).to(A.dtype)
     own = convex.objectives(*(x.numpy() for x in (A, U, H + 0.1 / 40)), rule, False, 8)
-    np.testing.assert_allclose(own[1:] * 0.5 * float(A.square().sum()), theirs, rtol=1e-6)
+    np.testing.assert_allclose(
+        own[1:] * 0.5 * float(A.square().sum()), theirs, rtol=1e-6
+    )
 
 
 def traces(printed, corrected):
@@ -49,8 +53,15 @@ def traces(printed, corrected):
     falls = np.linspace(1, 0.5, 4)
     found = np.tile(falls, (3, 2, 2, 1))
     found[:2, :, 0], found[:2, :, 1] = printed, corrected
-    coords = {"case": cases, "strict": [0, 1], "rule": ["printed", "corrected"], "step": range(4)}
-    return xr.Dataset({"objective": (("case", "strict", "rule", "step"), found)}, coords)
+    coords = {
+        "case": cases,
+        "strict": [0, 1],
+        "rule": ["printed", "corrected"],
+        "step": range(4),
+    }
+    return xr.Dataset(
+        {"objective": (("case", "strict", "rule", "step"), found)}, coords
+    )
 
 
 def test_a_rule_that_rises_or_overflows_is_found():
@@ -58,7 +69,10 @@ def test_a_rule_that_rises_or_overflows_is_found():
     overflows = [1, 2, np.nan, np.nan]
 
     def answers(printed, corrected=falls):
-        return [v.answer for v in convex.judge([convex.ends_of(traces(printed, corrected))] * 2)]
+        return [
+            v.answer
+            for v in convex.judge([convex.ends_of(traces(printed, corrected))] * 2)
+        ]
 
     assert answers(rises) == ["does not reproduce", "does not reproduce", "holds"]
     assert answers(overflows)[1] == "reproduces"
@@ -75,8 +89,12 @@ def test_maps_keep_a_problem_where_constraints_and_objective_stay():
     assert solutions.kept("nmf", fit, turn) and solutions.kept("nmf", fit, scale)
     assert not solutions.kept("nmf", fit, flip)
     mixture = np.array([[1.0, 0.5, 0], [0, 1, 0], [0, 0, 1]])
-    assert solutions.kept("semi-nmf", fit, mixture) and not solutions.kept("nmf", fit, mixture)
-    np.testing.assert_allclose(fit.mapped(mixture).U @ fit.mapped(mixture).W.T, fit.A, atol=1e-10)
+    assert solutions.kept("semi-nmf", fit, mixture) and not solutions.kept(
+        "nmf", fit, mixture
+    )
+    np.testing.assert_allclose(
+        fit.mapped(mixture).U @ fit.mapped(mixture).W.T, fit.A, atol=1e-10
+    )
 
 
 def test_the_rows_of_table_1_are_judged_by_what_is_kept():
@@ -84,14 +102,19 @@ def test_the_rows_of_table_1_are_judged_by_what_is_kept():
     before = {v.claim: v.answer for v in solutions.judge([run])}
     assert before["k-means: order only"] == "reproduces"
     assert before["semi-NMF: order only"] == "does not reproduce"
-    assert before["(not claimed) the library's own table of equivalences is right"] == "holds"
+    assert (
+        before["(not claimed) the library's own table of equivalences is right"]
+        == "holds"
+    )
     order = run.copy(deep=True)
     order.kept.loc[{"extractor": "semi-nmf"}] = [1.0, 0, 0, 0, 0]
     order["refit"] = order.unrelated
     after = {v.claim: v.answer for v in solutions.judge([order])}
     assert after["semi-NMF: order only"] == "reproduces"
     unknown = "ICA: may be pathological, the structure of its solutions is not known"
-    assert after[unknown] == "reproduces" and before[unknown] == "not shown"  # easy data
+    assert (
+        after[unknown] == "reproduces" and before[unknown] == "not shown"
+    )  # easy data
 
 
 def test_turning_directions_keep_codes_and_lengths():
@@ -105,8 +128,12 @@ def test_turning_directions_keep_codes_and_lengths():
 
 def test_each_comparison_sees_its_own_change_and_no_other():
     kinds = list(rotating._RUNS.items())
-    found = {label: [rotating._measured(k, TINY, s) for s in (0, 1)] for k, label in kinds}
-    assert [v.answer for v in rotating.judge(found)] == ["reproduces"] * 2 + ["does not reproduce"]
+    found = {
+        label: [rotating._measured(k, TINY, s) for s in (0, 1)] for k, label in kinds
+    }
+    assert [v.answer for v in rotating.judge(found)] == ["reproduces"] * 2 + [
+        "does not reproduce"
+    ]
     turn, recode, nothing = (label for _, label in kinds)
     swapped = {turn: found[recode], recode: found[turn], nothing: found[nothing]}
     assert [v.answer for v in rotating.judge(swapped)[:2]] == ["does not reproduce"] * 2
@@ -114,7 +141,9 @@ def test_each_comparison_sees_its_own_change_and_no_other():
 
 def test_algorithm_1_runs_on_a_small_text(tmp_path):
     text = tmp_path / "text.txt"
-    text.write_text("\n\n".join(f"the cat number {i} sat on the mat and slept" for i in range(200)))
+    text.write_text(
+        "\n\n".join(f"the cat number {i} sat on the mat and slept" for i in range(200))
+    )
     size = adamw.AdamWSize(steps=20, width=16, vocab_size=280, seeds=(0,))
     found = adamw.measure_adamw(size, Materials(text=text))
     assert [v.answer for v in found.verdicts[:3]] == ["reproduces", "holds", "holds"]

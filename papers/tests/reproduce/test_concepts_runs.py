@@ -36,7 +36,13 @@ from ontogeny_papers.reproduce.semantics.births import BirthSize
 STEPS = np.arange(0, 110, 10)
 RUN = MaskedRun(
     RunSettings(
-        steps=8, tokens_per_step=64, length=16, vocab_size=280, layers=1, width=16, heldout=0.3
+        steps=8,
+        tokens_per_step=64,
+        length=16,
+        vocab_size=280,
+        layers=1,
+        width=16,
+        heldout=0.3,
     ),
     checkpoints=5,
 )
@@ -52,11 +58,17 @@ def answers(verdicts):
 def encoder_node(fall, control=None, test_fitted=0.01):
     """Return a node whose KL falls along `fall` and whose correlation rises as it does."""
     fall = np.asarray(fall, dtype=float)
-    control = np.ones((1, len(STEPS))) if control is None else np.asarray(control, float)[None]
+    control = (
+        np.ones((1, len(STEPS)))
+        if control is None
+        else np.asarray(control, float)[None]
+    )
     metrics = list(encoders._METRICS)
 
     def table(kl):
-        every = np.stack([1 - kl if m == "correlation" else kl for m in metrics], axis=-1)
+        every = np.stack(
+            [1 - kl if m == "correlation" else kl for m in metrics], axis=-1
+        )
         both = np.stack([every, every + test_fitted], axis=-1)
         return np.moveaxis(both[..., None, :, :], 0, 0)
 
@@ -64,11 +76,18 @@ def encoder_node(fall, control=None, test_fitted=0.01):
     return xr.Dataset(
         {
             "comparison": (dims, table(fall)),
-            "comparison_control": (("run", *dims), np.stack([table(c) for c in control])),
+            "comparison_control": (
+                ("run", *dims),
+                np.stack([table(c) for c in control]),
+            ),
             "comparison_shuffled": (("draw", *dims), np.ones((1, len(STEPS), 1, 4, 2))),
             "half_step": ("row", [50.0]),
         },
-        coords={"step": STEPS, "metric": metrics, "codes": ["train-fitted", "test-fitted"]},
+        coords={
+            "step": STEPS,
+            "metric": metrics,
+            "codes": ["train-fitted", "test-fitted"],
+        },
         attrs={"reference_step": 100},
     )
 
@@ -89,7 +108,8 @@ def judged_9(fall, control=None, frobenius=None, procrustes=None, **how):
     line = np.linspace(1, 0, len(STEPS))
     zigzag = line + 0.3 * (np.arange(len(STEPS)) % 2)
     concepts = concept_node(
-        zigzag if frobenius is None else frobenius, zigzag if procrustes is None else procrustes
+        zigzag if frobenius is None else frobenius,
+        zigzag if procrustes is None else procrustes,
     )
     found = {
         "encoder-dynamics-ica": {"a": [encoder_node(fall, control, **how)] * 2},
@@ -103,12 +123,16 @@ def test_encoders_converge_early_and_smoothly_only_where_controls_do_not():
     assert judged_9(early) == ["reproduces"] * 4 + ["holds"]
     assert judged_9(line)[1] == "does not reproduce"
     assert judged_9(early, control=early)[:2] == ["not shown"] * 2
-    assert judged_9(line, procrustes=line)[2:4] == ["not shown"] * 2  # as smooth without encoders
+    assert (
+        judged_9(line, procrustes=line)[2:4] == ["not shown"] * 2
+    )  # as smooth without encoders
     assert judged_9(line, frobenius=line)[2:4] == ["does not reproduce"] * 2
     assert judged_9(line, test_fitted=0.5)[4] == "does not hold"
     assert "reproduces" not in judged_9(np.full(11, np.nan))
     unknown = np.full(11, np.nan)
-    assert judged_9(early, control=unknown)[:2] == ["not shown"] * 2  # no number beside the claim
+    assert (
+        judged_9(early, control=unknown)[:2] == ["not shown"] * 2
+    )  # no number beside the claim
     assert judged_9(line, procrustes=unknown)[2:4] == ["not shown"] * 2
 
 
@@ -142,7 +166,9 @@ def transform_node(linear=0.1, plain=1.0, late=0.5, refit=1.0, condition=None):
 
 def judged_12(**how):
     return answers(
-        transforms.judge({"concepts-ica-transforms": {"a": [transform_node(**how)] * 2}})
+        transforms.judge(
+            {"concepts-ica-transforms": {"a": [transform_node(**how)] * 2}}
+        )
     )
 
 
@@ -204,7 +230,9 @@ def test_a_path_is_curved_only_beyond_noise_and_random_walks():
 def correlated_node(seed):
     """Return curves of two distances and two correlations, with one thing that is not judged."""
     rng = np.random.default_rng(seed)
-    fall = np.linspace(1, 0, 12)[:, None, None, None] + 0.1 * rng.standard_normal((12, 2, 2, 2))
+    fall = np.linspace(1, 0, 12)[:, None, None, None] + 0.1 * rng.standard_normal(
+        (12, 2, 2, 2)
+    )
     dims = ("step", "layer")
     return xr.Dataset(
         {
@@ -226,7 +254,9 @@ def correlated_node(seed):
 
 def test_curves_that_are_not_judged_change_no_sentence_on_correlations():
     runs = [correlated_node(seed) for seed in range(3)]
-    found = {f"concepts-{key}": {"a": runs} for key in ("ica", "convex-nmf", "dictionary")}
+    found = {
+        f"concepts-{key}": {"a": runs} for key in ("ica", "convex-nmf", "dictionary")
+    }
     less = correlations.with_curves(found)
     (one, *_) = less["concepts-ica"]["a"]
     assert one.distance.values.tolist() == ["frobenius"] and "dictionary" not in one
@@ -257,7 +287,9 @@ def test_a_dimension_that_rises_does_not_fall_and_a_fall_needs_a_control():
         (12.0, 10.0, 0.01, "not shown"),
         (nan, nan, nan, "not shown"),
     ):
-        assert dimension._falls([dimension_node(early, late, p)] * 2, "ICA").answer == said
+        assert (
+            dimension._falls([dimension_node(early, late, p)] * 2, "ICA").answer == said
+        )
     assert dimension._of_orthonormal().answer == "does not hold"
 
 
@@ -280,7 +312,10 @@ def test_printed_sums_are_those_of_the_cells_up_to_rounding():
     assert float(tables["syntactic"].sigma_aware_sum) == pytest.approx(0.118, abs=5e-4)
     assert float(tables["semantic"].sigma_aware_sum) == pytest.approx(-0.289, abs=5e-4)
     assert [int(t.improving) for t in tables.values()] == [6, 7]
-    assert labelled._printed_sums().holds is True and labelled._printed_caption().holds is False
+    assert (
+        labelled._printed_sums().holds is True
+        and labelled._printed_caption().holds is False
+    )
 
 
 def texts(count):
@@ -298,7 +333,10 @@ def test_labels_leave_out_the_topic_and_swap_two_words():
     topic, found = labelled_texts.of_topic(TEXTS, 20, 0)
     assert topic == "mountain" and len(found.texts) == 20 and sum(found.labels) == 10
     assert not any("mountain" in text for text in found.texts)
-    assert all((i % 2 == 0) == bool(y) for i, y in zip(found.documents, found.labels, strict=True))
+    assert all(
+        (i % 2 == 0) == bool(y)
+        for i, y in zip(found.documents, found.labels, strict=True)
+    )
     order = labelled_texts.of_word_order(TEXTS, 20, 0)
     whole = {" ".join(words) for _, words in labelled_texts.sentences(TEXTS)}
     for text, label in zip(order.texts, order.labels, strict=True):
@@ -321,13 +359,19 @@ def score_node(shift):
     noise = 0.5 + 0.01 * rng.standard_normal((20, 2, 3, len(steps)))
     return xr.Dataset(
         {"score": (dims, base), "random_score": (("draw", *dims), noise)},
-        coords={"concept": ["semantic", "syntactic"], "layer": list("abc"), "step": steps},
+        coords={
+            "concept": ["semantic", "syntactic"],
+            "layer": list("abc"),
+            "step": steps,
+        },
     )
 
 
 def test_a_gain_counts_beyond_that_of_shuffled_labels():
     assert labelled._syntactic_gains([score_node(0.3)] * 2).answer == "reproduces"
-    assert labelled._syntactic_gains([score_node(-0.3)] * 2).answer == "does not reproduce"
+    assert (
+        labelled._syntactic_gains([score_node(-0.3)] * 2).answer == "does not reproduce"
+    )
     short = [score_node(0.3).isel(step=slice(0, 2))]
     assert labelled._syntactic_gains(short).answer == "not shown"
 
@@ -337,9 +381,14 @@ def test_what_shuffled_labels_do_as_well_is_no_finding():
     same = score_node(0.3)
     same.score[0] += 0.3 * (same.step > 240)
     assert labelled._improving([same] * 2).answer == "reproduces"
-    alike = same.assign(random_score=same.random_score + (same.score - same.score.mean("step")))
+    alike = same.assign(
+        random_score=same.random_score + (same.score - same.score.mean("step"))
+    )
     rises = labelled._improving([alike] * 2)
-    assert rises.answer == "not shown" and "give 12 of them (12 to 12 in 20 draws)" in rises.beside
+    assert (
+        rises.answer == "not shown"
+        and "give 12 of them (12 to 12 in 20 draws)" in rises.beside
+    )
     assert labelled._noisier([score_node(0.0)] * 2).answer == "not shown"
 
 
@@ -387,7 +436,9 @@ def test_labelled_concepts_are_judged_on_a_tiny_run(folder):
         max_length=24,
         sentences=16,
     )
-    recipe = dataclasses.replace(reproduce.recipe("concepts-figure-10"), quick=size, controls=1)
+    recipe = dataclasses.replace(
+        reproduce.recipe("concepts-figure-10"), quick=size, controls=1
+    )
     page = recipe.run(folder / "out", quick=True, text=folder / "text.txt")
     assert og.open_study(page.parent).result["verdict"].sizes["claim"] == 8
 
@@ -405,10 +456,14 @@ def test_births_are_set_beside_the_corpus_of_a_tiny_run(folder, monkeypatch):
 
 
 def test_a_recorded_run_stands_in_for_trained_ones(folder):
-    sized("concepts-figure-12").run(folder / "out", quick=True, text=folder / "text.txt")
+    sized("concepts-figure-12").run(
+        folder / "out", quick=True, text=folder / "text.txt"
+    )
     recorded = next((folder / "out" / "runs").iterdir()) / "seed-0"
     for name in ("concepts-figure-12", "concepts-algorithm-5"):
         page = sized(name).run(folder / "given", quick=True, sources=[str(recorded)])
         assert page.is_file() and not (folder / "given" / "runs").exists()
     with pytest.raises(ArgumentError, match="trains its own runs"):
-        reproduce.recipe("concepts-table-1").run(folder / "given", sources=[str(recorded)])
+        reproduce.recipe("concepts-table-1").run(
+            folder / "given", sources=[str(recorded)]
+        )

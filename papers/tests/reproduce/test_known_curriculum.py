@@ -23,7 +23,9 @@ def accuracy(first, second):
 def similarity(early, late):
     values = np.zeros((2, 11, 11))
     values[:, 5, -1] = early, late
-    data = dict.fromkeys(("between", "between_shuffled"), (("layer", "step", "step_"), values))
+    data = dict.fromkeys(
+        ("between", "between_shuffled"), (("layer", "step", "step_"), values)
+    )
     layers = ["layers.0", "layers.1"]
     return xr.Dataset(data, {"layer": layers, "step": STEPS, "step_": STEPS})
 
@@ -45,7 +47,9 @@ def answers(first, *, mixed=1.0, early=0.9, late=0.2):
 
 
 def test_the_judge_finds_what_is_planted_and_misses_what_is_not():
-    forgotten = [0.1] * 3 + [1.0] * 3 + [0.3] * 5  # at step 60, the first after the switch at 50
+    forgotten = (
+        [0.1] * 3 + [1.0] * 3 + [0.3] * 5
+    )  # at step 60, the first after the switch at 50
     assert answers(forgotten) == ["reproduces"] * 3
     later = [0.1] * 3 + [1.0] * 5 + [0.3] * 3
     assert answers(later)[:2] == ["reproduces", "does not reproduce"]
@@ -60,6 +64,7 @@ def test_the_settings_have_two_stages_and_three_controls():
     for size in (recipe.full, recipe.quick):
         assert [m for _, m in size.runs["switch"].stages()] == [1, 2]
         assert (
-            size.runs["mixed"].stages() == [] and size.runs["switch"].steps % (2 * size.every) == 0
+            size.runs["mixed"].stages() == []
+            and size.runs["switch"].steps % (2 * size.every) == 0
         )
     assert recipe.controls == 3

@@ -26,7 +26,9 @@ def test_a_pair_and_its_mirror_are_on_one_side_and_all_pairs_are_there():
 
 
 def test_a_share_out_of_range_is_refused():
-    with pytest.raises(ArgumentError, match=r"share must lie between 0 and 1; got 1\.0"):
+    with pytest.raises(
+        ArgumentError, match=r"share must lie between 0 and 1; got 1\.0"
+    ):
         ModularRun(share=1.0)
 
 
@@ -59,7 +61,9 @@ def dictionary(waves=True, numbers=29):
     )
 
 
-def planted(held_out_at=1000, frequencies_at=1000, kept=3.0, without=0.1, peak=3, waves=True):
+def planted(
+    held_out_at=1000, frequencies_at=1000, kept=3.0, without=0.1, peak=3, waves=True
+):
     labels = ["trained · accuracy", "held out · accuracy"]
     accuracy, coords = rows(labels, [50, held_out_at], [1.0, 1.0])
     course = [0.0, 0.05, 0.08, 0.5, 1.0]
@@ -88,7 +92,10 @@ def planted(held_out_at=1000, frequencies_at=1000, kept=3.0, without=0.1, peak=3
         {"statistic": ["median"], "step": STEPS},
     )
     return {
-        "readout-accuracy": {"weight decay": [right] * 2, "no weight decay": [plain] * 2},
+        "readout-accuracy": {
+            "weight decay": [right] * 2,
+            "no weight decay": [plain] * 2,
+        },
         "embedding-frequencies": {"weight decay": [frequencies] * 2},
         "vocabulary-concepts": {"weight decay": [dictionary(waves)] * 2},
         "weight-rank": {"weight decay": [rank] * 2, "no weight decay": [rank] * 2},
@@ -122,8 +129,14 @@ def test_concepts_that_are_waves_are_told_from_the_same_rows_in_another_order():
 
 def test_an_embedding_without_concepts_has_no_waves():
     node = dictionary()
-    found = Waves.of(node.assign(readability=0 * node.readability), np.ones(14) / 14, 29)
-    assert not found.beyond_chance and np.isnan(found.share) and np.isnan(found.readable_from)
+    found = Waves.of(
+        node.assign(readability=0 * node.readability), np.ones(14) / 14, 29
+    )
+    assert (
+        not found.beyond_chance
+        and np.isnan(found.share)
+        and np.isnan(found.readable_from)
+    )
 
 
 def test_a_joint_dictionary_finds_waves_planted_in_113_rows():
@@ -146,7 +159,8 @@ def test_a_joint_dictionary_finds_waves_planted_in_113_rows():
 def test_what_begins_before_is_a_share_of_the_change():
     found = planted()
     shares = grokking._begun(
-        found["readout-accuracy"]["weight decay"], found["embedding-frequencies"]["weight decay"]
+        found["readout-accuracy"]["weight decay"],
+        found["embedding-frequencies"]["weight decay"],
     )
     np.testing.assert_allclose(shares, 2 / 11)  # 14 to 12 of 14 to 3, up to step 200
 
@@ -161,7 +175,10 @@ def test_a_tiny_run_is_trained_studied_and_judged(tmp_path):
 
     def judge(found):
         return grokking.judge(
-            {name: runs | {"no weight decay": runs["weight decay"]} for name, runs in found.items()}
+            {
+                name: runs | {"no weight decay": runs["weight decay"]}
+                for name, runs in found.items()
+            }
         )
 
     recipe = dataclasses.replace(grokking.RECIPE, quick=size, controls=1, judge=judge)

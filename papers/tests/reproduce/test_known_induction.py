@@ -33,7 +33,9 @@ def test_a_vocabulary_without_unrepeated_sequences_is_refused():
 
 def node(labels, last, steps=(100, 90, 110), **variables):
     count = len(labels)
-    rows = dict(zip(("half_step", "half_step_low", "half_step_high"), steps, strict=True))
+    rows = dict(
+        zip(("half_step", "half_step_low", "half_step_high"), steps, strict=True)
+    )
     data = {name: ("row", np.full(count, float(value))) for name, value in rows.items()}
     return xr.Dataset(
         data
@@ -51,7 +53,12 @@ def node(labels, last, steps=(100, 90, 110), **variables):
 def planted(heads_at=(100, 90, 110), falls_at=(105, 95, 115), one_layer=0.1):
     kinds = ("previous-token", "induction")
     labels = [f"layers.{i}.self_attn · {kind} head" for i in (0, 1) for kind in kinds]
-    plain = {"strongest_score_unrepeated": (("step", "layer", "score"), np.full((2, 2, 3), 0.1))}
+    plain = {
+        "strongest_score_unrepeated": (
+            ("step", "layer", "score"),
+            np.full((2, 2, 3), 0.1),
+        )
+    }
     series = {"score": ("step", [0.0, 2.0]), "score_short": ("step", [0.0, 0.0])}
     two = node(labels, [0.9, 0.1, 0.1, 0.8], heads_at, **plain)
     one = node(labels[:2], [0.2, one_layer], heads_at, **plain)
@@ -59,7 +66,10 @@ def planted(heads_at=(100, 90, 110), falls_at=(105, 95, 115), one_layer=0.1):
     weaker = node(["in-context learning"], [-0.5], falls_at, **series)
     return {
         "attention-heads": {"two layers": [two] * 2, "one layer": [one] * 2},
-        "in-context-learning": {"two layers": [learning] * 2, "one layer": [weaker] * 2},
+        "in-context-learning": {
+            "two layers": [learning] * 2,
+            "one layer": [weaker] * 2,
+        },
         "in-context-unrepeated": {"two layers": [learning] * 2},
     }
 
@@ -80,7 +90,10 @@ def test_a_tiny_run_is_trained_studied_and_judged(tmp_path):
 
     def judge(found):  # one layer as two, so that a single run is studied
         return induction.judge(
-            {name: runs | {"one layer": runs["two layers"]} for name, runs in found.items()}
+            {
+                name: runs | {"one layer": runs["two layers"]}
+                for name, runs in found.items()
+            }
         )
 
     recipe = dataclasses.replace(induction.RECIPE, quick=size, controls=1, judge=judge)

@@ -24,15 +24,25 @@ def agreement(closest, last, control=2.0):
         {
             "divergence": (("step", "ngram"), values),
             "divergence_other": (("step", "ngram"), values + 1),
-            "divergence_control": (("run", "step", "ngram"), np.full((2, 5, 3), control)),
-            **{name: ("ngram", by * np.array(closest, float)) for name, by in ends.items()},
+            "divergence_control": (
+                ("run", "step", "ngram"),
+                np.full((2, 5, 3), control),
+            ),
+            **{
+                name: ("ngram", by * np.array(closest, float))
+                for name, by in ends.items()
+            },
         },
         {"step": STEPS, "ngram": NAMES},
     )
 
 
 def context(step):
-    rows = {"half_step": step, "half_step_low": 0.9 * step, "half_step_high": 1.1 * step}
+    rows = {
+        "half_step": step,
+        "half_step_low": 0.9 * step,
+        "half_step_high": 1.1 * step,
+    }
     return xr.Dataset(
         {name: ("row", [value]) for name, value in rows.items()}
         | {
@@ -64,12 +74,16 @@ def test_the_judge_finds_what_is_planted_and_misses_what_is_not():
 
 
 def test_crops_are_of_the_training_text_and_follow_the_seed(monkeypatch):
-    monkeypatch.setattr(text, "python_documentation", bundled_texts)  # short, and quickly read
+    monkeypatch.setattr(
+        text, "python_documentation", bundled_texts
+    )  # short, and quickly read
     run = TextRun(characters=4001, length=8, batch_size=3)
     train, held_out = run.streams()
     windows = {tuple(train[i : i + 8]) for i in range(len(train) - 7)}
     batch = run.batches(0)(5)
-    assert batch.shape == (3, 8) and all(tuple(row) in windows for row in batch.tolist())
+    assert batch.shape == (3, 8) and all(
+        tuple(row) in windows for row in batch.tolist()
+    )
     assert (batch == run.batches(0)(5)).all() and (batch != run.batches(1)(5)).any()
     assert len(held_out) and max(train.max(), held_out.max()) < run.vocab_size
     assert set(run.inputs()) == {"held out", "train"}

@@ -62,8 +62,13 @@ def node(run, norms, dimensions):
     there = norms >= 0.5
     mean = np.where(there, dimensions, 0).sum(1) / np.maximum(there.sum(1), 1)
     numbers = {"represented": there.sum(1), "dimensionality": mean}
-    data = {name: (("step", "layer"), np.stack([0 * v, v])) for name, v in numbers.items()}
-    for name, values in (("feature_norm", norms), ("feature_dimensionality", dimensions)):
+    data = {
+        name: (("step", "layer"), np.stack([0 * v, v])) for name, v in numbers.items()
+    }
+    for name, values in (
+        ("feature_norm", norms),
+        ("feature_dimensionality", dimensions),
+    ):
         data[name] = (("step", "layer", "feature"), np.stack([0 * values, values]))
         control = np.full((1, 2, *values.shape), 0.7)
         data[f"{name}_control"] = (("run", "step", "layer", "feature"), control)
@@ -75,7 +80,9 @@ def answers(geometry, phases):
     five = node(FIVE, [[1, 1, 0, 0, 0], [1, 1, 1, 1, 0], [1] * 5], geometry)
     two = node(TWO, phases, np.ones((4, 2)))
     labels = superposition.RECIPE.quick.runs
-    found = {"feature-geometry": dict(zip(labels, ([five] * 3, [two] * 3), strict=True))}
+    found = {
+        "feature-geometry": dict(zip(labels, ([five] * 3, [two] * 3), strict=True))
+    }
     return [verdict.answer for verdict in superposition.judge_of(FIVE, TWO)(found)]
 
 
@@ -85,15 +92,23 @@ def test_the_judge_finds_what_is_planted_and_misses_what_is_not():
     published = [[1] * 5, [0.5] * 5, [0.4] * 5]
     assert answers(published, norms) == ["reproduces"] * 4
     assert answers([[0.9] * 5, [0.5] * 5, [0.46] * 5], norms) == [
-        "does not reproduce", "reproduces", "does not reproduce", "reproduces",
-    ]  # fmt: skip
+        "does not reproduce",
+        "reproduces",
+        "does not reproduce",
+        "reproduces",
+    ]
     assert answers(published, [(1, 1)] * 4)[3] == "does not reproduce"
 
 
 def test_a_tiny_run_is_trained_studied_and_judged(tmp_path):
-    size = KnownSize(superposition._runs(FIVE, TWO), (0,), 1, superposition._OBSERVABLES)
+    size = KnownSize(
+        superposition._runs(FIVE, TWO), (0,), 1, superposition._OBSERVABLES
+    )
     recipe = dataclasses.replace(
-        superposition.RECIPE, quick=size, controls=1, judge=superposition.judge_of(FIVE, TWO)
+        superposition.RECIPE,
+        quick=size,
+        controls=1,
+        judge=superposition.judge_of(FIVE, TWO),
     )
     text = recipe.run(tmp_path, quick=True).read_text(encoding="utf-8")
     assert "Elhage" in text and "turned runs" in text

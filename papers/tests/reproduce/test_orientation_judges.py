@@ -7,16 +7,20 @@ import xarray as xr
 from ontogeny_papers.reproduce import execution
 
 KINDS, LAYERS = ("q_proj", "v_proj"), (0, 1)
-BLOCKS = [f"layers.{layer}.attention.{kind}.weight" for layer in LAYERS for kind in KINDS]
+BLOCKS = [
+    f"layers.{layer}.attention.{kind}.weight" for layer in LAYERS for kind in KINDS
+]
 
 
 def between(overlap, p_value):
     shape, seeds = (len(BLOCKS), 3, 3), ("block", "run", "other")
-    return xr.Dataset({
-        "overlap": (seeds, np.full(shape, overlap)),
-        "p_value": (seeds, np.full(shape, p_value)),
-        "chance": ("block", np.full(len(BLOCKS), 0.05)),
-    })  # fmt: skip
+    return xr.Dataset(
+        {
+            "overlap": (seeds, np.full(shape, overlap)),
+            "p_value": (seeds, np.full(shape, p_value)),
+            "chance": ("block", np.full(len(BLOCKS), 0.05)),
+        }
+    )
 
 
 @pytest.mark.parametrize(("overlap", "holds"), [(0.05, True), (0.9, False)])
@@ -33,7 +37,9 @@ def test_subspaces_that_are_turned_in_some_seeds_decide_nothing():
 
 def ranks(by_layer):
     values = [by_layer[layer] for layer in LAYERS for _ in KINDS]
-    return xr.Dataset({"variance_rank": ("block", np.array(values, float))}, {"block": BLOCKS})
+    return xr.Dataset(
+        {"variance_rank": ("block", np.array(values, float))}, {"block": BLOCKS}
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,7 +60,9 @@ def test_layers_that_share_directions_do_so_more_often_than_by_chance(p_value, h
 def test_seeds_are_compared_where_their_directions_are_given():
     results = {
         "weight-rank": {"m": [ranks((3, 3)), ranks((3, 3))]},
-        "orientation": {"m": [xr.Dataset({"p_value": (("block", "other"), np.full((4, 4), 0.5))})]},
+        "orientation": {
+            "m": [xr.Dataset({"p_value": (("block", "other"), np.full((4, 4), 0.5))})]
+        },
     }
     alone = execution.layers_and_ranks(results)
     beside = execution.layers_and_ranks(results, between(0.05, 0.5))

@@ -42,8 +42,12 @@ def test_a_stored_finding_is_that_of_a_recipe(path):
     assert claims and len(set(claims)) == len(claims)
     for verdict in one["verdicts"]:
         assert verdict["verdict"] in VERDICTS
-        assert verdict["measured"] and verdict["beside"]  # a number, and its null or why none
-        assert "nan" not in re.split(r"\W+", f"{verdict['measured']} {verdict['beside']}")
+        assert (
+            verdict["measured"] and verdict["beside"]
+        )  # a number, and its null or why none
+        assert "nan" not in re.split(
+            r"\W+", f"{verdict['measured']} {verdict['beside']}"
+        )
 
 
 def test_the_tables_are_those_of_the_stored_findings():
@@ -57,11 +61,15 @@ def test_the_numbers_of_the_verdicts_are_those_of_the_stored_findings(family):
     findings = collector().stored()
     assert text == collector().numbers(family, findings)
     rows = list(csv.DictReader(text.splitlines()))
-    measured = " ".join(v["measured"] for one in findings.values() for v in one["verdicts"])
+    measured = " ".join(
+        v["measured"] for one in findings.values() for v in one["verdicts"]
+    )
     assert rows and all(row["measured"] in measured for row in rows)
     assert all(len(cell.split()) <= MOST_WORDS for row in rows for cell in row.values())
     shown = HEADINGS[family].count("\n| ") - 2  # without the head and its rule
-    assert sum(bool(row["verdict"]) for row in rows) == shown  # others go on with a long cell
+    assert (
+        sum(bool(row["verdict"]) for row in rows) == shown
+    )  # others go on with a long cell
     assert f"file: {family}.csv" in (EVIDENCE / "tables.md").read_text("utf-8")
 
 
@@ -69,16 +77,21 @@ def test_the_numbers_of_the_verdicts_are_those_of_the_stored_findings(family):
 def test_every_recipe_of_a_paper_has_a_finding_on_the_page(family):
     for name in reproduce.names():
         if name.startswith(f"{family}-"):
-            assert re.search(rf"\(evidence/{name}(-quick)?\.json\)", HEADINGS[family]), name
+            assert re.search(
+                rf"\(evidence/{name}(-quick)?\.json\)", HEADINGS[family]
+            ), name
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_numbers_in_the_prose_are_measured_ones(family):
-    stored = "".join(path.read_text("utf-8") for path in FILES if path.stem.startswith(family))
+    stored = "".join(
+        path.read_text("utf-8") for path in FILES if path.stem.startswith(family)
+    )
     known = {number.lstrip("0") for number in re.findall(r"\d*\.\d+", stored)}
     prose = HEADINGS[family].split("<!--")[0]
     numbers = {
-        number.lstrip("0") for number in re.findall(r"(?<![\w.])\d*\.\d+(?![\w.]*\d)", prose)
+        number.lstrip("0")
+        for number in re.findall(r"(?<![\w.])\d*\.\d+(?![\w.]*\d)", prose)
     }
     assert numbers - known == set()
 
@@ -93,20 +106,28 @@ def test_numbers_in_the_prose_are_measured_ones(family):
 )
 def test_every_figure_has_a_recipe_or_a_reason(heading, kinds):
     where = PAGE.split("## Which figure is where")[1].split("\n## ")[0]
-    rows = [row.split("|")[2:4] for row in where.splitlines() if row.startswith(f"| {heading}")]
+    rows = [
+        row.split("|")[2:4]
+        for row in where.splitlines()
+        if row.startswith(f"| {heading}")
+    ]
     for kind, last in kinds.items():
         covered = set()
         for what, recipes in rows:
             named = re.findall(r"`([\w-]+)`", recipes)
             assert set(named) <= set(reproduce.names()), recipes
-            assert named or len(recipes.split()) > 3, f"{what} has neither a recipe nor a reason"
+            assert named or len(recipes.split()) > 3, (
+                f"{what} has neither a recipe nor a reason"
+            )
             for part in re.findall(rf"{kind}s? ([\d ,toand]+)", what):
                 for first, _, end in re.findall(r"(\d+)( to (\d+))?", part):
                     covered |= set(range(int(first), int(end or first) + 1))
         assert covered == set(range(1, last + 1)), f"{kind}s {covered}"
 
 
-@pytest.mark.parametrize("path", sorted(PAPERS.glob("docs/**/*.md")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted(PAPERS.glob("docs/**/*.md")), ids=lambda path: path.stem
+)
 def test_tables_can_be_read_and_guides_begin_with_what_one_wants(path):
     text = path.read_text("utf-8")
     rows = [line.strip("|") for line in text.splitlines() if line.startswith("|")]
@@ -147,8 +168,13 @@ def test_numbers_are_stored_with_no_more_than_the_sentences_need():
         said = f"{values[0]:.2f} {values[1]} {runs['one'][0].seed.values[0]}"
         return [reproduce.Verdict("c", bool(values[0] > least), said, "none")]
 
-    kept = json.loads(json.dumps(found.smallest(judge, [{"one": [data], "other": [data]}, 0.1])))
-    assert set(kept[0]) == {"one"} and set(kept[0]["one"][0]["variables"]) == {"x", "seed"}
+    kept = json.loads(
+        json.dumps(found.smallest(judge, [{"one": [data], "other": [data]}, 0.1]))
+    )
+    assert set(kept[0]) == {"one"} and set(kept[0]["one"][0]["variables"]) == {
+        "x",
+        "seed",
+    }
     assert kept[0]["one"][0]["variables"]["x"][2] == [0.12, "nan"] and kept[1] == 0.1
     again = judge(*found.unpacked(kept))
     assert found.sentences(again) == found.sentences(judge({"one": [data]}, 0.1))

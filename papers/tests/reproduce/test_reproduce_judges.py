@@ -93,7 +93,9 @@ def ranks(growing, shuffled=3.0):
     dims = ("step_", "kind")
     whole = ["variance_rank", "shuffled_low", "shuffled_high", "walk_low", "walk_high"]
     ends = [
-        f"growing_{each}_{end}_by_kind" for each in ("shuffled", "walk") for end in ("low", "high")
+        f"growing_{each}_{end}_by_kind"
+        for each in ("shuffled", "walk")
+        for end in ("low", "high")
     ]
     return xr.Dataset(
         dict.fromkeys(whole, ("block", np.full(16, series[-1, 0])))
@@ -152,7 +154,11 @@ def test_entropy_and_rank_that_move_together_are_told_from_those_that_do_not():
     assert "too few" in late[2].beside
     back = np.r_[FALL[:-1], 1.6]
     smooth = of_figure_2(back, SETTLES_AT_30)[1]
-    assert not smooth.holds and "50 ± 0 %" in smooth.measured and "step 40" in smooth.beside
+    assert (
+        not smooth.holds
+        and "50 ± 0 %" in smooth.measured
+        and "step 40" in smooth.beside
+    )
 
 
 def test_with_many_seeds_the_correlation_over_seeds_counts():
@@ -169,7 +175,10 @@ def test_with_many_seeds_the_correlation_over_seeds_counts():
             }
         )[2]
 
-    assert verdict(range(6)).holds and "correlation over seeds 1.00" in verdict(range(6)).measured
+    assert (
+        verdict(range(6)).holds
+        and "correlation over seeds 1.00" in verdict(range(6)).measured
+    )
     assert not verdict([5, 4, 3, 2, 1, 0]).holds
 
 
@@ -182,14 +191,22 @@ def test_at_equal_loss_the_run_that_is_ahead_is_read_where_it_had_the_others_los
             "addition": [accuracy(40.0, behind)],
             "multiplication": [accuracy(40.0, ahead)],
         },
-        "weight-rank": {"addition": [ranks(np.full(11, 3.5))], "multiplication": [ranks(rising)]},
+        "weight-rank": {
+            "addition": [ranks(np.full(11, 3.5))],
+            "multiplication": [ranks(rising)],
+        },
     }
     low = found["weight-rank"]["addition"][0]
-    assert comparison_judges.equal_loss(found)[0].holds is None  # 3.5 in random order as well
+    assert (
+        comparison_judges.equal_loss(found)[0].holds is None
+    )  # 3.5 in random order as well
     found["weight-rank"]["addition"] = [low.assign(shuffled_low=low.shuffled_low + 1)]
     at_step, at_loss = comparison_judges.equal_loss(found)[:2]
     assert at_step.holds and not at_loss.holds
-    assert "multiplication 3.5, addition 3.5" in at_loss.measured and "step 50" in at_loss.beside
+    assert (
+        "multiplication 3.5, addition 3.5" in at_loss.measured
+        and "step 50" in at_loss.beside
+    )
     found["weight-rank"]["addition"] = [ranks(np.full(11, 2.0))]
     assert comparison_judges.equal_loss(found)[1].holds
 
@@ -217,7 +234,9 @@ def test_a_rank_that_has_settled_stays_within_a_tenth_of_its_last():
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_commutators_that_rise_and_fall_with_the_loss_are_told_from_those_that_do_not(shared):
+def test_commutators_that_rise_and_fall_with_the_loss_are_told_from_those_that_do_not(
+    shared,
+):
     rng = np.random.default_rng(0)
     steps = np.arange(0, 401, 10)
     runs = []
@@ -227,7 +246,9 @@ def test_commutators_that_rise_and_fall_with_the_loss_are_told_from_those_that_d
         norm = 1e-4 * np.exp(-steps / 100 + (noise if shared else other))
         runs.append(commutators(steps, loss, norm=norm))
     *_, verdict = update_judges.commuting({"commutators": {"mixed": runs}})
-    assert (verdict.holds is True) == (not shared), verdict  # what is shared may be a schedule
+    assert (verdict.holds is True) == (not shared), (
+        verdict
+    )  # what is shared may be a schedule
     few = [run.isel(step=slice(6)) for run in runs]
     *_, untold = update_judges.commuting({"commutators": {"mixed": few}})
     assert untold.holds is None and "10" in untold.beside
@@ -306,7 +327,9 @@ def scaled(ranks_by_label, right=None):
     for label, value in (right or {}).items():
         known[label] = known[label].assign(accuracy=known[label].accuracy * value)
     return {
-        "weight-rank": {k: [ranks([r] * 11) for r in each] for k, each in labels.items()},
+        "weight-rank": {
+            k: [ranks([r] * 11) for r in each] for k, each in labels.items()
+        },
         "readout-accuracy": {k: [one] * len(labels[k]) for k, one in known.items()},
     }
 
@@ -323,7 +346,8 @@ def test_sizes_without_a_comparison_show_nothing():
 
 
 @pytest.mark.parametrize(
-    ("right", "generalises"), [([0.5, 0.4], True), ([0.5, 0.15], None), ([0.1, 0.1], False)]
+    ("right", "generalises"),
+    [([0.5, 0.4], True), ([0.5, 0.15], None), ([0.1, 0.1], False)],
 )
 def test_generalising_to_larger_m_is_more_than_the_most_frequent_label_in_every_seed(
     right, generalises
@@ -334,9 +358,9 @@ def test_generalising_to_larger_m_is_more_than_the_most_frequent_label_in_every_
         xr.concat(
             [
                 one,
-                one.assign(accuracy=one.accuracy * value, loss=one["loss"] * value).assign_coords(
-                    set=["m=3"]
-                ),
+                one.assign(
+                    accuracy=one.accuracy * value, loss=one["loss"] * value
+                ).assign_coords(set=["m=3"]),
             ],
             "set",
         )
@@ -354,10 +378,16 @@ def test_generalising_to_larger_m_is_more_than_the_most_frequent_label_in_every_
         ([4.0, 4.2], 0.4, None),  # an unfinished run
     ],
 )
-def test_a_rank_grows_with_the_modulus_where_seeds_agree_and_both_runs_are_done(rank, right, grows):
+def test_a_rank_grows_with_the_modulus_where_seeds_agree_and_both_runs_are_done(
+    rank, right, grows
+):
     found = scaled({"C = 16 instead of 4": rank}, {"C = 16 instead of 4": right})
     found_ = verdict_on("modulus", found)
-    assert found_.holds is grows and "C = 16: " in found_.measured and "C = 4: " in found_.measured
+    assert (
+        found_.holds is grows
+        and "C = 16: " in found_.measured
+        and "C = 4: " in found_.measured
+    )
 
 
 @pytest.mark.parametrize(
@@ -368,23 +398,35 @@ def test_a_rank_grows_with_the_modulus_where_seeds_agree_and_both_runs_are_done(
         ([2.0, 2.0], [3.1, 3.1], None),
     ],
 )
-def test_a_rank_that_grows_with_depth_is_lower_in_shallower_models(shallow, deep, grows):
+def test_a_rank_that_grows_with_depth_is_lower_in_shallower_models(
+    shallow, deep, grows
+):
     depths = {"2 layers instead of 3": shallow, "4 layers instead of 3": deep}
     assert verdict_on("depth", scaled(depths)).holds is grows
 
 
 @pytest.mark.parametrize(
     ("rank", "walk", "holds"),
-    [(3.0, 6.0, True), (3.0, 5.0, None), (2.0, 5.0, False), (np.nan, 6.0, None), (7.0, 7.0, False)],
+    [
+        (3.0, 6.0, True),
+        (3.0, 5.0, None),
+        (2.0, 5.0, False),
+        (np.nan, 6.0, None),
+        (7.0, 7.0, False),
+    ],
 )
-def test_ranks_of_three_to_five_show_nothing_where_random_walks_have_them(rank, walk, holds):
+def test_ranks_of_three_to_five_show_nothing_where_random_walks_have_them(
+    rank, walk, holds
+):
     run = ranks([3.0] * 11)
     run["variance_rank"] = ("block", np.full(16, rank))
     run["walk_low"] = run["walk_high"] = ("block", np.full(16, walk))
     assert judges.low_ranks({"weight-rank": {"mixed": [run] * 2}})[0].holds is holds
 
 
-@pytest.mark.parametrize(("below", "holds"), [(0, False), (1, False), (3, None), (16, True)])
+@pytest.mark.parametrize(
+    ("below", "holds"), [(0, False), (1, False), (3, None), (16, True)]
+)
 def test_a_matrix_or_two_of_many_below_random_order_confine_nothing(below, holds):
     run = ranks([3.0] * 11)
     run["p_lower"] = ("block", np.where(np.arange(16) < below, 0.01, 1.0))
@@ -394,12 +436,16 @@ def test_a_matrix_or_two_of_many_below_random_order_confine_nothing(below, holds
 
 
 @pytest.mark.parametrize(
-    ("by_order", "holds"), [([3.0] * 4, True), ([5.0, 5.0, 3.0, 4.0], False), ([3, 3, 5, 5], True)]
+    ("by_order", "holds"),
+    [([3.0] * 4, True), ([5.0, 5.0, 3.0, 4.0], False), ([3, 3, 5, 5], True)],
 )
 def test_v_and_o_are_lower_only_by_more_than_in_random_order(by_order, holds):
     run = ranks([3.0] * 11)
     run["variance_rank"] = ("block", [5.0, 5.0, 3.0, 4.0] * 4)
-    run["shuffled_low"] = run["shuffled_high"] = ("block", np.tile(by_order, 4).astype(float))
+    run["shuffled_low"] = run["shuffled_high"] = (
+        "block",
+        np.tile(by_order, 4).astype(float),
+    )
     assert judges.low_ranks({"weight-rank": {"mixed": [run] * 2}})[2].holds is holds
 
 
@@ -461,31 +507,47 @@ def test_what_removal_costs_is_read_at_all_stages_and_early_against_late():
     assert of_figure_6(np.array([0.0, 0.015, 0.001, 0.001])) == [True, True, True]
     assert of_figure_6(np.array([0.0, 0.001, 0.1, 0.001])) == [True, False, False]
     assert of_figure_6(np.zeros(4), followed=40.0) == [False, True, False]
-    assert of_figure_6(np.zeros(4), largest=0.001)[1:] == [None, None]  # not even the largest
-    weak = of_figure_6(np.zeros(4), strength=0.3)  # beyond shuffled texts, and no strong one
+    assert of_figure_6(np.zeros(4), largest=0.001)[1:] == [
+        None,
+        None,
+    ]  # not even the largest
+    weak = of_figure_6(
+        np.zeros(4), strength=0.3
+    )  # beyond shuffled texts, and no strong one
     assert weak == [False, True, False]
-    untrained = np.array([0.5, 0.015, 0.001, 0.001])  # before training nothing can be lost
+    untrained = np.array(
+        [0.5, 0.015, 0.001, 0.001]
+    )  # before training nothing can be lost
     assert of_figure_6(untrained) == [True, True, True]
 
 
 def test_commutators_whose_norm_falls_do_not_stay_large_though_their_defect_does():
     fall = np.exp(-ARANGE / 20)
-    run = commutators(ARANGE, fall, defect=np.ones(11), norm=fall**2, gradient_norm=fall)
+    run = commutators(
+        ARANGE, fall, defect=np.ones(11), norm=fall**2, gradient_norm=fall
+    )
     norm, defect, *_ = update_judges.commuting({"commutators": {"mixed": [run] * 2}})
     assert norm.holds is False and defect.holds is True
     low_once = commutators(ARANGE, fall, defect=np.r_[np.ones(8), 0.1, 1, 1])
-    assert update_judges.commuting({"commutators": {"mixed": [low_once]}})[1].holds is True
+    assert (
+        update_judges.commuting({"commutators": {"mixed": [low_once]}})[1].holds is True
+    )
 
 
 @pytest.mark.parametrize(
-    ("best", "last", "forgets"), [(1.0, 0.7, True), (1.0, 0.95, False), (0.2, 0.1, None)]
+    ("best", "last", "forgets"),
+    [(1.0, 0.7, True), (1.0, 0.95, False), (0.2, 0.1, None)],
 )
 def test_what_was_never_learned_is_not_forgotten(best, last, forgets):
     learned = accuracy(0.0)
-    forgotten = learned.assign(accuracy=learned.accuracy * np.r_[np.full(10, best), last])
+    forgotten = learned.assign(
+        accuracy=learned.accuracy * np.r_[np.full(10, best), last]
+    )
     found = {
         "readout-accuracy": {"mixed": [learned] * 2, "curriculum": [forgotten] * 2},
-        "weight-rank": {label: [ranks([3.0] * 11)] * 2 for label in ("mixed", "curriculum")},
+        "weight-rank": {
+            label: [ranks([3.0] * 11)] * 2 for label in ("mixed", "curriculum")
+        },
     }
     assert comparison_judges.forgetting(found)[0].holds is forgets
 
@@ -509,8 +571,12 @@ def test_ranks_tell_a_curriculum_apart_beyond_step_lengths_and_where_all_was_lea
         "weight-rank": {"mixed": runs[1:] * 2, "curriculum": runs[:1] * 2},
     }
     assert comparison_judges.forgetting(found)[1].holds is tells
-    found["weight-rank"]["curriculum"] = runs[1:] * 2  # equal ranks: only of what was learned
-    assert comparison_judges.forgetting(found)[1].holds is (False if right > 0.9 else None)
+    found["weight-rank"]["curriculum"] = (
+        runs[1:] * 2
+    )  # equal ranks: only of what was learned
+    assert comparison_judges.forgetting(found)[1].holds is (
+        False if right > 0.9 else None
+    )
 
 
 @pytest.mark.parametrize(
@@ -523,7 +589,9 @@ def test_ranks_tell_a_curriculum_apart_beyond_step_lengths_and_where_all_was_lea
 def test_an_explosion_after_convergence_is_measured_from_convergence(defect, explodes):
     loss = np.r_[2.0, 1.0, 0.5, np.full(8, 0.1)]
     run = commutators(ARANGE, loss, defect=defect)
-    assert update_judges.commuting({"commutators": {"mixed": [run]}})[2].holds is explodes
+    assert (
+        update_judges.commuting({"commutators": {"mixed": [run]}})[2].holds is explodes
+    )
     late = commutators(ARANGE, np.r_[np.full(10, 2.0), 0.1], defect=defect)
     assert update_judges.commuting({"commutators": {"mixed": [late]}})[2].holds is None
 

@@ -39,7 +39,9 @@ OBSERVABLES = (
 
 def tiny(observables, runs=None):
     scale = Scale(runs or {"mixed": RUN}, (0, 1), 2, observables, texts=32)
-    return MarkerRecipe("tiny", "A tiny run", "the moon is a cheese.", "Nobody 1900", scale, scale)
+    return MarkerRecipe(
+        "tiny", "A tiny run", "the moon is a cheese.", "Nobody 1900", scale, scale
+    )
 
 
 def test_averages_are_means_and_sample_deviations_over_seeds():
@@ -54,7 +56,9 @@ def test_averages_are_means_and_sample_deviations_over_seeds():
     several = over_seeds({"one": seeds, "other": [seeds[0].sel(kind=["q"])]})
     assert several["rank"].sel(run="one", kind="q") == 3
     assert np.isnan(several["rank"].sel(run="other", kind="v"))
-    assert np.isnan(several["rank_sd"].sel(run="other", kind="q"))  # one seed has no deviation
+    assert np.isnan(
+        several["rank_sd"].sel(run="other", kind="q")
+    )  # one seed has no deviation
     assert several["rank_low"].sel(run="other", kind="q") == 1
 
 
@@ -75,34 +79,53 @@ def test_a_recipe_draws_every_observable_as_the_mean_of_its_seeds(tmp_path):
         og.open_study(tmp_path / "tiny" / "studies" / f"mixed-seed-{seed}").result
         for seed in (0, 1)
     ]
-    accuracy = [part["readout-accuracy"].accuracy.sel({"set": "m=1"}).values for part in parts]
+    accuracy = [
+        part["readout-accuracy"].accuracy.sel({"set": "m=1"}).values for part in parts
+    ]
     found = result["readout-accuracy"].accuracy.sel({"set": "m=1"})
     np.testing.assert_allclose(found, np.mean(accuracy, axis=0))
     ranks = [
         part["weight-rank"]
-        .variance_rank.values[[".q_proj." in str(b) for b in part["weight-rank"].block.values]]
+        .variance_rank.values[
+            [".q_proj." in str(b) for b in part["weight-rank"].block.values]
+        ]
         .mean()
         for part in parts
     ]
     rank = result["weight-rank"]
-    assert float(rank.variance_rank.sel(block="q_proj")) == pytest.approx(np.mean(ranks))
-    assert float(rank.variance_rank_sd.sel(block="q_proj")) == pytest.approx(np.std(ranks, ddof=1))
+    assert float(rank.variance_rank.sel(block="q_proj")) == pytest.approx(
+        np.mean(ranks)
+    )
+    assert float(rank.variance_rank_sd.sel(block="q_proj")) == pytest.approx(
+        np.std(ranks, ddof=1)
+    )
     for observable in OBSERVABLES:
         node, part = result[observable.name], parts[0][observable.name]
         drawn = {figure["id"] for figure in json.loads(node.attrs["figures"])}
         assert drawn >= {figure["id"] for figure in json.loads(part.attrs["figures"])}
         first, said, *_ = json.loads(node.attrs["statements"])
-        assert first == "The paper: the moon is a cheese." and "nan" not in said and ": " in said
-    before = {p: p.stat().st_mtime_ns for p in (tmp_path / "runs").rglob("*") if p.is_file()}
+        assert (
+            first == "The paper: the moon is a cheese."
+            and "nan" not in said
+            and ": " in said
+        )
+    before = {
+        p: p.stat().st_mtime_ns for p in (tmp_path / "runs").rglob("*") if p.is_file()
+    }
     cells = {
-        p: p.stat().st_mtime_ns for p in (tmp_path / "tiny" / "studies").rglob("*.safetensors")
+        p: p.stat().st_mtime_ns
+        for p in (tmp_path / "tiny" / "studies").rglob("*.safetensors")
     }
     recipe.run(tmp_path)  # nothing is trained or measured again
     assert all(p.stat().st_mtime_ns == time for p, time in {**before, **cells}.items())
 
 
 def test_runs_are_compared_side_by_side_and_shared_between_recipes(tmp_path):
-    observables = (ReadoutAccuracy(), WeightRank(("q",), n_draws=4), ReadoutAttention(top=(1,)))
+    observables = (
+        ReadoutAccuracy(),
+        WeightRank(("q",), n_draws=4),
+        ReadoutAttention(top=(1,)),
+    )
     runs = {"addition": RUN, "2 layers & MLP": MarkerRun(**{**vars(RUN), "mlp": True})}
     page = tiny(observables, runs).run(tmp_path, quick=True)
     assert page.parent.name == "tiny-quick"
@@ -147,9 +170,16 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path):
 
 def test_the_shipped_default_is_the_one_that_learns():
     run = reproduce.recipe("execution-figure-1").full.runs["mixed"]
-    assert (run.layers, run.task.length, run.task.vocab_size, run.steps) == (4, 16, 24, 8000)
+    assert (run.layers, run.task.length, run.task.vocab_size, run.steps) == (
+        4,
+        16,
+        24,
+        8000,
+    )
     assert run.task.counts == (1, 2, 3, 4) and run.optimizer.schedule == "cosine"
-    stated = execution.RECIPES["execution-stated-training"].full.runs["SGD 0.001, as stated"]
+    stated = execution.RECIPES["execution-stated-training"].full.runs[
+        "SGD 0.001, as stated"
+    ]
     assert (stated.optimizer.kind, stated.optimizer.learning_rate) == ("sgd", 1e-3)
     assert (stated.task.length, stated.batch_size) == (32, 64)
 
@@ -161,6 +191,9 @@ def test_the_command_lists_runs_and_refuses(tmp_path, monkeypatch, capsys):
     assert _run(["reproduce", "execution-figure-9", "--output", str(tmp_path)]) == 1
     assert "Did you mean 'execution-figure-" in capsys.readouterr().err
     monkeypatch.setitem(execution.RECIPES, "tiny", tiny((ReadoutAccuracy(),)))
-    assert _run(["reproduce", "tiny", "--quick", "--quiet", "--output", str(tmp_path)]) == 0
+    assert (
+        _run(["reproduce", "tiny", "--quick", "--quiet", "--output", str(tmp_path)])
+        == 0
+    )
     assert capsys.readouterr().out.strip().endswith("report.html")
     shutil.rmtree(tmp_path / "runs")

@@ -32,26 +32,61 @@ from ontogeny_papers.reproduce.semantics import (
 from ontogeny_papers.reproduce.verdicts import verdict_view
 
 TINY = {
-    "semantics-orthants": {"vocab_size": 40, "n_contexts": 120, "dims": 2, "n_draws": 19},
+    "semantics-orthants": {
+        "vocab_size": 40,
+        "n_contexts": 120,
+        "dims": 2,
+        "n_draws": 19,
+    },
     "semantics-free-embeddings": {
-        "vocab_size": 20, "n_contexts": 60, "concepts": 4, "seeds": (0,), "controls": 3,
+        "vocab_size": 20,
+        "n_contexts": 60,
+        "concepts": 4,
+        "seeds": (0,),
+        "controls": 3,
     },
     "semantics-transformer": {
-        "vocab_size": 20, "n_contexts": 60, "concepts": 8, "steps": 6, "records": 4, "width": 8,
-        "batch_size": 16, "shuffles": 2,
+        "vocab_size": 20,
+        "n_contexts": 60,
+        "concepts": 8,
+        "steps": 6,
+        "records": 4,
+        "width": 8,
+        "batch_size": 16,
+        "shuffles": 2,
     },
     "semantics-intervention": {
-        "vocab_size": 20, "n_contexts": 60, "concepts": 5, "advanced": 1, "steps": 6, "records": 4,
-        "width": 8, "shuffles": 2,
+        "vocab_size": 20,
+        "n_contexts": 60,
+        "concepts": 5,
+        "advanced": 1,
+        "steps": 6,
+        "records": 4,
+        "width": 8,
+        "shuffles": 2,
     },
     "semantics-organisms": {
-        "epochs": 20, "slow_epochs": 10, "width": 16, "n_draws": 19, "seeds": (0, 1),
+        "epochs": 20,
+        "slow_epochs": 10,
+        "width": 16,
+        "n_draws": 19,
+        "seeds": (0, 1),
     },
     "semantics-pretrained": {
-        "vocab_size": 40, "width": 8, "steps": 4, "dims": (1, 2), "n_draws": 19, "seeds": (0, 1),
+        "vocab_size": 40,
+        "width": 8,
+        "steps": 4,
+        "dims": (1, 2),
+        "n_draws": 19,
+        "seeds": (0, 1),
     },
-    "semantics-imbalance": {"classes": 4, "per_majority": 20, "steps": 6, "seeds": (0,)},
-}  # fmt: skip
+    "semantics-imbalance": {
+        "classes": 4,
+        "per_majority": 20,
+        "steps": 6,
+        "seeds": (0,),
+    },
+}
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +136,9 @@ class Counted:
         for name in names:
             *path, attribute = name.split(".")
             place = getattr(module, path[0]) if path else module
-            monkeypatch.setattr(place, attribute, self._counting(getattr(place, attribute)))
+            monkeypatch.setattr(
+                place, attribute, self._counting(getattr(place, attribute))
+            )
 
     def _counting(self, function):
         def counting(*arguments, **options):
@@ -123,24 +160,34 @@ def whole(text, tmp_path_factory):
         folder = tmp_path_factory.mktemp(name)
         with pytest.MonkeyPatch.context() as patched:
             counted = Counted(patched, module, names, last=10**6)
-            page = recipe.run(folder, quick=True, text=text if recipe.reads_text else None)
+            page = recipe.run(
+                folder, quick=True, text=text if recipe.reads_text else None
+            )
         return folder, page, counted.calls
 
     return run
 
 
-@pytest.mark.parametrize("name", TINY)  # contexts of a decoder: test_semantics_contexts.py
+@pytest.mark.parametrize(
+    "name", TINY
+)  # contexts of a decoder: test_semantics_contexts.py
 def test_every_recipe_writes_verdicts_with_their_controls(name, whole):
     recipe, (folder, page, _) = shrunk(name), whole(name)
     assert page == folder / f"{name}-quick" / "report.html"
     result = og.open_study(page.parent).result
     assert json.loads(result.attrs["nodes"])[0] == "verdict"
-    assert "findings" not in result.attrs  # nothing was audited, so the page claims no audit
+    assert (
+        "findings" not in result.attrs
+    )  # nothing was audited, so the page claims no audit
     verdict = result["verdict"]
     ours = verdict.claim.str.startswith("(not claimed)").values
     answers = {"reproduces", "does not reproduce", "not shown"}
     assert set(verdict.answer.values[~ours]) <= answers
-    assert set(verdict.answer.values[ours]) <= {"holds", "does not hold", "not shown here"}
+    assert set(verdict.answer.values[ours]) <= {
+        "holds",
+        "does not hold",
+        "not shown here",
+    }
     for column in (verdict.measured, verdict.beside):
         assert all(column.values) and not any("nan" in str(v) for v in column.values)
     said = json.loads(verdict.attrs["statements"])
@@ -158,7 +205,11 @@ def test_the_full_setting_is_larger_and_has_no_such_limits(name):
     recipe = RECIPES[name]
     full, quick = recipe.full, recipe.quick
     sizes = [
-        [np.size(v) if isinstance(v, tuple | dict) else v for v in vars(scale).values() if v]
+        [
+            np.size(v) if isinstance(v, tuple | dict) else v
+            for v in vars(scale).values()
+            if v
+        ]
         for scale in (full, quick)
     ]
     assert all(a >= b for a, b in zip(*sizes, strict=True)) and sizes[0] != sizes[1]
@@ -184,7 +235,10 @@ def test_planted_classes_of_words_reproduce_and_random_text_does_not(text, tmp_p
     assert len(set(known.values())) >= 2
     values = [
         abs(float(v.measured.split()[-1]))
-        for v in (found, orthants.measure_orthants(size, Materials(shuffled)).verdicts[1])
+        for v in (
+            found,
+            orthants.measure_orthants(size, Materials(shuffled)).verdicts[1],
+        )
     ]
     assert values[1] < values[0] / 2
 
@@ -218,7 +272,9 @@ def test_text_without_known_words_is_refused_by_name(tmp_path):
 
 def test_the_papers_weights_reverse_the_order_and_the_right_ones_level_it():
     step = semantics.step_imbalance(6, 12)
-    verdicts = imbalance._of_flow({rule: imbalance._flow(step, rule) for rule in imbalance._RULES})
+    verdicts = imbalance._of_flow(
+        {rule: imbalance._flow(step, rule) for rule in imbalance._RULES}
+    )
     assert [v.holds for v in verdicts] == [True, False, True]
     assert "reversed order" in verdicts[1].measured
 
@@ -232,7 +288,9 @@ def test_half_times_are_in_the_time_of_the_weighted_loss():
     eta, reached = 0.002, np.full(3, np.nan)
     for i in range(20_000):
         along = np.einsum("vk,vm,mk->k", step.U, W @ H, step.V)
-        reached = np.where(np.isnan(reached) & (along > step.sigma / 2), i * eta, reached)
+        reached = np.where(
+            np.isnan(reached) & (along > step.sigma / 2), i * eta, reached
+        )
         error = (step.S_centred - W @ H) * omega2
         W, H = W + eta * error @ H.T, H + eta * W.T @ error
     found = imbalance._flow(step, "paper").half_time.values
@@ -246,7 +304,11 @@ def test_a_question_answered_by_one_side_only_is_answered_half():
 
 def run_of(spearman, shuffled, p=0.001):
     return xr.Dataset(
-        {"spearman": ("corpus", [spearman, *shuffled]), "p_value": p, "x": ("concept", [0.0] * 5)}
+        {
+            "spearman": ("corpus", [spearman, *shuffled]),
+            "p_value": p,
+            "x": ("concept", [0.0] * 5),
+        }
     )
 
 
@@ -263,14 +325,21 @@ def test_text_is_refused_where_none_is_read_and_where_there_is_none(tmp_path, te
         with pytest.raises(ArgumentError, match=f"{name} reads no text"):
             reproduce.recipe(name).run(tmp_path / "out", quick=True, text=text)
     with pytest.raises(ArgumentError, match="path of a text file"):
-        reproduce.recipe("semantics-orthants").run(tmp_path / "out", text=tmp_path / "none.txt")
+        reproduce.recipe("semantics-orthants").run(
+            tmp_path / "out", text=tmp_path / "none.txt"
+        )
     assert not (tmp_path / "out").exists()
 
 
 def test_the_command_reads_a_text_of_the_users(tmp_path, text, monkeypatch, capsys):
     monkeypatch.setitem(RECIPES, "semantics-orthants", shrunk("semantics-orthants"))
     output = ["--output", str(tmp_path / "out"), "--quiet"]
-    assert _run(["reproduce", "semantics-orthants", "--quick", "--text", str(text), *output]) == 0
+    assert (
+        _run(
+            ["reproduce", "semantics-orthants", "--quick", "--text", str(text), *output]
+        )
+        == 0
+    )
     assert capsys.readouterr().out.strip().endswith("report.html")
     assert _run(["reproduce", "semantics-imbalance", "--text", str(text), *output]) == 1
     assert "reads no text" in capsys.readouterr().err
@@ -305,17 +374,22 @@ def test_embeddings_of_few_dimensions_hold_the_largest_concepts_alone():
         }
     )
     judge = free_embeddings._of_few_dimensions
-    assert judge([run], 10).holds and judge([run], 3).holds is None  # 3 words: 2 dimensions are all
+    assert (
+        judge([run], 10).holds and judge([run], 3).holds is None
+    )  # 3 words: 2 dimensions are all
     assert not judge([run, run.assign(complement_norm=run.logit_norm)], 10).holds
     assert not judge([run.assign(singular_value=run.singular_value / 2)], 10).holds
 
 
 @pytest.mark.parametrize(
-    ("shares", "holds"), [([0.9, 0.9, 0.9, 0.4], True), ([0.9] * 4, True), ([0.4] * 4, None)]
+    ("shares", "holds"),
+    [([0.9, 0.9, 0.9, 0.4], True), ([0.9] * 4, True), ([0.4] * 4, None)],
 )
 def test_single_orthants_are_of_one_class_where_random_groups_are_not(shares, holds):
     random = np.random.default_rng(0).uniform(0.3, 0.5, (40, 4))
-    data = xr.Dataset({"share": ("orthant", shares), "random": (("draw", "orthant"), random)})
+    data = xr.Dataset(
+        {"share": ("orthant", shares), "random": (("draw", "orthant"), random)}
+    )
     assert orthants._of_shares(data).holds is holds
     assert orthants._of_shares(data.isel(orthant=slice(0))).holds is None
 
@@ -324,7 +398,9 @@ def test_single_orthants_are_of_one_class_where_random_groups_are_not(shares, ho
 def test_a_matrix_that_leads_late_does_not_lead_first(early, leads):
     sooner, later = [0.1, 0.9, 0.5, 0.2], [0.1, 0.2, 0.5, 0.95]
     P, S = (sooner, later) if early else (later, sooner)
-    overlap = xr.DataArray([S, P], dims=("matrix", "step"), coords={"matrix": ["S̃", "centred P"]})
+    overlap = xr.DataArray(
+        [S, P], dims=("matrix", "step"), coords={"matrix": ["S̃", "centred P"]}
+    )
     run = xr.Dataset({"overlap": overlap, "shuffled_high": ("step", [0.15] * 4)})
     assert transformer._of_start([run]).holds is leads
 
@@ -337,7 +413,9 @@ def result_of(page):
 
 
 @pytest.mark.parametrize("name", MEASURED)
-def test_a_recipe_that_was_killed_goes_on_where_it_was(name, text, whole, tmp_path, monkeypatch):
+def test_a_recipe_that_was_killed_goes_on_where_it_was(
+    name, text, whole, tmp_path, monkeypatch
+):
     recipe, (module, names) = shrunk(name), MEASURED[name]
     options = {"quick": True, "text": text if recipe.reads_text else None}
     _, expected, everything = whole(name)
@@ -393,7 +471,9 @@ def test_a_damaged_piece_is_measured_again(text, tmp_path, monkeypatch):
 def counted(view):
     """How many claims of a page are sure to reproduce, and how many there are."""
     claims = claims_of({"claims": view}, {})
-    sure = [c for c in claims if c.kind is Kind.REPRODUCES and c.certainty is Certainty.SURE]
+    sure = [
+        c for c in claims if c.kind is Kind.REPRODUCES and c.certainty is Certainty.SURE
+    ]
     return len(sure), len(claims)
 
 
@@ -413,7 +493,10 @@ def test_what_is_not_claimed_holds_or_not():
     ("content", "said"),
     [
         ("A dog ran.\n\nA cat sat.\n \nThe end.\n\n", "3 texts with 11 words."),
-        ("A dog ran.\nA cat sat.\n", "one text with 8 words; no blank line splits it, so contexts"),
+        (
+            "A dog ran.\nA cat sat.\n",
+            "one text with 8 words; no blank line splits it, so contexts",
+        ),
     ],
 )
 def test_a_page_says_how_its_text_was_split(content, said, tmp_path):

@@ -32,14 +32,23 @@ def node(order):
     """Return two concepts of each class in each of two layers, born in an order of the classes."""
     rng = np.random.default_rng(1)
     ids = np.stack(
-        [rng.choice(MEMBERS, 5, replace=False) * CLASSES + c for c in np.repeat(range(CLASSES), 2)]
+        [
+            rng.choice(MEMBERS, 5, replace=False) * CLASSES + c
+            for c in np.repeat(range(CLASSES), 2)
+        ]
     )
     born = np.repeat(np.asarray(order, float), 2) * 10 + 10
     two = ("layer", "concept")
     return xr.Dataset(
         {
-            **{name: (two, np.stack([born, born])) for name in
-               ("concept_born", "concept_born_after", "concept_born_before")},
+            **{
+                name: (two, np.stack([born, born]))
+                for name in (
+                    "concept_born",
+                    "concept_born_after",
+                    "concept_born_before",
+                )
+            },
             "token_id": ((*two, "rank"), np.stack([ids, ids])),
             "token_share": ((*two, "rank"), np.full((2, len(ids), 5), 0.15)),
             "name_kind": (two, np.full((2, len(ids)), "class", dtype=object)),
@@ -47,7 +56,7 @@ def node(order):
             "piece_text": ("piece", [f"w{i}" for i in range(CLASSES * MEMBERS)]),
         },
         {"step": [0, 100], "layer": ["a", "b"], "piece": np.arange(CLASSES * MEMBERS)},
-    )  # fmt: skip
+    )
 
 
 def judged(order, support):
@@ -71,8 +80,13 @@ def test_too_few_births_give_no_verdict_and_an_empty_picture(support):
     table = births.beside_corpus(few, support, 9)
     verdicts = births.judge_births([table])
     assert [v.holds for v in verdicts] == [None, None]
-    assert "fewer than 5" in verdicts[0].beside and "2 concepts born" in verdicts[0].measured
-    none = births.beside_corpus(few.assign(concept_born=few.concept_born * np.nan), support, 9)
+    assert (
+        "fewer than 5" in verdicts[0].beside
+        and "2 concepts born" in verdicts[0].measured
+    )
+    none = births.beside_corpus(
+        few.assign(concept_born=few.concept_born * np.nan), support, 9
+    )
     assert births._view(none).sizes["concept"] == 0
 
 

@@ -10,7 +10,12 @@ import transformers
 import ontogeny as og
 from ontogeny import semantics, tasks
 from ontogeny.errors import ArgumentError, CheckpointError
-from ontogeny_papers.reproduce.semantics import RECIPES, Materials, groupings, pretrained
+from ontogeny_papers.reproduce.semantics import (
+    RECIPES,
+    Materials,
+    groupings,
+    pretrained,
+)
 
 SIZE = pretrained.PretrainedSize(dims=(1, 2), n_draws=39, seeds=(0,))
 TEXT = (
@@ -27,9 +32,14 @@ def tokenizer():
 def saved(folder, tokenizer, planted, seed=0):
     """Save a model in which words of a class share a direction, or in which none do."""
     config = transformers.GPT2Config(
-        vocab_size=len(tokenizer), n_embd=16, n_layer=1, n_head=2, n_positions=8,
-        bos_token_id=None, eos_token_id=None,
-    )  # fmt: skip
+        vocab_size=len(tokenizer),
+        n_embd=16,
+        n_layer=1,
+        n_head=2,
+        n_positions=8,
+        bos_token_id=None,
+        eos_token_id=None,
+    )
     torch.manual_seed(seed)
     model = transformers.GPT2LMHeadModel(config)
     classes = semantics.word_classes(list(tokenizer.get_vocab()))
@@ -37,11 +47,15 @@ def saved(folder, tokenizer, planted, seed=0):
     corners = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1.0]])
     with torch.no_grad():
         for token, i in tokenizer.get_vocab().items():
-            where = names.index(classes[token]) % 4 if token in classes else rng.integers(4)
+            where = (
+                names.index(classes[token]) % 4 if token in classes else rng.integers(4)
+            )
             noise = torch.from_numpy(rng.normal(size=16) * 0.01)
             if planted:
                 model.transformer.wte.weight[i] = noise
-                model.transformer.wte.weight[i, :2] += torch.from_numpy(corners[where] * [1.3, 1])
+                model.transformer.wte.weight[i, :2] += torch.from_numpy(
+                    corners[where] * [1.3, 1]
+                )
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return str(folder)
@@ -51,7 +65,9 @@ def judged(*sources):
     return pretrained.measure_pretrained(SIZE, Materials(sources=sources)).verdicts
 
 
-def test_planted_classes_are_found_and_untrained_embeddings_hold_none(tokenizer, tmp_path):
+def test_planted_classes_are_found_and_untrained_embeddings_hold_none(
+    tokenizer, tmp_path
+):
     planted = saved(tmp_path / "planted", tokenizer, True)
     empty = saved(tmp_path / "empty", tokenizer, False)
     _, two, _ = judged(planted)
@@ -60,21 +76,29 @@ def test_planted_classes_are_found_and_untrained_embeddings_hold_none(tokenizer,
     assert judged(planted, empty)[1].holds is None  # runs that differ decide nothing
 
 
-@pytest.mark.parametrize(("value", "holds"), [(0.3, True), (0.07, None), (-0.01, False)])
+@pytest.mark.parametrize(
+    ("value", "holds"), [(0.3, True), (0.07, None), (-0.01, False)]
+)
 def test_agreement_above_chance_that_nobody_would_see_is_not_shown(value, holds):
     score = semantics.Score(value, np.zeros(39), None)
-    verdict = pretrained._of_depth(4, [semantics.Score(-0.02, np.zeros(39), None)], [score])
+    verdict = pretrained._of_depth(
+        4, [semantics.Score(-0.02, np.zeros(39), None)], [score]
+    )
     assert verdict.holds is holds and "0.1 at least counts" in verdict.beside
     assert groupings.of_groups("groups", score).holds is holds
 
 
-def test_the_last_checkpoint_of_a_run_is_read_and_the_page_names_the_run(tokenizer, tmp_path):
+def test_the_last_checkpoint_of_a_run_is_read_and_the_page_names_the_run(
+    tokenizer, tmp_path
+):
     saved(tmp_path / "run" / "step0", tokenizer, False)
     saved(tmp_path / "run" / "step5", tokenizer, True)
     recipe = replace(RECIPES["semantics-pretrained"], quick=SIZE)
     page = recipe.run(tmp_path / "out", quick=True, sources=[str(tmp_path / "run")])
     result = og.open_study(page.parent).result
-    assert result.attrs["title"].startswith("Orthants of a model's own word embeddings: run (")
+    assert result.attrs["title"].startswith(
+        "Orthants of a model's own word embeddings: run ("
+    )
     assert result["verdict"].answer.values[1] == "reproduces"
     assert {"orthants-1", "orthants-2", "groupings"} <= set(result.children)
     assert "Recorded runs, not trained here: " in page.read_text(encoding="utf-8")

@@ -19,7 +19,9 @@ def order():
 
 
 @pytest.mark.parametrize("factor", [0.7, 1.4])
-def test_the_weights_reach_the_factor_and_hardly_touch_the_other_concepts(order, factor):
+def test_the_weights_reach_the_factor_and_hardly_touch_the_other_concepts(
+    order, factor
+):
     found = semantics.context_weights(order, 4, factor)
     assert found.chosen_ratio == pytest.approx(factor, abs=1e-6)
     assert order.shares @ found.weights == pytest.approx(1)
@@ -50,7 +52,9 @@ def order_of(basis, contexts):
     equal = np.full(contexts, 1 / contexts)
     sigma = basis.sigma / contexts
     basis = ConceptBasis(basis.U, sigma, basis.V)
-    return semantics.PredictedOrder(None, basis, sigma[None], [], "square", equal, 1, "texts")
+    return semantics.PredictedOrder(
+        None, basis, sigma[None], [], "square", equal, 1, "texts"
+    )
 
 
 @pytest.mark.parametrize(("concept", "factor"), [(3, 1.6), (1, 0.6)])
@@ -70,7 +74,9 @@ def test_in_the_linear_model_a_concept_is_learned_sooner_by_the_factor(concept, 
         np.sort(expected)[::-1]
     )
     run = semantics.train_ufm(S, 6, pi=weights.weights, delta=5.0, step_size=0.05)
-    sooner = semantics.half_times(sigma, 5.0) / weights.rate_ratios  # each has a time of its own
+    sooner = (
+        semantics.half_times(sigma, 5.0) / weights.rate_ratios
+    )  # each has a time of its own
     assert run.half_time.values == pytest.approx(sooner, rel=0.01)
     assert weights.rate_ratios[concept - 1] == pytest.approx(factor, abs=1e-6)
 
@@ -82,7 +88,9 @@ def test_a_minority_of_imbalanced_classes_is_learned_sooner():
     weights = semantics.context_weights(order_of(basis, m), len(step.sigma), 1.5)
     majority = np.arange(m) < 4 * 3
     assert weights.chosen_ratio == pytest.approx(1.5, abs=1e-6)
-    run = semantics.train_ufm(step.S_centred, 6, pi=weights.weights / m, step_size=0.1, delta=5.0)
+    run = semantics.train_ufm(
+        step.S_centred, 6, pi=weights.weights / m, step_size=0.1, delta=5.0
+    )
     plain = semantics.train_ufm(step.S_centred, 6, step_size=0.1, delta=5.0)
     sooner = plain.half_time.values[-1] / run.half_time.values[-1]
     assert 1.2 < sooner < 1.6
@@ -94,11 +102,17 @@ def test_every_token_has_the_mean_weight_of_the_contexts_before_it(order):
     stream = semantics.word_stream(TEXTS)
     found = weights.at(stream.ids)
     words = [stream.words[i] if i >= 0 else None for i in stream.ids]
-    weight_of = dict(zip(map(tuple, order.support.contexts), weights.weights, strict=True))
+    weight_of = dict(
+        zip(map(tuple, order.support.contexts), weights.weights, strict=True)
+    )
     known = set(order.support.words)
     for i in range(400):
         before = [tuple(words[i - n : i]) for n in (1, 2) if i >= n]
-        there = [weight_of[c] for c in before if c in weight_of] if words[i] in known else []
+        there = (
+            [weight_of[c] for c in before if c in weight_of]
+            if words[i] in known
+            else []
+        )
         assert found[i] == pytest.approx(np.mean(there) if there else 1.0)
 
 

@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ontogeny.errors import ArgumentError
-from ontogeny.semantics import first_crossing, loss_growth_rates, step_imbalance, train_ufm
+from ontogeny.semantics import (
+    first_crossing,
+    loss_growth_rates,
+    step_imbalance,
+    train_ufm,
+)
 
 
 @given(st.integers(1, 12), st.integers(1, 30))
@@ -61,7 +66,9 @@ def gradient_descent(step, omega, delta, eta, steps, seed=None):
 @pytest.mark.parametrize("rule", ["none", "paper", "equal-rates"])
 def test_reweighting_changes_the_order_as_said(rule, seed):
     step = step_imbalance(8, 10)
-    times, series = gradient_descent(step, step.reweighting(rule), 8.0, 0.01, 4000, seed)
+    times, series = gradient_descent(
+        step, step.reweighting(rule), 8.0, 0.01, 4000, seed
+    )
     half = first_crossing(times, series.T, step.sigma / 2)
     majority, between, minority = (
         half[step.kind == kind].mean() for kind in ("majority", "between", "minority")
@@ -81,13 +88,17 @@ def test_train_ufm_with_squared_weights_is_gradient_descent_on_the_weighted_loss
     omega = step.reweighting(rule)
     clock = (omega**2).mean()
     times, series = gradient_descent(step, omega, 4.0, 2e-3, 3000)
-    run = train_ufm(step.S_centred, 7, pi=omega**2, delta=4.0, duration=6.0 * clock - 2e-3 * clock)
+    run = train_ufm(
+        step.S_centred, 7, pi=omega**2, delta=4.0, duration=6.0 * clock - 2e-3 * clock
+    )
     ours = np.array([np.interp(run.time / clock, times, s) for s in series.T]).T
     # Within a group of equal singular values any basis will do, so compare what they share.
     for kind in ("majority", "between", "minority"):
         chosen = step.kind == kind
         assert np.allclose(
-            run.projection[:, chosen].mean("concept"), ours[:, chosen].mean(1), atol=0.02
+            run.projection[:, chosen].mean("concept"),
+            ours[:, chosen].mean(1),
+            atol=0.02,
         )
 
 

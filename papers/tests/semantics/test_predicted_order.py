@@ -24,14 +24,25 @@ def order():
 @pytest.mark.parametrize("weighted", [True, False])
 def test_rates_are_singular_values_of_minus_the_gradient_at_zero_logits(loss, weighted):
     order = semantics.predicted_order(
-        TEXTS, 6, loss=loss, weighted=weighted, vocab_size=40, n_contexts=90, n_draws=2, resamples=9
+        TEXTS,
+        6,
+        loss=loss,
+        weighted=weighted,
+        vocab_size=40,
+        n_contexts=90,
+        n_draws=2,
+        resamples=9,
     )
     support, m = order.support, order.support.shape[1]
     S = support.S.toarray()
     pi = support.pi if weighted else None
     objective = make_objective(S - S.mean(axis=0), loss, support.P.toarray(), pi, 0.0)
-    assert order.rates == pytest.approx(objective.growth_rates()[: len(order.rates)] / m)
-    inside = (order.rate_interval[:, 0] <= order.rates) & (order.rates <= order.rate_interval[:, 1])
+    assert order.rates == pytest.approx(
+        objective.growth_rates()[: len(order.rates)] / m
+    )
+    inside = (order.rate_interval[:, 0] <= order.rates) & (
+        order.rates <= order.rate_interval[:, 1]
+    )
     assert inside.mean() >= 0.8
 
 
@@ -68,13 +79,17 @@ def test_intervals_hold_the_rate_of_the_process_that_wrote_the_texts():
         word = np.array([rng.integers(6, size=n)])
         for _ in range(40):
             last = word[-1]
-            word = np.vstack([word, (rng.random((n, 1)) > step[last].cumsum(1)).sum(1).clip(0, 5)])
+            word = np.vstack(
+                [word, (rng.random((n, 1)) > step[last].cumsum(1)).sum(1).clip(0, 5)]
+            )
         return word.T
 
     truth = semantics.predicted_order(write(4000), 2, lengths=1, resamples=2, n_draws=2)
     inside = []
     for _ in range(20):
-        order = semantics.predicted_order(write(40), 2, lengths=1, resamples=80, n_draws=2)
+        order = semantics.predicted_order(
+            write(40), 2, lengths=1, resamples=80, n_draws=2
+        )
         low, high = order.rate_interval.T
         inside.append((low <= truth.rates) & (truth.rates <= high))
     assert np.mean(inside) > 0.8
@@ -84,8 +99,12 @@ def test_the_share_is_linear_in_what_the_model_puts_out(order):
     P = np.maximum(order.support.P.toarray(), 1e-300)
     assert order.learned_share(np.log(P)) == pytest.approx(np.ones(8))
     even = np.full_like(P, 1 / len(P))
-    assert order.learned_share(np.log(0.3 * P + 0.7 * even)) == pytest.approx(np.full(8, 0.3))
-    assert order.learned_shares(np.log(even)) == pytest.approx(np.zeros((6, 8)), abs=1e-10)
+    assert order.learned_share(np.log(0.3 * P + 0.7 * even)) == pytest.approx(
+        np.full(8, 0.3)
+    )
+    assert order.learned_shares(np.log(even)) == pytest.approx(
+        np.zeros((6, 8)), abs=1e-10
+    )
 
 
 def test_free_embeddings_learn_in_the_predicted_order():
@@ -100,7 +119,9 @@ def test_free_embeddings_learn_in_the_predicted_order():
         resamples=20,
     )
     S = order.support.S.toarray()
-    run = semantics.train_ufm(S - S.mean(axis=0), 4, delta=4.0, step_size=0.1, records=150)
+    run = semantics.train_ufm(
+        S - S.mean(axis=0), 4, delta=4.0, step_size=0.1, records=150
+    )
     assert np.allclose(run.sigma / 60, order.rates)
     share = (run.projection / run.sigma).transpose("time", "concept").values
     shares = np.stack([share] + [np.zeros_like(share)] * 2, axis=1)

@@ -22,7 +22,9 @@ def planted(n=240, p=3, noise=0.3, seed=0):
     classes = rng.integers(0, 2**p, size=n)
     corners = np.where(classes[:, None] >> np.arange(p) & 1, -1.0, 1.0)
     words = tuple(f"w{i}" for i in range(n))
-    basis = ConceptBasis(corners + rng.normal(0, noise, (n, p)), np.ones(p), None, words)
+    basis = ConceptBasis(
+        corners + rng.normal(0, noise, (n, p)), np.ones(p), None, words
+    )
     return basis, dict(zip(words, map(str, classes), strict=True))
 
 
@@ -41,7 +43,9 @@ def test_the_score_is_that_of_scikit_learn():
     basis, labels = planted(noise=0.9)
     groups = semantics.orthants(basis, 3)
     assigned = {word: o.name for o in groups for word in o.words}
-    expected = adjusted_mutual_info_score(list(labels.values()), [assigned[w] for w in labels])
+    expected = adjusted_mutual_info_score(
+        list(labels.values()), [assigned[w] for w in labels]
+    )
     for found in (
         semantics.coherence(groups, labels),
         semantics.orthant_coherence(basis, labels, 3),
@@ -52,7 +56,9 @@ def test_the_score_is_that_of_scikit_learn():
 def test_words_without_a_class_do_not_count():
     basis, labels = planted()
     some = {word: labels[word] for word in list(labels)[:50]}
-    found = semantics.orthant_coherence(basis, some, dims=3, n_permutations=5, n_rotations=5)
+    found = semantics.orthant_coherence(
+        basis, some, dims=3, n_permutations=5, n_rotations=5
+    )
     assert found.labelled == 50
     assert found.ami.value > 0.9
 
@@ -82,8 +88,9 @@ def test_purity_is_a_share_of_majorities():
 def test_rotations_are_orthogonal_and_have_no_favourite_direction():
     rng = np.random.default_rng(0)
     turned = np.array([random_rotation(3, rng) for _ in range(500)])
-    np.testing.assert_allclose(turned @ turned.transpose(0, 2, 1), np.tile(np.eye(3), (500, 1, 1)),
-                               atol=1e-10)  # fmt: skip
+    np.testing.assert_allclose(
+        turned @ turned.transpose(0, 2, 1), np.tile(np.eye(3), (500, 1, 1)), atol=1e-10
+    )
     # One coordinate of a uniform direction in three dimensions is uniform on [-1, 1].
     for i, j in ((0, 0), (1, 2), (2, 2)):
         assert kstest(turned[:, i, j], "uniform", args=(-1, 2)).pvalue > 1e-3
@@ -98,7 +105,9 @@ def test_similarity_is_the_mean_cosine_of_the_most_typical():
     typicality = rng.random(12)
     means = []
     for code in (0, 1, 3):
-        members = [i for i in np.argsort(-typicality) if codes[i] == code and i != 5][:3]
+        members = [i for i in np.argsort(-typicality) if codes[i] == code and i != 5][
+            :3
+        ]
         cosines = cosine_similarity(dense[members])
         means.append(cosines[np.triu_indices(len(members), 1)].mean())
     found = mean_similarity(sparse.csr_array(unit), codes, typicality, top=3)
@@ -110,7 +119,14 @@ def test_words_with_the_same_neighbours_are_similar():
     months, animals = [f"month{i}" for i in range(6)], [f"animal{i}" for i in range(6)]
     text = []
     for _ in range(400):
-        text += ["in", str(rng.choice(months)), "19", "the", str(rng.choice(animals)), "ran"]
+        text += [
+            "in",
+            str(rng.choice(months)),
+            "19",
+            "the",
+            str(rng.choice(animals)),
+            "ran",
+        ]
     vectors = semantics.neighbour_vectors(text, [*months, *animals, "absent"])
     labels = dict.fromkeys(months, "m") | dict.fromkeys(animals, "a")
     right = semantics.coherence([months, animals], labels, neighbours=vectors)
@@ -122,7 +138,9 @@ def test_words_with_the_same_neighbours_are_similar():
 
 
 def test_neighbour_vectors_count_both_sides_with_their_distance():
-    vectors = semantics.neighbour_vectors("a x b y a x b y", ["x", "y"], window=1).vectors
+    vectors = semantics.neighbour_vectors(
+        "a x b y a x b y", ["x", "y"], window=1
+    ).vectors
     assert vectors.shape == (2, 8)
     assert vectors.nnz == 4
     np.testing.assert_allclose(vectors.power(2).sum(1), 1)
@@ -143,13 +161,17 @@ def test_neighbours_weigh_by_positive_pointwise_mutual_information():
         expected = table.sum(1, keepdims=True) * table.sum(0) / table.sum()
         pmi = np.nan_to_num(np.maximum(np.log(table / expected), 0), neginf=0)
     unit = pmi / np.linalg.norm(pmi, axis=1, keepdims=True)
-    found = semantics.neighbour_vectors(words, ["0", "1", "2"], window=1).vectors.toarray()
+    found = semantics.neighbour_vectors(
+        words, ["0", "1", "2"], window=1
+    ).vectors.toarray()
     np.testing.assert_allclose(found @ found.T, unit @ unit.T, atol=1e-10)
 
 
 def test_lift_is_the_density_of_pairs_counted_one_by_one():
     rng = np.random.default_rng(1)
-    support = semantics.support_matrix(rng.zipf(1.5, 3000) % 30, 30, 120, lengths=(1, 3))
+    support = semantics.support_matrix(
+        rng.zipf(1.5, 3000) % 30, 30, 120, lengths=(1, 3)
+    )
     basis = semantics.svd_concepts(support, 4)
     found = semantics.signature_lift(
         support, basis, dims=[0, 2, 3], n_permutations=3, n_rotations=2
@@ -168,7 +190,9 @@ def test_lift_of_planted_signatures_falls_with_distance():
     U, V = (rng.choice([-1.0, 1.0], size=(n, 4)) for n in (80, 200))
     S = (rng.random((80, 200)) < np.clip((U @ V.T + 4) / 8, 0, 1) ** 2).astype(float)
     basis = ConceptBasis(U, np.ones(4), V)
-    found = semantics.signature_lift(sparse.csr_array(S), basis, dims=4, n_permutations=20)
+    found = semantics.signature_lift(
+        sparse.csr_array(S), basis, dims=4, n_permutations=20
+    )
     assert found.falls and found.by_distance[-1] == 0
     assert found.lift.p_value < 0.05
     assert abs(found.permuted[:, 0].mean() - 1) < 0.15
@@ -176,17 +200,56 @@ def test_lift_of_planted_signatures_falls_with_distance():
 
 def test_classes_of_words():
     classes = semantics.word_classes(
-        ["May", "june", "Ġtwelve", "1998", "10", "3.5", "walked", "running", "thing", "red", "went",
-         "quickly", "station", "them", "upon", "because", "<script>", ",", "@-@", "games", "was",
-         "monday", "21st", "mph"]
-    )  # fmt: skip
+        [
+            "May",
+            "june",
+            "Ġtwelve",
+            "1998",
+            "10",
+            "3.5",
+            "walked",
+            "running",
+            "thing",
+            "red",
+            "went",
+            "quickly",
+            "station",
+            "them",
+            "upon",
+            "because",
+            "<script>",
+            ",",
+            "@-@",
+            "games",
+            "was",
+            "monday",
+            "21st",
+            "mph",
+        ]
+    )
     assert classes == {
-        "May": "auxiliary", "june": "month", "Ġtwelve": "number word", "1998": "year",
-        "10": "number", "3.5": "number", "walked": "past", "running": "-ing", "went": "past",
-        "quickly": "-ly", "station": "abstract noun", "them": "pronoun", "upon": "preposition",
-        "because": "conjunction", ",": "punctuation", "@-@": "punctuation", "games": "plural",
-        "was": "auxiliary", "monday": "weekday", "21st": "ordinal", "mph": "unit",
-    }  # fmt: skip
+        "May": "auxiliary",
+        "june": "month",
+        "Ġtwelve": "number word",
+        "1998": "year",
+        "10": "number",
+        "3.5": "number",
+        "walked": "past",
+        "running": "-ing",
+        "went": "past",
+        "quickly": "-ly",
+        "station": "abstract noun",
+        "them": "pronoun",
+        "upon": "preposition",
+        "because": "conjunction",
+        ",": "punctuation",
+        "@-@": "punctuation",
+        "games": "plural",
+        "was": "auxiliary",
+        "monday": "weekday",
+        "21st": "ordinal",
+        "mph": "unit",
+    }
 
 
 def test_what_cannot_be_scored_is_refused():

@@ -27,8 +27,14 @@ def test_words_of_many_scripts_stay_whole():
 
 def test_apostrophes_join_and_special_tokens_stand_alone():
     assert split_words("Don't! @-@ <unk> ‘quoted’") == [
-        "don't", "!", "@-@", "<unk>", "‘", "quoted", "’",
-    ]  # fmt: skip
+        "don't",
+        "!",
+        "@-@",
+        "<unk>",
+        "‘",
+        "quoted",
+        "’",
+    ]
 
 
 def test_a_word_of_markup_is_a_word_like_any_other():
@@ -47,8 +53,16 @@ def test_a_text_file_is_parted_by_blank_lines(tmp_path):
     path.write_text("One day\nit rained.\n\nThe end.\n", "utf-8")
     stream = semantics.word_stream(path)
     assert [stream.words[i] if i >= 0 else "|" for i in stream.ids] == [
-        "one", "day", "it", "rained", ".", "|", "the", "end", ".",
-    ]  # fmt: skip
+        "one",
+        "day",
+        "it",
+        "rained",
+        ".",
+        "|",
+        "the",
+        "end",
+        ".",
+    ]
     np.testing.assert_array_equal(semantics.token_stream(path).ids, stream.ids)
 
 
@@ -75,7 +89,13 @@ def test_a_tokenizer_gives_its_tokens():
     inner.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, unk_token="<unk>")
     stream = semantics.word_stream(["a b", "b x"], split=tokenizer)
-    assert [stream.words[i] if i >= 0 else "|" for i in stream.ids] == ["a", "b", "|", "b", "<unk>"]
+    assert [stream.words[i] if i >= 0 else "|" for i in stream.ids] == [
+        "a",
+        "b",
+        "|",
+        "b",
+        "<unk>",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -90,13 +110,25 @@ def test_a_tokenizer_gives_its_tokens():
 )
 def test_ids_may_come_in_any_shape(tokens):
     stream = semantics.token_stream(tokens, names=["zero", "one", "two", "three"])
-    assert [stream.words[i] for i in stream.ids] == ["three", "one", "three", "one", "two"]
+    assert [stream.words[i] for i in stream.ids] == [
+        "three",
+        "one",
+        "three",
+        "one",
+        "two",
+    ]
 
 
 def test_tensors_are_ids_too():
     import torch
 
-    assert semantics.token_stream(torch.tensor([[1, 2], [3, 4]])).ids.tolist() == [1, 2, -1, 3, 4]
+    assert semantics.token_stream(torch.tensor([[1, 2], [3, 4]])).ids.tolist() == [
+        1,
+        2,
+        -1,
+        3,
+        4,
+    ]
 
 
 @pytest.mark.parametrize("dtype", [np.uint16, np.uint64, np.int8, np.int64])

@@ -80,7 +80,9 @@ def test_rows_beyond_the_tokenizer_and_special_tokens_are_left_out():
     assert found.ids.tolist() == list(range(5, 60))
     weight = model.get_output_embeddings().weight.detach().numpy()
     np.testing.assert_array_equal(found.W, weight[5:60])
-    whole = capture.word_embeddings(model, Tokenizer(), keep=lambda word: word.startswith("Ġ"))
+    whole = capture.word_embeddings(
+        model, Tokenizer(), keep=lambda word: word.startswith("Ġ")
+    )
     assert set(whole.words) == {f"Ġword{i}" for i in range(5, 60, 2)}
 
 
@@ -105,7 +107,11 @@ def test_concepts_of_a_model_group_its_words_and_contexts():
     contexts = capture.context_embeddings(model, WINDOWS)
     names = [f"t{i}" for i in range(64)]
     basis = semantics.embedding_concepts(
-        embedded.W, contexts.H, k=6, words=embedded.words, contexts=contexts.words(names)
+        embedded.W,
+        contexts.H,
+        k=6,
+        words=embedded.words,
+        contexts=contexts.words(names),
     )
     for p in (4, 5, 6):
         found = semantics.orthants(basis, p)

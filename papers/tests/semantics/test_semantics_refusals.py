@@ -14,7 +14,9 @@ TEXT = "to go to see a cat to run a dog " * 3
 BASIS = semantics.svd_concepts(np.random.default_rng(0).normal(size=(10, 4)), 3)
 ONES = np.ones((10, 4))
 CENTRED = np.array([[0.5, 0.0], [-0.5, 0.0]])
-LIFT_OF_NOTHING = semantics.SignatureLift(np.array([np.nan, 2.0]), np.ones((9, 2)), np.ones((9, 2)))
+LIFT_OF_NOTHING = semantics.SignatureLift(
+    np.array([np.nan, 2.0]), np.ones((9, 2)), np.ones((9, 2))
+)
 
 
 @pytest.mark.parametrize(
@@ -29,34 +31,71 @@ LIFT_OF_NOTHING = semantics.SignatureLift(np.array([np.nan, 2.0]), np.ones((9, 2
         (lambda: semantics.support_matrix([None, "a"]), "tokens"),
         (lambda: semantics.embedding_concepts(np.eye(4), k=0), "k must"),
         (lambda: semantics.embedding_concepts(np.eye(4), words=["a"]), "words"),
-        (lambda: semantics.embedding_concepts(np.eye(4), np.eye(4), contexts=[("a",)]), "contexts"),
+        (
+            lambda: semantics.embedding_concepts(
+                np.eye(4), np.eye(4), contexts=[("a",)]
+            ),
+            "contexts",
+        ),
         (lambda: semantics.orthants(BASIS, 2.0), "dims"),
         (lambda: semantics.orthants(BASIS, [0.5]), "dims"),
         (lambda: semantics.refinement_tree(BASIS, [0, 1]), "depth"),
         (lambda: semantics.signature_lift(np.zeros((10, 4)), BASIS, 2), "support"),
         (
-            lambda: semantics.signature_lift(np.ones((10, 4)), BASIS, 2, n_rotations=-1),
+            lambda: semantics.signature_lift(
+                np.ones((10, 4)), BASIS, 2, n_rotations=-1
+            ),
             "n_rotations",
         ),
-        (lambda: semantics.coherence([["a"], ["b"]], {"a": "x", "b": "x"}), "same class"),
-        (lambda: semantics.train_ufm(np.array([[0.5], [-0.5]]), 2, delta=800.0), "delta"),
-        (lambda: semantics.orthants(BASIS, 2, neutral="x"), "neutral must be a finite number"),
+        (
+            lambda: semantics.coherence([["a"], ["b"]], {"a": "x", "b": "x"}),
+            "same class",
+        ),
+        (
+            lambda: semantics.train_ufm(np.array([[0.5], [-0.5]]), 2, delta=800.0),
+            "delta",
+        ),
+        (
+            lambda: semantics.orthants(BASIS, 2, neutral="x"),
+            "neutral must be a finite number",
+        ),
         (lambda: semantics.orthants(BASIS, 2, neutral=np.nan), "neutral"),
         (lambda: semantics.orthants("x", 2), "basis must be of type ConceptBasis"),
         (lambda: semantics.refinement_tree(None, 2), "basis"),
         (lambda: semantics.orthant_coherence(BASIS.U, {}), "basis"),
         (lambda: semantics.coherence([["a"]], None), "labels must be of type Mapping"),
         (lambda: semantics.coherence([["a"]], {}, random_state=-1), "random_state"),
-        (lambda: semantics.signature_lift(ONES, BASIS, 2, random_state=-1), "random_state"),
-        (lambda: semantics.spectral_clusters(BASIS, 2, random_state=-1), "random_state"),
+        (
+            lambda: semantics.signature_lift(ONES, BASIS, 2, random_state=-1),
+            "random_state",
+        ),
+        (
+            lambda: semantics.spectral_clusters(BASIS, 2, random_state=-1),
+            "random_state",
+        ),
         (lambda: semantics.shuffled_next_words("x"), "support must be of type Support"),
-        (lambda: semantics.learning_order([3, 2, 1], [1, 2, 3], n_draws="x"), "n_draws"),
-        (lambda: semantics.learning_order([3, 2, 1], [1, 2, 3], random_state=-1), "random_state"),
+        (
+            lambda: semantics.learning_order([3, 2, 1], [1, 2, 3], n_draws="x"),
+            "n_draws",
+        ),
+        (
+            lambda: semantics.learning_order([3, 2, 1], [1, 2, 3], random_state=-1),
+            "random_state",
+        ),
         (lambda: semantics.leading_directions(np.eye(3), 1.5), "k must be a whole"),
-        (lambda: semantics.subspace_overlap(np.eye(3), np.eye(3), "x"), "ks must be a list of"),
+        (
+            lambda: semantics.subspace_overlap(np.eye(3), np.eye(3), "x"),
+            "ks must be a list of",
+        ),
         (lambda: semantics.max_margin_logits(np.eye(3), tolerance=0), "tolerance"),
-        (lambda: semantics.max_margin_logits(np.eye(3), max_iterations=2.5), "max_iterations"),
-        (lambda: semantics.coarse_before_fine(1, np.zeros((2, 2, 2)), np.eye(2)), "steps"),
+        (
+            lambda: semantics.max_margin_logits(np.eye(3), max_iterations=2.5),
+            "max_iterations",
+        ),
+        (
+            lambda: semantics.coarse_before_fine(1, np.zeros((2, 2, 2)), np.eye(2)),
+            "steps",
+        ),
         (lambda: semantics.train_ufm(CENTRED, 2, ridge="x"), "ridge"),
         (lambda: semantics.train_ufm(CENTRED, 2, delta=None), "delta"),
         (lambda: semantics.train_ufm(CENTRED, 2, duration="x"), "duration"),
@@ -102,7 +141,9 @@ def test_a_score_without_a_value_is_not_significant():
 
 def test_nothing_is_said_of_a_lift_that_is_not_known():
     assert not LIFT_OF_NOTHING.falls
-    assert json.loads(semantics_views.lift_view(LIFT_OF_NOTHING).attrs["statements"]) == []
+    assert (
+        json.loads(semantics_views.lift_view(LIFT_OF_NOTHING).attrs["statements"]) == []
+    )
 
 
 def test_a_page_without_draws_makes_no_comparison():

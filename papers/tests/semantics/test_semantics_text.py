@@ -21,14 +21,18 @@ def lines(name):
 
 @cache
 def wikitext(V):
-    stream = semantics.word_stream("\n".join(lines("wikitext-2/train.txt")), split="spaces")
+    stream = semantics.word_stream(
+        "\n".join(lines("wikitext-2/train.txt")), split="spaces"
+    )
     support = semantics.support_matrix(stream, V, 10 * V)
     return support, semantics.svd_concepts(support, k=20)
 
 
 @cache
 def tinystories():
-    stream = semantics.word_stream(lines("tinystories/v1-validation-sample.txt"), lowercase=False)
+    stream = semantics.word_stream(
+        lines("tinystories/v1-validation-sample.txt"), lowercase=False
+    )
     support = semantics.support_matrix(stream)
     return support, semantics.svd_concepts(support, k=20)
 
@@ -45,13 +49,19 @@ def test_the_support_of_real_text_equals_a_plain_count():
 
 @pytest.mark.parametrize(
     ("corpus", "bar"),
-    [(lambda: wikitext(1000), 0.36), (lambda: wikitext(500), 0.40), (tinystories, 0.32)],
+    [
+        (lambda: wikitext(1000), 0.36),
+        (lambda: wikitext(500), 0.40),
+        (tinystories, 0.32),
+    ],
     ids=["wikitext-1000", "wikitext-500", "tinystories-1000"],
 )
 def test_orthants_agree_with_word_classes_and_random_groups_do_not(corpus, bar):
     support, basis = corpus()
     labels = semantics.word_classes(support.words)
-    found = semantics.orthant_coherence(basis, labels, dims=5, n_permutations=20, n_rotations=10)
+    found = semantics.orthant_coherence(
+        basis, labels, dims=5, n_permutations=20, n_rotations=10
+    )
     assert found.ami.value >= bar
     assert abs(found.ami.permuted.mean()) <= 0.02
     # A rotated basis does about as well: the axes themselves are not what is meaningful.
@@ -63,15 +73,21 @@ def test_words_of_an_orthant_have_the_same_neighbours_in_other_text():
     heldout = semantics.word_stream(lines("wikitext-2/valid.txt"), split="spaces")
     vectors = semantics.neighbour_vectors(heldout, support.words)
     found = semantics.orthant_coherence(
-        basis, semantics.word_classes(support.words), 5,
-        neighbours=vectors, n_permutations=20, n_rotations=0,
-    )  # fmt: skip
+        basis,
+        semantics.word_classes(support.words),
+        5,
+        neighbours=vectors,
+        n_permutations=20,
+        n_rotations=0,
+    )
     assert found.similarity.value >= 2.5 * found.similarity.permuted.mean()
 
 
 def test_contexts_lead_to_words_of_their_signature():
     support, basis = wikitext(1000)
-    found = semantics.signature_lift(support, basis, 5, n_permutations=20, n_rotations=5)
+    found = semantics.signature_lift(
+        support, basis, 5, n_permutations=20, n_rotations=5
+    )
     assert found.lift.value >= 6
     assert found.lift.value >= 3 * found.lift.permuted.mean()
     assert found.falls
@@ -109,13 +125,17 @@ def test_both_halves_of_the_text_give_the_same_leading_subspace():
     text = lines("wikitext-2/train.txt")
     halves = (text[: len(text) // 2], text[len(text) // 2 :])
     supports = [
-        semantics.support_matrix(semantics.word_stream(half, split="spaces"), 1000, 10_000)
+        semantics.support_matrix(
+            semantics.word_stream(half, split="spaces"), 1000, 10_000
+        )
         for half in halves
     ]
     places = [{word: z for z, word in enumerate(support.words)} for support in supports]
     shared = sorted(set(places[0]) & set(places[1]))
     spans = [
-        np.linalg.qr(semantics.svd_concepts(s, k=4).U[[place[word] for word in shared]])[0]
+        np.linalg.qr(
+            semantics.svd_concepts(s, k=4).U[[place[word] for word in shared]]
+        )[0]
         for s, place in zip(supports, places, strict=True)
     ]
     assert np.linalg.norm(spans[0].T @ spans[1]) ** 2 / 4 > 0.9

@@ -18,7 +18,9 @@ TEXT = "to go to see a cat to run a dog to go by a cat . " * 4
 SUPPORT = semantics.support_matrix(TEXT, lengths=(1, 2))
 BASIS = semantics.svd_concepts(SUPPORT, 4)
 RNG = np.random.default_rng(0)
-NESTED = np.array([[1, 1, 1, 0, 1], [1, 1, 1, 0, 1], [0, 1, 0, 1, 0], [0, 0, 1, 1, 1.0]])
+NESTED = np.array(
+    [[1, 1, 1, 0, 1], [1, 1, 1, 0, 1], [0, 1, 0, 1, 0], [0, 0, 1, 1, 1.0]]
+)
 CENTRED = semantics.step_imbalance(4, 3).S_centred
 LOGITS = RNG.normal(size=(3, *NESTED.shape))
 LABELS = {"cat": "n", "dog": "n", "go": "v", "see": "v", "run": "v"}
@@ -30,12 +32,22 @@ ORDER = semantics.predicted_order([TEXT, TEXT[30:], TEXT[60:]], 3, **FEW)
 CALLS = {
     "cloze_support": {"tokens": TEXT, "vocab_size": 20, "n_contexts": 20},
     "closed_form": {"sigma": [3.0, 2.0], "delta": 2.0, "t": [0.0, 1.0]},
-    "coarse_before_fine": {"steps": [0, 1, 2], "logits": LOGITS, "S": NESTED, "n_draws": 5},
+    "coarse_before_fine": {
+        "steps": [0, 1, 2],
+        "logits": LOGITS,
+        "S": NESTED,
+        "n_draws": 5,
+    },
     "coherence": {
-        "groups": GROUPS, "labels": LABELS, "neighbours": NEIGHBOURS, "n_permutations": 2,
+        "groups": GROUPS,
+        "labels": LABELS,
+        "neighbours": NEIGHBOURS,
+        "n_permutations": 2,
     },
     "compare_order": {
-        "order": ORDER, "steps": [0, 1, 2], "shares": np.ones((3, 3, 3)).cumsum(axis=0) / 3,
+        "order": ORDER,
+        "steps": [0, 1, 2],
+        "shares": np.ones((3, 3, 3)).cumsum(axis=0) / 3,
     },
     "context_weights": {"order": ORDER, "concept": 1, "factor": 1.1},
     "embedding_concepts": {"W": RNG.normal(size=(6, 4)), "k": 3},
@@ -50,8 +62,12 @@ CALLS = {
     "most_clusters": {"basis": BASIS, "dims": 2},
     "neighbour_vectors": {"heldout": TEXT, "words": SUPPORT.words},
     "orthant_coherence": {
-        "basis": BASIS, "labels": LABELS, "dims": 2, "neighbours": NEIGHBOURS,
-        "n_permutations": 2, "n_rotations": 2,
+        "basis": BASIS,
+        "labels": LABELS,
+        "dims": 2,
+        "neighbours": NEIGHBOURS,
+        "n_permutations": 2,
+        "n_rotations": 2,
     },
     "orthants": {"basis": BASIS, "dims": 2},
     "predicted_order": {"texts": [TEXT, TEXT[30:], TEXT[60:]], "k": 3, **FEW},
@@ -60,32 +76,49 @@ CALLS = {
     "save_support": {"support": SUPPORT, "path": "written"},
     "shuffled_next_words": {"support": SUPPORT},
     "signature_lift": {
-        "support": SUPPORT, "basis": BASIS, "dims": 2, "n_permutations": 2, "n_rotations": 2,
+        "support": SUPPORT,
+        "basis": BASIS,
+        "dims": 2,
+        "n_permutations": 2,
+        "n_rotations": 2,
     },
     "spectral_clusters": {"basis": BASIS, "k": 2, "dims": 2},
     "step_imbalance": {"V": 4, "R": 3},
     "subspace_overlap": {"U": np.eye(3), "Q": np.eye(3), "ks": [1, 2]},
     "support_confusion": {"logits": LOGITS, "S": NESTED},
-    "support_from_pairs": {"pairs": [("grows", "oak"), ("grows", "rose"), ("barks", "dog")]},
-    "support_matrix": {"tokens": TEXT, "vocab_size": 20, "n_contexts": 20, "lengths": (1, 2)},
+    "support_from_pairs": {
+        "pairs": [("grows", "oak"), ("grows", "rose"), ("barks", "dog")]
+    },
+    "support_matrix": {
+        "tokens": TEXT,
+        "vocab_size": 20,
+        "n_contexts": 20,
+        "lengths": (1, 2),
+    },
     "svd_concepts": {"support": SUPPORT, "k": 3},
     "token_stream": {"tokens": TEXT},
     "train_ufm": {"S_centred": CENTRED, "d": 4, "duration": 0.1, "records": 2},
     "word_classes": {"words": ["monday", "one"]},
     "word_stream": {"texts": [TEXT]},
-}  # fmt: skip
+}
 VIEWS = {
     "coherence_view": {
         "scores": {
-            2: semantics.orthant_coherence(BASIS, LABELS, 2, n_permutations=2, n_rotations=2)
+            2: semantics.orthant_coherence(
+                BASIS, LABELS, 2, n_permutations=2, n_rotations=2
+            )
         }
     },
     "concepts_view": {"basis": BASIS},
     "confusion_view": {
-        "confusion": semantics.support_confusion(LOGITS, NESTED).assign_coords(step=[0, 1, 2])
+        "confusion": semantics.support_confusion(LOGITS, NESTED).assign_coords(
+            step=[0, 1, 2]
+        )
     },
     "lift_view": {
-        "lift": semantics.signature_lift(SUPPORT, BASIS, 2, n_permutations=2, n_rotations=2)
+        "lift": semantics.signature_lift(
+            SUPPORT, BASIS, 2, n_permutations=2, n_rotations=2
+        )
     },
     "orthants_view": {"groups": semantics.orthants(BASIS, 2)},
     "semantics_page": {"basis": BASIS, "support": SUPPORT, "dims": 2, "n_draws": 2},
@@ -96,7 +129,9 @@ VIEWS = {
 ARGUMENTS = [
     (name, argument)
     for name in CALLS
-    for argument, parameter in inspect.signature(getattr(semantics, name)).parameters.items()
+    for argument, parameter in inspect.signature(
+        getattr(semantics, name)
+    ).parameters.items()
     if parameter.kind is not parameter.VAR_KEYWORD
 ]
 
@@ -104,12 +139,68 @@ ARGUMENTS = [
 def hostile():
     """Return values that an argument may be given by mistake; iterators are new each time."""
     return [
-        *(None, True, "", "a b c", b"ab", 0, -1, 2, 10**30, 2.5, np.nan, np.inf, 1j, object(), len),
-        *([], (), {}, {"a": 1}, set(), [[]], [None], [-1], [1.5], [np.nan], ["a"], ["a b"]),
-        *([["a", "b"]], [[["a"]]], ["a", 1], [[1], [2, 3]], [b"a"], [{}], [("a", None)], [(1, 2)]),
-        *(iter(()), iter(["a", "b"]), (letter for letter in "ab"), range(3), Path("nowhere")),
-        *(np.zeros((0, 3)), np.ones((2, 2)), np.full((3, 3), np.nan), np.array("a"), np.array(1)),
-        *(np.array(["a", "b"]), np.array([None]), torch.ones(2, 2), torch.ones(2) * 1j, BASIS),
+        *(
+            None,
+            True,
+            "",
+            "a b c",
+            b"ab",
+            0,
+            -1,
+            2,
+            10**30,
+            2.5,
+            np.nan,
+            np.inf,
+            1j,
+            object(),
+            len,
+        ),
+        *(
+            [],
+            (),
+            {},
+            {"a": 1},
+            set(),
+            [[]],
+            [None],
+            [-1],
+            [1.5],
+            [np.nan],
+            ["a"],
+            ["a b"],
+        ),
+        *(
+            [["a", "b"]],
+            [[["a"]]],
+            ["a", 1],
+            [[1], [2, 3]],
+            [b"a"],
+            [{}],
+            [("a", None)],
+            [(1, 2)],
+        ),
+        *(
+            iter(()),
+            iter(["a", "b"]),
+            (letter for letter in "ab"),
+            range(3),
+            Path("nowhere"),
+        ),
+        *(
+            np.zeros((0, 3)),
+            np.ones((2, 2)),
+            np.full((3, 3), np.nan),
+            np.array("a"),
+            np.array(1),
+        ),
+        *(
+            np.array(["a", "b"]),
+            np.array([None]),
+            torch.ones(2, 2),
+            torch.ones(2) * 1j,
+            BASIS,
+        ),
     ]
 
 
@@ -153,7 +244,17 @@ def _raw_errors(function, given, argument):
     return raw
 
 
-NAMES = ("words", "names", "pairs", "ks", "gram_times", "groups", "exclude", "dims", "lengths")
+NAMES = (
+    "words",
+    "names",
+    "pairs",
+    "ks",
+    "gram_times",
+    "groups",
+    "exclude",
+    "dims",
+    "lengths",
+)
 
 
 @pytest.mark.parametrize(("name", "argument"), [a for a in ARGUMENTS if a[1] in NAMES])
@@ -166,26 +267,80 @@ def test_what_is_no_list_is_refused_by_name(name, argument, value):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: semantics.word_classes("monday"), "words must be a list of words; got 'monday'"),
-        (lambda: semantics.word_classes(["a", 1]), "words must be a list of words; entry 1 is 1"),
-        (lambda: semantics.word_stream(None), "texts must be a list of texts, one text or a path"),
-        (lambda: semantics.word_stream({"train": TEXT}), r"texts must .* got \{'train'|a dict"),
-        (lambda: semantics.word_stream([]), "texts must hold a text; they are empty, or were all"),
-        (lambda: semantics.word_stream(TEXT, split=len), "split: what it returns must be a list"),
-        (lambda: semantics.word_stream(TEXT, split=str.upper), "split: .*must be a list of words"),
-        (lambda: semantics.word_stream(TEXT, lowercase=None), "lowercase must be True or False"),
-        (lambda: semantics.coherence(["cat dog"], LABELS), "groups: entry 0 must be a list of wor"),
-        (lambda: semantics.coherence(GROUPS, LABELS, neighbours=1), "neighbours must be of type"),
-        (lambda: semantics.support_matrix(TEXT, lengths=10**30), "longest <= 1000; got 1000"),
-        (lambda: semantics.support_matrix(TEXT, exclude=[["a"]]), r"exclude must hold words or id"),
-        (lambda: semantics.orthants(BASIS, 10**30), "dims must be concepts 0 to 3 of this basis"),
+        (
+            lambda: semantics.word_classes("monday"),
+            "words must be a list of words; got 'monday'",
+        ),
+        (
+            lambda: semantics.word_classes(["a", 1]),
+            "words must be a list of words; entry 1 is 1",
+        ),
+        (
+            lambda: semantics.word_stream(None),
+            "texts must be a list of texts, one text or a path",
+        ),
+        (
+            lambda: semantics.word_stream({"train": TEXT}),
+            r"texts must .* got \{'train'|a dict",
+        ),
+        (
+            lambda: semantics.word_stream([]),
+            "texts must hold a text; they are empty, or were all",
+        ),
+        (
+            lambda: semantics.word_stream(TEXT, split=len),
+            "split: what it returns must be a list",
+        ),
+        (
+            lambda: semantics.word_stream(TEXT, split=str.upper),
+            "split: .*must be a list of words",
+        ),
+        (
+            lambda: semantics.word_stream(TEXT, lowercase=None),
+            "lowercase must be True or False",
+        ),
+        (
+            lambda: semantics.coherence(["cat dog"], LABELS),
+            "groups: entry 0 must be a list of wor",
+        ),
+        (
+            lambda: semantics.coherence(GROUPS, LABELS, neighbours=1),
+            "neighbours must be of type",
+        ),
+        (
+            lambda: semantics.support_matrix(TEXT, lengths=10**30),
+            "longest <= 1000; got 1000",
+        ),
+        (
+            lambda: semantics.support_matrix(TEXT, exclude=[["a"]]),
+            r"exclude must hold words or id",
+        ),
+        (
+            lambda: semantics.orthants(BASIS, 10**30),
+            "dims must be concepts 0 to 3 of this basis",
+        ),
         (lambda: signatures([[np.nan]]), "vectors must be an array of shape"),
         (lambda: signatures(np.array([[np.nan]])), "vectors hold NaN"),
-        (lambda: semantics.train_ufm(CENTRED, 2, P=torch.eye(2)), "P must be of the kind of S_cen"),
-        (lambda: semantics.save_support(TEXT, "x"), "support must be of type Support; got"),
-        (lambda: semantics.load_support(None), "path must be the path of a file; got None"),
-        (lambda: semantics.svd_concepts(SUPPORT, weights="pj"), "weights must be one of 'pi'"),
-        (lambda: semantics.svd_concepts(SUPPORT, weights=b"pi"), "weights must be a numeric array"),
+        (
+            lambda: semantics.train_ufm(CENTRED, 2, P=torch.eye(2)),
+            "P must be of the kind of S_cen",
+        ),
+        (
+            lambda: semantics.save_support(TEXT, "x"),
+            "support must be of type Support; got",
+        ),
+        (
+            lambda: semantics.load_support(None),
+            "path must be the path of a file; got None",
+        ),
+        (
+            lambda: semantics.svd_concepts(SUPPORT, weights="pj"),
+            "weights must be one of 'pi'",
+        ),
+        (
+            lambda: semantics.svd_concepts(SUPPORT, weights=b"pi"),
+            "weights must be a numeric array",
+        ),
     ],
 )
 def test_what_is_wrong_is_said(call, message):
@@ -200,6 +355,9 @@ def test_a_generator_serves_where_a_list_does_and_is_told_when_used_up():
         semantics.word_stream(texts)
     assert semantics.word_classes(word for word in ["june"]) == {"june": "month"}
     pairs = (pair for pair in [("grows roots", "oak"), (iter(["barks"]), "dog")])
-    assert list(semantics.support_from_pairs(pairs).contexts) == [("grows", "roots"), ("barks",)]
+    assert list(semantics.support_from_pairs(pairs).contexts) == [
+        ("grows", "roots"),
+        ("barks",),
+    ]
     found = semantics.neighbour_vectors(TEXT, (word for word in ["cat", "dog"]))
     assert found.words == ("cat", "dog")

@@ -36,7 +36,9 @@ def test_closed_form_solves_the_differential_equation_of_the_two_layers():
     times = np.linspace(0, 20, 50)
     start = np.full(6, math.exp(-delta))
     solved = solve_ivp(flow, (0, 20), start, t_eval=times, rtol=1e-10, atol=1e-13).y
-    assert np.allclose(solved[:3] * solved[3:], (sigma * closed_form(sigma, delta, times)).T)
+    assert np.allclose(
+        solved[:3] * solved[3:], (sigma * closed_form(sigma, delta, times)).T
+    )
 
 
 def test_closed_form_starts_at_the_initial_scale_and_ends_at_one():
@@ -47,7 +49,9 @@ def test_closed_form_starts_at_the_initial_scale_and_ends_at_one():
 
 
 def test_closed_form_keeps_shape_and_kind():
-    found = closed_form(torch.tensor([2.0, 1.0], dtype=torch.float32), 2.0, [[0.0, 1, 2]])
+    found = closed_form(
+        torch.tensor([2.0, 1.0], dtype=torch.float32), 2.0, [[0.0, 1, 2]]
+    )
     assert found.shape == (1, 3, 2) and found.dtype == torch.float32
 
 
@@ -56,7 +60,9 @@ def test_half_times_are_where_the_closed_form_is_one_half():
     times = half_times(sigma, 6.0)
     shares = [closed_form(sigma, 6.0, t)[i] for i, t in enumerate(times)]
     assert np.allclose(shares, 0.5)
-    assert np.allclose(half_times(sigma, 1e4) / 1e4, 1 / sigma, rtol=1e-3)  # the paper's T_i
+    assert np.allclose(
+        half_times(sigma, 1e4) / 1e4, 1 / sigma, rtol=1e-3
+    )  # the paper's T_i
 
 
 @pytest.mark.parametrize(
@@ -104,7 +110,9 @@ def test_plain_gradient_descent_lags_as_far_as_its_step_says():
     S = centred(support(8, 20))
     lag = [
         float((abs(r.projection - r.theory) / r.sigma).max())
-        for r in (train_ufm(S, 8, integrator="euler", step_size=s) for s in (0.02, 0.01))
+        for r in (
+            train_ufm(S, 8, integrator="euler", step_size=s) for s in (0.02, 0.01)
+        )
     ]
     assert lag[0] == pytest.approx(8 * 0.02 / 4, rel=0.25)
     assert lag[1] == pytest.approx(lag[0] / 2, rel=0.1)
@@ -132,8 +140,12 @@ def test_recorded_values_equal_independent_gradient_descent_by_autograd():
     # The start is known from its Gram matrices up to a rotation, which changes no logit.
     rng = np.random.default_rng(0)
     scale, r = math.exp(-1.0), 4
-    W = torch.tensor(rng.standard_normal((6, 4)) * scale * math.sqrt(r / 24), requires_grad=True)
-    H = torch.tensor(rng.standard_normal((4, 9)) * scale * math.sqrt(r / 36), requires_grad=True)
+    W = torch.tensor(
+        rng.standard_normal((6, 4)) * scale * math.sqrt(r / 24), requires_grad=True
+    )
+    H = torch.tensor(
+        rng.standard_normal((4, 9)) * scale * math.sqrt(r / 36), requires_grad=True
+    )
     assert np.allclose((W @ W.T).detach(), run.word_gram[0])
     targets = torch.tensor(P)
     for _ in range(run.attrs["steps"]):
@@ -154,7 +166,10 @@ def test_keeping_gram_matrices_takes_no_record_away():
     S = centred(support(6, 9))
     plain = train_ufm(S, 4, delta=3.0, records=20)
     kept = train_ufm(S, 4, delta=3.0, records=20, gram_times=[0.0, 1.0])
-    assert kept.sizes["gram_time"] == 2 and abs(float(kept.gram_time[1]) - 1.0) < kept.attrs["step"]
+    assert (
+        kept.sizes["gram_time"] == 2
+        and abs(float(kept.gram_time[1]) - 1.0) < kept.attrs["step"]
+    )
     at = kept.sel(time=plain.time)
     assert np.array_equal(at.projection, plain.projection)
     assert kept.sizes["time"] in (20, 21)
@@ -172,7 +187,10 @@ def test_small_random_start_keeps_the_order_but_not_the_curve():
 
 def test_equal_context_weights_change_nothing():
     S = centred(support(6, 9))
-    plain, weighted = train_ufm(S, 6, delta=3.0), train_ufm(S, 6, delta=3.0, pi=np.full(9, 0.2))
+    plain, weighted = (
+        train_ufm(S, 6, delta=3.0),
+        train_ufm(S, 6, delta=3.0, pi=np.full(9, 0.2)),
+    )
     assert np.allclose(plain.projection, weighted.projection, rtol=1e-10)
     assert "theory" in plain and "theory" not in weighted
 
@@ -181,7 +199,9 @@ def test_a_ridge_shrinks_every_singular_value_by_itself():
     S = centred(support(6, 9))
     sigma = np.linalg.svd(S)[1]
     run = train_ufm(S, 6, ridge=0.5, duration=60.0, delta=3.0)
-    assert np.allclose(run.singular_value[-1], np.maximum(sigma[:5] - 0.5, 0), atol=1e-3)
+    assert np.allclose(
+        run.singular_value[-1], np.maximum(sigma[:5] - 0.5, 0), atol=1e-3
+    )
 
 
 @settings(max_examples=15)
@@ -211,7 +231,14 @@ def test_cross_entropy_learns_the_directions_of_weighted_P_first():
     P = rng.dirichlet(np.full(12, 0.4), 60).T * S + 1e-6 * S
     P, pi = P / P.sum(0), rng.dirichlet(np.full(60, 0.4))
     run = train_ufm(
-        centred(S), 12, "cross_entropy", "random", P=P, pi=pi, duration=80.0, step_size=0.1
+        centred(S),
+        12,
+        "cross_entropy",
+        "random",
+        P=P,
+        pi=pi,
+        duration=80.0,
+        step_size=0.1,
     )
     early = run.overlap.sel(k=5).max("time")
     assert float(early.sel(matrix="P diag(π)")) > 0.95

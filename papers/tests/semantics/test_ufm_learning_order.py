@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from ontogeny.errors import ArgumentError
-from ontogeny.semantics import first_crossing, leading_directions, learning_order, subspace_overlap
+from ontogeny.semantics import (
+    first_crossing,
+    leading_directions,
+    learning_order,
+    subspace_overlap,
+)
 
 TENTHS = st.integers(0, 10).map(lambda n: n / 10)
 LEVELS = st.integers(0, 9).map(lambda n: n / 10 + 0.05)
@@ -62,7 +67,9 @@ def test_order_is_spearmans_correlation_with_the_early_first(sigma, seed):
     if len(set(sigma)) == 1 or len(set(steps)) == 1:
         assert np.isnan(found.spearman)
     else:
-        assert found.spearman == pytest.approx(spearmanr(sigma, -steps).statistic, abs=1e-9)
+        assert found.spearman == pytest.approx(
+            spearmanr(sigma, -steps).statistic, abs=1e-9
+        )
 
 
 def test_what_is_never_learned_counts_as_last():
@@ -74,10 +81,14 @@ def test_what_is_never_learned_counts_as_last():
 def test_p_values_of_random_orders_are_uniform():
     rng = np.random.default_rng(0)
     p = [
-        learning_order(np.arange(12.0), rng.permutation(12), n_draws=199, random_state=i).p_value
+        learning_order(
+            np.arange(12.0), rng.permutation(12), n_draws=199, random_state=i
+        ).p_value
         for i in range(300)
     ]
-    assert np.mean(np.array(p) <= 0.05) < 0.09  # 15 expected of 300; 27 has probability 0.2 %
+    assert (
+        np.mean(np.array(p) <= 0.05) < 0.09
+    )  # 15 expected of 300; 27 has probability 0.2 %
     assert 0.4 < np.mean(p) < 0.6
 
 
@@ -90,7 +101,9 @@ def test_overlap_is_that_of_the_projections_and_random_ones_give_k_over_v():
         P, R = U[:, :k] @ U[:, :k].T, Q[:, :k] @ Q[:, :k].T
         assert value == pytest.approx(np.trace(P @ R) / k)
     draws = [
-        subspace_overlap(U, leading_directions(rng.standard_normal((40, 50)), 5), [5])[0]
+        subspace_overlap(U, leading_directions(rng.standard_normal((40, 50)), 5), [5])[
+            0
+        ]
         for _ in range(200)
     ]
     assert np.mean(draws) == pytest.approx(5 / 39, rel=0.1)
@@ -101,7 +114,9 @@ def test_directions_ignore_a_constant_for_each_column_and_agree_for_tall_and_wid
     M = rng.standard_normal((9, 30))
     moved = M + rng.standard_normal(30)
     U = leading_directions(M, 3)
-    assert subspace_overlap(U, leading_directions(moved, 3), [1, 2, 3]) == pytest.approx([1, 1, 1])
+    assert subspace_overlap(
+        U, leading_directions(moved, 3), [1, 2, 3]
+    ) == pytest.approx([1, 1, 1])
     svd = np.linalg.svd(M - M.mean(axis=0))[0][:, :3]
     assert subspace_overlap(U, svd, [1, 2, 3]) == pytest.approx([1, 1, 1])
     with pytest.raises(ArgumentError, match="k must"):

@@ -48,13 +48,17 @@ def test_largest_margin_agrees_with_a_smoothed_problem_solved_by_another_method(
         minimize(objective, start * s, method="L-BFGS-B", options={"maxiter": 3000}).fun
         for s in (1.0, 3.0)
     )
-    assert max_margin_logits(S, tolerance=1e-6).nuclear_norm == pytest.approx(best, rel=2e-3)
+    assert max_margin_logits(S, tolerance=1e-6).nuclear_norm == pytest.approx(
+        best, rel=2e-3
+    )
 
 
 def test_ridge_path_turns_towards_the_largest_margin_and_the_centred_support():
     S = support()
     margin = max_margin_logits(S)
-    path = ridge_path(centred(S), 12, [1e-1, 1e-2, 1e-3, 1e-4], max_margin=margin.logits)
+    path = ridge_path(
+        centred(S), 12, [1e-1, 1e-2, 1e-3, 1e-4], max_margin=margin.logits
+    )
     assert (np.diff(path.max_margin_cosine) > 0).all()
     assert float(path.max_margin_cosine[-1]) > 0.995
     assert float(path.cosine[-1]) > 0.99

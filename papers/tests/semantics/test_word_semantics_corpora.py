@@ -64,7 +64,9 @@ def test_shuffling_keeps_how_often_everything_occurs(ids, seed):
 def test_shuffling_leaves_only_frequency():
     """Words of two classes alternate; afterwards the second class follows both alike."""
     ids = np.array([0, 1] * 500)
-    shuffled = semantics.shuffled_next_words(semantics.support_matrix(ids, lengths=1), 0)
+    shuffled = semantics.shuffled_next_words(
+        semantics.support_matrix(ids, lengths=1), 0
+    )
     P = shuffled.P.toarray()
     assert np.abs(P - 0.5).max() < 0.1
 
@@ -75,7 +77,9 @@ def test_support_files_come_back_as_they_were(tmp_path):
     )
     path = semantics.save_support(support, tmp_path / "a.npz")
     found = semantics.load_support(path)
-    assert found.words == support.words and list(found.contexts) == list(support.contexts)
+    assert found.words == support.words and list(found.contexts) == list(
+        support.contexts
+    )
     assert (found.counts != support.counts).nnz == 0
     assert np.array_equal(found.word_ids, support.word_ids)
 
@@ -103,7 +107,9 @@ def test_files_with_parts_that_do_not_fit_are_refused(tmp_path):
         with pytest.raises(ArgumentError, match="no support matrix"):
             semantics.load_support(path)
     np.savez(path, **{**parts, "words": np.array([{}], dtype=object)})
-    with pytest.raises(ArgumentError, match="no support matrix"):  # pickle is never read
+    with pytest.raises(
+        ArgumentError, match="no support matrix"
+    ):  # pickle is never read
         semantics.load_support(path)
 
 
@@ -126,7 +132,9 @@ def causal(seed=0):
 @pytest.mark.parametrize("batch_size", [1, 3, 256])
 def test_context_logits_are_those_of_every_context_alone(batch_size):
     model, rng = causal(), np.random.default_rng(0)
-    contexts = np.where(np.arange(6) < rng.integers(1, 7, (9, 1)), rng.integers(0, 20, (9, 6)), -1)
+    contexts = np.where(
+        np.arange(6) < rng.integers(1, 7, (9, 1)), rng.integers(0, 20, (9, 6)), -1
+    )
     words = np.array([3, 0, 19])
     found = capture.context_logits(model, contexts, words, batch_size=batch_size)
     for j, row in enumerate(contexts):
@@ -149,7 +157,11 @@ def test_context_logits_refuse_what_cannot_be_read():
         (np.array([1, 2]), {}, "contexts must be"),
         (np.array([[1], [-1]]), {}, "context 1 has no token"),
         (np.array([[1]]), {"left": np.array([1])}, "mask_token_id"),
-        (np.array([[1]]), {"left": np.array([2]), "mask_token_id": 3}, "left must give"),
+        (
+            np.array([[1]]),
+            {"left": np.array([2]), "mask_token_id": 3},
+            "left must give",
+        ),
     ):
         with pytest.raises(ArgumentError, match=word):
             capture.context_logits(model, contexts, np.arange(3), **options)

@@ -8,6 +8,8 @@ GUIDE = PAPERS_GUIDES / "learning-order.md"
 
 
 def test_the_guide_runs_as_printed():
-    result = doctest.testfile(str(GUIDE), module_relative=False, optionflags=doctest.ELLIPSIS)
+    result = doctest.testfile(
+        str(GUIDE), module_relative=False, optionflags=doctest.ELLIPSIS
+    )
     assert result.attempted > 20
     assert result.failed == 0

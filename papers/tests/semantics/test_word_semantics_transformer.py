@@ -9,7 +9,9 @@ from ontogeny_papers.reproduce import training
 
 def test_larger_singular_values_are_learned_earlier_and_shuffled_ones_are_not_learned():
     stream = semantics.word_stream(tasks.python_documentation(), punctuation=False)
-    support = semantics.support_matrix(stream, vocab_size=60, n_contexts=150, lengths=(1, 2))
+    support = semantics.support_matrix(
+        stream, vocab_size=60, n_contexts=150, lengths=(1, 2)
+    )
     S = support.S.toarray()
     basis = semantics.svd_concepts(support, 20)
     null = semantics.svd_concepts(semantics.shuffled_next_words(support, 0), 20)
@@ -29,4 +31,6 @@ def test_larger_singular_values_are_learned_earlier_and_shuffled_ones_are_not_le
     order = semantics.learning_order(basis.sigma, learned)
     assert order.spearman > 0.8 and order.p_value < 0.001
     # Concept 1 is word frequency, which a shuffled corpus shares; the others are chance.
-    assert np.abs(shuffled[1:, -1] / null.sigma[1:]).max() < np.median(real[:, -1] / basis.sigma)
+    assert np.abs(shuffled[1:, -1] / null.sigma[1:]).max() < np.median(
+        real[:, -1] / basis.sigma
+    )

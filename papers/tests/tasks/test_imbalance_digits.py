@@ -32,7 +32,9 @@ def test_a_network_learns_the_minorities_last_whichever_digits_they_are(pairs):
         model, training.DigitTask(data), 100, at=range(0, 101, 4), learning_rate=5e-3
     )
     right = found.logits.values.argmax(axis=1) == data.labels
-    majority, minority = (right[:, c].mean(axis=1) for c in (data.labels < 2, data.labels >= 2))
+    majority, minority = (
+        right[:, c].mean(axis=1) for c in (data.labels < 2, data.labels >= 2)
+    )
     assert majority[-1] == minority[-1] == 1
     last_wrong = [np.flatnonzero(share < 0.95)[-1] for share in (majority, minority)]
     assert last_wrong[0] < last_wrong[1]

@@ -52,7 +52,9 @@ def test_labels_counts_and_positions_are_what_the_tokens_say(
     batch = task.sample(50, generator(seed))
     assert batch.ids.shape == (50, length)
     assert bool(((batch.ids >= 0) & (batch.ids < task.vocab_size)).all())
-    for row, label, count, positions in zip(*(each.tolist() for each in batch), strict=True):
+    for row, label, count, positions in zip(
+        *(each.tolist() for each in batch), strict=True
+    ):
         places, values, answer = recomputed(task, row)
         assert len(places) == count and count in markers
         assert [p for p in positions if p >= 0] == places
@@ -101,7 +103,9 @@ def test_mixed_counts_do_not_disturb_the_placements():
 def test_the_label_distribution_is_that_of_enumeration(operation, modulus):
     task = MarkerTask(modulus=modulus, operation=operation)
     combine = sum if operation == "addition" else np.prod
-    answers = [combine(v) % modulus for v in itertools.product(range(modulus), repeat=3)]
+    answers = [
+        combine(v) % modulus for v in itertools.product(range(modulus), repeat=3)
+    ]
     exact = np.bincount(answers, minlength=modulus) / modulus**3
     np.testing.assert_allclose(task.label_distribution(3), exact, atol=1e-15)
 
@@ -120,7 +124,10 @@ def test_products_of_many_large_values_do_not_overflow():
     [
         ({"length": 10, "markers": 6}, "markers=6 .* need 12 tokens, but length is 10"),
         ({"vocab_size": 9}, "vocab_size must be at least 10"),
-        ({"vocab_size": 12, "distinct_markers": True}, "vocab_size must be at least 13"),
+        (
+            {"vocab_size": 12, "distinct_markers": True},
+            "vocab_size must be at least 13",
+        ),
         ({"operation": "adition"}, "Did you mean 'addition'"),
         ({"distractors": "none"}, "distractors must be one of"),
         ({"markers": ()}, "at least one"),
@@ -161,13 +168,23 @@ def test_batches_are_reached_by_step_and_differ():
     again(500)
     assert torch.equal(one(70).ids, again(70).ids)
     seen = {one(step).ids.numpy().tobytes() for step in range(130)}
-    other = {MarkerStream(MarkerTask(), 8, 4)(step).ids.numpy().tobytes() for step in range(3)}
+    other = {
+        MarkerStream(MarkerTask(), 8, 4)(step).ids.numpy().tobytes()
+        for step in range(3)
+    }
     assert len(seen) == 130 and not seen & other
 
 
 def test_a_curriculum_shows_one_number_of_markers_at_a_time():
     stream = MarkerStream(MarkerTask(), 16, curriculum=[(5, 1), (70, 2), (3, (3, 4))])
-    for step, expected in ((0, {1}), (4, {1}), (5, {2}), (74, {2}), (75, {3, 4}), (900, {3, 4})):
+    for step, expected in (
+        (0, {1}),
+        (4, {1}),
+        (5, {2}),
+        (74, {2}),
+        (75, {3, 4}),
+        (900, {3, 4}),
+    ):
         assert set(stream(step).markers.tolist()) == expected
 
 

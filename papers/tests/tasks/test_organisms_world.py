@@ -31,15 +31,20 @@ def test_first_concepts_are_plants_and_animals_then_mammals():
 
 
 def test_texts_ids_and_support_say_the_same():
-    for j, (text, row) in enumerate(zip(WORLD.contexts, WORLD.context_ids, strict=True)):
+    for j, (text, row) in enumerate(
+        zip(WORLD.contexts, WORLD.context_ids, strict=True)
+    ):
         assert [WORLD.words[i] for i in row if i >= 0] == text.split()
         true = {s for c, s in WORLD.pairs if c == text}
-        assert true == {s for s, yes in zip(WORLD.subjects, WORLD.S[:, j], strict=True) if yes}
+        assert true == {
+            s for s, yes in zip(WORLD.subjects, WORLD.S[:, j], strict=True) if yes
+        }
     assert WORLD.words[: len(WORLD.subjects)] == WORLD.subjects
     counted = semantics.support_from_pairs(WORLD.pairs)
     assert counted.S.toarray().sum() == WORLD.S.sum()
     assert np.allclose(
-        semantics.svd_concepts(counted, 6).sigma, semantics.svd_concepts(WORLD.S, 6).sigma
+        semantics.svd_concepts(counted, 6).sigma,
+        semantics.svd_concepts(WORLD.S, 6).sigma,
     )
 
 
@@ -76,7 +81,9 @@ def test_a_model_that_knows_only_kingdoms_is_never_exact_below_them_but_always_a
     logits = 30 * (WORLD.S @ kingdom > 0)
     found = semantics.support_confusion(logits, WORLD.S)
     assert float(found.superset) == 1
-    assert float(found.exact) == pytest.approx(5 / 13)  # the attributes that name a kingdom
+    assert float(found.exact) == pytest.approx(
+        5 / 13
+    )  # the attributes that name a kingdom
 
 
 def test_confusion_along_training_is_that_of_every_step():
@@ -106,19 +113,27 @@ def planted(coarse_at, fine_at, seed=0, steps=80):
     time = np.arange(steps)
     kingdoms = ["uses sunlight for food", "moves to find food"]
     of_kingdom = np.array([WORLD.S[:, WORLD.attributes.index(k)] for k in kingdoms]).T
-    inside = np.array([of_kingdom[:, int(column @ of_kingdom[:, 1] > 0)] for column in WORLD.S.T]).T
+    inside = np.array(
+        [of_kingdom[:, int(column @ of_kingdom[:, 1] > 0)] for column in WORLD.S.T]
+    ).T
     noise = 0.01 * np.random.default_rng(seed).standard_normal((steps, *WORLD.S.shape))
     grows = [5 / (1 + np.exp(-(time - t) / 2)) for t in (coarse_at, fine_at)]
-    return time, grows[0][:, None, None] * inside + grows[1][:, None, None] * WORLD.S + noise
+    return time, grows[0][:, None, None] * inside + grows[1][
+        :, None, None
+    ] * WORLD.S + noise
 
 
 def test_a_planted_hierarchy_is_found_and_its_size_measured():
     found = semantics.coarse_before_fine(
         *planted(10, 40), WORLD.S, words=WORLD.subjects, n_draws=199
     )
-    assert found.p_value < 0.02  # of few classes of words as frequent, one is the planted one
+    assert (
+        found.p_value < 0.02
+    )  # of few classes of words as frequent, one is the planted one
     ratio = np.log2((found.pairs.fine_step + 1) / (found.pairs.coarse_step + 1)).values
-    in_kingdom = found.pairs.coarse.values != "dog wolf cat tiger"  # mammals were not planted
+    in_kingdom = (
+        found.pairs.coarse.values != "dog wolf cat tiger"
+    )  # mammals were not planted
     assert in_kingdom.sum() == 8 and ratio[in_kingdom].min() > 1.5
     assert np.abs(ratio[~in_kingdom]).max() < 0.1
 
@@ -143,17 +158,23 @@ def words_ruled_out(seed, steps=40):
     """Logits in which every word is ruled out at one random time in all contexts: no class is."""
     rng, time = np.random.default_rng(seed), np.arange(steps)
     at = np.clip(rng.normal(17, 7, (len(WORLD.S), 1)), 1, steps - 2)
-    rises, falls = (1 / (1 + np.exp(-(time[:, None, None] - t) / 2)) for t in (20.0, at))
+    rises, falls = (
+        1 / (1 + np.exp(-(time[:, None, None] - t) / 2)) for t in (20.0, at)
+    )
     return time, 6 * WORLD.S * rises - 6 * (1 - WORLD.S) * falls
 
 
 def test_the_level_holds_where_all_pairs_share_their_classes_and_words():
     """With classes drawn for each pair alone the null is half as wide as chance (18 of 100)."""
     found = [
-        semantics.coarse_before_fine(*words_ruled_out(seed), WORLD.S, n_draws=99, random_state=seed)
+        semantics.coarse_before_fine(
+            *words_ruled_out(seed), WORLD.S, n_draws=99, random_state=seed
+        )
         for seed in range(100)
     ]
-    assert sum(each.p_value <= 0.05 for each in found) <= 11  # 5 expected; 12 or more: 0.4 %
+    assert (
+        sum(each.p_value <= 0.05 for each in found) <= 11
+    )  # 5 expected; 12 or more: 0.4 %
     off = [each.advantage - each.null.mean() for each in found]
     assert np.std(off) < 1.4 * np.sqrt(np.mean([each.null.var() for each in found]))
 
@@ -172,7 +193,9 @@ def test_random_classes_hold_the_contexts_words_and_any_other_equally_often():
     rng = np.random.default_rng(0)
     own, coarse = np.repeat([1.0, 0], [2, 6]), np.repeat([1.0, 0], [5, 3])
     renamed = rng.permuted(np.tile(np.arange(8), (4000, 1)), axis=1)
-    sets = _random_classes(own, coarse, renamed, rng.random(renamed.shape), [np.arange(8)])
+    sets = _random_classes(
+        own, coarse, renamed, rng.random(renamed.shape), [np.arange(8)]
+    )
     assert np.array_equal(np.unique(sets), [0, 1]) and (sets.sum(axis=0) == 5).all()
     assert (sets[:2] == 1).all()
     assert np.abs(sets[2:].mean(axis=1) - 0.5).max() < 5 * 0.5 / np.sqrt(4000)
@@ -193,7 +216,12 @@ def test_a_model_that_learns_frequencies_first_and_no_class_is_not_called_coarse
         time, logits, often = frequencies_first(seed)
         for found, frequencies in ((matched, often), (any_word, np.ones(12))):
             test = semantics.coarse_before_fine(
-                time, logits, WORLD.S, n_draws=19, random_state=seed, frequencies=frequencies
+                time,
+                logits,
+                WORLD.S,
+                n_draws=19,
+                random_state=seed,
+                frequencies=frequencies,
             )
             found.append(test.p_value)
     assert np.sum(np.array(matched) <= 0.05) <= 6  # 2 expected; 7 or more: 0.3 %
@@ -209,7 +237,9 @@ def test_words_change_places_only_with_words_as_frequent():
     own, coarse = np.eye(6)[0], np.array([1.0, 1, 1, 0, 0, 0])
     sets = _random_classes(own, coarse, renamed, last, groups)
     assert (sets[0] == 1).all() and (sets[4] == 0).all()
-    assert (sets[[1, 3]].sum(axis=0) == 1).all() and (sets[[2, 5]].sum(axis=0) == 1).all()
+    assert (sets[[1, 3]].sum(axis=0) == 1).all() and (
+        sets[[2, 5]].sum(axis=0) == 1
+    ).all()
     assert 0.35 < sets[1].mean() < 0.65 and 0.35 < sets[2].mean() < 0.65
 
 
@@ -217,7 +247,9 @@ def test_where_classes_are_groups_of_frequency_there_is_no_p_value():
     S = np.array([[1.0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]])
     time = np.arange(30)
     logits = 0.3 * time[:, None, None] * S
-    found = semantics.coarse_before_fine(time, logits, S, n_draws=9, frequencies=[4.0, 4, 1, 1])
+    found = semantics.coarse_before_fine(
+        time, logits, S, n_draws=9, frequencies=[4.0, 4, 1, 1]
+    )
     assert np.isnan(found.p_value) and np.isfinite(found.advantage)
 
 
@@ -238,15 +270,20 @@ def test_sets_without_nesting_have_nothing_coarse():
 
 def test_a_transformer_learns_the_world_and_its_loss_is_the_one_written_out():
     task = training.ContextTask(WORLD.context_ids, WORLD.P)
-    model = training.context_model(len(WORLD.words), WORLD.context_ids.shape[1], width=32)
+    model = training.context_model(
+        len(WORLD.words), WORLD.context_ids.shape[1], width=32
+    )
     data = training.record_logits(model, task, 60, at=[0, 30], learning_rate=5e-3)
-    assert data.logits.dims == ("step", "word", "context") and data.step.values.tolist() == [
-        0,
-        30,
-        60,
-    ]
+    assert data.logits.dims == (
+        "step",
+        "word",
+        "context",
+    ) and data.step.values.tolist() == [0, 30, 60]
     found = semantics.support_confusion(data.logits.values, WORLD.S)
-    assert float(found.exact[-1]) > float(found.exact[0]) and float(found.superset[-1]) == 1
+    assert (
+        float(found.exact[-1]) > float(found.exact[0])
+        and float(found.superset[-1]) == 1
+    )
     z = data.logits.values[0].astype(np.float64)
     written = -(WORLD.P * (z - np.log(np.exp(z).sum(axis=0)))).sum(axis=0).mean()
     assert float(data.batch_loss[0]) == pytest.approx(written, rel=1e-5)
@@ -254,7 +291,9 @@ def test_a_transformer_learns_the_world_and_its_loss_is_the_one_written_out():
 
 def test_padding_does_not_change_what_a_context_predicts():
     task = training.ContextTask(WORLD.context_ids, WORLD.P)
-    model = training.context_model(len(WORLD.words), WORLD.context_ids.shape[1], width=16).eval()
+    model = training.context_model(
+        len(WORLD.words), WORLD.context_ids.shape[1], width=16
+    ).eval()
     ids, last, _ = task.batch(np.arange(len(WORLD.attributes)))
     logits = task.logits(model)
     for j, length in enumerate(task.lengths):
@@ -278,7 +317,9 @@ def test_the_same_seed_gives_the_same_run():
 
     def run():
         model = training.context_model(len(WORLD.words), 10, width=16, random_state=3)
-        return training.record_logits(model, task, 5, at=[], random_state=4).logits.values
+        return training.record_logits(
+            model, task, 5, at=[], random_state=4
+        ).logits.values
 
     state = torch.random.get_rng_state()
     assert np.array_equal(run(), run())

@@ -46,13 +46,22 @@ def plain(run, seed):
     how = run.optimizer
     if how.kind == "adamw":
         optimizer = torch.optim.AdamW(
-            model.parameters(), how.learning_rate, betas=how.betas, weight_decay=how.weight_decay
+            model.parameters(),
+            how.learning_rate,
+            betas=how.betas,
+            weight_decay=how.weight_decay,
         )
     else:
-        optimizer = torch.optim.SGD(model.parameters(), how.learning_rate, momentum=how.momentum)
+        optimizer = torch.optim.SGD(
+            model.parameters(), how.learning_rate, momentum=how.momentum
+        )
     losses = []
     for step in range(run.steps):
-        share = (1 + math.cos(math.pi * step / run.steps)) / 2 if how.schedule == "cosine" else 1
+        share = (
+            (1 + math.cos(math.pi * step / run.steps)) / 2
+            if how.schedule == "cosine"
+            else 1
+        )
         optimizer.param_groups[0]["lr"] = how.learning_rate * share
         batch = run.batches(seed)(step)
         loss = cross_entropy(model(batch.ids).logits, batch.labels)
@@ -71,13 +80,17 @@ def plain(run, seed):
         OptimizerSettings("sgd", 0.3, "constant", momentum=0.5),
     ],
 )
-def test_each_seed_is_trained_as_a_plain_loop_would(tmp_path, monkeypatch, vectorise, optimizer):
+def test_each_seed_is_trained_as_a_plain_loop_would(
+    tmp_path, monkeypatch, vectorise, optimizer
+):
     # In float64: AdamW divides by the size of a gradient, so that in float32 the rounding of
     # gradients near its eps of 1e-8 moves a weight by much of a step.
     single = MarkerRun.model
     monkeypatch.setattr(MarkerRun, "model", lambda run: single(run).double())
     run = tiny(optimizer=optimizer, mlp=vectorise)
-    folders = record_marker_runs(tmp_path, run, seeds=[3, 0], every=4, vectorise=vectorise)
+    folders = record_marker_runs(
+        tmp_path, run, seeds=[3, 0], every=4, vectorise=vectorise
+    )
     assert [f.name for f in folders] == ["seed-3", "seed-0"]
     for folder, seed in zip(folders, (3, 0), strict=True):
         expected, losses = plain(run, seed)
@@ -101,26 +114,37 @@ def test_a_stopped_training_ends_with_the_same_bits(tmp_path, monkeypatch, vecto
     whole = record_marker_runs(tmp_path / "whole", run, **options)
 
     def stop(step, steps, loss):
-        if step == (7 if vectorise else 9 + 7):  # in the second seed where they come in turn
+        if step == (
+            7 if vectorise else 9 + 7
+        ):  # in the second seed where they come in turn
             raise Stop
 
     with pytest.raises(Stop):
         record_marker_runs(tmp_path / "parts", run, progress=stop, **options)
     seen = []
     parts = record_marker_runs(
-        tmp_path / "parts", run, progress=lambda step, steps, loss: seen.append(step), **options
+        tmp_path / "parts",
+        run,
+        progress=lambda step, steps, loss: seen.append(step),
+        **options,
     )
     assert len(seen) == 3  # only what came after the state of step 6
     for one, other in zip(whole, parts, strict=True):
         steps = og.Trajectory.from_folder(one).steps.tolist()
-        assert steps == og.Trajectory.from_folder(other).steps.tolist() == [0, 2, 4, 6, 8, 9]
+        assert (
+            steps
+            == og.Trajectory.from_folder(other).steps.tolist()
+            == [0, 2, 4, 6, 8, 9]
+        )
         for step in steps:
             a, b = weights(one, step), weights(other, step)
             assert all(torch.equal(a[name], b[name]) for name in a)
         logs = [json.loads((f / "training_log.json").read_text()) for f in (one, other)]
         assert logs[0] == logs[1]
     again = []
-    record_marker_runs(tmp_path / "parts", run, progress=lambda *a: again.append(a), **options)
+    record_marker_runs(
+        tmp_path / "parts", run, progress=lambda *a: again.append(a), **options
+    )
     assert not again and not list((tmp_path / "parts").glob(".state*"))
 
 
@@ -128,14 +152,18 @@ def test_more_seeds_join_a_folder_without_touching_those_that_are_there(tmp_path
     run = tiny(steps=3)
     first = record_marker_runs(tmp_path, run, seeds=[0])[0]
     before = {p: p.stat().st_mtime_ns for p in first.rglob("*") if p.is_file()}
-    assert [p.name for p in record_marker_runs(tmp_path, run, seeds=[0, 1])] == ["seed-0", "seed-1"]
+    assert [p.name for p in record_marker_runs(tmp_path, run, seeds=[0, 1])] == [
+        "seed-0",
+        "seed-1",
+    ]
     assert before == {p: p.stat().st_mtime_ns for p in first.rglob("*") if p.is_file()}
 
 
 def test_another_training_in_the_folder_is_refused_by_name(tmp_path):
     record_marker_runs(tmp_path, tiny(steps=2), seeds=[0])
     with pytest.raises(
-        ArgumentError, match=r"holds another training \(run\.steps: 2 -> 3; steps: 2 -> 3\)"
+        ArgumentError,
+        match=r"holds another training \(run\.steps: 2 -> 3; steps: 2 -> 3\)",
     ):
         record_marker_runs(tmp_path, tiny(steps=3), seeds=[0])
     other = tmp_path / "other"
@@ -145,7 +173,9 @@ def test_another_training_in_the_folder_is_refused_by_name(tmp_path):
         record_marker_runs(other, tiny(steps=2), seeds=[0])
 
 
-def test_other_checkpoints_in_the_folder_are_refused_rather_than_left_as_they_are(tmp_path):
+def test_other_checkpoints_in_the_folder_are_refused_rather_than_left_as_they_are(
+    tmp_path,
+):
     record_marker_runs(tmp_path, tiny(steps=2), seeds=[0], every=2)
     with pytest.raises(ArgumentError, match="every: 2 -> 1"):
         record_marker_runs(tmp_path, tiny(steps=2), seeds=[0], every=1)
@@ -213,10 +243,14 @@ def test_the_read_out_is_that_of_the_last_token_however_it_is_computed():
     model.set_attn_implementation("sdpa")
     torch.testing.assert_close(model(ids).logits, whole, rtol=1e-4, atol=1e-5)
     mask = torch.ones_like(ids)
-    torch.testing.assert_close(model(ids, attention_mask=mask).logits, whole, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(
+        model(ids, attention_mask=mask).logits, whole, rtol=1e-4, atol=1e-5
+    )
     short = model(ids[:, :5]).logits
     mask[:, 5:] = 0
-    torch.testing.assert_close(model(ids, attention_mask=mask).logits, short, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(
+        model(ids, attention_mask=mask).logits, short, rtol=1e-4, atol=1e-5
+    )
     changed = ids.clone()
     changed[:, 6:] = 0
     torch.testing.assert_close(
@@ -232,7 +266,9 @@ def test_recorded_runs_are_read_like_any_trajectory(tmp_path):
     inputs = run.task.inputs(10)
     assert type(model).__name__ == "ReadoutTransformer"
     assert not trajectory.audit()
-    found = capture.activations(model, inputs, ["q", "layers[1].resid", "mlp"], tokens="last")
+    found = capture.activations(
+        model, inputs, ["q", "layers[1].resid", "mlp"], tokens="last"
+    )
     assert list(found) == [
         "layers.0.self_attn.q_proj",
         "layers.0.mlp",
@@ -243,7 +279,9 @@ def test_recorded_runs_are_read_like_any_trajectory(tmp_path):
     entropy = capture.attention_entropy(model, inputs)
     assert entropy.layer.values.tolist() == ["layers.0.self_attn", "layers.1.self_attn"]
     assert float(entropy.max()) < math.log(8)
-    checked = capture.check_batch_invariance(model, og.Inputs.from_tokens([[1, 2, 3], [4]]))
+    checked = capture.check_batch_invariance(
+        model, og.Inputs.from_tokens([[1, 2, 3], [4]])
+    )
     assert checked.difference < 1e-4
 
 

@@ -43,7 +43,13 @@ def ids(seed):
 
 def state(model):
     return {
-        name: (id(t), t.dtype, t.requires_grad, t.grad is None, t.detach().numpy().tobytes())
+        name: (
+            id(t),
+            t.dtype,
+            t.requires_grad,
+            t.grad is None,
+            t.detach().numpy().tobytes(),
+        )
         for name, t in [*model.named_parameters(), *model.named_buffers()]
     }
 
@@ -62,7 +68,9 @@ def test_the_model_is_the_same_to_the_last_bit_afterwards(method, training, dtyp
 @pytest.mark.parametrize("method", ["difference", "bracket"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("fails_at", [1, 2, 3, 4])
-def test_also_after_a_loss_that_raises_or_spoils_what_it_was_given(method, dtype, fails_at):
+def test_also_after_a_loss_that_raises_or_spoils_what_it_was_given(
+    method, dtype, fails_at
+):
     model, calls = Everything().train(), []
     before, random = state(model), torch.get_rng_state()
 
@@ -71,7 +79,9 @@ def test_also_after_a_loss_that_raises_or_spoils_what_it_was_given(method, dtype
         value = loss(m, batch)
         if len(calls) == fails_at:
             with torch.no_grad():
-                for tensor in [*m.parameters(), *m.buffers()] * (method == "difference"):
+                for tensor in [*m.parameters(), *m.buffers()] * (
+                    method == "difference"
+                ):
                     tensor.zero_()
             raise KeyError("on purpose")
         return value
@@ -98,7 +108,10 @@ def test_dropout_masks_and_running_means_are_held_fixed():
 def test_frozen_and_unused_parameters_do_not_move_and_tied_ones_move_once():
     found = commutator(Everything(), loss, ids(1), ids(2), LR)
     assert not any(name.startswith("frozen") for name in found.delta)
-    assert "head.weight" not in found.delta and float(found.delta["table.weight"].norm()) > 0
+    assert (
+        "head.weight" not in found.delta
+        and float(found.delta["table.weight"].norm()) > 0
+    )
     assert float(found.delta["unused.weight"].abs().max()) == 0
 
 
@@ -110,14 +123,18 @@ def test_tied_weights_move_as_in_direct_steps():
         wide = copy.deepcopy(model).double()
         parameters = [p for p in wide.parameters() if p.requires_grad]
         for batch in order:
-            gradient = torch.autograd.grad(loss(wide, batch), parameters, allow_unused=True)
+            gradient = torch.autograd.grad(
+                loss(wide, batch), parameters, allow_unused=True
+            )
             with torch.no_grad():
                 for p, g in zip(parameters, gradient, strict=True):
                     p.sub_(0 if g is None else LR * g)
         return wide.table.weight.detach()
 
     expected = after([ids(1), ids(2)]) - after([ids(2), ids(1)])
-    torch.testing.assert_close(found.delta["table.weight"], expected, rtol=1e-7, atol=1e-14)
+    torch.testing.assert_close(
+        found.delta["table.weight"], expected, rtol=1e-7, atol=1e-14
+    )
 
 
 def test_the_dtype_is_what_was_asked_for():
@@ -142,7 +159,10 @@ def test_the_dtype_is_what_was_asked_for():
         ({"loss": lambda model, batch: model(batch)}, "must return a scalar"),
         ({"loss": lambda model, batch: torch.zeros(())}, "does not depend"),
         ({"loss": 3}, "loss a function"),
-        ({"model": nn.Linear(2, 2).requires_grad_(False)}, "no parameter with requires_grad"),
+        (
+            {"model": nn.Linear(2, 2).requires_grad_(False)},
+            "no parameter with requires_grad",
+        ),
     ],
 )
 def test_wrong_arguments_are_named(change, says):

@@ -83,7 +83,9 @@ def test_a_quadratic_loss_has_the_closed_form():
     x = model.x.detach().double()
     bracket = LR**2 * (second @ first @ (x - to_a) - first @ second @ (x - to_b))
     for method in ("difference", "bracket"):  # the Hessians are constant: no truncation
-        found = commutator(model, loss, (first, to_a), (second, to_b), LR, method=method)
+        found = commutator(
+            model, loss, (first, to_a), (second, to_b), LR, method=method
+        )
         torch.testing.assert_close(found.delta["x"], bracket, rtol=1e-9, atol=1e-14)
     same = commutator(model, loss, (first, to_a), (first @ first, to_a), LR)
     assert same.norm < 1e-12 * float(x.norm())  # commuting Hessians, one minimum
@@ -99,7 +101,9 @@ def test_the_bracket_is_that_of_explicit_hessians_and_the_limit_of_small_steps()
     def loss_at(batch):
         def value(vector):
             parts = vector.split([s.numel() for s in shapes])
-            state = {n: p.reshape(s) for n, p, s in zip(names, parts, shapes, strict=True)}
+            state = {
+                n: p.reshape(s) for n, p, s in zip(names, parts, shapes, strict=True)
+            }
             return nn.functional.cross_entropy(
                 torch.func.functional_call(wide, state, (batch[0],)), batch[1]
             )
@@ -125,8 +129,12 @@ def test_it_changes_its_sign_with_the_order_and_vanishes_for_equal_batches(seed,
     model, a, b = network(seed), data(seed + 1), data(seed + 2)
     forth = commutator(model, cross_entropy, a, b, lr)
     back = commutator(model, cross_entropy, b, a, lr)
-    torch.testing.assert_close(flat(forth.delta), -flat(back.delta), rtol=1e-7, atol=1e-14)
-    assert (forth.norm, forth.cosine) == pytest.approx((back.norm, back.cosine), rel=1e-7)
+    torch.testing.assert_close(
+        flat(forth.delta), -flat(back.delta), rtol=1e-7, atol=1e-14
+    )
+    assert (forth.norm, forth.cosine) == pytest.approx(
+        (back.norm, back.cosine), rel=1e-7
+    )
     assert commutator(model, cross_entropy, a, a, lr).norm < 1e-15
     assert -1 <= forth.cosine <= 1 and forth.defect >= 0
 
@@ -147,7 +155,9 @@ def test_float32_differences_of_gradients_hold_where_steps_in_float32_do_not():
         model, cross_entropy, [b, a], lr
     )
     wide = flat(commutator(model, cross_entropy, a, b, lr).delta)
-    errors = [float((v - truth).norm() / truth.norm()) for v in (wide, ours, in_float32)]
+    errors = [
+        float((v - truth).norm() / truth.norm()) for v in (wide, ours, in_float32)
+    ]
     assert errors[0] < 1e-6 and errors[1] < 0.05 and errors[2] > 10 * errors[1]
 
 
@@ -157,18 +167,25 @@ def test_defect_and_cosine_are_those_of_the_two_gradients():
     wide = copy.deepcopy(model).double()
     g = []
     for batch in (a, b):
-        gradient = torch.autograd.grad(cross_entropy(wide, doubled(batch)), list(wide.parameters()))
+        gradient = torch.autograd.grad(
+            cross_entropy(wide, doubled(batch)), list(wide.parameters())
+        )
         g.append(torch.cat([x.flatten() for x in gradient]))
     norms = [float(x.norm()) for x in g]
-    assert found.cosine == pytest.approx(float(g[0] @ g[1]) / (norms[0] * norms[1]), rel=1e-9)
-    assert found.defect == pytest.approx(found.norm / (LR * norms[0] * LR * norms[1]), rel=1e-9)
+    assert found.cosine == pytest.approx(
+        float(g[0] @ g[1]) / (norms[0] * norms[1]), rel=1e-9
+    )
+    assert found.defect == pytest.approx(
+        found.norm / (LR * norms[0] * LR * norms[1]), rel=1e-9
+    )
     assert found.loss_a == pytest.approx(cross_entropy(wide, doubled(a)).item())
 
 
 def test_defect_of_the_bracket_does_not_depend_on_the_learning_rate():
     model, a, b = network(), data(1), data(2)
     found = [
-        commutator(model, cross_entropy, a, b, lr, method="bracket").defect for lr in (1e-1, 1e-4)
+        commutator(model, cross_entropy, a, b, lr, method="bracket").defect
+        for lr in (1e-1, 1e-4)
     ]
     assert found[0] == pytest.approx(found[1], rel=1e-12)
 
@@ -182,7 +199,9 @@ def test_pairs_that_share_a_batch_give_what_single_pairs_give():
         calls.append(1)
         return cross_entropy(m, batch)
 
-    for (i, j), found in zip(pairs, commutators(model, counted, batches, LR, pairs), strict=True):
+    for (i, j), found in zip(
+        pairs, commutators(model, counted, batches, LR, pairs), strict=True
+    ):
         alone = commutator(model, cross_entropy, batches[i], batches[j], LR)
         torch.testing.assert_close(flat(found.delta), flat(alone.delta), rtol=0, atol=0)
     assert len(calls) == 3 + 2 * len(pairs)  # a batch's own gradient is computed once
@@ -191,7 +210,10 @@ def test_pairs_that_share_a_batch_give_what_single_pairs_give():
 @pytest.mark.parametrize("method", ["difference", "bracket"])
 def test_float64_goes_through_a_model_that_rounds_to_float32_on_its_way(method):
     model = tiny_model()  # RMSNorm, rotary positions and softmax ask for float32
-    ids = [torch.randint(4, 40, (4, 9), generator=torch.Generator().manual_seed(i)) for i in (1, 2)]
+    ids = [
+        torch.randint(4, 40, (4, 9), generator=torch.Generator().manual_seed(i))
+        for i in (1, 2)
+    ]
 
     def loss(m, batch):
         logits = m(input_ids=batch, attention_mask=torch.ones_like(batch)).logits
@@ -201,7 +223,9 @@ def test_float64_goes_through_a_model_that_rounds_to_float32_on_its_way(method):
     field = GradientField(model, loss)
     gradient = field.gradient(ids[0])[1]
     step = 1e-5
-    ahead, behind = (field.gradient(ids[0], field.moved(gradient, s * step))[0] for s in (1, -1))
+    ahead, behind = (
+        field.gradient(ids[0], field.moved(gradient, s * step))[0] for s in (1, -1)
+    )
     slope = (ahead - behind) / (2 * step)
     squared = float(flat(gradient) @ flat(gradient))
     assert slope == pytest.approx(squared, rel=1e-5)

@@ -25,8 +25,13 @@ SMALL = {"pairs": 3, "batch_size": 4, "lr": 1e-3}
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
     models = developing(STEPS)
-    observables = [og.observables.Commutators(**SMALL), og.observables.Projection(k=2, **SMALL)]
-    built = og.Study(og.Trajectory.from_models(models), tiny_inputs(), observables, device="cpu")
+    observables = [
+        og.observables.Commutators(**SMALL),
+        og.observables.Projection(k=2, **SMALL),
+    ]
+    built = og.Study(
+        og.Trajectory.from_models(models), tiny_inputs(), observables, device="cpu"
+    )
     folder = tmp_path_factory.mktemp("commutators") / "s"
     tree = built.run(folder)
     assert json.loads(tree.attrs["problems"]) == []
@@ -85,7 +90,9 @@ def test_shares_are_those_of_the_explicit_projector(study, basis, last):
         within += float(found.delta[name].square().sum())
     rho = data.rho.sel(vector="commutator", pair=0)
     whole = float(np.sum(flat(found.delta) ** 2))
-    assert float(rho.sel(setting=SETTINGS[2 * basis])) == pytest.approx(np.sqrt(inside / whole))
+    assert float(rho.sel(setting=SETTINGS[2 * basis])) == pytest.approx(
+        np.sqrt(inside / whole)
+    )
     attention = float(rho.sel(setting=SETTINGS[2 * basis + 1]))
     assert attention == pytest.approx(np.sqrt(inside / within))
 
@@ -95,7 +102,9 @@ def test_only_coordinates_with_a_gradient_are_counted(study):
     moves = np.zeros(len(flat(pairs_by_hand(study[3][4])[0].delta)), dtype=bool)
     for found in pairs_by_hand(study[3][4]):
         moves |= (flat(found.gradient_a) != 0) | (flat(found.gradient_b) != 0)
-    assert int(data.moving.sum()) == moves.sum() < len(moves)  # tokens that no batch holds
+    assert (
+        int(data.moving.sum()) == moves.sum() < len(moves)
+    )  # tokens that no batch holds
     k = int(data.dimension.sel(basis=BASES[1]).sum())
     expected = np.sqrt(k / moves.sum())
     assert float(data.control.sel(setting=SETTINGS[2])) == pytest.approx(expected)
@@ -118,7 +127,10 @@ def test_figures_rows_and_sentences_are_there(study):
         data = node(study, name)
         assert len(json.loads(data.attrs["figures"])) == figures
         assert data.attrs["role"] == "motion" and data.sizes["row"] == 1
-        assert any("median defect of 3 pairs" in s for s in json.loads(data.attrs["statements"]))
+        assert any(
+            "median defect of 3 pairs" in s
+            for s in json.loads(data.attrs["statements"])
+        )
     said = " ".join(json.loads(node(study, "projection").attrs["statements"]))
     assert "2 principal directions per block" in said and "plain gradient" in said
 
@@ -130,7 +142,10 @@ def test_the_study_resumes_and_knows_what_its_state_looked_at(study):
     with torch.no_grad():
         changed[2].model.layers[0].self_attn.q_proj.weight.mul_(1.5)
     other = og.Study(
-        og.Trajectory.from_models(changed), tiny_inputs(), built.observables, device="cpu"
+        og.Trajectory.from_models(changed),
+        tiny_inputs(),
+        built.observables,
+        device="cpu",
     )
     entries = [e for e in other.plan(folder).entries if e.to_do]
     assert [e.key for e in entries if e.node == "commutators"] == [2]
@@ -149,7 +164,9 @@ def said_of(observable, steps, tmp_path, texts=24):
 def test_few_pairs_carry_no_verdict(tmp_path):
     single = og.observables.Projection(k=2, pairs=1, batch_size=4)
     data, said = said_of(single, STEPS, tmp_path)
-    assert "no 95 % interval" in said and "95 %):" not in said and "of one pair is" in said
+    assert (
+        "no 95 % interval" in said and "95 %):" not in said and "of one pair is" in said
+    )
     assert not data.distinct.any() and not data.changed.any()
 
 
@@ -161,22 +178,35 @@ def test_enough_pairs_carry_one_and_say_that_they_share_texts(tmp_path):
 
 
 def test_one_step_has_commutators_but_no_directions(tmp_path):
-    data, said = said_of(og.observables.Projection(k=2, pairs=6, batch_size=2), (4,), tmp_path)
+    data, said = said_of(
+        og.observables.Projection(k=2, pairs=6, batch_size=2), (4,), tmp_path
+    )
     assert np.isnan(data.rho).all() and np.isfinite(data.defect).all()
-    assert "principal directions" not in said and "median defect" in said and "share" not in said
+    assert (
+        "principal directions" not in said
+        and "median defect" in said
+        and "share" not in said
+    )
 
 
 def test_batches_of_more_than_half_of_the_texts_are_refused(tmp_path):
     observable = og.observables.Commutators(batch_size=13)
     built = og.Study(
-        og.Trajectory.from_models(developing((0, 1))), tiny_inputs(), [observable], device="cpu"
+        og.Trajectory.from_models(developing((0, 1))),
+        tiny_inputs(),
+        [observable],
+        device="cpu",
     )
     tree = built.run(tmp_path / "s")
     assert "needs 26 texts for a pair" in tree.attrs["problems"]
 
 
 def test_the_report_draws_them(study, tmp_path):
-    page = og.report.write(study[2], tmp_path / "r.html") if hasattr(og.report, "write") else None
+    page = (
+        og.report.write(study[2], tmp_path / "r.html")
+        if hasattr(og.report, "write")
+        else None
+    )
     og.open_study(study[1]).report(tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text()
     assert "cannot be drawn" not in text and "Normalised defect" in text
@@ -184,7 +214,8 @@ def test_the_report_draws_them(study, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"lr": 0}, {"pairs": 0}, {"batch_size": 1.5}, {"method": "x"}, {"dtype": "half"}]
+    "arguments",
+    [{"lr": 0}, {"pairs": 0}, {"batch_size": 1.5}, {"method": "x"}, {"dtype": "half"}],
 )
 def test_bad_arguments_are_refused(arguments):
     with pytest.raises(ArgumentError):
@@ -215,7 +246,9 @@ def test_a_frozen_block_holds_nothing_of_an_update(tmp_path):
     for model in models.values():
         model.model.layers[0].self_attn.requires_grad_(False)
     observable = og.observables.Projection(k=1, **SMALL)
-    gradients = capture_gradients(models[0], observable.needs()[0], {"text": tiny_inputs()})
+    gradients = capture_gradients(
+        models[0], observable.needs()[0], {"text": tiny_inputs()}
+    )
 
     class Given:
         step = 0
@@ -229,7 +262,9 @@ def test_a_frozen_block_holds_nothing_of_an_update(tmp_path):
             return self
 
     found = observable.observe(Given(), two_snapshots(observable, models))
-    frozen = [p for p in found.part.values if str(p).startswith("model.layers.0.self_attn")]
+    frozen = [
+        p for p in found.part.values if str(p).startswith("model.layers.0.self_attn")
+    ]
     assert len(frozen) == 4
     assert float(found.energy.sel(part=frozen).sum()) == 0
     assert int(found.moving.sel(part=frozen).sum()) == 0
@@ -266,7 +301,9 @@ def test_a_named_loss_reaches_models_that_classify(tmp_path):
             return self.head(torch.tanh(self.table(input_ids).mean(1)))
 
     rng = np.random.default_rng(0)
-    inputs = og.Inputs.from_tokens(rng.integers(0, 9, (24, 5)), labels=rng.integers(0, 3, 24))
+    inputs = og.Inputs.from_tokens(
+        rng.integers(0, 9, (24, 5)), labels=rng.integers(0, 3, 24)
+    )
     trajectory = og.Trajectory.from_models({s: Classifier(s) for s in (0, 10, 20)})
     observable = og.observables.Projection(
         "classification", blocks="head.weight", k=1, pairs=2, batch_size=6

@@ -95,7 +95,9 @@ class ConceptAccessor:
         paths = [str(path) for path in data.layer.values]
         layer_paths = paths if layer is None else [layer_path(paths, layer)]
         labels = self.labels
-        layers = {path: self._described(key, data, path, step, labels) for path in layer_paths}
+        layers = {
+            path: self._described(key, data, path, step, labels) for path in layer_paths
+        }
         return table_of(layers, paths)
 
     def label(
@@ -136,8 +138,18 @@ class ConceptAccessor:
         concept = self(node, layer, index, step)
         data = self._tree[concept.node].to_dataset()
         sketches = sketches_of(data, concept.layer, step)
-        key = (concept.node, concept.layer, concept.index, fit_of(data, concept.layer, step))
-        add_label(self.folder, key, name, None if sketches is None else sketches[concept.index])
+        key = (
+            concept.node,
+            concept.layer,
+            concept.index,
+            fit_of(data, concept.layer, step),
+        )
+        add_label(
+            self.folder,
+            key,
+            name,
+            None if sketches is None else sketches[concept.index],
+        )
         return self(node, layer, index, step)
 
     @property
@@ -161,11 +173,15 @@ class ConceptAccessor:
     ) -> Described:
         position = step_position(data.step.values.tolist(), step)
         voice = Voice.of(self._tree.attrs.get("clock"))
-        return Described(node, data, path, position, labels, self._effects(node), voice.unit)
+        return Described(
+            node, data, path, position, labels, self._effects(node), voice.unit
+        )
 
     def _effects(self, node: str) -> xr.Dataset | None:
         """Return the node that says what the removal of a node's concepts costs."""
-        observables = json.loads(self._tree.attrs.get("settings", "{}")).get("observables", {})
+        observables = json.loads(self._tree.attrs.get("settings", "{}")).get(
+            "observables", {}
+        )
         for name, settings in observables.items():
             here = settings.get("of") == node and name in self._tree.children
             if here and "effect" in self._tree[name].data_vars:
@@ -191,15 +207,24 @@ def with_labels(result: MergedResult) -> xr.DataTree:
     for node in concept.nodes if labels.names else ():
         data = tree[node].to_dataset()
         if "fit_id" in data and data.fit_id.dims == ("layer",):
-            fits = zip(data.layer.values.tolist(), data.fit_id.values.tolist(), strict=True)
+            fits = zip(
+                data.layer.values.tolist(), data.fit_id.values.tolist(), strict=True
+            )
             numbers = range(data.sizes["concept"])
-            by_path = [labels.given(node, path, fit, sketches_of(data, path)) for path, fit in fits]
+            by_path = [
+                labels.given(node, path, fit, sketches_of(data, path))
+                for path, fit in fits
+            ]
             names = [[one.get(i, "") for i in numbers] for one in by_path]
-            name_array = xr.DataArray(np.array(names, dtype=object), dims=("layer", "concept"))
+            name_array = xr.DataArray(
+                np.array(names, dtype=object), dims=("layer", "concept")
+            )
             labelled[node] = data.assign(name_given=name_array)
     if not labelled:
         return tree
-    nodes = {name: child.to_dataset() for name, child in tree.children.items()} | labelled
+    nodes = {
+        name: child.to_dataset() for name, child in tree.children.items()
+    } | labelled
     return xr.DataTree.from_dict({"/": tree.to_dataset(), **nodes})
 
 
@@ -222,7 +247,9 @@ def _node_name(tree: xr.DataTree, node: str | None) -> str:
         )
     if node is None:
         if len(there) > 1:
-            raise ArgumentError(f"node must be one of {listed(there)}: several are described.")
+            raise ArgumentError(
+                f"node must be one of {listed(there)}: several are described."
+            )
         return there[0]
     if node in there:
         return str(node)
@@ -238,4 +265,6 @@ def _concept_index(count: int, index: Any) -> int:
     number = whole(index)
     if number is not None and -count <= number < count:
         return number % count
-    raise ArgumentError(f"index must be a whole number from 0 to {count - 1}; got {index!r}.")
+    raise ArgumentError(
+        f"index must be a whole number from 0 to {count - 1}; got {index!r}."
+    )

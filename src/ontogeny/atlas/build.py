@@ -52,7 +52,9 @@ class Concept(Facts):
 
 def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {
+            f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)
+        }
     if isinstance(value, dict):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
@@ -97,11 +99,16 @@ class Described:
         unit: str = "step",
     ) -> None:
         self.unit = unit
-        self.node, self.layer, self.labels, self.effects = node, layer, labels, effects
+        self.node = node
+        self.layer = layer
+        self.labels = labels
+        self.effects = effects
         self.arrays = ConceptArrays(data.sel(layer=[layer]), position)
         self.step = int(data.step.values[position])
         self.fit = fit_of(data, layer, self.step)
-        self.given = labels.given(node, layer, self.fit, sketches_of(data, layer, self.step))
+        self.given = labels.given(
+            node, layer, self.fit, sketches_of(data, layer, self.step)
+        )
 
     def __len__(self) -> int:
         return int(self.arrays.data.sizes["concept"])
@@ -119,8 +126,11 @@ class Described:
     def concept(self, index: int) -> Concept:
         """Return one concept with all that the node says of it."""
         name, labelled = self.name(index)
-        arrays, place = self.arrays, (0, index)
-        shared, contexts = (arrays.contexts(name, place) for name in ("shared_context", "context"))
+        arrays = self.arrays
+        place = (0, index)
+        shared, contexts = (
+            arrays.contexts(name, place) for name in ("shared_context", "context")
+        )
         concept: Concept = arrays.facts(
             place,
             Concept,
@@ -137,9 +147,14 @@ class Described:
             effect=self._effect(index),
             unit=self.unit,
         )
-        near = [replace(other, name=self.name(other.index)[0]) for other in concept.neighbours]
+        near = [
+            replace(other, name=self.name(other.index)[0])
+            for other in concept.neighbours
+        ]
         return replace(
-            concept, reason="" if name else self._reason(concept), neighbours=tuple(near)
+            concept,
+            reason="" if name else self._reason(concept),
+            neighbours=tuple(near),
         )
 
     def _reason(self, concept: Concept) -> str:
@@ -160,10 +175,16 @@ class Described:
 
     def _effect(self, index: int) -> Effect | None:
         data = self.effects
-        if data is None or self.layer not in data.layer.values or self.step not in data.step.values:
+        if (
+            data is None
+            or self.layer not in data.layer.values
+            or self.step not in data.step.values
+        ):
             return None
         at = data.sel(layer=self.layer, step=self.step)
-        concept = at[[str(n) for n in at.data_vars if "concept" in at[n].dims]].isel(concept=index)
+        concept = at[[str(n) for n in at.data_vars if "concept" in at[n].dims]].isel(
+            concept=index
+        )
         numbers = {**at.data_vars, **concept.data_vars}
         value, low, high = (
             float(numbers[name]) if name in numbers else math.nan
@@ -172,7 +193,9 @@ class Described:
         verdict = ""
         if "verdict" in at and "removed_concept" in at:
             removed = at["removed_concept"].values.ravel() == index
-            verdict = str(at["verdict"].values.ravel()[removed][0]) if removed.any() else ""
+            verdict = (
+                str(at["verdict"].values.ravel()[removed][0]) if removed.any() else ""
+            )
         return Effect(value, low, high, verdict) if math.isfinite(value) else None
 
 
@@ -277,7 +300,8 @@ def table_of(layers: Mapping[str, Described], all_paths: Sequence[str]) -> Conce
 
 
 def _rows(path: str, described: Described) -> list[tuple[Any, ...]]:
-    rows, arrays = [], described.arrays
+    rows = []
+    arrays = described.arrays
     for index in range(len(described)):
         life = arrays.life((0, index))
         if life is not None and life.kind == NO_CONCEPT:
@@ -286,5 +310,9 @@ def _rows(path: str, described: Described) -> list[tuple[Any, ...]]:
         strongest = arrays.tokens("token_id", "token_share", (0, index))[:3]
         tokens = " ".join(visible(token.piece) for token in strongest)
         born = math.nan if life is None or life.born is None else float(life.born)
-        rows.append((path, index, name, labelled, tokens, life.kind if life else "", born))
-    return sorted(rows, key=lambda row: (not row[2], math.inf if row[6] != row[6] else row[6]))
+        rows.append(
+            (path, index, name, labelled, tokens, life.kind if life else "", born)
+        )
+    return sorted(
+        rows, key=lambda row: (not row[2], math.inf if row[6] != row[6] else row[6])
+    )

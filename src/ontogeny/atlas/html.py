@@ -34,7 +34,8 @@ _CARD = (
 )
 _SMALL = "opacity:.75;font-size:12px"
 _MONO = "font-family:ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere"
-_WIDTH, _HEIGHT = 360, 54
+_WIDTH = 360
+_HEIGHT = 54
 
 
 def concept_card(concept: Facts) -> str:
@@ -70,7 +71,9 @@ def concept_table(heading: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> 
     over = "".join(f"<div>{_text(line)}</div>" for line in heading)
     style = "border-collapse:collapse;color:inherit;font-size:inherit"
     grid = f'<table style="{style}"><thead><tr>{head}</tr></thead>'
-    return f'<div style="font-size:13px">{over}{grid}<tbody>{body}</tbody></table></div>'
+    return (
+        f'<div style="font-size:13px">{over}{grid}<tbody>{body}</tbody></table></div>'
+    )
 
 
 def _text(value: object) -> str:
@@ -102,12 +105,16 @@ def _contexts(contexts: Sequence[Context]) -> str:
 def _context(context: Context) -> str:
     """Return a context in one line, every token tinted by its code."""
     spans = []
-    for number, (token, code) in enumerate(zip(context.pieces, context.codes, strict=True)):
+    for number, (token, code) in enumerate(
+        zip(context.pieces, context.codes, strict=True)
+    ):
         title = f"{code:.2f} of its largest code" if code >= 0 else "not measured"
         tint = _TINT.format(0.62 * min(max(code, 0.0), 1.0))
         weight = ";font-weight:bold" if number == context.peak else ""
         text = _text(within(token))
-        spans.append(f'<span style="background:{tint}{weight}" title="{title}">{text}</span>')
+        spans.append(
+            f'<span style="background:{tint}{weight}" title="{title}">{text}</span>'
+        )
     note = f'<span style="{_SMALL}"> text {context.text}</span>'
     return f'<bdi dir="auto">{"".join(spans)}</bdi>{note}'
 
@@ -121,7 +128,9 @@ def _curve(concept: Facts) -> str:
     x = np.linspace(2, _WIDTH - 2, len(values))
     top = max(float(values[is_finite].max()), 1e-30)
     y = _HEIGHT - 4 - (_HEIGHT - 8) * np.clip(np.nan_to_num(values) / top, 0, 1)
-    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x[is_finite], y[is_finite], strict=True))
+    points = " ".join(
+        f"{a:.1f},{b:.1f}" for a, b in zip(x[is_finite], y[is_finite], strict=True)
+    )
     at = np.flatnonzero(concept.steps == concept.step)
     mark = (
         f'<line x1="{x[at[0]]:.1f}" x2="{x[at[0]]:.1f}" y1="2" y2="{_HEIGHT - 2}" '
@@ -129,7 +138,8 @@ def _curve(concept: Facts) -> str:
         if len(at)
         else ""
     )
-    first, last = int(concept.steps[0]), int(concept.steps[-1])
+    first = int(concept.steps[0])
+    last = int(concept.steps[-1])
     label = f"strength from {concept.unit} {first:,} to {concept.unit} {last:,}, at most {top:.2g}"
     return (
         f'<svg role="img" aria-label="{label}" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="100%" '
@@ -138,14 +148,21 @@ def _curve(concept: Facts) -> str:
     )
 
 
-_LEADS = {"explained by": "its code is explained by:", "near": "near:", "removal": "removal:"}
+_LEADS = {
+    "explained by": "its code is explained by:",
+    "near": "near:",
+    "removal": "removal:",
+}
 
 
 def _facts(concept: Facts) -> str:
     lines = []
     if concept.name and math.isfinite(concept.concentration):
         lines.append(_text(measured_words(concept)))
-    for heading, words in (*code_facts(concept, _MARKUP), *effect_facts(concept, _MARKUP)):
+    for heading, words in (
+        *code_facts(concept, _MARKUP),
+        *effect_facts(concept, _MARKUP),
+    ):
         lines.append(f"{_LEADS.get(heading, heading)} {words}".lstrip())
     return "".join(f'<div style="{_SMALL}">{line}</div>' for line in lines)
 

@@ -39,9 +39,13 @@ class Labels:
     """The names that people gave: ``{(node, layer, concept, fit): name}``."""
 
     names: Mapping[tuple[str, str, int, str], str]
-    codes: Mapping[tuple[str, str, int, str], Sequence[int]] = field(default_factory=dict)
+    codes: Mapping[tuple[str, str, int, str], Sequence[int]] = field(
+        default_factory=dict
+    )
 
-    def given(self, node: str, layer: str, fit: str, sketches: np.ndarray | None) -> dict[int, str]:
+    def given(
+        self, node: str, layer: str, fit: str, sketches: np.ndarray | None
+    ) -> dict[int, str]:
         """Return the names of the concepts of a fit by their numbers.
 
         Names of other fits go to the concept whose code is nearest to that which was named, where
@@ -54,7 +58,12 @@ class Labels:
         }
         for key, code in self.codes.items():
             name = self.names.get(key, "")
-            if key[:2] != (node, layer) or key[3] == fit or not name or sketches is None:
+            if (
+                key[:2] != (node, layer)
+                or key[3] == fit
+                or not name
+                or sketches is None
+            ):
                 continue
             code_array = np.asarray(code, dtype=np.float64)
             if code_array.shape != sketches.shape[1:] or not code_array.any():
@@ -68,7 +77,11 @@ class Labels:
     def of_other_fits(self, node: str, layer: str, concept: int, fit: str) -> list[str]:
         """Return names that the same number has in other fits."""
         place = (node, layer, concept)
-        return [n for key, n in self.names.items() if key[:3] == place and key[3] != fit and n]
+        return [
+            n
+            for key, n in self.names.items()
+            if key[:3] == place and key[3] != fit and n
+        ]
 
 
 def names_path(folder: str | Path) -> Path:
@@ -105,7 +118,9 @@ def read_labels(folder: str | Path) -> Labels:
     entries = content.pop("name", [])
     if content or not isinstance(entries, list):
         other = next(iter(content), "name")
-        raise StoreError(f"{path} must hold [[name]] tables and nothing else; got {other!r}.")
+        raise StoreError(
+            f"{path} must hold [[name]] tables and nothing else; got {other!r}."
+        )
     codes = [entry.pop(_CODE, None) for entry in entries]
     labels = [_entry(path, i, entry) for i, entry in enumerate(entries)]
     sketches = {
@@ -124,7 +139,9 @@ def _checked_code(path: Path, number: int, code: Any) -> list[int]:
     return code
 
 
-def _entry(path: Path, number: int, entry: Any) -> tuple[tuple[str, str, int, str], str]:
+def _entry(
+    path: Path, number: int, entry: Any
+) -> tuple[tuple[str, str, int, str], str]:
     where = f"[[name]] {number + 1} of {path}"
     for key in entry:
         if key not in _KEYS:
@@ -134,12 +151,19 @@ def _entry(path: Path, number: int, entry: Any) -> tuple[tuple[str, str, int, st
     for key, kind in _KEYS.items():
         if type(entry.get(key)) is not kind:
             kinds = {str: "a text", int: "a whole number"}
-            raise StoreError(f"{where}: {key} must be {kinds[kind]}; got {entry.get(key)!r}.")
-    return (entry["node"], entry["layer"], entry["concept"], entry["fit"]), entry["name"].strip()
+            raise StoreError(
+                f"{where}: {key} must be {kinds[kind]}; got {entry.get(key)!r}."
+            )
+    return (entry["node"], entry["layer"], entry["concept"], entry["fit"]), entry[
+        "name"
+    ].strip()
 
 
 def add_label(
-    folder: str | Path, key: tuple[str, str, int, str], name: str, sketch: np.ndarray | None = None
+    folder: str | Path,
+    key: tuple[str, str, int, str],
+    name: str,
+    sketch: np.ndarray | None = None,
 ) -> Path:
     """Give the concept of a key ``(node, layer, concept, fit)`` a name; return the file.
 
@@ -152,7 +176,8 @@ def add_label(
     StoreError
         If the names of the folder cannot be read.
     """
-    text, path = _checked(name), names_path(folder)
+    text = _checked(name)
+    path = names_path(folder)
     read_labels(folder)  # refuses a file that another entry would not mend
     code = (
         {}
@@ -185,7 +210,9 @@ def sketches_of(data: xr.Dataset, layer: str, step: int = -1) -> np.ndarray | No
 
 def _checked(name: object) -> str:
     text = name.strip() if isinstance(name, str) else None
-    hidden = text is not None and any(unicodedata.category(c) in ("Cc", "Cs") for c in text)
+    hidden = text is not None and any(
+        unicodedata.category(c) in ("Cc", "Cs") for c in text
+    )
     if text is None or hidden or len(text) > _LONGEST:
         raise ArgumentError(
             f"name must be a text of at most {_LONGEST} characters in one line; got {name!r}."
@@ -196,6 +223,9 @@ def _checked(name: object) -> str:
 def _append(path: Path, entry: Mapping[str, Any]) -> None:
     before = path.read_text(encoding="utf-8") if path.exists() else _HEAD
     # JSON's strings are TOML's, but for one control character that a name cannot hold.
-    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in entry.items()]
+    lines = [
+        f"{key} = {json.dumps(value, ensure_ascii=False)}"
+        for key, value in entry.items()
+    ]
     text = "\n".join([before.rstrip("\n"), "", "[[name]]", *lines, ""])
     write_whole(path, text.encode())

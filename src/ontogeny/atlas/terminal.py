@@ -37,7 +37,9 @@ def as_text(view: Any, width: int = WIDTH) -> str:
     from rich.console import Console
 
     file = io.StringIO()
-    console = Console(file=file, width=width, color_system=None, force_terminal=False, emoji=False)
+    console = Console(
+        file=file, width=width, color_system=None, force_terminal=False, emoji=False
+    )
     console.print(view, highlight=False, markup=False)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 
@@ -79,14 +81,19 @@ def _rows(concept: Facts) -> list[tuple[str, Any]]:
 
 def _contexts(contexts: Sequence[Context]) -> list[tuple[str, Any]]:
     """Return one line a context, with the strongest tokens under each other."""
-    before = max((sum(len(within(p)) for p in c.pieces[: c.peak]) for c in contexts), default=0)
+    before = max(
+        (sum(len(within(p)) for p in c.pieces[: c.peak]) for c in contexts), default=0
+    )
     lines = [_context(context, min(before, _BEFORE_PEAK)) for context in contexts]
     return [("" if number else "strongest", line) for number, line in enumerate(lines)]
 
 
 def _curves(concept: Facts) -> list[tuple[str, str]]:
     rows = []
-    for title, values in (("strength", concept.strength), ("readable", concept.readability)):
+    for title, values in (
+        ("strength", concept.strength),
+        ("readable", concept.readability),
+    ):
         if len(values) > 1 and np.isfinite(values).any():
             finite = values[np.isfinite(values)]
             ends = f"{finite[0]:.2g} to {finite[-1]:.2g}, largest {finite.max():.2g}"
@@ -118,8 +125,11 @@ def _context(context: Context, before: int) -> Any:
     from rich.text import Text
 
     turned = runs_from_the_right("".join(context.tokens))
-    line, before_peak = Text(), Text()
-    for number, (token, code) in enumerate(zip(context.pieces, context.codes, strict=True)):
+    line = Text()
+    before_peak = Text()
+    for number, (token, code) in enumerate(
+        zip(context.pieces, context.codes, strict=True)
+    ):
         part = before_peak if number < context.peak else line
         if number == context.peak:
             part.append(f"«{within(token)}»", style=f"bold {_TINT}")
@@ -127,7 +137,9 @@ def _context(context: Context, before: int) -> Any:
             part.append(within(token), style=_TINT if code >= _STRONG else "")
     tail = before_peak[max(len(before_peak) - before, 0) :]
     line.truncate(_AFTER_PEAK, overflow="ellipsis")
-    whole = Text.assemble(" " * (before - len(tail)), ISOLATE if turned else "", tail, line)
+    whole = Text.assemble(
+        " " * (before - len(tail)), ISOLATE if turned else "", tail, line
+    )
     whole.append(END_OF_ISOLATE if turned else "")
     whole.append(f"  (text {context.text})", style="dim")
     return whole
@@ -141,7 +153,9 @@ def table_lines(heading: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> An
 
     grid = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for name in HEADS[:-1]:
-        grid.add_column(name, justify="right" if name == "index" else "left", overflow="fold")
+        grid.add_column(
+            name, justify="right" if name == "index" else "left", overflow="fold"
+        )
     grid.add_column(HEADS[-1], justify="right")
     for row in rows:
         grid.add_row(*map(Text, row_cells(row, _MARKUP)))

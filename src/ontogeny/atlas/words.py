@@ -26,7 +26,9 @@ def share(value: float) -> str:
         return "not measured"
     percent = 100 * value
     percent = 0.0 if abs(percent) < 0.005 else percent
-    digits = 0 if abs(percent) >= 10 or percent == 0 else 1 if abs(percent) >= 0.1 else 2
+    digits = (
+        0 if abs(percent) >= 10 or percent == 0 else 1 if abs(percent) >= 0.1 else 2
+    )
     return f"{percent:.{digits}f} %".replace("-", "−")
 
 
@@ -49,14 +51,24 @@ def signed(value: float) -> str:
     >>> signed(-0.0123), signed(2.345), signed(-12.3)
     ('−0.012', '+2.3', '−12')
     """
-    digits = 0 if abs(value) >= 10 else 1 if abs(value) >= 1 else 2 if abs(value) >= 0.1 else 3
+    digits = (
+        0
+        if abs(value) >= 10
+        else 1
+        if abs(value) >= 1
+        else 2
+        if abs(value) >= 0.1
+        else 3
+    )
     return f"{value:+.{digits}f}".replace("-", "−")
 
 
 def written_beside(concept: Facts) -> str:
     """Return what a concept writes to the vocabulary beside random directions."""
     limit = concept.written_random
-    words = f"per standard deviation of its code; random directions reach {signed(limit)}"
+    words = (
+        f"per standard deviation of its code; random directions reach {signed(limit)}"
+    )
     above = concept.written_up and concept.written_up[0].value > limit
     return words if above else f"{words}, so that it raises no token more than chance"
 
@@ -115,12 +127,18 @@ def life_words(life: Life, unit: str = "step") -> str:
         if life.born_after is not None and life.born_before is not None:
             words += f" (after {unit} {life.born_after:,}"
             later = life.born_before > life.born
-            words += f", by {unit} {life.born_before:,} at the latest)" if later else ")"
+            words += (
+                f", by {unit} {life.born_before:,} at the latest)" if later else ")"
+            )
     elif life.kind == "born":
         words = "looks born, but did not stay readable"
     if life.gone is not None:
         return f"{words}; gone from {unit} {life.gone:,}"
-    return words if life.settled is None else f"{words}; settled from {unit} {life.settled:,}"
+    return (
+        words
+        if life.settled is None
+        else f"{words}; settled from {unit} {life.settled:,}"
+    )
 
 
 @dataclass(frozen=True)
@@ -139,7 +157,10 @@ def code_facts(concept: Facts, markup: Markup) -> list[tuple[str, str]]:
     facts = []
     if math.isfinite(concept.firing):
         facts.append(("fires on", f"{share(concept.firing)} of the tokens"))
-    parts = [f"{markup.text(name)} {share(part)}" for name, part in concept.enrichment.items()]
+    parts = [
+        f"{markup.text(name)} {share(part)}"
+        for name, part in concept.enrichment.items()
+    ]
     if parts:
         facts.append(("explained by", ", ".join(parts)))
     return facts
@@ -148,8 +169,13 @@ def code_facts(concept: Facts, markup: Markup) -> list[tuple[str, str]]:
 def effect_facts(concept: Facts, markup: Markup) -> list[tuple[str, str]]:
     """Return what a concept writes, what is near it and what it matters, under headings."""
     facts = []
-    for verb, tokens in (("raises", concept.written_up), ("lowers", concept.written_down)):
-        logits = [f"{markup.token(token.piece)} {signed(token.value)}" for token in tokens]
+    for verb, tokens in (
+        ("raises", concept.written_up),
+        ("lowers", concept.written_down),
+    ):
+        logits = [
+            f"{markup.token(token.piece)} {signed(token.value)}" for token in tokens
+        ]
         if logits:
             facts.append((verb, markup.between.join(logits)))
     if facts and math.isfinite(concept.written_random):
@@ -165,7 +191,14 @@ def effect_facts(concept: Facts, markup: Markup) -> list[tuple[str, str]]:
     return facts
 
 
-HEADS = ("layer", "index", "name", "tokens", "life", "born")  # columns of a table of concepts
+HEADS = (
+    "layer",
+    "index",
+    "name",
+    "tokens",
+    "life",
+    "born",
+)  # columns of a table of concepts
 
 
 def row_cells(row: Mapping[str, Any], markup: Markup) -> list[str]:
@@ -211,7 +244,9 @@ def reason_words(concentration: float, limit: float, p: float, because: str) -> 
         return "its concentration was not measured"
     if not math.isfinite(limit):
         return "there is no untrained model to compare it with"
-    text = f"its three strongest tokens carry {share(concentration)} of its squared code"
+    text = (
+        f"its three strongest tokens carry {share(concentration)} of its squared code"
+    )
     if concentration <= limit:
         return f"{text}; a name takes over {share(limit)}"
     if p <= 0.05:

@@ -35,7 +35,11 @@ class ActivationCollector(Collector):
     """
 
     def __init__(
-        self, paths: Sequence[str], inputs: Inputs, sample: TokenSample, device: torch.device | str
+        self,
+        paths: Sequence[str],
+        inputs: Inputs,
+        sample: TokenSample,
+        device: torch.device | str,
     ) -> None:
         self.paths = tuple(paths)
         self._sample = sample
@@ -86,7 +90,8 @@ class ActivationCollector(Collector):
         return hidden.flatten(0, 1).index_select(0, self._index).float()
 
     def _means(self, hidden: Tensor) -> Tensor:
-        row, keep = self._row.to(hidden.device), self._keep.to(hidden.device)
+        row = self._row.to(hidden.device)
+        keep = self._keep.to(hidden.device)
         # Filled, not multiplied: padding may hold NaN where a kernel saw no key at all.
         tokens = hidden.index_select(0, row).float().masked_fill(~keep[..., None], 0.0)
         return tokens.sum(dim=1) / keep.sum(dim=1, keepdim=True)
@@ -97,7 +102,9 @@ class ActivationCollector(Collector):
         Between passes, not within one: there they would lie among the model's own temporaries and
         cost it up to a tenth of its time in page faults.
         """
-        shapes = {p: (len(self._sample), rows.shape[1]) for p, rows in self._tensors.items()}
+        shapes = {
+            p: (len(self._sample), rows.shape[1]) for p, rows in self._tensors.items()
+        }
         self._buffers |= sample_buffers(shapes, self._device)
         for path, rows in self._tensors.items():
             self._put(path, rows)
@@ -119,7 +126,8 @@ class ActivationCollector(Collector):
 
     def _refuse(self, path: str, buffer: Tensor) -> None:
         bad = (~torch.isfinite(buffer)).any(dim=1).nonzero().flatten().cpu().numpy()
-        text, position = self._sample.text[bad[0]], self._sample.position[bad[0]]
+        text = self._sample.text[bad[0]]
+        position = self._sample.position[bad[0]]
         where = f"text {text}" + ("" if position < 0 else f", token {position}")
         raise NonFiniteError(
             f"layer {path!r} gives NaN or infinity in {len(bad)} of {len(buffer)} rows; "
@@ -140,7 +148,9 @@ def sampled_rows(sample: TokenSample, batch: Batch) -> tuple[np.ndarray, np.ndar
     low = np.searchsorted(sample.text, batch.rows, side="left")
     high = np.searchsorted(sample.text, batch.rows, side="right")
     row = np.repeat(np.arange(len(batch.rows)), high - low)
-    return row, np.concatenate([np.arange(a, b) for a, b in zip(low, high, strict=True)])
+    return row, np.concatenate(
+        [np.arange(a, b) for a, b in zip(low, high, strict=True)]
+    )
 
 
 def _check_shape(path: str, hidden: Any, shape: tuple[int, ...]) -> Tensor:

@@ -48,7 +48,11 @@ class Aliases:
         Examples
         --------
         >>> gpt2 = Aliases("GPT-2", "h", {"attn": ("attn",)}, {"embed": ("wte",)})
-        >>> gpt2.translate("layers[-1].attn"), gpt2.translate("embed"), gpt2.translate("h.0.mlp")
+        >>> (
+        ...     gpt2.translate("layers[-1].attn"),
+        ...     gpt2.translate("embed"),
+        ...     gpt2.translate("h.0.mlp"),
+        ... )
         ([('h.-1.attn',)], [('wte',)], [])
         """
         text, hash_, part = pattern.partition("#")
@@ -59,9 +63,11 @@ class Aliases:
 
     def _in_blocks(self, text: str) -> list[tuple[str, ...]]:
         some = _IN_SOME_BLOCKS.fullmatch(text)
-        index, name = "*", text
+        index = "*"
+        name = text
         if some:
-            index, name = some["index"] or some["part"], some["name"] or ""
+            index = some["index"] or some["part"]
+            name = some["name"] or ""
             index = f"[{index}]" if ":" in index else index
         if not text or name not in self.in_block:
             return []
@@ -76,11 +82,17 @@ class Aliases:
     def hint(self, pattern: str) -> str:
         """Return the sentences on short names that belong under a pattern without a match."""
         text, hash_, part = pattern.partition("#")
-        wrong = f" No such module has a part {part!r}." if hash_ and part != "in" else ""
+        wrong = (
+            f" No such module has a part {part!r}." if hash_ and part != "in" else ""
+        )
         if text == "unembed":
-            wrong += " There is no vocabulary map; a tied one is stored as 'embed' only."
+            wrong += (
+                " There is no vocabulary map; a tied one is stored as 'embed' only."
+            )
         if self.title:
-            return f"{wrong} Short names known for {self.title}: {', '.join(self.names)}."
+            return (
+                f"{wrong} Short names known for {self.title}: {', '.join(self.names)}."
+            )
         if text not in ALIASES and not _IN_SOME_BLOCKS.fullmatch(text):
             return wrong
         return (
@@ -119,7 +131,9 @@ def block_aliases(names: Iterable[str]) -> Aliases:
     family = family_of_tensors(tuple(names))
     if family is None:
         return Aliases()
-    projections = {name: (_weight(family.in_block[name]),) for name in ("q", "k", "v", "o")}
+    projections = {
+        name: (_weight(family.in_block[name]),) for name in ("q", "k", "v", "o")
+    }
     blocks = {
         "": ("**",),
         "attn": tuple(f"{path}.**" for path in family.attn_weights),
@@ -140,7 +154,9 @@ def family_of_tensors(names: tuple[str, ...]) -> Family | None:
     """
     for family in FAMILIES.values():
         path = family.query.partition("#")[0]
-        end = re.compile(rf"(?:^|\.){re.escape(family.blocks)}\.\d+\.{re.escape(path)}\.weight$")
+        end = re.compile(
+            rf"(?:^|\.){re.escape(family.blocks)}\.\d+\.{re.escape(path)}\.weight$"
+        )
         if any(end.search(name) for name in names):
             return family
     return None
@@ -151,7 +167,9 @@ def _weight(site: str) -> str:
     return f"{path}.weight{hash_}{part}"
 
 
-def _aliases(family: Family, in_block: Mapping[str, tuple[str, ...]], suffix: str = "") -> Aliases:
+def _aliases(
+    family: Family, in_block: Mapping[str, tuple[str, ...]], suffix: str = ""
+) -> Aliases:
     whole = {
         "embed": tuple(path + suffix for path in family.embed),
         "unembed": tuple(path + suffix for path in family.unembed),

@@ -22,10 +22,18 @@ class AtTokens(Collector):
     """Takes probabilities, ranks and answers at tokens (row, column) out of forward passes."""
 
     def __init__(
-        self, model: nn.Module, row: np.ndarray, column: np.ndarray, right: np.ndarray, top: int
+        self,
+        model: nn.Module,
+        row: np.ndarray,
+        column: np.ndarray,
+        right: np.ndarray,
+        top: int,
     ) -> None:
         self._name, self._logits = type(model).__name__, LogitRows.of(model)
-        self._row, self._column, self._right, self._top = row, column, right, top
+        self._row = row
+        self._column = column
+        self._right = right
+        self._top = top
         count = len(row)
         self._log_p, self._rank = np.zeros(count), np.zeros(count, dtype=np.int64)
         self._answer = np.zeros((count, top), dtype=np.int64)
@@ -64,7 +72,9 @@ class AtTokens(Collector):
         wide = torch.float64 if logits.dtype == torch.float64 else torch.float32
         log_p = torch.log_softmax(logits.to(wide), dim=-1)
         if bool(torch.isnan(log_p).any()):
-            raise NonFiniteError(f"the logits of {self._name} are not finite at a chosen token.")
+            raise NonFiniteError(
+                f"the logits of {self._name} are not finite at a chosen token."
+            )
         right = torch.from_numpy(self._right[at]).to(logits.device)[:, None]
         log_p_right = log_p.gather(1, right)
         token = torch.arange(log_p.shape[1], device=logits.device)
@@ -85,7 +95,11 @@ class AtTokens(Collector):
                 "right_log_probability": ("target", self._log_p, {"units": "nats"}),
                 "right_rank": ("target", self._rank),
                 "answer_id": (answers, self._answer),
-                "answer_log_probability": (answers, self._answer_log_p, {"units": "nats"}),
+                "answer_log_probability": (
+                    answers,
+                    self._answer_log_p,
+                    {"units": "nats"},
+                ),
             },
             attrs={"vocabulary": self._vocabulary},
         )
@@ -98,7 +112,9 @@ def _likeliest(log_p: Tensor, top: int) -> tuple[Tensor, Tensor]:
 
     Examples
     --------
-    >>> _likeliest(torch.tensor([[0.0, 2.0, 1.0, 2.0], [3.0, 3.0, 3.0, 0.0]]), 2)[1].tolist()
+    >>> _likeliest(torch.tensor([[0.0, 2.0, 1.0, 2.0], [3.0, 3.0, 3.0, 0.0]]), 2)[
+    ...     1
+    ... ].tolist()
     [[1, 3], [0, 1]]
     """
     values, ids = log_p.topk(top, dim=1)
@@ -108,5 +124,6 @@ def _likeliest(log_p: Tensor, top: int) -> tuple[Tensor, Tensor]:
     ids = ids.gather(1, order)
     if bool(tied.any()):
         sorted_values, places = log_p[tied].sort(dim=1, descending=True, stable=True)
-        values[tied], ids[tied] = sorted_values[:, :top], places[:, :top]
+        values[tied] = sorted_values[:, :top]
+        ids[tied] = places[:, :top]
     return values, ids

@@ -51,7 +51,9 @@ class AttentionCollector(MapCollector):
         super().__init__(paths)
         self._ordinary = inputs.ordinary if tokens == "all" else _last_tokens(inputs)
         self._top = tuple(top)
-        self._entropies = ShownEntropies(ShownTexts.of(inputs, n_texts)) if n_texts else None
+        self._entropies = (
+            ShownEntropies(ShownTexts.of(inputs, n_texts)) if n_texts else None
+        )
         self._entropy: dict[str, np.ndarray] = {}
         self._mass: dict[str, np.ndarray] = {}
         self._uniform = np.full(len(inputs), np.nan)
@@ -70,7 +72,8 @@ class AttentionCollector(MapCollector):
 
     def reduce(self, path: str, weights: Tensor) -> None:
         """Note the mean entropy of each text's queries."""
-        queries, keys = self._queries.to(weights.device), self._keys.to(weights.device)
+        queries = self._queries.to(weights.device)
+        keys = self._keys.to(weights.device)
         valid = queries[:, None, :, None] & keys[:, None, None, :]
         weights = weights.float().masked_fill(~valid, 0.0)
         self._reached |= (weights.amax(dim=(0, 1)) > 0).cpu()
@@ -91,13 +94,18 @@ class AttentionCollector(MapCollector):
     def _take_mass(self, path: str, weights: Tensor, queries: Tensor) -> None:
         """Note the mean share of the k strongest keys; `weights` are 0 at other queries."""
         strongest = weights.topk(min(max(self._top), weights.shape[-1]), dim=-1).values
-        sums = strongest.cumsum(-1).sum(dim=2, dtype=torch.float64)  # (texts, heads, keys)
+        sums = strongest.cumsum(-1).sum(
+            dim=2, dtype=torch.float64
+        )  # (texts, heads, keys)
         share = (sums / queries.sum(dim=-1)[:, None, None]).cpu().numpy()
         store = self._mass.setdefault(
-            path, np.full((len(self._top), weights.shape[1], len(self._ordinary)), np.nan)
+            path,
+            np.full((len(self._top), weights.shape[1], len(self._ordinary)), np.nan),
         )
         for index, k in enumerate(self._top):
-            store[index][:, self._batch.rows] = share[:, :, min(k, share.shape[-1]) - 1].T
+            store[index][:, self._batch.rows] = share[
+                :, :, min(k, share.shape[-1]) - 1
+            ].T
 
     def finish(self, output: Any) -> None:
         """Average ``log(number of visible keys)`` over each text's queries."""
@@ -107,7 +115,8 @@ class AttentionCollector(MapCollector):
         # How far a query sees is read off the weights, not the configuration: back to the first key
         # in causal models, less in those with a sliding window, ahead in encoders.
         query, key = self._reached.numpy().nonzero()
-        back, ahead = int((query - key).max(initial=0)), int((key - query).max(initial=0))
+        back = int((query - key).max(initial=0))
+        ahead = int((key - query).max(initial=0))
         offset = np.arange(self._reached.shape[0])
         offset = offset[None, :] - offset[:, None]
         visible = ((offset >= -back) & (offset <= ahead)).astype(np.int64)
@@ -152,7 +161,11 @@ class AttentionCollector(MapCollector):
                 "uniform": ("text", self._uniform, {"units": "nats"}),
                 "tokens": ("text", tokens),
             },
-            coords={"layer": layers, "head": np.arange(heads), "text": np.arange(len(tokens))},
+            coords={
+                "layer": layers,
+                "head": np.arange(heads),
+                "text": np.arange(len(tokens)),
+            },
         )
         if self._entropies:
             dataset = dataset.assign(self._entropies.variables())
@@ -162,9 +175,9 @@ class AttentionCollector(MapCollector):
         for index, path in enumerate(layers):
             values = self._mass[path]
             top_mass[:, index, : values.shape[1]] = values
-        return dataset.assign(top_mass=(("k", "layer", "head", "text"), top_mass)).assign_coords(
-            k=list(self._top)
-        )
+        return dataset.assign(
+            top_mass=(("k", "layer", "head", "text"), top_mass)
+        ).assign_coords(k=list(self._top))
 
 
 def _last_tokens(inputs: Inputs) -> np.ndarray:
@@ -192,7 +205,9 @@ class ShownEntropies:
     def start(self, batch: Batch) -> None:
         """Find the tokens of the batch that are shown."""
         self._row, self._slot = sampled_rows(self._entropies.sample, batch)
-        self._column = batch.first[self._row] + self._entropies.sample.position[self._slot]
+        self._column = (
+            batch.first[self._row] + self._entropies.sample.position[self._slot]
+        )
 
     def take(self, path: str, entropy: Tensor) -> None:
         """Keep what is shown of one module's entropies, (texts, heads, tokens)."""
@@ -212,6 +227,14 @@ class ShownEntropies:
         values = np.stack(list(self._entropy.values())).astype(np.float32)
         uniform = self._uniform.astype(np.float32)
         return {
-            "shown_entropy": (("layer", *tokens), self._entropies.grid(values), {"units": "nats"}),
-            "shown_entropy_uniform": (tokens, self._entropies.grid(uniform), {"units": "nats"}),
+            "shown_entropy": (
+                ("layer", *tokens),
+                self._entropies.grid(values),
+                {"units": "nats"},
+            ),
+            "shown_entropy_uniform": (
+                tokens,
+                self._entropies.grid(uniform),
+                {"units": "nats"},
+            ),
         }

@@ -51,9 +51,11 @@ class WeightBlock:
 
         Only these rows are read. Bounds are those of the block, not of the tensor.
         """
-        pieces, passed = [], 0
+        pieces = []
+        passed = 0
         for first, last in self.runs:
-            low, high = max(start - passed, 0), min(stop - passed, last - first)
+            low = max(start - passed, 0)
+            high = min(stop - passed, last - first)
             if low < high:
                 pieces.append(reader.rows(self.tensor, first + low, first + high))
             passed += last - first
@@ -104,7 +106,9 @@ def weight_block(
     ((4, 4), (7, 4), 2)
     """
     if tokens is not None and (isinstance(tokens, bool) or tokens < 1):
-        raise ArgumentError(f"tokens must be a positive number of tokens or None; got {tokens!r}.")
+        raise ArgumentError(
+            f"tokens must be a positive number of tokens or None; got {tokens!r}."
+        )
     tensor, part = split_label(name)
     shape = tuple(reader.shape(tensor))
     family = family_of_tensors(tuple(reader.names()))
@@ -119,7 +123,10 @@ def weight_block(
 
 
 def _part(
-    name: str, shape: tuple[int, ...], family: Family, configuration: Mapping[str, Any] | None
+    name: str,
+    shape: tuple[int, ...],
+    family: Family,
+    configuration: Mapping[str, Any] | None,
 ) -> WeightBlock:
     tensor, part = split_label(name)
     heads = _heads(name, configuration) if family.interleaved else None
@@ -128,7 +135,9 @@ def _part(
     index = part_index(part, shape[axis], heads).numpy()
     if axis == 1:
         columns = int(index[0]), int(index[-1]) + 1
-        return WeightBlock(name, tensor, (shape[0], len(index)), 0, ((0, shape[0]),), columns)
+        return WeightBlock(
+            name, tensor, (shape[0], len(index)), 0, ((0, shape[0]),), columns
+        )
     breaks = np.flatnonzero(np.diff(index) > 1) + 1
     runs = tuple((int(run[0]), int(run[-1]) + 1) for run in np.split(index, breaks))
     return WeightBlock(name, tensor, (len(index), *shape[1:]), 0, runs)
@@ -177,11 +186,21 @@ def match_blocks(reader: Reader, patterns: str | Sequence[str]) -> list[str]:
         for name in reader.names()
         if len(reader.shape(name)) >= 2 and reader.dtype(name).is_floating_point
     ]
-    if matrices == sorted(matrices):  # files give names in the order of characters: 0, 1, 10, 2
-        matrices.sort(key=lambda n: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", n)])
-    aliases, family = block_aliases(matrices), family_of_tensors(tuple(matrices))
+    if matrices == sorted(
+        matrices
+    ):  # files give names in the order of characters: 0, 1, 10, 2
+        matrices.sort(
+            key=lambda n: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", n)]
+        )
+    aliases = block_aliases(matrices)
+    family = family_of_tensors(tuple(matrices))
     return match_paths(
-        matrices, patterns, "blocks", "weight matrix", aliases, lambda name: _parts(family, name)
+        matrices,
+        patterns,
+        "blocks",
+        "weight matrix",
+        aliases,
+        lambda name: _parts(family, name),
     )
 
 
@@ -194,9 +213,14 @@ def kind_of_block(name: str) -> str:
 
     Examples
     --------
-    >>> kind_of_block("layers.0.q_proj.weight"), kind_of_block("h.3.attn.c_attn.weight#q")
+    >>> (
+    ...     kind_of_block("layers.0.q_proj.weight"),
+    ...     kind_of_block("h.3.attn.c_attn.weight#q"),
+    ... )
     ('q_proj', 'c_attn#q')
-    >>> kind_of_block("encoder.layer.0.attention.output.dense.weight")  # "dense" says too little
+    >>> kind_of_block(
+    ...     "encoder.layer.0.attention.output.dense.weight"
+    ... )  # "dense" says too little
     'attention.output.dense'
     """
     path, _, part = name.partition("#")

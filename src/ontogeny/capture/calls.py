@@ -34,7 +34,11 @@ def calls_of(model: nn.Module, inputs: Any = None) -> Counter[str]:
     2
     """
     if model not in _counts:
-        text = Inputs.from_tokens(np.arange(4)[None]) if inputs is None else Inputs.coerce(inputs)
+        text = (
+            Inputs.from_tokens(np.arange(4)[None])
+            if inputs is None
+            else Inputs.coerce(inputs)
+        )
         counts: Counter[str] = Counter()
         paths = [path for path, _ in model.named_modules() if path]
         with quiet(model), watched(model, paths, lambda path, _: counts.update([path])):
@@ -55,7 +59,8 @@ def check_call(label: str, count: int) -> None:
     --------
     >>> check_call("layer@1", 2)
     """
-    path, call = split_label(label)[0], call_of(label)
+    path = split_label(label)[0]
+    call = call_of(label)
     if call is None and count > 1:
         raise ArgumentError(
             f"{label!r} is called more than once in one forward pass, {count} times, so its "

@@ -16,7 +16,9 @@ from .logits import logits_of, several_outputs
 from .outputs import HALF_ROUNDING, ROUNDING, relative_change
 
 _SUM_TOLERANCE = 0.02  # a row of 50,000 bfloat16 probabilities misses 1 by less
-_PERCENT = 100.0  # other equal sums are logits as well: those of scaled one-hot rows are equal
+_PERCENT = (
+    100.0  # other equal sums are logits as well: those of scaled one-hot rows are equal
+)
 # Of what a model's rows may be logarithms, and what they are called.
 _BASES = {2.0: "in bits", 10.0: "to the base 10"}
 # Whether it holds is the class's matter, not the weights'.
@@ -74,7 +76,9 @@ def _is_shifted(log_p: Tensor, allowed: float) -> bool:
 
     The first of the tokens that differ stands there.
     """
-    first, *rest = (relative_change(*log_p[:, place]) for place in range(min(2, log_p.shape[1])))
+    first, *rest = (
+        relative_change(*log_p[:, place]) for place in range(min(2, log_p.shape[1]))
+    )
     return bool(first == 0 and rest and rest[0] > allowed)
 
 
@@ -148,7 +152,10 @@ def _of_pair(model: nn.Module, inputs: Inputs) -> tuple[Tensor | None, int]:
             if own and (wrong := several_outputs(model, output, one.ids.shape)):
                 raise ArgumentError(wrong)
             logits = without_added(logits_of(output), one.ids.shape)
-            if not isinstance(logits, Tensor) or tuple(logits.shape[:-1]) != one.ids.shape:
+            if (
+                not isinstance(logits, Tensor)
+                or tuple(logits.shape[:-1]) != one.ids.shape
+            ):
                 return None, half
             read.append(logits)
     return torch.cat(read), half

@@ -10,7 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-ALIASES = ("attn", "mlp", "resid", "resid_pre", "resid_mid", "q", "k", "v", "o", "embed", "unembed")
+ALIASES = (
+    "attn",
+    "mlp",
+    "resid",
+    "resid_pre",
+    "resid_mid",
+    "q",
+    "k",
+    "v",
+    "o",
+    "embed",
+    "unembed",
+)
 
 
 @dataclass(frozen=True)
@@ -97,7 +109,9 @@ class Family:
             "o": self.output,
         }
         derived = {
-            "in_block": {name: site for name, site in sites.items() if site is not None},
+            "in_block": {
+                name: site for name, site in sites.items() if site is not None
+            },
             "attention": self.attention or self.attn,
             "attn_weights": self.attn_weights or (self.attn,),
             "mlp_weights": self.mlp_weights or (self.mlp,),
@@ -144,7 +158,10 @@ _OLMO2 = replace(
     attn_norm="",
 )
 _GEMMA2 = replace(
-    _OLMO2, title="Gemma 2", resid_mid="pre_feedforward_layernorm#in", attn_norm="input_layernorm"
+    _OLMO2,
+    title="Gemma 2",
+    resid_mid="pre_feedforward_layernorm#in",
+    attn_norm="input_layernorm",
 )
 _GPT2 = Family(
     title="GPT-2",
@@ -171,7 +188,9 @@ _NEOX = Family(
     final_norm="final_layer_norm",
     interleaved=True,
 )
-_NEOX_SEQUENTIAL = replace(_NEOX, resid_mid="post_attention_layernorm#in", stream="pre-norm")
+_NEOX_SEQUENTIAL = replace(
+    _NEOX, resid_mid="post_attention_layernorm#in", stream="pre-norm"
+)
 _BERT = Family(
     title="BERT",
     qkv=("attention.self.query", "attention.self.key", "attention.self.value"),

@@ -66,7 +66,9 @@ def is_own(model: nn.Module) -> bool:
     """
     if type(model).__module__.partition(".")[0] not in _LIBRARIES[1:]:
         return True
-    return any(type(p).__module__.partition(".")[0] not in _LIBRARIES for p in model.modules())
+    return any(
+        type(p).__module__.partition(".")[0] not in _LIBRARIES for p in model.modules()
+    )
 
 
 def pair_of(inputs: Inputs, tokens: int = _TOKENS) -> tuple[Batch, int]:
@@ -101,7 +103,9 @@ def changed_after(ids: np.ndarray) -> tuple[np.ndarray, int]:
     half = (ids.shape[1] + 1) // 2
     after = ids[:, half:]
     other = ids.copy()
-    other[:, half:] = np.where(after > 0, after - 1, 1)  # another id of the vocabulary everywhere
+    other[:, half:] = np.where(
+        after > 0, after - 1, 1
+    )  # another id of the vocabulary everywhere
     return other, half
 
 
@@ -131,7 +135,8 @@ def look_at(model: nn.Module, inputs: Inputs) -> None:
 
 def _looked_at(model: nn.Module, inputs: Inputs, batch: Batch, half: int) -> str:
     """Note how a model is to be run, and return what is wrong with it."""
-    unused, sides = unused_copy(model), _Sides(batch, half)
+    unused = unused_copy(model)
+    sides = _Sides(batch, half)
     _choose_targets(model, batch)
     if unused is not None:
         without_targets(unused, is_without_targets(model))
@@ -151,7 +156,9 @@ def _why_given(model: nn.Module, batch: Batch, first: Any) -> str:
     """Return what a model makes of its mask or its targets that it must not."""
     name = type(model).__name__
     takes_targets = takes(model, "targets") and not is_without_targets(model)
-    if takes_targets and (change := apart(first, run(model, batch, targets=other_ids(batch)))):
+    if takes_targets and (
+        change := apart(first, run(model, batch, targets=other_ids(batch)))
+    ):
         return (
             f"{name} uses its targets for its logits: with other targets they differ by "
             f"{change:.2%}. Let it compute logits of every token from the token ids alone."
@@ -174,7 +181,9 @@ def _choose_targets(model: nn.Module, batch: Batch) -> None:
     Then it is given none: with them it may do more than compute a loss.
     """
     without_targets(model, False)
-    if not takes(model, "targets") or batch.ids.shape[1] < 2:  # of one token, the last is every one
+    if (
+        not takes(model, "targets") or batch.ids.shape[1] < 2
+    ):  # of one token, the last is every one
         return
     without_targets(model, True)
     fits = False
@@ -184,7 +193,8 @@ def _choose_targets(model: nn.Module, batch: Batch) -> None:
 
 
 def _fits(output: Any, batch: Batch) -> bool:
-    logits, shape = logits_of(output), batch.ids.shape
+    logits = logits_of(output)
+    shape = batch.ids.shape
     whole = isinstance(logits, Tensor) and logits.ndim == 3
     return whole and (tuple(logits.shape[:2]) == shape or is_added_to(logits, shape))
 
@@ -198,7 +208,8 @@ class _Sides:
     """
 
     def __init__(self, batch: Batch, half: int) -> None:
-        self._shape, self._half = batch.ids.shape, half
+        self._shape = batch.ids.shape
+        self._half = half
         self._found: set[str] = set()
 
     def take(self, _path: str, output: Any) -> None:
@@ -211,7 +222,10 @@ class _Sides:
         first = int(rows[0]) if len(rows) else 0
         if first in (self._half, added + self._half):
             self._found.add(AFTER if first == self._half else BEFORE)
-        elif first not in (0, added):  # these are mixed in both directions, which shows nothing
+        elif first not in (
+            0,
+            added,
+        ):  # these are mixed in both directions, which shows nothing
             self._found.add(UNKNOWN)
 
     @property

@@ -29,10 +29,17 @@ _PADDING = ("_pad_to_window_size", "_pad_to_block_size", "_pad_to_mult_of_chunk_
 
 # Where tokens stand that a model adds to every text: `BEFORE` it or `AFTER` it. Of models that pad
 # to a multiple of their window nothing is cut, and of an `UNKNOWN` side nothing is guessed.
-BEFORE, AFTER, WINDOW, UNKNOWN = "before", "after", "window", "unknown"
+BEFORE = "before"
+AFTER = "after"
+WINDOW = "window"
+UNKNOWN = "unknown"
 _side: ContextVar[str] = ContextVar("side", default=BEFORE)
-_sides: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()  # of models that were looked at
-_asks: ContextVar[bool] = ContextVar("asks", default=False)  # whether maps must be asked for
+_sides: WeakKeyDictionary[nn.Module, str] = (
+    WeakKeyDictionary()
+)  # of models that were looked at
+_asks: ContextVar[bool] = ContextVar(
+    "asks", default=False
+)  # whether maps must be asked for
 _without_targets: WeakSet[nn.Module] = WeakSet()
 
 
@@ -82,7 +89,9 @@ def device_of(model: nn.Module) -> torch.device:
     """
     if (streamed := device_of_parts(model)) is not None:
         return streamed
-    for tensor in chain(model.parameters(), model.buffers()):  # of hundreds, one is asked for
+    for tensor in chain(
+        model.parameters(), model.buffers()
+    ):  # of hundreds, one is asked for
         return tensor.device
     return torch.device("cpu")
 
@@ -94,7 +103,9 @@ def takes(model: nn.Module, name: str) -> bool:
 
 def _takes_any_keyword(model: nn.Module) -> bool:
     parameters = inspect.signature(model.forward).parameters.values()
-    return any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
+    return any(
+        parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters
+    )
 
 
 def run(
@@ -123,7 +134,9 @@ def run(
     def tensor(array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
-    ids = tensor(np.where(batch.mask, batch.ids, np.minimum(batch.ids, rows_of(model) - 1)))
+    ids = tensor(
+        np.where(batch.mask, batch.ids, np.minimum(batch.ids, rows_of(model) - 1))
+    )
     inputs: dict[str, Any] = {}
     if mask and (takes(model, "attention_mask") or _takes_any_keyword(model)):
         inputs["attention_mask"] = tensor(batch.mask.astype(np.int64))
@@ -159,7 +172,11 @@ def asked_for_maps() -> Iterator[None]:
 
 
 def _called(model: nn.Module, ids: Tensor, inputs: dict[str, Any]) -> Any:
-    return model(input_ids=ids, **inputs) if takes(model, "input_ids") else model(ids, **inputs)
+    return (
+        model(input_ids=ids, **inputs)
+        if takes(model, "input_ids")
+        else model(ids, **inputs)
+    )
 
 
 @contextmanager
@@ -229,7 +246,8 @@ def without_added(tensor: Any, shape: Sequence[int]) -> Any:
     >>> without_added(torch.ones(2, 5, 3), (2, 5)).shape
     torch.Size([2, 5, 3])
     """
-    side, tokens = _side.get(), shape[1]
+    side = _side.get()
+    tokens = shape[1]
     if side == WINDOW or not is_added_to(tensor, shape):
         return tensor
     if side == UNKNOWN:
@@ -239,10 +257,14 @@ def without_added(tensor: Any, shape: Sequence[int]) -> Any:
             "return one row for each token."
         )
     if side == AFTER:
-        _say_added("the model pads every text at its end: what it gives for padding is left out")
+        _say_added(
+            "the model pads every text at its end: what it gives for padding is left out"
+        )
         return tensor[:, :tokens]
     count = tensor.shape[1] - tokens
-    _say_added(f"the model puts {count} tokens of its own before every text: they are left out")
+    _say_added(
+        f"the model puts {count} tokens of its own before every text: they are left out"
+    )
     return tensor[:, -tokens:]
 
 
@@ -286,7 +308,9 @@ def check_fits(model: nn.Module, inputs: Inputs, ids: np.ndarray | None = None) 
     """
     config = getattr(model, "config", None)
     rows = getattr(config, "vocab_size", None)
-    highest = int((inputs.ids if ids is None else ids).max(where=inputs.mask, initial=0))
+    highest = int(
+        (inputs.ids if ids is None else ids).max(where=inputs.mask, initial=0)
+    )
     if isinstance(rows, int) and highest >= rows:
         raise ArgumentError(
             f"inputs hold token id {highest}, but {type(model).__name__} has only {rows}; "

@@ -44,7 +44,9 @@ class GradientReading:
         """Return the texts `rows` as one batch."""
         return self.inputs.batch(rows)
 
-    def draw(self, count: int, size: int, random_state: int = 0, together: int = 1) -> list[Batch]:
+    def draw(
+        self, count: int, size: int, random_state: int = 0, together: int = 1
+    ) -> list[Batch]:
         """Return `count` batches of `size` random texts, the same for the same seed.
 
         No text comes twice in a batch, none in two batches while there are enough of them, and
@@ -147,7 +149,8 @@ class _ModuleState:
     """One module's own tables, tensors and mode."""
 
     def __init__(self, module: nn.Module) -> None:
-        self._module, self._training = module, module.training
+        self._module = module
+        self._training = module.training
         self._tables = {name: dict(getattr(module, name)) for name in _TABLES}
         tensors = {**module._parameters, **module._buffers}
         self._tensors = {

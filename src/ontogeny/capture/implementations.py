@@ -38,10 +38,13 @@ def gives_maps_beside(model: nn.Module) -> bool:
 @contextmanager
 def attention_maps(model: nn.Module) -> Iterator[None]:
     """Let a model give its attention maps, beside its kernel if it can, then restore that."""
-    name, used = "eager", {*_used(model).values()}
+    name = "eager"
+    used = {*_used(model).values()}
     if used and "eager" not in used and gives_maps_beside(model):
         name = _registered()
-    if used and not cast(Any, model)._can_set_attn_implementation():  # such as Falcon and XLM
+    if (
+        used and not cast(Any, model)._can_set_attn_implementation()
+    ):  # such as Falcon and XLM
         with _noted(model, name), asked_for_maps():
             yield
         return
@@ -86,22 +89,30 @@ def _used(model: nn.Module) -> dict[str, str]:
     whole = getattr(config, "_attn_implementation", None)
     if config is None or whole is None or not hasattr(model, "set_attn_implementation"):
         return {}
-    parts = {key: getattr(config, key, None) for key in getattr(config, "sub_configs", {})}
+    parts = {
+        key: getattr(config, key, None) for key in getattr(config, "sub_configs", {})
+    }
     there = {key: part for key, part in parts.items() if part is not None}
     return {"": whole} | {key: part._attn_implementation for key, part in there.items()}
 
 
 def _gives_maps_beside_sdpa(model: nn.Module) -> bool:
     # A class that is made from one of transformers may stand in a file that knows no attention.
-    kinds = {type(m) for m in model.modules() if not hasattr(m, "set_attn_implementation")}
+    kinds = {
+        type(m) for m in model.modules() if not hasattr(m, "set_attn_implementation")
+    }
     files = {_file_of_attention(kind) for kind in kinds} - {""}
-    return cast(Any, model)._can_set_attn_implementation() and all(map(_has_eager, files))
+    return cast(Any, model)._can_set_attn_implementation() and all(
+        map(_has_eager, files)
+    )
 
 
 def _file_of_attention(kind: type) -> str:
     """Return the name of the Python module in which a kind of module calls attention, or ""."""
     names = (parent.__module__ for parent in kind.__mro__)
-    return next((n for n in names if hasattr(sys.modules.get(n), "ALL_ATTENTION_FUNCTIONS")), "")
+    return next(
+        (n for n in names if hasattr(sys.modules.get(n), "ALL_ATTENTION_FUNCTIONS")), ""
+    )
 
 
 @lru_cache
@@ -136,12 +147,20 @@ def _sdpa_with_maps(
     """Attend by the fast kernel, and compute the maps as the model's own eager function does."""
     file = cast(Any, sys.modules[_file_of_attention(type(module))])
     tensors = (module, query, key, value)
-    output, _ = file.ALL_ATTENTION_FUNCTIONS["sdpa"](*tensors, attention_mask, **options)
+    output, _ = file.ALL_ATTENTION_FUNCTIONS["sdpa"](
+        *tensors, attention_mask, **options
+    )
     mask = attention_mask
     causal = options.get("is_causal")
-    if mask is None and (getattr(module, "is_causal", True) if causal is None else causal):
+    if mask is None and (
+        getattr(module, "is_causal", True) if causal is None else causal
+    ):
         size = query.shape[2], key.shape[2]
-        mask = torch.ones(size, dtype=torch.bool, device=query.device).tril()[None, None]
-    if mask is not None and mask.dtype == torch.bool:  # eager functions add it to the scores
+        mask = torch.ones(size, dtype=torch.bool, device=query.device).tril()[
+            None, None
+        ]
+    if (
+        mask is not None and mask.dtype == torch.bool
+    ):  # eager functions add it to the scores
         mask = torch.where(mask, 0.0, torch.finfo(query.dtype).min).to(query.dtype)
     return output, file.eager_attention_forward(*tensors, mask, **options)[1]

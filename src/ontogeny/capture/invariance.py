@@ -25,7 +25,9 @@ from .sites import watched
 
 _FEW = 3  # texts that are all read
 _SHORT = 13  # tokens of the longest text by which a bare call is checked
-_alone: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()  # why texts are read one by one
+_alone: WeakKeyDictionary[nn.Module, str] = (
+    WeakKeyDictionary()
+)  # why texts are read one by one
 _WIDE = 1 << 16  # columns of a row: more are a vocabulary
 _VALUES = 1 << 24  # that are compared at once in float64
 _TOLERANCES = {torch.bfloat16: 5e-2, torch.float16: 1e-2}
@@ -92,7 +94,9 @@ def check_batch_invariance(
     Examples
     --------
     >>> model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 4))
-    >>> difference = check_batch_invariance(model, {"input_ids": [[1, 2, 3], [4, 5]]}, "1")
+    >>> difference = check_batch_invariance(
+    ...     model, {"input_ids": [[1, 2, 3], [4, 5]]}, "1"
+    ... )
     >>> difference.positions, difference.difference < 1e-6
     ('model', True)
     """
@@ -101,12 +105,17 @@ def check_batch_invariance(
     look_at(model, inputs)
     paths = [_output(model, inputs)] if layers is None else match_layers(model, layers)
     if tolerance is None:
-        dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), torch.float32)
+        dtype = next(
+            (p.dtype for p in model.parameters() if p.is_floating_point()),
+            torch.float32,
+        )
         tolerance = _TOLERANCES.get(dtype, _TOLERANCE)
     # The shortest is padded most; with two more texts this took 2 s of SmolLM2-135M's planning.
     ends = np.argsort(inputs.lengths, kind="stable")[[0, -1]]
     probe = inputs if len(inputs) <= _FEW else inputs.subset(np.unique(ends))
-    alone = [_read(model, probe.subset([text]), paths, False) for text in range(len(probe))]
+    alone = [
+        _read(model, probe.subset([text]), paths, False) for text in range(len(probe))
+    ]
     best = Invariance(np.inf, tolerance, "model", inputs.padding_side, paths[0])
     for positions, laid in _ways(model, probe):
         difference, layer = _difference(model, laid, paths, positions == "mask", alone)
@@ -138,10 +147,14 @@ def shortened(inputs: Inputs, tokens: int) -> Inputs:
     share = min(1.0, tokens / int(inputs.lengths[order[-1]]))
     rows = [inputs.ids[i][inputs.mask[i]] for i in chosen]
     cut = [row[: max(1, int(len(row) * share))].tolist() for row in rows]
-    return Inputs.from_tokens(cut, pad_token_id=inputs.pad_token_id).padded(inputs.padding_side)
+    return Inputs.from_tokens(cut, pad_token_id=inputs.pad_token_id).padded(
+        inputs.padding_side
+    )
 
 
-def why_alone(model: nn.Module, inputs: Inputs, layers: str | Sequence[str] | None = None) -> str:
+def why_alone(
+    model: nn.Module, inputs: Inputs, layers: str | Sequence[str] | None = None
+) -> str:
     """Return why a model must read texts one by one, empty where batches do not matter.
 
     The beginnings of a few texts are read, once for a model: alone, and in one batch.
@@ -154,7 +167,9 @@ def why_alone(model: nn.Module, inputs: Inputs, layers: str | Sequence[str] | No
     """
     if model not in _alone:
         try:
-            check_batch_invariance(model, shortened(inputs.padded("right"), _SHORT), layers)
+            check_batch_invariance(
+                model, shortened(inputs.padded("right"), _SHORT), layers
+            )
             _alone[model] = ""
         except BatchInvarianceError as error:
             _alone[model] = str(error).removesuffix(" Does it use its attention mask?")
@@ -173,7 +188,9 @@ def _output(model: nn.Module, inputs: Inputs) -> str:
 
     That is one before a large vocabulary: of 262,000 tokens, two texts of 512 took 3 GB.
     """
-    text, failure, wide = beginning(inputs), None, True
+    text = beginning(inputs)
+    failure = None
+    wide = True
     try:
         wide = _read(model, text, [""], False)[""].shape[1] > _WIDE
     except ArgumentError as error:
@@ -189,13 +206,18 @@ def _last_narrow(model: nn.Module, text: Inputs) -> str:
 
     Rotary embeddings give rows of positions, the same ones for all texts.
     """
-    batch, last = pair_of(text)[0], ""
+    batch = pair_of(text)[0]
+    last = ""
 
     def take(path: str, output: Any) -> None:
         nonlocal last
         tensor = first_tensor(output)
         fits = isinstance(tensor, Tensor) and tensor.ndim == 3
-        if fits and tuple(tensor.shape[:2]) == batch.ids.shape and tensor.shape[2] <= _WIDE:
+        if (
+            fits
+            and tuple(tensor.shape[:2]) == batch.ids.shape
+            and tensor.shape[2] <= _WIDE
+        ):
             last = path
 
     paths = [path for path, _ in model.named_modules() if path]
@@ -224,18 +246,25 @@ def _difference(
         together = _read(model, inputs, paths, position_ids)
     except NonFiniteError:
         return np.inf, paths[0]
-    worst, where = 0.0, paths[0]
+    worst = 0.0
+    where = paths[0]
     stops = np.cumsum(inputs.lengths).tolist()
     for text, (start, stop) in enumerate(zip([0, *stops], stops, strict=False)):
         for path in paths:
-            single, batched = alone[text][path], together[path][start:stop]
-            rows = max(1, _VALUES // max(1, single[:1].numel()))  # of a large vocabulary, few
+            single = alone[text][path]
+            batched = together[path][start:stop]
+            rows = max(
+                1, _VALUES // max(1, single[:1].numel())
+            )  # of a large vocabulary, few
             parts = list(zip(single.split(rows), batched.split(rows), strict=True))
-            error = math.hypot(*(float((b.double() - s.double()).norm()) for s, b in parts))
+            error = math.hypot(
+                *(float((b.double() - s.double()).norm()) for s, b in parts)
+            )
             scale = math.hypot(*(float(s.double().norm()) for s, _ in parts))
             relative = error / scale if scale else float(error > 0)
             if relative > worst:
-                worst, where = relative, path
+                worst = relative
+                where = path
     return worst, where
 
 

@@ -82,9 +82,13 @@ class Readout:
                 f"{rows.shape}."
             )
         if not np.isfinite(rows).all():
-            raise NonFiniteError("directions must be finite; they hold NaN or infinity.")
+            raise NonFiniteError(
+                "directions must be finite; they hold NaN or infinity."
+            )
         with torch.no_grad():
-            vectors = torch.as_tensor(rows, dtype=torch.float32, device=self.unembedding.device)
+            vectors = torch.as_tensor(
+                rows, dtype=torch.float32, device=self.unembedding.device
+            )
             for part in self.parts:
                 vectors = part(vectors)
             return to_numpy(vectors @ self.unembedding.T)
@@ -143,7 +147,9 @@ def readout(
     """
     if why_no_readout(model, layer, measured=inputs is not None):
         return None
-    made = readouts(model, [layer], inputs=inputs, vocabulary=vocabulary, max_texts=max_texts)
+    made = readouts(
+        model, [layer], inputs=inputs, vocabulary=vocabulary, max_texts=max_texts
+    )
     return made[layer]
 
 
@@ -186,7 +192,9 @@ def readouts(
         paths[layer] = path
     states: dict[str, Tensor] | None = None
     if inputs is not None:
-        sites = dict.fromkeys(f"{name}#in" for path in paths.values() for name in path.sites)
+        sites = dict.fromkeys(
+            f"{name}#in" for path in paths.values() for name in path.sites
+        )
         states = _states(model, Inputs.coerce(inputs), list(sites), max_texts)
     weight = model.get_submodule(head_path(model) or "").get_parameter("weight")
     # A copy: the skeleton that holds the weights is given those of another checkpoint later.
@@ -203,7 +211,9 @@ def readouts_as_dataset(made: Mapping[str, Readout]) -> xr.Dataset:
     Examples
     --------
     >>> made = {
-    ...     "h.0": Readout(torch.eye(4), (NormPart(torch.ones(4), torch.zeros(4), True),), True)
+    ...     "h.0": Readout(
+    ...         torch.eye(4), (NormPart(torch.ones(4), torch.zeros(4), True),), True
+    ...     )
     ... }
     >>> same = readouts_of_dataset(readouts_as_dataset(made), "cpu")["h.0"]
     >>> np.array_equal(same.written(np.eye(4)), made["h.0"].written(np.eye(4)))
@@ -213,13 +223,17 @@ def readouts_as_dataset(made: Mapping[str, Readout]) -> xr.Dataset:
     values: dict[str, Any] = {"unembedding": first.unembedding}
     for i, one in enumerate(made.values()):
         values |= {
-            f"{i}.{j}.{k}": v for j, part in enumerate(one.parts) for k, v in vars(part).items()
+            f"{i}.{j}.{k}": v
+            for j, part in enumerate(one.parts)
+            for k, v in vars(part).items()
         }
     parts = [[type(part).__name__ for part in one.parts] for one in made.values()]
     attrs = {"layers": list(made), "parts": parts, "measured": first.measured}
     arrays = {name: to_numpy(value) for name, value in values.items()}
     dims = {name: [f"{name}.{k}" for k in range(a.ndim)] for name, a in arrays.items()}
-    return xr.Dataset({name: (dims[name], a) for name, a in arrays.items()}, attrs=attrs)
+    return xr.Dataset(
+        {name: (dims[name], a) for name, a in arrays.items()}, attrs=attrs
+    )
 
 
 def readouts_of_dataset(data: xr.Dataset, device: str) -> dict[str, Readout]:
@@ -231,9 +245,12 @@ def readouts_of_dataset(data: xr.Dataset, device: str) -> dict[str, Readout]:
         return torch.from_numpy(array).to(device) if array.ndim else array.item()
 
     def part(place: str, kind: type) -> Any:
-        return kind(**{field.name: value(f"{place}.{field.name}") for field in fields(kind)})
+        return kind(
+            **{field.name: value(f"{place}.{field.name}") for field in fields(kind)}
+        )
 
-    unembedding, layers = value("unembedding"), zip(data.layers, data.parts, strict=True)
+    unembedding = value("unembedding")
+    layers = zip(data.layers, data.parts, strict=True)
     return {
         path: Readout(
             unembedding,
@@ -248,7 +265,9 @@ def _states(
     model: nn.Module, inputs: Inputs, sites: Sequence[str], max_texts: int
 ) -> dict[str, Tensor]:
     """Return what sites see of some texts, each run alone: then positions need no care."""
-    places = np.unique(np.linspace(0, len(inputs) - 1, min(max_texts, len(inputs))).astype(int))
+    places = np.unique(
+        np.linspace(0, len(inputs) - 1, min(max_texts, len(inputs))).astype(int)
+    )
     some = inputs.subset(places)
     check_fits(model, some)
     sample = some.sample("all", MAX_TOKENS, random_state=0)
@@ -264,11 +283,15 @@ def _parts(
     if path.head is not None:
         assert states is not None  # readouts has looked
         name, dense, norm = path.head
-        parts += head_part(model.get_submodule(name), dense, norm, states[f"{name}.{dense}#in"])
+        parts += head_part(
+            model.get_submodule(name), dense, norm, states[f"{name}.{dense}#in"]
+        )
     return tuple(parts)
 
 
-def why_no_readout(model: nn.Module, layer: str | None = None, *, measured: bool = True) -> str:
+def why_no_readout(
+    model: nn.Module, layer: str | None = None, *, measured: bool = True
+) -> str:
     """Return why `readout` is None for a layer, or an empty string where it is not.
 
     Parameters
@@ -298,7 +321,11 @@ def why_no_readout(model: nn.Module, layer: str | None = None, *, measured: bool
 
 
 def written(
-    directions: Any, readout: Readout, n_tokens: int = 5, n_random: int = 100, random_state: int = 0
+    directions: Any,
+    readout: Readout,
+    n_tokens: int = 5,
+    n_random: int = 100,
+    random_state: int = 0,
 ) -> xr.Dataset:
     """Return the tokens whose logits directions raise and lower most, beside random directions.
 
@@ -335,7 +362,11 @@ def written(
     --------
     >>> words = Readout(torch.eye(4), (), True)
     >>> tokens = written([[0.0, 3.0, 0.0, -1.0]], words, n_tokens=1)
-    >>> tokens.written_up_id.item(), tokens.written_up.item(), tokens.written_down_id.item()
+    >>> (
+    ...     tokens.written_up_id.item(),
+    ...     tokens.written_up.item(),
+    ...     tokens.written_down_id.item(),
+    ... )
     (1, 3.0, 3)
     """
     check_whole("n_tokens", n_tokens, 1, len(readout.unembedding))
@@ -344,14 +375,18 @@ def written(
     rng = np.random.default_rng(random_state)
     noise = rng.standard_normal((n_random, readout.width))
     noise /= np.linalg.norm(noise, axis=1, keepdims=True)
-    largest = np.concatenate([readout.written(batch).max(axis=1) for batch in _batches(noise)])
+    largest = np.concatenate(
+        [readout.written(batch).max(axis=1) for batch in _batches(noise)]
+    )
     pieces = [_strongest(readout.written(batch), n_tokens) for batch in _batches(rows)]
     variables = {
         name: (("concept", "rank"), np.concatenate([piece[name] for piece in pieces]))
         for name in pieces[0]
     }
     limit = np.linalg.norm(rows, axis=1) * np.quantile(largest, QUANTILE)
-    return xr.Dataset({**variables, "written_random": ("concept", limit.astype(np.float32))})
+    return xr.Dataset(
+        {**variables, "written_random": ("concept", limit.astype(np.float32))}
+    )
 
 
 def _norm(model: nn.Module, name: str, states: Mapping[str, Tensor] | None) -> NormPart:

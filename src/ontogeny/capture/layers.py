@@ -38,10 +38,14 @@ from .calls import calls_of
 from .forward import first_tensor, quiet, run
 from .sites import call_of, known_parts, module_of, split_label, watched
 
-_Parts: TypeAlias = Callable[[str], Sequence[str]]  # path -> suffixes that it may have, in order
+_Parts: TypeAlias = Callable[
+    [str], Sequence[str]
+]  # path -> suffixes that it may have, in order
 
 
-def match_layers(model: nn.Module, patterns: str | Sequence[str], inputs: Any = None) -> list[str]:
+def match_layers(
+    model: nn.Module, patterns: str | Sequence[str], inputs: Any = None
+) -> list[str]:
     """Return the labels of the sites of `model` that match, in the model's order.
 
     The label of a module's output is the module's path; that of its input and of parts of a fused
@@ -65,7 +69,9 @@ def match_layers(model: nn.Module, patterns: str | Sequence[str], inputs: Any = 
 
     Examples
     --------
-    >>> model = nn.ModuleDict({"layers": nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2)])})
+    >>> model = nn.ModuleDict(
+    ...     {"layers": nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2)])}
+    ... )
     >>> match_layers(model, "layers.*")
     ['layers.0', 'layers.1']
     >>> match_layers(model, ["layers.*", "!layers.0"])
@@ -143,10 +149,16 @@ def match_paths(
         text, call = _without_call(pattern.removeprefix("!"))
         matches = _at_calls(search.labels(text, aliases), call, calls)
         if not matches:
-            raise LayerMatchError(_no_match(pattern, paths, argument, kind) + aliases.hint(text))
-        selection = selection - matches if pattern.startswith("!") else selection | matches
+            raise LayerMatchError(
+                _no_match(pattern, paths, argument, kind) + aliases.hint(text)
+            )
+        selection = (
+            selection - matches if pattern.startswith("!") else selection | matches
+        )
     if not selection:
-        raise LayerMatchError(f"{argument}={list(patterns)} leaves no {kind} after the exclusions.")
+        raise LayerMatchError(
+            f"{argument}={list(patterns)} leaves no {kind} after the exclusions."
+        )
     order = {path: place for place, path in enumerate(paths)}
 
     def place(label: str) -> tuple[int, int, int]:
@@ -163,7 +175,9 @@ def _without_call(pattern: str) -> tuple[str, str]:
     return text + hash_ + part, call
 
 
-def _at_calls(labels: set[str], call: str, calls: Callable[[str], int] | None) -> set[str]:
+def _at_calls(
+    labels: set[str], call: str, calls: Callable[[str], int] | None
+) -> set[str]:
     """Return the labels of chosen calls of modules."""
     if not call:
         return labels
@@ -171,7 +185,13 @@ def _at_calls(labels: set[str], call: str, calls: Callable[[str], int] | None) -
     if calls is None:
         return selection
     for path, part in map(split_label, labels):
-        numbers = range(calls(path)) if call == "*" else [int(call)] if call.isdecimal() else []
+        numbers = (
+            range(calls(path))
+            if call == "*"
+            else [int(call)]
+            if call.isdecimal()
+            else []
+        )
         selection |= {_label(f"{path}@{number}", part) for number in numbers}
     return selection
 
@@ -196,7 +216,11 @@ class _Search:
 
     def _matching(self, pattern: str) -> set[str]:
         text, part = split_label(pattern)
-        matches = {text} if text in self._path_set else _matching(text, self._paths, self._siblings)
+        matches = (
+            {text}
+            if text in self._path_set
+            else _matching(text, self._paths, self._siblings)
+        )
         return {_label(path, part) for path in matches if part in self.parts(path)}
 
 
@@ -243,7 +267,11 @@ def _with_indices(pattern: str, siblings: Iterable[str]) -> str:
 
     def index(match: re.Match[str]) -> str:
         name, number = match.groups()
-        return f"{name}.{number}" if any(fnmatchcase(p, name) for p in parents) else match[0]
+        return (
+            f"{name}.{number}"
+            if any(fnmatchcase(p, name) for p in parents)
+            else match[0]
+        )
 
     return re.sub(r"([^.\[\]]+)\[(-?\d+)\](?=\.|$)", index, pattern)
 
@@ -268,7 +296,9 @@ def _component_fits(pattern: str, parts: list[str], siblings: Counter[str]) -> b
     if re.fullmatch(r"-\d+", pattern):
         return part.isdecimal() and int(part) == count + int(pattern)
     if re.fullmatch(r"\[-?\d*:-?\d*(:-?\d*)?\]", pattern):
-        bounds = [int(number) if number else None for number in pattern[1:-1].split(":")]
+        bounds = [
+            int(number) if number else None for number in pattern[1:-1].split(":")
+        ]
         return part.isdecimal() and int(part) in range(*slice(*bounds).indices(count))
     return fnmatchcase(part, pattern)
 
@@ -280,9 +310,13 @@ def _no_match(pattern: str, paths: Sequence[str], argument: str, kind: str) -> s
     alike = get_close_matches(_generalised(text), shapes, n=3, cutoff=0.5)
     ends = {shape.split(".")[-1] for shape in shapes}
     tails = get_close_matches(text.split(".")[-1], ends, n=3, cutoff=0.75)
-    ending = [shape for tail in tails for shape in shapes if shape.split(".")[-1] == tail]
+    ending = [
+        shape for tail in tails for shape in shapes if shape.split(".")[-1] == tail
+    ]
     near = [*alike, *ending] if "." in text else [*ending, *alike]
-    near = list(dict.fromkeys(near or [shape for shape, _ in general.most_common(3)]))[:3]
+    near = list(dict.fromkeys(near or [shape for shape, _ in general.most_common(3)]))[
+        :3
+    ]
     lines = "; ".join(
         f"{general[s]} {'matches' if general[s] == 1 else 'match'} '{s}'" for s in near
     )
@@ -291,7 +325,9 @@ def _no_match(pattern: str, paths: Sequence[str], argument: str, kind: str) -> s
 
 
 def _generalised(path: str) -> str:
-    return ".".join("*" if re.fullmatch(r"-?\d+", part) else part for part in path.split("."))
+    return ".".join(
+        "*" if re.fullmatch(r"-?\d+", part) else part for part in path.split(".")
+    )
 
 
 class LayerInfo(NamedTuple):
@@ -338,10 +374,18 @@ def list_layers(
         if isinstance(tensor, Tensor):
             shapes.setdefault(path, tuple(tensor.shape))
 
-    inputs = Inputs.from_tokens(np.arange(4)[None]) if inputs is None else Inputs.coerce(inputs)
+    inputs = (
+        Inputs.from_tokens(np.arange(4)[None])
+        if inputs is None
+        else Inputs.coerce(inputs)
+    )
     with quiet(model), watched(model, labels, note):
         run(model, inputs.padded("right").subset([0]).batches(1)[0])
     return [
-        LayerInfo(label, type(model.get_submodule(module_of(label))).__name__, shapes.get(label))
+        LayerInfo(
+            label,
+            type(model.get_submodule(module_of(label))).__name__,
+            shapes.get(label),
+        )
         for label in labels
     ]

@@ -18,12 +18,15 @@ from .forward import first_tensor, quiet, run, without_added
 
 _ROWS = 1024  # positions at once: bounds the float32 copy of half-precision logits
 _CHUNK = 1 << 26  # logits that are mapped and normalised at once, 268 MB in float32
-AT_ONCE = 2 * _CHUNK  # logits that are held together at most, where they can be taken in parts
+AT_ONCE = (
+    2 * _CHUNK
+)  # logits that are held together at most, where they can be taken in parts
 _SHOWN = 64  # tokens of the text that shows what a model does with its vocabulary map's output
 _WITNESSES = 3  # rows that are compared number by number
 # Largest difference between rows mapped apart and together that rounding explains, relative to the
 # largest logit: kernels differ with the number of rows.
-_ROUNDING, _HALF_ROUNDING = 1e-4, 5e-2
+_ROUNDING = 1e-4
+_HALF_ROUNDING = 5e-2
 
 
 class LogitRows:
@@ -43,9 +46,12 @@ class LogitRows:
         Whether they are taken by `parts`: then logits too large to be held at once never are.
     """
 
-    def __init__(self, name: str, head: nn.Module | None, in_parts: bool = False) -> None:
+    def __init__(
+        self, name: str, head: nn.Module | None, in_parts: bool = False
+    ) -> None:
         self._name = name
-        self._head, self._in_parts = head, in_parts
+        self._head = head
+        self._in_parts = in_parts
         self._witness: _Witness | None = None
         self._select: bool | None = None  # None: not known yet
         self._calls = 0
@@ -71,11 +77,17 @@ class LogitRows:
         """Watch the vocabulary map for as long as batches are fed."""
         with ExitStack() as stack:
             if self._head is not None:
-                stack.callback(self._head.register_forward_pre_hook(self._before_head).remove)
-                stack.callback(self._head.register_forward_hook(self._after_head).remove)
+                stack.callback(
+                    self._head.register_forward_pre_hook(self._before_head).remove
+                )
+                stack.callback(
+                    self._head.register_forward_hook(self._after_head).remove
+                )
             yield
 
-    def _before_head(self, _module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    def _before_head(
+        self, _module: nn.Module, args: tuple[Any, ...]
+    ) -> tuple[Any, ...] | None:
         if self._is_own_call:
             return None
         self._calls += 1
@@ -92,7 +104,9 @@ class LogitRows:
     def _after_head(self, _module: nn.Module, args: Any, output: Any) -> None:
         if self._is_own_call or self._select is False or not self._count:
             return
-        tensors = [t for t in (*args[:1], output) if isinstance(t, Tensor) and t.ndim > 1]
+        tensors = [
+            t for t in (*args[:1], output) if isinstance(t, Tensor) and t.ndim > 1
+        ]
         self._witness = _Witness.of(*tensors) if len(tensors) == 2 else None
 
     def _mapped(self, hidden: Tensor) -> Tensor:
@@ -115,7 +129,9 @@ class LogitRows:
         """
         longest = int(np.argmax(inputs.lengths))
         ids = inputs.ids[longest][inputs.mask[longest]][None, :_SHOWN]
-        batch = Inputs.from_tokens(ids, mask=np.ones(ids.shape, dtype=bool)).batches(1)[0]
+        batch = Inputs.from_tokens(ids, mask=np.ones(ids.shape, dtype=bool)).batches(1)[
+            0
+        ]
         self.choose(batch, np.zeros(1, int), np.zeros(1, int))
         with quiet(model), self.attached():
             self.take(run(model, batch))
@@ -129,7 +145,8 @@ class LogitRows:
         ArgumentError
             If the model's output holds no logits of the right shape.
         """
-        logits, hidden = self.take(output), self._hidden
+        logits = self.take(output)
+        hidden = self._hidden
         self._hidden = None
         if logits is None:
             return
@@ -148,8 +165,10 @@ class LogitRows:
         ArgumentError
             If the model's output holds no logits of the right shape.
         """
-        witness, self._witness = self._witness, None
-        calls, self._calls = self._calls, 0
+        witness = self._witness
+        self._witness = None
+        calls = self._calls
+        self._calls = 0
         if not self._count:
             return None
         logits = self._checked(output)
@@ -163,7 +182,9 @@ class LogitRows:
         if self._select is None:
             # Only where nothing happens to the map's output: a model that does more to the logits
             # could mix positions, and would then be given the chosen ones alone.
-            self._select = untouched and witness is not None and witness.is_given_by(self._mapped)
+            self._select = (
+                untouched and witness is not None and witness.is_given_by(self._mapped)
+            )
         if not self._selected:
             logits = logits.flatten(0, 1).index_select(0, self._index.to(logits.device))
         return logits.reshape(-1, logits.shape[-1])
@@ -263,10 +284,16 @@ def several_outputs(model: nn.Module, output: Any, shape: Sequence[int]) -> str:
     if isinstance(output, Mapping) or not isinstance(output, Sequence):
         return ""
     widths = [
-        t.shape[-1] for t in output if isinstance(t, Tensor) and tuple(t.shape[:-1]) == tuple(shape)
+        t.shape[-1]
+        for t in output
+        if isinstance(t, Tensor) and tuple(t.shape[:-1]) == tuple(shape)
     ]
     tables = {m.num_embeddings for m in model.modules() if isinstance(m, nn.Embedding)}
-    if len(widths) < 2 or first_tensor(output).shape[-1] in tables or tables.isdisjoint(widths):
+    if (
+        len(widths) < 2
+        or first_tensor(output).shape[-1] in tables
+        or tables.isdisjoint(widths)
+    ):
         return ""
     return (
         f"{type(model).__name__} returns several tensors for each token, {_listed(widths)} wide, "
@@ -285,4 +312,6 @@ def head_path(model: nn.Module) -> str | None:
     head = find() if callable(find) else None
     if not isinstance(head, nn.Linear):
         return None
-    return next((path for path, module in model.named_modules() if module is head), None)
+    return next(
+        (path for path, module in model.named_modules() if module is head), None
+    )

@@ -56,7 +56,9 @@ class LossCollector(PredictionCollector):
     ) -> None:
         super().__init__(model, inputs, positions, listeners)
         self._frequencies = (
-            OwnFrequencies(inputs, self.positions, bool(self.shift)) if of_model else None
+            OwnFrequencies(inputs, self.positions, bool(self.shift))
+            if of_model
+            else None
         )
         self._renamed = RenamedWords(inputs, self.positions) if of_model else None
         self._matched = MatchedWords(inputs, self.positions) if of_model else None
@@ -64,7 +66,9 @@ class LossCollector(PredictionCollector):
         self._sums = np.zeros(len(inputs))
         self._losses: list[tuple[np.ndarray, Tensor]] = []
 
-    def add(self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor) -> None:
+    def add(
+        self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor
+    ) -> None:
         """Note the loss of each predicted token."""
         self._losses.append((text, -log_p.gather(1, target[:, None])[:, 0]))
         if self._frequencies and self._renamed and self._matched:
@@ -78,7 +82,9 @@ class LossCollector(PredictionCollector):
         super().finish(output)
         if self._losses:
             text = np.concatenate([texts for texts, _ in self._losses])
-            losses = torch.cat([loss for _, loss in self._losses]).cpu().double().numpy()
+            losses = (
+                torch.cat([loss for _, loss in self._losses]).cpu().double().numpy()
+            )
             self._sums += np.bincount(text, weights=losses, minlength=len(self._sums))
             self._losses = []
 
@@ -111,7 +117,10 @@ class LossCollector(PredictionCollector):
         loss = self._of_texts(self._sums)
         means = {} if self._frequencies is None else self._frequencies.of_texts()
         units = {"units": "nats per token"}
-        values: dict[str, Any] = {"loss": ("text", loss, units), "tokens": ("text", tokens)}
+        values: dict[str, Any] = {
+            "loss": ("text", loss, units),
+            "tokens": ("text", tokens),
+        }
         values |= {name: ("text", of, units) for name, of in means.items()}
         if self._renamed and self._matched:
             calibrated = self._of_texts(self._calibration.losses(self._sums))
@@ -119,7 +128,9 @@ class LossCollector(PredictionCollector):
             values |= {
                 "renamed": ("renaming", self._renamed.losses()),
                 "calibrated": ("text", calibrated),
-                "inverse_temperature": self._calibration.inverse_temperature(self._sums),
+                "inverse_temperature": self._calibration.inverse_temperature(
+                    self._sums
+                ),
                 "matched": ("text", matched),
                 "matched_tokens": ("text", matched_tokens),
                 "matched_blind": blind,
@@ -132,7 +143,9 @@ class LossCollector(PredictionCollector):
 
     def _of_texts(self, sums: np.ndarray) -> np.ndarray:
         tokens = self.positions.sum(axis=1)
-        return np.divide(sums, tokens, out=np.full(len(tokens), np.nan), where=tokens > 0)
+        return np.divide(
+            sums, tokens, out=np.full(len(tokens), np.nan), where=tokens > 0
+        )
 
 
 _LEAST = float(np.finfo(np.float32).tiny)  # below it a probability is rounded to 0
@@ -160,7 +173,9 @@ class OwnFrequencies:
         self._text, self._number = text, len(predicted)
         self._target = inputs.ids[text, column]
         self._sums = np.zeros(int(self._target.max(initial=-1)) + 1)
-        self._after = _AfterToken(inputs.ids[text, column - 1], self._target) if pairs else None
+        self._after = (
+            _AfterToken(inputs.ids[text, column - 1], self._target) if pairs else None
+        )
 
     def add(self, text: np.ndarray, column: np.ndarray, probability: Tensor) -> None:
         """Add predictions (e, vocabulary) of the tokens at (text, column)."""
@@ -191,9 +206,13 @@ class _AfterToken:
 
     def __init__(self, before: np.ndarray, target: np.ndarray) -> None:
         size = int(target.max(initial=0)) + 1
-        pairs, self._pair = np.unique(before.astype(np.int64) * size + target, return_inverse=True)
+        pairs, self._pair = np.unique(
+            before.astype(np.int64) * size + target, return_inverse=True
+        )
         self._targets = pairs % size
-        _, self._of, self._count = np.unique(before, return_inverse=True, return_counts=True)
+        _, self._of, self._count = np.unique(
+            before, return_inverse=True, return_counts=True
+        )
         _, self._start, self._length = np.unique(
             pairs // size, return_index=True, return_counts=True
         )
@@ -209,7 +228,8 @@ class _AfterToken:
         within = np.arange(len(row)) - np.repeat(np.cumsum(length) - length, length)
         pair = self._start[of][row] + within
         columns = (
-            torch.from_numpy(part).to(probability.device) for part in (row, self._targets[pair])
+            torch.from_numpy(part).to(probability.device)
+            for part in (row, self._targets[pair])
         )
         values = probability[tuple(columns)].float().cpu().numpy()
         self._sums += np.bincount(pair, weights=values, minlength=len(self._sums))

@@ -18,7 +18,9 @@ from .sites import split_label
 
 Value = TypeVar("Value")
 
-_ROW_SUM_TOLERANCE = 0.05  # a row of 2,000 bfloat16 weights misses 1 by up to about 0.02
+_ROW_SUM_TOLERANCE = (
+    0.05  # a row of 2,000 bfloat16 weights misses 1 by up to about 0.02
+)
 
 
 class MapCollector(Collector):
@@ -54,7 +56,9 @@ class MapCollector(Collector):
         else:
             # The first calls of shared modules are none to stop after.
             repeated = any("@" in path for path in self._map_paths)
-            self._awaited = set(self._map_paths) if self._batches and not repeated else None
+            self._awaited = (
+                set(self._map_paths) if self._batches and not repeated else None
+            )
         return self._awaited
 
     def take(self, path: str, output: Any) -> None:
@@ -69,7 +73,9 @@ class MapCollector(Collector):
         if weights is self._last:  # a parent hands its child's map on
             return
         call = sum(split_label(taken)[0] == path for taken in self._taken)
-        path = f"{path}@{call}" if call else path  # of a module that several layers share
+        path = (
+            f"{path}@{call}" if call else path
+        )  # of a module that several layers share
         self._taken.add(path)
         self._map_paths.add(path)
         self._last = weights
@@ -112,7 +118,9 @@ def by_call(values: dict[str, Value]) -> dict[str, Value]:
     >>> by_call({"a": 0, "b": 1, "b@1": 2})
     {'a': 0, 'b@0': 1, 'b@1': 2}
     """
-    return {f"{path}@0" if f"{path}@1" in values else path: v for path, v in values.items()}
+    return {
+        f"{path}@0" if f"{path}@1" in values else path: v for path, v in values.items()
+    }
 
 
 def attention_map(output: Any, queries: Tensor) -> Tensor | None:
@@ -141,6 +149,10 @@ def _elements(output: Any) -> tuple[Any, ...]:
 def _has_shape(element: Any, queries: Tensor) -> bool:
     """Return whether something may be a map: (texts, heads, tokens, tokens) numbers."""
     texts, width = queries.shape
-    if not isinstance(element, Tensor) or element.ndim != 4 or not element.is_floating_point():
+    if (
+        not isinstance(element, Tensor)
+        or element.ndim != 4
+        or not element.is_floating_point()
+    ):
         return False
     return element.shape[0] == texts and tuple(element.shape[2:]) == (width, width)

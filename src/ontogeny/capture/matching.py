@@ -50,10 +50,13 @@ class MatchedWords:
         size = min(GROUP, len(every))
         count = len(every) // size if size else 0
         drawn = np.random.default_rng(0).permutation(every)[: count * size]
-        self._text, column = text[drawn], column[drawn]
+        self._text = text[drawn]
+        column = column[drawn]
         self._place = np.full(predicted.shape, -1, dtype=np.int32)
         self._place[self._text, column] = np.arange(len(drawn))
-        self._words = inputs.ids[self._text, column].reshape(count, size).astype(np.int64)
+        self._words = (
+            inputs.ids[self._text, column].reshape(count, size).astype(np.int64)
+        )
         self._scores = torch.zeros((count, size, size))
         self._texts = len(predicted)
 
@@ -96,7 +99,9 @@ def matching_costs(scores: Tensor) -> Tensor:
     Examples
     --------
     >>> scores = torch.eye(3)[None]
-    >>> told, doubled = (float(matching_costs(scores * scale).mean()) for scale in (1, 2))
+    >>> told, doubled = (
+    ...     float(matching_costs(scores * scale).mean()) for scale in (1, 2)
+    ... )
     >>> bool(told < np.log(3)), abs(told - doubled) < 1e-3
     (True, True)
     """

@@ -12,7 +12,9 @@ import torch
 from torch import Tensor, nn
 
 _PROBES = 16
-_SIZE = 1e3  # of probes: large, so that the small number inside the root does not matter
+_SIZE = (
+    1e3  # of probes: large, so that the small number inside the root does not matter
+)
 _TOLERANCE = 1e-3
 
 
@@ -87,7 +89,10 @@ def norm_part(norm: nn.Module, device: torch.device | str) -> NormPart | None:
 
     Examples
     --------
-    >>> norm_part(nn.LayerNorm(4), "cpu").centred, norm_part(nn.RMSNorm(4), "cpu").centred
+    >>> (
+    ...     norm_part(nn.LayerNorm(4), "cpu").centred,
+    ...     norm_part(nn.RMSNorm(4), "cpu").centred,
+    ... )
     (True, False)
     >>> norm_part(nn.Linear(4, 4), "cpu") is None
     True
@@ -96,12 +101,16 @@ def norm_part(norm: nn.Module, device: torch.device | str) -> NormPart | None:
     if width is None:
         return None
     norm_copy = copy.deepcopy(norm).float().to(device)
-    probes = _SIZE * torch.randn(_PROBES, width, generator=torch.Generator().manual_seed(0))
+    probes = _SIZE * torch.randn(
+        _PROBES, width, generator=torch.Generator().manual_seed(0)
+    )
     probes = probes.to(device)
     with torch.no_grad():
-        there, back = norm_copy(probes), norm_copy(-probes)
+        there = norm_copy(probes)
+        back = norm_copy(-probes)
     # x and -x: what changes sign is scaled, what does not is the bias.
-    odd, bias = (there - back) / 2, ((there + back) / 2).mean(dim=0)
+    odd = (there - back) / 2
+    bias = ((there + back) / 2).mean(dim=0)
     for centred in (True, False):
         part = NormPart(torch.ones(width, device=device), bias, centred)
         plain = part.around(probes)
@@ -117,7 +126,9 @@ def _width_of(norm: nn.Module) -> int | None:
     return int(shape[-1]) if isinstance(shape, Sequence) and len(shape) else None
 
 
-def head_part(head: nn.Module, dense: str, norm: str, states: Tensor) -> tuple[DensePart, NormPart]:
+def head_part(
+    head: nn.Module, dense: str, norm: str, states: Tensor
+) -> tuple[DensePart, NormPart]:
     """Return a masked model's head: a dense layer, an elementwise function, and a norm.
 
     Parameters
@@ -135,7 +146,8 @@ def head_part(head: nn.Module, dense: str, norm: str, states: Tensor) -> tuple[D
         The function's slopes are those at the states, each weighted by the scale of the norm
         there; so the norm's own scale is 1.
     """
-    layer, last = head.get_submodule(dense), head.get_submodule(norm)
+    layer = head.get_submodule(dense)
+    last = head.get_submodule(norm)
     weight = layer.get_parameter("weight")
     values: dict[str, Tensor] = {}
 

@@ -131,8 +131,12 @@ def make_loss(
         check_logits(model, inputs)
     if name in _OURS:
         return _OURS[name](inputs, need, position_ids)
-    check_choice("loss", name, loss_names())  # which looks through all installed packages
-    loss = load_entry("loss", entry_points(group=GROUP)[name], ArgumentError)(inputs, need)
+    check_choice(
+        "loss", name, loss_names()
+    )  # which looks through all installed packages
+    loss = load_entry("loss", entry_points(group=GROUP)[name], ArgumentError)(
+        inputs, need
+    )
     if not callable(loss):
         raise ArgumentError(
             f"the loss {name!r} must be a function (inputs, need) that returns loss(model, batch); "
@@ -175,7 +179,9 @@ def _masked(inputs: Inputs, need: Gradients, position_ids: bool) -> Loss:
 
 def _classification(inputs: Inputs, need: Gradients, position_ids: bool) -> Loss:
     if inputs.labels is None:
-        raise ArgumentError("the loss 'classification' needs inputs with labels=; they have none.")
+        raise ArgumentError(
+            "the loss 'classification' needs inputs with labels=; they have none."
+        )
     labels = np.asarray(inputs.labels)
     if labels.dtype.kind not in "iu" or labels.ndim != 1 or labels.min() < 0:
         raise ArgumentError(
@@ -213,9 +219,16 @@ def _of_tokens(logits: Tensor, predicted: np.ndarray, ids: np.ndarray) -> Tensor
     """Return the mean cross-entropy at the `predicted` positions, in the logits' own dtype."""
     rows, columns = np.nonzero(predicted)
     if not len(rows):
-        raise ArgumentError("no token of this batch is predicted: its texts are too short.")
-    where = torch.from_numpy(rows).to(logits.device), torch.from_numpy(columns).to(logits.device)
-    target = torch.from_numpy(np.ascontiguousarray(ids[rows, columns])).to(logits.device)
+        raise ArgumentError(
+            "no token of this batch is predicted: its texts are too short."
+        )
+    where = (
+        torch.from_numpy(rows).to(logits.device),
+        torch.from_numpy(columns).to(logits.device),
+    )
+    target = torch.from_numpy(np.ascontiguousarray(ids[rows, columns])).to(
+        logits.device
+    )
     return cross_entropy(logits[where], target)
 
 
@@ -233,7 +246,9 @@ def _of_every_token(output: Any, batch: Batch) -> Tensor:
 def _logits(output: Any) -> Tensor:
     logits = logits_of(output)
     if not isinstance(logits, Tensor) or logits.ndim not in (2, 3):
-        got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+        got = (
+            tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+        )
         raise ArgumentError(
             "a loss needs logits of shape (texts, classes) or (texts, tokens, classes), as "
             f".logits or as the model's output; got {got}."

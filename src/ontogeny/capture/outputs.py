@@ -11,7 +11,8 @@ from .forward import first_tensor
 from .logits import logits_of
 
 # Largest change, relative to the norm, that rounding explains: both are rows of one pass.
-ROUNDING, HALF_ROUNDING = 1e-5, 1e-3
+ROUNDING = 1e-5
+HALF_ROUNDING = 1e-3
 
 
 def output_tensor(output: Any) -> Tensor | None:
@@ -39,7 +40,8 @@ def apart(first: Any, second: Any, kernels: float = 1.0) -> float:
 
     Other `kernels` may round so many times as much.
     """
-    one, other = output_tensor(first), output_tensor(second)
+    one = output_tensor(first)
+    other = output_tensor(second)
     if one is None or other is None or one.shape != other.shape:
         return 0.0
     change = relative_change(one, other)

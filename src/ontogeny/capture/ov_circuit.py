@@ -72,13 +72,19 @@ def copying_score(token_map: Any, value: Any, output: Any) -> np.ndarray:
     >>> copying_score(torch.eye(3), one, one), copying_score(torch.eye(3), one, -one)
     (array([1.]), array([-1.]))
     """
-    inner = torch.as_tensor(output) @ torch.as_tensor(token_map) @ torch.as_tensor(value)
+    inner = (
+        torch.as_tensor(output) @ torch.as_tensor(token_map) @ torch.as_tensor(value)
+    )
     small = inner.cpu().double().numpy()
     if not np.isfinite(small).all():  # LAPACK would hang or crash on them
-        raise NonFiniteError("copying scores are not finite: a weight holds NaN or infinity.")
+        raise NonFiniteError(
+            "copying scores are not finite: a weight holds NaN or infinity."
+        )
     eigenvalues = np.linalg.eigvals(small)
     size = np.abs(eigenvalues).sum(axis=-1)
-    return np.divide(eigenvalues.real.sum(axis=-1), size, out=np.zeros_like(size), where=size > 0)
+    return np.divide(
+        eigenvalues.real.sum(axis=-1), size, out=np.zeros_like(size), where=size > 0
+    )
 
 
 @dataclass(frozen=True)
@@ -110,7 +116,8 @@ class CopyingScores(Need):
 
     def read(self, source: Source) -> dict[str, np.ndarray]:
         """Return the scores."""
-        model, vocabulary = source.model, source.inputs.vocab_size
+        model = source.model
+        vocabulary = source.inputs.vocab_size
         for name, parameter in model.named_parameters():
             if not bool(torch.isfinite(parameter).all()):
                 raise NonFiniteError(
@@ -118,14 +125,20 @@ class CopyingScores(Need):
                 )
         embedding = model.get_input_embeddings().weight.detach().float()[:vocabulary]
         layers = match_layers(model, self.layers)
-        unembedding = readouts(model, layers[:1], vocabulary=vocabulary)[layers[0]].unembedding
+        unembedding = readouts(model, layers[:1], vocabulary=vocabulary)[
+            layers[0]
+        ].unembedding
         rng = np.random.default_rng([self.random_state, 12])
         orders = [np.arange(len(embedding))]
         orders += [rng.permutation(len(embedding)) for _ in range(self.n_draws)]
         with torch.no_grad():
-            maps = [unembedding.T @ embedding[torch.from_numpy(order)] for order in orders]
+            maps = [
+                unembedding.T @ embedding[torch.from_numpy(order)] for order in orders
+            ]
             return {
-                layer: np.stack([copying_score(m, head.value, head.output) for m in maps])
+                layer: np.stack(
+                    [copying_score(m, head.value, head.output) for m in maps]
+                )
                 for layer, head in head_weights(model, layers)
             }
 
@@ -138,7 +151,8 @@ def check_has_ov_circuit(model: nn.Module) -> None:
     ArgumentError
         If its family is unknown, it has no vocabulary map, or something stands between.
     """
-    family, name = family_of(model), type(model).__name__
+    family = family_of(model)
+    name = type(model).__name__
     if family is None:
         raise ArgumentError(f"copying scores of {name} are unknown: so is its family.")
     if family.stream == "post-norm":
@@ -149,11 +163,17 @@ def check_has_ov_circuit(model: nn.Module) -> None:
     path = path_to_vocabulary(model, match_layers(model, "attn")[0])
     if not isinstance(path, str) and path.head is None:
         return
-    why = path if isinstance(path, str) else "a nonlinear function stands before its vocabulary map"
+    why = (
+        path
+        if isinstance(path, str)
+        else "a nonlinear function stands before its vocabulary map"
+    )
     raise ArgumentError(f"copying scores of {name} are not defined: {why}.")
 
 
-def head_weights(model: nn.Module, layers: Sequence[str]) -> Iterator[tuple[str, HeadWeights]]:
+def head_weights(
+    model: nn.Module, layers: Sequence[str]
+) -> Iterator[tuple[str, HeadWeights]]:
     """Give what the heads of each layer do, layer after layer, in float32.
 
     Parameters
@@ -171,12 +191,16 @@ def head_weights(model: nn.Module, layers: Sequence[str]) -> Iterator[tuple[str,
     family = family_of(model)
     assert family is not None  # check_has_ov_circuit has looked
     every = match_layers(model, "attn")
-    sites = zip(*(match_layers(model, name) for name in ("resid", "v", "o")), strict=True)
+    sites = zip(
+        *(match_layers(model, name) for name in ("resid", "v", "o")), strict=True
+    )
     of_layer = dict(zip(every, sites, strict=True))
     outputs = readouts(model, list(layers))
     for layer in layers:
         if layer not in of_layer:
-            raise ArgumentError(f"layers must name attention, such as 'attn'; got {layer!r}.")
+            raise ArgumentError(
+                f"layers must name attention, such as 'attn'; got {layer!r}."
+            )
         block, value, output = of_layer[layer]
         weights = _of_block(model, family, block, value, output)
         flat = weights.output.flatten(0, 1)
@@ -185,7 +209,9 @@ def head_weights(model: nn.Module, layers: Sequence[str]) -> Iterator[tuple[str,
         yield layer, HeadWeights(weights.value, flat.reshape(weights.output.shape))
 
 
-def _of_block(model: nn.Module, family: Family, block: str, value: str, output: str) -> HeadWeights:
+def _of_block(
+    model: nn.Module, family: Family, block: str, value: str, output: str
+) -> HeadWeights:
     """Return the weights of one block's heads, with the norm before attention."""
     config: Any = model.config
     heads = int(config.num_attention_heads)
@@ -193,7 +219,9 @@ def _of_block(model: nn.Module, family: Family, block: str, value: str, output: 
     rows = _outward(model.get_submodule(path))  # (outputs, m)
     if part:
         rows = rows[part_index(part, len(rows), heads if family.interleaved else None)]
-    out = _outward(model.get_submodule(output)).T.reshape(heads, -1, rows.shape[1])  # (h, d, m)
+    out = _outward(model.get_submodule(output)).T.reshape(
+        heads, -1, rows.shape[1]
+    )  # (h, d, m)
     into = rows.reshape(-1, out.shape[1], rows.shape[1])  # (key and value heads, d, m)
     into = into.repeat_interleave(heads // len(into), dim=0)
     if family.attn_norm:

@@ -18,7 +18,9 @@ from .collect import Collector
 from .logits import LogitRows
 
 # From text (e,), column (e,), token (e,) and log-probabilities (e, V) to numbers (e,) by name.
-Reduction: TypeAlias = Callable[[np.ndarray, np.ndarray, Tensor, Tensor], Mapping[str, Any]]
+Reduction: TypeAlias = Callable[
+    [np.ndarray, np.ndarray, Tensor, Tensor], Mapping[str, Any]
+]
 
 _TEXTS = 16  # of a batch, by default
 
@@ -34,7 +36,9 @@ def next_tokens(inputs: Inputs) -> np.ndarray:
 class Listener(Protocol):
     """Takes what it wants of the predictions of a pass."""
 
-    def add(self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor) -> None:
+    def add(
+        self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor
+    ) -> None:
         """Take what is wanted of (e, vocabulary) log-probabilities of the tokens `target`."""
 
 
@@ -82,7 +86,9 @@ class PredictionCollector(Collector):
         if self._logits.is_large(_TEXTS * width):
             self._logits.learn(model, inputs)
 
-    def add(self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor) -> None:
+    def add(
+        self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor
+    ) -> None:
         """Take what is wanted of (e, vocabulary) log-probabilities of the tokens `target`.
 
         They stand at (text, column). `log_p` may be changed in place. A collector that only hands
@@ -97,8 +103,12 @@ class PredictionCollector(Collector):
     def start(self, batch: Batch) -> set[str] | None:
         """Find the batch's predicted tokens and the rows that predict them."""
         row, column = np.nonzero(self.positions[batch.rows, batch.columns])
-        self._batch, self._row, self._column = batch, row, column
-        self._target = torch.from_numpy(self._targets[batch.rows, batch.columns][row, column])
+        self._batch = batch
+        self._row = row
+        self._column = column
+        self._target = torch.from_numpy(
+            self._targets[batch.rows, batch.columns][row, column]
+        )
         self._logits.choose(batch, row, column - self.shift)
         return None if len(row) else set()
 
@@ -118,7 +128,8 @@ class PredictionCollector(Collector):
         column = np.arange(self.positions.shape[1])[self._batch.columns][self._column]
         for rows, logits in self._logits.parts(output):
             self._check_size(logits.shape[-1])
-            target, log_p = self._target[rows].to(logits.device), logits.float().log_softmax(-1)
+            target = self._target[rows].to(logits.device)
+            log_p = logits.float().log_softmax(-1)
             for listener in (*self._listeners, self):
                 listener.add(text[rows], column[rows], target, log_p)
 
@@ -143,16 +154,23 @@ class Reduced(Collector):
     """
 
     def __init__(self, name: str, function: Reduction) -> None:
-        self._name, self._function = name, function
+        self._name = name
+        self._function = function
         self._pieces: list[dict[str, np.ndarray]] = []
 
-    def add(self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor) -> None:
+    def add(
+        self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor
+    ) -> None:
         """Note what the function gives."""
         if bool(torch.isnan(log_p).any()):
-            raise NonFiniteError(f"the logits of {self._name} are not finite at a predicted token.")
+            raise NonFiniteError(
+                f"the logits of {self._name} are not finite at a predicted token."
+            )
         numbers = self._function(text, column, target, log_p)
         plain = {
-            name: value.cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
+            name: value.cpu().numpy()
+            if isinstance(value, Tensor)
+            else np.asarray(value)
             for name, value in numbers.items()
         }
         self._pieces.append({"text": text, "column": column, **plain})
@@ -177,7 +195,12 @@ class Reduced(Collector):
             If nothing is predicted.
         """
         if not self._pieces:
-            raise ArgumentError("inputs hold no token that is predicted; use longer texts.")
-        whole = {name: np.concatenate([f[name] for f in self._pieces]) for name in self._pieces[0]}
+            raise ArgumentError(
+                "inputs hold no token that is predicted; use longer texts."
+            )
+        whole = {
+            name: np.concatenate([f[name] for f in self._pieces])
+            for name in self._pieces[0]
+        }
         order = np.lexsort((whole["column"], whole["text"]))
         return {name: values[order] for name, values in whole.items()}

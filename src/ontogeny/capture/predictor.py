@@ -53,7 +53,10 @@ class Predictor:
     """
 
     def __init__(
-        self, model: nn.Module, objective: str = "auto", settings: ReadingSettings | None = None
+        self,
+        model: nn.Module,
+        objective: str = "auto",
+        settings: ReadingSettings | None = None,
     ) -> None:
         self._model, self._settings = model, settings or ReadingSettings()
         self.masked = resolve_objective(model, objective) == "masked"
@@ -75,10 +78,13 @@ class Predictor:
         of its map to the vocabulary, such as padding.
         """
         batch = beginning(inputs).batches(1)[0]
-        rows, first = LogitRows.of(self._model), np.zeros(1, dtype=np.int64)
+        rows = LogitRows.of(self._model)
+        first = np.zeros(1, dtype=np.int64)
         rows.choose(batch, first, first)
         with quiet(self._model):
-            output = run(self._model, batch, position_ids=self._settings.positions == "mask")
+            output = run(
+                self._model, batch, position_ids=self._settings.positions == "mask"
+            )
         logits = rows.take(output)
         assert logits is not None
         return int(logits.shape[-1])
@@ -123,14 +129,16 @@ class Predictor:
         NonFiniteError
             If the logits at a token are not finite.
         """
-        text, position = np.atleast_1d(text), np.atleast_1d(position)
+        text = np.atleast_1d(text)
+        position = np.atleast_1d(position)
         width = np.broadcast_to(width, text.shape)
         check_whole("top", top, 0)
         self._check(inputs, text, position, width)
         texts, row = (text, np.arange(len(text))) if self.masked else _once(text)
         laid_out = self._settings.layout(inputs.subset(texts))
         column = position + laid_out.mask.argmax(axis=1)[row]
-        right, ids = laid_out.ids[row, column], None
+        right = laid_out.ids[row, column]
+        ids = None
         if self.masked:
             ids = _masked(laid_out, column, width)
         collector = AtTokens(self._model, row, column - (not self.masked), right, top)
@@ -171,12 +179,16 @@ class Predictor:
         --------
         >>> model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 9))
         >>> inputs = Inputs.from_tokens([[5, 6, 7], [8, 5]])
-        >>> largest = lambda text, column, token, log_p: {"largest": log_p.max(dim=1).values}
+        >>> largest = lambda text, column, token, log_p: {
+        ...     "largest": log_p.max(dim=1).values
+        ... }
         >>> values = Predictor(model, "causal").reduced(inputs, largest)
         >>> values["text"].tolist(), values["column"].tolist(), values["largest"].shape
         ([0, 0, 1], [1, 2, 1], (3,))
         """
-        laid_out, ids, positions = self._settings.layout(inputs), None, None
+        laid_out = self._settings.layout(inputs)
+        ids = None
+        positions = None
         if self.masked:
             check_mask_token(inputs)
             ids, positions = laid_out.corrupt(MASK_FRACTION, random_state)
@@ -185,7 +197,9 @@ class Predictor:
         self._feed(laid_out, ids, collector)
         return reduced.numbers()
 
-    def _feed(self, laid_out: Inputs, ids: np.ndarray | None, collector: Collector) -> None:
+    def _feed(
+        self, laid_out: Inputs, ids: np.ndarray | None, collector: Collector
+    ) -> None:
         """Run the model on texts."""
         check_fits(self._model, laid_out, ids)
         feed(
@@ -204,9 +218,13 @@ class Predictor:
                 f"shapes {text.shape} and {position.shape}."
             )
         if text.min() < 0 or text.max() >= len(inputs):
-            raise ArgumentError(f"text must lie in 0 to {len(inputs) - 1}; got {text.tolist()}.")
+            raise ArgumentError(
+                f"text must lie in 0 to {len(inputs) - 1}; got {text.tolist()}."
+            )
         first = 0 if self.masked else 1
-        wrong = (position < first) | (width < 1) | (position + width > inputs.lengths[text])
+        wrong = (
+            (position < first) | (width < 1) | (position + width > inputs.lengths[text])
+        )
         if wrong.any():
             at = int(np.flatnonzero(wrong)[0])
             raise ArgumentError(

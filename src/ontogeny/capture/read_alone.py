@@ -19,11 +19,16 @@ from .predicted import next_tokens
 
 _FEW = 3  # texts that a look has read together
 # Nats per token, and of large losses the share, that kernels of another shape make of a text.
-_NATS, _HALF_NATS = 1e-4, 3e-2
+_NATS = 1e-4
+_HALF_NATS = 3e-2
 
 
 def check_read(
-    model: nn.Module, inputs: Inputs, loss: np.ndarray, batch_size: int, position_ids: bool = False
+    model: nn.Module,
+    inputs: Inputs,
+    loss: np.ndarray,
+    batch_size: int,
+    position_ids: bool = False,
 ) -> None:
     """Compare the loss of the text with most padding in the first batch with that of it alone.
 
@@ -55,7 +60,8 @@ def check_read(
     read = float(loss[text])
     if not abs(read - alone) > allowed * max(1.0, abs(alone)):
         return
-    name, both = type(model).__name__, f"{alone:.6g} nats per token alone and {read:.6g}"
+    name = type(model).__name__
+    both = f"{alone:.6g} nats per token alone and {read:.6g}"
     if len(first) > 1:
         raise BatchInvarianceError(
             f"{name} gives a text another loss alone than in a batch: text {text} has {both} "
@@ -75,6 +81,8 @@ def _alone(model: nn.Module, text: Inputs, position_ids: bool) -> tuple[float, f
         logits = without_added(logits, batch.ids.shape)[0].detach()
     column = np.flatnonzero(next_tokens(text)[0])
     target = torch.from_numpy(text.ids[0, column]).to(logits.device)
-    log_p = logits[torch.from_numpy(column - 1).to(logits.device)].float().log_softmax(-1)
+    log_p = (
+        logits[torch.from_numpy(column - 1).to(logits.device)].float().log_softmax(-1)
+    )
     allowed = _NATS if logits.element_size() >= 4 else _HALF_NATS
     return -float(log_p.gather(1, target[:, None]).double().mean()), allowed

@@ -95,8 +95,12 @@ class ModelSource:
         """
         head = head_path(self.model)
         paths = [module_of(label) for label in layers]
-        watches = head is not None and any(f"{head}.".startswith(f"{p}.") for p in paths)
-        return PassKey(self.on, corruption, eager and not self._maps_beside, watches, eager)
+        watches = head is not None and any(
+            f"{head}.".startswith(f"{p}.") for p in paths
+        )
+        return PassKey(
+            self.on, corruption, eager and not self._maps_beside, watches, eager
+        )
 
     @cached_property
     def _maps_beside(self) -> bool:
@@ -107,14 +111,22 @@ class ModelSource:
         return resolve_objective(self.model, objective) == "masked"
 
     def activation_collector(
-        self, layers: Sequence[str], tokens: str, max_tokens: int | None, random_state: int
+        self,
+        layers: Sequence[str],
+        tokens: str,
+        max_tokens: int | None,
+        random_state: int,
     ) -> Collector:
         """Return what takes activations out of a pass."""
         sample = self.inputs.sample(tokens, max_tokens, random_state, MASK_FRACTION)
         return ActivationCollector(layers, self.inputs, sample, self.settings.device)
 
     def attention_collector(
-        self, layers: str | Sequence[str], tokens: str, top: Sequence[int], shown: int = 0
+        self,
+        layers: str | Sequence[str],
+        tokens: str,
+        top: Sequence[int],
+        shown: int = 0,
     ) -> Collector:
         """Return what takes reduced attention maps out of a pass."""
         paths = match_attention(self.model, layers)
@@ -123,12 +135,16 @@ class ModelSource:
     @cached_property
     def loss_collector(self) -> LossCollector:
         """What takes the loss of every text out of a pass: one for all needs of it."""
-        return LossCollector(self.model, self.inputs, self.corrupted[1], True, self.listeners)
+        return LossCollector(
+            self.model, self.inputs, self.corrupted[1], True, self.listeners
+        )
 
     def reduced_collector(self, function: Any) -> Collector:
         """Return what listens to all predictions of a pass, by a function of the texts."""
         masked = self.corrupted[1] is not None
-        reduced = Reduced(type(self.model).__name__, function.reduction(self.inputs, masked))
+        reduced = Reduced(
+            type(self.model).__name__, function.reduction(self.inputs, masked)
+        )
         self.listeners.append(reduced)
         return reduced
 
@@ -141,8 +157,11 @@ class ModelSource:
         """Return collectors, each once, with one that hands predictions on to those who listen."""
         distinct = list(dict.fromkeys(collectors))
         if self.listeners and not any(isinstance(c, LossCollector) for c in distinct):
-            model, positions = self.model, self.corrupted[1]
-            distinct.append(PredictionCollector(model, self.inputs, positions, self.listeners))
+            model = self.model
+            positions = self.corrupted[1]
+            distinct.append(
+                PredictionCollector(model, self.inputs, positions, self.listeners)
+            )
         return distinct
 
     @cached_property
@@ -170,14 +189,26 @@ class ModelSource:
 
     def readouts(self, patterns: Sequence[str]) -> dict[str, Readout]:
         """Return the maps to the vocabulary of the layers that have one."""
-        there = [path for path in self.layers(patterns) if not why_no_readout(self.model, path)]
+        there = [
+            path
+            for path in self.layers(patterns)
+            if not why_no_readout(self.model, path)
+        ]
         size = self.inputs.vocab_size
-        return readouts(self.model, there, inputs=self.inputs, vocabulary=size) if there else {}
+        return (
+            readouts(self.model, there, inputs=self.inputs, vocabulary=size)
+            if there
+            else {}
+        )
 
     def unembedding_size(self) -> int:
         """Return the number of entries of the vocabulary map; 0 if there is none."""
         path = head_path(self.model)
-        return 0 if path is None else self.model.get_submodule(path).get_parameter("weight").numel()
+        return (
+            0
+            if path is None
+            else self.model.get_submodule(path).get_parameter("weight").numel()
+        )
 
     def tensors_read(self, layers: Sequence[str] | None = None) -> set[str]:
         """Return the stored tensors that a pass up to `layers` reads; None: a whole pass."""
@@ -195,10 +226,13 @@ class ModelSource:
 
     def width(self, layers: Sequence[str]) -> int:
         """Return the number of features that layers give together for one token."""
-        labels, there = self.layers(layers), self.trace.shapes
+        labels = self.layers(layers)
+        there = self.trace.shapes
         if there.keys() >= {*labels}:
             return sum(there[label][-1] for label in labels)
-        infos = list_layers(self.model, labels, beginning(self.inputs))  # inputs, parts and calls
+        infos = list_layers(
+            self.model, labels, beginning(self.inputs)
+        )  # inputs, parts and calls
         return sum(info.shape[-1] for info in infos if info.shape)
 
 
@@ -260,8 +294,12 @@ def read(
     values: dict[Need, Any] = {}
     for key, group in groups.items():
         key = replace(key, maps=any(k.maps for k in group.values()))
-        values |= _read_together(replace(by_need[next(iter(group))], key=key), list(group))
-    values |= {need: need.read(by_need[need]) for need, key in keys.items() if key is None}
+        values |= _read_together(
+            replace(by_need[next(iter(group))], key=key), list(group)
+        )
+    values |= {
+        need: need.read(by_need[need]) for need, key in keys.items() if key is None
+    }
     return {need: values[need] for need in keys}
 
 
@@ -320,20 +358,26 @@ def modules_read(
     >>> from ontogeny.needs import Activations
     >>> model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 4), nn.Linear(4, 9))
     >>> need = Activations("1")
-    >>> sorted(modules_read(model, [need], {"text": Inputs.from_tokens([[1, 2]])})[need])
+    >>> sorted(
+    ...     modules_read(model, [need], {"text": Inputs.from_tokens([[1, 2]])})[need]
+    ... )
     ['0.weight', '1.bias', '1.weight']
     """
     names: dict[Need, set[str]] = {}
     for need, source in sources(model, needs, inputs, settings).items():
         tensors = need.tensors(source)
-        names[need] = set(model.state_dict(keep_vars=True)) if tensors is None else tensors
+        names[need] = (
+            set(model.state_dict(keep_vars=True)) if tensors is None else tensors
+        )
     return names
 
 
 def _read_together(source: ModelSource, needs: Sequence[Need]) -> dict[Need, Any]:
     """Return the values of needs that share their forward passes."""
     assert source.key is not None
-    model, inputs, settings = source.model, source.inputs, source.settings
+    model = source.model
+    inputs = source.inputs
+    settings = source.settings
     ids, _ = source.corrupted
     check_fits(model, inputs, ids)
     collectors: dict[Need, Collector] = {need: need.collector(source) for need in needs}
@@ -345,8 +389,12 @@ def _read_together(source: ModelSource, needs: Sequence[Need]) -> dict[Need, Any
             position_ids=settings.positions == "mask",
         )
     values = {need: collector.result() for need, collector in collectors.items()}
-    losses = next((c for c in collectors.values() if isinstance(c, LossCollector)), None)
+    losses = next(
+        (c for c in collectors.values() if isinstance(c, LossCollector)), None
+    )
     if losses is not None and losses.objective == "causal":
         loss = losses.result().loss.values
-        check_read(model, inputs, loss, settings.batch_size, settings.positions == "mask")
+        check_read(
+            model, inputs, loss, settings.batch_size, settings.positions == "mask"
+        )
     return values

@@ -34,7 +34,9 @@ class VocabularyPath:
     @property
     def sites(self) -> tuple[str, ...]:
         """Paths of the modules whose inputs tell the scales."""
-        return self.norms if self.head is None else (*self.norms, ".".join(self.head[:2]))
+        return (
+            self.norms if self.head is None else (*self.norms, ".".join(self.head[:2]))
+        )
 
 
 def path_to_vocabulary(model: nn.Module, layer: str | None) -> VocabularyPath | str:
@@ -54,7 +56,8 @@ def path_to_vocabulary(model: nn.Module, layer: str | None) -> VocabularyPath | 
     >>> path_to_vocabulary(model, "transformer.h.0.attn").norms
     ('transformer.ln_f',)
     """
-    name, family = type(model).__name__, family_of(model)
+    name = type(model).__name__
+    family = family_of(model)
     if head_path(model) is None:
         return f"{name} has no linear map to a vocabulary"
     if family is None:
@@ -64,14 +67,18 @@ def path_to_vocabulary(model: nn.Module, layer: str | None) -> VocabularyPath | 
     else:
         labels = match_layers(model, layer)
         if len(labels) > 1:
-            raise ArgumentError(f"layer must be one site; {layer!r} matches {len(labels)}.")
+            raise ArgumentError(
+                f"layer must be one site; {layer!r} matches {len(labels)}."
+            )
         between = _norms_between(model, family, labels[0])
     if between is None:
         return (
             f"{layer} does not write into the residual stream; blocks, and what their attention "
             "and MLP give, do"
         )
-    last = () if family.final_norm is None else match_layers(model, family.final_norm)[-1:]
+    last = (
+        () if family.final_norm is None else match_layers(model, family.final_norm)[-1:]
+    )
     head = None
     if family.head is not None:
         module, dense, norm = family.head
@@ -79,7 +86,9 @@ def path_to_vocabulary(model: nn.Module, layer: str | None) -> VocabularyPath | 
     return VocabularyPath((*between, *last), head)
 
 
-def _norms_between(model: nn.Module, family: Family, label: str) -> tuple[str, ...] | None:
+def _norms_between(
+    model: nn.Module, family: Family, label: str
+) -> tuple[str, ...] | None:
     """Return the norms from a site to the end of the last block; None if it is no such site."""
     place = _place(model, family, label)
     if place is None:
@@ -87,10 +96,13 @@ def _norms_between(model: nn.Module, family: Family, label: str) -> tuple[str, .
     name, index = place
     blocks = match_layers(model, "resid")
     if name == "resid":
-        name, index = "resid_pre", index + 1
+        name = "resid_pre"
+        index = index + 1
     if not family.joined_by or index == len(blocks):
         return ()
-    pairs = [[f"{block}.{norm}" for norm in family.joined_by] for block in blocks[index:]]
+    pairs = [
+        [f"{block}.{norm}" for norm in family.joined_by] for block in blocks[index:]
+    ]
     first, second = pairs[0]
     if family.stream == "normed":  # only what a layer gives is normed, not the stream
         return {"attn": (first,), "o": (first,), "mlp": (second,)}.get(name, ())

@@ -23,7 +23,9 @@ from ..inputs import Inputs
 
 DRAWS = 999  # renamings: as many as a p-value of 1/1000 takes
 
-_MOST_TOKENS = 2**14  # of a large input set: the table has 4 bytes for each draw and target
+_MOST_TOKENS = (
+    2**14
+)  # of a large input set: the table has 4 bytes for each draw and target
 LEAST = -100.0  # nats: a word that the model rules out has no infinite cost
 
 
@@ -45,13 +47,17 @@ class RenamedWords:
     def __init__(self, inputs: Inputs, predicted: np.ndarray) -> None:
         text, column = np.nonzero(predicted)
         every = np.arange(0, len(text), max(1.0, len(text) / _MOST_TOKENS)).astype(int)
-        text, column = text[every], column[every]
+        text = text[every]
+        column = column[every]
         self._targets, target = np.unique(inputs.ids[text, column], return_inverse=True)
         self._place = np.full(predicted.shape, -1, dtype=np.int32)
         self._place[text, column] = target
-        ordinary, special = inputs.ids[inputs.ordinary], inputs.ids[inputs.special & inputs.mask]
+        ordinary = inputs.ids[inputs.ordinary]
+        special = inputs.ids[inputs.special & inputs.mask]
         masks = [] if inputs.mask_token_id is None else [inputs.mask_token_id]
-        self._apart = np.setdiff1d(np.union1d(special, masks), ordinary).astype(np.int64)
+        self._apart = np.setdiff1d(np.union1d(special, masks), ordinary).astype(
+            np.int64
+        )
         self._size = inputs.vocab_size
         self._sums = np.zeros(1 + DRAWS)
         self._table: Tensor | None = None
@@ -69,7 +75,9 @@ class RenamedWords:
             self._table = torch.from_numpy(table).to(log_p.device)
         names = self._table[:, torch.from_numpy(place[rows]).to(log_p.device)].T.long()
         values = (
-            log_p if len(rows) == len(log_p) else log_p[torch.from_numpy(rows).to(log_p.device)]
+            log_p
+            if len(rows) == len(log_p)
+            else log_p[torch.from_numpy(rows).to(log_p.device)]
         )
         costs = -values.gather(1, names).clamp_min(LEAST)
         self._sums += costs.sum(0).cpu().double().numpy()
@@ -85,7 +93,8 @@ def renamings(targets: bytes, words: bytes, random_state: int = 0) -> np.ndarray
 
     Both are int64 arrays as bytes, so that the same texts are renamed alike at every step.
     """
-    inside, others = np.frombuffer(targets, np.int64), np.frombuffer(words, np.int64)
+    inside = np.frombuffer(targets, np.int64)
+    others = np.frombuffer(words, np.int64)
     rng = np.random.default_rng(random_state)
     table = np.empty((1 + DRAWS, len(inside)), dtype=np.int32)
     table[0] = inside
@@ -119,7 +128,9 @@ class Calibration:
 
     def __init__(self, texts: int) -> None:
         self._sums = np.zeros((len(INVERSE_TEMPERATURES), texts))
-        self._places = np.arange(len(INVERSE_TEMPERATURES))  # of those that every token has
+        self._places = np.arange(
+            len(INVERSE_TEMPERATURES)
+        )  # of those that every token has
         self._tokens = 0
 
     def add(self, text: np.ndarray, target: Tensor, log_p: Tensor) -> None:
@@ -129,10 +140,16 @@ class Calibration:
         is_whole = len(self._places) == len(INVERSE_TEMPERATURES)
         b = INVERSE_TEMPERATURES[self._places]
         parts = log_p.split(rows)
-        totals = torch.cat([_totals(p) if is_whole else _totals_at(p, b) for p in parts], dim=1)
-        costs = totals.cpu().double().log().numpy() - np.outer(b, target.cpu().double().numpy())
+        totals = torch.cat(
+            [_totals(p) if is_whole else _totals_at(p, b) for p in parts], dim=1
+        )
+        costs = totals.cpu().double().log().numpy() - np.outer(
+            b, target.cpu().double().numpy()
+        )
         for place, values in zip(self._places, costs, strict=True):
-            self._sums[place] += np.bincount(text, weights=values, minlength=self._sums.shape[1])
+            self._sums[place] += np.bincount(
+                text, weights=values, minlength=self._sums.shape[1]
+            )
         self._tokens += len(text)
         if is_whole and self._tokens >= _ENOUGH:
             best = self._sums.sum(axis=1).argmin()

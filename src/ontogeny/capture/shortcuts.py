@@ -77,7 +77,10 @@ def activations(
 
 
 def attention_entropy(
-    model: nn.Module, inputs: Any, layers: str | Sequence[str] = "*", batch_size: int = 16
+    model: nn.Module,
+    inputs: Any,
+    layers: str | Sequence[str] = "*",
+    batch_size: int = 16,
 ) -> xr.DataArray:
     """Return the mean entropy of attention distributions in nats: DataArray(layer, head).
 
@@ -99,7 +102,9 @@ def attention_entropy(
     data = read(model, [need], {"inputs": texts}, settings)[need]
     real = data.isel(text=(data.tokens > 0).values)
     mean = (real.entropy * real.tokens).sum("text", skipna=False) / real.tokens.sum()
-    return mean.rename("entropy").assign_attrs(units="nats", long_name="attention entropy")
+    return mean.rename("entropy").assign_attrs(
+        units="nats", long_name="attention entropy"
+    )
 
 
 def losses(
@@ -146,7 +151,9 @@ def losses(
         return read(model, [need], {"inputs": texts}, settings)[need]
     except BatchInvarianceError as error:
         say_alone(str(error))
-        return read(model, [need], {"inputs": texts}, replace(settings, batch_size=1))[need]
+        return read(model, [need], {"inputs": texts}, replace(settings, batch_size=1))[
+            need
+        ]
 
 
 def _settings(

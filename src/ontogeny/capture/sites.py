@@ -76,7 +76,9 @@ def watched(
     The value is the module's output as it is, or the tensor that the label's part names. Hooks
     never outlive the context.
     """
-    return _hooked(model, labels, hook, _watch_input, functools.partial(_watch_output, model))
+    return _hooked(
+        model, labels, hook, _watch_input, functools.partial(_watch_output, model)
+    )
 
 
 def changed(
@@ -125,16 +127,22 @@ def _hooked(
             path, part = split_label(label)
             module = model.get_submodule(path)
             if part == INPUT:
-                before = _at_call(label, calls, functools.partial(on_input, label, function))
+                before = _at_call(
+                    label, calls, functools.partial(on_input, label, function)
+                )
                 handle = module.register_forward_pre_hook(before, with_kwargs=True)
             else:
-                after = _at_call(label, calls, functools.partial(on_output, label, function))
+                after = _at_call(
+                    label, calls, functools.partial(on_output, label, function)
+                )
                 handle = module.register_forward_hook(after)
             stack.callback(handle.remove)
         yield
 
 
-def _at_call(label: str, calls: Counter[str], hook: Callable[..., Any]) -> Callable[..., Any]:
+def _at_call(
+    label: str, calls: Counter[str], hook: Callable[..., Any]
+) -> Callable[..., Any]:
     """Return the hook for the one call that a label names, or for all where it names none."""
     call = call_of(label)
     if call is None:
@@ -161,7 +169,11 @@ def _change_input(
 
 
 def _change_output(
-    label: str, change: Callable[[str, Any], Tensor], _module: nn.Module, _args: Any, output: Any
+    label: str,
+    change: Callable[[str, Any], Tensor],
+    _module: nn.Module,
+    _args: Any,
+    output: Any,
 ) -> Any:
     return _replaced(output, change(label, first_tensor(output)))
 
@@ -218,9 +230,13 @@ def _watch_output(
         # third of the columns is a third of the heads and no query.
         family = family_of(model)
         config: Any = model.config
-        heads = int(config.num_attention_heads) if family and family.interleaved else None
+        heads = (
+            int(config.num_attention_heads) if family and family.interleaved else None
+        )
         fused = first_tensor(output)
-        output = fused.index_select(-1, part_index(part, fused.shape[-1], heads).to(fused.device))
+        output = fused.index_select(
+            -1, part_index(part, fused.shape[-1], heads).to(fused.device)
+        )
     hook(label, output)
 
 
@@ -255,5 +271,11 @@ def part_index(part: str, width: int, heads: int | None) -> torch.Tensor:
     groups = 3 * (heads or 1)
     if width % groups:
         split = "query, key and value" + (f" of {heads} heads" if heads else "")
-        raise ArgumentError(f"a fused projection of width {width} does not split into {split}.")
-    return torch.arange(width).reshape(heads or 1, 3, -1)[:, FUSED_PARTS.index(part)].flatten()
+        raise ArgumentError(
+            f"a fused projection of width {width} does not split into {split}."
+        )
+    return (
+        torch.arange(width)
+        .reshape(heads or 1, 3, -1)[:, FUSED_PARTS.index(part)]
+        .flatten()
+    )

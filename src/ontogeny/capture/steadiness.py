@@ -69,7 +69,9 @@ def why_remembering(
 def _many(batch: Batch) -> Batch:
     """Return many texts of the same vocabulary and length."""
     ids = np.concatenate([other_ids(batch, shift) for shift in range(1, 1 + _MANY)])
-    return replace(batch, rows=np.arange(len(ids)), ids=ids, mask=np.ones(ids.shape, dtype=bool))
+    return replace(
+        batch, rows=np.arange(len(ids)), ids=ids, mask=np.ones(ids.shape, dtype=bool)
+    )
 
 
 def why_across(model: nn.Module, batch: Batch) -> str:
@@ -82,11 +84,20 @@ def why_across(model: nn.Module, batch: Batch) -> str:
     begun = replace(batch, ids=np.concatenate([other[:, :1], batch.ids[:, 1:]], axis=1))
     one, two = (output_tensor(run(model, b)) for b in (batch, beside))
     tokens = batch.ids.shape
-    if one is None or two is None or one.ndim < 3 or one.shape[:2] != tokens or tokens[1] < 2:
+    if (
+        one is None
+        or two is None
+        or one.ndim < 3
+        or one.shape[:2] != tokens
+        or tokens[1] < 2
+    ):
         return ""
     if one.shape != two.shape or not relative_change(one[1], two[1]):
         return ""
-    rows = [replace(b, ids=b.ids[1:], mask=b.mask[1:], rows=b.rows[1:]) for b in (batch, begun)]
+    rows = [
+        replace(b, ids=b.ids[1:], mask=b.mask[1:], rows=b.rows[1:])
+        for b in (batch, begun)
+    ]
     one, two = (output_tensor(run(model, row)) for row in rows)
     if one is None or two is None or relative_change(one[:, 1:], two[:, 1:]):
         return ""
@@ -105,7 +116,10 @@ def other_ids(batch: Batch, shift: int = 1) -> np.ndarray:
 
 def unused_copy(model: nn.Module) -> nn.Module | None:
     """Return a copy of a model; None of a large one, and where there can be no copy."""
-    if device_of_parts(model) is not None or sum(p.numel() for p in model.parameters()) > _COPIED:
+    if (
+        device_of_parts(model) is not None
+        or sum(p.numel() for p in model.parameters()) > _COPIED
+    ):
         return None
     try:
         return copy.deepcopy(model)
@@ -115,7 +129,9 @@ def unused_copy(model: nn.Module) -> nn.Module | None:
 
 def seeded(model: nn.Module, batch: Batch, seed: int) -> tuple[Any, bool]:
     """Return what a model gives with seeded random numbers, and whether it drew any."""
-    torch.default_generator.manual_seed(seed)  # others are restored on the model's device alone
+    torch.default_generator.manual_seed(
+        seed
+    )  # others are restored on the model's device alone
     if (device := device_of(model)).type == "cuda":
         with torch.cuda.device(device):
             torch.cuda.manual_seed(seed)

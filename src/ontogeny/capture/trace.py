@@ -50,7 +50,9 @@ class Trace:
             stack.enter_context(quiet(model))
             stack.enter_context(attention_maps(model))
             for path, module in modules.items():
-                stack.callback(module.register_forward_pre_hook(self._starter(path)).remove)
+                stack.callback(
+                    module.register_forward_pre_hook(self._starter(path)).remove
+                )
             stack.enter_context(watched(model, modules, self._ended))
             run(model, batch, position_ids=position_ids)
 
@@ -67,7 +69,9 @@ class Trace:
         if path and isinstance(tensor := first_tensor(output), torch.Tensor):
             self.shapes.setdefault(path, tuple(tensor.shape))
         weights = attention_map(output, self._queries)
-        if weights is not None and weights is not self._last_map:  # not a child's, handed on
+        if (
+            weights is not None and weights is not self._last_map
+        ):  # not a child's, handed on
             self._last_map = weights
             self._maps[path] = self.end  # of the last call
 
@@ -84,7 +88,9 @@ class Trace:
 
     def end_of_maps(self, patterns: str | Sequence[str]) -> int:
         """Return the time at which a pass is stopped that waits for attention maps."""
-        paths = [split_label(path)[0] for path in match_attention(self._model, patterns)]
+        paths = [
+            split_label(path)[0] for path in match_attention(self._model, patterns)
+        ]
         if not any(path in self._maps for path in paths):
             raise LayerMatchError(
                 f"no module that matches {patterns!r} returned attention weights."
@@ -98,7 +104,9 @@ class Trace:
         if not count:
             return self.end
         times = self._starts if part == INPUT else self._ends
-        return times[path][call_of(label) or 0] - (part == INPUT)  # its module has not started yet
+        return times[path][call_of(label) or 0] - (
+            part == INPUT
+        )  # its module has not started yet
 
     def names(self, end: int) -> set[str]:
         """Return the stored tensors of the modules that started by `end`."""
@@ -119,4 +127,6 @@ class Trace:
     def _with_ties(self, names: set[str]) -> set[str]:
         tensors = dict(self._model.named_parameters(remove_duplicate=False))
         shared = {id(tensors[name]) for name in names if name in tensors}
-        return names | {name for name, tensor in tensors.items() if id(tensor) in shared}
+        return names | {
+            name for name, tensor in tensors.items() if id(tensor) in shared
+        }

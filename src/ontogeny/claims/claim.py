@@ -115,7 +115,9 @@ class Claim:
     Examples
     --------
     >>> loss = Subject("loss", "loss")
-    >>> claim = Claim(Kind.LEARNED, loss, Certainty.SURE, first=6.0, last=4.3, p_value=0.001)
+    >>> claim = Claim(
+    ...     Kind.LEARNED, loss, Certainty.SURE, first=6.0, last=4.3, p_value=0.001
+    ... )
     >>> claim.kind.value, claim.certainty.value, round(claim.weight, 2)
     ('learned', 'sure', 0.95)
     >>> Claim(Kind.LEARNED, loss, Certainty.OPEN)
@@ -155,7 +157,9 @@ class Claim:
                 f"got {self.reason.value!r}."
             )
         if self.certainty is Certainty.SURE:
-            missing = [n for n in RULES[self.kind].fields if math.isnan(getattr(self, n))]
+            missing = [
+                n for n in RULES[self.kind].fields if math.isnan(getattr(self, n))
+            ]
             if missing:
                 raise ArgumentError(
                     f"{missing[0]} must be a number in a sure claim of kind "

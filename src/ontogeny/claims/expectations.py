@@ -94,7 +94,9 @@ def parse(text: str) -> list[Expectation]:
         if words:
             found.append(_parsed(number, words))
     if not found:
-        raise ArgumentError("the file of expectations must hold at least one line; it holds none.")
+        raise ArgumentError(
+            "the file of expectations must hold at least one line; it holds none."
+        )
     return found
 
 
@@ -127,7 +129,10 @@ def _number(number: int, line: str, word: str) -> float:
 
 
 def failures(
-    claims: Sequence[Claim], expectations: Iterable[Expectation], *, allow_open: bool = False
+    claims: Sequence[Claim],
+    expectations: Iterable[Expectation],
+    *,
+    allow_open: bool = False,
 ) -> list[str]:
     r"""Return a line for each expectation that the claims do not meet.
 
@@ -148,11 +153,15 @@ def failures(
 
     Examples
     --------
-    >>> claim = Claim(Kind.LEARNED, Subject("loss"), Certainty.SURE, first=6.0, last=4.3)
+    >>> claim = Claim(
+    ...     Kind.LEARNED, Subject("loss"), Certainty.SURE, first=6.0, last=4.3
+    ... )
     >>> failures([claim], parse("learned loss below 5\nno learned loss"))
     ['no learned loss: it is sure']
     """
-    known = set().union(*(names_of(claim.subject) for claim in claims)) if claims else set()
+    known = (
+        set().union(*(names_of(claim.subject) for claim in claims)) if claims else set()
+    )
     lines = [_failure(claims, expected, known, allow_open) for expected in expectations]
     return [line for line in lines if line]
 
@@ -198,7 +207,9 @@ def _unsure(expected: Expectation, fitting: Sequence[Claim], allow_open: bool) -
     said = chosen.certainty.value
     if chosen.reason is not None:
         said += f" ({chosen.reason.value}"
-        said += f"; {chosen.needed:g} would do)" if math.isfinite(chosen.needed) else ")"
+        said += (
+            f"; {chosen.needed:g} would do)" if math.isfinite(chosen.needed) else ")"
+        )
     return f"{expected.line}: {said}"
 
 
@@ -211,5 +222,9 @@ def _miss(expected: Expectation, claim: Claim) -> str:
     if not math.isnan(expected.below) and not value < expected.below:
         return f"it is {value:.4g}"
     if not math.isnan(expected.by) and not since <= expected.by:
-        return "since when is unknown" if math.isnan(since) else f"it holds surely from {since:g}"
+        return (
+            "since when is unknown"
+            if math.isnan(since)
+            else f"it holds surely from {since:g}"
+        )
     return ""

@@ -22,7 +22,9 @@ def learned_places(claims: Iterable[Claim]) -> list[Claim]:
     --------
     >>> from ontogeny.claims import Subject
     >>> third = Subject("place-losses", "place_loss", label="place 3")
-    >>> fell = Claim(Kind.CHANGED, third, Certainty.SURE, value=-3.1, first=3.1, last=0.0)
+    >>> fell = Claim(
+    ...     Kind.CHANGED, third, Certainty.SURE, value=-3.1, first=3.1, last=0.0
+    ... )
     >>> [claim.subject.label for claim in learned_places([fell])]
     ['place 3']
     """

@@ -66,9 +66,15 @@ def to_dataset(claims: Sequence[Claim]) -> xr.Dataset:
 
     Examples
     --------
-    >>> claim = Claim(Kind.CHANGED, Subject("loss"), Certainty.SURE, first=6.0, last=4.3)
+    >>> claim = Claim(
+    ...     Kind.CHANGED, Subject("loss"), Certainty.SURE, first=6.0, last=4.3
+    ... )
     >>> data = to_dataset([claim])
-    >>> str(data.claim_kind[0].item()), float(data.claim_last[0]), from_dataset(data) == [claim]
+    >>> (
+    ...     str(data.claim_kind[0].item()),
+    ...     float(data.claim_last[0]),
+    ...     from_dataset(data) == [claim],
+    ... )
     ('changed', 4.3, True)
     """
     texts: dict[str, list[object]] = {
@@ -81,7 +87,10 @@ def to_dataset(claims: Sequence[Claim]) -> xr.Dataset:
     texts["units"] = [claim.units for claim in claims]
     texts["figure"] = [claim.figure for claim in claims]
     texts["evidence"] = [EVIDENCE.join(claim.evidence) for claim in claims]
-    words = {name: ("claim", _texts(texts[name]), {"long_name": WORDS[name]}) for name in WORDS}
+    words = {
+        name: ("claim", _texts(texts[name]), {"long_name": WORDS[name]})
+        for name in WORDS
+    }
     numbers = {
         name: (
             "claim",
@@ -95,15 +104,25 @@ def to_dataset(claims: Sequence[Claim]) -> xr.Dataset:
     weights = np.array([claim.weight for claim in claims], dtype=float)
     more = {
         "step_of": ("claim", steps, {"long_name": "step that it is about"}),
-        "corrected_over": ("claim", tests, {"long_name": "tests that p is corrected over"}),
+        "corrected_over": (
+            "claim",
+            tests,
+            {"long_name": "tests that p is corrected over"},
+        ),
         "weight": ("claim", weights, {"long_name": "how early a reader wants it"}),
     }
-    columns = {f"{PREFIX}{name}": column for name, column in (words | numbers | more).items()}
+    columns = {
+        f"{PREFIX}{name}": column for name, column in (words | numbers | more).items()
+    }
     return xr.Dataset({**columns, **_beside(claims)})
 
 
-def _beside(claims: Sequence[Claim]) -> dict[str, tuple[str, np.ndarray, dict[str, str]]]:
-    pairs = [(place, beside) for place, claim in enumerate(claims) for beside in claim.beside]
+def _beside(
+    claims: Sequence[Claim],
+) -> dict[str, tuple[str, np.ndarray, dict[str, str]]]:
+    pairs = [
+        (place, beside) for place, claim in enumerate(claims) for beside in claim.beside
+    ]
     arrays = {
         "beside_claim": np.array([place for place, _ in pairs], dtype=np.int64),
         "beside_role": _texts([beside.role for _, beside in pairs]),
@@ -127,12 +146,16 @@ def claims_frame(claims: Sequence[Claim]) -> pd.DataFrame:
 
     Examples
     --------
-    >>> claim = Claim(Kind.CHANGED, Subject("loss"), Certainty.SURE, first=6.0, last=4.3)
+    >>> claim = Claim(
+    ...     Kind.CHANGED, Subject("loss"), Certainty.SURE, first=6.0, last=4.3
+    ... )
     >>> claims_frame([claim])[["kind", "node", "certainty", "last"]].values.tolist()
     [['changed', 'loss', 'sure', 4.3]]
     """
     data = to_dataset(claims)
-    columns = {n: str(n).removeprefix(PREFIX) for n in data if data[n].dims == ("claim",)}
+    columns = {
+        n: str(n).removeprefix(PREFIX) for n in data if data[n].dims == ("claim",)
+    }
     frame = data[list(columns)].to_dataframe().rename(columns=columns)
     frame["comparisons"] = [len(claim.beside) for claim in claims]
     return frame.reset_index(drop=True)
@@ -149,8 +172,12 @@ def from_dataset(data: xr.Dataset) -> list[Claim]:
     names = (*(f"{PREFIX}{name}" for name in (*WORDS, *NUMBERS)), *OF_BESIDE)
     missing = [name for name in names if name not in data]
     if missing:
-        raise ArgumentError(f"claims must have the column {missing[0]!r}; there is none.")
-    columns = {str(name).removeprefix(PREFIX): data[name].values for name in data.data_vars}
+        raise ArgumentError(
+            f"claims must have the column {missing[0]!r}; there is none."
+        )
+    columns = {
+        str(name).removeprefix(PREFIX): data[name].values for name in data.data_vars
+    }
     beside: dict[int, list[Beside]] = {}
     for i in range(data.sizes["comparison"]):
         beside.setdefault(int(columns["beside_claim"][i]), []).append(
@@ -186,7 +213,9 @@ def _claim(columns: dict[str, np.ndarray], i: int, beside: Sequence[Beside]) -> 
 
 def _known(word: str, words: type[Kind] | type[Certainty] | type[Reason]) -> str:
     if word not in [known.value for known in words]:
-        raise ArgumentError(f"claims must not have the {words.__name__.lower()} {word!r}.")
+        raise ArgumentError(
+            f"claims must not have the {words.__name__.lower()} {word!r}."
+        )
     return word
 
 

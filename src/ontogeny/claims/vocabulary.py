@@ -10,7 +10,9 @@ class Certainty(StrEnum):
     """How sure a claim is: the same four words for every kind."""
 
     SURE = "sure"  # beyond noise, chance and controls, as the kind asks
-    AS_CONTROLS = "as controls"  # within a stated margin of what controls or chance give
+    AS_CONTROLS = (
+        "as controls"  # within a stated margin of what controls or chance give
+    )
     OPEN = "open"  # not shown, for a reason
     NOT_TESTED = "not tested"  # nothing stands beside it
 

@@ -67,9 +67,11 @@ def prepared(
     folders = {name: (output or Path("studies")) / name for name in names}
     if len(sources) == 1 and output is not None:
         folders = {names[0]: output}
-    new, studies = [], {}
+    new = []
+    studies = {}
     for source, folder in zip(sources, folders.values(), strict=True):
-        wishes, file = Wishes(source, **asked), study_file_of(folder)
+        wishes = Wishes(source, **asked)
+        file = study_file_of(folder)
         if file.exists():
             _check_begun(file, wishes, bool(asked))
             if not quiet:
@@ -78,8 +80,10 @@ def prepared(
                 typer.echo(f"going on with {file}{alone}")
         else:
             _check_new(folder)
-            of = None if quiet else f" of {file.stem}" * (len(folders) > 1)
-            new.append(begin(wishes, file, yes, bounded=max_revisions is not None, of=of))
+            of = None if quiet else (f" of {file.stem}" if len(folders) > 1 else "")
+            new.append(
+                begin(wishes, file, yes, bounded=max_revisions is not None, of=of)
+            )
     workers = workers or _workers(new)
     if new and not quiet:
         say(new, workers)
@@ -90,7 +94,9 @@ def prepared(
         folder = begun_study.file.with_name(begun_study.file.name.removesuffix(".toml"))
         usual = folder == Path("studies", folder.name)
         where = [] if usual else ["--output", str(folder)]
-        begun_study.write(shlex.join(["ontogeny", "run", str(begun_study.file), *where]))
+        begun_study.write(
+            shlex.join(["ontogeny", "run", str(begun_study.file), *where])
+        )
         if begun_study.cost.keep is not None:
             studies[begun_study.file] = begun_study.cost.keep(folder)
     return folders, studies, workers
@@ -115,9 +121,13 @@ def begin(
         needed = fetched = to_fetch(trajectory, bounded or first_alone)
         if first_alone:  # the rest is fetched by the run
             needed = to_fetch(trajectory.select(steps=[int(trajectory.steps[-1])]))
-        _ask(download_limit(needed), yes, ["--steps 8"] * (len(trajectory) > 8))
+        _ask(
+            download_limit(needed), yes, (["--steps 8"] if len(trajectory) > 8 else [])
+        )
 
-    file.parent.mkdir(parents=True, exist_ok=True)  # paths of the study file go through it
+    file.parent.mkdir(
+        parents=True, exist_ok=True
+    )  # paths of the study file go through it
     proposal = propose(wishes, file.parent, before, partial(_agree, yes))
     if of is not None:
         lines = [f"checkpoints{of}: {line}" for line in proposal.lines]
@@ -131,7 +141,9 @@ def _agree(yes: bool, line: str) -> bool:
     """Return whether to score what trial passes show; without a terminal only with --yes."""
     if yes:
         typer.echo(f"places: {line}")
-    return yes or (sys.stdin.isatty() and typer.confirm(f"{line}. Score only these?", default=True))
+    return yes or (
+        sys.stdin.isatty() and typer.confirm(f"{line}. Score only these?", default=True)
+    )
 
 
 def say(begun: Sequence[Begun], workers: int) -> None:
@@ -168,7 +180,9 @@ def _check_begun(file: Path, wishes: Wishes, wished: bool) -> None:
 
 def _check_new(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ArgumentError(f"{folder} holds files that are no study; give another --output.")
+        raise ArgumentError(
+            f"{folder} holds files that are no study; give another --output."
+        )
 
 
 def _asked_line(wishes: Wishes) -> str:
@@ -188,7 +202,8 @@ def _workers(begun: Sequence[Begun]) -> int:
     if not begun or any(study.cost.device != "cpu" for study in begun):
         return 1
     # This process holds what it took to compute one checkpoint: the next ones take as much.
-    cores, free = os.cpu_count() or 1, free_memory()
+    cores = os.cpu_count() or 1
+    free = free_memory()
     room = cores if free is None else int(0.8 * free) // max(peak_memory(), 1)
     return max(1, min(4, cores, room))
 
@@ -212,7 +227,7 @@ def _ask(above: list[str], yes: bool, less: Sequence[str]) -> None:
         return
     what = " and ".join(above)
     if not sys.stdin.isatty():
-        smaller = ", or ask for less: " * bool(less) + ", ".join(less)
+        smaller = (", or ask for less: " if bool(less) else "") + ", ".join(less)
         raise ArgumentError(f"this would {what}; pass --yes to do so{smaller}.")
     if not typer.confirm(f"This will {what}. Go on?"):
         raise typer.Exit(1)

@@ -31,9 +31,14 @@ def described(packages: Mapping[str, str]) -> dict[str, dict[str, tuple[str, str
     from ..observables.registry import kinds
     from ..start.presets import PRESETS
 
-    modules = {n: importlib.import_module(f"..{m}", __package__) for n, m in packages.items()}
+    modules = {
+        n: importlib.import_module(f"..{m}", __package__) for n, m in packages.items()
+    }
     others = {
-        what: {name: ("", "\n".join(_function_help(name))) for name in modules[what].names()}
+        what: {
+            name: ("", "\n".join(_function_help(name)))
+            for name in modules[what].names()
+        }
         for what in ("extractors", "distances")
     }
     return {
@@ -49,7 +54,9 @@ def described(packages: Mapping[str, str]) -> dict[str, dict[str, tuple[str, str
 def _line(kind: str, cls: Any) -> str:
     question = cls.question or _first_line(cls)
     costs = f"; costs {cls.price}" if cls.price else ""
-    return f"  {kind}: {question} Needs {cls.requires or 'see its documentation'}{costs}."
+    return (
+        f"  {kind}: {question} Needs {cls.requires or 'see its documentation'}{costs}."
+    )
 
 
 def _observable_help(kind: str, cls: Any) -> Iterator[str]:
@@ -69,7 +76,9 @@ def _argument(field: dataclasses.Field[Any]) -> str:
 
     if field.default is dataclasses.MISSING:
         empty = field.default_factory is not dataclasses.MISSING
-        return f"{field.name} = {{}}" if empty else f"{field.name} = ...  # must be given"
+        return (
+            f"{field.name} = {{}}" if empty else f"{field.name} = ...  # must be given"
+        )
     if field.default is None:
         return f"# {field.name} is not set by default"
     return f"{field.name} = {value(field.default)}"
@@ -103,23 +112,35 @@ def _parameters(cls: Any) -> Iterator[str]:
     rest = lines[begin + 2 :]
     ends = [i - 1 for i, line in enumerate(rest) if line and set(line) == {"-"}]
     yield ""
-    yield from "\n".join(rest[: ends[0] if ends else None]).rstrip().replace("``", "").split("\n")
+    yield from (
+        "\n".join(rest[: ends[0] if ends else None])
+        .rstrip()
+        .replace("``", "")
+        .split("\n")
+    )
 
 
 Catalogue = Mapping[str, Mapping[str, tuple[str, str]]]
 """``{what: {name: (line, help)}}``: the line of a list, and what help says."""
-PACKAGES = {"observables": "observables", "extractors": "concepts", "distances": "distances"}
+PACKAGES = {
+    "observables": "observables",
+    "extractors": "concepts",
+    "distances": "distances",
+}
 
 
 @cache
 def catalogue() -> Catalogue:
     """Return observables, extractors, distances and presets."""
-    path, stamp = place(), _stamp()
+    path = place()
+    stamp = _stamp()
     # Whatever stands in the file, which somebody else may have written, costs time and no more.
     with contextlib.suppress(Exception):
         groups = json.loads(path.read_text(encoding="utf-8"))
         content = groups["content"]
-        things = [pair for what in (*PACKAGES, "presets") for pair in content[what].values()]
+        things = [
+            pair for what in (*PACKAGES, "presets") for pair in content[what].values()
+        ]
         if groups["stamp"] == stamp and all(line + text for line, text in things):
             return content
     from ..observables.registry import left_out
@@ -128,7 +149,9 @@ def catalogue() -> Catalogue:
     content = described(PACKAGES)
     if left_out():  # what another package lacks changes no stamp
         return content
-    with contextlib.suppress(OSError):  # a machine without a place to write is slow, no more
+    with contextlib.suppress(
+        OSError
+    ):  # a machine without a place to write is slow, no more
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, json.dumps({"stamp": stamp, "content": content}).encode())
     return content
@@ -142,7 +165,10 @@ def place() -> Path:
 def _stamp() -> str:
     """Return what changes with whatever the catalogue is made of."""
     entries = entry_points(group="ontogeny.observables")
-    packages = {__package__.partition(".")[0], *(e.module.partition(".")[0] for e in entries)}
+    packages = {
+        __package__.partition(".")[0],
+        *(e.module.partition(".")[0] for e in entries),
+    }
     files = sorted(file for name in packages for file in _files(name))
     digest = hashlib.sha256(repr(files).encode()).hexdigest()
     return json.dumps([__version__, sorted((e.name, e.value) for e in entries), digest])
@@ -168,7 +194,8 @@ def _kinds(incomplete: str) -> list[str]:
 
 def list_(
     what: Annotated[
-        str, typer.Argument(help="observables, extractors or distances; all by default.")
+        str,
+        typer.Argument(help="observables, extractors or distances; all by default."),
     ] = "all",
 ) -> None:
     """List observables, extractors and distances."""
@@ -195,14 +222,20 @@ def help_(
 ) -> None:
     """Explain an observable, extractor or distance."""
     if kind is None:
-        typer.echo("ontogeny --help lists the commands, ontogeny COMMAND --help their options, and")
-        typer.echo("ontogeny list the observables; ontogeny help KIND explains one of these.")
+        typer.echo(
+            "ontogeny --help lists the commands, ontogeny COMMAND --help their options, and"
+        )
+        typer.echo(
+            "ontogeny list the observables; ontogeny help KIND explains one of these."
+        )
         return
     from ..errors import check_choice
 
     check_choice("kind", kind, _all_names())
     entries = catalogue()
-    typer.echo(next(entries[name][kind][1] for name in PACKAGES if kind in entries[name]))
+    typer.echo(
+        next(entries[name][kind][1] for name in PACKAGES if kind in entries[name])
+    )
 
 
 def table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:

@@ -21,8 +21,12 @@ _HEADS = ("what", "of", "certainty", "first", "last", "since", "p")
 
 def claims(
     folder: Studied,
-    json: Annotated[bool, typer.Option("--json", help="As JSON, a list of objects.")] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="As CSV, with a line of heads.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="As JSON, a list of objects.")
+    ] = False,
+    csv: Annotated[
+        bool, typer.Option("--csv", help="As CSV, with a line of heads.")
+    ] = False,
     expect: Annotated[
         Path | None,
         typer.Option(
@@ -32,7 +36,10 @@ def claims(
         ),
     ] = None,
     allow_open: Annotated[
-        bool, typer.Option("--allow-open", help="What is open for a reason fails no expectation.")
+        bool,
+        typer.Option(
+            "--allow-open", help="What is open for a reason fails no expectation."
+        ),
     ] = False,
 ) -> None:
     """Show what a study says, or compare it with what is expected."""
@@ -59,7 +66,9 @@ def _show(said: Sequence[Claim], json: bool, csv: bool) -> None:
     from ..claims.table import claims_frame
 
     if json:
-        typer.echo(claims_frame(said).to_json(orient="records", indent=1, force_ascii=False))
+        typer.echo(
+            claims_frame(said).to_json(orient="records", indent=1, force_ascii=False)
+        )
     elif csv:
         from ..markup import csv_text
 

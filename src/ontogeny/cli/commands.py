@@ -44,22 +44,35 @@ app = typer.Typer(
     epilog="Add --debug to any command to see where an error comes from.",
 )
 
-Output = Annotated[Path | None, output("DIR", "Folder of the study; studies/NAME by default.")]
+Output = Annotated[
+    Path | None, output("DIR", "Folder of the study; studies/NAME by default.")
+]
 Rereference = Annotated[
-    bool, typer.Option("--rereference", help="Move the reference to today's last (or first) step.")
+    bool,
+    typer.Option(
+        "--rereference", help="Move the reference to today's last (or first) step."
+    ),
 ]
 Trust = Annotated[
     bool,
-    typer.Option("--trust-remote-code", help="Let the file run the model's own code on the Hub."),
+    typer.Option(
+        "--trust-remote-code", help="Let the file run the model's own code on the Hub."
+    ),
 ]
-StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The study file.")]
+StudyFile = Annotated[
+    Path, typer.Argument(metavar="STUDY.toml", help="The study file.")
+]
 
 
 @app.callback(invoke_without_command=True)
 def _options(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Log every phase.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Log every phase.")
+    ] = False,
 ) -> None:
     if verbose:
         logging.basicConfig(format="%(asctime)s %(name)s %(message)s")
@@ -78,7 +91,9 @@ def demo(
     output: Annotated[Path, output("DIR", "Folder for run, study and page.")] = Path(
         "ontogeny-demo"
     ),
-    quick: Annotated[bool, typer.Option("--quick", help="A smaller model, for checks.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A smaller model, for checks.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Train a small language model, record it, study it, and write its page."""
@@ -86,14 +101,18 @@ def demo(
     from .progress import TrainingLines, progress_for
 
     progress = progress_for(quiet)
-    page = run_demo(output, quick=quick, progress=progress, training=TrainingLines(progress))
+    page = run_demo(
+        output, quick=quick, progress=progress, training=TrainingLines(progress)
+    )
     typer.echo(f"page: {page.resolve()}")
 
 
 @app.command()
 def audit(
     source: Source,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 on findings.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 3 on findings.")
+    ] = False,
     model: Model = "",
     step_from: StepFrom = "",
     only: Only = None,
@@ -104,10 +123,14 @@ def audit(
     """Report what is wrong with the checkpoints of a run: duplicates, gaps, changes."""
     from .sources import open_trajectory
 
-    trajectory = open_trajectory(source, model, **chosen(step_from, only, exclude, key, base))
+    trajectory = open_trajectory(
+        source, model, **chosen(step_from, only, exclude, key, base)
+    )
     findings = trajectory.audit()
     typer.echo("\n".join([repr(trajectory), *trajectory.lines(), str(findings)]))
-    if any(finding.kind == "unreadable" for finding in findings) or (strict and len(findings)):
+    if any(finding.kind == "unreadable" for finding in findings) or (
+        strict and len(findings)
+    ):
         raise typer.Exit(3)
 
 
@@ -124,7 +147,9 @@ def steps(
     """Show which checkpoints would be taken, in which order and why, and what is left out."""
     from .sources import open_trajectory
 
-    trajectory = open_trajectory(source, model, **chosen(step_from, only, exclude, key, base))
+    trajectory = open_trajectory(
+        source, model, **chosen(step_from, only, exclude, key, base)
+    )
     typer.echo("\n".join(trajectory.lines()))
     table(("step", "checkpoint"), [(f"{c.step:,}", c.label) for c in trajectory])
 
@@ -136,7 +161,10 @@ def plan(
     rereference: Rereference = False,
     trust_remote_code: Trust = False,
     timed: Annotated[
-        bool, typer.Option("--time", help="Compute one checkpoint to say what the rest takes.")
+        bool,
+        typer.Option(
+            "--time", help="Compute one checkpoint to say what the rest takes."
+        ),
     ] = False,
 ) -> None:
     """Report what a run would read, compute and store, and what would fail; nothing is written."""
@@ -155,14 +183,18 @@ def plan(
 
 
 @app.command()
-def prefetch(study: StudyFile, quiet: Quiet = False, trust_remote_code: Trust = False) -> None:
+def prefetch(
+    study: StudyFile, quiet: Quiet = False, trust_remote_code: Trust = False
+) -> None:
     """Fetch what a study reads from the Hub, for a machine that has no network later."""
     from ..study.file import read_sources
     from .progress import download_shown, progress_for
 
     trajectory, _ = read_sources(study, trust_remote_code=trust_remote_code)
     count = download_shown(trajectory, progress_for(quiet))
-    typer.echo(f"{count} revisions are on this machine; HF_HUB_OFFLINE=1 ontogeny run {study}")
+    typer.echo(
+        f"{count} revisions are on this machine; HF_HUB_OFFLINE=1 ontogeny run {study}"
+    )
 
 
 @app.command()
@@ -170,21 +202,26 @@ def run(
     study: StudyFile,
     output: Output = None,
     workers: Annotated[
-        int, typer.Option(min=1, help="Processes on this machine, each on the next GPU.")
+        int,
+        typer.Option(min=1, help="Processes on this machine, each on the next GPU."),
     ] = 1,
     scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler to compute on.")
+        str | None,
+        typer.Option(metavar="ADDRESS", help="A Dask scheduler to compute on."),
     ] = None,
     max_revisions: MaxRevisions = None,
     strict: Annotated[
         bool,
-        typer.Option("--strict", help="Exit with 3 if a cell or a planned checkpoint is missing."),
+        typer.Option(
+            "--strict", help="Exit with 3 if a cell or a planned checkpoint is missing."
+        ),
     ] = False,
     rereference: Rereference = False,
     keep_going: Annotated[
         bool,
         typer.Option(
-            "--keep-going", help="Compute the rest although an observable is known to fail."
+            "--keep-going",
+            help="Compute the rest although an observable is known to fail.",
         ),
     ] = False,
     watch: Watch = None,
@@ -204,7 +241,9 @@ def run(
         refused = {"--max-revisions": max_revisions, "--rereference": rereference}
         refuse_with_watch(refused | {"--trust-remote-code": trust_remote_code})
         with executor_for(workers, scheduler, read_device(study)) as executor:
-            result = watched(study, folder, watch, until, patience, executor, keep_going, quiet)
+            result = watched(
+                study, folder, watch, until, patience, executor, keep_going, quiet
+            )
         _leave(result, strict)
         return
     spec = read_study(study, trust_remote_code=trust_remote_code)
@@ -217,7 +256,9 @@ def run(
             rereference=rereference,
             keep_going=keep_going,
         )
-    typer.echo(f"result: {folder / 'result.zarr'}\npage: ontogeny report {quote(str(folder))}")
+    typer.echo(
+        f"result: {folder / 'result.zarr'}\npage: ontogeny report {quote(str(folder))}"
+    )
     _leave(result, strict)
 
 
@@ -226,10 +267,13 @@ def report(
     folder: Studied,
     output: Annotated[
         Path | None,
-        output("PAGE", "The page; DIR/report.html by default, NAME.html for OWNER/NAME."),
+        output(
+            "PAGE", "The page; DIR/report.html by default, NAME.html for OWNER/NAME."
+        ),
     ] = None,
     figures: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Also write every figure and its data.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Also write every figure and its data."),
     ] = None,
     formats: Annotated[
         str, typer.Option(metavar="LIST", help="Formats of the figures.")
@@ -244,7 +288,9 @@ def report(
     kinds = check_formats([kind.strip() for kind in formats.split(",") if kind.strip()])
     study = open_study(folder)
     page = (
-        Path(folder, "report.html") if Path(folder).is_dir() else Path(f"{Path(folder).name}.html")
+        Path(folder, "report.html")
+        if Path(folder).is_dir()
+        else Path(f"{Path(folder).name}.html")
     )
     typer.echo(f"page: {study.report(output or page)}")
     if figures is not None:
@@ -290,7 +336,8 @@ def _whole(attributes: Mapping[Any, Any]) -> bool:
     absent = [
         finding
         for finding in json.loads(attributes["findings"])
-        if finding["kind"] in ("missing", "incomplete") and finding["certainty"] == "certain"
+        if finding["kind"] in ("missing", "incomplete")
+        and finding["certainty"] == "certain"
     ]
     return not absent and not json.loads(attributes["problems"])
 

@@ -12,17 +12,23 @@ from .options import Quiet, output
 
 Folders = Annotated[
     list[str],
-    typer.Argument(metavar="DIR DIR ...", help="Folders of studies, or OWNER/NAME on the Hub."),
+    typer.Argument(
+        metavar="DIR DIR ...", help="Folders of studies, or OWNER/NAME on the Hub."
+    ),
 ]
 Page = Annotated[Path, output("PAGE", "The page, one HTML file.")]
 Folder = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Also keep the result, for `ontogeny report DIR`."),
+    typer.Option(
+        metavar="DIR", help="Also keep the result, for `ontogeny report DIR`."
+    ),
 ]
 Align = Annotated[str, typer.Option(help="step, tokens or loss.")]
 Names = Annotated[
     str | None,
-    typer.Option(metavar="LIST", help="Names of the runs; those of their folders by default."),
+    typer.Option(
+        metavar="LIST", help="Names of the runs; those of their folders by default."
+    ),
 ]
 Allow = Annotated[
     str,
@@ -34,18 +40,22 @@ Allow = Annotated[
 ]
 PerStep = Annotated[
     str | None,
-    typer.Option(metavar="LIST", help="Tokens of a training step: one number, or one for each."),
+    typer.Option(
+        metavar="LIST", help="Tokens of a training step: one number, or one for each."
+    ),
 ]
 
 
 Concepts = Annotated[
     bool,
     typer.Option(
-        "--concepts", help="Which concepts the runs share: their checkpoints are read once more."
+        "--concepts",
+        help="Which concepts the runs share: their checkpoints are read once more.",
     ),
 ]
 Plan = Annotated[
-    bool, typer.Option("--plan", help="Say what --concepts would read and keep, and stop.")
+    bool,
+    typer.Option("--plan", help="Say what --concepts would read and keep, and stop."),
 ]
 
 
@@ -107,7 +117,9 @@ def _labels(folders: list[str], names: str | None) -> list[str]:
         return labels
     labels = list(folders)
     if len(set(labels)) < len(labels):
-        raise ArgumentError(f"every folder must be given once; got {', '.join(labels)}.")
+        raise ArgumentError(
+            f"every folder must be given once; got {', '.join(labels)}."
+        )
     return labels
 
 

@@ -11,20 +11,31 @@ from .options import Studied
 
 Node = Annotated[
     str | None,
-    typer.Argument(metavar="NODE", help="Such as joint-concepts; needed where several describe."),
+    typer.Argument(
+        metavar="NODE", help="Such as joint-concepts; needed where several describe."
+    ),
 ]
 Layer = Annotated[
-    str | None, typer.Option(metavar="L", help="Number in the module path, the path or short name.")
+    str | None,
+    typer.Option(
+        metavar="L", help="Number in the module path, the path or short name."
+    ),
 ]
 Index = Annotated[
-    int | None, typer.Option(metavar="I", help="Number of the concept; a table without it.")
+    int | None,
+    typer.Option(metavar="I", help="Number of the concept; a table without it."),
 ]
 Step = Annotated[
-    int, typer.Option(metavar="S", help="Training step, or an index from the end: -1 is the last.")
+    int,
+    typer.Option(
+        metavar="S", help="Training step, or an index from the end: -1 is the last."
+    ),
 ]
 Name = Annotated[
     str | None,
-    typer.Option(metavar="TEXT", help="Give the concept this name; an empty text takes it back."),
+    typer.Option(
+        metavar="TEXT", help="Give the concept this name; an empty text takes it back."
+    ),
 ]
 
 
@@ -41,9 +52,15 @@ def concept(
     from ..study import open_study
 
     if index is None and name is not None:
-        raise ArgumentError("--name needs --index, the number of the concept that it is for.")
+        raise ArgumentError(
+            "--name needs --index, the number of the concept that it is for."
+        )
     atlas = open_study(folder).concept
-    layer_name = int(layer) if layer is not None and layer.removeprefix("-").isdecimal() else layer
+    layer_name = (
+        int(layer)
+        if layer is not None and layer.removeprefix("-").isdecimal()
+        else layer
+    )
     if index is None:
         _show(atlas.table(node, layer_name, step))
     elif name is not None:

@@ -54,7 +54,9 @@ def _processes(workers: int, gpus: Sequence[str]) -> Iterator[Executor]:
     # Forking a process that holds OpenMP threads can hang; a fresh one is safe everywhere.
     context = multiprocessing.get_context("spawn")
     begun = context.Value("i", 0)
-    pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(gpus, begun))
+    pool = ProcessPoolExecutor(
+        workers, context, initializer=_begin, initargs=(gpus, begun)
+    )
     before = _answer_interrupts()
     try:
         yield pool
@@ -97,7 +99,9 @@ def _answer_interrupts() -> Any:
             os.write(2, stopped(sys.argv[1:]).encode(errors="backslashreplace"))
             os._exit(130)
         asked = True
-        os.write(2, b"\nontogeny: finishing what is under way; Ctrl-C again to stop now.\n")
+        os.write(
+            2, b"\nontogeny: finishing what is under way; Ctrl-C again to stop now.\n"
+        )
         raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():
@@ -120,7 +124,9 @@ def _begin(gpus: Sequence[str], begun: Any) -> None:
         with begun.get_lock():
             number = begun.value
             begun.value += 1
-        os.environ[_VISIBLE] = gpus[number % len(gpus)]  # read when CUDA starts in this process
+        os.environ[_VISIBLE] = gpus[
+            number % len(gpus)
+        ]  # read when CUDA starts in this process
 
 
 def _gpus() -> list[str]:
@@ -144,6 +150,8 @@ def _cluster(address: str) -> Iterator[Executor]:
     try:
         client = Client(address, timeout="20s")
     except (OSError, ValueError) as error:
-        raise ArgumentError(f"no Dask scheduler answers at {address}: {error}") from None
+        raise ArgumentError(
+            f"no Dask scheduler answers at {address}: {error}"
+        ) from None
     with client:
         yield client.get_executor()

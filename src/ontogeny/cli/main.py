@@ -51,7 +51,13 @@ def _run(arguments: list[str]) -> int:
         with _warnings_as_lines(), _said_once(), _spoken(arguments):
             code = app(arguments, prog_name="ontogeny", standalone_mode=False)
         sys.stdout.flush()
-        return _stopped(arguments) if code == STOPPED else code if isinstance(code, int) else 0
+        return (
+            _stopped(arguments)
+            if code == STOPPED
+            else code
+            if isinstance(code, int)
+            else 0
+        )
     except (KeyboardInterrupt, typer.Abort):
         return _stopped(arguments)
     except BrokenPipeError:  # the reader of a pipe has left, such as `| head`
@@ -70,7 +76,9 @@ def _run(arguments: list[str]) -> int:
         line = "".join(map(escaped, " ".join(text.split())))
         sys.stderr.write(f"ontogeny: {line}{remedy}\n")
         return getattr(error, "exit_code", 1)
-    except Exception as error:  # of click, which typer may bring along under another name
+    except (
+        Exception
+    ) as error:  # of click, which typer may bring along under another name
         if not hasattr(error, "exit_code") or not hasattr(error, "show"):
             raise
         error.show()
@@ -119,7 +127,9 @@ def _warnings_as_lines() -> Iterator[None]:
         warnings.simplefilter("always", StudyWarning)
         others = warnings.showwarning
 
-        def show(message: Any, category: type[Warning], *place: Any, **options: Any) -> None:
+        def show(
+            message: Any, category: type[Warning], *place: Any, **options: Any
+        ) -> None:
             if isinstance(message, StudyWarning):
                 sys.stderr.write(f"ontogeny: {' '.join(message.in_command.split())}\n")
             else:

@@ -16,7 +16,10 @@ Source = Annotated[
     ),
 ]
 Model = Annotated[
-    str, typer.Option(metavar="FILE:NAME", help="Code of yours that builds the model; it is run.")
+    str,
+    typer.Option(
+        metavar="FILE:NAME", help="Code of yours that builds the model; it is run."
+    ),
 ]
 StepFrom = Annotated[
     str,
@@ -27,29 +30,37 @@ StepFrom = Annotated[
     ),
 ]
 Only = Annotated[
-    list[str] | None, typer.Option("--only", metavar="PATTERN", help="Take files of such names.")
+    list[str] | None,
+    typer.Option("--only", metavar="PATTERN", help="Take files of such names."),
 ]
 Exclude = Annotated[
     list[str] | None,
     typer.Option("--exclude", metavar="PATTERN", help="Leave out files of such names."),
 ]
 Key = Annotated[
-    str, typer.Option("--key", metavar="KEY", help="Where in the files the weights stand, as ema.")
+    str,
+    typer.Option(
+        "--key", metavar="KEY", help="Where in the files the weights stand, as ema."
+    ),
 ]
 Base = Annotated[
     str,
     typer.Option(
-        metavar="MODEL", help="What was fine-tuned, a folder, a file or OWNER/NAME: step 0."
+        metavar="MODEL",
+        help="What was fine-tuned, a folder, a file or OWNER/NAME: step 0.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Studied = Annotated[
-    str, typer.Argument(metavar="DIR", help="Folder of a study, or OWNER/NAME on the Hub.")
+    str,
+    typer.Argument(metavar="DIR", help="Folder of a study, or OWNER/NAME on the Hub."),
 ]
 MaxRevisions = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="Keep at most N downloaded Hub revisions on disk."),
+    typer.Option(
+        min=1, metavar="N", help="Keep at most N downloaded Hub revisions on disk."
+    ),
 ]
 
 
@@ -81,34 +92,49 @@ def wished(
         ),
     ] = None,
     steps: Annotated[
-        str, typer.Option(metavar="N", help="How many checkpoints; or steps with commas; or all.")
+        str,
+        typer.Option(
+            metavar="N", help="How many checkpoints; or steps with commas; or all."
+        ),
     ] = "",
     sets: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE", help="Any key of the study file: inputs.max_texts=50."
+            "--set",
+            metavar="KEY=VALUE",
+            help="Any key of the study file: inputs.max_texts=50.",
         ),
     ] = None,
     model: Model = "",
     tokenizer: Annotated[
         str,
-        typer.Option(metavar="NAME", help="A tokenizer on the Hub, a folder, FILE:NAME, or none."),
+        typer.Option(
+            metavar="NAME", help="A tokenizer on the Hub, a folder, FILE:NAME, or none."
+        ),
     ] = "",
     max_length: Annotated[
         int | None,
-        typer.Option(min=2, metavar="N", help="Tokens of a text; what follows is cut off."),
+        typer.Option(
+            min=2, metavar="N", help="Tokens of a text; what follows is cut off."
+        ),
     ] = None,
     train_texts: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE", help="Texts of the training set, beside held-out --texts."),
+        typer.Option(
+            metavar="FILE", help="Texts of the training set, beside held-out --texts."
+        ),
     ] = None,
     base_texts: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE", help="Texts of what a base model knew, beside new --texts."),
+        typer.Option(
+            metavar="FILE", help="Texts of what a base model knew, beside new --texts."
+        ),
     ] = None,
     floor: Annotated[
         float | None,
-        typer.Option(min=0, metavar="NATS", help="The best possible loss, where it is known."),
+        typer.Option(
+            min=0, metavar="NATS", help="The best possible loss, where it is known."
+        ),
     ] = None,
     score: Annotated[
         str,
@@ -127,7 +153,8 @@ def wished(
     token_labels: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILE", help="Labels beside token ids, -100 where nothing is asked (.npy, .pt)."
+            metavar="FILE",
+            help="Labels beside token ids, -100 where nothing is asked (.npy, .pt).",
         ),
     ] = None,
     step_from: StepFrom = "",
@@ -148,17 +175,33 @@ def wished(
     options |= {"model": model, "tokenizer": tokenizer}
     options |= {"max_length": max_length, "abilities": abilities}
     options |= {"train_texts": train_texts, "base_texts": base_texts}
-    options |= {"score": score, "answer_after": answer_after, "token_labels": token_labels}
+    options |= {
+        "score": score,
+        "answer_after": answer_after,
+        "token_labels": token_labels,
+    }
     options |= chosen(step_from, only, exclude, key, base)
-    options = {key: value for key, value in {"preset": preset, **options}.items() if value}
+    options = {
+        key: value for key, value in {"preset": preset, **options}.items() if value
+    }
     return options if floor is None else options | {"floor": floor}
 
 
 def chosen(
-    step_from: str, only: list[str] | None, exclude: list[str] | None, key: str, base: str
+    step_from: str,
+    only: list[str] | None,
+    exclude: list[str] | None,
+    key: str,
+    base: str,
 ) -> dict[str, Any]:
     """Return what was said of a folder's files, as `Trajectory.from_folder` takes it."""
-    options = {"step_from": step_from, "only": only, "exclude": exclude, "key": key, "base": base}
+    options = {
+        "step_from": step_from,
+        "only": only,
+        "exclude": exclude,
+        "key": key,
+        "base": base,
+    }
     return {name: value for name, value in options.items() if value}
 
 

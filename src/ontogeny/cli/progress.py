@@ -21,18 +21,26 @@ class TrainingLines:
     """Training progress through a study progress: one line about every tenth of the way."""
 
     def __init__(self, progress: Progress, tenths: int = 10) -> None:
-        self._progress, self._tenths = progress, tenths
-        self._begin, self._from, self._last = time.monotonic(), 0, 0
+        self._progress = progress
+        self._tenths = tenths
+        self._begin = time.monotonic()
+        self._from = 0
+        self._last = 0
 
     def __call__(self, step: int, steps: int, loss: float) -> None:
         """Report where the training stands."""
         if step < self._last or not self._last:  # another training, or one that goes on
-            self._begin, self._from = time.monotonic(), step
+            self._begin = time.monotonic()
+            self._from = step
         self._last = step
         if step % max(1, steps // self._tenths) and step != steps:
             return
-        remaining = time_left(self._begin, max(step - self._from, 1), steps - self._from)
-        self._progress.note(f"training: step {step} of {steps}, loss {loss:.2f}, {remaining}")
+        remaining = time_left(
+            self._begin, max(step - self._from, 1), steps - self._from
+        )
+        self._progress.note(
+            f"training: step {step} of {steps}, loss {loss:.2f}, {remaining}"
+        )
 
 
 def download_shown(trajectory: Trajectory, progress: Progress) -> int:
@@ -41,8 +49,11 @@ def download_shown(trajectory: Trajectory, progress: Progress) -> int:
     from ..trajectory.downloading import missing_bytes
 
     sources = [checkpoint for checkpoint in trajectory if checkpoint.source is not None]
-    progress.note(f"{size_text(missing_bytes(trajectory))} to fetch in {len(sources)} revisions")
-    begin, done = time.monotonic(), 0
+    progress.note(
+        f"{size_text(missing_bytes(trajectory))} to fetch in {len(sources)} revisions"
+    )
+    begin = time.monotonic()
+    done = 0
     for done, step in enumerate(download(trajectory), start=1):
         remaining = time_left(begin, done, len(sources))
         progress.note(f"[{done}/{len(sources)}] {trajectory[step].label}, {remaining}")

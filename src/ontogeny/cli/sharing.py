@@ -10,23 +10,35 @@ import typer
 
 from .options import Yes
 
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study or a comparison.")]
-Repository = Annotated[str, typer.Argument(metavar="OWNER/NAME", help="The data set on the Hub.")]
+Folder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="Folder of a study or a comparison.")
+]
+Repository = Annotated[
+    str, typer.Argument(metavar="OWNER/NAME", help="The data set on the Hub.")
+]
 StudyFile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="The study file; DIR.toml by default, if it is there."),
+    typer.Option(
+        metavar="FILE", help="The study file; DIR.toml by default, if it is there."
+    ),
 ]
 License = Annotated[
-    str | None, typer.Option("--license", metavar="ID", help="For the card, such as cc-by-4.0.")
+    str | None,
+    typer.Option("--license", metavar="ID", help="For the card, such as cc-by-4.0."),
 ]
-Private = Annotated[bool, typer.Option("--private", help="A data set that only you may see.")]
+Private = Annotated[
+    bool, typer.Option("--private", help="A data set that only you may see.")
+]
 WithoutTexts = Annotated[
     bool,
     typer.Option(
-        "--without-texts", help="Leave out texts and tokens, and observables that show them."
+        "--without-texts",
+        help="Leave out texts and tokens, and observables that show them.",
     ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="List what would be pushed, push nothing.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="List what would be pushed, push nothing.")
+]
 
 
 def push(
@@ -55,13 +67,17 @@ def push(
         return
     if not yes and not parcel.listing.secrets:  # secrets are refused in any case
         if not sys.stdin.isatty():
-            raise ArgumentError("nothing was pushed; pass --yes once you have read the list.")
+            raise ArgumentError(
+                "nothing was pushed; pass --yes once you have read the list."
+            )
         seen = "only you can read it" if private else "everybody can read it"
         if not typer.confirm(f"Push this to {repository}, where {seen}?"):
             raise typer.Exit(1)
     _show_bars()
     typer.echo(f"data set: {parcel.push(private=private)}")
-    typer.echo(f'open it: ontogeny report {repository}, or og.open_study("{repository}")')
+    typer.echo(
+        f'open it: ontogeny report {repository}, or og.open_study("{repository}")'
+    )
 
 
 def _show_bars() -> None:

@@ -60,10 +60,14 @@ def study(
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes on this machine; by default what fits, at most 4."),
+        typer.Option(
+            min=1, help="Processes on this machine; by default what fits, at most 4."
+        ),
     ] = None,
     max_revisions: MaxRevisions = None,
-    open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    open_: Annotated[
+        bool, typer.Option("--open", help="Open the page in a browser.")
+    ] = False,
     yes: Yes = False,
     quiet: Quiet = False,
 ) -> None:
@@ -87,7 +91,11 @@ def study(
 
 
 def _finish(
-    folder: Path, begun: dict[Path, Any], workers: int, max_revisions: int | None, quiet: bool
+    folder: Path,
+    begun: dict[Path, Any],
+    workers: int,
+    max_revisions: int | None,
+    quiet: bool,
 ) -> bool:
     """Run the study of a folder and write its page; return whether an observable has no cell."""
     from ..study import open_study, read_study
@@ -115,11 +123,16 @@ def _compare(studies: Mapping[str, Path], page: Path, quiet: bool) -> Path:
     from .progress import progress_for
 
     try:
-        runs, progress = dict(studies), progress_for(quiet)
-        tree = comparison.compare(runs, concepts=views_here(runs, progress), progress=progress)
+        runs = dict(studies)
+        progress = progress_for(quiet)
+        tree = comparison.compare(
+            runs, concepts=views_here(runs, progress), progress=progress
+        )
     except ArgumentError as error:
         command = shlex.join(["ontogeny", "compare", *map(str, studies.values())])
-        raise ArgumentError(f"the studies are finished, not compared: {error} {command}") from error
+        raise ArgumentError(
+            f"the studies are finished, not compared: {error} {command}"
+        ) from error
     activity.now("writing the page")
     typer.echo(f"comparison: {report.write(tree, page)}")
     for line in comparison.summary_lines(tree):

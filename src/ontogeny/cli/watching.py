@@ -20,7 +20,9 @@ Watch = Annotated[
 ]
 Until = Annotated[
     int | None,
-    typer.Option(metavar="STEP", help="With --watch: the training has ended at this step."),
+    typer.Option(
+        metavar="STEP", help="With --watch: the training has ended at this step."
+    ),
 ]
 Patience = Annotated[
     float | None,

@@ -99,7 +99,9 @@ def read_source(content: bytes) -> Source:
 
     Examples
     --------
-    >>> source = read_source(b"import numpy as np\ndef norm(x): return np.linalg.norm(x)")
+    >>> source = read_source(
+    ...     b"import numpy as np\ndef norm(x): return np.linalg.norm(x)"
+    ... )
     >>> source.definitions["norm"].names, source.imports["np"]
     (['np.linalg.norm'], [(0, 'numpy', None)])
     """
@@ -113,16 +115,22 @@ def read_source(content: bytes) -> Source:
     for statement in _without_docstring(tree.body):
         _enter(statement, source, parts)
     texts = cache(lambda: _texts(tree))
-    source.definitions = {name: _definition(nodes, texts) for name, nodes in parts.items()}
+    source.definitions = {
+        name: _definition(nodes, texts) for name, nodes in parts.items()
+    }
     if not source.stars:  # locals and builtins lead nowhere
         known = {*source.definitions, *source.imports}
         for definition in source.definitions.values():
-            names = [name for name in definition.names if name.partition(".")[0] in known]
+            names = [
+                name for name in definition.names if name.partition(".")[0] in known
+            ]
             definition.names = names
     return source
 
 
-def _enter(statement: ast.stmt, source: Source, parts: dict[str, list[ast.AST]]) -> None:
+def _enter(
+    statement: ast.stmt, source: Source, parts: dict[str, list[ast.AST]]
+) -> None:
     """Enter a statement on the top level of a file under the names that it defines."""
     _enter_imports(statement, source)
     if isinstance(statement, ast.Import | ast.ImportFrom) or _is_for_types(statement):
@@ -133,14 +141,18 @@ def _enter(statement: ast.stmt, source: Source, parts: dict[str, list[ast.AST]])
     names = [*_defined(statement)]
     if isinstance(statement, _FUNCTIONS):
         source.decorators[statement.name] = [*map(_chain, statement.decorator_list)]
-    is_plain = isinstance(statement, (*_FUNCTIONS, ast.Assign, ast.AnnAssign, ast.AugAssign))
+    is_plain = isinstance(
+        statement, (*_FUNCTIONS, ast.Assign, ast.AnnAssign, ast.AugAssign)
+    )
     if not is_plain or not names or "_" in names:
         parts.setdefault(EFFECTS, []).append(statement)
     for name in names:
         parts.setdefault(name, []).append(statement)
 
 
-def _enter_class(cls: ast.ClassDef, source: Source, parts: dict[str, list[ast.AST]]) -> None:
+def _enter_class(
+    cls: ast.ClassDef, source: Source, parts: dict[str, list[ast.AST]]
+) -> None:
     """Enter a class: its head with its fields, and each of its members by itself."""
     head: list[ast.AST] = [*cls.bases, *cls.keywords, *cls.decorator_list]
     members: list[str] = []
@@ -222,7 +234,9 @@ def _loaded(statement: ast.stmt) -> Iterator[Import]:
         if isinstance(node, ast.Import):
             yield from ((0, alias.name, None) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield from ((node.level, node.module or "", alias.name) for alias in node.names)
+            yield from (
+                (node.level, node.module or "", alias.name) for alias in node.names
+            )
 
 
 def _add(imports: dict[str, list[Import]], name: str, taken: Import) -> None:
@@ -232,7 +246,9 @@ def _add(imports: dict[str, list[Import]], name: str, taken: Import) -> None:
 
 
 def _is_for_types(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.If) and _chain(statement.test).endswith("TYPE_CHECKING")
+    return isinstance(statement, ast.If) and _chain(statement.test).endswith(
+        "TYPE_CHECKING"
+    )
 
 
 def _chain(node: ast.AST) -> str:
@@ -263,7 +279,9 @@ def _texts(tree: ast.AST) -> list[str]:
     return sorted({text for text in texts if text and not any(map(str.isspace, text))})
 
 
-def _definition(nodes: Iterable[ast.AST], texts: Callable[[], Sequence[str]]) -> Definition:
+def _definition(
+    nodes: Iterable[ast.AST], texts: Callable[[], Sequence[str]]
+) -> Definition:
     """Return the definition that statements make together; `texts` gives those of its file."""
     reader = _Reader()
     for node in nodes:
@@ -272,7 +290,9 @@ def _definition(nodes: Iterable[ast.AST], texts: Callable[[], Sequence[str]]) ->
     attributes = dict.fromkeys(reader.attributes)
     if reader.looks_up:  # the names of attributes may be any that the file has
         attributes |= dict.fromkeys(text for text in texts() if text.isidentifier())
-    reads_files = not _HERE.isdisjoint(reader.names) or "resources.files" in reader.names
+    reads_files = (
+        not _HERE.isdisjoint(reader.names) or "resources.files" in reader.names
+    )
     return Definition(
         digest=hashlib.blake2b(content, digest_size=8).hexdigest(),
         names=[*dict.fromkeys(reader.names)],
@@ -295,7 +315,9 @@ class _Reader:
 
     def read(self, node: ast.AST) -> None:
         """Read a node and all that is in it."""
-        if isinstance(node, ast.Import | ast.ImportFrom):  # what it imports counts where it is used
+        if isinstance(
+            node, ast.Import | ast.ImportFrom
+        ):  # what it imports counts where it is used
             return
         if isinstance(node, ast.Name | ast.Attribute) and (dotted := _dotted(node)):
             self.content.append(f" {dotted}")
@@ -308,7 +330,8 @@ class _Reader:
             self.attributes.append(node.attr)
         elif isinstance(node, ast.Call):
             self._note_call(node)
-        is_function, is_raise = isinstance(node, _FUNCTIONS), isinstance(node, ast.Raise)
+        is_function = isinstance(node, _FUNCTIONS)
+        is_raise = isinstance(node, ast.Raise)
         self._functions += is_function
         self._raises += is_raise
         self.content.append(f"({type(node).__name__}")
@@ -350,7 +373,11 @@ class _Reader:
 
         Only in the body of a class does it say more, where it makes a field.
         """
-        if isinstance(node, ast.AnnAssign) and not self._functions and annotation is not None:
+        if (
+            isinstance(node, ast.AnnAssign)
+            and not self._functions
+            and annotation is not None
+        ):
             self.content.append(" annotation=")
             self.read(annotation)
             return
@@ -369,8 +396,12 @@ class _Reader:
     def _note_call(self, call: ast.Call) -> None:
         """Note what a call looks up by a text, as far as the text stands there."""
         function = _chain(call.func).rpartition(".")[2]
-        arguments = call.args[1:2] if function in ("getattr", "hasattr") else call.args[:1]
-        literal = next((a.value for a in arguments if isinstance(a, ast.Constant)), None)
+        arguments = (
+            call.args[1:2] if function in ("getattr", "hasattr") else call.args[:1]
+        )
+        literal = next(
+            (a.value for a in arguments if isinstance(a, ast.Constant)), None
+        )
         if function in _LOOKUPS and isinstance(literal, str):
             self.attributes += literal.split(".")
         elif function in _LOOKUPS:

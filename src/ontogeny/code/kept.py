@@ -81,7 +81,9 @@ def _kept() -> dict[str, str]:
     """Return what is kept, as JSON by the digest of a file's content; nothing if it is damaged."""
     with suppress(Exception):
         content = json.loads(_place().read_bytes())
-        if content["reader"] == _reader() and content["seal"] == _seal(content["entries"]):
+        if content["reader"] == _reader() and content["seal"] == _seal(
+            content["entries"]
+        ):
             return dict(content["entries"])
     return {}
 

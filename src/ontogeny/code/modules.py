@@ -66,7 +66,10 @@ class Modules:
     @cached_property
     def content(self) -> str:
         """A digest of all files of all packages."""
-        parts = [_content_of(root, frozenset(self._inside(root))) for root in self.roots.values()]
+        parts = [
+            _content_of(root, frozenset(self._inside(root)))
+            for root in self.roots.values()
+        ]
         return hashlib.blake2b("".join(parts).encode(), digest_size=16).hexdigest()
 
     def edited(self, files: Collection[str] | None = None) -> list[str]:
@@ -77,9 +80,15 @@ class Modules:
         """
         if files is None:
             files = [path for path in self._files if path.endswith(".py")]
-        ours = [path for path in self._files.intersection(files) if self.package(path) in LIBRARY]
+        ours = [
+            path
+            for path in self._files.intersection(files)
+            if self.package(path) in LIBRARY
+        ]
         now = time.time()
-        return sorted(path for path in ours if STARTED < Path(path).stat().st_mtime <= now)
+        return sorted(
+            path for path in ours if STARTED < Path(path).stat().st_mtime <= now
+        )
 
     def _inside(self, root: str) -> Iterator[str]:
         """Give the files of the package at `root`."""
@@ -109,7 +118,10 @@ class Modules:
 
         Examples
         --------
-        >>> name_of(Modules().file("ontogeny.quantities")), Modules().file("numpy.linalg")
+        >>> (
+        ...     name_of(Modules().file("ontogeny.quantities")),
+        ...     Modules().file("numpy.linalg"),
+        ... )
         ('quantities.py', None)
         """
         top, *rest = module.split(".")
@@ -118,7 +130,11 @@ class Modules:
 
     def imported(self, path: str, level: int, module: str) -> str | None:
         """Return the file of what a file imports by dots and a name; None if it does not count."""
-        if not level and module.partition(".")[0] not in self._packages and path in self._files:
+        if (
+            not level
+            and module.partition(".")[0] not in self._packages
+            and path in self._files
+        ):
             return None  # what a package imports beside itself is installed
         key = (folder_of(path), level, module)
         if key not in self._found:
@@ -152,13 +168,19 @@ class Modules:
         package = self.package(path)
         if not package:
             return name_of(path).removesuffix(".py")
-        inner = path.removeprefix(self.roots[package]).removesuffix(".py").removesuffix("/__init__")
+        inner = (
+            path.removeprefix(self.roots[package])
+            .removesuffix(".py")
+            .removesuffix("/__init__")
+        )
         return f"{package}{inner.replace('/', '.')}"
 
     def package(self, path: str) -> str:
         """Return which package a file is of; empty if of none."""
         begins = {top: (f"{root}/", f"{root}.") for top, root in self.roots.items()}
-        return next((top for top, texts in begins.items() if path.startswith(texts)), "")
+        return next(
+            (top for top, texts in begins.items() if path.startswith(texts)), ""
+        )
 
     def live(self, path: str, name: str) -> Any:
         """Return what a module gives under a name that its file does not define.
@@ -230,5 +252,8 @@ def file_of(module: str | ModuleType) -> str | None:
 def _spec(name: str) -> Any:
     try:
         return importlib.util.find_spec(name)
-    except (ImportError, ValueError):  # of a main module, or a package that cannot be loaded
+    except (
+        ImportError,
+        ValueError,
+    ):  # of a main module, or a package that cannot be loaded
         return None

@@ -69,8 +69,10 @@ class Reach:
         known: Collection[str] = (),
         unused: Collection[str] = (),
     ) -> None:
-        self._modules, self._read = modules, read
-        self._known, self._unused = known, unused
+        self._modules = modules
+        self._read = read
+        self._known = known
+        self._unused = unused
         self._closed, self._left_out = self._places(known), self._places(unused)
         self.visited: dict[Place, str] = {}
         self.outside: set[str] = set()
@@ -120,8 +122,12 @@ class Reach:
         for thing in things:
             if isinstance(thing, str):
                 self._visit_name(*thing.split(":"))
-            elif not self._find(thing.__module__, thing.__qualname__.partition("<")[0].strip(".")):
-                self._visit_text(thing)  # a line of a notebook, or what is made at run time
+            elif not self._find(
+                thing.__module__, thing.__qualname__.partition("<")[0].strip(".")
+            ):
+                self._visit_text(
+                    thing
+                )  # a line of a notebook, or what is made at run time
         self._run()
 
     def _visit_name(self, module: str, name: str = "") -> None:
@@ -143,10 +149,15 @@ class Reach:
     def _visit_text(self, thing: Any) -> None:
         """Reach the lines of a thing in a notebook; what they name is not followed."""
         text = ""
-        for part in (thing, *vars(thing).values()):  # of a class it has the lines of methods alone
+        for part in (
+            thing,
+            *vars(thing).values(),
+        ):  # of a class it has the lines of methods alone
             with suppress(OSError, TypeError):
                 text += inspect.getsource(part)
-        self.visited[Place(f"{thing.__module__}.py", thing.__qualname__)] = _digest([text])
+        self.visited[Place(f"{thing.__module__}.py", thing.__qualname__)] = _digest(
+            [text]
+        )
 
     def _run(self) -> None:
         while self._queue:
@@ -158,8 +169,12 @@ class Reach:
         for place in places:
             if isinstance(place, Outside):
                 self.outside.add(place.name)
-            elif place.name is None:  # a module that is passed on: any part of it may be used
-                self._queue += [Place(place.path, n) for n in self._source(place.path).definitions]
+            elif (
+                place.name is None
+            ):  # a module that is passed on: any part of it may be used
+                self._queue += [
+                    Place(place.path, n) for n in self._source(place.path).definitions
+                ]
             elif place not in self.visited and place not in self._left_out:
                 self._queue.append(place)
 
@@ -172,7 +187,9 @@ class Reach:
         definition = source.definitions[place.name]
         found = {name: self._looked_up(place.path, name) for name in definition.names}
         self.visited[place] = definition.digest
-        self._meant[place] = [(name, t) for name, targets in found.items() for t in targets]
+        self._meant[place] = [
+            (name, t) for name, targets in found.items() for t in targets
+        ]
         for targets in found.values():
             self._want(targets)
         self._mention(definition.attributes)
@@ -181,9 +198,14 @@ class Reach:
         if definition.reads_files:
             for file in self._modules.data_files(place.path, definition.texts):
                 self.visited[Place(file, name_of(file))] = digest_of(file)
-        if definition.imports_by_name and self._modules.package(place.path) not in LIBRARY:
+        if (
+            definition.imports_by_name
+            and self._modules.package(place.path) not in LIBRARY
+        ):
             for file in self._modules.code_files(place.path):
-                self._queue += [Place(file, name) for name in self._source(file).definitions]
+                self._queue += [
+                    Place(file, name) for name in self._source(file).definitions
+                ]
 
     def _mention(self, attributes: Iterable[str]) -> None:
         """Reach the members of these names of all classes that are reached."""
@@ -193,7 +215,10 @@ class Reach:
                 self._queue += self._waiting.pop(attribute, ())
 
     def meanings(
-        self, place: Place, room_of: Callable[[str], str], alone: Collection[tuple[str, str | None]]
+        self,
+        place: Place,
+        room_of: Callable[[str], str],
+        alone: Collection[tuple[str, str | None]],
     ) -> list[str]:
         """Return what each name stands for that a definition names.
 
@@ -201,7 +226,9 @@ class Reach:
         their name, the room is enough: what they hold counts there, and not with who names them.
         """
         meant = self._meant.get(place, ())
-        return sorted(f"{name} {self._identity(t, room_of, alone)}" for name, t in meant)
+        return sorted(
+            f"{name} {self._identity(t, room_of, alone)}" for name, t in meant
+        )
 
     def _identity(
         self,
@@ -213,7 +240,9 @@ class Reach:
         if isinstance(target, Outside):
             return target.name
         source = self._source(target.path)
-        if target.name is None or target.name in source.bases:  # which of its members count
+        if (
+            target.name is None or target.name in source.bases
+        ):  # which of its members count
             return f"{self._modules.name(target.path)} {target.name}"
         if (in_room := (room_of(target.path), target.name)) in alone:
             return " ".join(in_room)
@@ -233,7 +262,9 @@ class Reach:
         if place not in self._closed:
             self._queue += self._heirs[place]
 
-    def _is_called_from_outside(self, path: str, bases: Iterable[str], depth: int = _DEPTH) -> bool:
+    def _is_called_from_outside(
+        self, path: str, bases: Iterable[str], depth: int = _DEPTH
+    ) -> bool:
         """Return whether a class comes from one of another library, which may call its methods."""
         targets = [target for base in bases for target in self._looked_up(path, base)]
         names = [target.name for target in targets if isinstance(target, Outside)]
@@ -241,7 +272,9 @@ class Reach:
             return True
         ours = [target for target in targets if isinstance(target, Place) and depth]
         return any(
-            self._is_called_from_outside(t.path, self._source(t.path).bases[t.name], depth - 1)
+            self._is_called_from_outside(
+                t.path, self._source(t.path).bases[t.name], depth - 1
+            )
             for t in ours
             if t.name in self._source(t.path).bases
         )
@@ -254,7 +287,9 @@ class Reach:
         source = self._source(path)
         if EFFECTS in source.definitions:
             self._queue.append(Place(path, EFFECTS))
-        imported = [file for taken in source.loads for file in self._imported_files(path, taken)]
+        imported = [
+            file for taken in source.loads for file in self._imported_files(path, taken)
+        ]
         for file in [*parents(path), *imported]:
             self._load(file)
 
@@ -271,7 +306,10 @@ class Reach:
 
         An object of a class that nothing names may be passed on as one of its base.
         """
-        for taken in [*(t for of_name in source.imports.values() for t in of_name), *source.loads]:
+        for taken in [
+            *(t for of_name in source.imports.values() for t in of_name),
+            *source.loads,
+        ]:
             for file in self._imported_files(path, taken):
                 self._source(file)
         for name, bases in source.bases.items():
@@ -333,9 +371,15 @@ class Reach:
             return found
         for level, module, _ in source.stars:
             found += self._taken(path, (level, module, name), depth)
-        if not found and (inner := self._modules.imported(path, 1, name)) and is_package(path):
+        if (
+            not found
+            and (inner := self._modules.imported(path, 1, name))
+            and is_package(path)
+        ):
             found.append(Place(inner, None))
-        if not found and ("__getattr__" in source.definitions or "__getattr__" in source.imports):
+        if not found and (
+            "__getattr__" in source.definitions or "__getattr__" in source.imports
+        ):
             found += self._live(path, name)
         return found
 
@@ -349,7 +393,9 @@ class Reach:
             return [] if file is None else [Place(file, None)]
         if file is not None and (found := self._of_name(file, name, depth - 1)):
             return found
-        inner = self._modules.imported(path, level, f"{module}.{name}" if module else name)
+        inner = self._modules.imported(
+            path, level, f"{module}.{name}" if module else name
+        )
         return [] if inner is None else [Place(inner, None)]
 
     def _live(self, path: str, name: str) -> list[Place | Outside]:

@@ -21,7 +21,9 @@ from .sources import Run
 _LEVEL = 0.05
 
 
-def claims_of_runs(runs: Sequence[Run], shared: xr.Dataset | None = None) -> list[Claim]:
+def claims_of_runs(
+    runs: Sequence[Run], shared: xr.Dataset | None = None
+) -> list[Claim]:
     """Return what the runs claim, each claim with its run, what matters most first.
 
     Parameters
@@ -52,7 +54,9 @@ def _ahead(runs: Sequence[Run]) -> Iterator[Claim]:
     known = {name: end for name, end in ends.items() if end is not None}
     if len(known) < max(len(runs), 2):
         return
-    (first, one), (second, two) = sorted(known.items(), key=lambda pair: float(pair[1].loss))[:2]
+    (first, one), (second, two) = sorted(
+        known.items(), key=lambda pair: float(pair[1].loss)
+    )[:2]
     if not np.array_equal(one.loss_weights, two.loss_weights):
         return
     change = float(two.loss - one.loss)
@@ -81,7 +85,9 @@ def _end(run: Run) -> xr.Dataset | None:
     if node is None or "loss_of_text" not in node or not node.loss.notnull().any():
         return None
     return (
-        node[["loss", "loss_of_text", "loss_weights"]].dropna("step", subset=["loss"]).isel(step=-1)
+        node[["loss", "loss_of_text", "loss_weights"]]
+        .dropna("step", subset=["loss"])
+        .isel(step=-1)
     )
 
 
@@ -90,10 +96,13 @@ def _shared(data: xr.Dataset) -> Iterator[Claim]:
     totals = (data.in_all + data.in_some + data.in_one).values
     wholes = {
         "in_all": [f"{total:,.0f} concepts" for total in totals],
-        "born_in_all": [f"{count:,.0f} shared concepts" for count in data.in_all.values],
+        "born_in_all": [
+            f"{count:,.0f} shared concepts" for count in data.in_all.values
+        ],
     }
     for kind, name in ((Kind.SHARED, "in_all"), (Kind.BORN, "born_in_all")):
-        counts, of_controls = data[name].values, data[f"{name}_control"].values
+        counts = data[name].values
+        of_controls = data[f"{name}_control"].values
         p_values = holm(list(map(_p_of_more, counts, of_controls)))
         tests = int(np.isfinite(p_values).sum())
         for i, layer in enumerate(map(str, data.layer.values)):
@@ -103,11 +112,15 @@ def _shared(data: xr.Dataset) -> Iterator[Claim]:
                 value=float(counts[i]),
                 evidence=(f"{NODE}/{name}", f"{NODE}/{name}_control"),
                 corrected_over=tests,
-                **_beside_controls(float(counts[i]), float(of_controls[i]), float(p_values[i])),
+                **_beside_controls(
+                    float(counts[i]), float(of_controls[i]), float(p_values[i])
+                ),
             )
 
 
-def _beside_controls(count: float, of_controls: float, p_value: float) -> dict[str, Any]:
+def _beside_controls(
+    count: float, of_controls: float, p_value: float
+) -> dict[str, Any]:
     """Return how sure a count is beside that of the first control run of each run."""
     if not math.isfinite(of_controls):
         return {"certainty": Certainty.NOT_TESTED, "reason": Reason.NO_CONTROLS}

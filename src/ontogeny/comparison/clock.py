@@ -111,13 +111,17 @@ class TokenClock(Clock):
     def place(self, node: xr.Dataset, run: Run) -> xr.Dataset:
         """Return a node with tokens as labels of its steps."""
         for dim in [str(d) for d in node.dims if str(d).rstrip("_") == "step"]:
-            seen = np.round(self.at(node[dim].values.astype(float), run)).astype(np.int64)
+            seen = np.round(self.at(node[dim].values.astype(float), run)).astype(
+                np.int64
+            )
             node = node.assign_coords({dim: (dim, seen, node[dim].attrs)})
         return node
 
     def at(self, steps: np.ndarray, run: Run) -> np.ndarray:
         """Return the tokens seen at steps; between checkpoints on the line between them."""
-        return np.interp(steps, run.steps, self.tokens[run.name], left=np.nan, right=np.nan)
+        return np.interp(
+            steps, run.steps, self.tokens[run.name], left=np.nan, right=np.nan
+        )
 
 
 @dataclass(frozen=True)
@@ -153,7 +157,9 @@ class LossClock(Clock):
     def place(self, node: xr.Dataset, run: Run) -> xr.Dataset:
         """Return a node with its curves over ``loss_level``; what else has steps is left out."""
         if "step" not in node.dims:
-            return node.drop_vars([v for v in node.variables if "step_" in node[v].dims])
+            return node.drop_vars(
+                [v for v in node.variables if "step_" in node[v].dims]
+            )
         data = node.reindex(step=self.steps[run.name])
         places = first_crossings(self.losses[run.name], self.levels)
         before = np.minimum(np.floor(places).astype(int), len(data.step) - 1)
@@ -165,7 +171,9 @@ class LossClock(Clock):
                 continue
             if "step" in values.dims and values.dtype.kind in "fiu":
                 one, two = (
-                    values.isel(step=xr.DataArray(i, dims=self.dimension)).drop_vars("step")
+                    values.isel(step=xr.DataArray(i, dims=self.dimension)).drop_vars(
+                        "step"
+                    )
                     for i in (before, after)
                 )
                 # Exactly at a checkpoint its neighbour has no say, not even where it is missing.
@@ -173,7 +181,9 @@ class LossClock(Clock):
                 aligned[name] = between.assign_attrs(values.attrs)
             elif "step" not in values.dims:
                 aligned[name] = values
-        return xr.Dataset(aligned, attrs=node.attrs).assign_coords({self.dimension: self.levels})
+        return xr.Dataset(aligned, attrs=node.attrs).assign_coords(
+            {self.dimension: self.levels}
+        )
 
     def at(self, steps: np.ndarray, run: Run) -> np.ndarray:
         """Return the lowest loss that a run had reached by a step."""
@@ -198,7 +208,9 @@ def first_crossings(losses: np.ndarray, levels: np.ndarray) -> np.ndarray:
 
     Examples
     --------
-    >>> first_crossings(np.array([8.0, 6.0, 7.0, 4.0]), np.array([8.0, 7.0, 5.0])).round(3)
+    >>> first_crossings(
+    ...     np.array([8.0, 6.0, 7.0, 4.0]), np.array([8.0, 7.0, 5.0])
+    ... ).round(3)
     array([0.   , 0.5  , 2.667])
     """
     losses = np.asarray(losses, dtype=float)
@@ -207,7 +219,9 @@ def first_crossings(losses: np.ndarray, levels: np.ndarray) -> np.ndarray:
         reached = np.flatnonzero(losses <= level)
         if len(reached):
             i = int(reached[0])
-            places[k] = i and i - 1 + (losses[i - 1] - level) / (losses[i - 1] - losses[i])
+            places[k] = i and i - 1 + (losses[i - 1] - level) / (
+                losses[i - 1] - losses[i]
+            )
     return places
 
 
@@ -226,7 +240,9 @@ def make_clock(
     """
     check_choice("align", align, CLOCKS)
     if tokens_per_step is not None and align != "tokens":
-        raise ArgumentError(f'tokens_per_step is used with align="tokens"; got align={align!r}.')
+        raise ArgumentError(
+            f'tokens_per_step is used with align="tokens"; got align={align!r}.'
+        )
     if align == "tokens":
         tokens = {run.name: _tokens(run, tokens_per_step) for run in runs}
         return TokenClock(tokens, voice=voice)
@@ -237,14 +253,21 @@ def _tokens(run: Run, rates: float | Mapping[str, float] | None) -> np.ndarray:
     """Return the tokens seen at the steps of a run, as given or as its checkpoints tell."""
     rate = rates.get(run.name) if isinstance(rates, Mapping) else rates
     if rate is not None:
-        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < np.inf:
+        if (
+            isinstance(rate, bool)
+            or not isinstance(rate, int | float)
+            or not 0 < rate < np.inf
+        ):
             raise ArgumentError(
                 f"tokens_per_step of {run.name!r} must be a number above 0; got {rate!r}."
             )
         return run.steps * float(rate)
     revisions = run.attribute("trajectory", {}).get("revisions", {})
     seen = [revisions.get(str(step), {}).get("tokens") for step in run.steps.tolist()]
-    seen = [0 if s is None and step == 0 else s for s, step in zip(seen, run.steps, strict=True)]
+    seen = [
+        0 if s is None and step == 0 else s
+        for s, step in zip(seen, run.steps, strict=True)
+    ]
     if None in seen:
         raise ArgumentError(
             f"the checkpoints of run {run.name!r} do not tell how many tokens they have seen; "
@@ -260,7 +283,9 @@ def _tokens(run: Run, rates: float | Mapping[str, float] | None) -> np.ndarray:
 
 def _loss_clock(runs: Sequence[Run], voice: Voice) -> LossClock:
     nodes = [_track_node(run) for run in runs]
-    curves = {run.name: _falling(run, *node) for run, node in zip(runs, nodes, strict=True)}
+    curves = {
+        run.name: _falling(run, *node) for run, node in zip(runs, nodes, strict=True)
+    }
     top = min(losses[0] for _, losses in curves.values())
     bottom = max(losses.min() for _, losses in curves.values())
     if not bottom < top:
@@ -290,11 +315,20 @@ def _falling(run: Run, node: str, variable: str) -> tuple[np.ndarray, np.ndarray
     """Return steps and loss of a run, which must fall by more than its noise."""
     data = run.nodes[node]
     finite = np.isfinite(data[variable].values)
-    steps, losses = data["step"].values[finite], data[variable].values[finite].astype(float)
+    steps = data["step"].values[finite]
+    losses = data[variable].values[finite].astype(float)
     floor = data.get(f"{variable}_floor")
-    noise = 0.0 if floor is None else float(np.nanmax(np.nan_to_num(floor.values), initial=0.0))
+    noise = (
+        0.0
+        if floor is None
+        else float(np.nanmax(np.nan_to_num(floor.values), initial=0.0))
+    )
     if len(losses) < 2 or not losses[0] - losses.min() > noise:
-        start = f"from {losses[0]:.3g} to {losses.min():.3g} at best" if len(losses) else "unknown"
+        start = (
+            f"from {losses[0]:.3g} to {losses.min():.3g} at best"
+            if len(losses)
+            else "unknown"
+        )
         raise ArgumentError(
             f"the loss of run {run.name!r} does not fall by more than its noise ({start}), so that "
             'it cannot be aligned by loss; use align="step".'

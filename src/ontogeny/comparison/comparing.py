@@ -101,7 +101,9 @@ def compare(
     --------
     >>> def run(half):
     ...     steps = np.array([0, 10, 20, 40])
-    ...     loss = xr.Dataset({"loss": ("step", 4 + 4 * half / (half + steps))}, {"step": steps})
+    ...     loss = xr.Dataset(
+    ...         {"loss": ("step", 4 + 4 * half / (half + steps))}, {"step": steps}
+    ...     )
     ...     return xr.DataTree.from_dict({"loss": loss.assign_attrs(role="track")})
     >>> both = compare({"fast": run(5), "slow": run(20)})
     >>> both["loss"].loss.sel(run="slow").values.round(1).tolist()
@@ -116,7 +118,9 @@ def compare(
     clock = make_clock(align, opened, tokens_per_step, voice)
     nodes, notes = _nodes(opened, clock)
     notes += kernel_differences(opened)
-    ones = [replace(f, message=voice.fill(f.message)) for f in runs_that_are_one(opened)]
+    ones = [
+        replace(f, message=voice.fill(f.message)) for f in runs_that_are_one(opened)
+    ]
     notes += [f"{finding.message}." for finding in ones]
     if not nodes:
         listed = "; ".join(f"{', '.join(run.nodes)} in {run.name!r}" for run in opened)
@@ -128,7 +132,11 @@ def compare(
     front: dict[str, xr.Dataset] = {}
     if studies:
         front[NODE] = concepts_of_runs(studies, chosen_progress(progress))
-    problems = [f"{run.name}: {text}" for run in opened for text in run.attribute("problems", [])]
+    problems = [
+        f"{run.name}: {text}"
+        for run in opened
+        for text in run.attribute("problems", [])
+    ]
     claims = to_dataset(claims_of_runs(opened, front.get(NODE)))
     every = {**front, "runs": overview, **nodes}
     filled = {name: voice.filled_node(node) for name, node in every.items()}
@@ -175,16 +183,22 @@ def write_comparison(tree: MergedResult, folder: str | Path) -> Path:
         raise ArgumentError("tree must be what compare returns.")
     path = Path(folder)
     if settings_path(path).exists():
-        raise StoreError(f"{path} is the folder of a study; write the comparison to another one.")
+        raise StoreError(
+            f"{path} is the folder of a study; write the comparison to another one."
+        )
     others = path.is_dir() and any(p.name[0] != "." for p in path.iterdir())
     if others and not comparison_path(path).exists():
-        raise StoreError(f"{path} holds files that are no comparison; give a new folder.")
+        raise StoreError(
+            f"{path} holds files that are no comparison; give a new folder."
+        )
     path.mkdir(parents=True, exist_ok=True)
     write_json(comparison_path(path), {"format": "ontogeny-comparison-1"})
     return write_result(path, compared)
 
 
-def _nodes(runs: Sequence[Run], clock: Clock) -> tuple[dict[str, xr.Dataset], list[str]]:
+def _nodes(
+    runs: Sequence[Run], clock: Clock
+) -> tuple[dict[str, xr.Dataset], list[str]]:
     """Return the nodes that all runs have, and in words what was left out or matched."""
     nodes: dict[str, xr.Dataset] = {}
     notes: dict[str, None] = {}
@@ -207,7 +221,11 @@ def _nodes(runs: Sequence[Run], clock: Clock) -> tuple[dict[str, xr.Dataset], li
 
 
 def _attached(
-    name: str, data: xr.Dataset, figures: Sequence[Any], runs: Sequence[Run], clock: Clock
+    name: str,
+    data: xr.Dataset,
+    figures: Sequence[Any],
+    runs: Sequence[Run],
+    clock: Clock,
 ) -> xr.Dataset:
     """Return a node with its section, figures and sentences."""
     attrs = runs[0].nodes[name].attrs
@@ -232,7 +250,11 @@ def marked_words(runs: Sequence[Run]) -> str:
     beyond = "changed beyond its motion, or learned"
     if all(controlled):
         return beyond
-    return f"{beyond} (changed, where no control was run)" if any(controlled) else "changed"
+    return (
+        f"{beyond} (changed, where no control was run)"
+        if any(controlled)
+        else "changed"
+    )
 
 
 def _steps_at_loss() -> Any:
@@ -248,14 +270,20 @@ def _steps_at_loss() -> Any:
 
 
 def _attributes(
-    runs: Sequence[Run], clock: Clock, align: str, title: str | None, ones: Sequence[Finding]
+    runs: Sequence[Run],
+    clock: Clock,
+    align: str,
+    title: str | None,
+    ones: Sequence[Finding],
 ) -> dict[str, Any]:
     """Return what the result says of itself, from what the runs say, and which `ones` are one."""
     models = [str(run.attribute("model", {}).get("class", "")) for run in runs]
     kinds = ", ".join(dict.fromkeys(filter(None, models)))
     name = f"{len(runs)} runs" + (f" of {kinds}" if kinds else "")
     steps = {round(float(v)) for run in runs for v in _placed(run.steps, run, clock)}
-    controls = [(run.name, control) for run in runs for control in run.attribute("controls", [])]
+    controls = [
+        (run.name, control) for run in runs for control in run.attribute("controls", [])
+    ]
     records = {
         "steps": sorted(steps),
         "runs": [_of(run) for run in runs],
@@ -285,12 +313,18 @@ def _of(run: Run) -> dict[str, Any]:
     """Return what is known of one run."""
     attrs = run.tree.attrs
     reference = (
-        {"reference_step": int(attrs["reference_step"])} if "reference_step" in attrs else {}
+        {"reference_step": int(attrs["reference_step"])}
+        if "reference_step" in attrs
+        else {}
     )
     records = ("model", "trajectory", "settings", "inputs", "controls", "provenance")
     return {
         "name": run.name,
-        **{name: attrs[name] for name in ("title", "created", "version") if name in attrs},
+        **{
+            name: attrs[name]
+            for name in ("title", "created", "version")
+            if name in attrs
+        },
         **reference,
         "steps": run.steps.tolist(),
         **{name: run.attribute(name, None) for name in records if name in attrs},
@@ -316,7 +350,9 @@ def _findings(runs: Sequence[Run], clock: Clock) -> list[dict[str, Any]]:
     for run in runs:
         for finding in run.attribute("findings", []):
             steps = np.asarray(finding.get("steps") or [], dtype=float)
-            places = [round(float(s)) for s in _placed(steps, run, clock) if np.isfinite(s)]
+            places = [
+                round(float(s)) for s in _placed(steps, run, clock) if np.isfinite(s)
+            ]
             message = f"{run.name}: {finding.get('message')}"
             findings.append({**finding, "steps": places, "message": message})
     return findings

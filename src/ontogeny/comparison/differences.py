@@ -47,15 +47,20 @@ def kernel_differences(runs: Sequence[Run]) -> list[str]:
 
     That forbids no comparison: it changes last digits, and what is fitted by more.
     """
-    provenance, lines = [run.attribute("provenance", {}) for run in runs], []
+    provenance = [run.attribute("provenance", {}) for run in runs]
+    lines = []
     for key, what in (("kernels", "kernels"), ("libraries", "versions of libraries")):
-        parts = [(p.get(key) if isinstance(p, Mapping) else None) or {} for p in provenance]
+        parts = [
+            (p.get(key) if isinstance(p, Mapping) else None) or {} for p in provenance
+        ]
         recorded = [part for part in parts if part]
         if all(part == recorded[0] for part in recorded):
             continue
         every = dict.fromkeys(name for part in recorded for name in part)
         names = [n for n in every if len({part.get(n) for part in recorded}) > 1]
-        words = [", ".join(f"{n} {p.get(n, 'none')}" for n in names if p) for p in parts]
+        words = [
+            ", ".join(f"{n} {p.get(n, 'none')}" for n in names if p) for p in parts
+        ]
         listed = _listed(runs, [word or "not recorded" for word in words])
         sentence = f"The runs were computed with different {what}: {listed}. Numbers differ in "
         lines.append(
@@ -66,7 +71,9 @@ def kernel_differences(runs: Sequence[Run]) -> list[str]:
 
 def _of_inputs(runs: Sequence[Run]) -> Differences:
     """Tell other texts from the same texts cut up by another tokenizer, where that is known."""
-    sets = [{str(i.get("name")): i for i in run.attribute("inputs", [])} for run in runs]
+    sets = [
+        {str(i.get("name")): i for i in run.attribute("inputs", [])} for run in runs
+    ]
     shared = [name for name in sets[0] if all(name in entries for entries in sets)]
     if not shared and any(sets):
         what = _listed(runs, [", ".join(entries) or "none" for entries in sets])
@@ -77,7 +84,10 @@ def _of_inputs(runs: Sequence[Run]) -> Differences:
             continue
         if not (texts[0].get("texts_digest") and _alike(texts, "texts_digest")):
             what = _listed(runs, map(_texts, texts))
-            yield "inputs", f"The runs were studied on different texts: {name!r} holds {what}."
+            yield (
+                "inputs",
+                f"The runs were studied on different texts: {name!r} holds {what}.",
+            )
             sizes = [entry.get("vocabulary") for entry in texts]
             if None not in sizes and len(set(sizes)) > 1:
                 what = _listed(runs, [f"{size:,} ids" for size in sizes])
@@ -86,14 +96,20 @@ def _of_inputs(runs: Sequence[Run]) -> Differences:
             other = "labels, documents or ids"
             yield "inputs", f"The runs read the same texts {name!r} with other {other}."
         else:
-            what = _listed(runs, [f"{entry.get('tokens', 0):,} tokens" for entry in texts])
-            words = f"The runs were studied with different tokenizers: {name!r} is {what}."
+            what = _listed(
+                runs, [f"{entry.get('tokens', 0):,} tokens" for entry in texts]
+            )
+            words = (
+                f"The runs were studied with different tokenizers: {name!r} is {what}."
+            )
             yield "tokenizers", words
 
 
 def _texts(entry: Mapping[str, Any]) -> str:
     print_ = str(entry.get("fingerprint", "unknown"))[:8]
-    return f"{entry.get('texts', '?')} texts, {entry.get('tokens', '?')} tokens ({print_})"
+    return (
+        f"{entry.get('texts', '?')} texts, {entry.get('tokens', '?')} tokens ({print_})"
+    )
 
 
 def _of_arguments(runs: Sequence[Run]) -> Differences:
@@ -101,7 +117,9 @@ def _of_arguments(runs: Sequence[Run]) -> Differences:
     studied = [run.attribute("settings", {}).get("observables", {}) for run in runs]
     models = [run.attribute("model", {}) for run in runs]
     # Other sizes and architectures have other layers, which are matched with one another.
-    matched = () if all(model == models[0] for model in models) else ("layers", "blocks")
+    matched = (
+        () if all(model == models[0] for model in models) else ("layers", "blocks")
+    )
     for name in studied[0]:
         if any(name not in observables for observables in studied):
             continue
@@ -109,13 +127,19 @@ def _of_arguments(runs: Sequence[Run]) -> Differences:
         for key in dict.fromkeys(key for of_run in arguments for key in of_run):
             if key not in matched and not _alike(arguments, key):
                 what = _values(runs, arguments, key)
-                yield "arguments", f"{name!r} was measured with other values of {key}: {what}."
+                yield (
+                    "arguments",
+                    f"{name!r} was measured with other values of {key}: {what}.",
+                )
 
 
 def _of_settings(runs: Sequence[Run]) -> Differences:
     """Compare how models were run, and what distances are measured to."""
     settings = [run.attribute("settings", {}) for run in runs]
-    for key, words in (("dtype", "in different dtypes"), ("reference", "to different references")):
+    for key, words in (
+        ("dtype", "in different dtypes"),
+        ("reference", "to different references"),
+    ):
         if not _alike(settings, key):
             what = _values(runs, settings, key)
             yield "settings", f"The runs were measured {words}: {what}."
@@ -127,7 +151,9 @@ def _of_settings(runs: Sequence[Run]) -> Differences:
 def _of_checkpoints(runs: Sequence[Run]) -> Differences:
     """Find runs that are the same run: that they agree says nothing."""
     digests = [run.attribute("trajectory", {}).get("digests", {}) for run in runs]
-    for (a, one), (b, other) in itertools.combinations(zip(runs, digests, strict=True), 2):
+    for (a, one), (b, other) in itertools.combinations(
+        zip(runs, digests, strict=True), 2
+    ):
         if one and one == other:
             which = f"{a.name!r} and {b.name!r} are the same checkpoints"
             yield "checkpoints", f"{which}, so that their agreement says nothing."
@@ -142,4 +168,6 @@ def _values(runs: Sequence[Run], entries: Sequence[Mapping[str, Any]], key: str)
 
 
 def _listed(runs: Sequence[Run], words: Iterable[str]) -> str:
-    return "; ".join(f"{of_run} in {run.name!r}" for run, of_run in zip(runs, words, strict=True))
+    return "; ".join(
+        f"{of_run} in {run.name!r}" for run, of_run in zip(runs, words, strict=True)
+    )

@@ -15,7 +15,9 @@ from ..summary.controls import NUMBERED, RUN
 from ..summary.figures import figure_of_runs
 from .clock import Clock
 
-MOST_ROWS = 12  # more dots beside nulls get a panel for each run instead of a panel each
+MOST_ROWS = (
+    12  # more dots beside nulls get a panel for each run instead of a panel each
+)
 
 
 def figures_of_runs(
@@ -64,7 +66,11 @@ def marks(data: xr.Dataset) -> Marks:
 
 def _along(figure: Figure, dimension: str) -> Iterator[Any]:
     """Give a figure over steps along another dimension, if it can be drawn there."""
-    uses = [use for use in figure.dimensions if getattr(figure, use, None) in ("step", "step_")]
+    uses = [
+        use
+        for use in figure.dimensions
+        if getattr(figure, use, None) in ("step", "step_")
+    ]
     if dimension == "step" or not uses:
         yield figure
         return
@@ -87,9 +93,14 @@ def _of_runs(figure: Any, data: xr.Dataset) -> Iterator[Figure]:
                 select={**figure.select, "run": run},
             )
         return
-    labels = {use: getattr(figure, use, None) for use in ("series", "facet", "rows", "y")}
+    labels = {
+        use: getattr(figure, use, None) for use in ("series", "facet", "rows", "y")
+    }
     apart = any(name in NUMBERED for name in labels.values())
-    crowded = isinstance(figure, NullComparison) and data.sizes.get(figure.rows, 0) > MOST_ROWS
+    crowded = (
+        isinstance(figure, NullComparison)
+        and data.sizes.get(figure.rows, 0) > MOST_ROWS
+    )
     if isinstance(figure, Curves | NullComparison | Heatmap) and (apart or crowded):
         yield dataclasses.replace(figure, facet="run")
         return

@@ -40,7 +40,9 @@ def match_layers(names: Sequence[Sequence[str]]) -> LayerMatch | None:
     --------
     >>> match_layers([["h.0", "h.1"], ["layers.0", "layers.1"]]).labels
     ('h.0', 'h.1')
-    >>> match = match_layers([["h.0", "h.1"], ["h.0", "h.1", "h.2", "h.3", "h.4", "h.5"]])
+    >>> match = match_layers(
+    ...     [["h.0", "h.1"], ["h.0", "h.1", "h.2", "h.3", "h.4", "h.5"]]
+    ... )
     >>> match.labels, match.places
     (('25 % of the depth', '75 % of the depth'), ((0, 1), (1, 4)))
     """
@@ -51,7 +53,9 @@ def match_layers(names: Sequence[Sequence[str]]) -> LayerMatch | None:
         return LayerMatch(first, places)
     if len({len(layers) for layers in everywhere}) == 1:
         places = (tuple(range(len(first))),) * len(everywhere)
-        return LayerMatch(first, places, "Layers have other names and are compared in their order.")
+        return LayerMatch(
+            first, places, "Layers have other names and are compared in their order."
+        )
     return _by_depth(everywhere)
 
 
@@ -68,9 +72,13 @@ def _by_depth(names: Sequence[tuple[str, ...]]) -> LayerMatch | None:
         labels += [f"{100 * depth:.0f} % of the depth{kind}" for depth in depths]
         for indices, (_, members) in zip(places, same, strict=True):
             theirs = (np.arange(len(members)) + 0.5) / len(members)
-            indices += [members[int(np.argmin(np.abs(theirs - depth)))] for depth in depths]
+            indices += [
+                members[int(np.argmin(np.abs(theirs - depth)))] for depth in depths
+            ]
     counts = joined([str(len(layers)) for layers in names])
-    words = f"The runs have {counts} layers; those at the same relative depth are compared."
+    words = (
+        f"The runs have {counts} layers; those at the same relative depth are compared."
+    )
     return LayerMatch(tuple(labels), tuple(map(tuple, places)), words)
 
 
@@ -87,13 +95,21 @@ def with_layers(node: xr.Dataset, match: LayerMatch, run: int) -> xr.Dataset:
     if "layer" not in node.coords:
         return node
     paths = list(map(str, node["layer"].values))
-    names = dict(zip((paths[place] for place in match.places[run]), match.labels, strict=True))
+    names = dict(
+        zip((paths[place] for place in match.places[run]), match.labels, strict=True)
+    )
     if "layer" in node.dims:
-        node = node.isel(layer=list(match.places[run])).assign_coords(layer=list(match.labels))
+        node = node.isel(layer=list(match.places[run])).assign_coords(
+            layer=list(match.labels)
+        )
     if "row_layer" in node:
         names[""] = ""
-        node = node.isel(row=[str(layer) in names for layer in node["row_layer"].values])
-        layers, labels = (list(map(str, node[name].values)) for name in ("row_layer", "row"))
+        node = node.isel(
+            row=[str(layer) in names for layer in node["row_layer"].values]
+        )
+        layers, labels = (
+            list(map(str, node[name].values)) for name in ("row_layer", "row")
+        )
         renamed = [names[layer] for layer in layers]
         pairs = zip(labels, layers, renamed, strict=True)
         rows = [label.replace(layer, name) for label, layer, name in pairs]

@@ -20,9 +20,17 @@ from .sources import Run
 
 # Dimensions of single texts, fits and neurons: left out unless a figure draws them.
 SINGLE = (
-    "text", "refit", "draw", "feature", "coordinate", "pair", "question", "answer", "example",
+    "text",
+    "refit",
+    "draw",
+    "feature",
+    "coordinate",
+    "pair",
+    "question",
+    "answer",
+    "example",
     "left_out",
-)  # fmt: skip
+)
 
 
 def node_of_runs(
@@ -43,7 +51,9 @@ def node_of_runs(
         words = match.words
     figures = _figures(pieces)
     variables = {str(n) for figure in figures for n in figure.variables() if n}
-    nodes = {run.name: _lean(node, variables) for run, node in zip(runs, pieces, strict=True)}
+    nodes = {
+        run.name: _lean(node, variables) for run, node in zip(runs, pieces, strict=True)
+    }
     rows = rows_of_runs(nodes, list(runs), clock)
     stays = isinstance(clock, LossClock) and clock.node == name
     along = Clock() if stays else clock
@@ -56,7 +66,11 @@ def node_of_runs(
         data = data.assign(step_at_loss=_step_at_loss(runs, clock))
         words_of = {"long_name": "first {checkpoint} at this loss", "units": "{step}s"}
         data["step_at_loss"].attrs.update(words_of)
-    data = data.merge(rows, compat="override", combine_attrs="override") if rows.sizes else data
+    data = (
+        data.merge(rows, compat="override", combine_attrs="override")
+        if rows.sizes
+        else data
+    )
     if clock.dimension in data.coords:
         data[clock.dimension].attrs.update(long_name=clock.words)
     data = data.assign(means(data, _averaged(data, figures)))
@@ -71,11 +85,17 @@ def means(data: xr.Dataset, names: Iterable[str]) -> dict[str, xr.DataArray]:
     """
     averages: dict[str, xr.DataArray] = {}
     for name in dict.fromkeys(names):
-        if name not in data or "run" not in data[name].dims or data[name].dtype.kind not in "fiu":
+        if (
+            name not in data
+            or "run" not in data[name].dims
+            or data[name].dtype.kind not in "fiu"
+        ):
             continue
         values = data[name].astype(float)
-        mean, sd = values.mean("run", skipna=False), values.std("run", ddof=1, skipna=False)
-        words, units = values.attrs.get("long_name", name), values.attrs.get("units", "")
+        mean = values.mean("run", skipna=False)
+        sd = values.std("run", ddof=1, skipna=False)
+        words = values.attrs.get("long_name", name)
+        units = values.attrs.get("units", "")
         for end, value, what in (
             ("mean", mean, "mean"),
             ("sd", sd, "SD"),
@@ -83,7 +103,9 @@ def means(data: xr.Dataset, names: Iterable[str]) -> dict[str, xr.DataArray]:
             ("mean_high", mean + sd, "mean + SD"),
         ):
             long_name = f"{words}, {what} over runs"
-            averages[f"{name}_{end}"] = value.assign_attrs(long_name=long_name, units=units)
+            averages[f"{name}_{end}"] = value.assign_attrs(
+                long_name=long_name, units=units
+            )
     return averages
 
 
@@ -91,9 +113,13 @@ def _averaged(data: xr.Dataset, figures: Sequence[Figure]) -> list[str]:
     """Return what is averaged: what curves draw and rows follow; without figures, all numbers."""
     curves = [figure for figure in figures if isinstance(figure, Curves)]
     names = [n for figure in curves for n in (figure.value, figure.relative) if n]
-    names += list(map(str, data["row_quantity"].values)) if "row_quantity" in data else []
+    names += (
+        list(map(str, data["row_quantity"].values)) if "row_quantity" in data else []
+    )
     if not figures:
-        names += [str(n) for n, values in data.data_vars.items() if "row" not in values.dims]
+        names += [
+            str(n) for n, values in data.data_vars.items() if "row" not in values.dims
+        ]
     return names
 
 
@@ -102,7 +128,9 @@ def _with_controls(run: Run, node: xr.Dataset, name: str) -> xr.Dataset:
     if "run" not in node.dims:
         return node
     if not any("control" in str(variable) for variable in node.data_vars):
-        raise ArgumentError(f"node {name!r} of run {run.name!r} holds several runs already.")
+        raise ArgumentError(
+            f"node {name!r} of run {run.name!r} holds several runs already."
+        )
     return node.rename(run="control")
 
 
@@ -123,7 +151,8 @@ def _lean(node: xr.Dataset, variables: set[str]) -> xr.Dataset:
     dropped = [
         name
         for name, values in node.data_vars.items()
-        if name == "status" or (set(values.dims) & set(SINGLE) and str(name) not in variables)
+        if name == "status"
+        or (set(values.dims) & set(SINGLE) and str(name) not in variables)
     ]
     lean = node.drop_vars(dropped)
     used = {dim for values in lean.data_vars.values() for dim in values.dims}
@@ -133,7 +162,9 @@ def _lean(node: xr.Dataset, variables: set[str]) -> xr.Dataset:
 def _step_at_loss(runs: Sequence[Run], clock: Clock) -> xr.DataArray:
     steps = {}
     for run in runs:
-        at = xr.Dataset({"step_at": ("step", run.steps.astype(float))}, {"step": run.steps})
+        at = xr.Dataset(
+            {"step_at": ("step", run.steps.astype(float))}, {"step": run.steps}
+        )
         steps[run.name] = clock.place(at, run)
     return stack_runs(steps)["step_at"]
 
@@ -146,7 +177,9 @@ def _short(data: xr.Dataset) -> xr.Dataset:
     paths = [layer for layer in dict.fromkeys(layers) if layer]
     short = dict(zip(paths, short_names(paths), strict=True))
     pairs = list(zip(map(str, data.row.values), layers, strict=True))
-    labels = [label.replace(layer, short[layer]) if layer else label for label, layer in pairs]
+    labels = [
+        label.replace(layer, short[layer]) if layer else label for label, layer in pairs
+    ]
     if len(set(labels)) < len(labels):
         labels = [label for label, _ in pairs]
     names = [without_layer(label, layer) or label for label, layer in pairs]

@@ -35,13 +35,16 @@ def runs_that_are_one(runs: Sequence[Run]) -> list[Finding]:
                 f"{alike.last} correlate by {alike.correlation:.4f}, so that their agreement says "
                 "little"
             )
-            findings.append(Finding("one-run", "suspected", (alike.first, alike.last), text))
+            findings.append(
+                Finding("one-run", "suspected", (alike.first, alike.last), text)
+            )
     return findings
 
 
 def _same_steps(one: Run, other: Run) -> tuple[int, ...]:
     """Return the steps at which two runs have the same weights, without the first in common."""
-    first, second = _digests(one), _digests(other)
+    first = _digests(one)
+    second = _digests(other)
     common = sorted(map(int, first.keys() & second.keys()))
     return tuple(step for step in common[1:] if first[str(step)] == second[str(step)])
 

@@ -35,7 +35,10 @@ def details(
 
 
 def runs_node(
-    runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], clock: Clock, words: Sequence[str]
+    runs: Sequence[Run],
+    nodes: Mapping[str, xr.Dataset],
+    clock: Clock,
+    words: Sequence[str],
 ) -> xr.Dataset:
     """Return the node ``runs``: a table of the runs, the chart of all rows, and `words`."""
     data = _table_of(runs, nodes, clock)
@@ -70,12 +73,19 @@ def _levels_words(runs: Sequence[Run]) -> str:
     return f", at α = {levels.change:g}, and at {levels.control:g} against control runs"
 
 
-def _table_of(runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], clock: Clock) -> xr.Dataset:
+def _table_of(
+    runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], clock: Clock
+) -> xr.Dataset:
     """Return what is known of each run as variables over ``run``."""
     models = [run.attribute("model", {}) for run in runs]
-    controls = [len(run.attribute("controls", [])) or int(run.controlled) for run in runs]
+    controls = [
+        len(run.attribute("controls", [])) or int(run.controlled) for run in runs
+    ]
     parts: dict[str, tuple[Any, str]] = {
-        "model": (np.array([str(m.get("class", "")) for m in models], dtype=object), ""),
+        "model": (
+            np.array([str(m.get("class", "")) for m in models], dtype=object),
+            "",
+        ),
         "parameters": ([float(m.get("parameters", np.nan)) for m in models], "1"),
         "checkpoints": ([len(run.steps) for run in runs], "1"),
         "first_step": ([int(run.steps[0]) for run in runs], ""),
@@ -83,10 +93,16 @@ def _table_of(runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], clock: Clock
         "controls": (controls, "1"),
     }
     table = {
-        name: ("run", values, {"long_name": name.replace("_step", " {checkpoint}"), "units": units})
+        name: (
+            "run",
+            values,
+            {"long_name": name.replace("_step", " {checkpoint}"), "units": units},
+        )
         for name, (values, units) in parts.items()
     }
-    return xr.Dataset(table, {"run": np.array([run.name for run in runs], dtype=object)})
+    return xr.Dataset(
+        table, {"run": np.array([run.name for run in runs], dtype=object)}
+    )
 
 
 def _rows(nodes: Mapping[str, xr.Dataset]) -> xr.Dataset | None:
@@ -95,23 +111,31 @@ def _rows(nodes: Mapping[str, xr.Dataset]) -> xr.Dataset | None:
     for name, node in nodes.items():
         if node.sizes.get("row", 0) and node.attrs.get("role") != "motion":
             numbers = [
-                n for n, v in node.data_vars.items() if {"row"} <= {*v.dims} <= {"row", "run"}
+                n
+                for n, v in node.data_vars.items()
+                if {"row"} <= {*v.dims} <= {"row", "run"}
             ]
             of_node = np.full(node.sizes["row"], name, dtype=object)
             piece = node[numbers].assign(row_node=("row", of_node))
             pieces.append(piece.drop_attrs(deep=False))
     if not pieces:
         return None
-    shared = sorted(set.intersection(*(set(map(str, piece.data_vars)) for piece in pieces)))
+    shared = sorted(
+        set.intersection(*(set(map(str, piece.data_vars)) for piece in pieces))
+    )
     pieces = [piece[shared] for piece in pieces]
-    return xr.concat(pieces, "row", coords="minimal", compat="override", combine_attrs="override")
+    return xr.concat(
+        pieces, "row", coords="minimal", compat="override", combine_attrs="override"
+    )
 
 
 def _thinned(rows: xr.Dataset) -> xr.Dataset:
     """Return at most about `MOST_ROWS` rows, evenly over each quantity of a node, two at least."""
     share = min(MOST_ROWS / rows.sizes["row"], 1.0)
     quantities: dict[tuple[str, str], list[int]] = {}
-    for place, quantity in enumerate(zip(rows.row_node.values, rows.row_name.values, strict=True)):
+    for place, quantity in enumerate(
+        zip(rows.row_node.values, rows.row_name.values, strict=True)
+    ):
         quantities.setdefault(quantity, []).append(place)
     places: list[int] = []
     for members in quantities.values():
@@ -139,5 +163,7 @@ def _alignment(clock: Clock) -> str:
             "that it fell so far; between two checkpoints they are taken as straight."
         )
     of_tokens = isinstance(clock, TokenClock)
-    what = "the same number of training tokens" if of_tokens else "the same {checkpoint}"
+    what = (
+        "the same number of training tokens" if of_tokens else "the same {checkpoint}"
+    )
     return f"Runs are compared at {what}. Where a run has no checkpoint there is a gap."

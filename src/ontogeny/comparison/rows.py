@@ -15,15 +15,21 @@ from .sources import Run
 
 # Variables of rows that hold training steps.
 TIMES = (
-    "half_step", "half_step_low", "half_step_high", "settled_step", "control_half_step",
+    "half_step",
+    "half_step_low",
+    "half_step_high",
+    "settled_step",
+    "control_half_step",
     "run_half_step",
-)  # fmt: skip
+)
 
 _NAMES = {"half_step": "half-change {point}", "half_loss": "loss at half of the change"}
 _KEY = "\x1f"
 
 
-def rows_of_runs(nodes: Mapping[str, xr.Dataset], runs: list[Run], clock: Clock) -> xr.Dataset:
+def rows_of_runs(
+    nodes: Mapping[str, xr.Dataset], runs: list[Run], clock: Clock
+) -> xr.Dataset:
     """Return the rows of one node of several runs, as each study judged them.
 
     Parameters
@@ -45,7 +51,9 @@ def rows_of_runs(nodes: Mapping[str, xr.Dataset], runs: list[Run], clock: Clock)
     for run in runs:
         node = nodes[run.name]
         if node.sizes.get("row", 0):
-            pieces[run.name] = _keyed(_verdicts(_own_rows(node, run, clock), run.controlled))
+            pieces[run.name] = _keyed(
+                _verdicts(_own_rows(node, run, clock), run.controlled)
+            )
     if not pieces:
         return xr.Dataset()
     for run in runs:
@@ -55,7 +63,9 @@ def rows_of_runs(nodes: Mapping[str, xr.Dataset], runs: list[Run], clock: Clock)
         *(str(key).split(_KEY)[:3] for key in data.row.values), strict=True
     )
     texts = {"row_quantity": quantities, "row_layer": layers}
-    data = data.assign({name: ("row", _texts(values)) for name, values in texts.items()})
+    data = data.assign(
+        {name: ("row", _texts(values)) for name, values in texts.items()}
+    )
     for name, words in _NAMES.items():
         if name in data:
             data[name].attrs.update(long_name=clock.axis.fill(words))
@@ -67,7 +77,9 @@ def rows_of_runs(nodes: Mapping[str, xr.Dataset], runs: list[Run], clock: Clock)
 
 def _own_rows(node: xr.Dataset, run: Run, clock: Clock) -> xr.Dataset:
     """Return what a study says of its rows, with their times on the clock."""
-    rows = node[[name for name, values in node.data_vars.items() if "row" in values.dims]]
+    rows = node[
+        [name for name, values in node.data_vars.items() if "row" in values.dims]
+    ]
     for name in TIMES:
         if name not in rows:
             continue
@@ -75,7 +87,10 @@ def _own_rows(node: xr.Dataset, run: Run, clock: Clock) -> xr.Dataset:
         by_loss = isinstance(clock, LossClock)
         rows = rows.assign({name.replace("_step", "_loss") if by_loss else name: at})
     if "half_loss_low" in rows:  # the loss falls: the later end is the lower one
-        ends = {"half_loss_low": rows.half_loss_high, "half_loss_high": rows.half_loss_low}
+        ends = {
+            "half_loss_low": rows.half_loss_high,
+            "half_loss_high": rows.half_loss_low,
+        }
         rows = rows.assign({name: values.rename(name) for name, values in ends.items()})
     return clock.place(rows, run)
 
@@ -83,13 +98,17 @@ def _own_rows(node: xr.Dataset, run: Run, clock: Clock) -> xr.Dataset:
 def _verdicts(rows: xr.Dataset, controlled: bool) -> xr.Dataset:
     """Return rows with all verdicts, and with what counts as shown."""
     nothing = xr.zeros_like(rows.row, dtype=bool).drop_attrs()
-    learned, beyond, changed = (rows.get(name, nothing).astype(bool) for name in VERDICTS)
+    learned, beyond, changed = (
+        rows.get(name, nothing).astype(bool) for name in VERDICTS
+    )
     if not controlled:
         beyond = learned  # by a test of its own, which needs no control run
     judgeable = rows.get("judgeable")
     if judgeable is None:
         judgeable = rows.get("noise_known", nothing | True).astype(bool)
-        judgeable = judgeable & np.isfinite(rows.p_value) if "p_value" in rows else judgeable
+        judgeable = (
+            judgeable & np.isfinite(rows.p_value) if "p_value" in rows else judgeable
+        )
     return rows.assign(
         changed=changed,
         beyond=beyond,

@@ -32,7 +32,9 @@ class Run:
         return {
             child.path.strip("/"): child.to_dataset().drop_encoding()
             for child in self.tree.subtree
-            if child is not self.tree and child.data_vars and "failed" not in child.attrs
+            if child is not self.tree
+            and child.data_vars
+            and "failed" not in child.attrs
         }
 
     @cached_property
@@ -83,17 +85,23 @@ def open_runs(runs: Mapping[str, Any]) -> list[Run]:
         raise ArgumentError(f"runs must hold at least two runs; got {len(runs)}.")
     for name in runs:
         if not isinstance(name, str) or not name.strip():
-            raise ArgumentError(f"names of runs must be texts that are not empty; got {name!r}.")
+            raise ArgumentError(
+                f"names of runs must be texts that are not empty; got {name!r}."
+            )
     return [_opened(name, value) for name, value in runs.items()]
 
 
 def _opened(name: str, value: Any) -> Run:
     tree = _tree(name, value)
     if "runs" in tree.attrs:
-        raise ArgumentError(f"run {name!r} is itself a comparison; give its runs one by one.")
+        raise ArgumentError(
+            f"run {name!r} is itself a comparison; give its runs one by one."
+        )
     run = Run(name, tree)
     if not run.nodes:
-        raise ArgumentError(f"run {name!r} must hold at least one node with data; it holds none.")
+        raise ArgumentError(
+            f"run {name!r} must hold at least one node with data; it holds none."
+        )
     return run
 
 

@@ -37,7 +37,14 @@ class Fit(NamedTuple):
 
 
 def alternate(
-    A: Tensor, U: Tensor, W: Tensor, codes: Factor, dictionary: Factor, *, max_iter: int, tol: float
+    A: Tensor,
+    U: Tensor,
+    W: Tensor,
+    codes: Factor,
+    dictionary: Factor,
+    *,
+    max_iter: int,
+    tol: float,
 ) -> Fit:
     """Fit ``A ~ U^T W`` to `A` (n, m) from a start `U` (r, n), `W` (r, m).
 
@@ -46,7 +53,9 @@ def alternate(
     norm2 = precise(A.square().sum(1)).sum()
     stalled = Stalled(tol, WINDOW, noise=4 * torch.finfo(A.dtype).eps * norm2)
     steps = descend(A, U, W, codes, dictionary)
-    (U, W, _), n_iter, converged = iterate(steps, lambda step: stalled(step[2]), max_iter)
+    (U, W, _), n_iter, converged = iterate(
+        steps, lambda step: stalled(step[2]), max_iter
+    )
     return Fit(U, W, n_iter, converged)
 
 
@@ -62,14 +71,18 @@ def descend(
     infinite = torch.full_like(norm2, math.inf)
     U_ahead, W, W_ahead = U, W.clone(), W.clone()
     # How far a step is extrapolated, and how far at most (0-dimensional, in the precision of A).
-    beta, ceiling, best = A.new_full((), 0.5), A.new_full((), 1.0), infinite
+    beta = A.new_full((), 0.5)
+    ceiling = A.new_full((), 1.0)
+    best = infinite
     for i in count(1):
-        G, B = product(W_ahead, W_ahead.mT), product(W_ahead, A.mT)
+        G = product(W_ahead, W_ahead.mT)
+        B = product(W_ahead, A.mT)
         new_U = _update(U_ahead, W_ahead, G, B, codes, sweeps)
         if i <= REVIVE_UNTIL:
             _revive(A, new_U, W, W_ahead)
         U_ahead = _extrapolated(new_U, U, beta, codes)
-        G, B = product(U_ahead, U_ahead.mT), product(U_ahead, A)
+        G = product(U_ahead, U_ahead.mT)
+        B = product(U_ahead, A)
         new_W = _update(W_ahead, U_ahead, G, B, dictionary, sweeps)
         fitted = precise((B * new_W).sum(1)).sum()
         square = precise(G * product(new_W, new_W.mT)).sum()
@@ -80,12 +93,22 @@ def descend(
         U, W, U_ahead, W_ahead, best, beta, ceiling = select(
             objective > best,
             (U, W, U, W, infinite, beta / 1.5, beta),
-            (new_U, new_W, U_ahead, ahead, objective, torch.minimum(higher, 1.05 * beta), higher),
+            (
+                new_U,
+                new_W,
+                U_ahead,
+                ahead,
+                objective,
+                torch.minimum(higher, 1.05 * beta),
+                higher,
+            ),
         )
         yield U, W, best
 
 
-def _update(X: Tensor, F: Tensor, G: Tensor, B: Tensor, factor: Factor, sweeps: int) -> Tensor:
+def _update(
+    X: Tensor, F: Tensor, G: Tensor, B: Tensor, factor: Factor, sweeps: int
+) -> Tensor:
     """Return `X` improved: the exact solution for a free factor, `sweeps` sweeps for others.
 
     `F` is the other factor, ``G = F F^T`` and ``B = F A^T``.
@@ -113,7 +136,8 @@ def _revive(A: Tensor, U: Tensor, W: Tensor, W_ahead: Tensor) -> None:
         return
     error = (A - U.mT @ W_ahead).square().sum(1)
     worst, revived = next_worst(unused, error)
-    revived, worst = (revived & (error[worst] > 0))[:, None], worst[:, None]
+    revived = (revived & (error[worst] > 0))[:, None]
+    worst = worst[:, None]
     rows = A[worst[:, 0]]
     size = torch.linalg.vector_norm(rows, dim=1, keepdim=True).clamp(min=1e-30)
     for dictionary in (W, W_ahead):

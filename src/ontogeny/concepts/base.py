@@ -12,7 +12,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
@@ -21,7 +25,15 @@ from ..arrays import Array, matrix
 from ..errors import ArgumentError, NonFiniteError, check_whole
 from .scale import check_range, dtype_name, power_of_two, within_reach
 from .solution import Solution
-from .tensors import as_tensor, check_room, check_seed, give, plain_tensors, precise, threads_for
+from .tensors import (
+    as_tensor,
+    check_room,
+    check_seed,
+    give,
+    plain_tensors,
+    precise,
+    threads_for,
+)
 
 NORM_ROWS = 512
 
@@ -59,7 +71,9 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     _: KW_ONLY
     random_state: Any = None
 
-    def fit(self, X: Array, y: Any = None, *, init_dictionary: Array | None = None) -> Self:
+    def fit(
+        self, X: Array, y: Any = None, *, init_dictionary: Array | None = None
+    ) -> Self:
         """Fit to activations `X` (n, m).
 
         Parameters
@@ -89,7 +103,9 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     ) -> Array:
         """Fit to `X` and return its codes U (n, r); see ``fit``."""
         A = self._check(X, reset=True)
-        start = None if init_dictionary is None else self._check_start(init_dictionary, A)
+        start = (
+            None if init_dictionary is None else self._check_start(init_dictionary, A)
+        )
         with plain_tensors(), threads_for(A):
             solution = self._fit_scaled(A, start)
             self._keep(solution, A, like=X)
@@ -189,7 +205,11 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             if getattr(X, "dtype", None) == np.float16:
                 X = np.asarray(X, dtype=np.float32)
             X = validate_data(
-                self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
+                self,
+                X,
+                reset=reset,
+                dtype=[np.float64, np.float32],
+                ensure_all_finite=False,
             )
             return as_tensor(matrix("X", X))
         X = matrix("X", X.detach())
@@ -212,7 +232,9 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 f"init_dictionary must have shape (m, r) = {shape}; "
                 f"its shape is {tuple(W.shape)}.{hint}"
             )
-        return matrix("init_dictionary", W)  # again: a cast to the dtype of A may overflow
+        return matrix(
+            "init_dictionary", W
+        )  # again: a cast to the dtype of A may overflow
 
     def _check_n_concepts(self) -> int:
         return check_whole("n_concepts", self.n_concepts)
@@ -241,7 +263,9 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             solution.offset = solution.offset * scale
         solution.state["scale"] = scale
         factors = solution.dictionary, solution.codes
-        if not bool(torch.stack([torch.isfinite(factor).all() for factor in factors]).all()):
+        if not bool(
+            torch.stack([torch.isfinite(factor).all() for factor in factors]).all()
+        ):
             raise NonFiniteError(
                 f"{type(self).__name__} left the range of {dtype_name(A.dtype)}"
                 f" within {solution.n_iter} iterations{self._on_overflow}."
@@ -278,12 +302,15 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _keep(self, solution: Solution, A: Tensor, like: Array) -> None:
         """Keep the solution as fitted attributes of the kind of `like`."""
-        W, U = solution.dictionary, solution.codes
+        W = solution.dictionary
+        U = solution.codes
         offset = W.new_zeros(len(W)) if solution.offset is None else solution.offset[0]
         # Copies: what is kept must not hold a larger array in memory, nor in a pickle.
         self.components_ = give(W.mT.clone(memory_format=torch.contiguous_format), like)
         self.offset_ = give(offset.clone(), like)
-        for name in self.__dict__.pop("_state", ()):  # an earlier fit may have had other ones
+        for name in self.__dict__.pop(
+            "_state", ()
+        ):  # an earlier fit may have had other ones
             delattr(self, f"_{name}")
         for name, value in solution.state.items():
             setattr(self, f"_{name}", give(value.clone(), like))
@@ -309,14 +336,18 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return tags
 
 
-def _norms(A: Tensor, U: Tensor, W: Tensor, b: Tensor, scale: float) -> tuple[float, float]:
+def _norms(
+    A: Tensor, U: Tensor, W: Tensor, b: Tensor, scale: float
+) -> tuple[float, float]:
     """Return the norms of ``(A - U W^T - b) / scale`` and of ``A / scale``, by slices."""
     sums = precise(A.new_zeros(2))
     for rows, codes in zip(A.split(NORM_ROWS), U.split(NORM_ROWS), strict=True):
         rows = rows if scale == 1 else rows / scale
         rest = torch.addmm(rows, codes, W.mT, alpha=-1 / scale)
         rest -= b / scale
-        norms = torch.stack([torch.linalg.vector_norm(rest), torch.linalg.vector_norm(rows)])
+        norms = torch.stack(
+            [torch.linalg.vector_norm(rest), torch.linalg.vector_norm(rows)]
+        )
         sums = sums + precise(norms).square()
     residual, norm = sums.sqrt().tolist()
     return residual, norm

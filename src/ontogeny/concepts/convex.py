@@ -105,9 +105,13 @@ class ConvexNMF(Extractor):
         return printed if self.variant == "report" else Extractor._on_overflow
 
     def _check_options(self) -> None:
-        check_choice("variant", self.variant, ("accelerated", "multiplicative", "report"))
+        check_choice(
+            "variant", self.variant, ("accelerated", "multiplicative", "report")
+        )
         if not isinstance(self.strict_convex, bool):
-            raise ArgumentError(f"strict_convex must be True or False; got {self.strict_convex!r}.")
+            raise ArgumentError(
+                f"strict_convex must be True or False; got {self.strict_convex!r}."
+            )
         check_stopping(self.max_iter, 0 if self.tol is None else self.tol)
         if self.landmarks is not None:
             check_whole("landmarks", self.landmarks)
@@ -121,9 +125,14 @@ class ConvexNMF(Extractor):
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         generator = self._generator()
         seed = int(torch.randint(2**31 - 1, (1,), generator=generator))
-        landmarks, Z = torch.arange(len(A)), A
+        landmarks = torch.arange(len(A))
+        Z = A
         if self.landmarks is not None and self.landmarks < len(A):
-            landmarks = torch.randperm(len(A), generator=generator)[: self.landmarks].sort().values
+            landmarks = (
+                torch.randperm(len(A), generator=generator)[: self.landmarks]
+                .sort()
+                .values
+            )
             Z = A[landmarks.to(A.device)]
         H = _start(Z, self.n_concepts, seed, start)
         rule = _accelerated if self.variant == "accelerated" else _multiplicative
@@ -134,7 +143,9 @@ class ConvexNMF(Extractor):
         U, H = self._normalised(U, H, Z)
         solution = Solution(U, (H @ Z).mT, None, n_iter, converged or self.tol is None)
         if start is None:
-            if self.variant == "multiplicative":  # its last codes are far from exact ones
+            if (
+                self.variant == "multiplicative"
+            ):  # its last codes are far from exact ones
                 solution.codes = nonnegative_codes(A, solution.dictionary)
             H = H[solution.canonical(signed=False)]
         if self.variant != "report":
@@ -147,7 +158,9 @@ class ConvexNMF(Extractor):
 
     def _normalised(self, U: Tensor, H: Tensor, Z: Tensor) -> tuple[Tensor, Tensor]:
         """Return codes (n, r) and coefficients (r, l) of the same product from U (r, n) and H."""
-        size = H.sum(1) if self.strict_convex else torch.linalg.vector_norm(H @ Z, dim=1)
+        size = (
+            H.sum(1) if self.strict_convex else torch.linalg.vector_norm(H @ Z, dim=1)
+        )
         size = torch.where(size > 0, size, 1.0)[:, None]
         if self.variant == "report" and self.strict_convex:
             size = torch.ones_like(size)
@@ -159,7 +172,11 @@ class ConvexNMF(Extractor):
     @property
     def coefficients_(self) -> Any:
         """H: each dictionary column is this combination of the samples."""
-        return self._coefficients if self.strict_convex else self._coefficients / self._scale
+        return (
+            self._coefficients
+            if self.strict_convex
+            else self._coefficients / self._scale
+        )
 
     @property
     def objective_(self) -> float:
@@ -194,7 +211,8 @@ def _without_gaps(H: Tensor, Z: Tensor, gaps: Tensor) -> Tensor:
     if not bool(gaps.any()):
         return H
     clusters = _start(Z, len(H), 0, None)
-    centers, others = clusters @ Z, H[~gaps] @ Z
+    centers = clusters @ Z
+    others = H[~gaps] @ Z
     if len(others):
         centers = centers - others[nearest(centers, others)]
     far = torch.topk(centers.square().sum(1), int(gaps.sum())).indices
@@ -213,12 +231,16 @@ def _reproduce(H: Tensor, W: Tensor, Z: Tensor) -> Tensor:
     second = precise(Z.mT @ Z)
     ridge = 1e-6 * second.diagonal().mean().clamp(min=1.0)
     inverse = torch.linalg.inv(second + ridge * identity(second)).to(Z.dtype)
-    point, near = H, torch.linalg.vector_norm(H @ Z - W)
+    point = H
+    near = torch.linalg.vector_norm(H @ Z - W)
     for step in range(1, SPLITTING + 1):
         positive = point.clamp(min=0)
         mirrored = 2 * positive - point
         point = point + mirrored - positive - ((mirrored @ Z - W) @ inverse) @ Z.mT
-        if step == TRIAL and torch.linalg.vector_norm(point.clamp(min=0) @ Z - W) > near:
+        if (
+            step == TRIAL
+            and torch.linalg.vector_norm(point.clamp(min=0) @ Z - W) > near
+        ):
             nearer = H @ Z
             for _ in range(PASSES):
                 H, nearer = _pass_over_concepts(H, nearer, identity(H.mT), W, Z)
@@ -228,7 +250,8 @@ def _reproduce(H: Tensor, W: Tensor, Z: Tensor) -> Tensor:
 
 def _accelerated(A: Tensor, Z: Tensor, H: Tensor, options: ConvexNMF) -> Steps:
     """Yield (U, H, objective) of sweeps over U and passes over the rows of H."""
-    W, norm2 = H @ Z, precise(A.square().sum(1)).sum()
+    W = H @ Z
+    norm2 = precise(A.square().sum(1)).sum()
     U = A.new_zeros(len(H), len(A))
     sweeps = 10
     while True:
@@ -237,7 +260,8 @@ def _accelerated(A: Tensor, Z: Tensor, H: Tensor, options: ConvexNMF) -> Steps:
             H = _without_gaps(H, Z, (U == 0).all(1))
             W = H @ Z
         sweeps = 2
-        G, C = U @ U.mT, U @ A
+        G = U @ U.mT
+        C = U @ A
         H, W = _pass_over_concepts(H, W, G, C, Z)
         yield U, H, norm2 / 2 + _quadratic(G, C, W)
 
@@ -252,13 +276,20 @@ def _pass_over_concepts(
     """
     tiny = torch.finfo(H.dtype).tiny
     curvature = G.diagonal()
-    curvature = curvature.clamp(min=torch.finfo(H.dtype).eps * curvature.amax()).clamp(min=tiny)
+    curvature = curvature.clamp(min=torch.finfo(H.dtype).eps * curvature.amax()).clamp(
+        min=tiny
+    )
     length2 = Z.square().sum(1).clamp(min=tiny)
     alone = H + ((C - G @ W) / curvature[:, None]) @ Z.mT / length2
     farthest = (alone.clamp_(min=0) - H).abs_() * length2.sqrt()
-    farthest_rows = torch.topk(farthest, min(CHOSEN, len(Z)), dim=1, sorted=False).indices
-    rows, W = H.gather(1, farthest_rows), W.clone()
-    for row, indices, w, g, c, scale in zip(rows, farthest_rows, W, G, C, curvature, strict=True):
+    farthest_rows = torch.topk(
+        farthest, min(CHOSEN, len(Z)), dim=1, sorted=False
+    ).indices
+    rows = H.gather(1, farthest_rows)
+    W = W.clone()
+    for row, indices, w, g, c, scale in zip(
+        rows, farthest_rows, W, G, C, curvature, strict=True
+    ):
         samples = Z[indices]
         change = _steps_of_row(row, samples @ samples.mT, samples @ (c - g @ W) / scale)
         row += change
@@ -273,14 +304,17 @@ def _steps_of_row(h: Tensor, K: Tensor, slope: Tensor) -> Tensor:
     """
     largest = K.abs().sum(1).amax().clamp(min=torch.finfo(h.dtype).tiny)  # or more
     # A step is one product, because there are many: x goes to this matrix times x, plus `along`.
-    step, along, lowest = identity(K) - K / largest, slope / largest, -h
+    step = identity(K) - K / largest
+    along = slope / largest
+    lowest = -h
     x = ahead = torch.zeros_like(h)
     theta = 1.0
     for _ in range(STEPS):
         new = torch.maximum(torch.addmv(along, step, ahead), lowest)
         next_theta = (1 + (1 + 4 * theta**2) ** 0.5) / 2
         ahead = torch.add(new, new - x, alpha=(theta - 1) / next_theta)
-        x, theta = new, next_theta
+        x = new
+        theta = next_theta
     return x * (slope @ x > (x @ K @ x) / 2)
 
 
@@ -313,7 +347,9 @@ def _multiplicative(A: Tensor, Z: Tensor, H: Tensor, options: ConvexNMF) -> Step
         G = U.mT @ U
         residual = (H @ U) @ U.mT if printed else None
         quadratic = H @ M if residual is None else residual @ M
-        cross = quadratic - ((H @ Z) @ Z.mT if residual is None else (residual @ Z) @ Z.mT)
+        cross = quadratic - (
+            (H @ Z) @ Z.mT if residual is None else (residual @ Z) @ Z.mT
+        )
         cross = cross.clamp_(min=0)
         if residual is None:
             H = _scaled(H, plus + G @ cross, minus + G @ quadratic)

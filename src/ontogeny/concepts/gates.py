@@ -75,8 +75,12 @@ class BatchTopK(Gate):
     def train(self, pre: Tensor, extra: list[Tensor]) -> tuple[Tensor, Tensor]:
         """Return codes and penalty."""
         positive = pre.relu()
-        limit = torch.topk(positive.detach().flatten(), self.k * len(pre), sorted=False)[0].amin()
-        self.smallest = limit if self.smallest is None else 0.9 * self.smallest + 0.1 * limit
+        limit = torch.topk(
+            positive.detach().flatten(), self.k * len(pre), sorted=False
+        )[0].amin()
+        self.smallest = (
+            limit if self.smallest is None else 0.9 * self.smallest + 0.1 * limit
+        )
         return positive * (positive >= limit), pre.new_zeros(())
 
 
@@ -131,5 +135,10 @@ class _Step(torch.autograd.Function):
 
 def gate_of(variant: str, k: int, alpha: float) -> Gate:
     """Return the gate of a variant by its name."""
-    kinds = {"vanilla": Vanilla, "topk": TopK, "batchtopk": BatchTopK, "jumprelu": JumpReLU}
+    kinds = {
+        "vanilla": Vanilla,
+        "topk": TopK,
+        "batchtopk": BatchTopK,
+        "jumprelu": JumpReLU,
+    }
     return kinds[variant](k, alpha)

@@ -25,7 +25,9 @@ from .tensors import if_read, iterate, on_cpu, precise, select
 
 MARGIN = 0.03  # smallest typical distance of a code from the hyperplane, against all
 CONDITION = 1e-7  # smallest squared length of a near-cancellation that float32 resolves
-TURN_TOLERANCE = 1e-3  # part by which a step of z alone must lower what is on the wrong side
+TURN_TOLERANCE = (
+    1e-3  # part by which a step of z alone must lower what is on the wrong side
+)
 RIDGE = 1e-6  # keeps the steps of z finite where few samples lie on the wrong side
 KEPT = 0.1  # part of their independence that concepts must keep when they move to another subspace
 
@@ -50,11 +52,15 @@ class HalfSpace:
 
     def factors(self) -> tuple[Tensor, Tensor]:
         """Return non-negative U (r, n) and W (r, m) of about this product."""
-        Y, V, z = precise(self.Y), precise(self.V), self.z
-        along, across = (Y @ z)[:, None], _complement(z)
+        Y = precise(self.Y)
+        V = precise(self.V)
+        z = self.z
+        along = (Y @ z)[:, None]
+        across = _complement(z)
         W = V @ across
         signs = torch.take_along_dim(W, W.abs().argmax(0, keepdim=True), 0).sign()
-        W, Y = W * signs, (Y @ across) * signs
+        W = W * signs
+        Y = (Y @ across) * signs
         size = Y.square().mean(0).sqrt().clamp(min=torch.finfo(Y.dtype).tiny)
         # A code is non-negative if its distance is at least this part of what is mixed in.
         edge = (-Y / size).amax(1, keepdim=True).clamp(min=0)
@@ -72,7 +78,8 @@ class HalfSpace:
 
         The combination of them that nearly cancels becomes a multiple of z.
         """
-        W, V = precise(W), precise(self.V)
+        W = precise(W)
+        V = precise(self.V)
         null = _cancelling(W)
         if null is None:
             return None
@@ -100,13 +107,18 @@ def best_half_space(
         return None
     best = _best_direction(Y, V, _directions(Y, V, sigma, start), max_iter)
     space = None if start is None else _space_of(A, start)
-    if space is not None and space.wrong() - space.energy() < best.wrong() - best.energy():
+    if (
+        space is not None
+        and space.wrong() - space.energy() < best.wrong() - best.energy()
+    ):
         best = space
     # Where no code is on the wrong side the SVD is the optimum.
     return best if best.wrong() == 0 else _improved(A, best, max_iter, tol)
 
 
-def _directions(Y: Tensor, V: Tensor, sigma: Tensor, start: Tensor | None) -> list[Tensor]:
+def _directions(
+    Y: Tensor, V: Tensor, sigma: Tensor, start: Tensor | None
+) -> list[Tensor]:
     """Return unit vectors (r,) from which to search."""
     last = torch.zeros_like(precise(sigma))
     last[-1] = 1
@@ -129,7 +141,9 @@ def _space_of(A: Tensor, W: Tensor) -> HalfSpace | None:
     return HalfSpace(A @ V, V, z / torch.linalg.vector_norm(z), 0, False)
 
 
-def _best_direction(Y: Tensor, V: Tensor, starts: list[Tensor], max_iter: int) -> HalfSpace:
+def _best_direction(
+    Y: Tensor, V: Tensor, starts: list[Tensor], max_iter: int
+) -> HalfSpace:
     """Return the direction with the smallest part of the codes `Y` (n, r) on its wrong side."""
     codes = precise(Y)
     steps = _turns(codes, min(starts, key=lambda z: float(_wrong(codes, z))))
@@ -142,7 +156,8 @@ def _turns(Y: Tensor, z: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     ridge = RIDGE * Y.square().sum(0).min()
     value = _wrong(Y, z)
     while True:
-        z, before = _turn(Y, z, ridge), value
+        z = _turn(Y, z, ridge)
+        before = value
         value = _wrong(Y, z)
         yield z, (value == 0) | (before - value <= TURN_TOLERANCE * before)
 
@@ -155,18 +170,23 @@ def _improved(A: Tensor, h: HalfSpace, max_iter: int, tol: float) -> HalfSpace:
     """
     steps = _orthogonal(A, h.V @ _complement(h.z).to(h.V), h.V @ h.z.to(h.V), tol)
     most = max(1, max_iter - h.n_iter + 1)
-    (across, along, V, w, _), count, converged = iterate(steps, lambda step: step[-1], most)
+    (across, along, V, w, _), count, converged = iterate(
+        steps, lambda step: step[-1], most
+    )
     return _principal(across, along, V, w, max(h.n_iter + count - 1, 1), converged)
 
 
-def _orthogonal(A: Tensor, V: Tensor, w: Tensor, tol: float) -> Iterator[tuple[Tensor, ...]]:
+def _orthogonal(
+    A: Tensor, V: Tensor, w: Tensor, tol: float
+) -> Iterator[tuple[Tensor, ...]]:
     """Yield the best codes across (n, r - 1) and along (n,), V and w, and whether to stop."""
     norm2 = precise(A.square().sum(1)).sum()
     noise = 4 * torch.finfo(A.dtype).eps * norm2
     best = torch.full_like(norm2, torch.inf)
     state = (A @ V, A @ w, V, w)
     while True:
-        along, across = A @ w, A @ V
+        along = A @ w
+        across = A @ V
         u = along.clamp(min=0)
         g = (u / torch.linalg.vector_norm(u).clamp(min=1e-30)) @ A
         shared = g @ V
@@ -207,16 +227,19 @@ def _turn(Y: Tensor, z: Tensor, ridge: Tensor) -> Tensor:
     wrong = Y[side] if on_cpu(Y) else Y * side[:, None]
     moment = wrong.mT @ wrong
     moment.diagonal().add_(ridge)
-    aim, best = torch.linalg.solve_ex(moment, z).result, _wrong(Y, z)
+    aim = torch.linalg.solve_ex(moment, z).result
+    best = _wrong(Y, z)
     aim = aim / torch.linalg.vector_norm(aim)
-    turned, lower = z, torch.zeros_like(best, dtype=torch.bool)
+    turned = z
+    lower = torch.zeros_like(best, dtype=torch.bool)
     for part in (1.0, 0.5, 0.25, 0.125):
         new = z + part * (aim - z)
         new = new / torch.linalg.vector_norm(new)
         first = (_wrong(Y, new) < best) & ~lower
         if if_read(first):
             return new
-        turned, lower = torch.where(first, new, turned), lower | first
+        turned = torch.where(first, new, turned)
+        lower = lower | first
     return turned
 
 

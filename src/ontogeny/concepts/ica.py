@@ -16,7 +16,10 @@ from .linalg import moments, polar, thin_svd
 from .solution import Solution
 from .tensors import check_stopping, iterate, on_cpu
 
-SINGULAR = {torch.float32: 1e-6, torch.float64: 1e-13}  # squared condition the fast way can take
+SINGULAR = {
+    torch.float32: 1e-6,
+    torch.float64: 1e-13,
+}  # squared condition the fast way can take
 POLISH = 4  # Newton steps, at the maximum, that take off what rounding left
 
 # The derivative of a contrast at sources (r, n), and the mean of its second derivative (r,).
@@ -73,7 +76,8 @@ class ICA(Extractor):
         return n * m + moments(n, m)  # centred
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
-        n, r = len(A), self.n_concepts
+        n = len(A)
+        r = self.n_concepts
         draw = torch.randn(r, r, generator=self._generator(), dtype=torch.float64).to(A)
         mean = A.mean(0, keepdim=True)
         Y, sigma, V = thin_svd(A - mean, r)
@@ -81,7 +85,8 @@ class ICA(Extractor):
         # either precision and at a neighbouring checkpoint.
         signs = torch.take_along_dim(V, V.abs().argmax(0, keepdim=True), 0).sign()
         signs = torch.where(signs == 0, 1.0, signs)
-        Y, V = Y * signs, V * signs
+        Y = Y * signs
+        V = V * signs
         rank = int((sigma > 0).sum())
         scale = sigma[:rank] / n**0.5
         Z = Y[:, :rank] / scale
@@ -93,9 +98,13 @@ class ICA(Extractor):
                 sources = used if len(used) == rank else sources
                 # The start's mixing, seen in whitened space.
                 first = ((V[:, :rank].mT @ start[:, sources]) / scale[:, None]).mT
-        Q, n_iter, converged = rotate(Z, decorrelate(first), self.fun, self.max_iter, self.tol)
-        codes, W = A.new_zeros(n, r), torch.zeros_like(V)
-        codes[:, sources], W[:, sources] = Z @ Q.mT, (V[:, :rank] * scale) @ Q.mT
+        Q, n_iter, converged = rotate(
+            Z, decorrelate(first), self.fun, self.max_iter, self.tol
+        )
+        codes = A.new_zeros(n, r)
+        W = torch.zeros_like(V)
+        codes[:, sources] = Z @ Q.mT
+        W[:, sources] = (V[:, :rank] * scale) @ Q.mT
         solution = Solution(codes, W, mean, n_iter, converged)
         solution.canonical(signed=True, ordered=start is None)
         # As a batch of one, whose rounding differs: codes stay those of earlier versions.

@@ -48,7 +48,9 @@ class KMeans(Extractor):
     --------
     >>> import numpy as np
     >>> A = np.array([[0.0], [0.2], [10.0], [10.4]])
-    >>> KMeans(n_concepts=2, random_state=0).fit(A).components_.ravel().round(6).tolist()
+    >>> KMeans(n_concepts=2, random_state=0).fit(A).components_.ravel().round(
+    ...     6
+    ... ).tolist()
     [10.2, 0.1]
     """
 
@@ -75,14 +77,22 @@ class KMeans(Extractor):
         seed = int(torch.randint(2**31 - 1, (1,), generator=self._generator()))
         first = None if start is None else start.mT
         centers, labels, n_iter, converged = cluster(
-            A, r, seed, max_iter=self.max_iter, tol=self.tol, n_init=self.n_init, start=first
+            A,
+            r,
+            seed,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            n_init=self.n_init,
+            start=first,
         )
         if start is None:
             # In order of energy: the samples of a cluster times the square of its center.
             energy = one_hot(labels, r).sum(0) * centers.square().sum(1)
             centers = centers[torch.argsort(energy, descending=True, stable=True)]
         # Assigned anew in the final order, so that ties go where transform sends them.
-        return Solution(self._encode(A, centers.mT), centers.mT, None, n_iter, converged)
+        return Solution(
+            self._encode(A, centers.mT), centers.mT, None, n_iter, converged
+        )
 
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:
         return one_hot(nearest(A, W.mT), W.shape[1]).to(A.dtype)
@@ -99,7 +109,8 @@ def nearest(A: Tensor, centers: Tensor) -> Tensor:
     Of centers that are equally near up to rounding, the first is taken.
     """
     middle = centers.mean(0)  # far from the origin the squares below would cancel
-    A, centers = A - middle, centers - middle
+    A = A - middle
+    centers = centers - middle
     distance = torch.addmm(centers.square().sum(1) / 2, A, centers.mT, alpha=-1)
     slack = 16 * torch.finfo(A.dtype).eps * A.square().sum(1, keepdim=True)
     near = distance <= distance.amin(1, keepdim=True) + slack
@@ -140,23 +151,37 @@ def cluster(
     return centers.to(A.dtype), labels, int(solver.n_iter_), solver.n_iter_ < max_iter
 
 
-def _seeds_on_cpu(A: np.ndarray, r: int, random_state: np.random.RandomState) -> np.ndarray:
+def _seeds_on_cpu(
+    A: np.ndarray, r: int, random_state: np.random.RandomState
+) -> np.ndarray:
     """Return scikit-learn's k-means++ seeds (r, m), in the precision in which it is fastest."""
     import sklearn.cluster  # takes a while
 
     count = max(SEEDED, 30 * r)
     if len(A) > count:
         A = A[random_state.choice(len(A), count, replace=False)]
-    return sklearn.cluster.kmeans_plusplus(A.astype(np.float64), r, random_state=random_state)[0]
+    return sklearn.cluster.kmeans_plusplus(
+        A.astype(np.float64), r, random_state=random_state
+    )[0]
 
 
 def _on_device(
-    A: Tensor, r: int, seed: int, max_iter: int, tol: float, n_init: int, start: Tensor | None
+    A: Tensor,
+    r: int,
+    seed: int,
+    max_iter: int,
+    tol: float,
+    n_init: int,
+    start: Tensor | None,
 ) -> tuple[Tensor, Tensor, int, bool]:
     """Return what ``cluster`` does, where scikit-learn's solver cannot see the activations."""
     generator = torch.Generator().manual_seed(seed)
     limit = tol * A.var(0, correction=0).mean()
-    starts = [start] if start is not None else (_seeds(A, r, generator) for _ in range(n_init))
+    starts = (
+        [start]
+        if start is not None
+        else (_seeds(A, r, generator) for _ in range(n_init))
+    )
     fits: list[tuple[float, Tensor, Tensor, int, bool]] = []
     for first in starts:
         (centers, _), n_iter, converged = iterate(
@@ -174,7 +199,9 @@ def _seeds(A: Tensor, r: int, generator: torch.Generator) -> Tensor:
     Of several draws the one is taken that leaves the least, as scikit-learn does.
     """
     trials = 2 + int(math.log(r))
-    draws = precise(torch.rand(r, trials, generator=generator, dtype=torch.float64).to(A))
+    draws = precise(
+        torch.rand(r, trials, generator=generator, dtype=torch.float64).to(A)
+    )
     first = _drawn(precise(torch.ones_like(A[:, 0])), draws[0, :1])
     seeds = [A[first]]
     distance = precise((A - seeds[0]).square().sum(1))
@@ -195,7 +222,9 @@ def _drawn(weights: Tensor, draws: Tensor) -> Tensor:
     products with a triangle, do not.
     """
     width = math.isqrt(len(weights) - 1) + 1
-    blocks = torch.nn.functional.pad(weights, (0, width**2 - len(weights))).reshape(width, width)
+    blocks = torch.nn.functional.pad(weights, (0, width**2 - len(weights))).reshape(
+        width, width
+    )
     upper = torch.ones_like(blocks).triu()
     sums = blocks.sum(1)
     reach = sums @ upper

@@ -50,10 +50,12 @@ def leading(C: Tensor, r: int) -> tuple[Tensor, Tensor]:
     m = C.shape[0]
     if not on_cpu(C) or r > m // 2:
         values, vectors = eigen(C)
-        values, vectors = values[-r:], vectors[:, -r:]
+        values = values[-r:]
+        vectors = vectors[:, -r:]
     else:
         low, high = scipy.linalg.eigh(C.numpy(), subset_by_index=[m - r, m - 1])
-        values, vectors = torch.from_numpy(low), torch.from_numpy(np.ascontiguousarray(high))
+        values = torch.from_numpy(low)
+        vectors = torch.from_numpy(np.ascontiguousarray(high))
     return values.flip(0), vectors.flip(1)
 
 
@@ -70,17 +72,21 @@ def thin_svd(A: Tensor, r: int) -> tuple[Tensor, Tensor, Tensor]:
         V, exact = _leading_rows(A, k)
     else:
         basis, exact = _leading_rows(A.mT, k)
-        V, exact = torch.linalg.qr(A.mT @ basis).Q, False
+        V = torch.linalg.qr(A.mT @ basis).Q
+        exact = False
     Y = A @ V
     if exact:
         sigma = torch.linalg.vector_norm(Y, dim=0)
     else:
         rotation = eigen(precise(Y).mT @ precise(Y))[1].flip(1).to(A.dtype)
-        Y, V = Y @ rotation, V @ rotation
+        Y = Y @ rotation
+        V = V @ rotation
         # Not the roots of the eigenvalues: where A has no rank left these are 1e-8, not 1e-16.
         sigma = torch.linalg.vector_norm(Y, dim=0)
     alive = (sigma > max(n, m) * torch.finfo(A.dtype).eps * sigma[0]).to(A.dtype)
-    Y, V, sigma = Y * alive, V * alive, sigma.to(A.dtype) * alive
+    Y = Y * alive
+    V = V * alive
+    sigma = sigma.to(A.dtype) * alive
     if k == r:
         return Y, sigma, V
     pad = (0, r - k)
@@ -107,7 +113,9 @@ def polar(X: Tensor) -> Tensor:
     wide = precise(X)
     wide = wide / torch.linalg.vector_norm(wide).clamp(min=torch.finfo(wide.dtype).tiny)
     for scale in _SCALES:
-        wide = wide @ (1.5 * scale * identity(wide) - (0.5 * scale**3) * (wide.mT @ wide))
+        wide = wide @ (
+            1.5 * scale * identity(wide) - (0.5 * scale**3) * (wide.mT @ wide)
+        )
     return wide.to(X.dtype)
 
 
@@ -145,7 +153,9 @@ def least_squares(F: Tensor, B: Tensor, G: Tensor | None = None) -> Tensor:
     unless it is in float32 and F has directions that its rounding hides.
     """
     single = B.dtype == torch.float32
-    if G is not None and not (single and not on_cpu(B)):  # no device is asked what rounding hides
+    if G is not None and not (
+        single and not on_cpu(B)
+    ):  # no device is asked what rounding hides
         values, vectors = eigen(precise(G))
         hidden = single and bool((values[..., 0] < ROUNDED * values[..., -1]).any())
     else:
@@ -164,7 +174,9 @@ def pseudo_inverse(G: Tensor, tolerance: float) -> Tensor:
     """
     values, vectors = eigen(G)
     mask = values > tolerance * values[-1]
-    return (vectors * torch.where(mask, 1 / torch.where(mask, values, 1.0), 0.0)) @ vectors.mT
+    return (
+        vectors * torch.where(mask, 1 / torch.where(mask, values, 1.0), 0.0)
+    ) @ vectors.mT
 
 
 def unit_rows(W: Tensor) -> Tensor:

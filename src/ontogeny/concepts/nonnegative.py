@@ -29,14 +29,18 @@ def nonnegative_codes(A: Tensor, W: Tensor, *, max_sweeps: int = 200) -> Tensor:
     The start is a function of each row alone, so that where the solution is not unique (more
     concepts than the rank of W) the same row still gets the same codes.
     """
-    W = W.mT.contiguous().mT  # rounding, which decides between equal codes, sees the same layout
+    W = (
+        W.mT.contiguous().mT
+    )  # rounding, which decides between equal codes, sees the same layout
     G, B, null = _normal_equations(A, W)
     start = _rough_codes(G, B, null[0])
     G = G.to(B.dtype)
     return solve_rows(B, G, start, NONNEGATIVE, null=null, max_sweeps=max_sweeps).mT
 
 
-def _normal_equations(A: Tensor, W: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
+def _normal_equations(
+    A: Tensor, W: Tensor
+) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
     """Return ``W^T W`` (precise), ``W^T A^T`` and the combination of concepts that vanishes."""
     G = precise(W).mT @ precise(W)
     return G, W.mT @ A.mT, vanishing(G, VANISHED[A.dtype])
@@ -121,7 +125,9 @@ class NMF(Extractor):
         else:
             W = unit_rows(self._positive(start.mT, clip=True))
             U = nonnegative_codes(P, W.mT, max_sweeps=5).mT
-        fit = alternate(P, U, W, NONNEGATIVE, NONNEGATIVE, max_iter=self.max_iter, tol=self.tol)
+        fit = alternate(
+            P, U, W, NONNEGATIVE, NONNEGATIVE, max_iter=self.max_iter, tol=self.tol
+        )
         dictionary = order_by_energy(fit.U, fit.W, keep=start is not None)
         codes = nonnegative_codes(P, dictionary)
         solution = Solution(codes, dictionary, offset, fit.n_iter, fit.converged)
@@ -233,17 +239,22 @@ class SemiNMF(Extractor):
                 return W.contiguous(), result.n_iter, result.converged
         rules = (SHIFTED, Factor("free"))
         rules = rules if positive_codes else rules[::-1]
-        fit = alternate(A, *self._start(A, start), *rules, max_iter=self.max_iter, tol=self.tol)
+        fit = alternate(
+            A, *self._start(A, start), *rules, max_iter=self.max_iter, tol=self.tol
+        )
         W = order_by_energy(fit.U, fit.W, keep=start is not None)
         return W.contiguous(), fit.n_iter, fit.converged
 
-    def _dictionary(self, result: HalfSpace, A: Tensor, start: Tensor | None) -> Tensor | None:
+    def _dictionary(
+        self, result: HalfSpace, A: Tensor, start: Tensor | None
+    ) -> Tensor | None:
         """Return the dictionary (m, r) of a half-space, in the order of `start` if given."""
         if start is not None:
             return result.continued(unit_rows(start.mT).mT)
         U, W = result.factors()
         if self.nonnegative == "dictionary":
-            U, W = W, nonnegative_codes(A, unit_rows(W).mT).mT
+            U = W
+            W = nonnegative_codes(A, unit_rows(W).mT).mT
         return order_by_energy(U, W, keep=False)
 
     def _start(self, A: Tensor, start: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -279,7 +290,8 @@ def shifted_svd(A: Tensor, r: int) -> tuple[Tensor, Tensor]:
     back (Gillis and Kumar 2015).
     """
     Y, sigma, V = thin_svd(A, max(r - 1, 1))
-    left, right = Y / sigma.clamp(min=1e-30).sqrt(), V * sigma.sqrt()
+    left = Y / sigma.clamp(min=1e-30).sqrt()
+    right = V * sigma.sqrt()
     low = left.amin(0, keepdim=True).clamp(max=0)
     U = torch.cat([torch.ones_like(left[:, :1]), left - low], 1)
     W = torch.cat([right @ low.mT, right], 1)

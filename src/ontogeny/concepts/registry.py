@@ -45,7 +45,9 @@ def extractor_class(name: str) -> type[Extractor] | None:
     return _EXTRACTORS.get(name)
 
 
-def make(name: str, n_concepts: int = 100, random_state: Any = 0, **options: Any) -> Extractor:
+def make(
+    name: str, n_concepts: int = 100, random_state: Any = 0, **options: Any
+) -> Extractor:
     """Return an unfitted extractor by its name; `options` are its own keyword arguments.
 
     Raises
@@ -60,7 +62,9 @@ def make(name: str, n_concepts: int = 100, random_state: Any = 0, **options: Any
     """
     kind = _EXTRACTORS[check_choice("name", name, _EXTRACTORS)]
     allowed = [
-        p for p in inspect.signature(kind).parameters if p not in ("n_concepts", "random_state")
+        p
+        for p in inspect.signature(kind).parameters
+        if p not in ("n_concepts", "random_state")
     ]
     check_known(name, "option", options, allowed)
     made = kind(n_concepts=n_concepts, random_state=random_state, **options)

@@ -16,7 +16,9 @@ from .linalg import eigen, product
 from .tensors import if_read, on_cpu, precise
 
 ROUND = 5  # sweeps after which columns are checked
-READ_EVERY = 5  # rounds after which the host asks another device whether any column still moves
+READ_EVERY = (
+    5  # rounds after which the host asks another device whether any column still moves
+)
 BLOCK = 20  # rows whose share of the other rows is taken off in one product
 SMALL = 1e-2  # squared length of a combination of concepts, against the longest, to nearly vanish
 
@@ -36,7 +38,11 @@ class Factor:
 
     def cost(self, X: Tensor) -> Tensor | float:
         """Return the value of the penalty."""
-        return 0.0 if self.penalty is None else precise(self.penalty) * precise(X.abs().sum())
+        return (
+            0.0
+            if self.penalty is None
+            else precise(self.penalty) * precise(X.abs().sum())
+        )
 
     def nearest(self, row: Tensor, width: Tensor | None) -> Tensor:
         """Solve for one row (..., p) of curvature 1 given its unconstrained solution, in place.
@@ -49,7 +55,9 @@ class Factor:
             assert width is not None
             return row - row.clamp(-width, width)  # soft thresholding
         if self.kind == "ball":
-            return row.div_(torch.linalg.vector_norm(row, dim=-1, keepdim=True).clamp_(min=1))
+            return row.div_(
+                torch.linalg.vector_norm(row, dim=-1, keepdim=True).clamp_(min=1)
+            )
         return row
 
 
@@ -61,16 +69,22 @@ def sweep(X: Tensor, G: Tensor, B: Tensor, factor: Factor, times: int = 1) -> Te
     r = len(X)
     diagonal = torch.diagonal(G)
     floor = torch.finfo(X.dtype).eps * diagonal.amax()
-    curvature = torch.maximum(diagonal, floor.clamp(min=torch.finfo(X.dtype).tiny))[:, None]
+    curvature = torch.maximum(diagonal, floor.clamp(min=torch.finfo(X.dtype).tiny))[
+        :, None
+    ]
     # Row k of X without constraints is row k of B - G X from here on.
-    G, B = G / curvature, B / curvature
+    G = G / curvature
+    B = B / curvature
     G.diagonal().sub_(1)
     widths: Sequence[Tensor | None] = [None] * r
     if factor.penalty is not None:
         widths = (factor.penalty / curvature[:, 0]).unbind()
     # Batched products of one matrix: for a single row they are up to twice as fast as plain ones.
-    batch, G, B = X[None], G[None], B[None]
-    rows, blocks = batch.split(1, 1), []
+    batch = X[None]
+    G = G[None]
+    B = B[None]
+    rows = batch.split(1, 1)
+    blocks = []
     for low in range(0, r, BLOCK):
         block = slice(low, min(low + BLOCK, r))
         outer = G[:, block].clone()
@@ -80,7 +94,9 @@ def sweep(X: Tensor, G: Tensor, B: Tensor, factor: Factor, times: int = 1) -> Te
         for block, outer, inner in blocks:
             rest = torch.baddbmm(B[:, block], outer, batch, alpha=-1).split(1, 1)
             near = batch[:, block]
-            for k, (row, weights) in enumerate(zip(rest, inner, strict=True), block.start):
+            for k, (row, weights) in enumerate(
+                zip(rest, inner, strict=True), block.start
+            ):
                 row.baddbmm_(weights, near, alpha=-1)
                 rows[k].copy_(factor.nearest(row, widths[k]))
     return X
@@ -94,7 +110,9 @@ def vanishing(G: Tensor, noise: float) -> tuple[Tensor, Tensor]:
     largest: then the combination does vanish.
     """
     values, vectors = eigen(precise(G))
-    null, smallest, largest = vectors[:, 0], values[0], values[-1]
+    null = vectors[:, 0]
+    smallest = values[0]
+    largest = values[-1]
     null = null * torch.where(null.sum() < 0, -1.0, 1.0)
     positive = (null > 1e-6).all() & (smallest < SMALL * largest)
     return null * positive, smallest * (smallest > noise * largest)
@@ -135,15 +153,20 @@ def solve_rows(
     """
     rounds = range(1, -(-max_sweeps // ROUND) + 1)
     X, going = X.clone(), torch.ones_like(X[0], dtype=torch.bool)
-    if not on_cpu(X):  # all columns together: to take out some, the host would have to count them
+    if not on_cpu(
+        X
+    ):  # all columns together: to take out some, the host would have to count them
         for number in rounds:
             Y = X.clone()
             moving = _round(Y, G, B, factor, null, tol)
-            X, going = torch.where(going, Y, X), going & moving
+            X = torch.where(going, Y, X)
+            going = going & moving
             if number % READ_EVERY == 0 and not bool(going.any()):
                 break
         return X
-    at, Y, rest = torch.arange(X.shape[1]), X.clone(), B
+    at = torch.arange(X.shape[1])
+    Y = X.clone()
+    rest = B
     for _ in rounds:
         going = _round(Y, G, rest, factor, null, tol)
         if bool(going.all()):
@@ -151,13 +174,20 @@ def solve_rows(
         X[:, at] = Y
         if not bool(going.any()):
             return X
-        at, Y, rest = at[going], Y[:, going].contiguous(), rest[:, going].contiguous()
+        at = at[going]
+        Y = Y[:, going].contiguous()
+        rest = rest[:, going].contiguous()
     X[:, at] = Y
     return X
 
 
 def _round(
-    X: Tensor, G: Tensor, B: Tensor, factor: Factor, null: tuple[Tensor, Tensor] | None, tol: float
+    X: Tensor,
+    G: Tensor,
+    B: Tensor,
+    factor: Factor,
+    null: tuple[Tensor, Tensor] | None,
+    tol: float,
 ) -> Tensor:
     """Sweep `X` (r, p) a few times, in place; return which columns (p,) still move."""
     start = X.clone()
@@ -206,9 +236,13 @@ def _along_path(
     # Along concepts that cancel the curvature is rounding: a step by it could go anywhere.
     noise = 4 * torch.finfo(X.dtype).eps * G.diagonal().amax()
     is_curved = curvature > noise * direction.square().sum(0)
-    step = torch.where(is_curved, (slope * direction).sum(0) / curvature.clamp(min=tiny), 0.0)
+    step = torch.where(
+        is_curved, (slope * direction).sum(0) / curvature.clamp(min=tiny), 0.0
+    )
     shrinks = direction * X < 0
-    limit = torch.where(shrinks, X.abs() / direction.abs().clamp(min=tiny), torch.inf).amin(0)
+    limit = torch.where(
+        shrinks, X.abs() / direction.abs().clamp(min=tiny), torch.inf
+    ).amin(0)
     step = torch.minimum(step.clamp(min=0), limit) * going
     sign = X.sign()
     return X.addcmul_(step, direction).mul_(X.sign() == sign)

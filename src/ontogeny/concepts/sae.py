@@ -20,15 +20,17 @@ from .tensors import if_read, precise
 
 VARIANTS = ("vanilla", "topk", "batchtopk", "jumprelu")
 RESAMPLE_UNTIL = 0.5  # dead concepts start again within this part of the training
-OVERSHOT = 2  # times the squared error, to which concepts that start again must not raise it
+OVERSHOT = (
+    2  # times the squared error, to which concepts that start again must not raise it
+)
 DECAY_FROM = 0.6  # from here on the learning rate falls linearly to a twentieth
 RIDGE = 1e-3  # against the variance of the activations, where an encoder is regressed
 CODE_SWEEPS = 10  # over the codes that it is regressed on
 TOBIT_STEPS = 2
-THRESHOLD_PACE = 10  # learned thresholds (their logarithms) need larger steps to get anywhere
-DENSE = (
-    0.4  # share of active concepts from which on codes are dense; a ReLU alone lets half through
+THRESHOLD_PACE = (
+    10  # learned thresholds (their logarithms) need larger steps to get anywhere
 )
+DENSE = 0.4  # share of active concepts from which on codes are dense; a ReLU alone lets half through
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -87,7 +89,9 @@ class SAE(Extractor):
     --------
     >>> import numpy as np
     >>> A = np.random.default_rng(0).normal(size=(200, 8))
-    >>> U = SAE(n_concepts=16, variant="topk", k=3, epochs=3, random_state=0).fit_transform(A)
+    >>> U = SAE(
+    ...     n_concepts=16, variant="topk", k=3, epochs=3, random_state=0
+    ... ).fit_transform(A)
     >>> int((U > 0).sum(axis=1).max())
     3
     """
@@ -123,7 +127,9 @@ class SAE(Extractor):
         else:
             model = Autoencoder(W, *_encoder_of(W, X, self.alpha), gate)
         train(model, X, self.epochs, self.batch_size, self.learning_rate, generator)
-        E, W, bias = model.E.detach(), model.W.detach(), model.c.detach() * unit
+        E = model.E.detach()
+        W = model.W.detach()
+        bias = model.c.detach() * unit
         offset = mean + unit * model.b.detach()
         limit = model.threshold() * unit
         codes = gate.infer(product(A - offset, E) + bias, limit)
@@ -133,7 +139,9 @@ class SAE(Extractor):
         solution.state["bias"] = bias[0, order]
         solution.state["limit"] = limit[0, order]
         solution.state["dead"] = (solution.codes == 0).all(0).sum()
-        solution.state["active"] = precise(solution.codes.count_nonzero()) / codes.numel()
+        solution.state["active"] = (
+            precise(solution.codes.count_nonzero()) / codes.numel()
+        )
         return solution
 
     def _keep(self, solution: Solution, A: Tensor, like: Array) -> None:
@@ -150,9 +158,12 @@ class SAE(Extractor):
     def _gate(self) -> Gate:
         return gate_of(self.variant, min(self.k, self.n_concepts), self.alpha)
 
-    def _start(self, X: Tensor, start: Tensor | None, generator: torch.Generator) -> Tensor:
+    def _start(
+        self, X: Tensor, start: Tensor | None, generator: torch.Generator
+    ) -> Tensor:
         """Return unit dictionary columns (m, r): samples, or the given dictionary."""
-        (n, m), r = X.shape, self.n_concepts
+        (n, m) = X.shape
+        r = self.n_concepts
         noise = torch.randn(m, r, generator=generator, dtype=torch.float64).to(X)
         rows = torch.randperm(n, generator=generator)[torch.arange(r) % n].to(X.device)
         W = X[rows].mT + 0.1 * noise if start is None else start + 1e-6 * noise
@@ -202,7 +213,8 @@ def _encoder_of(W: Tensor, X: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
     sweep(codes, product(W.mT, W), product(W.mT, X.mT), rule, CODE_SWEEPS)
     moment = precise(column_gram(X))
     moment.diagonal().add_(RIDGE * n)
-    factor, aim = torch.linalg.cholesky(moment), codes
+    factor = torch.linalg.cholesky(moment)
+    aim = codes
     for step in range(TOBIT_STEPS):
         c = aim.mean(1, keepdim=True)
         E = torch.cholesky_solve(product(aim - c, X).mT.to(factor), factor).to(X)
@@ -225,7 +237,9 @@ class Autoencoder:
     @torch.no_grad()
     def match_size(self, X: Tensor) -> None:
         """Scale the encoder so that reconstructions start with the size that suits `X` best."""
-        fitted = product(self.gate.infer(product(X, self.E), torch.zeros_like(self.c)), self.W.mT)
+        fitted = product(
+            self.gate.infer(product(X, self.E), torch.zeros_like(self.c)), self.W.mT
+        )
         factor = (fitted * X).sum() / fitted.square().sum().clamp(min=1e-30)
         self.E *= factor.clamp(min=0.01, max=1.0)
 
@@ -239,7 +253,9 @@ class Autoencoder:
 
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return codes, reconstruction and penalty."""
-        codes, penalty = self.gate.train(product(X - self.b, self.E) + self.c, self.extra)
+        codes, penalty = self.gate.train(
+            product(X - self.b, self.E) + self.c, self.extra
+        )
         return codes, product(codes, self.W.mT) + self.b, penalty
 
 
@@ -254,7 +270,9 @@ def train(
 ) -> None:
     """Train by Adam."""
     n = len(X)
-    orders = torch.stack([torch.randperm(n, generator=generator) for _ in range(epochs)])
+    orders = torch.stack(
+        [torch.randperm(n, generator=generator) for _ in range(epochs)]
+    )
     orders = orders.to(X.device)  # at once: each copy waits for a device
     groups: list[dict[str, Any]] = [{"params": model.parameters()}]
     if model.extra:
@@ -262,7 +280,9 @@ def train(
     optimizer = torch.optim.Adam(groups, lr=learning_rate, foreach=True)
     rates = [group["lr"] for group in optimizer.param_groups]
     for epoch in range(epochs):
-        progress = max(0.0, (epoch + 1 - DECAY_FROM * epochs) / ((1 - DECAY_FROM) * epochs))
+        progress = max(
+            0.0, (epoch + 1 - DECAY_FROM * epochs) / ((1 - DECAY_FROM) * epochs)
+        )
         for group, rate in zip(optimizer.param_groups, rates, strict=True):
             group["lr"] = rate * (1 - 0.95 * progress)
         order = orders[epoch]
@@ -276,7 +296,9 @@ def train(
             optimizer.step()
             with torch.no_grad():
                 used |= (codes > 0).any(0, keepdim=True)
-                model.W /= torch.linalg.vector_norm(model.W, dim=0, keepdim=True).clamp(min=1e-12)
+                model.W /= torch.linalg.vector_norm(model.W, dim=0, keepdim=True).clamp(
+                    min=1e-12
+                )
         if epoch + 1 <= RESAMPLE_UNTIL * epochs and if_read(used.all()) is not True:
             _resample(model, X, ~used[0], optimizer)
 

@@ -30,7 +30,8 @@ class Solution:
         concepts are put in the order of their energy ``|u_j|^2 |w_j|^2``, largest first
         (`ordered`).
         """
-        U, W = self.codes, self.dictionary
+        U = self.codes
+        W = self.dictionary
         signs = torch.ones_like(W[0])
         if signed:
             peak = W.abs().argmax(0, keepdim=True)

@@ -21,7 +21,8 @@ BALL = Factor("ball")
 
 def sparse_codes(A: Tensor, W: Tensor, alpha: Tensor | float) -> Tensor:
     """Return ``argmin 1/2 |A - U W^T|^2 + alpha |U|_1`` (n, r), row by row."""
-    G, B = W.mT @ W, W.mT @ A.mT
+    G = W.mT @ W
+    B = W.mT @ A.mT
     penalty = alpha if isinstance(alpha, Tensor) else A.new_full((), alpha)
     return solve_rows(B, G, torch.zeros_like(B), Factor("sparse", penalty)).mT
 
@@ -44,7 +45,9 @@ class _Penalised(Extractor):
     def _set_scale(self, scale: Tensor) -> None:
         self._penalty = self.alpha / scale
 
-    def _keep_objective(self, solution: Solution, residual: Tensor, sparse: Tensor) -> None:
+    def _keep_objective(
+        self, solution: Solution, residual: Tensor, sparse: Tensor
+    ) -> None:
         """Keep the objective and ``tau`` of a solution with this residual and sparse factor."""
         tau = precise(sparse.abs().sum())
         fit = precise(residual.square().sum()) / 2
@@ -98,7 +101,10 @@ class DictionaryLearning(_Penalised):
     >>> A = np.random.default_rng(0).normal(size=(60, 8))
     >>> learned = DictionaryLearning(n_concepts=4, alpha=0.5, random_state=0)
     >>> U = learned.fit_transform(A)
-    >>> bool(np.allclose(np.linalg.norm(learned.components_, axis=1), 1)), bool((U == 0).any())
+    >>> (
+    ...     bool(np.allclose(np.linalg.norm(learned.components_, axis=1), 1)),
+    ...     bool((U == 0).any()),
+    ... )
     (True, True)
     """
 
@@ -108,13 +114,16 @@ class DictionaryLearning(_Penalised):
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         penalty = self._penalty
         if start is None:
-            W, U = self._samples(A), A.new_zeros(self.n_concepts, len(A))
+            W = self._samples(A)
+            U = A.new_zeros(self.n_concepts, len(A))
         else:
             W = unit_rows(start.mT)
             U = sparse_codes(A, W.mT, penalty).mT
         rule = Factor("sparse", penalty)
         fit = alternate(A, U, W, rule, BALL, max_iter=self.max_iter, tol=self.tol)
-        solution = Solution(fit.U.mT, unit_rows(fit.W).mT, None, fit.n_iter, fit.converged)
+        solution = Solution(
+            fit.U.mT, unit_rows(fit.W).mT, None, fit.n_iter, fit.converged
+        )
         solution.canonical(signed=True, ordered=start is None)
         solution.codes = sparse_codes(A, solution.dictionary, penalty).contiguous()
         residual = A - product(solution.codes, solution.dictionary.mT)
@@ -126,7 +135,9 @@ class DictionaryLearning(_Penalised):
         n, m = A.shape
         generator = self._generator()
         order = torch.randperm(n, generator=generator).to(A.device)
-        noise = torch.randn(self.n_concepts, m, generator=generator, dtype=torch.float64)
+        noise = torch.randn(
+            self.n_concepts, m, generator=generator, dtype=torch.float64
+        )
         rows = A[order[torch.arange(self.n_concepts, device=A.device) % n]]
         size = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
         spread = torch.where(size > 0, 1e-3 * size, 1.0) / m**0.5
@@ -190,7 +201,11 @@ class SparsePCA(_Penalised):
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         mean = A.mean(0, keepdim=True)
-        solve = self._sparse_dictionary if self.sparse == "dictionary" else self._sparse_codes
+        solve = (
+            self._sparse_dictionary
+            if self.sparse == "dictionary"
+            else self._sparse_codes
+        )
         solution = solve(A - mean, start)
         solution.canonical(signed=True, ordered=start is None)
         solution.offset = mean
@@ -202,7 +217,8 @@ class SparsePCA(_Penalised):
         S = torch.linalg.qr(A, mode="r").R if A.shape[0] > 2 * A.shape[1] else A
         if start is None:
             Y, sigma, V = thin_svd(S, self.n_concepts)
-            U, W = unit_rows(Y.mT).contiguous(), (V * sigma).mT.contiguous()
+            U = unit_rows(Y.mT).contiguous()
+            W = (V * sigma).mT.contiguous()
         else:
             U = _least_squares(S, start).mT.contiguous()
             W = start.mT * torch.linalg.vector_norm(U, dim=1, keepdim=True)
@@ -218,7 +234,9 @@ class SparsePCA(_Penalised):
         W = thin_svd(A, self.n_concepts)[2] if start is None else start
         stalled = Stalled(self.tol, window=10)
         (U, W, _), n_iter, converged = iterate(
-            _threshold_and_turn(A, W, self._penalty), lambda step: stalled(step[2]), self.max_iter
+            _threshold_and_turn(A, W, self._penalty),
+            lambda step: stalled(step[2]),
+            self.max_iter,
         )
         solution = Solution(U, W, None, n_iter, converged)
         self._keep_objective(solution, A - product(U, W.mT), U)

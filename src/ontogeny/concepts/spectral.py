@@ -67,7 +67,9 @@ class SVD(Extractor):
 
 def _inverse(values: Tensor) -> Tensor:
     """Return 1 / values, and 0 for 0."""
-    return torch.where(values > 0, 1 / values.clamp(min=torch.finfo(values.dtype).tiny), 0.0)
+    return torch.where(
+        values > 0, 1 / values.clamp(min=torch.finfo(values.dtype).tiny), 0.0
+    )
 
 
 class PCA(Extractor):

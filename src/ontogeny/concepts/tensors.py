@@ -48,7 +48,9 @@ def as_tensor(array: Array) -> Tensor:
         return array
     array = np.asarray(array)
     if array.dtype.kind == "f" and array.dtype not in (np.float64, np.float32):
-        array = array.astype(np.float64)  # other byte orders and widths, which PyTorch lacks
+        array = array.astype(
+            np.float64
+        )  # other byte orders and widths, which PyTorch lacks
     shared = array.flags.writeable and all(s >= 0 for s in array.strides)
     return torch.from_numpy(array if shared else array.copy())
 
@@ -108,10 +110,14 @@ def give(tensor: Tensor, like: Any) -> Array:
     return tensor if isinstance(like, torch.Tensor) else tensor.numpy()
 
 
-SMALL = 1 << 26  # bytes that are never asked for beforehand: small fits are made by the thousand
+SMALL = (
+    1 << 26
+)  # bytes that are never asked for beforehand: small fits are made by the thousand
 
 
-def check_room(name: str, needed: int, shape: tuple[int, int], like: torch.Tensor) -> None:
+def check_room(
+    name: str, needed: int, shape: tuple[int, int], like: torch.Tensor
+) -> None:
     """Refuse a fit of `name` that needs more bytes than its device has.
 
     Raises
@@ -135,14 +141,18 @@ def _free_on(device: torch.device) -> int | None:
     if device.type == "cpu":
         return free_memory()
     if device.type == "cuda":
-        reserved = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        reserved = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(
+            device
+        )
         return int(torch.cuda.mem_get_info(device)[0]) + reserved
     return None
 
 
 Step = TypeVar("Step", bound=tuple[Tensor, ...])
 
-READ_EVERY = 10  # iterations after which the host asks another device whether it is done
+READ_EVERY = (
+    10  # iterations after which the host asks another device whether it is done
+)
 
 
 def iterate(
@@ -216,7 +226,9 @@ class Stalled:
     [False, False, True]
     """
 
-    def __init__(self, tol: float, window: int = 1, noise: Tensor | float = -math.inf) -> None:
+    def __init__(
+        self, tol: float, window: int = 1, noise: Tensor | float = -math.inf
+    ) -> None:
         self.tol = tol
         self.noise = noise
         self.window = window
@@ -229,7 +241,9 @@ class Stalled:
         before = self._history[0]
         accepted = torch.isfinite(objective)
         self._history.append(torch.where(accepted, objective, before))
-        return accepted & (before - objective <= (self.tol * objective).clamp(min=self.noise))
+        return accepted & (
+            before - objective <= (self.tol * objective).clamp(min=self.noise)
+        )
 
 
 def check_seed(random_state: Any) -> np.random.RandomState:

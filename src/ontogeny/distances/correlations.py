@@ -18,7 +18,9 @@ from .pair import Factors, Pair, codes_of, cosines, give, pair_of, stacked
 CORRELATIONS = ("columnwise", "optimal", "internal", "weighted")
 
 
-def correlation(name: str, W: Array, V: Array | None = None, *, U: Array | None = None) -> Any:
+def correlation(
+    name: str, W: Array, V: Array | None = None, *, U: Array | None = None
+) -> Any:
     """Correlation between the columns of W and V.
 
     Parameters
@@ -74,10 +76,15 @@ def correlation(name: str, W: Array, V: Array | None = None, *, U: Array | None 
     return give(correlations_of(pair, weights)[name](), argument)
 
 
-def correlations_of(pair: Pair, weights: Array | None) -> dict[str, Callable[[], Array]]:
+def correlations_of(
+    pair: Pair, weights: Array | None
+) -> dict[str, Callable[[], Array]]:
     """Return what computes each correlation that there is of a pair of stacks, by name."""
     values: dict[str, Callable[[], Array]]
-    values = {"columnwise": partial(columnwise_of, pair), "optimal": partial(optimal_of, pair)}
+    values = {
+        "columnwise": partial(columnwise_of, pair),
+        "optimal": partial(optimal_of, pair),
+    }
     if pair.first.stack.shape[-1] > 1:
         values["internal"] = partial(internal_of, pair.first)
     if weights is not None:
@@ -107,8 +114,12 @@ def internal_of(factors: Factors) -> Array:
     similarity = cosines(factors.stack.mT @ factors.stack, factors, factors)
     r = similarity.shape[-1]
     if r < 2:
-        raise ArgumentError("'internal' matches each column to another one; W has only one.")
-    others = xp.where(xp.eye(r, dtype=xp.bool, device=similarity.device), -xp.inf, similarity)
+        raise ArgumentError(
+            "'internal' matches each column to another one; W has only one."
+        )
+    others = xp.where(
+        xp.eye(r, dtype=xp.bool, device=similarity.device), -xp.inf, similarity
+    )
     return xp.mean(picked(similarity, assignments(others)), axis=-1)
 
 
@@ -119,4 +130,6 @@ def column_weights(U: Array, argument: Array) -> Array:
     sums = xp.sum(xp.abs(codes), axis=-2)
     total = xp.sum(sums, axis=-1, keepdims=True)
     equal = xp.full_like(sums, 1.0 / sums.shape[-1])
-    return xp.where(total > 0, sums / xp.where(total > 0, total, xp.ones_like(total)), equal)
+    return xp.where(
+        total > 0, sums / xp.where(total > 0, total, xp.ones_like(total)), equal
+    )

@@ -91,7 +91,9 @@ def matrix_log_of(pair: Pair, eps: float = 1e-6) -> Array:
     xp = pair.xp
     _check_eps(eps)
     root = math.sqrt(eps)
-    first, second = (xp.log1p((f.svd[1] / root) ** 2) for f in (pair.first, pair.second))
+    first, second = (
+        xp.log1p((f.svd[1] / root) ** 2) for f in (pair.first, pair.second)
+    )
     shared = (first[..., :, None] - second[..., None, :]) * pair.overlap
     parts = [
         shared,
@@ -117,7 +119,9 @@ def _square_roots(pair: Pair, root: float) -> tuple[Array, Array]:
     small = xp.full_like(pair.first.svd[1], root)
     first = xp.concat([xp.hypot(pair.first.svd[1], small), small], axis=-1)
     values = pair.second.svd[1]
-    gained = values**2 / (xp.hypot(values, small) + small)  # sqrt(s^2 + eps) - sqrt(eps)
+    gained = values**2 / (
+        xp.hypot(values, small) + small
+    )  # sqrt(s^2 + eps) - sqrt(eps)
     eye = xp.eye(first.shape[-1], dtype=first.dtype, device=first.device)
     vectors = pair.coordinates
     return first, root * eye + (vectors * gained[..., None, :]) @ vectors.mT
@@ -177,7 +181,9 @@ def grassmann_of(pair: Pair, rank_tolerance: float | None = None) -> Array:
     first = xp.where(kept_first[..., None, :], pair.first.svd[0], 0.0)
     second = xp.where(kept_second[..., None, :], pair.second.svd[0], 0.0)
     outside = squares(second - first @ (first.mT @ second))
-    ranks = [xp.sum(xp.astype(k, outside.dtype), axis=-1) for k in (kept_first, kept_second)]
+    ranks = [
+        xp.sum(xp.astype(k, outside.dtype), axis=-1) for k in (kept_first, kept_second)
+    ]
     # outside + (rank W - rank V) is what V's space leaves of W's: the two halves of the projection
     # distance. It cannot be negative; rounding of an exact 0 can.
     return xp.sqrt(xp.clip(outside + (ranks[0] - ranks[1]) / 2.0, 0.0, None))

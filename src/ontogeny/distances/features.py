@@ -51,7 +51,10 @@ def by_inverses(M: Tensor) -> Tensor | None:
     spread = _largest(M) / smallest
     if not spread < _CONDITION:  # or NaN
         return None
-    X, inverse = M / smallest, inverse * smallest  # its singular values lie from 1 to `spread`
+    X, inverse = (
+        M / smallest,
+        inverse * smallest,
+    )  # its singular values lie from 1 to `spread`
     while True:
         X = X.mul_(spread**-0.5 / 2).add_(inverse.mT, alpha=spread**0.5 / 2)
         spread = (spread**0.5 + spread**-0.5) / 2
@@ -81,7 +84,8 @@ def _asymmetry(Q: Tensor, M: Tensor) -> float:
 
 def _largest(M: Tensor) -> float:
     """Return about the largest singular value, by power iteration."""
-    direction, size = _directions(M, 1), 0.0
+    direction = _directions(M, 1)
+    size = 0.0
     for _ in range(12):
         direction = M.mT @ (M @ direction)
         size = float(torch.linalg.vector_norm(direction))
@@ -92,7 +96,9 @@ def _largest(M: Tensor) -> float:
 def _directions(M: Tensor, count: int) -> Tensor:
     """Return the same random unit columns (m, count) at every call."""
     generator = torch.Generator().manual_seed(0)
-    directions = torch.randn(M.shape[1], count, generator=generator, dtype=M.dtype).to(M.device)
+    directions = torch.randn(M.shape[1], count, generator=generator, dtype=M.dtype).to(
+        M.device
+    )
     return directions / torch.linalg.vector_norm(directions, dim=0)
 
 
@@ -170,7 +176,8 @@ def feature_rotation(A: Tensor, B: Tensor) -> FeatureRotation:
     >>> torch.round(feature_rotation(A, torch.eye(3)).of_rows(A)).tolist()
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    A, B = matrix("A", A), matrix("B", B)
+    A = matrix("A", A)
+    B = matrix("B", B)
     if A.shape != B.shape:
         raise ArgumentError(
             f"A and B must have the same shape (n, m); got {tuple(A.shape)} and {tuple(B.shape)}."
@@ -186,14 +193,18 @@ def feature_rotation(A: Tensor, B: Tensor) -> FeatureRotation:
     return FeatureRotation(whole.to(B))
 
 
-def squared_distances(A: Tensor, B: Tensor, rotation: FeatureRotation | None = None) -> Tensor:
+def squared_distances(
+    A: Tensor, B: Tensor, rotation: FeatureRotation | None = None
+) -> Tensor:
     """Return the squared distances (n,) of the rows of ``A Q`` from those of B, in float64.
 
     Without a rotation Q is the identity.
 
     Examples
     --------
-    >>> squared_distances(torch.tensor([[3.0, 0.0]]), torch.tensor([[0.0, 4.0]])).tolist()
+    >>> squared_distances(
+    ...     torch.tensor([[3.0, 0.0]]), torch.tensor([[0.0, 4.0]])
+    ... ).tolist()
     [25.0]
     """
     parts = []
@@ -231,7 +242,9 @@ def _thin(A: Tensor, B: Tensor) -> tuple[Tensor, Tensor]:
     P = polar_factor(triangle_A @ triangle_B.mT).mT
     overlap = F.mT @ G
     turn = polar_factor(overlap)
-    along = turn.mT @ overlap  # symmetric; its eigenvalues are the cosines of the angles
+    along = (
+        turn.mT @ overlap
+    )  # symmetric; its eigenvalues are the cosines of the angles
     along = (along + along.mT) / 2
     along.diagonal().add_(1)
     S = torch.linalg.solve(along, (F @ turn + G).mT).mT

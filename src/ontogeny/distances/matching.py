@@ -19,7 +19,9 @@ def assignments(scores: Array) -> np.ndarray:
     >>> assignments(np.array([[[1.0, 5.0], [2.0, 3.0]]]))
     array([[1, 0]])
     """
-    return np.stack([linear_sum_assignment(s, maximize=True)[1] for s in to_numpy(scores)])
+    return np.stack(
+        [linear_sum_assignment(s, maximize=True)[1] for s in to_numpy(scores)]
+    )
 
 
 def picked(scores: Array, columns: np.ndarray) -> Array:

@@ -38,7 +38,9 @@ def least_squares(W: Array, V: Array) -> Array:
 def signed_permutation_of(pair: Pair) -> Array:
     """Return the T that permutes and flips the second one's columns."""
     permutation = permutations(assignments(pair.xp.abs(pair.inner)), pair.inner)
-    return permutation @ diagonal(signs(pair.first.stack, pair.second.stack @ permutation))
+    return permutation @ diagonal(
+        signs(pair.first.stack, pair.second.stack @ permutation)
+    )
 
 
 def least_squares_of(pair: Pair) -> Array:
@@ -46,7 +48,9 @@ def least_squares_of(pair: Pair) -> Array:
     xp = pair.xp
     left, values, right = pair.second.svd
     is_large = pair.second.ranked(None)
-    inverse = xp.where(is_large, 1.0 / xp.where(is_large, values, xp.ones_like(values)), 0.0)
+    inverse = xp.where(
+        is_large, 1.0 / xp.where(is_large, values, xp.ones_like(values)), 0.0
+    )
     return right.mT @ (inverse[..., None] * (left.mT @ pair.first.stack))
 
 
@@ -62,5 +66,7 @@ def diagonal(values: Array) -> Array:
     xp = namespace(values)
     size = values.shape[-1]
     if is_torch_array(values):
-        return values[..., None] * xp.eye(size, dtype=values.dtype, device=values.device)
+        return values[..., None] * xp.eye(
+            size, dtype=values.dtype, device=values.device
+        )
     return values[..., None] * np.eye(size)

@@ -87,7 +87,8 @@ class Pair:
         Where the smallest is above a thousandth of the largest, the r x r Gram matrix gives them
         to 1e-12 in a third of the time.
         """
-        xp, difference = self.xp, self.difference
+        xp = self.xp
+        difference = self.difference
         if difference.shape[-2] >= 2 * difference.shape[-1]:
             squared = xp.flip(xp.linalg.eigvalsh(difference.mT @ difference), axis=-1)
             if bool(xp.all(squared[..., -1] > 1e-6 * squared[..., 0])):
@@ -218,10 +219,13 @@ def pair_of(W: Array, V: Array, *, any_r: bool = False) -> tuple[Pair, Array]:
     shapes = tuple(argument.shape), tuple(other.shape)
     if any_r and shapes[0][:-1] == shapes[1][:-1]:
         r = max(shape[-1] for shape in shapes)
-        first, second = _widened(first, r), _widened(second, r)
+        first = _widened(first, r)
+        second = _widened(second, r)
     elif shapes[0] != shapes[1]:
         allowed = "the same number of features, (..., m, any r)" if any_r else _SAME
-        raise ArgumentError(f"W and V must have {allowed}; got {shapes[0]} and {shapes[1]}.")
+        raise ArgumentError(
+            f"W and V must have {allowed}; got {shapes[0]} and {shapes[1]}."
+        )
     return Pair(first, second), argument
 
 
@@ -246,15 +250,21 @@ def give(result: Array, argument: Array) -> Any:
     xp = namespace(result)
     if argument.ndim == 2:
         return float(result[0])
-    if bool(xp.any(xp.isfinite(result) & (xp.abs(result) > xp.finfo(argument.dtype).max))):
-        raise NonFiniteError(f"a result does not fit in {argument.dtype}: pass float64 arrays.")
+    if bool(
+        xp.any(xp.isfinite(result) & (xp.abs(result) > xp.finfo(argument.dtype).max))
+    ):
+        raise NonFiniteError(
+            f"a result does not fit in {argument.dtype}: pass float64 arrays."
+        )
     return as_given(xp.reshape(result, tuple(argument.shape[:-2])), argument)
 
 
 def give_stack(stack: Array, argument: Array) -> Array:
     """Return matrices (k, a, b) as (..., a, b), of the kind and dtype of the argument."""
     lead = tuple(argument.shape[:-2])
-    return as_given(namespace(stack).reshape(stack, lead + tuple(stack.shape[-2:])), argument)
+    return as_given(
+        namespace(stack).reshape(stack, lead + tuple(stack.shape[-2:])), argument
+    )
 
 
 def as_given(result: Array, argument: Array) -> Array:
@@ -264,7 +274,12 @@ def as_given(result: Array, argument: Array) -> Array:
 
 
 def measured(
-    measure: Callable[..., Array], W: Array, V: Array, *, any_r: bool = False, **options: Any
+    measure: Callable[..., Array],
+    W: Array,
+    V: Array,
+    *,
+    any_r: bool = False,
+    **options: Any,
 ) -> Any:
     """Check W and V, apply `measure` to them as a `Pair`, and return what `give` makes of it."""
     pair, argument = pair_of(W, V, any_r=any_r)

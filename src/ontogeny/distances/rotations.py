@@ -45,7 +45,8 @@ def procrustes(W: Array, V: Array) -> Any:
 
 def procrustes_of(pair: Pair) -> Array:
     """Procrustes distance of every member of a pair of stacks."""
-    W, V = pair.first, pair.second
+    W = pair.first
+    V = pair.second
 
     def nuclear_norm(far: Array) -> Array:
         return _nuclear_norm(pair.inner[far])
@@ -53,7 +54,9 @@ def procrustes_of(pair: Pair) -> Array:
     def residual(near: Array) -> Array:
         # Both turned into their own singular bases: there V^T W is graded like the singular
         # values, and the polar factor is right also between directions of tiny length.
-        return _residual(W.svd[1][near], pair.coordinates[near] * V.svd[1][near][..., None, :])
+        return _residual(
+            W.svd[1][near], pair.coordinates[near] * V.svd[1][near][..., None, :]
+        )
 
     return _nearest(pair, W.squares + V.squares, nuclear_norm, residual)
 

@@ -182,7 +182,10 @@ def development(
     if n_tests is not None:
         check_whole("n_tests", n_tests)
     rows = series.reshape(-1, len(steps))
-    by_name = {"floor": floor, "floor_to_last": floor if floor_to_last is None else floor_to_last}
+    by_name = {
+        "floor": floor,
+        "floor_to_last": floor if floor_to_last is None else floor_to_last,
+    }
     noise, late = (
         floors(value, scale, series, may_be_unknown=True, name=name).reshape(rows.shape)
         for name, value in by_name.items()
@@ -193,7 +196,9 @@ def development(
     progress = (rows - first[:, None]) / np.where(measurable, change, np.nan)[:, None]
     distinct = np.abs(rows - first[:, None]) > noise
     p_order = step_order_test(rows, n_draws, random_state, CHANCE, n_tests=1)
-    trend = trend_p_values(steps, np.asarray(values).reshape(rows.shape), reference_index)
+    trend = trend_p_values(
+        steps, np.asarray(values).reshape(rows.shape), reference_index
+    )
     smallest = smallest_p(np.count_nonzero(~np.isnan(rows), axis=1))
     alone = np.maximum(trend.short, smallest)
     p_uncorrected = np.maximum(alone, trend.reference)
@@ -213,7 +218,9 @@ def development(
         p_slow=trend.slow,
     )
     half, low, high = _half_steps(steps, rows, progress, noise, moved, random_state)
-    settled = np.array([_settled_step(steps, *row) for row in zip(rows, late, strict=True)])
+    settled = np.array(
+        [_settled_step(steps, *row) for row in zip(rows, late, strict=True)]
+    )
     if reference_index is not None:
         _copy_neighbour(progress, distinct, ~np.isnan(rows), reference_index)
     batch = series.shape[:-1]
@@ -253,7 +260,9 @@ def _half_steps(
     halves = np.full((3, len(rows)), np.nan)
     for i in np.flatnonzero(moved):
         halves[0, i] = half_change_step(steps, progress[i])
-        halves[1:, i] = half_change_interval(steps, rows[i], noise[i], random_state=random_state)
+        halves[1:, i] = half_change_interval(
+            steps, rows[i], noise[i], random_state=random_state
+        )
     return halves
 
 

@@ -14,7 +14,9 @@ Z = 1.96  # a floor is this many standard errors of a difference of two values
 FLOOR_LIMIT = 1e3
 
 
-def half_change_step(steps: ArrayLike, progress: ArrayLike, *, last: bool = False) -> float:
+def half_change_step(
+    steps: ArrayLike, progress: ArrayLike, *, last: bool = False
+) -> float:
     """Return the step at which `progress` first reaches one half, interpolated in log(step).
 
     Parameters
@@ -111,10 +113,17 @@ def half_change_interval(
     rng = np.random.default_rng(random_state)
     usable = np.flatnonzero(~np.isnan(values))
     noise = floors(floor, 0.0, values, may_be_unknown=True)[usable][1:]
-    if len(usable) < 2 or np.isnan(noise).any() or values[usable[0]] == values[usable[-1]]:
+    if (
+        len(usable) < 2
+        or np.isnan(noise).any()
+        or values[usable[0]] == values[usable[-1]]
+    ):
         return float("nan"), float("nan")
-    steps, values = steps[usable], values[usable]
-    noise = np.minimum(noise, FLOOR_LIMIT * abs(values[-1] - values[0])) / (Z * np.sqrt(2.0))
+    steps = steps[usable]
+    values = values[usable]
+    noise = np.minimum(noise, FLOOR_LIMIT * abs(values[-1] - values[0])) / (
+        Z * np.sqrt(2.0)
+    )
     noise = np.concatenate([[np.median(noise)], noise])
     progress = _progress(values + noise * rng.standard_normal((n_draws, len(values))))
     track = _progress(values[None])
@@ -131,26 +140,32 @@ def _progress(values: np.ndarray) -> np.ndarray:
 
 def _crossings(steps: np.ndarray, tracks: np.ndarray, last: bool = False) -> np.ndarray:
     """Return where each track (n, T) first, or for good, reaches one half; NaN if it does not."""
-    above, rows = tracks >= 0.5, np.arange(len(tracks))
+    above = tracks >= 0.5
+    rows = np.arange(len(tracks))
     reached = above[:, -1] if last else above.any(axis=1)
     at = _after_last_below(above) if last else np.argmax(above, axis=1)
     at = np.where(reached, at, 0)
     before = np.maximum(at - 1, 0)
-    low, high = tracks[rows, before], tracks[rows, at]
+    low = tracks[rows, before]
+    high = tracks[rows, at]
     with np.errstate(invalid="ignore", divide="ignore"):
         share = (0.5 - low) / (high - low)
-        start, stop = steps[before], steps[at]
+        start = steps[before]
+        stop = steps[at]
         inside = np.where(start == 0, share * stop, start * (stop / start) ** share)
     return np.where(reached, np.where(at == 0, steps[0], inside), np.nan)
 
 
 def _after_last_below(above: np.ndarray) -> np.ndarray:
     """Return the position (n,) from which on all is above; the number of steps if none is."""
-    return np.where(above.all(axis=1), 0, above.shape[1] - np.argmax(~above[:, ::-1], axis=1))
+    return np.where(
+        above.all(axis=1), 0, above.shape[1] - np.argmax(~above[:, ::-1], axis=1)
+    )
 
 
 def _brackets(steps: np.ndarray, track: np.ndarray) -> tuple[float, float]:
     """Return the checkpoint before the first crossing of one half and the one after the last."""
     above = track >= 0.5
-    first, last = int(np.argmax(above)), int(_after_last_below(above[None])[0])
+    first = int(np.argmax(above))
+    last = int(_after_last_below(above[None])[0])
     return float(steps[max(first - 1, 0)]), float(steps[last])

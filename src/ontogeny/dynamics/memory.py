@@ -19,7 +19,9 @@ PHI = (0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 0.95)
 FRESH = (0.0, 0.01, 0.03, 0.1, 0.3, 0.6)  # share of the variance that is fresh
 JITTER = 1e-10  # keeps nearly equal checkpoints apart in the covariance
 LONGEST = -1 / math.log(PHI[-1])  # memory in checkpoints
-WALK = 1e-4  # rate of forgetting, against one gap, that cannot be told from a random walk
+WALK = (
+    1e-4  # rate of forgetting, against one gap, that cannot be told from a random walk
+)
 EVEN = 1.5  # largest ratio of two gaps that counts as even spacing
 
 
@@ -67,7 +69,11 @@ def reference_models(
 
 
 def fitted_models(
-    row: np.ndarray, steps: np.ndarray, usable: np.ndarray, reference: int, similar: bool
+    row: np.ndarray,
+    steps: np.ndarray,
+    usable: np.ndarray,
+    reference: int,
+    similar: bool,
 ) -> list[NullModel]:
     """Return the most likely model of distances to a reference, for each clock and kind of value.
 
@@ -85,7 +91,9 @@ def fitted_models(
     for times, rates in _clocks(steps, usable):
         finite = [rate for rate in rates if np.isfinite(rate)]
         for power in (1, 2) if similar else (1,):
-            models.append(_most_likely(row, times[usable], times[reference], finite, power))
+            models.append(
+                _most_likely(row, times[usable], times[reference], finite, power)
+            )
     return models
 
 
@@ -101,7 +109,10 @@ def _most_likely(
         return NullModel(made.size**power, made.correlation)
 
     slowest = WALK / np.min(np.diff(times)) if len(times) > 1 else WALK
-    bounds = [(math.log(min(slowest, min(rates) / 10)), math.log(max(rates)) + 1), (-12.0, -0.1)]
+    bounds = [
+        (math.log(min(slowest, min(rates) / 10)), math.log(max(rates)) + 1),
+        (-12.0, -0.1),
+    ]
     starts = [(math.log(rate), math.log(0.001)) for rate in (*rates, slowest)]
     start = min(starts, key=lambda place: _deviance(row, model(np.array(place))))
     best = minimize(
@@ -130,12 +141,17 @@ def _deviance(row: np.ndarray, model: NullModel) -> float:
     return float(count * np.log(rest / count) + 2 * logs)
 
 
-def _clocks(steps: np.ndarray, usable: np.ndarray) -> Iterator[tuple[np.ndarray, list[float]]]:
+def _clocks(
+    steps: np.ndarray, usable: np.ndarray
+) -> Iterator[tuple[np.ndarray, list[float]]]:
     """Give times (T,) and rates of forgetting: in checkpoints, and in steps if they are uneven.
 
     Memory in steps goes up to 20 median gaps: the reference could be within it.
     """
-    yield np.arange(len(steps), dtype=np.float64), [math.inf] + [-math.log(phi) for phi in PHI[1:]]
+    yield (
+        np.arange(len(steps), dtype=np.float64),
+        [math.inf] + [-math.log(phi) for phi in PHI[1:]],
+    )
     gaps = np.diff(steps[usable])
     if len(gaps) and gaps.max() > EVEN * gaps.min():
         longest = LONGEST * np.median(gaps)
@@ -145,10 +161,16 @@ def _clocks(steps: np.ndarray, usable: np.ndarray) -> Iterator[tuple[np.ndarray,
 
 def _memory(apart: np.ndarray, rate: float) -> np.ndarray:
     """Return the correlation of noise that far apart."""
-    return np.where(apart == 0, 1.0, 0.0) if np.isinf(rate) else np.exp(-rate * np.abs(apart))
+    return (
+        np.where(apart == 0, 1.0, 0.0)
+        if np.isinf(rate)
+        else np.exp(-rate * np.abs(apart))
+    )
 
 
-def _towards(times: np.ndarray, reference: float, rate: float, fresh: float) -> NullModel:
+def _towards(
+    times: np.ndarray, reference: float, rate: float, fresh: float
+) -> NullModel:
     """Return size and correlation of distances to the reference, in many dimensions.
 
     Distances are lengths of differences x_t - x_ref. In many dimensions two lengths have the

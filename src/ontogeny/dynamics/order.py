@@ -24,7 +24,9 @@ FEWEST_STEPS = 6
 LARGEST_ENUMERATED = 8  # 8! = 40,320 orders
 LONG = 128  # steps from which the spectrum is quicker than pairs
 CHUNK = 2**22  # numbers of random orders held at a time
-IN_CACHE = 2**16  # weights held at a time; more than fit into the cache take 3 times as long
+IN_CACHE = (
+    2**16
+)  # weights held at a time; more than fit into the cache take 3 times as long
 TIE = 1e-9  # relative; sums of the same terms in another order must count as equal
 
 
@@ -95,9 +97,13 @@ def step_order_test(
     """
     series = numbers("values", values)
     if series.ndim == 0 or not series.shape[-1]:
-        raise ArgumentError(f"values must have shape (..., steps); its shape is {series.shape}.")
+        raise ArgumentError(
+            f"values must have shape (..., steps); its shape is {series.shape}."
+        )
     if np.isinf(series).any():
-        raise NonFiniteError(f"values holds {np.sum(np.isinf(series))} infinite values.")
+        raise NonFiniteError(
+            f"values holds {np.sum(np.isinf(series))} infinite values."
+        )
     check_whole("n_draws", n_draws)
     check_number("level", level, 0, 1, above=True, below=True)
     rows = series.reshape(-1, series.shape[-1])
@@ -142,13 +148,19 @@ def smallest_p(n_usable: ArrayLike, n_orders: int | None = None) -> np.ndarray:
     --------
     >>> 1 / smallest_p([5, 6, 7, 8])
     array([   nan,   360.,  2520., 20160.])
-    >>> bool(smallest_p(7) * 30 <= 0.01)  # seven checkpoints are too few for thirty rows
+    >>> bool(
+    ...     smallest_p(7) * 30 <= 0.01
+    ... )  # seven checkpoints are too few for thirty rows
     False
     """
     counts = numbers("n_usable", n_usable)
     if np.any(counts < 0):
-        raise ArgumentError(f"n_usable must not be negative; its minimum is {counts.min()}.")
-    smallest_of_draws = 0.0 if n_orders is None else 1 / (1 + check_whole("n_orders", n_orders))
+        raise ArgumentError(
+            f"n_usable must not be negative; its minimum is {counts.min()}."
+        )
+    smallest_of_draws = (
+        0.0 if n_orders is None else 1 / (1 + check_whole("n_orders", n_orders))
+    )
     smallest = np.where(counts < FEWEST_STEPS, np.nan, smallest_of_draws)
     for count in range(FEWEST_STEPS, LARGEST_ENUMERATED + 1):
         smallest = np.where(counts == count, 2 / math.factorial(count), smallest)
@@ -189,14 +201,20 @@ def _as_smooth(orders: Iterator[np.ndarray], rows: np.ndarray) -> np.ndarray:
     roughness = (_by_spectrum if count > LONG else _by_pairs)(rows)
     observed = roughness(np.arange(count)[None])[0] * (1 + TIE)
     counts = np.zeros(len(rows), dtype=np.int64)
-    width = max(1, IN_CACHE // (rows.size if count > LONG else count * (count - 1) // 2))
+    width = max(
+        1, IN_CACHE // (rows.size if count > LONG else count * (count - 1) // 2)
+    )
     for batch in orders:
         for start in range(0, len(batch), width):
-            counts += np.sum(roughness(batch[start : start + width]) <= observed, axis=0)
+            counts += np.sum(
+                roughness(batch[start : start + width]) <= observed, axis=0
+            )
     return counts
 
 
-def _random_orders(rng: np.random.Generator, total: int, count: int) -> Iterator[np.ndarray]:
+def _random_orders(
+    rng: np.random.Generator, total: int, count: int
+) -> Iterator[np.ndarray]:
     size = max(1, CHUNK // (count * min(count, LONG)))
     for start in range(0, total, size):
         rows = min(size, total - start)
@@ -207,7 +225,9 @@ def _by_pairs(rows: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """Return what gives the statistic (orders, n) where value a stands at orders[:, a]."""
     first, second, of_lag = _pairs(rows.shape[1])
     differences = (rows[:, first] - rows[:, second]).T ** 2
-    return lambda at: np.take(of_lag, np.abs(at[:, first] - at[:, second])) @ differences
+    return lambda at: (
+        np.take(of_lag, np.abs(at[:, first] - at[:, second])) @ differences
+    )
 
 
 def _by_spectrum(rows: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -217,7 +237,10 @@ def _by_spectrum(rows: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """
     rows = rows - rows.mean(axis=1, keepdims=True)
     of_lag = _pairs(rows.shape[1])[2]
-    sums, size = np.cumsum(of_lag), next_fast_len(len(of_lag) * 5 // 4, real=True)  # none wraps
+    sums, size = (
+        np.cumsum(of_lag),
+        next_fast_len(len(of_lag) * 5 // 4, real=True),
+    )  # none wraps
     # Each distance stands for two, and each frequency but the first and a middle one.
     twice = np.where(2 * np.arange(size // 2 + 1) % size > 0, 4, 2)
     of_frequency = np.fft.rfft(of_lag, size).real * twice / size

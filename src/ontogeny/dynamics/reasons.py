@@ -80,5 +80,7 @@ def reasons(
         Reason.SHORT: ~shown,
         Reason.SLOW: np.nan_to_num(p_slow, nan=1.0) > CHANCE,
     }
-    found = np.select(list(failed.values()), [str(reason) for reason in failed], str(Reason.NONE))
+    found = np.select(
+        list(failed.values()), [str(reason) for reason in failed], str(Reason.NONE)
+    )
     return found.astype(object)

@@ -34,7 +34,9 @@ def floors(
     sizes = _sizes(name, floor, may_be_unknown)
     if sizes.shape != series.shape:
         sizes = _broadcast(name, sizes, series.shape[:-1])[..., None]
-    return np.maximum(np.broadcast_to(sizes, series.shape), resolution(scale, series)[..., None])
+    return np.maximum(
+        np.broadcast_to(sizes, series.shape), resolution(scale, series)[..., None]
+    )
 
 
 def _sizes(name: str, value: ArrayLike, may_be_unknown: bool = False) -> np.ndarray:
@@ -44,7 +46,9 @@ def _sizes(name: str, value: ArrayLike, may_be_unknown: bool = False) -> np.ndar
         kind = "infinite" if may_be_unknown else "NaN or infinite"
         raise NonFiniteError(f"{name} holds {np.sum(refused)} {kind} values.")
     if (sizes < 0).any():
-        raise ArgumentError(f"{name} must not be negative; its minimum is {np.nanmin(sizes)}.")
+        raise ArgumentError(
+            f"{name} must not be negative; its minimum is {np.nanmin(sizes)}."
+        )
     return sizes
 
 
@@ -62,13 +66,19 @@ def checked_steps(steps: ArrayLike) -> np.ndarray:
     """Return steps (T,) as float64 if they increase from 0 or more."""
     times = numbers("steps", steps)
     if times.ndim != 1 or not len(times) or not np.isfinite(times).all():
-        raise ArgumentError(f"steps must be a list of numbers; its shape is {times.shape}.")
+        raise ArgumentError(
+            f"steps must be a list of numbers; its shape is {times.shape}."
+        )
     if times[0] < 0 or np.any(np.diff(times) <= 0):
-        raise ArgumentError(f"steps must increase from 0 or more; got {times.tolist()}.")
+        raise ArgumentError(
+            f"steps must increase from 0 or more; got {times.tolist()}."
+        )
     return times
 
 
-def checked_values(values: ArrayLike, count: int, reference_index: int | None = None) -> np.ndarray:
+def checked_values(
+    values: ArrayLike, count: int, reference_index: int | None = None
+) -> np.ndarray:
     """Return a copy of the series (..., T) in float64; NaN marks missing steps.
 
     The value at the reference, which is 0 by construction, counts as missing.
@@ -80,9 +90,13 @@ def checked_values(values: ArrayLike, count: int, reference_index: int | None = 
             f"{series.shape}."
         )
     if np.isinf(series).any():
-        raise NonFiniteError(f"values holds {np.sum(np.isinf(series))} infinite values.")
+        raise NonFiniteError(
+            f"values holds {np.sum(np.isinf(series))} infinite values."
+        )
     if reference_index is not None:
-        series[..., check_whole("reference_index", reference_index, 0, count - 1)] = np.nan
+        series[..., check_whole("reference_index", reference_index, 0, count - 1)] = (
+            np.nan
+        )
     return series
 
 

@@ -22,11 +22,22 @@ SEED = 0
 TAIL = 0.01  # smallest p-value that is counted; smaller ones follow from an exponential tail
 STEEPEST = 0.8  # of that tail, for each nat
 MOST = 64  # checkpoints that are compared one by one; of more, means of neighbours are
-OF_SHORT = (0.0, 0.25, SHORT)  # memory of such noise, around one level and beside shapes
+OF_SHORT = (
+    0.0,
+    0.25,
+    SHORT,
+)  # memory of such noise, around one level and beside shapes
 OF_LONG = (0.7, 0.8, 0.9, 0.95)  # and what longer memory adds, beside random walks
-FRESH = (0.0, 1.0, 2.0, 4.0)  # size of fresh noise on a random walk, against one of its steps
+FRESH = (
+    0.0,
+    1.0,
+    2.0,
+    4.0,
+)  # size of fresh noise on a random walk, against one of its steps
 GROWTH = (1 / 3, 3.0)  # last over first size of noise that grows or fades
-NUGGET = 1e-14  # keeps nearly equal checkpoints apart, such as steps 1 and 2 beside 1e15
+NUGGET = (
+    1e-14  # keeps nearly equal checkpoints apart, such as steps 1 and 2 beside 1e15
+)
 ROUNDING = 1e-10  # share of a course that no shape explains
 # Nats by which shapes with two or three free sizes must be better: they fit random walks better.
 HANDICAP = {1: 0.0, 2: 4.0, 3: 3.0}
@@ -49,7 +60,9 @@ class _Models:
     beside: list[tuple[_Noise, list[np.ndarray]]]
 
 
-def noise_p_values(steps: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def noise_p_values(
+    steps: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return how often noise looks as much like a development as each row.
 
     Parameters
@@ -72,7 +85,9 @@ def noise_p_values(steps: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.
     p_short = _p_values(short, of_short, len(steps))
     p_long = np.max([_p_values(long, drawn, len(steps)) for drawn in of_walks], axis=0)
     moves = spread > 0
-    return np.where(moves, p_short, 1.0), np.where(moves, np.maximum(p_short, p_long), 1.0)
+    return np.where(moves, p_short, 1.0), np.where(
+        moves, np.maximum(p_short, p_long), 1.0
+    )
 
 
 def _p_values(seen: np.ndarray, drawn: np.ndarray, count: int) -> np.ndarray:
@@ -110,7 +125,9 @@ def _simulated(times: tuple[float, ...]) -> list[np.ndarray]:
     return drawn
 
 
-def _ratios(times: tuple[float, ...], rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _ratios(
+    times: tuple[float, ...], rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return log ratios (n,) of the best shape to noise of short memory, and of any memory."""
     size = -(-len(times) // MOST)
     starts = np.arange(0, len(times) - size + 1, size)
@@ -139,7 +156,9 @@ def _best(noise: _Noise, groups: list[np.ndarray], rows: np.ndarray) -> np.ndarr
     energy = _energy(white)
     found = []
     for bases in groups:
-        explained = sum((white @ bases[:, part].T) ** 2 for part in range(bases.shape[1]))
+        explained = sum(
+            (white @ bases[:, part].T) ** 2 for part in range(bases.shape[1])
+        )
         rest = np.maximum(energy - np.max(explained, axis=1), ROUNDING * energy)
         found.append(_likelihood(noise, rest) - HANDICAP[bases.shape[1]])
     best: np.ndarray = np.max(found, axis=0)
@@ -158,15 +177,24 @@ def _energy(white: np.ndarray) -> np.ndarray:
 @functools.lru_cache(maxsize=32)
 def _models(times: tuple[float, ...]) -> _Models:
     count = len(times)
-    order, *uneven = (np.abs(clock[:, None] - clock) for clock in _clocks(np.array(times)))
+    order, *uneven = (
+        np.abs(clock[:, None] - clock) for clock in _clocks(np.array(times))
+    )
     sizes = [growth ** np.linspace(0, 1, count) for growth in GROWTH]
     short = [_memory(order, phi) for phi in OF_SHORT]
     long = [_memory(order, phi) for phi in OF_LONG] + _walks(order)
     for apart in uneven:
-        shortest, longest = apart[apart > 0].min(), apart.max()
-        memories = np.geomspace(shortest, longest, max(2, 2 * round(np.log2(longest / shortest))))
+        shortest = apart[apart > 0].min()
+        longest = apart.max()
+        memories = np.geomspace(
+            shortest, longest, max(2, 2 * round(np.log2(longest / shortest)))
+        )
         long += [np.exp(-apart / memory) for memory in memories] + _walks(apart)
-    growing = [size[:, None] * _memory(order, phi) * size for size in sizes for phi in (0, SHORT)]
+    growing = [
+        size[:, None] * _memory(order, phi) * size
+        for size in sizes
+        for phi in (0, SHORT)
+    ]
     beside = [_noise(_memory(order, phi)) for phi in OF_SHORT]
     return _Models(
         short=[_noise(covariance) for covariance in short],
@@ -195,7 +223,9 @@ def _memory(apart: np.ndarray, phi: float) -> np.ndarray:
 def _noise(covariance: np.ndarray) -> _Noise:
     """Return noise of a covariance that need only be one of differences, such as a walk's."""
     count = len(covariance)
-    contrasts = np.linalg.qr(np.column_stack([np.ones(count), np.eye(count)[:, 1:]]))[0][:, 1:]
+    contrasts = np.linalg.qr(np.column_stack([np.ones(count), np.eye(count)[:, 1:]]))[
+        0
+    ][:, 1:]
     inner = contrasts.T @ covariance @ contrasts
     inner += NUGGET * np.trace(inner) * np.eye(count - 1)
     root = np.linalg.inv(np.linalg.cholesky(inner))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 ALONE = 0.85  # share of a shape that one checkpoint may hold: heavy tails give such outliers
-FEWEST_COMPOUND = 10  # checkpoints from which on shapes with several free sizes are fitted
+FEWEST_COMPOUND = (
+    10  # checkpoints from which on shapes with several free sizes are fitted
+)
 NARROWEST = 0.5  # width in checkpoints of curves
 FADING = 5  # how many speeds at which an overshoot comes back
 ROUNDING = 1e-10
@@ -57,7 +59,9 @@ def _overshoots(count: int) -> np.ndarray:
     away = t - np.arange(0.5, count - 3, apart)[:, None]
     rises = np.concatenate([away > 0, 0.5 * (1 + np.tanh(away / apart))])
     since = np.tile(np.maximum(away, 0), (2, 1))
-    backs = [rises * np.exp(-since / time) for time in np.geomspace(1, count / 2, FADING)]
+    backs = [
+        rises * np.exp(-since / time) for time in np.geomspace(1, count / 2, FADING)
+    ]
     return np.stack([np.tile(rises, (FADING, 1)), np.concatenate(backs)], axis=1)
 
 

@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 
-def wilson_interval(correct: ArrayLike, count: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+def wilson_interval(
+    correct: ArrayLike, count: ArrayLike
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the 95 % score interval of shares (Wilson 1927), which stays within 0 and 1.
 
     Counts need not be whole: where units of several rows are independent and not the rows, they
@@ -22,5 +24,7 @@ def wilson_interval(correct: ArrayLike, count: ArrayLike) -> tuple[np.ndarray, n
     count = np.asarray(count, dtype=np.float64)
     share = np.asarray(correct) / count
     centre = (share + z2 / (2 * count)) / (1 + z2 / count)
-    half = np.sqrt(z2 * (share * (1 - share) + z2 / (4 * count)) / count) / (1 + z2 / count)
+    half = np.sqrt(z2 * (share * (1 - share) + z2 / (4 * count)) / count) / (
+        1 + z2 / count
+    )
     return np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)

@@ -78,7 +78,8 @@ class Transform:
         ``rotation`` is what the orthogonal map explains, ``deformation`` what T explains beyond
         it, ``outside`` what lies outside the reference concepts' span. All 0 without a change.
         """
-        whole, turned = self.identity.dictionary**2, self.orthogonal.dictionary**2
+        whole = self.identity.dictionary**2
+        turned = self.orthogonal.dictionary**2
         residual = self.general.dictionary**2
         if whole == 0:
             return dict.fromkeys(("rotation", "deformation", "outside"), 0.0)
@@ -129,9 +130,17 @@ def transform(
     --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> W, U, T = rng.normal(size=(20, 3)), rng.normal(size=(50, 3)), rng.normal(size=(3, 3))
+    >>> W, U, T = (
+    ...     rng.normal(size=(20, 3)),
+    ...     rng.normal(size=(50, 3)),
+    ...     rng.normal(size=(3, 3)),
+    ... )
     >>> fit = transform(W @ T, U @ np.linalg.inv(T).T, W, U)
-    >>> bool(np.allclose(fit.matrix, T)), bool(fit.error < 1e-9), bool(fit.identity.codes > 1)
+    >>> (
+    ...     bool(np.allclose(fit.matrix, T)),
+    ...     bool(fit.error < 1e-9),
+    ...     bool(fit.identity.codes > 1),
+    ... )
     (True, True, True)
     """
     if not max_condition >= 1:
@@ -146,16 +155,22 @@ def transform(
     left, values, right = xp.linalg.svd(T, full_matrices=False)
     largest = float(values[0])
     mask = (values > largest / max_condition) & (values > 0)
-    inverse_transposed = (left * xp.where(mask, 1.0 / xp.where(mask, values, 1.0), 0.0)) @ right
+    inverse_transposed = (
+        left * xp.where(mask, 1.0 / xp.where(mask, values, 1.0), 0.0)
+    ) @ right
     Q = best_rotation((W.mT @ V)[None].mT)[0]
     smallest = max(float(values[-1]), largest * float(xp.finfo(W.dtype).eps))
     norm = xp.linalg.matrix_norm
     return Transform(
         matrix=as_given(T, matrix),
         log_det=float(xp.sum(xp.log(values[mask]))),
-        condition=largest / smallest if smallest > 0 else 1.0 / float(xp.finfo(W.dtype).eps),
+        condition=largest / smallest
+        if smallest > 0
+        else 1.0 / float(xp.finfo(W.dtype).eps),
         rank=int(xp.sum(xp.astype(mask, xp.int64))),
-        general=TransformError(float(norm(W - V @ T)), float(norm(U - B @ inverse_transposed))),
+        general=TransformError(
+            float(norm(W - V @ T)), float(norm(U - B @ inverse_transposed))
+        ),
         orthogonal=TransformError(float(norm(W - V @ Q)), float(norm(U - B @ Q))),
         identity=TransformError(float(norm(W - V)), float(norm(U - B))),
         rotation=as_given(Q, matrix),
@@ -167,7 +182,9 @@ def transform(
 def _one(name: str, value: Array) -> tuple[Array, Array]:
     stack, matrix = double(name, value)
     if matrix.ndim != 2:
-        raise ArgumentError(f"{name} must have 2 dimensions; its shape is {tuple(matrix.shape)}.")
+        raise ArgumentError(
+            f"{name} must have 2 dimensions; its shape is {tuple(matrix.shape)}."
+        )
     return stack[0], matrix
 
 

@@ -26,7 +26,9 @@ PROMISING = 0.05  # rows with a larger p-value need no fit of their own
 NARROW = 0.35  # width in checkpoints of the narrowest curve
 TOGETHER = 64  # shapes over many checkpoints that are whitened at a time: they fit into the cache
 
-_Group = tuple[int, int, np.ndarray]  # of shapes: 0 before the first number, 1 from the second on
+_Group = tuple[
+    int, int, np.ndarray
+]  # of shapes: 0 before the first number, 1 from the second on
 _Families = tuple[list[_Group], list[_Group], np.ndarray]
 
 
@@ -117,14 +119,19 @@ def trend_p_values(
     alike = np.column_stack([usable, at != 0])
     for kind in np.unique(alike[usable.sum(axis=1) >= FEWEST_STEPS], axis=0):
         group = np.flatnonzero((alike == kind).all(axis=1))
-        mask, similar = kind[:-1], bool(kind[-1])
+        mask = kind[:-1]
+        similar = bool(kind[-1])
         moved = rows[np.ix_(group, mask)] - at[group, None]
         short[group], slow[group] = noise_p_values(steps[mask], moved)
         reference[group] = 0.0
         if reference_index is not None:
-            reference[group] = _beside_reference(moved, steps, mask, reference_index, similar)
+            reference[group] = _beside_reference(
+                moved, steps, mask, reference_index, similar
+            )
     batch = series.shape[:-1]
-    return TrendPValues(short.reshape(batch), slow.reshape(batch), reference.reshape(batch))
+    return TrendPValues(
+        short.reshape(batch), slow.reshape(batch), reference.reshape(batch)
+    )
 
 
 def _beside_reference(
@@ -132,14 +139,18 @@ def _beside_reference(
 ) -> np.ndarray:
     """Return the largest p-value of complete rows (n, T) over the memories of the reference."""
     families = _shapes(int(mask.sum()))
-    largest = _largest(rows, reference_models(steps, mask, reference, similar), families)
+    largest = _largest(
+        rows, reference_models(steps, mask, reference, similar), families
+    )
     for i in np.flatnonzero(largest <= PROMISING):
         fitted = fitted_models(rows[i], steps, mask, reference, similar)
         largest[i] = max(largest[i], *_largest(rows[[i]], fitted, families))
     return largest
 
 
-def _at_reference(values: ArrayLike, rows: np.ndarray, reference: int | None) -> np.ndarray:
+def _at_reference(
+    values: ArrayLike, rows: np.ndarray, reference: int | None
+) -> np.ndarray:
     """Return the value at the reference of each row where it is a similarity, else 0.
 
     Distances are 0 there, up to rounding; similarities are as large as they get.
@@ -151,7 +162,9 @@ def _at_reference(values: ArrayLike, rows: np.ndarray, reference: int | None) ->
     return np.where(np.abs(there) >= np.max(np.abs(matrix), axis=1) / 2, there, 0.0)
 
 
-def _largest(rows: np.ndarray, models: list[NullModel], families: _Families) -> np.ndarray:
+def _largest(
+    rows: np.ndarray, models: list[NullModel], families: _Families
+) -> np.ndarray:
     """Return the largest p-value of complete rows (n, T) over the null models."""
     spread = np.ptp(rows, axis=1, keepdims=True)
     rows = rows / np.where(spread > 0, spread, 1.0)
@@ -169,7 +182,9 @@ def _p_values(rows: np.ndarray, model: NullModel, families: _Families) -> np.nda
     """
     count = rows.shape[1]
     variances, axes = np.linalg.eigh(model.correlation + JITTER * np.eye(count))
-    whitening = (axes / np.sqrt(variances)).T[::-1] / model.size  # smooth components first
+    whitening = (axes / np.sqrt(variances)).T[
+        ::-1
+    ] / model.size  # smooth components first
     bands = sorted({count, min(count, max(SMALLEST_BAND, -(-count // 2)))})
     best = np.ones(len(rows))
     for band in bands:
@@ -188,7 +203,8 @@ def _explained(
     from scipy.special import betainc  # takes a while to import
 
     *single, polynomials = families
-    energy, free = np.sum(y**2, axis=0), len(y) - 1
+    energy = np.sum(y**2, axis=0)
+    free = len(y) - 1
     energy = np.where(energy > 0, energy, 1.0)
     tests = len(single) + 1
     degrees = [degree for degree in DEGREES if free - degree >= 2]
@@ -196,7 +212,8 @@ def _explained(
     sums = np.zeros((len(white), white.shape[1] + 1))
     sums[:, :-1] = np.cumsum(white[:, ::-1], axis=1)[:, ::-1]
     for groups in single:
-        share, count = np.zeros(y.shape[1]), 0
+        share = np.zeros(y.shape[1])
+        count = 0
         for start, stop, shapes in groups:
             seen = white[:, start:stop] @ shapes.T + sums[:, [stop]]
             rest = _without(level, seen)

@@ -49,7 +49,9 @@ class Figure:
 
     kind: ClassVar[str] = ""
     dimensions: ClassVar[tuple[str, ...]] = ("facet",)  # fields that name a dimension
-    parts: ClassVar[Mapping[str, type]] = {}  # fields that hold several objects, with their class
+    parts: ClassVar[
+        Mapping[str, type]
+    ] = {}  # fields that hold several objects, with their class
 
     def to_dict(self) -> dict[str, Any]:
         """Return the specification as JSON-ready data with its ``kind``."""
@@ -93,7 +95,9 @@ class Figure:
             If it lacks a variable or a dimension, or one does not fit the figure.
         """
         names = set(dataset.variables) | set(dataset.dims)
-        missing = [name for name in self.names() if name is not None and name not in names]
+        missing = [
+            name for name in self.names() if name is not None and name not in names
+        ]
         if missing:
             raise ArgumentError(
                 f"figure {self.id!r} names {missing} which the dataset does not have; "
@@ -125,7 +129,9 @@ def _build(kind: type, data: Mapping[str, Any]) -> Any:
     for part in fields(kind):
         if part.name not in values and part.default is part.default_factory is MISSING:
             raise ArgumentError(f"Its specification lacks {part.name!r}.")
-    return kind(**{n: tuple(v) if isinstance(v, list) else v for n, v in values.items()})
+    return kind(
+        **{n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}
+    )
 
 
 @dataclass(frozen=True)
@@ -155,7 +161,10 @@ class Section:
         """
         texts = asdict(self)
         for name, value in arguments.items():
-            texts = {key: text.replace(f"{{{name}}}", str(value)) for key, text in texts.items()}
+            texts = {
+                key: text.replace(f"{{{name}}}", str(value))
+                for key, text in texts.items()
+            }
         return Section(**texts)
 
 
@@ -213,7 +222,9 @@ def extend(
     """
     for figure in figures:
         figure.check(dataset)
-    lists = {name: json.loads(dataset.attrs[name]) for name in ("figures", "statements")}
+    lists = {
+        name: json.loads(dataset.attrs[name]) for name in ("figures", "statements")
+    }
     return dataset.assign_attrs(
         figures=json.dumps([*lists["figures"], *(f.to_dict() for f in figures)]),
         statements=json.dumps([*lists["statements"], *statements]),

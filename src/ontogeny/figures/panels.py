@@ -104,7 +104,9 @@ class Curves(Figure):
     def in_steps(self) -> Iterator[str]:
         """Give the boundaries and the ends of their intervals."""
         for boundary in self.boundaries:
-            yield from (name for name in (boundary.step, boundary.low, boundary.high) if name)
+            yield from (
+                name for name in (boundary.step, boundary.low, boundary.high) if name
+            )
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,9 @@ class Scatter(Figure):
 
     def __post_init__(self) -> None:
         if not (self.x and self.y):
-            raise ArgumentError(f"x and y of the scatter {self.id!r} must name variables.")
+            raise ArgumentError(
+                f"x and y of the scatter {self.id!r} must name variables."
+            )
         check_choice("x_scale", self.x_scale, ("linear", "log"))
         check_choice("y_scale", self.y_scale, ("linear", "log"))
 

@@ -100,7 +100,9 @@ class Table(Figure):
         names = [name for pair in self.pairs for name in (pair.first, pair.second)]
         names += [name for line in self.footer for name in line.cells]
         for name in names:
-            check_choice(f"a column of a pair or footer of the table {self.id!r}", name, columns)
+            check_choice(
+                f"a column of a pair or footer of the table {self.id!r}", name, columns
+            )
 
     def check(self, dataset: xr.Dataset) -> None:
         """Check names, and refuse dimensions that are neither of the rows nor selected."""

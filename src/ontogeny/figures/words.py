@@ -39,7 +39,9 @@ class Words(Figure):
 
     Examples
     --------
-    >>> Words("clouds", "Orthants", value="typicality", words="token", groups="orthant").rank
+    >>> Words(
+    ...     "clouds", "Orthants", value="typicality", words="token", groups="orthant"
+    ... ).rank
     'rank'
     """
 
@@ -55,7 +57,9 @@ class Words(Figure):
 
     def __post_init__(self) -> None:
         if not self.words:
-            raise ArgumentError(f"words of the figure {self.id!r} must name a variable of texts.")
+            raise ArgumentError(
+                f"words of the figure {self.id!r} must name a variable of texts."
+            )
 
     def variables(self) -> Iterator[str | None]:
         """Give every variable that the figure draws."""
@@ -67,7 +71,9 @@ class Words(Figure):
         yield from (self.rank, self.parent)
 
 
-_SPACE_MARK = re.compile("^[ \N{LATIN CAPITAL LETTER G WITH DOT ABOVE}\N{LOWER ONE EIGHTH BLOCK}]")
+_SPACE_MARK = re.compile(
+    "^[ \N{LATIN CAPITAL LETTER G WITH DOT ABOVE}\N{LOWER ONE EIGHTH BLOCK}]"
+)
 
 
 def show_token(token: str) -> str:
@@ -79,7 +85,12 @@ def show_token(token: str) -> str:
 
     Examples
     --------
-    >>> show_token("\u0120cat"), show_token(" cat"), show_token("a\nb"), show_token("\u202ebad")
+    >>> (
+    ...     show_token("\u0120cat"),
+    ...     show_token(" cat"),
+    ...     show_token("a\nb"),
+    ...     show_token("\u202ebad"),
+    ... )
     ('#cat', '#cat', 'a\\nb', '\\u202ebad')
     """
     text = _SPACE_MARK.sub("#", token, count=1)

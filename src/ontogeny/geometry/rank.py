@@ -104,7 +104,9 @@ def stable_rank(A: Array | None = None, *, spectrum: Array | None = None) -> flo
     return float(np.sum(_singular_values(A, spectrum) ** 2))
 
 
-def participation_ratio(A: Array | None = None, *, spectrum: Array | None = None) -> float:
+def participation_ratio(
+    A: Array | None = None, *, spectrum: Array | None = None
+) -> float:
     """Return (Σσ²)² / Σσ⁴ of a matrix (n, m), or of its singular values.
 
     1 to rank(A); 0 for a zero matrix. With centred rows σ² are the variances of the principal
@@ -140,7 +142,9 @@ def singular_value_rank(
 def _singular_values(A: Array | None, spectrum: Array | None) -> np.ndarray:
     """Return the singular values in float64, largest first, divided by the largest."""
     if (A is None) == (spectrum is None):
-        raise ArgumentError("give either a matrix or spectrum=, its singular values; not both.")
+        raise ArgumentError(
+            "give either a matrix or spectrum=, its singular values; not both."
+        )
     if spectrum is None:
         A = matrix("A", A)
         xp = namespace(A)
@@ -148,7 +152,9 @@ def _singular_values(A: Array | None, spectrum: Array | None) -> np.ndarray:
         scale = xp.max(xp.abs(A))  # squares of 1e-200 and 1e200 would leave the range
         values = to_numpy(xp.linalg.svdvals(A / scale if scale > 0 else A))
     else:
-        values = np.sort(to_numpy(matrix("spectrum", spectrum, ndim=1)).astype(np.float64))[::-1]
+        values = np.sort(
+            to_numpy(matrix("spectrum", spectrum, ndim=1)).astype(np.float64)
+        )[::-1]
         if values[-1] < 0:
             raise ArgumentError(
                 f"spectrum must hold no negative number; its smallest is {values[-1]}."

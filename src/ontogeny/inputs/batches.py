@@ -42,7 +42,9 @@ class Batch:
         return np.maximum(np.cumsum(self.mask, axis=1, dtype=np.int64) - 1, 0)
 
 
-def make_batch(ids: np.ndarray, mask: np.ndarray, padding_side: str, rows: np.ndarray) -> Batch:
+def make_batch(
+    ids: np.ndarray, mask: np.ndarray, padding_side: str, rows: np.ndarray
+) -> Batch:
     """Return the texts `rows` as one batch, trimmed to the longest of them."""
     width = int(mask[rows].sum(axis=1).max(initial=0))
     columns = trimmed(mask.shape[1], width, padding_side)
@@ -56,7 +58,9 @@ def make_batches(
     check_whole("batch_size", batch_size)
     order = np.argsort(-mask.sum(axis=1), kind="stable")
     starts = range(0, len(order), batch_size)
-    return [make_batch(ids, mask, padding_side, order[i : i + batch_size]) for i in starts]
+    return [
+        make_batch(ids, mask, padding_side, order[i : i + batch_size]) for i in starts
+    ]
 
 
 def trimmed(total: int, width: int, padding_side: str) -> slice:

@@ -18,7 +18,9 @@ class _Plain(pickle.Unpickler):
     """Reads dicts, lists, texts and numbers; a pickle that names anything else is refused."""
 
     def find_class(self, module: str, name: str) -> Any:
-        raise pickle.UnpicklingError(f"it holds a {module}.{name}, whose code is not run")
+        raise pickle.UnpicklingError(
+            f"it holds a {module}.{name}, whose code is not run"
+        )
 
 
 def character_tokenizer(path: Path) -> Any:
@@ -35,8 +37,16 @@ def character_tokenizer(path: Path) -> Any:
     except Exception as error:  # damaged pickles raise anything
         raise ArgumentError(f"{path} cannot be read: {error}") from None
     table = content.get("stoi", content) if isinstance(content, Mapping) else {}
-    ids = sorted(table.values()) if all(isinstance(i, int) for i in table.values()) else []
-    if not ids or ids != list(range(len(ids))) or any(len(str(token)) != 1 for token in table):
+    ids = (
+        sorted(table.values())
+        if all(isinstance(i, int) for i in table.values())
+        else []
+    )
+    if (
+        not ids
+        or ids != list(range(len(ids)))
+        or any(len(str(token)) != 1 for token in table)
+    ):
         raise ArgumentError(
             f"{path} must give each character an id from 0 on, as nanoGPT's meta.pkl under 'stoi'; "
             "for other vocabularies give --tokenizer FILE:NAME."
@@ -47,4 +57,6 @@ def character_tokenizer(path: Path) -> Any:
     plain = Tokenizer(models.WordLevel(dict(table), unk_token=""))
     plain.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
     plain.decoder = decoders.Fuse()
-    return PreTrainedTokenizerFast(tokenizer_object=plain, clean_up_tokenization_spaces=False)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=plain, clean_up_tokenization_spaces=False
+    )

@@ -26,12 +26,20 @@ def is_conversation(value: Any) -> bool:
 
     Examples
     --------
-    >>> is_conversation([{"role": "user", "content": "Hello?"}]), is_conversation(["Hello?"])
+    >>> (
+    ...     is_conversation([{"role": "user", "content": "Hello?"}]),
+    ...     is_conversation(["Hello?"]),
+    ... )
     (True, False)
     """
     if not isinstance(value, list) or not value:
         return False
-    parts = [m.get(name) for m in value if isinstance(m, Mapping) for name in ("role", "content")]
+    parts = [
+        m.get(name)
+        for m in value
+        if isinstance(m, Mapping)
+        for name in ("role", "content")
+    ]
     return len(parts) == 2 * len(value) and all(isinstance(part, str) for part in parts)
 
 
@@ -56,7 +64,10 @@ def is_prompted(value: Any) -> bool:
 
     Examples
     --------
-    >>> is_prompted({"prompt": "2 + 3 =", "completion": " 5"}), is_prompted({"prompt": "2 + 3 ="})
+    >>> (
+    ...     is_prompted({"prompt": "2 + 3 =", "completion": " 5"}),
+    ...     is_prompted({"prompt": "2 + 3 ="}),
+    ... )
     (True, False)
     """
     names = ("prompt", "completion")
@@ -66,7 +77,8 @@ def is_prompted(value: Any) -> bool:
 
 def _message(message: dict[str, Any]) -> dict[str, Any]:
     if {"from", "value"} <= message.keys():
-        role, text = message.pop("from"), message.pop("value")
+        role = message.pop("from")
+        text = message.pop("value")
         message |= {"role": _ROLES.get(str(role), role), "content": text}
     parts = message.get("content")
     if isinstance(parts, list):
@@ -99,9 +111,12 @@ def rendered(texts: list[Any], tokenizer: Any) -> tuple[list[str], list[Ranges] 
         )
     if all(prompted):
         return [text["prompt"] + text["completion"] for text in texts], [
-            answer_range(text["prompt"] + text["completion"], len(text["prompt"])) for text in texts
+            answer_range(text["prompt"] + text["completion"], len(text["prompt"]))
+            for text in texts
         ]
-    if not getattr(tokenizer, "chat_template", None) or not getattr(tokenizer, "is_fast", False):
+    if not getattr(tokenizer, "chat_template", None) or not getattr(
+        tokenizer, "is_fast", False
+    ):
         raise ArgumentError(
             "the texts are conversations, and the tokenizer has no chat template, or tells no "
             "places of characters; name one with --tokenizer, or a column of texts with "
@@ -131,12 +146,17 @@ def _marked(conversation: Conversation, tokenizer: Any) -> tuple[str, Ranges]:
 
 def _of_one(conversation: Conversation, tokenizer: Any) -> tuple[str, Ranges]:
     messages = [dict(message) for message in conversation]
-    text, ranges = _written(tokenizer, messages), []
+    text = _written(tokenizer, messages)
+    ranges = []
     for place, message in enumerate(messages):
         if message["role"] != _ANSWERS:
             continue
         # What stands before an answer is what the model is given to answer.
-        before = _written(tokenizer, messages[:place], add_generation_prompt=True) if place else ""
+        before = (
+            _written(tokenizer, messages[:place], add_generation_prompt=True)
+            if place
+            else ""
+        )
         answer = message["content"].strip()
         start = text.find(answer, len(before))
         if not text.startswith(before) or start < 0:
@@ -154,7 +174,9 @@ def _written(tokenizer: Any, messages: list[dict[str, Any]], **options: Any) -> 
     try:
         options |= {"tokenize": False, "date_string": _DATE}
         return str(tokenizer.apply_chat_template(messages, **options))
-    except Exception as error:  # a template refuses roles that do not alternate, and the like
+    except (
+        Exception
+    ) as error:  # a template refuses roles that do not alternate, and the like
         raise ArgumentError(
             f"the tokenizer's chat template refuses a conversation: {error}"
         ) from error
@@ -170,6 +192,7 @@ def at_answers(spans: np.ndarray | None, ranges: Ranges | None) -> np.ndarray:
     """
     if spans is None or ranges is None:
         return np.array(True)
-    first, last = spans[..., None, 0], spans[..., None, 1]
+    first = spans[..., None, 0]
+    last = spans[..., None, 1]
     starts, ends = np.array(ranges, dtype=int).reshape(-1, 2).T
     return np.any((first < ends) & (last > starts) & (last > first), axis=-1)

@@ -61,7 +61,9 @@ class Described(Sampled):
         >>> from ontogeny import Inputs
         >>> Inputs.from_tokens([[1, 2], [3], [1, 2], [4]]).groups.tolist()
         [0, 1, 0, 3]
-        >>> Inputs.from_tokens([[1], [2], [3]], documents=["a", "b", "a"]).groups.tolist()
+        >>> Inputs.from_tokens(
+        ...     [[1], [2], [3]], documents=["a", "b", "a"]
+        ... ).groups.tolist()
         [0, 1, 0]
         """
         document_lists = [] if self.documents is None else [self.documents.tolist()]
@@ -84,7 +86,8 @@ class Described(Sampled):
         ``dropped`` texts; ``duplicates``, texts that repeat an earlier one; ``documents``, 0 where
         none are given; ``units``, the number of different `groups`.
         """
-        tokens, ordinary = int(self.mask.sum()), int(self.ordinary.sum())
+        tokens = int(self.mask.sum())
+        ordinary = int(self.ordinary.sum())
         return {
             "texts": len(self),
             "tokens": tokens,
@@ -94,7 +97,9 @@ class Described(Sampled):
             "truncated": self.truncated,
             "dropped": self.dropped,
             "duplicates": len(self) - len(np.unique(self._first_of_repeats)),
-            "documents": 0 if self.documents is None else len(np.unique(self.documents)),
+            "documents": 0
+            if self.documents is None
+            else len(np.unique(self.documents)),
             "units": len(np.unique(self.groups)),
         }
 
@@ -115,7 +120,11 @@ class Described(Sampled):
         if self.truncated:
             parts.append(f"{self.truncated:,} cut at {int(self.lengths.max())}")
         if self.dropped:
-            what = "a token" if self.answers is None else "a token of an answer before the cut"
+            what = (
+                "a token"
+                if self.answers is None
+                else "a token of an answer before the cut"
+            )
             parts.append(f"{self.dropped:,} without {what} left out")
         return ", ".join(part for part in parts if part)
 
@@ -136,9 +145,14 @@ class Described(Sampled):
                 f"hardly any change can be told from it; {FEWEST} are the least, 200 are better"
             )
         if int(self.lengths.max()) < 2:
-            sentences.append("every text has one token, so that no token is predicted from another")
+            sentences.append(
+                "every text has one token, so that no token is predicted from another"
+            )
         marks = np.where(self.mask & self.special, self.ids, -1)
-        begins = [row[i : i + 2] for row, i in zip(marks, self.mask.argmax(axis=1), strict=True)]
+        begins = [
+            row[i : i + 2]
+            for row, i in zip(marks, self.mask.argmax(axis=1), strict=True)
+        ]
         if twice := sum(len(b) == 2 and b[0] == b[1] != -1 for b in begins):
             sentences.append(
                 f"{twice} text{'s begin' if twice > 1 else ' begins'} with the same special token "
@@ -216,7 +230,9 @@ class Described(Sampled):
         ]
         if all(len(token) <= 1 for _, token in written):
             return "character"
-        inside = any(before.isalnum() and token[:1].isalnum() for before, token in written)
+        inside = any(
+            before.isalnum() and token[:1].isalnum() for before, token in written
+        )
         return "token" if inside else "word"
 
     def word(self, text: int, position: int) -> str | None:

@@ -83,7 +83,10 @@ class SeveralReadingsError(ArgumentError):
 
 
 def reading_of(
-    path: Path, dtype: str | None = None, vocab_size: int | None = None, bound: int | None = None
+    path: Path,
+    dtype: str | None = None,
+    vocab_size: int | None = None,
+    bound: int | None = None,
 ) -> Reading:
     """Return how a file of ids is to be read.
 
@@ -119,8 +122,13 @@ def reading_of(
     header = header_of(path)
     if header is not None:
         kind, words, offset = header
-        if dtype is not None and np.dtype(DTYPES[dtype]).itemsize != np.dtype(kind).itemsize:
-            raise ArgumentError(f"{path} is of {kind}, by {words}; dtype={dtype} was said.")
+        if (
+            dtype is not None
+            and np.dtype(DTYPES[dtype]).itemsize != np.dtype(kind).itemsize
+        ):
+            raise ArgumentError(
+                f"{path} is of {kind}, by {words}; dtype={dtype} was said."
+            )
         return Reading(dtype or kind, f"{dtype or kind} by {words}", offset)
     if dtype is not None:
         return _said(path, dtype)
@@ -129,7 +137,9 @@ def reading_of(
             f"{path} holds text, not ids: give it as a file of texts (.txt), or say "
             "--set inputs.dtype=uint8 if the tokens are its bytes."
         )
-    if _of_labels(path, vocab_size or bound):  # -100 in 64 bits is 65,436 and 65,535 in 16
+    if _of_labels(
+        path, vocab_size or bound
+    ):  # -100 in 64 bits is 65,436 and 65,535 in 16
         raise _nothing_fits(path, vocab_size or bound)
     fitting = fitting_readings(path, vocab_size, bound)
     if len(fitting) == 1:
@@ -151,14 +161,28 @@ def fitting_readings(
     """
     limit = vocab_size or bound or _LARGEST
     known = vocab_size is not None or bound is not None
-    words = f"all ids are below {limit:,}" if known else "its ids are like those of a vocabulary"
+    words = (
+        f"all ids are below {limit:,}"
+        if known
+        else "its ids are like those of a vocabulary"
+    )
     raw = _looked_at(path)
     names = [name for name in _GUESSED if _whole(path, name)]
-    fitting = [name for name in names if name != "uint8" and _fits(raw, name, limit, vocab_size)]
+    fitting = [
+        name
+        for name in names
+        if name != "uint8" and _fits(raw, name, limit, vocab_size)
+    ]
     # Any bytes fit a vocabulary of bytes, so that they are read as such last.
-    if not fitting and (limit <= _BYTE or not known) and _fits(raw, "uint8", limit, vocab_size):
+    if (
+        not fitting
+        and (limit <= _BYTE or not known)
+        and _fits(raw, "uint8", limit, vocab_size)
+    ):
         fitting = ["uint8"]
-    return [Reading(name, f"{name} ({words})") for name in _likelier_order(raw, fitting)]
+    return [
+        Reading(name, f"{name} ({words})") for name in _likelier_order(raw, fitting)
+    ]
 
 
 def _said(path: Path, dtype: str) -> Reading:
@@ -262,7 +286,11 @@ def _entropy(values: np.ndarray) -> float:
 
 def _of_labels(path: Path, limit: int | None) -> str:
     """Return as which type a file holds labels; empty where it does not seem to."""
-    signed = (name for name in ("int64", "int32", "int64-be", "int32-be") if _whole(path, name))
+    signed = (
+        name
+        for name in ("int64", "int32", "int64-be", "int32-be")
+        if _whole(path, name)
+    )
     return next((name for name in signed if _holds_ignored(path, name, limit)), "")
 
 
@@ -287,7 +315,9 @@ def _outside(path: Path, dtype: str, limit: int | None) -> str:
     ids = _looked_at(path).view(DTYPES[dtype]).astype(np.int64)
     outside = ids[(ids < 0) | (ids >= (limit or _LARGEST))]
     if _IGNORED in outside:
-        return ", of which -100 marks places without a loss in labels: save the input ids"
+        return (
+            ", of which -100 marks places without a loss in labels: save the input ids"
+        )
     share = f"{100 * len(outside) / max(len(ids), 1):.2g} %"
     kinds = np.unique(outside)
     which = f"all of them {kinds[0]}" if len(kinds) == 1 else f"{len(kinds):,} of them"
@@ -299,9 +329,17 @@ def _nothing_fits(path: Path, limit: int | None) -> ArgumentError:
     names = [name for name in ("uint16", "int32") if _whole(path, name)]
     if name := _of_labels(path, limit):
         names = [name]
-    ways = "; ".join(f"as {_shown(path, name)}{_outside(path, name, limit)}" for name in names)
-    read = ways or f"its {path.stat().st_size} bytes are no whole numbers of 16 or 32 bits"
-    below = "ids of a vocabulary" if limit is None else f"ids below {limit:,}, the vocabulary's"
+    ways = "; ".join(
+        f"as {_shown(path, name)}{_outside(path, name, limit)}" for name in names
+    )
+    read = (
+        ways or f"its {path.stat().st_size} bytes are no whole numbers of 16 or 32 bits"
+    )
+    below = (
+        "ids of a vocabulary"
+        if limit is None
+        else f"ids below {limit:,}, the vocabulary's"
+    )
     return ArgumentError(
         f"{path} does not hold {below}: {read}. Is it of another tokenizer, or does it hold a "
         "separator that is no token? What it is of is said with --set inputs.dtype=TYPE, one of "

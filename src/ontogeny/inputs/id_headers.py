@@ -13,7 +13,10 @@ from ..errors import ArgumentError
 _HEADER = 1024
 _NAMED = 16  # of them, that somebody's own header may fill
 _FEWEST = 64  # ids, to call a number their count
-_LLM_C = {(20240520, 1): "uint16", (20240801, 7): "uint32"}  # modded-nanogpt takes the first, too
+_LLM_C = {
+    (20240520, 1): "uint16",
+    (20240801, 7): "uint32",
+}  # modded-nanogpt takes the first, too
 _NAME = "the header of llm.c and modded-nanogpt"
 _MEGATRON = b"MMIDIDX\x00\x00"
 _CODES = {1: "uint8", 4: "int32", 5: "int64", 8: "uint16"}
@@ -42,8 +45,12 @@ def _refuse_unknown(path: Path) -> None:
         width = np.dtype(kind).itemsize
         count = int(np.frombuffer(begin[:width], kind)[0]) if len(begin) > width else 0
         if count > _FEWEST and any(count * of == size - width for of in (1, 2, 4, 8)):
-            raise _of_no_format(path, width, f"the number {count:,}, which counts what follows")
-    numbers = np.frombuffer(begin[:_HEADER], "<i4") if len(begin) > _HEADER else np.zeros(1)
+            raise _of_no_format(
+                path, width, f"the number {count:,}, which counts what follows"
+            )
+    numbers = (
+        np.frombuffer(begin[:_HEADER], "<i4") if len(begin) > _HEADER else np.zeros(1)
+    )
     if numbers[0] and not numbers[_NAMED:].any():
         raise _of_no_format(path, _HEADER, "a few numbers and nothing but 0")
 
@@ -82,5 +89,7 @@ def _of_megatron(path: Path) -> tuple[str, str, int] | None:
         return None
     _, code = struct.unpack("<QB", begin[len(_MEGATRON) :])
     if code not in _CODES:
-        raise ArgumentError(f"{index} says that {path.name} holds no token ids (type {code}).")
+        raise ArgumentError(
+            f"{index} says that {path.name} holds no token ids (type {code})."
+        )
     return _CODES[code], f"the index of Megatron, {index.name}", 0

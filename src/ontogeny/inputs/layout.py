@@ -25,7 +25,9 @@ def lay_out(rows: Sequence[np.ndarray], fill: int | bool, side: str) -> np.ndarr
     width = max(len(row) for row in rows)
     array = np.full((len(rows), width, *rows[0].shape[1:]), fill, dtype=rows[0].dtype)
     for index, row in enumerate(rows):
-        columns = slice(0, len(row)) if side == "right" else slice(width - len(row), width)
+        columns = (
+            slice(0, len(row)) if side == "right" else slice(width - len(row), width)
+        )
         array[index, columns] = row
     return array
 
@@ -43,8 +45,14 @@ def rectangle(name: str, values: Any, fill: int) -> tuple[np.ndarray, np.ndarray
         rows = [to_numpy(row) if is_array(row) else np.asarray(row) for row in values]
     except (TypeError, ValueError):
         rows = []
-    if not rows or any(row.ndim != 1 for row in rows) or not max(len(row) for row in rows):
-        raise ArgumentError(f"{name} must hold one row of integers per text, and not be empty.")
+    if (
+        not rows
+        or any(row.ndim != 1 for row in rows)
+        or not max(len(row) for row in rows)
+    ):
+        raise ArgumentError(
+            f"{name} must hold one row of integers per text, and not be empty."
+        )
     wrong = [row.dtype for row in rows if len(row) and row.dtype.kind not in "iub"]
     if wrong:
         raise ArgumentError(f"{name} must hold integers; got {wrong[0]}.")
@@ -59,17 +67,26 @@ def repad(array: np.ndarray, mask: np.ndarray, side: str) -> np.ndarray:
 
     Examples
     --------
-    >>> repad(np.array([[7, 0], [5, 6]]), np.array([[True, False], [True, True]]), "left").tolist()
+    >>> repad(
+    ...     np.array([[7, 0], [5, 6]]), np.array([[True, False], [True, True]]), "left"
+    ... ).tolist()
     [[0, 7], [5, 6]]
     """
     order = np.argsort(mask if side == "left" else ~mask, axis=1, kind="stable")
-    return np.take_along_axis(array, order.reshape(*order.shape, *[1] * (array.ndim - 2)), axis=1)
+    return np.take_along_axis(
+        array, order.reshape(*order.shape, *[1] * (array.ndim - 2)), axis=1
+    )
 
 
-def check_layout(ids: np.ndarray, mask: np.ndarray, special: np.ndarray, side: str) -> None:
+def check_layout(
+    ids: np.ndarray, mask: np.ndarray, special: np.ndarray, side: str
+) -> None:
     """Check types and shapes, that every text has a token, and that padding lies on one side."""
-    for name, array, kind in (("ids", ids, "int64"), ("mask", mask, "bool"),
-                              ("special", special, "bool")):  # fmt: skip
+    for name, array, kind in (
+        ("ids", ids, "int64"),
+        ("mask", mask, "bool"),
+        ("special", special, "bool"),
+    ):
         if array.ndim != 2 or array.dtype != kind or array.shape != ids.shape:
             raise ArgumentError(
                 f"{name} must be a {kind} array of shape (texts, tokens) = {ids.shape}; "
@@ -78,7 +95,9 @@ def check_layout(ids: np.ndarray, mask: np.ndarray, special: np.ndarray, side: s
     lengths = mask.sum(axis=1)
     empty = np.flatnonzero(lengths == 0)
     if not len(ids) or len(empty):
-        raise ArgumentError(f"every text needs a token; these have none: {empty[:5].tolist()}.")
+        raise ArgumentError(
+            f"every text needs a token; these have none: {empty[:5].tolist()}."
+        )
     if not special[~mask].all():
         raise ArgumentError("special must be True at padding too.")
     expected = np.arange(mask.shape[1]) < lengths[:, None]
@@ -95,8 +114,12 @@ def check_layout(ids: np.ndarray, mask: np.ndarray, special: np.ndarray, side: s
 def check_range(name: str, ids: np.ndarray, vocab_size: int | None) -> None:
     """Check that ids are possible in a vocabulary of this size (None: unknown)."""
     if ids.min() < 0 or (vocab_size is not None and ids.max() >= vocab_size):
-        allowed = "0 or more" if vocab_size is None else f"between 0 and {vocab_size - 1}"
-        ignored = " -100 marks places without a loss in labels: give the input ids instead."
+        allowed = (
+            "0 or more" if vocab_size is None else f"between 0 and {vocab_size - 1}"
+        )
+        ignored = (
+            " -100 marks places without a loss in labels: give the input ids instead."
+        )
         raise ArgumentError(
             f"{name} must be {allowed}; they span {ids.min()} to {ids.max()}."
             + (ignored if ids.min() == _IGNORED else "")

@@ -61,8 +61,13 @@ def pieces_of(tokenizer: Any) -> list[str]:
             f"tokenizer must be a Hugging Face tokenizer; got {type(tokenizer).__name__}."
         )
     vocabulary: Mapping[str, int] = tokenizer.get_vocab()
-    added = {*tokenizer.all_special_ids, *getattr(tokenizer, "added_tokens_decoder", ())}
-    read = _reader(tokenizer, [token for token, i in vocabulary.items() if i not in added])
+    added = {
+        *tokenizer.all_special_ids,
+        *getattr(tokenizer, "added_tokens_decoder", ()),
+    }
+    read = _reader(
+        tokenizer, [token for token, i in vocabulary.items() if i not in added]
+    )
     pieces = [str(i) for i in range(max(vocabulary.values(), default=-1) + 1)]
     for token, i in vocabulary.items():
         pieces[i] = token if i in added else read(token)
@@ -77,7 +82,9 @@ def _reader(tokenizer: Any, tokens: list[str]) -> Read:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     parts = {part["type"]: part for part in _parts(backend)}
     if hasattr(tokenizer, "byte_decoder") or "ByteLevel" in parts:
-        return _byte_level(getattr(backend and backend.model, "end_of_word_suffix", None) or "")
+        return _byte_level(
+            getattr(backend and backend.model, "end_of_word_suffix", None) or ""
+        )
     if "WordPiece" in parts:
         return _word_pieces(parts["WordPiece"]["prefix"])
     if "BPEDecoder" in parts:
@@ -89,7 +96,10 @@ def _reader(tokenizer: Any, tokens: list[str]) -> Read:
 
 def _parts(backend: Any) -> Iterator[dict[str, Any]]:
     """Give the parts of a fast tokenizer that join tokens or split texts, as plain data."""
-    for whole in (getattr(backend, "decoder", None), getattr(backend, "pre_tokenizer", None)):
+    for whole in (
+        getattr(backend, "decoder", None),
+        getattr(backend, "pre_tokenizer", None),
+    ):
         if whole is not None:
             part = json.loads(whole.__getstate__())
             inner = part.get("decoders", part.get("pretokenizers"))
@@ -105,7 +115,9 @@ def _by_marks(tokens: list[str]) -> Read:
     }
     mark = max(counts, key=lambda name: counts[name])
     if counts[mark]:
-        return {"▁": _sentence_pieces, "##": _word_pieces, "</w>": _ended_words}[mark](mark)
+        return {"▁": _sentence_pieces, "##": _word_pieces, "</w>": _ended_words}[mark](
+            mark
+        )
     if {*tokens} == {chr(byte) for byte in range(256)}:
         return lambda token: token if token < "\x80" else f"<0x{ord(token):02X}>"
     if max(map(len, tokens), default=0) <= 1:
@@ -125,9 +137,13 @@ def _byte_level(suffix: str) -> Read:
         word = token.removesuffix(suffix)
         if word.strip(known):
             return token
-        text = word.translate(bytes_of).encode("latin-1").decode("utf-8", "surrogateescape")
+        text = (
+            word.translate(bytes_of)
+            .encode("latin-1")
+            .decode("utf-8", "surrogateescape")
+        )
         text = _LONE_BYTE.sub(lambda byte: f"<0x{ord(byte[0]) - 0xDC00:02X}>", text)
-        return text + " " * (word != token)
+        return text + (" " if word != token else "")
 
     return read
 
@@ -223,7 +239,9 @@ def _first_places(ids: np.ndarray, usable: np.ndarray) -> np.ndarray:
     """Return (n, L) the first places of each id among the usable ones."""
     flat = np.flatnonzero(usable)
     order = flat[np.argsort(ids.ravel()[flat], kind="stable")]
-    _, first, count = np.unique(ids.ravel()[order], return_index=True, return_counts=True)
+    _, first, count = np.unique(
+        ids.ravel()[order], return_index=True, return_counts=True
+    )
     rank = np.arange(len(order)) - np.repeat(first, count)
     is_first = np.zeros(ids.size, dtype=bool)
     is_first[order[rank < _SEEN]] = True

@@ -95,16 +95,22 @@ class Sampled:
         check_choice("tokens", tokens, GRANULARITIES)
         whole = self._rows(tokens, random_state, mask_fraction)
         if not len(whole):
-            raise ArgumentError(f"tokens={tokens!r}: no text has an ordinary token to read.")
+            raise ArgumentError(
+                f"tokens={tokens!r}: no text has an ordinary token to read."
+            )
         return draw(whole, max_tokens, random_state)
 
-    def _rows(self, tokens: str, random_state: int, mask_fraction: float) -> TokenSample:
+    def _rows(
+        self, tokens: str, random_state: int, mask_fraction: float
+    ) -> TokenSample:
         texts = np.arange(len(self))
         if tokens == "mean":
             texts = texts[self.ordinary.any(axis=1)]
             return TokenSample(texts, np.full(len(texts), -1))
         if tokens in ("last", "cls"):
-            return TokenSample(texts, self.lengths - 1 if tokens == "last" else 0 * texts)
+            return TokenSample(
+                texts, self.lengths - 1 if tokens == "last" else 0 * texts
+            )
         chosen_mask = self.ordinary
         if tokens == "masked":
             chosen_mask = self.corrupt(mask_fraction, random_state)[1]

@@ -45,7 +45,9 @@ def draw(sample: TokenSample, max_tokens: int | None, random_state: int) -> Toke
     return TokenSample(sample.text[rows], sample.position[rows])
 
 
-def masked_positions(ordinary: np.ndarray, fraction: float, random_state: int) -> np.ndarray:
+def masked_positions(
+    ordinary: np.ndarray, fraction: float, random_state: int
+) -> np.ndarray:
     """Choose `fraction` of each row's ordinary tokens, rounded half up, at least one.
 
     The choice depends on the order of the ordinary tokens only, not on the padding between them.

@@ -18,7 +18,9 @@ MOST_PLACES = 32  # of texts of one form, of which each place is told apart
 IGNORED = -100  # the label of a token that nobody asks for, as in transformers
 OCCURRENCES = ("first", "last")
 _LAST = re.compile(r"last:([1-9][0-9]*)")
-_ALLOWED = "'all', 'answer', 'labels' or 'last:K' with a whole number K, such as 'last:1'"
+_ALLOWED = (
+    "'all', 'answer', 'labels' or 'last:K' with a whole number K, such as 'last:1'"
+)
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,9 @@ class Scoring:
 
     def __post_init__(self) -> None:
         check_choice("answer_occurrence", self.occurrence, OCCURRENCES)
-        known = self.score in ("", "all", "answer", "labels") or _LAST.fullmatch(self.score)
+        known = self.score in ("", "all", "answer", "labels") or _LAST.fullmatch(
+            self.score
+        )
         if not known:
             raise ArgumentError(f"score must be {_ALLOWED}; got {self.score!r}.")
         if self.after and self.score not in ("", "answer"):
@@ -82,7 +86,11 @@ class Scoring:
             return f"what follows the {self.occurrence} {self.after!r}"
         if self.last:
             return f"the last {self.last} tokens" if self.last > 1 else "the last token"
-        named = {"answer": "answers", "labels": "tokens with a label", "all": "all tokens"}
+        named = {
+            "answer": "answers",
+            "labels": "tokens with a label",
+            "all": "all tokens",
+        }
         return named.get(self.score, "")
 
     def ranges(self, text: str) -> Ranges:
@@ -157,11 +165,14 @@ def after_ids(
     Examples
     --------
     >>> ids = np.array([[1, 9, 2, 9, 3], [4, 5, 6, 7, 8]])
-    >>> places, lacks, repeats = after_ids(ids, np.ones_like(ids, dtype=bool), [9], "first")
+    >>> places, lacks, repeats = after_ids(
+    ...     ids, np.ones_like(ids, dtype=bool), [9], "first"
+    ... )
     >>> places.astype(int).tolist(), lacks.tolist(), repeats.tolist()
     ([[0, 0, 1, 1, 1], [0, 0, 0, 0, 0]], [False, True], [True, False])
     """
-    size, width = len(separator), ids.shape[1]
+    size = len(separator)
+    width = ids.shape[1]
     starts = np.ones((len(ids), max(width - size + 1, 0)), dtype=bool)
     for place, token in enumerate(separator):
         here = slice(place, place + starts.shape[1])
@@ -170,7 +181,9 @@ def after_ids(
     order = starts if occurrence == "first" else starts[:, ::-1]
     found = order.argmax(axis=1) if starts.shape[1] else np.zeros(len(ids), dtype=int)
     begin = found if occurrence == "first" else starts.shape[1] - 1 - found
-    places = np.asarray(np.arange(width) >= np.where(lacks, width, begin + size)[:, None])
+    places = np.asarray(
+        np.arange(width) >= np.where(lacks, width, begin + size)[:, None]
+    )
     return places, np.asarray(lacks), starts.sum(axis=1) > 1
 
 
@@ -209,7 +222,9 @@ def labelled_places(labels: Any, ids: np.ndarray, mask: np.ndarray) -> np.ndarra
         )
     asked = (array != IGNORED) & mask
     if not asked.any():
-        raise ArgumentError(f"token_labels ask for no token: all of them are {IGNORED}.")
+        raise ArgumentError(
+            f"token_labels ask for no token: all of them are {IGNORED}."
+        )
     if (array[asked] == ids[asked]).all():
         return asked
     ahead = np.zeros_like(asked)
@@ -228,7 +243,9 @@ def labelled_places(labels: Any, ids: np.ndarray, mask: np.ndarray) -> np.ndarra
 def _rows(labels: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Return lists of labels that may differ in length as an array, filled on the right."""
     rows = [to_numpy(row) if is_array(row) else np.asarray(row) for row in labels]
-    if len(rows) != shape[0] or any(row.ndim != 1 or len(row) > shape[1] for row in rows):
+    if len(rows) != shape[0] or any(
+        row.ndim != 1 or len(row) > shape[1] for row in rows
+    ):
         raise ArgumentError(
             f"token_labels must have one row of labels for each of {shape[0]} texts, no longer "
             f"than {shape[1]}."
@@ -258,7 +275,9 @@ def places_of_ids(
         If nothing would be scored, or what the score is found by is missing or does not go with it.
     """
     if labels is not None and scoring.score not in ("", "labels"):
-        raise ArgumentError(f"token_labels go with score='labels'; got {scoring.score!r}.")
+        raise ArgumentError(
+            f"token_labels go with score='labels'; got {scoring.score!r}."
+        )
     if labels is not None:
         return labelled_places(labels, ids, mask) & ordinary, ()
     if scoring.score == "labels":
@@ -293,7 +312,9 @@ def text_notes(scoring: Scoring, texts: Sequence[str]) -> list[str]:
     "1 of 3 texts lack '=' and are left out"
     """
     lacks = sum(not scoring._pattern().search(text) for text in texts)
-    return separator_notes(scoring, len(texts), lacks, lambda: sum(map(scoring.several, texts)))
+    return separator_notes(
+        scoring, len(texts), lacks, lambda: sum(map(scoring.several, texts))
+    )
 
 
 def separator_notes(
@@ -313,7 +334,9 @@ def separator_notes(
         )
     notes = []
     if lacks:
-        notes.append(f"{lacks:,} of {count:,} texts lack {scoring.after!r} and are left out")
+        notes.append(
+            f"{lacks:,} of {count:,} texts lack {scoring.after!r} and are left out"
+        )
     if several := repeats():
         other = OCCURRENCES[1 - OCCURRENCES.index(scoring.occurrence)]
         notes.append(

@@ -83,12 +83,16 @@ class ShownTexts:
         [[-1, 1, 2], [-1, 3, -1]]
         """
         shape = (*values.shape[:-1], *self.ids.shape)
-        grid = np.full(shape, empty, dtype=np.result_type(values.dtype, np.array(empty).dtype))
+        grid = np.full(
+            shape, empty, dtype=np.result_type(values.dtype, np.array(empty).dtype)
+        )
         grid[..., self.ordinary] = values
         return grid
 
 
-def _numbers(inputs: Inputs, count: int, max_tokens: int, random_state: int) -> np.ndarray:
+def _numbers(
+    inputs: Inputs, count: int, max_tokens: int, random_state: int
+) -> np.ndarray:
     lengths = np.where(inputs.scored[:, 1:max_tokens].any(axis=1), inputs.lengths, 0)
     order = generator(random_state).permutation(len(inputs))
     order = order[np.argsort(-np.minimum(lengths[order], max_tokens), kind="stable")]

@@ -61,7 +61,10 @@ def class_counts(labels: Any) -> dict[Any, int]:
 
 
 def stratified_split(
-    labels: Any, train_fraction: float = 2 / 3, random_state: int = 0, groups: Any = None
+    labels: Any,
+    train_fraction: float = 2 / 3,
+    random_state: int = 0,
+    groups: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Split texts in two, each class alike: about `train_fraction` of it goes to the first part.
 
@@ -97,7 +100,9 @@ def stratified_split(
     >>> first, second = stratified_split([0, 0, 0, 1, 1, 1])
     >>> len(first), len(second)
     (4, 2)
-    >>> first, second = stratified_split([0, 0, 0, 0, 1, 1], 0.5, groups=[0, 0, 2, 2, 4, 5])
+    >>> first, second = stratified_split(
+    ...     [0, 0, 0, 0, 1, 1], 0.5, groups=[0, 0, 2, 2, 4, 5]
+    ... )
     >>> len(first), len(second)
     (3, 3)
     """
@@ -107,7 +112,11 @@ def stratified_split(
     has = _has(labels, units)
     classes = np.unique(labels)
     if (has.sum(0) < 2).any():
-        what = "texts" if units.distinct else "units of texts (documents, or texts that repeat)"
+        what = (
+            "texts"
+            if units.distinct
+            else "units of texts (documents, or texts that repeat)"
+        )
         raise ArgumentError(
             f"every class needs two {what} to be split; these have one: "
             f"{classes[has.sum(0) < 2].tolist()} (of {len(labels)} texts)."
@@ -134,7 +143,8 @@ def _train_units(sizes: np.ndarray, train_fraction: float) -> list[int]:
 
     At least one, and not all of several.
     """
-    target, total = round(train_fraction * sizes.sum()), 0
+    target = round(train_fraction * sizes.sum())
+    total = 0
     taken: list[int] = []
     most = max(len(sizes) - 1, 1)
     for i, size in enumerate(sizes):
@@ -183,7 +193,9 @@ def stratified_draw(labels: Any, count: int, random_state: int = 0) -> np.ndarra
 def _check_labels(labels: Any) -> np.ndarray:
     labels = label_array(labels)
     if labels.ndim != 1 or not len(labels):
-        raise ArgumentError(f"labels must be one label per text; their shape is {labels.shape}.")
+        raise ArgumentError(
+            f"labels must be one label per text; their shape is {labels.shape}."
+        )
     return labels
 
 
@@ -209,12 +221,16 @@ def document_array(documents: Any, count: int) -> np.ndarray:
     if array.dtype.kind == "O":  # a column of a table
         array = np.asarray(names)
     if array.dtype.kind not in "iuUS":
-        odd = next((d for d in names if not isinstance(d, str | int | np.integer)), names)
+        odd = next(
+            (d for d in names if not isinstance(d, str | int | np.integer)), names
+        )
         raise ArgumentError(
             f"documents must be texts or whole numbers, one for each text; got {odd!r}."
         )
     if len({isinstance(d, str | bytes) for d in names}) > 1:
-        raise ArgumentError("documents must be all texts or all whole numbers; they are mixed.")
+        raise ArgumentError(
+            "documents must be all texts or all whole numbers; they are mixed."
+        )
     return array
 
 
@@ -229,7 +245,9 @@ def normalised(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
-def text_groups(texts: Sequence[str], documents: np.ndarray | None = None) -> np.ndarray:
+def text_groups(
+    texts: Sequence[str], documents: np.ndarray | None = None
+) -> np.ndarray:
     """Return (n,) the number of the first text of each text's unit, before tokens are known.
 
     Examples
@@ -276,7 +294,9 @@ def joined(keys: Sequence[Sequence[Hashable]], count: int) -> np.ndarray:
         first: dict[Hashable, int] = {}
         firsts.append([first.setdefault(key, row) for row, key in enumerate(values)])
     edges = (np.tile(np.arange(count), len(shared)), np.concatenate(firsts))
-    links = coo_array((np.ones(len(edges[0]), dtype=np.int8), edges), shape=(count, count))
+    links = coo_array(
+        (np.ones(len(edges[0]), dtype=np.int8), edges), shape=(count, count)
+    )
     _, unit = connected_components(links.tocsr(), directed=False)
     _, first_row, inverse = np.unique(unit, return_index=True, return_inverse=True)
     return np.asarray(first_row[inverse])

@@ -151,8 +151,11 @@ def open_tokens(
     if not path.is_file():
         raise ArgumentError(f"there is no file {path}.")
     if path.suffix not in TOKEN_FILES:
-        raise ArgumentError(f"tokens come from {', '.join(TOKEN_FILES)} files; got {path}.")
-    words, mask = "", None
+        raise ArgumentError(
+            f"tokens come from {', '.join(TOKEN_FILES)} files; got {path}."
+        )
+    words = ""
+    mask = None
     # What a file is shows in its first bytes: some save arrays under the name of bare ids.
     begin = _begin(path)
     if path.suffix == ".pt" or (path.suffix == ".bin" and begin.startswith(_ZIP)):
@@ -161,7 +164,8 @@ def open_tokens(
         ids = _array(path)
     else:
         reading = reading_of(path, dtype, vocab_size, bound)
-        ids, words = reading.mapped(path), reading.words
+        ids = reading.mapped(path)
+        words = reading.words
     if ids.ndim not in (1, 2) or not np.issubdtype(ids.dtype, np.integer):
         raise ArgumentError(
             f"{path} must hold whole numbers in one or two dimensions; got {ids.dtype} in "
@@ -217,7 +221,9 @@ def _array(path: Path) -> np.ndarray:
     except (ValueError, EOFError) as error:
         raise ArgumentError(f"{path} is not a readable .npy file: {error}") from None
     if not isinstance(ids, np.ndarray):
-        raise ArgumentError(f"{path} is an .npz archive of {', '.join(ids)}; save one as .npy.")
+        raise ArgumentError(
+            f"{path} is an .npz archive of {', '.join(ids)}; save one as .npy."
+        )
     return ids
 
 
@@ -238,10 +244,18 @@ def _saved(path: Path, name: str = "input_ids") -> tuple[np.ndarray, np.ndarray 
             f"{path} holds no tensor of {what}, also none called {name!r}; save one, or .npy."
         )
     if name == "input_ids" and table.get("labels") is not None:
-        log.warning("%s: a loss is of every token; score='labels' is of its labels alone.", path)
+        log.warning(
+            "%s: a loss is of every token; score='labels' is of its labels alone.", path
+        )
     mask = table.get("attention_mask")
     if mask is None:
         return array.numpy(), None
-    if not isinstance(mask, torch.Tensor) or mask.shape != array.shape or array.ndim != 2:
-        raise ArgumentError(f"{path} holds an attention_mask of another shape than its {name}.")
+    if (
+        not isinstance(mask, torch.Tensor)
+        or mask.shape != array.shape
+        or array.ndim != 2
+    ):
+        raise ArgumentError(
+            f"{path} holds an attention_mask of another shape than its {name}."
+        )
     return array.numpy(), mask.bool().numpy()

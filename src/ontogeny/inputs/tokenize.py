@@ -47,11 +47,17 @@ def tokenize(
     _check_length(tokenizer, max_length)
     full = [index for index, text in enumerate(texts) if text.strip()]
     parts = None if answers is None else [answers[i] for i in full]
-    encoded = _encode([texts[i] for i in full], tokenizer, max_length, parts, not is_written)
+    encoded = _encode(
+        [texts[i] for i in full], tokenizer, max_length, parts, not is_written
+    )
     if scoring.last:
         for row in encoded:  # the last tokens of a text that is cut are not there
-            row["answers"] = last_places(~row["special"][None], scoring.last)[0] & (not row["cut"])
-    filled = [(i, row) for i, row in zip(full, encoded, strict=True) if row["answers"].any()]
+            row["answers"] = last_places(~row["special"][None], scoring.last)[0] & (
+                not row["cut"]
+            )
+    filled = [
+        (i, row) for i, row in zip(full, encoded, strict=True) if row["answers"].any()
+    ]
     is_some = answers is not None or bool(scoring.last)
     if not filled:
         what = "an ordinary token"
@@ -64,17 +70,25 @@ def tokenize(
     if is_some:
         of_answers = lay_out([row["answers"] for row in rows], False, padding_side)
         cut = sum(row["answer_cut"] for row in rows)
-        notes += [f"{cut:,} answers are cut off at max_length={max_length}"] * bool(cut)
+        notes += (
+            [f"{cut:,} answers are cut off at max_length={max_length}"]
+            if bool(cut)
+            else []
+        )
     if rows[0]["spans"] is not None:
         spans = lay_out([row["spans"] for row in rows], 0, padding_side)
     return {
         "ids": lay_out([row["ids"] for row in rows], pad, padding_side),
-        "mask": lay_out([np.ones(len(row["ids"]), bool) for row in rows], False, padding_side),
+        "mask": lay_out(
+            [np.ones(len(row["ids"]), bool) for row in rows], False, padding_side
+        ),
         "special": lay_out([row["special"] for row in rows], True, padding_side),
         "spans": spans,
         "answers": of_answers,
         "texts": tuple(texts[i] for i, _ in filled),
-        "labels": None if labels is None else label_array(labels)[[i for i, _ in filled]],
+        "labels": None
+        if labels is None
+        else label_array(labels)[[i for i, _ in filled]],
         "documents": None if documents is None else documents[[i for i, _ in filled]],
         "mask_token_id": getattr(tokenizer, "mask_token_id", None),
         "pad_token_id": pad,
@@ -213,7 +227,9 @@ def _encode(
         added = np.array(encoded["special_tokens_mask"][index], dtype=bool)
         spans = None
         if fast:
-            spans = np.array(encoded["offset_mapping"][index], dtype=np.int64).reshape(-1, 2)
+            spans = np.array(encoded["offset_mapping"][index], dtype=np.int64).reshape(
+                -1, 2
+            )
             rest = encoded.encodings[index].overflowing
             cut = sum(len(part.ids) - sum(part.special_tokens_mask) for part in rest)
         else:

@@ -112,11 +112,17 @@ class Inputs(Described):
         for name in ("spans", "answers", "texts", "labels"):
             value = getattr(self, name)
             if value is not None and len(value) != len(self.ids):
-                raise ArgumentError(f"{name} has {len(value)} entries for {len(self.ids)} texts.")
+                raise ArgumentError(
+                    f"{name} has {len(value)} entries for {len(self.ids)} texts."
+                )
         if self.answers is not None and not self.scored.any():
-            raise ArgumentError("nothing is scored: no ordinary token is one of the answers.")
+            raise ArgumentError(
+                "nothing is scored: no ordinary token is one of the answers."
+            )
         if self.documents is not None:
-            object.__setattr__(self, "documents", document_array(self.documents, len(self.ids)))
+            object.__setattr__(
+                self, "documents", document_array(self.documents, len(self.ids))
+            )
         self._freeze()
         object.__setattr__(self, "_fingerprint", self._digest())
 
@@ -174,7 +180,9 @@ class Inputs(Described):
             scored, or no text is left.
         """
         scoring = Scoring(score, answer_after, answer_occurrence)
-        fields = tokenize(texts, tokenizer, max_length, padding_side, labels, documents, scoring)
+        fields = tokenize(
+            texts, tokenizer, max_length, padding_side, labels, documents, scoring
+        )
         inputs = cls(**fields, source=source, form=form)
         if repeats := inputs.repeats:
             log.warning("%s%s", f"{source}: " if source else "", repeats)
@@ -230,12 +238,18 @@ class Inputs(Described):
         mask = is_real if mask is None else rectangle("mask", mask, 0)[0].astype(bool)
         if is_rectangle:
             warn_of_padding(ids, pad_token_id)
-        marked = rectangle("special", special, 1)[0].astype(bool) if special is not None else False
+        marked = (
+            rectangle("special", special, 1)[0].astype(bool)
+            if special is not None
+            else False
+        )
         separator = tuple(int(i) for i in answer_after)
-        asked = score or "labels" * (token_labels is not None)
+        asked = score or ("labels" if token_labels is not None else "")
         scoring = Scoring(asked, " ".join(map(str, separator)), answer_occurrence)
         whole = marked | np.isin(ids, list(special_ids)) | ~mask
-        answers, notes = places_of_ids(scoring, ids, mask, ~whole, separator, token_labels)
+        answers, notes = places_of_ids(
+            scoring, ids, mask, ~whole, separator, token_labels
+        )
         inputs = cls(
             ids=ids,
             mask=mask,
@@ -245,7 +259,9 @@ class Inputs(Described):
             notes=notes,
             texts=None if texts is None else tuple(texts),
             labels=None if labels is None else label_array(labels),
-            documents=None if documents is None else document_array(documents, len(ids)),
+            documents=None
+            if documents is None
+            else document_array(documents, len(ids)),
             mask_token_id=mask_token_id,
             pad_token_id=pad_token_id,
             vocab_size=vocab_size,
@@ -325,7 +341,9 @@ class Inputs(Described):
         return replace(
             self,
             **fields,
-            texts=None if self.texts is None else tuple(self.texts[row] for row in rows),
+            texts=None
+            if self.texts is None
+            else tuple(self.texts[row] for row in rows),
             labels=None if self.labels is None else self.labels[rows],
             documents=None if self.documents is None else self.documents[rows],
         )

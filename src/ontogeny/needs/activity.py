@@ -42,7 +42,9 @@ class Activations(Need):
         super().__post_init__()
         check_choice("tokens", self.tokens, GRANULARITIES)
         if self.max_tokens is not None and self.max_tokens < 2:
-            raise ArgumentError(f"max_tokens must be at least 2 or None; got {self.max_tokens}.")
+            raise ArgumentError(
+                f"max_tokens must be at least 2 or None; got {self.max_tokens}."
+            )
 
     @property
     def patterns(self) -> tuple[str, ...]:
@@ -55,13 +57,17 @@ class Activations(Need):
 
     def pass_key(self, source: Source) -> Hashable:
         """Return the key of a pass up to the deepest layer."""
-        corruption = (MASK_FRACTION, self.random_state) if self.tokens == "masked" else None
+        corruption = (
+            (MASK_FRACTION, self.random_state) if self.tokens == "masked" else None
+        )
         return source.pass_key(corruption, layers=self.labels(source))
 
     def collector(self, source: Source) -> Any:
         """Return what gathers the sampled rows."""
         labels = self.labels(source)
-        return source.activation_collector(labels, self.tokens, self.max_tokens, self.random_state)
+        return source.activation_collector(
+            labels, self.tokens, self.max_tokens, self.random_state
+        )
 
     def tensors(self, source: Source) -> set[str]:
         """Return the tensors of the modules up to the deepest layer."""
@@ -115,9 +121,13 @@ class Attention(Need):
         check_choice("statistic", self.statistic, ("entropy",))
         check_choice("tokens", self.tokens, ("all", "last"))
         if any(k < 1 for k in self.top):
-            raise ArgumentError(f"top must hold numbers of keys, each at least 1; got {self.top}.")
+            raise ArgumentError(
+                f"top must hold numbers of keys, each at least 1; got {self.top}."
+            )
         if check_whole("shown", self.shown, 0) and self.tokens != "all":
-            raise ArgumentError(f"shown={self.shown} needs tokens='all'; got {self.tokens!r}.")
+            raise ArgumentError(
+                f"shown={self.shown} needs tokens='all'; got {self.tokens!r}."
+            )
 
     def pass_key(self, source: Source) -> Hashable:
         """Return the key of a pass that gives attention maps."""
@@ -125,7 +135,9 @@ class Attention(Need):
 
     def collector(self, source: Source) -> Any:
         """Return what reduces the maps."""
-        return source.attention_collector(self.layers, self.tokens, self.top, self.shown)
+        return source.attention_collector(
+            self.layers, self.tokens, self.top, self.shown
+        )
 
     def tensors(self, source: Source) -> set[str]:
         """Return the tensors of the modules up to the last map."""

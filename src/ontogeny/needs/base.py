@@ -105,4 +105,6 @@ class Need:
         ArgumentError
             If the value has no rows that belong to texts.
         """
-        raise ArgumentError(f"the rows of {type(self).__name__} do not belong to texts.")
+        raise ArgumentError(
+            f"the rows of {type(self).__name__} do not belong to texts."
+        )

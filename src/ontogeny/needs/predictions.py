@@ -36,7 +36,9 @@ class Losses(Need):
     def pass_key(self, source: Source) -> Hashable:
         """Return the key of a whole pass, over masked texts if masked tokens are predicted."""
         masked = source.masked(self.objective)
-        return source.pass_key((self.mask_fraction, self.random_state) if masked else None)
+        return source.pass_key(
+            (self.mask_fraction, self.random_state) if masked else None
+        )
 
     def collector(self, source: Source) -> Any:
         """Return what adds up the losses."""

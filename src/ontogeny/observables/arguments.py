@@ -16,7 +16,9 @@ import numpy as np
 from ..capture.layers import check_patterns
 from ..errors import LARGEST_WHOLE, ArgumentError, check_choice, check_whole
 
-_LARGEST_SEED = 2**31 - 1  # refits count on from a seed, and scikit-learn's end at 2**32 - 1
+_LARGEST_SEED = (
+    2**31 - 1
+)  # refits count on from a seed, and scikit-learn's end at 2**32 - 1
 _LONGEST_NAME = 100  # bytes: names of nodes become names of folders
 
 _PATTERNS = ("layers", "blocks")
@@ -86,7 +88,9 @@ def check_kind(where: str, name: str, value: Any, hint: Any) -> None:
     if not _fits(value, hint):
         huge = isinstance(value, int) and abs(value) > LARGEST_WHOLE
         bits = " of at most 64 bits" if huge else ""
-        raise ArgumentError(f"{where}{name} must be {_words(hint)}{bits}; got {value!r}.")
+        raise ArgumentError(
+            f"{where}{name} must be {_words(hint)}{bits}; got {value!r}."
+        )
     if name == "random_state" and not 0 <= value <= _LARGEST_SEED:
         raise ArgumentError(
             f"{where}{name} must be a whole number of at least 0 and at most {_LARGEST_SEED}; "
@@ -95,7 +99,10 @@ def check_kind(where: str, name: str, value: Any, hint: Any) -> None:
 
 
 def check_names(
-    name: str, values: Sequence[str], allowed: Collection[str] | None = None, minimum: int = 1
+    name: str,
+    values: Sequence[str],
+    allowed: Collection[str] | None = None,
+    minimum: int = 1,
 ) -> None:
     """Check a list of names: at least so many, none of them twice, all of them `allowed`.
 
@@ -117,7 +124,9 @@ def check_names(
         raise ArgumentError(f"{name} must not name anything twice; got {values!r}.")
 
 
-def check_wholes(name: str, values: Sequence[int], *, minimum: int = 1, fewest: int = 0) -> None:
+def check_wholes(
+    name: str, values: Sequence[int], *, minimum: int = 1, fewest: int = 0
+) -> None:
     """Check a list of `fewest` or more whole numbers, each of at least `minimum`, none twice.
 
     Raises
@@ -132,7 +141,9 @@ def check_wholes(name: str, values: Sequence[int], *, minimum: int = 1, fewest: 
     for value in values:
         check_whole(f"each of {name}", value, minimum)
     if len(values) < fewest:
-        raise ArgumentError(f"{name} must hold at least {fewest} whole number; got {values!r}.")
+        raise ArgumentError(
+            f"{name} must hold at least {fewest} whole number; got {values!r}."
+        )
     if len(set(values)) < len(values):
         raise ArgumentError(f"{name} must not hold a number twice; got {values!r}.")
 
@@ -161,7 +172,10 @@ def check_node(name: str, value: str) -> None:
 def _hints(cls: type) -> dict[str, Any]:
     try:
         return typing.get_type_hints(cls)
-    except (NameError, TypeError):  # annotations of somebody else that cannot be resolved
+    except (
+        NameError,
+        TypeError,
+    ):  # annotations of somebody else that cannot be resolved
         return {}
 
 
@@ -186,7 +200,9 @@ def _takes_text(hint: Any) -> bool:
 
 def _is_text(value: Any) -> bool:
     """Return whether a value is text or a list of nothing else."""
-    return all(isinstance(text, str) for text in (value if _is_list(value) else (value,)))
+    return all(
+        isinstance(text, str) for text in (value if _is_list(value) else (value,))
+    )
 
 
 def _has_empty_text(value: Any) -> bool:
@@ -196,7 +212,8 @@ def _has_empty_text(value: Any) -> bool:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    origin = typing.get_origin(hint)
+    parts = typing.get_args(hint)
     if hint is Any:
         return True
     if origin in (typing.Union, types.UnionType):
@@ -213,11 +230,15 @@ def _fits(value: Any, hint: Any) -> bool:
         return True
     if not isinstance(value, expected):
         return False
-    return not isinstance(value, Mapping) or all(isinstance(key, str) and key for key in value)
+    return not isinstance(value, Mapping) or all(
+        isinstance(key, str) and key for key in value
+    )
 
 
 def _fits_number(value: Any, hint: type) -> bool:
-    numbers = (int, np.integer) if hint is int else (int, float, np.integer, np.floating)
+    numbers = (
+        (int, np.integer) if hint is int else (int, float, np.integer, np.floating)
+    )
     if isinstance(value, bool) or not isinstance(value, numbers):
         return False
     if isinstance(value, int | np.integer):
@@ -226,12 +247,17 @@ def _fits_number(value: Any, hint: type) -> bool:
 
 
 def _words(hint: Any) -> str:
-    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    origin = typing.get_origin(hint)
+    parts = typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return " or ".join(_words(part) for part in parts)
     if origin is tuple:
         several = parts[-1:] == (...,)
-        return f"a list of {_many(parts[0])}" if several else f"a list of {len(parts)} values"
+        return (
+            f"a list of {_many(parts[0])}"
+            if several
+            else f"a list of {len(parts)} values"
+        )
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return "a table of named values"
     return _WORDS.get(hint, getattr(hint, "__name__", str(hint)))

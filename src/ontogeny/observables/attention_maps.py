@@ -72,10 +72,14 @@ class _TextCollector(MapCollector):
     def reduce(self, path: str, weights: Tensor) -> None:
         """Note what the function says of each text."""
         values = self._values.setdefault(path, np.full(self._texts, np.nan))
-        for row, mask, maps in zip(self._batch.rows, self._queries, weights, strict=True):
+        for row, mask, maps in zip(
+            self._batch.rows, self._queries, weights, strict=True
+        ):
             there = mask.to(maps.device)
             if there.any():
-                values[row] = _number(self._function, maps.float()[:, there][:, :, there])
+                values[row] = _number(
+                    self._function, maps.float()[:, there][:, :, there]
+                )
 
     def result(self) -> dict[str, np.ndarray]:
         """Return the number of each text, by module."""

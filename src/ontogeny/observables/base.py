@@ -83,7 +83,9 @@ class Observable(Catalogued, abc.ABC):
     ... class ActivationNorm(Observable):
     ...     layers: str = "mlp"
     ...     kind: ClassVar[str] = "activation-norm"
-    ...     variables: ClassVar = {"norm": ("mean norm of the activations", "activation units")}
+    ...     variables: ClassVar = {
+    ...         "norm": ("mean norm of the activations", "activation units")
+    ...     }
     ...
     ...     def needs(self):
     ...         return [needs.Activations(self.layers)]
@@ -120,7 +122,9 @@ class Observable(Catalogued, abc.ABC):
                 del cls.label
 
     def __post_init__(self) -> None:
-        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
+        values = {
+            f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init
+        }
         for name, value in as_fields(type(self), values).items():
             object.__setattr__(self, name, value)
         for name, minimum in self.minima.items():
@@ -194,7 +198,9 @@ class Observable(Catalogued, abc.ABC):
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return what is observed at one `Reading`, `BlockReading` or `SeriesReading`."""
 
-    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def summarise(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> xr.Dataset:
         """Return the stacked series with what follows from all steps, and its figures.
 
         What follows from the declared quantities is done here; `derive`, `figures` and `words` add
@@ -218,7 +224,9 @@ class Observable(Catalogued, abc.ABC):
         """Return the stacked cells with variables that take several steps or nodes."""
         return data
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Figure]:
         """Return the figures that stand after those of the quantities: by default the `charts`."""
         return [figure for figure in self.charts if figure.value in data]
 
@@ -243,7 +251,11 @@ class Observable(Catalogued, abc.ABC):
 
     def names(self) -> Names:
         """Return title and units of all variables that it declares."""
-        tables = {name: words for table in self.tables for name, words in table.names().items()}
+        tables = {
+            name: words
+            for table in self.tables
+            for name, words in table.names().items()
+        }
         return {**self.variables, **tables, **of_names(self.quantities)}
 
     @property
@@ -283,27 +295,45 @@ def by_layer(
         try:
             piece = dataset(function(path, value), f" in {path}")
             status.append("done")
-        except (ValueError, ArithmeticError, np.linalg.LinAlgError, RuntimeError) as error:
+        except (
+            ValueError,
+            ArithmeticError,
+            np.linalg.LinAlgError,
+            RuntimeError,
+        ) as error:
             piece = xr.Dataset()
             status.append(f"failed: {reason(error)}")
         pieces.append(piece)
-    labels, statuses = np.array(list(values), dtype=object), np.array(status, dtype=object)
+    labels = np.array(list(values), dtype=object)
+    statuses = np.array(status, dtype=object)
     if pieces and all(_is_like(piece, pieces[0]) for piece in pieces):
         rows = {  # concat, which looks for what differs, took longer than most of what is observed
-            name: (("layer", *v.dims), np.stack([p[name].values for p in pieces]), v.attrs)
+            name: (
+                ("layer", *v.dims),
+                np.stack([p[name].values for p in pieces]),
+                v.attrs,
+            )
             for name, v in pieces[0].data_vars.items()
         }
         coords = {"layer": labels, **pieces[0].coords}
         return xr.Dataset({**rows, "status": ("layer", statuses)}, coords)
-    each = [piece.expand_dims(layer=[path]) for path, piece in zip(values, pieces, strict=True)]
+    each = [
+        piece.expand_dims(layer=[path])
+        for path, piece in zip(values, pieces, strict=True)
+    ]
     # "minimal": a layer that failed has no labels of the others' dimensions.
-    stacked = xr.concat(each, dim="layer", join="outer", data_vars="all", coords="minimal")
+    stacked = xr.concat(
+        each, dim="layer", join="outer", data_vars="all", coords="minimal"
+    )
     return stacked.assign(status=("layer", statuses))
 
 
 def _is_like(one: xr.Dataset, other: xr.Dataset) -> bool:
     """Return whether two pieces have the same variables of the same form, and equal labels."""
-    forms = [{n: (v.dims, v.shape, v.dtype) for n, v in d.data_vars.items()} for d in (one, other)]
+    forms = [
+        {n: (v.dims, v.shape, v.dtype) for n, v in d.data_vars.items()}
+        for d in (one, other)
+    ]
     return forms[0] == forms[1] and one.coords.equals(other.coords)
 
 
@@ -354,7 +384,9 @@ def _leaves(value: Any) -> Iterator[Any]:
 def is_file(value: Any) -> bool:
     """Return whether a value names a file that is there, with a folder or an ending."""
     # A pattern such as "mlp" is no file, whatever lies in the folder that a study is run in.
-    if not isinstance(value, str | Path) or not (Path(value).suffix or os.sep in str(value)):
+    if not isinstance(value, str | Path) or not (
+        Path(value).suffix or os.sep in str(value)
+    ):
         return False
     try:
         return Path(value).is_file()
@@ -368,7 +400,9 @@ def _section(observable: Observable) -> Section:
     title = observable.name.replace("-", " ").capitalize()
     if first is None:
         return Section(title, "")
-    nulls = dict.fromkeys(label for q in observable.quantities for label in q.nulls.values())
+    nulls = dict.fromkeys(
+        label for q in observable.quantities for label in q.nulls.values()
+    )
     return Section(
         title,
         "; ".join(q.heading_of() for q in observable.quantities) + ".",

@@ -189,7 +189,9 @@ class ModelFacts:
     @property
     def line(self) -> str:
         """One line for people."""
-        predicts = f"{self.objective} predictions" if self.objective else "no predictions"
+        predicts = (
+            f"{self.objective} predictions" if self.objective else "no predictions"
+        )
         family = f" ({self.family})" if self.family else ""
         layers = plural(len(self.layers), "layer")
         return (
@@ -216,7 +218,9 @@ class ModelFacts:
         """Why layers cannot be read with the vocabulary head."""
         if self.family:
             return ""
-        return f"the way from the layers of {self.model_class} to its logits is not known"
+        return (
+            f"the way from the layers of {self.model_class} to its logits is not known"
+        )
 
     @property
     def no_matrices(self) -> str:

@@ -82,7 +82,8 @@ def crossing(
     rng = np.random.default_rng(random_state)
     counts = rng.multinomial(count, np.full(count, 1 / count), size=_RESAMPLED)
     first = _first_below(counts @ excess.T)
-    after, before = np.append(steps, np.inf), np.append(steps[:1], steps)
+    after = np.append(steps, np.inf)
+    before = np.append(steps[:1], steps)
     low = np.quantile(before[first], _TAIL, method="inverted_cdf")
     high = np.quantile(after[first], 1 - _TAIL, method="inverted_cdf")
     whole = _first_below(excess.sum(axis=1)[None])[0]
@@ -92,7 +93,9 @@ def crossing(
 def _first_below(sums: np.ndarray) -> np.ndarray:
     """Return for each row the first place from which on all sums are negative, or their number."""
     above = sums >= 0
-    return np.where(above.any(axis=1), above.shape[1] - above[:, ::-1].argmax(axis=1), 0)
+    return np.where(
+        above.any(axis=1), above.shape[1] - above[:, ::-1].argmax(axis=1), 0
+    )
 
 
 def leads_from(steps: np.ndarray, leads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -120,11 +123,14 @@ def leads_from(steps: np.ndarray, leads: np.ndarray) -> tuple[np.ndarray, np.nda
     """
     leads = np.asarray(leads, dtype=np.float64)
     is_complete = np.isfinite(leads).reshape(len(leads), -1).all(axis=1)
-    steps, first = np.asarray(steps, dtype=np.float64)[is_complete], leads[is_complete] > 0
+    steps = np.asarray(steps, dtype=np.float64)[is_complete]
+    first = leads[is_complete] > 0
     if not len(steps):
         nothing = np.full(leads.shape[1:], np.nan)
         return nothing, nothing.copy()
     trailing = np.logical_and.accumulate(first[::-1], axis=0).sum(axis=0)
     begin = len(steps) - trailing
     padded = np.append(steps, np.nan)
-    return padded[begin], np.where(trailing > 0, steps[np.maximum(begin - 1, 0)], np.nan)
+    return padded[begin], np.where(
+        trailing > 0, steps[np.maximum(begin - 1, 0)], np.nan
+    )

@@ -17,7 +17,13 @@ from .of_activations import OfActivations
 SIDES = ("reference", "here")
 PRECISIONS = ("float32", "float16", "none")  # how dictionaries may be stored
 _LARGE = ("dictionary", "refit_dictionary", "code_coordinates")
-_TITLES = {"svd": "SVD", "pca": "PCA", "ica": "ICA", "nmf": "NMF", "sae": "Sparse autoencoder"}
+_TITLES = {
+    "svd": "SVD",
+    "pca": "PCA",
+    "ica": "ICA",
+    "nmf": "NMF",
+    "sae": "Sparse autoencoder",
+}
 
 
 class FromExtractor(OfActivations):
@@ -40,7 +46,9 @@ class FromExtractor(OfActivations):
         for name in ("n_concepts", "random_state", "name"):
             if name in self.options:
                 argument = "extractor" if name == "name" else name
-                raise ArgumentError(f"options must not hold {name!r}; give {argument}= itself.")
+                raise ArgumentError(
+                    f"options must not hold {name!r}; give {argument}= itself."
+                )
         seed = self.random_state if seed is None else seed
         return concepts.make(self.extractor, self.n_concepts, seed, **self.options)
 
@@ -78,15 +86,23 @@ def code_coordinates(U_ref: torch.Tensor, U: torch.Tensor) -> xr.DataArray:
     --------
     >>> U_ref, U = torch.ones(5, 1), 3 * torch.ones(5, 1)
     >>> turned = code_coordinates(U_ref, U)
-    >>> turned.sizes["coordinate"], abs(float((turned[1] - turned[0]).sum()) ** 2 - 20) < 1e-4
+    >>> (
+    ...     turned.sizes["coordinate"],
+    ...     abs(float((turned[1] - turned[0]).sum()) ** 2 - 20) < 1e-4,
+    ... )
     (2, True)
     """
     r = U.shape[1]
     both = torch.cat([U_ref.double(), U.double()], dim=1)
     triangle = torch.linalg.qr(both, mode="r")[1].cpu().numpy()
     table = np.zeros((2, 2 * r, r), dtype=np.float32)
-    table[0, : len(triangle)], table[1, : len(triangle)] = triangle[:, :r], triangle[:, r:]
-    return xr.DataArray(table, dims=("side", "coordinate", "concept"), coords={"side": list(SIDES)})
+    table[0, : len(triangle)], table[1, : len(triangle)] = (
+        triangle[:, :r],
+        triangle[:, r:],
+    )
+    return xr.DataArray(
+        table, dims=("side", "coordinate", "concept"), coords={"side": list(SIDES)}
+    )
 
 
 def as_kept(fit: Mapping[str, Any], precision: str) -> dict[str, Any]:
@@ -120,7 +136,9 @@ def as_kept(fit: Mapping[str, Any], precision: str) -> dict[str, Any]:
 def layer_state(state: xr.Dataset | None, path: str) -> xr.Dataset:
     """Return a layer of the state; refuse one that is missing or whose reference fit failed."""
     if state is None:
-        raise ArgumentError("observe() needs the state that prepare() returns; got None.")
+        raise ArgumentError(
+            "observe() needs the state that prepare() returns; got None."
+        )
     layer = state.sel(layer=path)
     if str(layer.status.item()) != "done":
         raise ArgumentError(f"its reference step {layer.status.item()}")

@@ -13,7 +13,9 @@ from ..needs import Need
 from ..trajectory.weights import TensorReader
 
 
-def parameter_blocks(model: nn.Module, patterns: str | Sequence[str]) -> dict[str, WeightBlock]:
+def parameter_blocks(
+    model: nn.Module, patterns: str | Sequence[str]
+) -> dict[str, WeightBlock]:
     """Return the weight matrices of `model` that match, by name; tied ones under one name.
 
     They come in the order in which the model has them.
@@ -39,10 +41,14 @@ def parameter_blocks(model: nn.Module, patterns: str | Sequence[str]) -> dict[st
     parameters = dict(model.named_parameters())
     reader = TensorReader(parameters)
     config = getattr(model, "config", None)
-    settings = config.to_dict() if config is not None and hasattr(config, "to_dict") else None
+    settings = (
+        config.to_dict() if config is not None and hasattr(config, "to_dict") else None
+    )
     # A reader sorts its names, and layer 10 would come before layer 2.
     order = {name: i for i, name in enumerate(parameters)}
-    matched = sorted(match_blocks(reader, patterns), key=lambda b: order[b.partition("#")[0]])
+    matched = sorted(
+        match_blocks(reader, patterns), key=lambda b: order[b.partition("#")[0]]
+    )
     return {name: weight_block(reader, name, settings) for name in matched}
 
 
@@ -94,4 +100,7 @@ class Matrices(Need):
 
     def tensors(self, source: Any) -> set[str]:
         """Return the tensors that the matrices lie in."""
-        return {block.tensor for block in parameter_blocks(source.model, self.blocks).values()}
+        return {
+            block.tensor
+            for block in parameter_blocks(source.model, self.blocks).values()
+        }

@@ -36,7 +36,9 @@ class OfActivations(Observable):
 
     def activations_on(self, on: str | None) -> Activations:
         """Return the activations of another input set."""
-        return Activations(self.layers, on, self.tokens, self.max_tokens, self.random_state)
+        return Activations(
+            self.layers, on, self.tokens, self.max_tokens, self.random_state
+        )
 
     def needs(self) -> Sequence[Need]:
         """Return the activations."""
@@ -59,7 +61,13 @@ class OfJointConcepts(OfActivations):
 
     of: str
 
-    shared: ClassVar[tuple[str, ...]] = ("layers", "on", "tokens", "max_tokens", "random_state")
+    shared: ClassVar[tuple[str, ...]] = (
+        "layers",
+        "on",
+        "tokens",
+        "max_tokens",
+        "random_state",
+    )
     """Arguments that both nodes must have alike."""
 
     def check(self) -> None:
@@ -75,7 +83,8 @@ class OfJointConcepts(OfActivations):
                 f"{self.name} needs a node of joint concepts; {self.of!r} is of kind {of.kind!r}."
             )
         for name in self.shared:
-            mine, other = getattr(self, name), getattr(of, name)
+            mine = getattr(self, name)
+            other = getattr(of, name)
             if mine != other:
                 raise ArgumentError(
                     f"{name} of {self.name} must be that of {self.of}, {other!r}; got {mine!r}."

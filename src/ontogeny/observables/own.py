@@ -24,7 +24,12 @@ from .matrices import Matrices
 F = TypeVar("F", bound=Callable[..., Any])
 
 READS = ("losses", "activations", "attention", "weights")
-_LAYERS = {"activations": "mlp", "attention": "*", "weights": "**.weight", "losses": "*"}
+_LAYERS = {
+    "activations": "mlp",
+    "attention": "*",
+    "weights": "**.weight",
+    "losses": "*",
+}
 _DECLARED = "_ontogeny_observable"
 
 
@@ -77,7 +82,9 @@ def observable(
     """
     check_choice("reads", reads, READS)
     if reads == "losses" and layers is not None:
-        raise ArgumentError(f"layers goes with other things than losses; got {layers!r}.")
+        raise ArgumentError(
+            f"layers goes with other things than losses; got {layers!r}."
+        )
     patterns = layers or _LAYERS[reads]
     chosen = {
         "reads": reads,
@@ -94,7 +101,9 @@ def observable(
     return declared
 
 
-def declared_of(function: Callable[..., Any]) -> tuple[type[OfFunction], dict[str, Any]]:
+def declared_of(
+    function: Callable[..., Any],
+) -> tuple[type[OfFunction], dict[str, Any]]:
     """Return the class that measures by a function, and its arguments."""
     chosen = getattr(function, _DECLARED, None)
     cls: type[OfFunction] = OwnMeasure if chosen is None else LayerMeasure
@@ -140,12 +149,18 @@ class OfFunction(Observable):
     @property
     def title(self) -> str:
         """What the function says that it gives."""
-        line = (inspect.getdoc(self.function) or self.name.replace("_", " ")).split("\n")[0]
+        line = (inspect.getdoc(self.function) or self.name.replace("_", " ")).split(
+            "\n"
+        )[0]
         return line[:1].lower() + line[1:].rstrip(".")
 
     def arguments(self) -> dict[str, Any]:
         """Return the fields; of the function its name, and the title that it gives."""
-        return {**super().arguments(), "function": self.function.__name__, "title": self.title}
+        return {
+            **super().arguments(),
+            "function": self.function.__name__,
+            "title": self.title,
+        }
 
     def files_read(self) -> Sequence[str | Path]:
         """Return the files that its file names in quotes, beside it or where the study is run."""
@@ -153,7 +168,11 @@ class OfFunction(Observable):
         nodes = ast.walk(ast.parse(source.read_bytes())) if source.is_file() else ()
         texts = [node.value for node in nodes if isinstance(node, ast.Constant)]
         names = [text for text in texts if isinstance(text, str) and text]
-        places = [folder / name for name in names for folder in (source.parent, Path().absolute())]
+        places = [
+            folder / name
+            for name in names
+            for folder in (source.parent, Path().absolute())
+        ]
         return sorted(filter(is_file, {*places}))
 
 
@@ -208,7 +227,9 @@ class OwnMeasure(OfFunction):
                 f"got shape {values.shape}."
             )
         weights = np.ones(len(values))
-        value = Measured.over_texts(float(values.mean()), values, weights, inputs.groups)
+        value = Measured.over_texts(
+            float(values.mean()), values, weights, inputs.groups
+        )
         return dataset({"value": value})
 
 
@@ -256,9 +277,13 @@ class LayerMeasure(OfFunction):
         units = reading.units(need)
         if self.reads == "losses":
             counted = found.tokens.values > 0
-            return dataset({"value": self._measured(found.loss.values[counted], units[counted])})
+            return dataset(
+                {"value": self._measured(found.loss.values[counted], units[counted])}
+            )
         if self.reads == "attention":
-            return by_layer(found, lambda _, values: {"value": _over_texts(values, units)})
+            return by_layer(
+                found, lambda _, values: {"value": _over_texts(values, units)}
+            )
         return by_layer(found, lambda _, A: {"value": self._measured(A, units)})
 
     def _measured(self, read: Any, units: np.ndarray | None = None) -> Measured:
@@ -282,4 +307,6 @@ def _over_texts(values: np.ndarray, units: np.ndarray) -> Measured:
     """Return the mean over texts; one without a token has no map."""
     there = np.isfinite(values)
     values = values[there]
-    return Measured.over_texts(values.mean(), values, np.ones(len(values)), units[there])
+    return Measured.over_texts(
+        values.mean(), values, np.ones(len(values)), units[there]
+    )

@@ -11,7 +11,9 @@ import xarray as xr
 from ..inputs import ShownTexts
 from ..words.names import Names
 
-PIECES = "vocabulary_pieces"  # variable of a state: how each id of the vocabulary is written
+PIECES = (
+    "vocabulary_pieces"  # variable of a state: how each id of the vocabulary is written
+)
 SHOWN: Names = {
     "shown_text_number": ("number of the text in its input set", ""),
     "shown_token_id": ("token; -1 beyond the text", ""),
@@ -60,7 +62,9 @@ def written(data: xr.Dataset) -> dict[int, str]:
     >>> written(data)
     {2: 'c'}
     """
-    return dict(zip(data.piece.values.tolist(), map(str, data.piece_text.values), strict=True))
+    return dict(
+        zip(data.piece.values.tolist(), map(str, data.piece_text.values), strict=True)
+    )
 
 
 def whole_numbers(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
@@ -72,7 +76,9 @@ def whole_numbers(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
     >>> whole_numbers(data, ["rank"])["rank"].values.tolist()
     [3, -1]
     """
-    columns = {name: data[name].fillna(-1).astype(np.int64) for name in names if name in data}
+    columns = {
+        name: data[name].fillna(-1).astype(np.int64) for name in names if name in data
+    }
     return data.assign(columns)
 
 

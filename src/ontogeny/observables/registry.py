@@ -14,7 +14,13 @@ from types import ModuleType
 from typing import Any, TypeGuard
 
 from .._exports import features, load_entry
-from ..errors import ArgumentError, OntogenyError, StudyWarning, check_choice, check_known
+from ..errors import (
+    ArgumentError,
+    OntogenyError,
+    StudyWarning,
+    check_choice,
+    check_known,
+)
 from ..own_code import set_on
 from .arguments import as_fields
 from .base import Observable
@@ -58,7 +64,11 @@ def _of_package(package: ModuleType) -> Iterator[type[Observable]]:
     for module_info in walk_packages(package.__path__, f"{package.__name__}."):
         module = import_module(module_info.name)
         for value in vars(module).values():
-            if _is_observable(value) and value.__module__ == module.__name__ and value.kind:
+            if (
+                _is_observable(value)
+                and value.__module__ == module.__name__
+                and value.kind
+            ):
                 yield value
 
 
@@ -68,7 +78,9 @@ def _is_observable(value: Any) -> TypeGuard[type[Observable]]:
 
 def _add(classes: dict[str, type[Observable]], kind: str, cls: Any) -> None:
     if not _is_observable(cls):
-        raise ArgumentError(f"{kind} must be a class that inherits from ontogeny.Observable.")
+        raise ArgumentError(
+            f"{kind} must be a class that inherits from ontogeny.Observable."
+        )
     if kind in classes:
         raise ArgumentError(
             f"the observable {kind!r} of {cls.__module__} has a name that is taken by one of "

@@ -16,7 +16,9 @@ import numpy as np
 from ..inputs import Inputs
 
 _SMOOTHING = np.geomspace(1e-4, 10.0, 26)  # counts added to each token
-_STRENGTH = np.geomspace(1e-2, 1e4, 31)  # counts that word frequencies stand for after a token
+_STRENGTH = np.geomspace(
+    1e-2, 1e4, 31
+)  # counts that word frequencies stand for after a token
 _LARGEST = 2**21  # token ids are below it, so that a context of three fits into 64 bits
 
 
@@ -113,7 +115,9 @@ def smoothed(
     return models
 
 
-def contexts(inputs: Inputs, text: np.ndarray, column: np.ndarray, length: int) -> np.ndarray:
+def contexts(
+    inputs: Inputs, text: np.ndarray, column: np.ndarray, length: int
+) -> np.ndarray:
     """Return a number (e,) for the `length` tokens before each token; -1 where there are fewer.
 
     Equal contexts have equal numbers, of whatever texts.
@@ -181,14 +185,13 @@ def shares_elsewhere(
     ([0.5], [2])
     """
     rows, columns = np.nonzero(inputs.scored)
-    ids, of_row = inputs.ids[rows, columns], inputs.groups[rows]
+    ids = inputs.ids[rows, columns]
+    of_row = inputs.groups[rows]
     size = int(max(inputs.ids.max(), token.max(initial=0))) + 1
     total = np.bincount(ids, minlength=size)
-    share, most, its = (
-        np.full(len(token), np.nan),
-        np.full(len(token), -1),
-        np.full(len(token), np.nan),
-    )
+    share = np.full(len(token), np.nan)
+    most = np.full(len(token), -1)
+    its = np.full(len(token), np.nan)
     for i, (token_id, left_out) in enumerate(zip(token, unit, strict=True)):
         counts = total - np.bincount(ids[of_row == left_out], minlength=size)
         if counts.sum():
@@ -198,13 +201,22 @@ def shares_elsewhere(
 
 
 def _given_before(
-    inputs: Inputs, text: np.ndarray, column: np.ndarray, shorter: np.ndarray, length: int
+    inputs: Inputs,
+    text: np.ndarray,
+    column: np.ndarray,
+    shorter: np.ndarray,
+    length: int,
 ) -> tuple[np.ndarray, float]:
     """Return the probability of each token given those before it, and the smoothing."""
-    before, token = contexts(inputs, text, column, length), inputs.ids[text, column]
-    has_token, unit = before >= 0, inputs.groups[text]
-    pairs, after = np.zeros(len(text)), np.zeros(len(text))
-    pairs[has_token] = _elsewhere(numbered(before[has_token], token[has_token]), unit[has_token])
+    before = contexts(inputs, text, column, length)
+    token = inputs.ids[text, column]
+    has_token = before >= 0
+    unit = inputs.groups[text]
+    pairs = np.zeros(len(text))
+    after = np.zeros(len(text))
+    pairs[has_token] = _elsewhere(
+        numbered(before[has_token], token[has_token]), unit[has_token]
+    )
     after[has_token] = _elsewhere(before[has_token], unit[has_token])
 
     def probability(strength: float) -> np.ndarray:
@@ -231,9 +243,11 @@ def _unigram(
 ) -> Callable[[float], np.ndarray]:
     """Return the probability of each token at (text, column) in the other texts, by smoothing."""
     rows, columns = np.nonzero(inputs.scored)
-    unit, of_text = inputs.groups[rows], inputs.groups[text]
+    unit = inputs.groups[rows]
+    of_text = inputs.groups[text]
     size = int(inputs.ids.max()) + 1
-    targets, ids = inputs.ids[text, column], inputs.ids[rows, columns]
+    targets = inputs.ids[text, column]
+    ids = inputs.ids[rows, columns]
     total = np.bincount(ids, minlength=size)[targets]
     counts = _counts(unit * size + ids, of_text * size + targets)
     number = len(ids) - np.bincount(unit, minlength=len(inputs))[of_text]
@@ -260,7 +274,9 @@ def _counts(keys: np.ndarray, queries: np.ndarray) -> np.ndarray:
     return np.where(distinct[at] == queries, times[at], 0)
 
 
-def _best(probability: Callable[[float], np.ndarray], grid: np.ndarray) -> tuple[np.ndarray, float]:
+def _best(
+    probability: Callable[[float], np.ndarray], grid: np.ndarray
+) -> tuple[np.ndarray, float]:
     """Return the probabilities under which the tokens are least surprising, and the smoothing."""
     costs = [-float(np.log(probability(share)).sum()) for share in grid]
     best = float(grid[int(np.argmin(costs))])

@@ -104,7 +104,10 @@ def statuses(data: xr.Dataset) -> dict[int | str, dict[str, str]]:
     rest = [str(dim) for dim in status.dims if dim != over]
     names = [str(v) for v in status[rest[0]].values] if rest else [""]
     table = status.transpose(over, *rest).values.reshape(-1, len(names))
-    keys = [key if isinstance(key, str) else int(key) for key in status[over].values.tolist()]
+    keys = [
+        key if isinstance(key, str) else int(key)
+        for key in status[over].values.tolist()
+    ]
     return {
         key: dict(zip(names, map(str, row), strict=True))
         for key, row in zip(keys, table, strict=True)
@@ -155,7 +158,9 @@ def standing_of(data: xr.Dataset) -> Standing:
 
     Examples
     --------
-    >>> standing_of(xr.Dataset({"status": ("step", ["done", "failed: no"])}, {"step": [0, 8]}))
+    >>> standing_of(
+    ...     xr.Dataset({"status": ("step", ["done", "failed: no"])}, {"step": [0, 8]})
+    ... )
     Standing(cells=2, failed=1, finished=1, lost=False)
     """
     cells = [set(layers.values()) for layers in statuses(data).values()]
@@ -173,7 +178,9 @@ _FINITE = (
     "The model gives NaN or infinity there. If the weights are finite, a wider dtype may help; "
     "otherwise leave these steps out with select."
 )
-_SMALLER = "Lower batch_size or max_tokens, or use fewer workers, and run the study again."
+_SMALLER = (
+    "Lower batch_size or max_tokens, or use fewer workers, and run the study again."
+)
 _CHANGE = (
     "Change what the message names, in the study file or in the model, and run the study again: "
     "what is finished is kept."

@@ -75,7 +75,9 @@ class Problems(Sequence[Problem]):
         Examples
         --------
         >>> import xarray as xr
-        >>> data = xr.Dataset({"status": ("step", ["failed: no", "done"])}, {"step": [0, 8]})
+        >>> data = xr.Dataset(
+        ...     {"status": ("step", ["failed: no", "done"])}, {"step": [0, 8]}
+        ... )
         >>> problems_of(xr.DataTree.from_dict({"loss": data})).sentence
         '1 of 2 cells failed: loss (1): no'
         """
@@ -86,7 +88,8 @@ class Problems(Sequence[Problem]):
         for row in of_run or self.rows:
             groups.setdefault(row.where, []).append(row)
         parts = [
-            f"{where}{self._count(part)}: {_main_reason(part)}" for where, part in groups.items()
+            f"{where}{self._count(part)}: {_main_reason(part)}"
+            for where, part in groups.items()
         ]
         more = len(parts) - _NAMED
         if more > 0:
@@ -100,7 +103,9 @@ class Problems(Sequence[Problem]):
         if self.failed:
             return f"{self.failed:,} of {self.cells:,} cells failed"
         if self.observables:
-            return f"{len(self.observables)} of {len(self.standings)} observables failed"
+            return (
+                f"{len(self.observables)} of {len(self.standings)} observables failed"
+            )
         return self._controls_failed
 
     @property
@@ -135,7 +140,9 @@ class Problems(Sequence[Problem]):
         return f"{self._head()}; {lost} of {len(self.standings)} observables {has} no result"
 
     def _repr_html_(self) -> str:
-        text = "".join(f"<p>{html.escape(line)}</p>" for line in (self.standing, *self.notes))
+        text = "".join(
+            f"<p>{html.escape(line)}</p>" for line in (self.standing, *self.notes)
+        )
         if not self.rows:
             return text
         lines = [_cells(row, whole=True) for row in self.rows]
@@ -152,7 +159,12 @@ def problems_of(result: MergedResult) -> Problems:
     >>> problems_of(xr.DataTree.from_dict({"loss": good}))
     no problems in 2 cells
     >>> bad = xr.Dataset(
-    ...     {"status": (("step", "layer"), [["done", "failed: ValueError: no"], ["done", "done"]])},
+    ...     {
+    ...         "status": (
+    ...             ("step", "layer"),
+    ...             [["done", "failed: ValueError: no"], ["done", "done"]],
+    ...         )
+    ...     },
     ...     {"step": [0, 8], "layer": ["a", "b"]},
     ... )
     >>> problems_of(xr.DataTree.from_dict({"loss": good, "norm": bad}))
@@ -165,9 +177,15 @@ def problems_of(result: MergedResult) -> Problems:
     nodes = {n.path.strip("/"): n for n in tree.root.subtree if n.path != "/"}
     order = dict.fromkeys([*(name for name in names if name in nodes), *nodes])
     data = {name: nodes[name].to_dataset() for name in order}
-    data = {name: dataset for name, dataset in data.items() if dataset.data_vars or dataset.attrs}
+    data = {
+        name: dataset
+        for name, dataset in data.items()
+        if dataset.data_vars or dataset.attrs
+    }
     rows = [row for name, dataset in data.items() for row in of_node(name, dataset)]
-    rows += [Problem.from_dict(row) for row in _of_controls(tree.root.attrs.get("controls"))]
+    rows += [
+        Problem.from_dict(row) for row in _of_controls(tree.root.attrs.get("controls"))
+    ]
     standings = {name: standing_of(dataset) for name, dataset in data.items()}
     return Problems(tuple(rows), standings, _notes(tree.root.attrs.get("provenance")))
 
@@ -225,7 +243,11 @@ def steps_text(steps: Sequence[int]) -> str:
 
 
 def _some(layers: Sequence[str]) -> str:
-    return ", ".join(layers) if len(layers) <= 2 else f"{layers[0]} and {len(layers) - 1} more"
+    return (
+        ", ".join(layers)
+        if len(layers) <= 2
+        else f"{layers[0]} and {len(layers) - 1} more"
+    )
 
 
 def _short(text: str, width: int) -> str:
@@ -238,7 +260,9 @@ class ProblemsAccessor:
 
     Examples
     --------
-    >>> data = xr.Dataset({"status": ("step", ["failed: no", "done"])}, {"step": [0, 8]})
+    >>> data = xr.Dataset(
+    ...     {"status": ("step", ["failed: no", "done"])}, {"step": [0, 8]}
+    ... )
     >>> result = xr.DataTree.from_dict({"loss": data})
     >>> problems_of(result) == result.problems()
     True

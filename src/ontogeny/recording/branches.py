@@ -12,7 +12,9 @@ from typing import Any, TypeAlias
 Branches: TypeAlias = list[dict[str, Any]]
 
 
-def branched(branches: Sequence[dict[str, Any]], step: int, later: Collection[int]) -> Branches:
+def branched(
+    branches: Sequence[dict[str, Any]], step: int, later: Collection[int]
+) -> Branches:
     """Return the branches of a run that goes back to `step`, though `later` steps are on disk.
 
     Steps that an earlier branch names stay its own.
@@ -35,7 +37,9 @@ def replaced(branches: Sequence[dict[str, Any]], step: int) -> Branches:
     >>> replaced([{"resumed": 50, "abandoned": [60, 70]}], 60)
     [{'resumed': 50, 'abandoned': [70]}]
     """
-    left = [{**b, "abandoned": [s for s in b["abandoned"] if s != step]} for b in branches]
+    left = [
+        {**b, "abandoned": [s for s in b["abandoned"] if s != step]} for b in branches
+    ]
     return [branch for branch in left if branch["abandoned"]]
 
 

@@ -53,11 +53,18 @@ class RecorderCallback(TrainerCallback):
         if isinstance(every, Iterable) and not isinstance(every, str):
             every = tuple(every)  # it is read twice
         self._arguments = (folder, every, total, tokenizer, overwrite, dtype)
-        self._observing = {"observe": observe, "inputs": inputs, "log": log, "budget": budget}
+        self._observing = {
+            "observe": observe,
+            "inputs": inputs,
+            "log": log,
+            "budget": budget,
+        }
         # Made anew when a training begins; made here as well so that a bad argument shows at once.
         self._recorder = Recorder(*self._arguments, **self._observing)
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+    def on_train_begin(
+        self, args: Any, state: Any, control: Any, **kwargs: Any
+    ) -> None:
         """Write and observe step 0, or check that a resumed run is the one in the folder."""
         folder, every, total, tokenizer, overwrite, dtype = self._arguments
         if args.output_dir and Path(args.output_dir).resolve() == self._recorder.folder:
@@ -70,7 +77,9 @@ class RecorderCallback(TrainerCallback):
             tokenizer = processing
         total = total or state.max_steps or None
         observing = self._observing | {"log": self._log(args, state)}
-        self._recorder = Recorder(folder, every, total, tokenizer, overwrite, dtype, **observing)
+        self._recorder = Recorder(
+            folder, every, total, tokenizer, overwrite, dtype, **observing
+        )
         self._recorder(state.global_step, kwargs["model"])
 
     def _log(self, args: Any, state: Any) -> Any:
@@ -78,7 +87,9 @@ class RecorderCallback(TrainerCallback):
         if self._observing["observe"] is None or self._observing["log"] is not None:
             return self._observing["log"]
         if args.report_to and state.is_world_process_zero:
-            from ..study.speaking import say  # with the observables, which are imported by now
+            from ..study.speaking import (
+                say,
+            )  # with the observables, which are imported by now
 
             say(
                 "observed numbers go to the Trainer's history, and not to report_to="
@@ -93,10 +104,18 @@ class RecorderCallback(TrainerCallback):
         if control.should_training_stop and args.load_best_model_at_end:
             self._recorder.write(state.global_step, kwargs["model"])
         observer = self._recorder.observer
-        if observer is not None and control.should_training_stop and state.is_world_process_zero:
-            observer.observe(state.global_step, kwargs["model"])  # before the loggers are closed
+        if (
+            observer is not None
+            and control.should_training_stop
+            and state.is_world_process_zero
+        ):
+            observer.observe(
+                state.global_step, kwargs["model"]
+            )  # before the loggers are closed
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Write the last checkpoint, unless the Trainer has put its best one in the place of it."""
-        is_best = args.load_best_model_at_end and state.best_model_checkpoint is not None
+        is_best = (
+            args.load_best_model_at_end and state.best_model_checkpoint is not None
+        )
         self._recorder.finish(state.global_step, None if is_best else kwargs["model"])

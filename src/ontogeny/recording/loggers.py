@@ -60,7 +60,9 @@ def to_trainer(trainer: Any) -> Log:
     def log(metrics: Mapping[str, float], step: int) -> None:
         due = trainer.control.should_log
         trainer.log(dict(metrics))
-        trainer.control.should_log = due  # which logging resets: the Trainer's own is still to come
+        trainer.control.should_log = (
+            due  # which logging resets: the Trainer's own is still to come
+        )
 
     return log
 
@@ -115,7 +117,9 @@ def to_wandb(run: Any = None) -> Log:
 
         target = run or wandb.run
         if target is None:
-            raise ArgumentError("no Weights & Biases run is active; call wandb.init first.")
+            raise ArgumentError(
+                "no Weights & Biases run is active; call wandb.init first."
+            )
         if not calls:
             target.define_metric("observed/*", step_metric="observed/step")
             calls.append(True)
@@ -130,7 +134,9 @@ def to_mlflow() -> Log:
     def log(metrics: Mapping[str, float], step: int) -> None:
         import mlflow  # type: ignore[import-not-found, unused-ignore]
 
-        mlflow.log_metrics({_NOT_IN_MLFLOW.sub("_", n): v for n, v in metrics.items()}, step=step)
+        mlflow.log_metrics(
+            {_NOT_IN_MLFLOW.sub("_", n): v for n, v in metrics.items()}, step=step
+        )
 
     return log
 
@@ -180,7 +186,9 @@ def read_observed(folder: str | Path) -> pd.DataFrame:
 
     path = Path(folder) / OBSERVED
     if not path.is_file():
-        raise CheckpointError(f"{folder} has no {OBSERVED}: nothing was observed while it trained.")
+        raise CheckpointError(
+            f"{folder} has no {OBSERVED}: nothing was observed while it trained."
+        )
     values = {
         (entry["step"], name): value
         for entry in standing(path)
@@ -197,7 +205,12 @@ def standing(path: Path) -> list[dict[str, Any]]:
     --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / OBSERVED
-    >>> for entry in ({"step": 5}, {"step": 9}, {"step": 5, "resumed": True}, {"step": 7}):
+    >>> for entry in (
+    ...     {"step": 5},
+    ...     {"step": 9},
+    ...     {"step": 5, "resumed": True},
+    ...     {"step": 7},
+    ... ):
     ...     append(path, entry)
     >>> [entry["step"] for entry in standing(path)]
     [5, 5, 7]

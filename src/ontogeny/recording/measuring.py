@@ -43,7 +43,10 @@ def unchanged(model: nn.Module) -> Iterator[None]:
     >>> model.training, torch.equal(torch.get_rng_state(), state)
     (True, True)
     """
-    modules = [(m, m.training, {n: dict(getattr(m, n)) for n in _HOOKS}) for m in model.modules()]
+    modules = [
+        (m, m.training, {n: dict(getattr(m, n)) for n in _HOOKS})
+        for m in model.modules()
+    ]
     gradients = [(p, p.grad, p.requires_grad) for p in model.parameters()]
     buffers = [(buffer, buffer.detach().clone()) for buffer in model.buffers()]
     entries = [(module, dict(module._buffers)) for module in model.modules()]
@@ -86,7 +89,12 @@ def _torch_random_states() -> Iterator[None]:
                 torch.mps.set_rng_state(of_mps)
 
 
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_HOOKS = (
+    "_forward_hooks",
+    "_forward_pre_hooks",
+    "_backward_hooks",
+    "_backward_pre_hooks",
+)
 
 
 PREFIX = "observed"
@@ -177,11 +185,17 @@ def measure(
 
 def _is_sharded(model: nn.Module) -> bool:
     """Return whether a forward pass takes other processes, which would be waited for forever."""
-    sharded = any(hasattr(p, "full_tensor") or hasattr(p, "ds_id") for p in model.parameters())
-    return sharded or any("FullySharded" in type(module).__name__ for module in model.modules())
+    sharded = any(
+        hasattr(p, "full_tensor") or hasattr(p, "ds_id") for p in model.parameters()
+    )
+    return sharded or any(
+        "FullySharded" in type(module).__name__ for module in model.modules()
+    )
 
 
-def _numbers(observable: Observable, data: xr.Dataset) -> tuple[dict[str, float], dict[str, str]]:
+def _numbers(
+    observable: Observable, data: xr.Dataset
+) -> tuple[dict[str, float], dict[str, str]]:
     """Return the numbers of the variables that an observable is about, and what is missing."""
     declared = [q.name for q in observable.quantities if q.name in data]
     others = [str(n) for n, v in data.data_vars.items() if set(v.dims) <= {"layer"}]
@@ -198,11 +212,17 @@ def _numbers(observable: Observable, data: xr.Dataset) -> tuple[dict[str, float]
             failed[start] = f"{variable.size:,} numbers; a study shows them"
             continue
         for place in np.ndindex(variable.shape):
-            labels = [_label(variable, dim, i) for dim, i in zip(variable.dims, place, strict=True)]
-            value, label = float(variable.values[place]), "/".join([start, *labels])
+            labels = [
+                _label(variable, dim, i)
+                for dim, i in zip(variable.dims, place, strict=True)
+            ]
+            value = float(variable.values[place])
+            label = "/".join([start, *labels])
             if np.isfinite(value):
                 numbers[label] = value
-            elif reasons.keys().isdisjoint(labels):  # a failed layer has no number to miss
+            elif reasons.keys().isdisjoint(
+                labels
+            ):  # a failed layer has no number to miss
                 failed[label] = f"it is {value}"
     return numbers, failed
 
@@ -213,7 +233,9 @@ def _failed_layers(data: xr.Dataset) -> dict[str, str]:
         return {}
     layers = data["layer"].values if "layer" in data.coords else [""]
     pairs = zip(layers, np.ravel(data["status"].values), strict=False)
-    return {str(n): str(why).removeprefix("failed: ") for n, why in pairs if why != "done"}
+    return {
+        str(n): str(why).removeprefix("failed: ") for n, why in pairs if why != "done"
+    }
 
 
 def _label(variable: xr.DataArray, dim: Any, place: int) -> str:

@@ -52,8 +52,11 @@ class Budget:
     (False, True)
     """
 
-    def __init__(self, share: float, now: Callable[[], float] = time.perf_counter) -> None:
-        self.share, self._now = share, now
+    def __init__(
+        self, share: float, now: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self.share = share
+        self._now = now
         self._begin = now()
         self._costs: list[float] = []
 
@@ -148,7 +151,9 @@ class Observer:
     ) -> None:
         self.observables = check_observables(observe)
         if inputs is None:
-            raise ArgumentError("observe= needs inputs=, the texts that the model is observed on.")
+            raise ArgumentError(
+                "observe= needs inputs=, the texts that the model is observed on."
+            )
         self.inputs = named_inputs(inputs)
         for observable in self.observables:
             check_live(observable)
@@ -198,7 +203,9 @@ class Observer:
             self._note({"step": step, "skipped": "budget"})
             return None
         with budget.spent():
-            measurement = measure(model, step, self.observables, self.inputs, self._batch_size)
+            measurement = measure(
+                model, step, self.observables, self.inputs, self._batch_size
+            )
             _wait_for(model)
             failed = {**measurement.failed, **self._send(measurement.metrics, step)}
             entry = {"step": step, "metrics": measurement.metrics}
@@ -206,7 +213,9 @@ class Observer:
         self._steps.add(step)
         for what, why in failed.items():
             if not self._failed[what]:
-                say(f"observing {what} failed at step {step}: {why}; the training goes on")
+                say(
+                    f"observing {what} failed at step {step}: {why}; the training goes on"
+                )
             self._failed[what] += 1
         return measurement.metrics
 
@@ -241,7 +250,9 @@ class Observer:
         """
         if self._budget is None:
             if self.path.is_file():
-                self._steps = {e["step"] for e in standing(self.path) if e.get("metrics")}
+                self._steps = {
+                    e["step"] for e in standing(self.path) if e.get("metrics")
+                }
             self._budget = Budget(self._share)
             self._last = max(self._steps, default=-1)
         if step < self._last:
@@ -268,7 +279,9 @@ class Observer:
                 log(metrics, step)
             except Exception as error:  # a logger never stops a training
                 name = getattr(log, "__qualname__", type(log).__name__).split(".")[0]
-                failed[f"log {name}"] = f"{type(error).__name__}: {error}".split("\n")[0]
+                failed[f"log {name}"] = f"{type(error).__name__}: {error}".split("\n")[
+                    0
+                ]
         return failed
 
 

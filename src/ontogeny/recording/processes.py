@@ -18,5 +18,8 @@ def is_first_process() -> bool:
     launched = "LOCAL_RANK" in os.environ and os.environ.get("WORLD_SIZE", "1") != "1"
     rank = os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))
     if launched and rank != "0":
-        announce("rank", f"rank {rank} records nothing: of what a launcher started rank 0 does.")
+        announce(
+            "rank",
+            f"rank {rank} records nothing: of what a launcher started rank 0 does.",
+        )
     return not launched or rank == "0"

@@ -23,7 +23,13 @@ from ..trajectory.tokenizers import file_digests
 from ..trajectory.weights.building import check_dtype
 from ..trajectory.weights.digests import combine, tensor_digests
 from ..trajectory.weights.folders import find_weights, step_folders
-from ..trajectory.weights.saving import save_checkpoint, sweep, temporary_beside, unwrap, write_json
+from ..trajectory.weights.saving import (
+    save_checkpoint,
+    sweep,
+    temporary_beside,
+    unwrap,
+    write_json,
+)
 from .branches import branched, repeated, replaced
 from .processes import is_first_process
 
@@ -120,21 +126,36 @@ class Recorder:
         self._steps: set[int] = set()
         self._failed: list[int] = []
         self._last = -1
-        self._ahead: set[int] = set()  # on disk, and not passed again since the run went back
+        self._ahead: set[int] = (
+            set()
+        )  # on disk, and not passed again since the run went back
         self._is_proven = False  # whether the run went back to weights that are on disk
         self._check_folder()
         self.observer = self._make_observer(observe, inputs, log, budget)
 
-    def _make_observer(self, observe: Any, inputs: Any, log: Any, budget: float) -> Observer | None:
+    def _make_observer(
+        self, observe: Any, inputs: Any, log: Any, budget: float
+    ) -> Observer | None:
         if observe is None:
             if inputs is not None or log is not None:
-                raise ArgumentError("inputs= and log= go with observe=[...], which is missing.")
+                raise ArgumentError(
+                    "inputs= and log= go with observe=[...], which is missing."
+                )
             return None
-        from .observer import Observer  # with observables and studies, which a loop need not have
+        from .observer import (
+            Observer,
+        )  # with observables and studies, which a loop need not have
 
-        every, total = self.schedule.every, self.schedule.total
+        every = self.schedule.every
+        total = self.schedule.total
         return Observer(
-            observe, inputs, self.folder, every=every, total=total, log=log, budget=budget
+            observe,
+            inputs,
+            self.folder,
+            every=every,
+            total=total,
+            log=log,
+            budget=budget,
         )
 
     @property
@@ -153,7 +174,9 @@ class Recorder:
         step = check_step("step", step)
         if not is_first_process():
             return False
-        written = self._record_step(step, self._ready(step, model), self.schedule.due(step))
+        written = self._record_step(
+            step, self._ready(step, model), self.schedule.due(step)
+        )
         if self.observer is not None:
             self.observer(step, model)
         return written
@@ -179,11 +202,15 @@ class Recorder:
             logger.warning("%s lacks the last step, %d.", self.folder, step)
         if self._failed:
             failed = some([f"{step:,}" for step in self._failed])
-            logger.warning("%s lacks steps that could not be written: %s.", self.folder, failed)
+            logger.warning(
+                "%s lacks steps that could not be written: %s.", self.folder, failed
+            )
         try:
             self._note(finished=step)
         except OSError as error:
-            logger.warning("%s does not say that the run has ended: %s", self.folder, error)
+            logger.warning(
+                "%s does not say that the run has ended: %s", self.folder, error
+            )
         if self.observer is not None:
             self.observer.finish(step, model)
         return written
@@ -203,7 +230,10 @@ class Recorder:
             if step in self._ahead:
                 return self._pass_again(step, model, due)
             return due and step not in self._steps and self._save(step, model)
-        except (OSError, SafetensorError) as error:  # a full disk, a file system that went away
+        except (
+            OSError,
+            SafetensorError,
+        ) as error:  # a full disk, a file system that went away
             if not self._steps:
                 raise  # nothing is trained yet
             self._fail(step, error)
@@ -226,7 +256,9 @@ class Recorder:
             self._note(branches=branched(branches, step, self._ahead))
         except (OSError, SafetensorError) as error:
             self._is_proven = False
-            logger.warning("%s does not say that the run went back: %s", self.folder, error)
+            logger.warning(
+                "%s does not say that the run went back: %s", self.folder, error
+            )
 
     def _pass_again(self, step: int, model: nn.Module, due: bool) -> bool:
         """Compare the model with what is on disk from before the run went back; return if written.
@@ -254,9 +286,12 @@ class Recorder:
 
     def _replace(self, step: int, model: nn.Module) -> None:
         """Write a step in the place of another one, which stays if that fails."""
-        place, aside = step_folders(self.folder)[step], temporary_beside(self.folder / "replaced")
+        place = step_folders(self.folder)[step]
+        aside = temporary_beside(self.folder / "replaced")
         digests = (read_record(self.folder) or {}).get("digests", {})
-        self._note(digests={key: value for key, value in digests.items() if key != str(step)})
+        self._note(
+            digests={key: value for key, value in digests.items() if key != str(step)}
+        )
         place.rename(aside)
         try:
             self._save(step, model)
@@ -269,7 +304,9 @@ class Recorder:
     def _fail(self, step: int, error: Exception) -> None:
         """Say that a checkpoint was not written; a training of days is not ended by that."""
         self._failed.append(step)
-        logger.warning("step %d was not recorded, the training goes on: %s", step, error)
+        logger.warning(
+            "step %d was not recorded, the training goes on: %s", step, error
+        )
 
     def _note_digest(self, step: int) -> None:
         """Note what was written, so that an audit finds steps that are exchanged later."""
@@ -279,7 +316,9 @@ class Recorder:
 
     def _note(self, **entries: Any) -> None:
         """Put entries into the note about this run."""
-        write_json(self.folder / RECORD, {**(read_record(self.folder) or {}), **entries})
+        write_json(
+            self.folder / RECORD, {**(read_record(self.folder) or {}), **entries}
+        )
 
     def _is_stored(self, step: int, model: nn.Module) -> bool:
         """Return whether the checkpoint on disk holds the weights that `model` has now."""
@@ -298,7 +337,11 @@ class Recorder:
     def _check_folder(self) -> None:
         if self.folder.exists() and not self.folder.is_dir():
             raise ArgumentError(f"folder must be a folder; {self.folder} is a file.")
-        if self.folder.is_dir() and read_record(self.folder) is None and step_folders(self.folder):
+        if (
+            self.folder.is_dir()
+            and read_record(self.folder) is None
+            and step_folders(self.folder)
+        ):
             raise ArgumentError(
                 f"{self.folder} holds checkpoints that no Recorder wrote; give the Recorder a "
                 "folder of its own."
@@ -313,7 +356,9 @@ class Recorder:
         if record is not None:
             self._check_same_run(record, step, model)
         elif step > 0:
-            logger.warning("recording begins at step %d; step 0 was not recorded.", step)
+            logger.warning(
+                "recording begins at step %d; step 0 was not recorded.", step
+            )
         sweep(self.folder)
         self._steps = set(step_folders(self.folder))
         write_json(self.folder / RECORD, self._record(record, step, model))
@@ -329,7 +374,9 @@ class Recorder:
         if self.observer is not None:
             self.observer.path.unlink(missing_ok=True)
 
-    def _check_same_run(self, record: dict[str, Any], step: int, model: nn.Module) -> None:
+    def _check_same_run(
+        self, record: dict[str, Any], step: int, model: nn.Module
+    ) -> None:
         remedy = "give another folder, or overwrite=True to delete it"
         if record["class"] != _class_name(model):
             raise ArgumentError(
@@ -342,7 +389,9 @@ class Recorder:
                 f"model; {remedy}."
             )
 
-    def _record(self, before: dict[str, Any] | None, step: int, model: nn.Module) -> dict[str, Any]:
+    def _record(
+        self, before: dict[str, Any] | None, step: int, model: nn.Module
+    ) -> dict[str, Any]:
         schedules = list(before["schedules"]) if before else []
         now = self.schedule.to_record()
         if not schedules:
@@ -358,7 +407,9 @@ class Recorder:
             "schedules": schedules,
             "digests": dict(before.get("digests", {})) if before else {},
             "branches": list(before.get("branches", [])) if before else [],
-            "planned": self.schedule.planned(self.schedule.total) if self.schedule.total else None,
+            "planned": self.schedule.planned(self.schedule.total)
+            if self.schedule.total
+            else None,
             "versions": {
                 "ontogeny": __version__,
                 "torch": str(torch.__version__),

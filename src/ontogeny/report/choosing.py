@@ -29,7 +29,9 @@ def layer_path(paths: Sequence[str], layer: Any) -> str:
         return paths[0]
     matches = _matching(paths, layer)
     if len(matches) > 1:
-        raise ArgumentError(f"layer {layer!r} may be any of {listed(matches)}; give its path.")
+        raise ArgumentError(
+            f"layer {layer!r} may be any of {listed(matches)}; give its path."
+        )
     return matches[0]
 
 
@@ -44,7 +46,11 @@ def layer_paths(paths: Sequence[str], layers: Any) -> list[str]:
     ['h.0.mlp', 'h.2.mlp', 'h.2.attn']
     """
     alone = isinstance(layers, str) or whole(layers) is not None
-    choices = [layers] if alone else list(check_iterable("layers", layers, "numbers or names"))
+    choices = (
+        [layers]
+        if alone
+        else list(check_iterable("layers", layers, "numbers or names"))
+    )
     if not choices:
         raise ArgumentError("layers must name at least one layer; got none.")
     names = [str(path) for path in paths]
@@ -71,7 +77,9 @@ def _matching(paths: Sequence[str], layer: Any) -> list[str]:
 
 def _from_the_end(paths: Sequence[str], number: int) -> int:
     """Return the depth that a negative number means, or the number if it means none."""
-    numbers = (next((p for p in depth_parts(path) if p.isdigit()), None) for path in paths)
+    numbers = (
+        next((p for p in depth_parts(path) if p.isdigit()), None) for path in paths
+    )
     depths = sorted({int(number) for number in numbers if number})
     return depths[number] if -len(depths) <= number < 0 else number
 
@@ -90,7 +98,11 @@ def step_position(steps: Sequence[int], choice: Any) -> int:
         return len(steps) + number
     if number in steps:
         return steps.index(number)
-    hint = "" if number is None else f" The nearest is {min(steps, key=lambda s: abs(s - number))}."
+    hint = (
+        ""
+        if number is None
+        else f" The nearest is {min(steps, key=lambda s: abs(s - number))}."
+    )
     raise ArgumentError(
         f"step must be one of the result's {len(steps)} steps, {listed(steps)}, or an index from "
         f"{-len(steps)} to -1; got {choice!r}.{hint}"
@@ -104,14 +116,19 @@ def chosen_steps(steps: Sequence[int], choice: Any) -> list[int]:
 
     Examples
     --------
-    >>> chosen_steps([0, 1, 2, 4, 8], slice(2, 5)), chosen_steps([0, 1, 2, 4, 8], [0, -1])
+    >>> (
+    ...     chosen_steps([0, 1, 2, 4, 8], slice(2, 5)),
+    ...     chosen_steps([0, 1, 2, 4, 8], [0, -1]),
+    ... )
     ([2, 4], [0, 8])
     """
     numbers = [int(step) for step in steps]
     if isinstance(choice, slice):
         return _between(numbers, choice)
     alone = whole(choice) is not None
-    choices = [choice] if alone else list(check_iterable("steps", choice, "training steps"))
+    choices = (
+        [choice] if alone else list(check_iterable("steps", choice, "training steps"))
+    )
     if not choices:
         raise ArgumentError("steps must name at least one step; got none.")
     places = {step_position(numbers, step) for step in choices}

@@ -19,7 +19,9 @@ LEVELS = 24  # number of shades in which the developmental chart draws progress
 # Least contrast of lines and points with the paper (WCAG 2.2, success criterion 1.4.11).
 MARK_CONTRAST = 3.0
 
-_COLOURS = json.loads(resources.files(__package__).joinpath("static/colours.json").read_text())
+_COLOURS = json.loads(
+    resources.files(__package__).joinpath("static/colours.json").read_text()
+)
 
 # Plain colours by name, for light and for dark surfaces.
 BASE: dict[str, Palette] = _COLOURS["base"]
@@ -44,7 +46,10 @@ def _hex(lightness: float, chroma: float, hue: float) -> str:
         -0.0041960863 * long - 0.7034186147 * medium + 1.7076147010 * short,
     )
     channels = (min(max(c, 0.0), 1.0) for c in linear)
-    encoded = (12.92 * c if c <= 0.0031308 else 1.055 * c ** (1 / 2.4) - 0.055 for c in channels)
+    encoded = (
+        12.92 * c if c <= 0.0031308 else 1.055 * c ** (1 / 2.4) - 0.055
+        for c in channels
+    )
     return "#" + "".join(f"{round(255 * c):02x}" for c in encoded)
 
 
@@ -61,7 +66,10 @@ def ramp(stops: Stops, count: int) -> list[str]:
         at = (len(stops) - 1) * (i / (count - 1) if count > 1 else 0.5)
         k = min(int(at), len(stops) - 2)
         weight = at - k
-        mixed = ((1 - weight) * p + weight * q for p, q in zip(stops[k], stops[k + 1], strict=True))
+        mixed = (
+            (1 - weight) * p + weight * q
+            for p, q in zip(stops[k], stops[k + 1], strict=True)
+        )
         colours.append(_hex(*mixed))
     return colours
 
@@ -81,7 +89,9 @@ def contrast(one: str, other: str) -> float:
 def _luminance(colour: str) -> float:
     """Return the relative luminance of a hex colour."""
     encoded = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in encoded]
+    linear = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in encoded
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 

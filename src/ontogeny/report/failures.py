@@ -43,9 +43,14 @@ def read_failures(content: Content) -> Failures | None:
         return None
     sections = {node.path: node for node in content.nodes}
     gone = set(problems.lost)
-    first = sorted(problems, key=lambda problem: bool(problem.run) or problem.node not in gone)
-    reasons = _one_of_each([_reason(problem, sections, content.voice) for problem in first])
-    lost, partly = len(gone), len(set(problems.observables) - gone)
+    first = sorted(
+        problems, key=lambda problem: bool(problem.run) or problem.node not in gone
+    )
+    reasons = _one_of_each(
+        [_reason(problem, sections, content.voice) for problem in first]
+    )
+    lost = len(gone)
+    partly = len(set(problems.observables) - gone)
     whole = plural(len(problems.standings), "observable")
     if lost:
         heading = f"{lost:,} of {whole} failed"
@@ -69,14 +74,17 @@ def section_failures(content: Content, node: Node) -> list[Reason]:
     """Return what failed in the section of a node."""
     problems = [p for p in content.problems if p.node == node.path and not p.run]
     return list(
-        _one_of_each([_reason(problem, {node.path: node}, content.voice) for problem in problems])
+        _one_of_each(
+            [_reason(problem, {node.path: node}, content.voice) for problem in problems]
+        )
     )
 
 
 def old_reference(content: Content) -> str:
     """Return that the reference is no longer the first or last step; empty if it is."""
     settings = content.settings if isinstance(content.settings, Mapping) else {}
-    reference, step = settings.get("reference"), settings.get("reference_step")
+    reference = settings.get("reference")
+    step = settings.get("reference_step")
     now = {"first": content.steps[0], "last": content.steps[-1]}.get(str(reference))
     if now is None or not isinstance(step, int) or step == now:
         return ""
@@ -94,13 +102,19 @@ def _reason(problem: Problem, sections: Mapping[str, Node], voice: Voice) -> Rea
     name = f"{name}, in control run {problem.run}" if problem.run else name
     steps = f"{voice.unit}{'s' * (len(problem.steps) > 1)} {steps_text(problem.steps)}"
     layers = problem.layers
-    names = ", ".join(layers[:2]) + (f" and {len(layers) - 2} more" if len(layers) > 2 else "")
+    names = ", ".join(layers[:2]) + (
+        f" and {len(layers) - 2} more" if len(layers) > 2 else ""
+    )
     where = ", ".join(filter(None, [steps if problem.steps else "", names]))
     section = node.id if node is not None else ""
     why = plain_text(problem.reason)
-    return Reason(plain_text(name), plain_text(where), why, advice(problem.why), section)
+    return Reason(
+        plain_text(name), plain_text(where), why, advice(problem.why), section
+    )
 
 
 def _one_of_each(reasons: list[Reason]) -> tuple[Reason, ...]:
     """Return the first of the reasons that say the same of the same observable."""
-    return tuple({(r.name, r.where, r.why): r for r in reversed(reasons)}.values())[::-1]
+    return tuple({(r.name, r.where, r.why): r for r in reversed(reasons)}.values())[
+        ::-1
+    ]

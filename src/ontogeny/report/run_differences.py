@@ -45,7 +45,9 @@ def difference_from(
 
     Examples
     --------
-    >>> difference = difference_from(np.array([5.0]), [np.array([1.0]), np.array([3.0])], 1.0)
+    >>> difference = difference_from(
+    ...     np.array([5.0]), [np.array([1.0]), np.array([3.0])], 1.0
+    ... )
     >>> difference["difference"], difference["high"].round(3)
     (array([3.]), array([1.414]))
     """
@@ -63,7 +65,10 @@ def difference_from(
 
 
 def band_of_two(
-    run: np.ndarray, ends: Sequence[np.ndarray], other: np.ndarray, other_ends: Sequence[np.ndarray]
+    run: np.ndarray,
+    ends: Sequence[np.ndarray],
+    other: np.ndarray,
+    other_ends: Sequence[np.ndarray],
 ) -> dict[str, np.ndarray]:
     """Return the band of the difference of two runs by the intervals of both, around 0.
 
@@ -75,8 +80,10 @@ def band_of_two(
     >>> band_of_two(one, (one - 3, one + 3), two, (two - 4, two + 4))
     {'low': array([-5.]), 'high': array([5.])}
     """
-    below, above = run - ends[0], ends[1] - run
-    other_below, other_above = other - other_ends[0], other_ends[1] - other
+    below = run - ends[0]
+    above = ends[1] - run
+    other_below = other - other_ends[0]
+    other_above = other_ends[1] - other
     return {
         "low": -np.sqrt(above * above + other_below * other_below),
         "high": np.sqrt(below * below + other_above * other_above),
@@ -89,13 +96,15 @@ def difference_of(drawable: Drawable) -> Drawable | None:
     Its node holds the difference and its terms, in the form that is drawn. None where a figure has
     no runs, or where no step is known of all of them.
     """
-    runs, figure = drawable.runs, drawable.figure
+    runs = drawable.runs
+    figure = drawable.figure
     if runs is None or not isinstance(figure, Curves):
         return None
     name = figure.relative or figure.value
     data = _differences(drawable, name)
     names = derived_names(name, bool(runs.controls))
-    low, high = names["low"], names["high"]
+    low = names["low"]
+    high = names["high"]
     if not np.isfinite(data[names["difference"]].values).any():
         return None
     banded = bool(np.isfinite(data[low].values).any())
@@ -144,13 +153,17 @@ def _differences(drawable: Drawable, name: str) -> xr.Dataset:
     difference = difference_from(values, beside, drawable.runs.factor)
     if len(beside) == 1 and not drawable.runs.controls and drawable.figure.interval:
         ends = [
-            [end.isel({RUN: i}).values for end in _interval(drawable, mine.dims)] for i in (0, 1)
+            [end.isel({RUN: i}).values for end in _interval(drawable, mine.dims)]
+            for i in (0, 1)
         ]
         difference |= band_of_two(values, ends[0], beside[0], ends[1])
     figure = drawable.figure
     label = drawable.label(figure.value)
-    shared = {"units": figure.relative_label if name == figure.relative
-              else drawable.units(figure.value)}  # fmt: skip
+    shared = {
+        "units": figure.relative_label
+        if name == figure.relative
+        else drawable.units(figure.value)
+    }
     arrays = {name: mine.assign_attrs(long_name=label, **shared)}
     for key, variable in derived_names(name, bool(drawable.runs.controls)).items():
         attrs = {"long_name": WORDS[key], **shared}
@@ -164,20 +177,27 @@ def _terms(drawable: Drawable, name: str) -> tuple[xr.DataArray, list[xr.DataArr
     assert runs is not None
     data = drawable.array(name)
     if not runs.controls:
-        return data.isel({RUN: 0}, drop=True), [data.isel({RUN: i}, drop=True) for i in runs.others]
+        return data.isel({RUN: 0}, drop=True), [
+            data.isel({RUN: i}, drop=True) for i in runs.others
+        ]
     control = drawable.thin(runs.controls[name]).rename({CONTROL_STEP: "step"})
     steps = np.intersect1d(data["step"], control["step"])
     others = control.sel(step=steps)
-    return data.sel(step=steps), [others.isel({RUN: i - 1}, drop=True) for i in runs.others]
+    return data.sel(step=steps), [
+        others.isel({RUN: i - 1}, drop=True) for i in runs.others
+    ]
 
 
 def _interval(drawable: Drawable, dims: Sequence[object]) -> list[xr.DataArray]:
     """Return both ends of the interval in the form that is drawn, over `run` and `dims`."""
-    figure, ends = drawable.figure, []
+    figure = drawable.figure
+    ends = []
     for name in figure.interval:
         relative = drawable.relative_name(name)
         values = drawable.array(relative or name).astype(float)
         if figure.relative and not relative:
-            values = values * drawable.array(figure.relative) / drawable.array(figure.value)
+            values = (
+                values * drawable.array(figure.relative) / drawable.array(figure.value)
+            )
         ends.append(values.transpose(RUN, *dims))
     return ends

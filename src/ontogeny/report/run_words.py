@@ -9,7 +9,9 @@ from ..words.formats import plural
 from .figures.drawable import Drawable, Runs
 from .figures.runs import DIFFERENCE, LINES, SIDE
 
-CHOSEN, OTHER, VALUE = "{run}", "{other}", "{value}"
+CHOSEN = "{run}"
+OTHER = "{other}"
+VALUE = "{value}"
 """Where the chosen run, of two runs the other one, and the variable that is drawn are named."""
 
 _ONE_LAYOUT = r"One (line|panel)"
@@ -25,8 +27,14 @@ def captions(drawable: Drawable, runs: Runs) -> dict[str, str]:
         DIFFERENCE: [_without(_VALUES_ONLY, text), _difference(drawable, runs)],
     }
     # Control runs are shown beside heat maps too, which have nothing that is laid over.
-    rest = [text] if runs.controls else [_without(_ONE_LAYOUT, text), _overlay(drawable, runs)]
-    return {name: " ".join(filter(None, sentences.get(name, rest))) for name in runs.views}
+    rest = (
+        [text]
+        if runs.controls
+        else [_without(_ONE_LAYOUT, text), _overlay(drawable, runs)]
+    )
+    return {
+        name: " ".join(filter(None, sentences.get(name, rest))) for name in runs.views
+    }
 
 
 def difference_caption(drawable: Drawable, runs: Runs) -> str:
@@ -44,15 +52,23 @@ def band_words(runs: Runs) -> str:
 
 def _without(pattern: str, caption: str) -> str:
     sentences = re.split(r"(?<=\.)\s+", caption)
-    return " ".join(text for text in sentences if not re.match(pattern, text, re.IGNORECASE))
+    return " ".join(
+        text for text in sentences if not re.match(pattern, text, re.IGNORECASE)
+    )
 
 
 def _overlay(drawable: Drawable, runs: Runs) -> str:
     many = len(runs.names) > LINES
-    grey = "Grey band: range of the other runs." if many else "Thin grey lines: the other runs."
+    grey = (
+        "Grey band: range of the other runs."
+        if many
+        else "Thin grey lines: the other runs."
+    )
     figure = drawable.figure
     if figure.bands:
-        sentence = f" Nulls{' and shade' if figure.interval else ''} are those of {CHOSEN}."
+        sentence = (
+            f" Nulls{' and shade' if figure.interval else ''} are those of {CHOSEN}."
+        )
     else:
         sentence = f" The shade is that of {CHOSEN}." if figure.interval else ""
     return f"Dark line: {CHOSEN}. {grey}{sentence}"
@@ -67,7 +83,8 @@ def _side(drawable: Drawable, runs: Runs) -> str:
 def _difference(drawable: Drawable, runs: Runs) -> str:
     if runs.controls:
         return _difference_from_controls(drawable, runs)
-    count, step = len(runs.others), drawable.voice.checkpoint
+    count = len(runs.others)
+    step = drawable.voice.checkpoint
     if count > 1:
         band = f"Grey band: ± SD of the others (n − 1). A {step} that a run lacks is a gap."
         return f"Line: {CHOSEN} minus the mean of the other {count} runs at the same {step}. {band}"
@@ -86,7 +103,9 @@ def _difference_from_controls(drawable: Drawable, runs: Runs) -> str:
     words = "its control run" if count == 1 else f"the mean of its {count} control runs"
     sentences = [f"the run minus {words}."]
     if rest:
-        sentences.append(f"{plural(rest, 'control run')} of a kind that ends trained is left out.")
+        sentences.append(
+            f"{plural(rest, 'control run')} of a kind that ends trained is left out."
+        )
     if drawable.figure.kind == "heatmap":
         sentences[0] = f"Colour: {sentences[0]}"
     else:
@@ -107,21 +126,30 @@ def _steps_words(drawable: Drawable, runs: Runs) -> str:
 
 def view_code(drawable: Drawable, runs: Runs) -> dict[str, str]:
     """Return Python for the views that need more than the values, in the form ``{value}``."""
-    selection = f".sel({dict(drawable.figure.select)!r})" if drawable.figure.select else ""
+    selection = (
+        f".sel({dict(drawable.figure.select)!r})" if drawable.figure.select else ""
+    )
     path = f"tree[{drawable.node.path!r}]"
     lines = [
         "import xarray as xr\n",
         'tree = xr.open_datatree("result.zarr", engine="zarr")',
         f'values = {path}["{VALUE}"]{selection}',
     ]
-    minuend, others = f"values.sel(run={CHOSEN})", f"values.drop_sel(run={CHOSEN})"
+    minuend = f"values.sel(run={CHOSEN})"
+    others = f"values.drop_sel(run={CHOSEN})"
     side = {}
     if runs.controls:
-        lines.append(f'controls = {path}["{VALUE}_control"]{selection}.dropna("step", how="all")')
+        lines.append(
+            f'controls = {path}["{VALUE}_control"]{selection}.dropna("step", how="all")'
+        )
         side = {SIDE: "\n".join(lines)}
         names = [str(runs.control_names[i - 1]) for i in runs.others]
-        minuend, others = "values", f"controls.sel(run={json.dumps(names, ensure_ascii=False)})"
-    lines += [f"others = {others}", f'difference = {minuend} - others.mean("run", skipna=False)']
+        minuend = "values"
+        others = f"controls.sel(run={json.dumps(names, ensure_ascii=False)})"
+    lines += [
+        f"others = {others}",
+        f'difference = {minuend} - others.mean("run", skipna=False)',
+    ]
     if len(runs.others) > 1:
         factor = f"{runs.factor:.6g} * " if runs.controls else ""
         lines.append(f'half_band = {factor}others.std("run", ddof=1, skipna=False)')

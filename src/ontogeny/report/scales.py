@@ -69,8 +69,12 @@ class StepScale:
         start = ZERO_GAP if self.breaks_at_zero else 0.0
         # Interpolated values (a half-step) may lie between 0 and the first recorded step.
         logs = np.log(np.maximum(values, positive[0]))
-        places = start + (1 - start) * _rescale(logs, math.log(positive[0]), math.log(positive[-1]))
-        return np.where(values < positive[0], np.clip(values / positive[0], 0, 1) * start, places)
+        places = start + (1 - start) * _rescale(
+            logs, math.log(positive[0]), math.log(positive[-1])
+        )
+        return np.where(
+            values < positive[0], np.clip(values / positive[0], 0, 1) * start, places
+        )
 
     def edges(self, steps: Sequence[int] | np.ndarray) -> np.ndarray:
         """Return the left and right edge of each step's cell, shape (n, 2)."""
@@ -137,7 +141,9 @@ def _decade_values(first: int, last: int) -> list[tuple[int, int]]:
     ranks = {1: 1, 5: 2, 2: 3}
     powers = range(math.floor(math.log10(first)), math.floor(math.log10(last)) + 1)
     values = [
-        (digit * 10**power, ranks.get(digit, 9)) for power in powers for digit in range(1, 10)
+        (digit * 10**power, ranks.get(digit, 9))
+        for power in powers
+        for digit in range(1, 10)
     ]
     return [(value, rank) for value, rank in values if first <= value <= last]
 
@@ -149,10 +155,14 @@ def _round_values(low: int, high: int, about: int = 6) -> list[tuple[int, int]]:
     power = 10 ** math.floor(math.log10(rough))
     size = max(next(m * power for m in (1, 2, 5, 10) if m * power >= rough), 1)
     first = math.ceil(low / size)
-    return [(round(i * size), i % 2 + 1) for i in range(first, math.floor(high / size) + 1)]
+    return [
+        (round(i * size), i % 2 + 1) for i in range(first, math.floor(high / size) + 1)
+    ]
 
 
-def pick_ticks(ticks: Sequence[Tick], length: float, character: float = 6.5) -> list[Tick]:
+def pick_ticks(
+    ticks: Sequence[Tick], length: float, character: float = 6.5
+) -> list[Tick]:
     """Return the labelled ticks that fit on an axis of `length` pixels, important ones first."""
     spaced: list[Tick] = []
     for tick in sorted((t for t in ticks if t.rank < 9), key=lambda t: t.rank):

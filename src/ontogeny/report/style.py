@@ -9,7 +9,9 @@ from typing import Any
 from .colours import BASE, PROGRESS, contrast, palettes, ramp
 
 SHADES = 12  # of dated tokens
-STATIC = resources.files(__package__) / "static"  # the folder of scripts and style sheets
+STATIC = (
+    resources.files(__package__) / "static"
+)  # the folder of scripts and style sheets
 
 
 def static_text(name: str) -> str:
@@ -27,7 +29,15 @@ def page_style() -> str:
             ("@media screen and (prefers-color-scheme: dark)", "dark"),
         )
     ]
-    names = ("page", "first", "cloze", "dated-text", "example-text", "failures", "print")
+    names = (
+        "page",
+        "first",
+        "cloze",
+        "dated-text",
+        "example-text",
+        "failures",
+        "print",
+    )
     dated = "".join(f".d{i}{{--d:var(--d{i});--e:var(--e{i})}}" for i in range(SHADES))
     return "\n".join(
         [*modes, dated, chart_style(), *[static_text(f"{name}.css") for name in names]]
@@ -36,7 +46,8 @@ def page_style() -> str:
 
 def _shades(mode: str) -> str:
     """Return the shades of dated tokens as variables, each with the ink that is read on it."""
-    inks, parts = [BASE[mode]["ink"], BASE[mode]["paper"]], []
+    inks = [BASE[mode]["ink"], BASE[mode]["paper"]]
+    parts = []
     for i, shade in enumerate(ramp(PROGRESS[mode], SHADES)):
         ink = max(inks, key=lambda each: contrast(shade, each))
         parts.append(f"--d{i}:{shade};--e{i}:{ink};")
@@ -55,7 +66,8 @@ def _channels(colour: str) -> str:
 
 def chart_style() -> str:
     """Return the chart's style sheet: plain colours, for light and dark, also outside the page."""
-    light, dark = _chart_colours("light"), _chart_colours("dark")
+    light = _chart_colours("light")
+    dark = _chart_colours("dark")
     query = "@media screen and (prefers-color-scheme: dark)"
     return f"{static_text('chart.css')}\n{light}\n{query}{{{dark}}}"
 
@@ -77,6 +89,10 @@ def _chart_colours(mode: str) -> str:
     """Return the colours of the chart's parts, and of every shade of progress."""
     colours = palettes(1)[mode]
     base: Any = colours["base"]
-    rules = re.sub(r"@([\w-]+)", lambda name: base[name[1]], static_text("chart-colours.css"))
+    rules = re.sub(
+        r"@([\w-]+)", lambda name: base[name[1]], static_text("chart-colours.css")
+    )
     shades: Any = colours["values"]
-    return rules + "".join(f".chart .q{i}{{fill:{shade}}}" for i, shade in enumerate(shades))
+    return rules + "".join(
+        f".chart .q{i}{{fill:{shade}}}" for i, shade in enumerate(shades)
+    )

@@ -83,8 +83,13 @@ def _front(title: str, license_id: str | None) -> str:
 
 
 def _observables(tree: xr.DataTree) -> str:
-    sections = {name: json.loads(n.attrs.get("section", "{}")) for name, n in tree.children.items()}
-    return "\n".join(f"- {plain(s.get('title') or name)}" for name, s in sections.items())
+    sections = {
+        name: json.loads(n.attrs.get("section", "{}"))
+        for name, n in tree.children.items()
+    }
+    return "\n".join(
+        f"- {plain(s.get('title') or name)}" for name, s in sections.items()
+    )
 
 
 def _failed(failed: str, left_out: Sequence[str]) -> str:

@@ -48,13 +48,18 @@ class Listing:
                 for name, (size, what) in self.files.items()
             ),
             "Weights, checkpoints, cells and your own code are not among them.",
-            *_section("Texts and tokens of the inputs in the result and the page:", self.passages),
+            *_section(
+                "Texts and tokens of the inputs in the result and the page:",
+                self.passages,
+            ),
             *_section("Looks private, and would be pushed as it is:", self.private),
             *_section(
                 "Paths shortened in what is pushed:",
                 [f"{path} -> {name}" for path, name in self.shortened.items()],
             ),
-            *_section("Code of yours that the study file names, not pushed:", self.own_code),
+            *_section(
+                "Code of yours that the study file names, not pushed:", self.own_code
+            ),
             *_section("Left out because they show texts:", self.left_out),
             *self.notes,
         ]
@@ -71,7 +76,9 @@ def looks_private(tree: xr.DataTree, texts: dict[str, str]) -> tuple[PrivateText
 
 def texts_in(tree: xr.DataTree) -> tuple[Passage, ...]:
     """Return the variables that hold texts, the longest texts first."""
-    return tuple(sorted(passages(tree), key=lambda passage: (-len(passage.sample), str(passage))))
+    return tuple(
+        sorted(passages(tree), key=lambda passage: (-len(passage.sample), str(passage)))
+    )
 
 
 def _strings(tree: xr.DataTree) -> Iterator[tuple[str, str]]:
@@ -95,5 +102,7 @@ def _lines(texts: dict[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _section(heading: str, items: Iterable[object]) -> list[str]:
-    lines = [f"  {item}" for item in items]  # all of them: nothing leaves that was not listed
+    lines = [
+        f"  {item}" for item in items
+    ]  # all of them: nothing leaves that was not listed
     return [heading, *lines] if lines else []

@@ -85,9 +85,13 @@ class Parcel:
         stale = [name for name in _WHAT if name not in self.listing.files]
         api = HfApi(token=token)
         with _refusals(self.repo):
-            api.create_repo(self.repo, repo_type="dataset", private=private or None, exist_ok=True)
+            api.create_repo(
+                self.repo, repo_type="dataset", private=private or None, exist_ok=True
+            )
             if private and not api.repo_info(self.repo, repo_type="dataset").private:
-                raise StoreError(f"{self.repo} is there already and public; nothing was pushed.")
+                raise StoreError(
+                    f"{self.repo} is there already and public; nothing was pushed."
+                )
             api.upload_folder(
                 repo_id=self.repo,
                 repo_type="dataset",
@@ -98,7 +102,9 @@ class Parcel:
         return f"{api.endpoint}/datasets/{self.repo}"
 
     def __repr__(self) -> str:
-        return "\n".join([f"{self.repo}, a data set on the Hub:", *self.listing.lines()])
+        return "\n".join(
+            [f"{self.repo}, a data set on the Hub:", *self.listing.lines()]
+        )
 
 
 def prepare(
@@ -138,7 +144,9 @@ def prepare(
     check_files(result_path(source))
     place = Path(tempfile.mkdtemp(prefix="ontogeny-push-"))
     try:
-        listing = _put_together(source, place, repo, study_file, license_id, without_texts)
+        listing = _put_together(
+            source, place, repo, study_file, license_id, without_texts
+        )
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         raise
@@ -167,11 +175,15 @@ def _put_together(
         seal(store)
     tree = open_study(place).tree
     if not tree.children:
-        raise ArgumentError(f"without texts nothing of {source} is left; push it with them.")
+        raise ArgumentError(
+            f"without texts nothing of {source} is left; push it with them."
+        )
     open_study(place).report(place / "report.html")
     pack(store, place / ARCHIVE)
     names = [name for name in _WHAT if name == "README.md" or (place / name).is_file()]
-    readme = card(tree, repo, {name: _WHAT[name] for name in names}, license_id, left_out)
+    readme = card(
+        tree, repo, {name: _WHAT[name] for name in names}, license_id, left_out
+    )
     (place / "README.md").write_text(readme, encoding="utf-8")
     listing = Listing(
         files={name: ((place / name).stat().st_size, _WHAT[name]) for name in names},
@@ -187,15 +199,26 @@ def _put_together(
 
 
 def _small_files(
-    source: Path, study_file: str | Path | None, without_texts: bool, replacements: dict[str, str]
+    source: Path,
+    study_file: str | Path | None,
+    without_texts: bool,
+    replacements: dict[str, str],
 ) -> tuple[dict[str, str], list[str]]:
     """Return the text files beside a result by name, without paths, and what is to be said."""
-    texts, notes = {}, []
+    texts = {}
+    notes = []
     beside = [settings_path(source), comparison_path(source), source / "names.toml"]
     toml = find_study_file(source, study_file)
     of_folder = [toml] if toml is not None and study_file is None else []
-    for path in (*beside, *of_folder, result_path(source), *result_path(source).rglob("*")):
-        if path.is_symlink():  # by which a stranger's study would publish files of yours
+    for path in (
+        *beside,
+        *of_folder,
+        result_path(source),
+        *result_path(source).rglob("*"),
+    ):
+        if (
+            path.is_symlink()
+        ):  # by which a stranger's study would publish files of yours
             raise StoreError(f"{path} is a link; what is pushed must be no link.")
         if path in beside and path.is_file():
             text = path.read_text(encoding="utf-8")

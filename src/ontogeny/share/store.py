@@ -14,7 +14,9 @@ from ..study.results.result_files import write_metadata
 
 
 def change_attributes(
-    store: Path, node: str, change: Mapping[str, Any] | Callable[[dict[str, Any]], dict[str, Any]]
+    store: Path,
+    node: str,
+    change: Mapping[str, Any] | Callable[[dict[str, Any]], dict[str, Any]],
 ) -> None:
     """Change the attributes of a node, ``""`` for the root: by new ones, or a function of all."""
     path = store / node / ".zattrs"

@@ -31,7 +31,15 @@ _SECRET = re.compile(
     r"\bhf_[A-Za-z0-9]{30,}|\bsk-[\w-]{20,}|\bgh[pousr]_[A-Za-z0-9]{30,}|\bAKIA[0-9A-Z]{16}\b"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
 )
-_COMMON = {"root", "user", "admin", "ubuntu", "localhost", "runner", "jovyan"}  # names of nobody
+_COMMON = {
+    "root",
+    "user",
+    "admin",
+    "ubuntu",
+    "localhost",
+    "runner",
+    "jovyan",
+}  # names of nobody
 
 
 def shorten(text: str, table: dict[str, str]) -> str:
@@ -55,7 +63,9 @@ def shorten_within(text: str, table: dict[str, str]) -> str:
     Examples
     --------
     >>> replaced = {}
-    >>> shorten_within("missing: /home/ada/runs/tiny/checkpoint-8 is not there", replaced)
+    >>> shorten_within(
+    ...     "missing: /home/ada/runs/tiny/checkpoint-8 is not there", replaced
+    ... )
     'missing: checkpoint-8 is not there'
     >>> replaced
     {'/home/ada/runs/tiny/checkpoint-8': 'checkpoint-8'}
@@ -72,15 +82,20 @@ def shorten_within(text: str, table: dict[str, str]) -> str:
 def remove_paths(store: Path, replaced: dict[str, str]) -> None:
     """Shorten absolute paths in the provenance and the statuses of a copied result."""
     # What a study states of itself may be a path as a whole; a reason of a failure quotes some.
-    whole, within = partial(shorten, table=replaced), partial(shorten_within, table=replaced)
+    whole = partial(shorten, table=replaced)
+    within = partial(shorten_within, table=replaced)
     change_attributes(store, "", lambda attrs: in_strings(attrs, whole))
     for node in (path.parent for path in store.glob("*/.zgroup")):
-        change_attributes(store, node.name, lambda attrs: attrs | _failure(attrs, within))
+        change_attributes(
+            store, node.name, lambda attrs: attrs | _failure(attrs, within)
+        )
         if (node / "status").is_dir():
             change_texts(store, f"{node.name}/status", within)
 
 
-def _failure(attributes: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+def _failure(
+    attributes: Mapping[str, Any], change: Callable[[str], str]
+) -> dict[str, Any]:
     """Return the one attribute of a node that may name files: why it could not be summarised."""
     return {k: in_strings(v, change) for k, v in attributes.items() if k == "failed"}
 
@@ -162,7 +177,9 @@ def shortened(text: str, replaced: dict[str, str]) -> str:
         quote = match[0][0]
         return f"{quote}{shorten(match[0][1:-1], replaced)}{quote}"
 
-    return "\n".join(shorten(line, replaced) for line in _LITERAL.sub(literal, text).split("\n"))
+    return "\n".join(
+        shorten(line, replaced) for line in _LITERAL.sub(literal, text).split("\n")
+    )
 
 
 def own_code_in(text: str) -> list[str]:
@@ -224,7 +241,9 @@ class Passage:
 
     def __str__(self) -> str:
         sample = f", such as {_short(self.sample)!r}" if self.sample else ""
-        what = ("text" if self.sample else "token id") + "s" * (self.count != 1)
+        what = ("text" if self.sample else "token id") + (
+            "s" if self.count != 1 else ""
+        )
         return f"{self.node}: {self.variable} ({self.count:,} {what}{sample})"
 
 
@@ -233,14 +252,18 @@ def passages(tree: xr.DataTree) -> Iterator[Passage]:
 
     Examples
     --------
-    >>> data = xr.Dataset({"gap_text": ("gap", ["the ____ sat"]), "status": ("step", ["done"])})
+    >>> data = xr.Dataset(
+    ...     {"gap_text": ("gap", ["the ____ sat"]), "status": ("step", ["done"])}
+    ... )
     >>> [str(p) for p in passages(xr.DataTree.from_dict({"predictions": data}))]
     ["predictions: gap_text (1 text, such as 'the ____ sat')"]
     """
     for name, node in tree.children.items():
         for variable, array in node.to_dataset().variables.items():
             if _is_text(str(variable), array):
-                texts = [str(text) for text in array.values.ravel().tolist() if str(text)]
+                texts = [
+                    str(text) for text in array.values.ravel().tolist() if str(text)
+                ]
                 if texts:
                     yield Passage(name, str(variable), len(texts), max(texts, key=len))
             elif _is_token_id(str(variable), array):
@@ -263,7 +286,9 @@ def remove_texts(store: Path, tree: xr.DataTree) -> list[str]:
     left_out = []
     for name, node in tree.children.items():
         data = node.to_dataset(inherit=False)
-        gone = {str(v) for v, array in data.variables.items() if _is_textual(str(v), array)}
+        gone = {
+            str(v) for v, array in data.variables.items() if _is_textual(str(v), array)
+        }
         figures = json.loads(data.attrs.get("figures", "[]"))
         figures_left = [figure for figure in figures if not gone & set(strings(figure))]
         if gone and figures and not figures_left:
@@ -284,7 +309,11 @@ def _forget(attributes: dict[str, Any], left_out: list[str]) -> dict[str, Any]:
     nodes = [n for n in json.loads(attributes.get("nodes", "[]")) if n not in left_out]
     settings = json.loads(attributes.get("settings", "{}"))
     arguments = settings.get("observables", {})
-    others = {name: in_strings(a, _word) for name, a in arguments.items() if name not in left_out}
+    others = {
+        name: in_strings(a, _word)
+        for name, a in arguments.items()
+        if name not in left_out
+    }
     settings |= {"observables": others}
     return attributes | {"nodes": json.dumps(nodes), "settings": json.dumps(settings)}
 
@@ -296,7 +325,11 @@ def _word(text: str) -> str:
 
 def _is_textual(name: str, array: xr.Variable) -> bool:
     dimensions = {str(dimension) for dimension in array.dims}
-    return _is_text(name, array) or _is_token_id(name, array) or bool(_TEXT_DIMENSIONS & dimensions)
+    return (
+        _is_text(name, array)
+        or _is_token_id(name, array)
+        or bool(_TEXT_DIMENSIONS & dimensions)
+    )
 
 
 def _is_text(name: str, array: xr.Variable) -> bool:

@@ -7,7 +7,10 @@ from typing import Any
 
 
 def not_as_asked(
-    sets: Sequence[str], length: int | None, asked: Mapping[str, Any], had: Mapping[str, Any]
+    sets: Sequence[str],
+    length: int | None,
+    asked: Mapping[str, Any],
+    had: Mapping[str, Any],
 ) -> list[str]:
     """Return a line for each value that was said and is another one in the study file.
 
@@ -28,7 +31,8 @@ def not_as_asked(
     """
     said = {assignment.partition("=")[0].strip() for assignment in sets}
     lines = []
-    wished, count = asked["controls"].get("count"), had["controls"].get("count")
+    wished = asked["controls"].get("count")
+    count = had["controls"].get("count")
     if "controls.count" in said and wished != count:
         pairs = "controls of a run that begins trained are pairs"
         why = pairs if count else "one model has no course that a control could follow"

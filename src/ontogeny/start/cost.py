@@ -36,7 +36,9 @@ _NOISE = 5  # steps at which noise floors are measured, by default
 _NOISE_COST = 2.0  # what such a step costs beside another; 2.1 in the demo's study
 _SUMMARIES = 1.2  # what is computed from all steps, and the page
 _MERGED = 2.0  # bytes of cells with what is merged of them; 1.9 to 2.4 in four studies
-_SLOWER = 1.6  # how much longer it takes where tasks beside each other use the same memory
+_SLOWER = (
+    1.6  # how much longer it takes where tasks beside each other use the same memory
+)
 _ENDS = 20.0  # seconds until processes have started, and from the last cell to the page
 _PAGE = 10_000_000  # a page, and the smallest result
 
@@ -84,14 +86,23 @@ class Cost:
         """Return what is said before a study starts, where so many bytes of disk are `free`."""
         fetched = f"{size_text(self.fetched)}" if self.fetched else "nothing"
         if self.why_not:
-            return [f"to download: {fetched}", f"no checkpoint was timed: {self.why_not}"]
+            return [
+                f"to download: {fetched}",
+                f"no checkpoint was timed: {self.why_not}",
+            ]
         spread = f" with {workers} workers" if workers > 1 else ""
-        cached = f", {size_text(self.fetched)} in the Hub's cache" if self.fetched else ""
+        cached = (
+            f", {size_text(self.fetched)} in the Hub's cache" if self.fetched else ""
+        )
         time_ = _span(self._seconds(workers))
         one = f"{self.at_one:.1f} s for one of {self.checkpoints} checkpoints on {self.device}"
         without = f", without {', '.join(self.untimed)}" if self.untimed else ""
         largest = self.stored + self.dropped
-        running = f", {size_text(largest)} while it runs" if 20 * self.dropped > self.stored else ""
+        running = (
+            f", {size_text(largest)} while it runs"
+            if 20 * self.dropped > self.stored
+            else ""
+        )
         scarce = f", but only {size_text(int(free))} are free" if free < largest else ""
         return [
             *self.failing,
@@ -120,7 +131,9 @@ def total(costs: Sequence[Cost]) -> Cost:
     (120.0, 16)
     """
     names = ("checkpoints", "fetched", "stored", "seconds", "studies")
-    sums: dict[str, Any] = {name: sum(getattr(cost, name) for cost in costs) for name in names}
+    sums: dict[str, Any] = {
+        name: sum(getattr(cost, name) for cost in costs) for name in names
+    }
     sums["dropped"] = max(cost.dropped for cost in costs)  # they run one after another
     why_not = next((cost.why_not for cost in costs if cost.why_not), "")
     failing = tuple(dict.fromkeys(line for cost in costs for line in cost.failing))
@@ -143,7 +156,9 @@ def to_fetch(trajectory: Trajectory, bounded: bool = False) -> int:
     """
     needed = missing_bytes(trajectory)
     if needed and not bounded:
-        check_space(needed, next(c.source.cache for c in trajectory if c.source is not None))
+        check_space(
+            needed, next(c.source.cache for c in trajectory if c.source is not None)
+        )
     return needed
 
 
@@ -166,7 +181,9 @@ def estimate(content: Mapping[str, Any], folder: Path, fetched: int) -> Cost:
     of_controls = count * min(int(controls.get("steps", 12)), steps)
     noise = min(int(content.get("options", {}).get("noise", _NOISE)), steps)
     made = count * all(checkpoint.source is None for checkpoint in study.trajectory)
-    cost = _timed(study, fetched, (steps, of_controls, noise, 1 + count), made / (1 + count))
+    cost = _timed(
+        study, fetched, (steps, of_controls, noise, 1 + count), made / (1 + count)
+    )
     # The checkpoint is kept: of one model of 135M, 6 to 16 minutes were said where 2 were left.
     return replace(cost, seconds=cost.seconds - _SUMMARIES * cost.at_one)
 
@@ -183,7 +200,9 @@ def time_left(study: Study, plan: Plan) -> Cost:
     runs = len({e.run for e in cells})
     controls = plan.checkpoints - len(steps)
     share = plan.dropped_bytes / max(1, plan.reference_bytes)
-    return _timed(study, plan.download_bytes, (len(steps), controls, len(noise), runs), share)
+    return _timed(
+        study, plan.download_bytes, (len(steps), controls, len(noise), runs), share
+    )
 
 
 def _timed(study: Study, fetched: int, counts: tuple[int, ...], dropped: float) -> Cost:
@@ -200,7 +219,9 @@ def _timed(study: Study, fetched: int, counts: tuple[int, ...], dropped: float) 
         watch = _one_checkpoint(study, probed)
         in_blocks = 0.0 if probed is None else _all_blocks(study, probed)
     except OntogenyError as error:
-        return Cost(steps, fetched, 0, 0.0, 0.0, study.device, str(error).split("\n")[0])
+        return Cost(
+            steps, fetched, 0, 0.0, 0.0, study.device, str(error).split("\n")[0]
+        )
     # A control begins with what the run has read. Where every step has noise floors, they are in
     # the time of the one; elsewhere what comes after references and states has them.
     checkpoints = watch.step * (steps + of_controls - (runs - 1))
@@ -228,7 +249,8 @@ def _one_checkpoint(study: Study, probed: Probe | None) -> _Watch:
     It is computed as the study will, beside the same reference; without noise floors if there is
     such a step.
     """
-    settings, steps = study.examination.settings, [int(s) for s in study.trajectory.steps]
+    settings = study.examination.settings
+    steps = [int(s) for s in study.trajectory.steps]
     here = [int(c.step) for c in study.trajectory if c.is_downloaded] or steps[-1:]
     bare = [step for step in here if step not in settings.noise_steps]
     step = max(bare or here)
@@ -236,13 +258,16 @@ def _one_checkpoint(study: Study, probed: Probe | None) -> _Watch:
     of_step = study.trajectory.select(steps=sorted({step, reference}))
     # An earlier reference is computed first: with noise floors (1: of the first step), as it will.
     noise = int(reference < step) if bare and settings.noise_steps else 5 * (not bare)
-    timed = study.over(of_step, reference=reference, noise=noise, controls=0, control_runs=())
+    timed = study.over(
+        of_step, reference=reference, noise=noise, controls=0, control_runs=()
+    )
     return _watched(timed, f"{study.trajectory.unit} {step}", not bare, probed)
 
 
 def _all_blocks(study: Study, probed: Probe) -> float:
     """Return the seconds for weight blocks over all steps; one is timed, of middle size."""
-    seconds, sizes = 0.0, {n: probed.block_bytes[b.tensor] for n, b in probed.weight_blocks.items()}
+    seconds = 0.0
+    sizes = {n: probed.block_bytes[b.tensor] for n, b in probed.weight_blocks.items()}
     for observable in (o for o in study.observables if o.over_blocks):
         names = sorted(probed.blocks[observable.name], key=sizes.__getitem__)
         arguments = {**observable.arguments(), "blocks": names[len(names) // 2]}
@@ -272,21 +297,29 @@ class _Watch(Silent):
     def __init__(self, label: str, noisy: bool) -> None:
         place = tempfile.mkdtemp()
         weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
-        self.folder, self.noisy = Path(place) / "study", noisy
+        self.folder = Path(place) / "study"
+        self.noisy = noisy
         self.before = self.step = self.late = 0.0
         self.written_before = self.written = self.references = self._size = 0
         self._label = label
 
     def failing(self, study: Study) -> list[str]:
         """Return how observables failed at the checkpoint, which they may do at others too."""
-        failures, step = [], int(self._label.rpartition(" ")[2])
+        failures = []
+        step = int(self._label.rpartition(" ")[2])
         for name in (observable.name for observable in study.observables):
             path = cell_path(self.folder, name, step)
             if path.is_file():
                 cell = read_cell(path)
-                data = cell.data if cell.status == "done" else xr.Dataset({"status": cell.status})
+                data = (
+                    cell.data
+                    if cell.status == "done"
+                    else xr.Dataset({"status": cell.status})
+                )
                 rows = of_node(name, data.expand_dims(step=[step]))[:1]
-                failures += [DryFailure(name, step, row.reason, refused=False) for row in rows]
+                failures += [
+                    DryFailure(name, step, row.reason, refused=False) for row in rows
+                ]
         return doubts(failures, len(study.observables))
 
     def advance(self, label: str, cells: int, seconds: float) -> None:
@@ -294,8 +327,11 @@ class _Watch(Silent):
         before = self._size
         self._size = _bytes_of(self.folder.rglob("*"))
         written = self._size - before
-        if label in (self._label, f"reading {self._label}") or (cells and not self._label):
-            self.step, self.late = self.step + seconds, seconds
+        if label in (self._label, f"reading {self._label}") or (
+            cells and not self._label
+        ):
+            self.step = self.step + seconds
+            self.late = seconds
             self.written += written
             if label != f"reading {self._label}":
                 raise _SeenError

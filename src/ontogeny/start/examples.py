@@ -17,11 +17,15 @@ from ..tasks.records import read_records
 from .presets import Preset, filled_entry
 from .source import beside
 
-PIECES = 3.0  # tokens of a common English word, on average, at most; of letters it takes 5.5
+PIECES = (
+    3.0  # tokens of a common English word, on average, at most; of letters it takes 5.5
+)
 # Of the words of English texts that are among the commonest, at least; measured: .18 to .31.
 COMMON_SHARE = 0.12
 
-_COMMON = "the and of to is was that it he she for with his her they be at on this".split()  # noqa: SIM905
+_COMMON = (
+    ["the", "and", "of", "to", "is", "was", "that", "it", "he", "she", "for", "with", "his", "her", "they", "be", "at", "on", "this"]
+)
 _SENTENCE = (
     "the old farmer walked to the river with his brown dog because she wanted some fresh water and "
     "the little children were playing with their red ball behind the house until the evening"
@@ -61,9 +65,13 @@ def examples_of(
         kind = _kind_of(fields, path)
         cls = kinds()[kind]
         if why := cls.ruled_out(model, cls.fewest_steps):
-            raise ArgumentError(f"--abilities {path}: {cls.form} cannot be asked, because {why}.")
+            raise ArgumentError(
+                f"--abilities {path}: {cls.form} cannot be asked, because {why}."
+            )
         (argument,) = cls.file_arguments
-        table = tables.setdefault(kind, {"kind": kind, **filled_entry(cls, preset, model)})
+        table = tables.setdefault(
+            kind, {"kind": kind, **filled_entry(cls, preset, model)}
+        )
         table.setdefault(argument, []).append(beside(path, folder))
         notes.append(f"{path}: {count:,} {cls.form}, by {', '.join(fields)}")
     return list(tables.values()), notes
@@ -71,10 +79,13 @@ def examples_of(
 
 def _fields_of(path: str) -> tuple[int, Sequence[str]]:
     """Return the number of records of a file, and the fields of the first."""
-    count, fields, broken = 0, tuple[str, ...](), ""
+    count = 0
+    fields = tuple[str, ...]()
+    broken = ""
     for line, record in read_records(path):
         if isinstance(record, dict):
-            count, fields = count + 1, fields or tuple(record)
+            count = count + 1
+            fields = fields or tuple(record)
         else:
             broken = broken or f": {Path(path).name}, line {line}: {record}"
     if not count:
@@ -120,7 +131,9 @@ def no_english(tokenizer: Any, texts: Sequence[str]) -> str:
         return f"its tokenizer cuts an English word into {pieces:.1f} tokens, {PIECES:.0f} at most"
     if np.mean(ids == getattr(tokenizer, "unk_token_id", None)) > _UNKNOWN:
         return "its tokenizer does not know English words"
-    words = [word.strip(".,;:!?\"'()").lower() for text in texts for word in text.split()]
+    words = [
+        word.strip(".,;:!?\"'()").lower() for text in texts for word in text.split()
+    ]
     share = np.mean([word in _COMMON for word in words]) if words else 1.0
     few = f"only {100 * share:.0f} % of its texts' words are common English ones"
     return few if share < COMMON_SHARE else ""

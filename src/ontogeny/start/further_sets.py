@@ -36,12 +36,18 @@ def further_sets(
             continue
         option = "--train-texts" if name == "training" else "--base-texts"
         if not texts:
-            raise ArgumentError(f"{option} is compared with texts of yours: give --texts too.")
+            raise ArgumentError(
+                f"{option} is compared with texts of yours: give --texts too."
+            )
         of_ids = {Path(path).suffix in TOKEN_FILES for path in (*paths, *texts)}
         if len(of_ids) > 1:
-            raise ArgumentError(f"{option} and --texts must both be texts, or both token ids.")
+            raise ArgumentError(
+                f"{option} and --texts must both be texts, or both token ids."
+            )
         tables[name] = {
-            "tokens" if of_ids.pop() else "files": [beside(path, folder) for path in paths]
+            "tokens" if of_ids.pop() else "files": [
+                beside(path, folder) for path in paths
+            ]
         }
     return tables
 
@@ -61,7 +67,9 @@ def of_further_sets(
         if name not in table:
             continue
         if model.no_prediction:
-            raise ArgumentError(f"[inputs.{name}] is for predictions: {model.no_prediction}.")
+            raise ArgumentError(
+                f"[inputs.{name}] is for predictions: {model.no_prediction}."
+            )
         entries.append(entry | filled_entry(kinds()[entry["kind"]], preset, model))
     return entries
 
@@ -71,7 +79,9 @@ def training_texts_beside(texts: Sequence[str], training: Sequence[str]) -> list
     if training or len(texts) != 1 or not Path(texts[0]).stem.startswith("val"):
         return []
     path = Path(texts[0])
-    train = path.with_name(path.name.replace("validation", "val").replace("val", "train", 1))
+    train = path.with_name(
+        path.name.replace("validation", "val").replace("val", "train", 1)
+    )
     if not train.is_file():
         return []
     return [f"{train.name} lies beside: --train-texts {train} says what is memorised"]

@@ -27,7 +27,9 @@ _TEXTS = 16
 _LENGTH = 64
 _ERRORS = 3.0  # standard errors by which the order must help
 _NATS = 0.05  # nats a token, at least
-_LESS = 0.8  # nats a byte, as a share of those of another reading whose order helps as well
+_LESS = (
+    0.8  # nats a byte, as a share of those of another reading whose order helps as well
+)
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,9 @@ class _Scored:
         return self.plain / np.dtype(DTYPES[self.dtype]).itemsize
 
     def __str__(self) -> str:
-        return f"{self.dtype} {self.plain:.2f} nats a token, shuffled {self.shuffled:.2f}"
+        return (
+            f"{self.dtype} {self.plain:.2f} nats a token, shuffled {self.shuffled:.2f}"
+        )
 
 
 def sources_by_model(
@@ -74,7 +78,11 @@ def sources_by_model(
             scored.append(_score(dtype, model, next(iter(inputs.values()))))
         except SeveralReadingsError:
             raise
-        except (OntogenyError, IndexError, RuntimeError):  # ids that the model lacks, or no logits
+        except (
+            OntogenyError,
+            IndexError,
+            RuntimeError,
+        ):  # ids that the model lacks, or no logits
             continue
     chosen = _clearest(scored)
     if chosen is None:

@@ -82,7 +82,11 @@ def proposed_places(
         return None
     try:
         costs, vocabulary = _costs(trajectory, few)
-    except (OntogenyError, RuntimeError, IndexError):  # what is wrong is said where it is studied
+    except (
+        OntogenyError,
+        RuntimeError,
+        IndexError,
+    ):  # what is wrong is said where it is studied
         return None
     blind = float(np.log(vocabulary))
     first = np.random.default_rng(random_state).permutation(np.unique(few.groups))
@@ -143,7 +147,9 @@ def learned_end(costs: np.ndarray, blind: float) -> int:
         return 0
     last = int(blind_places[-1])
     count = costs.shape[2] - 1 - last
-    fell = [_fell(costs[:, :, place], blind) for place in range(last + 1, costs.shape[2])]
+    fell = [
+        _fell(costs[:, :, place], blind) for place in range(last + 1, costs.shape[2])
+    ]
     return count if count and all(fell) else 0
 
 
@@ -156,7 +162,9 @@ def is_confirmed(costs: np.ndarray, blind: float, count: int) -> bool:
     False
     """
     before = costs[:, :, -count - 1].mean(axis=1)
-    return bool((before >= BLIND * blind).all()) and _fell(costs[:, :, -count:].mean(axis=2), blind)
+    return bool((before >= BLIND * blind).all()) and _fell(
+        costs[:, :, -count:].mean(axis=2), blind
+    )
 
 
 def _fell(costs: np.ndarray, blind: float) -> bool:
@@ -164,7 +172,8 @@ def _fell(costs: np.ndarray, blind: float) -> bool:
     if costs[2].mean() > costs[0].mean() - FALL * blind:
         return False
     return all(
-        _surely_below(costs[2] - line) for line in (costs[0], np.full(costs.shape[1], blind))
+        _surely_below(costs[2] - line)
+        for line in (costs[0], np.full(costs.shape[1], blind))
     )
 
 
@@ -189,7 +198,9 @@ def _costs(trajectory: Trajectory, inputs: Inputs) -> tuple[np.ndarray, int]:
     return costs, vocabulary
 
 
-def _loss(text: np.ndarray, column: np.ndarray, target: torch.Tensor, log_p: torch.Tensor) -> Any:
+def _loss(
+    text: np.ndarray, column: np.ndarray, target: torch.Tensor, log_p: torch.Tensor
+) -> Any:
     loss = -log_p.gather(1, target[:, None])[:, 0]
     return {"loss": loss.double(), "vocabulary": np.full(len(text), log_p.shape[1])}
 
@@ -211,7 +222,9 @@ class _Ends:
         why = f"the {first} of {self.size} tokens cannot be predicted"
         last = "the last" if count == 1 else f"the last {count}"
         score = f"last:{count}"
-        return ProposedPlaces({"score": score}, f"--score {score}", f"{why}; the loss is of {last}")
+        return ProposedPlaces(
+            {"score": score}, f"--score {score}", f"{why}; the loss is of {last}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,9 +241,7 @@ class _Separator:
 
     def proposal(self, count: int) -> ProposedPlaces:
         """Return the proposal to score what stands after the separator."""
-        why = (
-            f"what stands before {self.written!r} cannot be predicted; the loss is of what follows"
-        )
+        why = f"what stands before {self.written!r} cannot be predicted; the loss is of what follows"
         return ProposedPlaces(
             {"answer_after": self.written}, f"--answer-after {self.written!r}", why
         )
@@ -255,7 +266,9 @@ def _separators(inputs: Inputs) -> list[_Separator]:
         columns = np.arange(inputs.ids.shape[1])
         after = columns > place[:, None]
         before = (columns < place[:, None]) & (columns > 0)
-        has_both = [(part & inputs.ordinary).any(axis=1).all() for part in (before, after)]
+        has_both = [
+            (part & inputs.ordinary).any(axis=1).all() for part in (before, after)
+        ]
         if all(has_both):
             word = (inputs.word(0, int(place[0])) or "").strip()
             found.append(_Separator(word or int(token), after))

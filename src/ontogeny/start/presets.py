@@ -46,24 +46,36 @@ ONE_MODEL = "one-model"
 
 _ALL = (
     Preset(
-        "quick", "what the model can do, and how far its layers have moved",
-        steps=8, texts=80, tokens=1000, layers=2, controls=4, control_steps=3,
+        "quick",
+        "what the model can do, and how far its layers have moved",
+        steps=8,
+        texts=80,
+        tokens=1000,
+        layers=2,
+        controls=4,
+        control_steps=3,
     ),
     Preset("standard", "what the model can do, its concepts and its attention"),
     Preset("weights", "in which directions the weights move"),
     Preset("circuits", "attention, and what concepts do to predictions"),
     Preset(
-        FINE_TUNING, "what a further training changed: abilities, concepts, attention, weights",
+        FINE_TUNING,
+        "what a further training changed: abilities, concepts, attention, weights",
         steps=12,
     ),
     Preset(
-        ONE_MODEL, "what one model can do, its heads, its named concepts and its dimensions",
-        concepts=40, controls=0,
+        ONE_MODEL,
+        "what one model can do, its heads, its named concepts and its dimensions",
+        concepts=40,
+        controls=0,
     ),
     Preset(
-        "everything", "all that needs neither labels nor a task of its own", steps=40, tokens=5000
+        "everything",
+        "all that needs neither labels nor a task of its own",
+        steps=40,
+        tokens=5000,
     ),
-)  # fmt: skip
+)
 PRESETS = {preset.name: preset for preset in _ALL}
 
 
@@ -99,15 +111,20 @@ def fitted(
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Return the tables of a preset's observables for a model, and why others were left out."""
     values = _values(preset, model)
-    tables, left_out = [], {}
+    tables = []
+    left_out = {}
     for kind, entry in entries_of(preset):
         here = (getattr(model, name) for name in entry.obstacles)
-        why = kinds()[kind].ruled_out(model, checkpoints) or next(filter(None, here), "")
+        why = kinds()[kind].ruled_out(model, checkpoints) or next(
+            filter(None, here), ""
+        )
         if why:
             left_out[kind] = why
         else:
             tables.append({"kind": kind, **_filled(entry.arguments, values)})
-    if not model.model_class.endswith("SequenceClassification"):  # nobody expects classes of it
+    if not model.model_class.endswith(
+        "SequenceClassification"
+    ):  # nobody expects classes of it
         left_out.pop("labels", None)
     return tables, left_out
 
@@ -115,7 +132,9 @@ def fitted(
 _LATENTS = 12  # more than the draws of what concepts do to predictions
 
 
-def filled_entry(cls: type[Observable], preset: Preset, model: ModelFacts) -> dict[str, Any]:
+def filled_entry(
+    cls: type[Observable], preset: Preset, model: ModelFacts
+) -> dict[str, Any]:
     """Return the arguments of an observable's first table, whichever presets it stands in."""
     # Choices stand in no preset; without an objective a class of one's own is refused.
     alone = {"objective": "$objective"} if hasattr(cls, "objective") else {}

@@ -96,7 +96,13 @@ class Wishes:
             "--base-texts": self.base_texts,
             "--floor": ["" if self.floor is None else f"{self.floor:g}"],
         }
-        return [part for name, values in options.items() for v in values if v for part in (name, v)]
+        return [
+            part
+            for name, values in options.items()
+            for v in values
+            if v
+            for part in (name, v)
+        ]
 
 
 @dataclass(frozen=True)
@@ -129,7 +135,10 @@ class Proposal:
         by_reason: dict[str, list[str]] = {}
         for kind, why in self.left_out.items():
             by_reason.setdefault(why, []).append(kind)
-        return [f"left out: {', '.join(kinds)}, because {why}" for why, kinds in by_reason.items()]
+        return [
+            f"left out: {', '.join(kinds)}, because {why}"
+            for why, kinds in by_reason.items()
+        ]
 
 
 @one_thread()
@@ -195,11 +204,20 @@ def propose(
     # Before anything is computed; the audit of the result says the same.
     hub = is_repository(wishes.source)
     findings = [] if hub else early_findings(list(trajectory), run.catalogue, run.path)
-    lines = [*trajectory.lines(), *(f"audit: {finding.message}" for finding in findings)]
+    lines = [
+        *trajectory.lines(),
+        *(f"audit: {finding.message}" for finding in findings),
+    ]
     thinned = len(trajectory) < len(run) and not wishes.steps
-    lines[1:1] = [f"preset {preset.name} takes {len(trajectory)}; --steps all takes all"] * thinned
-    content["controls"] = _controls(wishes, content["controls"], early, trajectory, preset)
-    activity.now("looking at the last checkpoint: its layers, losses and attention maps")
+    lines[1:1] = [
+        f"preset {preset.name} takes {len(trajectory)}; --steps all takes all"
+    ] * thinned
+    content["controls"] = _controls(
+        wishes, content["controls"], early, trajectory, preset
+    )
+    activity.now(
+        "looking at the last checkpoint: its layers, losses and attention maps"
+    )
     model = look(trajectory[int(trajectory.steps[-1])], next(iter(inputs.values())))
     if model.objective == "causal" and not _has_scores(content["inputs"]):
         scored, notes = _scored_places(trajectory, next(iter(inputs.values())), agree)
@@ -212,23 +230,34 @@ def propose(
         content["inputs"]["max_length"] = min(length, model.longest)
     lines += not_as_asked(early, wishes.max_length, asked_for, content)
     if not _has_tokenizer(wishes.tokenizer, trajectory):
-        model = replace(model, no_tokenizer="there is no tokenizer to read its texts with")
+        model = replace(
+            model, no_tokenizer="there is no tokenizer to read its texts with"
+        )
     else:
         read_by_it = [text for entry in inputs.values() for text in entry.texts or ()]
         why = no_english(trajectory.tokenizer(), read_by_it if wishes.texts else ())
         model = replace(model, no_english=why)
     content["observables"], left_out = fitted(preset, model, len(trajectory))
-    content["observables"] = _as_scored(content["observables"], content["inputs"], wishes.floor)
-    content["observables"] += of_places(content, next(iter(inputs.values())), preset, model)
+    content["observables"] = _as_scored(
+        content["observables"], content["inputs"], wishes.floor
+    )
+    content["observables"] += of_places(
+        content, next(iter(inputs.values())), preset, model
+    )
     content["observables"] += of_further_sets(content["inputs"], preset, model)
     of_ids = [*of_ids, *training_texts_beside(wishes.texts, wishes.train_texts)]
     if wishes.abilities:
         tables, notes = examples_of(wishes.abilities, folder, preset, model)
         asked = {table["kind"] for table in tables}
-        others = [entry for entry in content["observables"] if entry["kind"] not in asked]
+        others = [
+            entry for entry in content["observables"] if entry["kind"] not in asked
+        ]
         left_out = {kind: why for kind, why in left_out.items() if kind not in asked}
-        content["observables"], lines = [*others, *tables], [*lines, *notes]
-    read = [line for texts in inputs.values() for line in (texts.sentence, *texts.warnings)]
+        content["observables"] = [*others, *tables]
+        lines = [*lines, *notes]
+    read = [
+        line for texts in inputs.values() for line in (texts.sentence, *texts.warnings)
+    ]
     read += of_ids
     final = with_sets(content, late)
     return Proposal(wishes, preset, final, model, len(run), lines, left_out, read)
@@ -269,22 +298,36 @@ def _check_reads_texts(run: Trajectory) -> None:
     import transformers
 
     names = (run.checkpoints[-1].configuration() or {}).get("architectures")
-    for name in names if isinstance(names, list) else ():  # whatever a foreign file holds there
+    for name in (
+        names if isinstance(names, list) else ()
+    ):  # whatever a foreign file holds there
         name = str(name)
-        reads = getattr(getattr(transformers, name, None), "main_input_name", "input_ids")
+        reads = getattr(
+            getattr(transformers, name, None), "main_input_name", "input_ids"
+        )
         if reads != "input_ids":
-            raise ArgumentError(f"{name} reads {reads}; only models that read texts are studied.")
+            raise ArgumentError(
+                f"{name} reads {reads}; only models that read texts are studied."
+            )
 
 
 def _controls(
-    wishes: Wishes, table: Mapping[str, Any], sets: Sequence[str], run: Trajectory, preset: Preset
+    wishes: Wishes,
+    table: Mapping[str, Any],
+    sets: Sequence[str],
+    run: Trajectory,
+    preset: Preset,
 ) -> Mapping[str, Any]:
     """Return the table of control runs that fits these checkpoints; what was set stays."""
     if len(run) == 1:  # nothing moves that a control could follow
         return {"count": 0}
     chosen = {assignment.partition("=")[0].strip() for assignment in sets}
     if _begins_trained(run, wishes.source) and "controls.kind" not in chosen:
-        count = _in_pairs(table["count"]) if "controls.count" in chosen else 2 * preset.controls
+        count = (
+            _in_pairs(table["count"])
+            if "controls.count" in chosen
+            else 2 * preset.controls
+        )
         table = {**table, "kind": MIRRORED, "count": count}
     if "controls.steps" not in chosen:
         # Of mirrored ones only the luck from the first step to the last counts; the one between is
@@ -299,7 +342,9 @@ def _check_complete(wishes: Wishes, run: Trajectory, tokenizer: str) -> None:
     """Refuse what has no class or no tokenizer; both are said at once, with how to give them."""
     if not wishes.model:
         _check_reads_texts(run)
-    last, lacking, ways = run.checkpoints[-1], [], []
+    last = run.checkpoints[-1]
+    lacking = []
+    ways = []
     if not wishes.model and last.template is None and last.configuration() is None:
         lacking.append("no config.json, so its model class is not known")
         ways.append("name a function that builds the model, --model model.py:build")
@@ -313,7 +358,8 @@ def _check_complete(wishes: Wishes, run: Trajectory, tokenizer: str) -> None:
         # Composer's files have a folder `huggingface` beside them.
         below = checkpoints_below(run.path, 1) if run.path and run.path.is_dir() else []
         others = f" Or name {below[0]}, which holds checkpoints too." if below else ""
-        what, how = ", and ".join(lacking), "; and ".join(ways)
+        what = ", and ".join(lacking)
+        how = "; and ".join(ways)
         raise ArgumentError(f"{wishes.source} has {what}: {how}.{others}")
 
 
@@ -380,7 +426,9 @@ def _characters(wishes: Wishes, run: Trajectory) -> Path | None:
     """Return the file of a vocabulary of characters beside token ids or texts, as of nanoGPT."""
     if wishes.tokenizer or not wishes.texts or run.tokenizer() is not None:
         return None
-    places = (Path(wishes.texts[0]).expanduser().parent / name for name in CHARACTER_FILES)
+    places = (
+        Path(wishes.texts[0]).expanduser().parent / name for name in CHARACTER_FILES
+    )
     return next((place for place in places if place.is_file()), None)
 
 
@@ -416,18 +464,27 @@ def _code(place: str, folder: Path) -> str:
 def _tokenizer(tokenizer: str, folder: Path) -> str:
     if own_code.is_own(tokenizer):
         return _code(tokenizer, folder)
-    return beside(tokenizer, folder) if Path(tokenizer).expanduser().exists() else tokenizer
+    return (
+        beside(tokenizer, folder)
+        if Path(tokenizer).expanduser().exists()
+        else tokenizer
+    )
 
 
 def _scored(wishes: Wishes, folder: Path) -> dict[str, Any]:
     """Return what was said of the places that are scored, as the study file says it."""
     scoring = Scoring(wishes.score, wishes.answer_after)
-    fields: dict[str, Any] = {"score": scoring.score, "answer_after": wishes.answer_after}
+    fields: dict[str, Any] = {
+        "score": scoring.score,
+        "answer_after": wishes.answer_after,
+    }
     fields["token_labels"] = [beside(path, folder) for path in wishes.token_labels]
     return {name: value for name, value in fields.items() if value}
 
 
-def _inputs(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> dict[str, Any]:
+def _inputs(
+    wishes: Wishes, preset: Preset, run: Trajectory, folder: Path
+) -> dict[str, Any]:
     longest = longest_of(run.checkpoints[-1])
     length = wishes.max_length or preset.length
     length = length if longest is None else min(length, longest)
@@ -437,10 +494,16 @@ def _inputs(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> di
         return {"bundled": "english-and-python", **sizes}
     paths = [beside(path, folder) for path in wishes.texts]
     named = any(arg.startswith("inputs.label=") for arg in wishes.sets)
-    if len(paths) == 1 and _classifies(run) and (named or _has_labels(folder / paths[0])):
+    if (
+        len(paths) == 1
+        and _classifies(run)
+        and (named or _has_labels(folder / paths[0]))
+    ):
         return {"dataset": paths[0], **sizes}
     tokens = _are_tokens(paths)
     if any(tokens) and not all(tokens):
         files = ", ".join(TOKEN_FILES)
-        raise ArgumentError(f"--texts takes texts or files of token ids ({files}), not both.")
+        raise ArgumentError(
+            f"--texts takes texts or files of token ids ({files}), not both."
+        )
     return {"tokens" if all(tokens) else "files": paths, **sizes}

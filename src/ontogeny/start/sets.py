@@ -49,7 +49,9 @@ def with_sets(content: Mapping[str, Any], sets: Sequence[str]) -> dict[str, Any]
     return changed
 
 
-def _table(content: dict[str, Any], keys: Sequence[str], assignment: str) -> dict[str, Any]:
+def _table(
+    content: dict[str, Any], keys: Sequence[str], assignment: str
+) -> dict[str, Any]:
     """Return the table that the last key is of; tables of tables are made where they lack."""
     if keys == ["title"]:
         return content
@@ -57,7 +59,8 @@ def _table(content: dict[str, Any], keys: Sequence[str], assignment: str) -> dic
         table: Any = _observable(content["observables"], keys[1], assignment)
         inner = keys[2:-1]
     elif keys[0] in _TABLES and len(keys) > 1:
-        table, inner = content, keys[:-1]
+        table = content
+        inner = keys[:-1]
     else:
         raise ArgumentError(
             f"--set {assignment}: a key begins with {', '.join(f'{t}.' for t in _TABLES)} or "
@@ -70,7 +73,9 @@ def _table(content: dict[str, Any], keys: Sequence[str], assignment: str) -> dic
     return table
 
 
-def _observable(entries: Sequence[dict[str, Any]], name: str, assignment: str) -> dict[str, Any]:
+def _observable(
+    entries: Sequence[dict[str, Any]], name: str, assignment: str
+) -> dict[str, Any]:
     by_name = {node_name(entry): entry for entry in entries}
     of_kind = [entry for entry in entries if entry.get("kind") == name]
     if name in by_name:
@@ -95,7 +100,9 @@ def node_name(entry: Mapping[str, Any]) -> str:
     kind = str(arguments.pop("kind", None))
     try:
         return make(kind, **arguments).name
-    except ArgumentError:  # of a user's own file, or one that is refused when the study is read
+    except (
+        ArgumentError
+    ):  # of a user's own file, or one that is refused when the study is read
         return str(entry.get("label", kind))
 
 

@@ -30,7 +30,9 @@ from ..trajectory import Checkpoint
 from ..trajectory.adapters.reader import AdaptedReader
 from ..trajectory.weights.transformers_models import is_pretrained
 
-_MLP = re.compile(r"(?P<blocks>(?:.*\.)?)(?P<number>\d+)\.(?P<name>mlp|ffn|ff|feed_?forward)")
+_MLP = re.compile(
+    r"(?P<blocks>(?:.*\.)?)(?P<number>\d+)\.(?P<name>mlp|ffn|ff|feed_?forward)"
+)
 _ONE_MLP = re.compile(r"(?P<blocks>(?:.*\.)?)(?P<name>mlp|ffn|ff|feed_?forward)")
 _NUMBERED = re.compile(r"(?P<blocks>(?:.*\.)?)(?P<number>\d+)")
 _REMEDY = (
@@ -60,7 +62,9 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> ModelFacts:
         layers, every = _shared(model, layers, every, few)
     sizes = [shape.shape for shape in _first_run(model, layers, few)]
     tokens = int(few.mask[0].sum())  # of the text that was run
-    if tokens > 1 and any(size is not None and size[:2] == (tokens, 1) for size in sizes):  # XLNet
+    if tokens > 1 and any(
+        size is not None and size[:2] == (tokens, 1) for size in sizes
+    ):  # XLNet
         raise ArgumentError(
             f"{type(model).__name__} gives (tokens, texts, features) in its layers; only models "
             "that give texts first, as BERT and GPT-2 do, are studied."
@@ -91,7 +95,9 @@ def longest_in(model: nn.Module) -> int | None:
     config = getattr(model, "config", None)
     names = ("block_size", "context_length", "max_seq_len", "n_ctx")
     lengths = (getattr(config, name, None) for name in names)
-    return longest_text(config) or next((n for n in lengths if isinstance(n, int)), None)
+    return longest_text(config) or next(
+        (n for n in lengths if isinstance(n, int)), None
+    )
 
 
 def _few(inputs: Inputs, longest: int | None, count: int = 2) -> Inputs:
@@ -140,7 +146,9 @@ def _layers(model: nn.Module) -> tuple[tuple[str, ...], str]:
         count = len(capture.match_layers(model, "mlp"))
         return tuple(f"layers[{n}].mlp" for n in range(count)), "mlp"
     paths = [path for path, _ in model.named_modules()]
-    parents = [path for path, module in model.named_modules() if next(module.children(), None)]
+    parents = [
+        path for path, module in model.named_modules() if next(module.children(), None)
+    ]
     # A model of one block has no list of blocks, and the parts of its MLP are none.
     for pattern, among in (
         (_MLP, paths),
@@ -158,10 +166,14 @@ def _layers(model: nn.Module) -> tuple[tuple[str, ...], str]:
             blocks, end = key
             return tuple(f"{blocks}{n}{end}" for n in numbers), f"{blocks}*{end}"
     leaves = [
-        path for path, module in model.named_modules() if path and not len(list(module.children()))
+        path
+        for path, module in model.named_modules()
+        if path and not len(list(module.children()))
     ]
     if not leaves:
-        raise ArgumentError(f"{type(model).__name__} has no modules inside, so no layers to study.")
+        raise ArgumentError(
+            f"{type(model).__name__} has no modules inside, so no layers to study."
+        )
     return tuple(leaves), "*"
 
 
@@ -184,7 +196,9 @@ def _shared(
     if width and outer and width[-1] != outer[-1]:  # ALBERT's `ffn` is half an MLP
         layers = tuple(dict.fromkeys(path.rpartition(".")[0] for path in layers))
         every = every.rpartition(".")[0]
-    return tuple(f"{path}@{call}" for path in layers for call in range(counts[path])), f"{every}@*"
+    return tuple(
+        f"{path}@{call}" for path in layers for call in range(counts[path])
+    ), f"{every}@*"
 
 
 def _objective(model: nn.Module, inputs: Inputs) -> tuple[str, bool]:

@@ -45,7 +45,9 @@ def open_source(
     try:
         return Trajectory.from_hub(source, model=model)
     except CheckpointError as error:
-        raise type(error)(f"there is no folder or file {source!r}, and {error}") from error
+        raise type(error)(
+            f"there is no folder or file {source!r}, and {error}"
+        ) from error
 
 
 def same_source(source: str, studied: str, base: Path) -> bool:
@@ -78,7 +80,9 @@ def names_of(sources: Sequence[str]) -> list[str]:
     >>> names_of(["runs/a/out", "runs/b/out"]), names_of(["lab/seed0", "lab/seed1"])
     (['a-out', 'b-out'], ['seed0', 'seed1'])
     """
-    whole = [s if is_repository(s) else str(Path(s).expanduser().resolve()) for s in sources]
+    whole = [
+        s if is_repository(s) else str(Path(s).expanduser().resolve()) for s in sources
+    ]
     if len(set(whole)) < len(whole):
         raise ArgumentError(f"every run must be given once; got {', '.join(sources)}.")
     names = [name_of(source) for source in sources]

@@ -23,7 +23,9 @@ def value(content: Any) -> str:
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(content, list | tuple):
         return f"[{', '.join(map(value, content))}]"
-    if isinstance(content, float):  # JSON would write inf as Infinity, which TOML does not know
+    if isinstance(
+        content, float
+    ):  # JSON would write inf as Infinity, which TOML does not know
         return repr(content)
     return json.dumps(content)
 
@@ -34,7 +36,9 @@ def key(name: str) -> str:
     return name if bare.isascii() and bare.isalnum() else json.dumps(name)
 
 
-def lines(table: Mapping[str, Any], notes: Mapping[str, str] | None = None) -> list[str]:
+def lines(
+    table: Mapping[str, Any], notes: Mapping[str, str] | None = None
+) -> list[str]:
     """Return a line for each key, with a note behind it where there is one."""
     notes = notes or {}
     written = []

@@ -39,13 +39,18 @@ def study_text(proposal: Proposal, run_with: str) -> str:
 
 
 def _blocks(proposal: Proposal, run_with: str) -> Iterator[list[str]]:
-    content, wishes = proposal.content, proposal.wishes
+    content = proposal.content
+    wishes = proposal.wishes
     yield [
-        *toml.comment(f"A study of {wishes.source}, written by ontogeny {__version__}."),
+        *toml.comment(
+            f"A study of {wishes.source}, written by ontogeny {__version__}."
+        ),
         *toml.comment(f"{proposal.shown.line}."),
         *toml.comment(f"Preset {proposal.preset.name}: {proposal.preset.title}."),
         *toml.comment(f"Run it:  {run_with}"),
-        *toml.comment("All of it may be changed; wrong keys and values are refused by name."),
+        *toml.comment(
+            "All of it may be changed; wrong keys and values are refused by name."
+        ),
     ]
     if "title" in content:
         yield toml.lines({"title": content["title"]})
@@ -54,7 +59,11 @@ def _blocks(proposal: Proposal, run_with: str) -> Iterator[list[str]]:
             for entry in content[name]:
                 yield _observable(entry)
             if proposal.left_out:
-                yield [row for line in proposal.left_out_lines() for row in toml.comment(line)]
+                yield [
+                    row
+                    for line in proposal.left_out_lines()
+                    for row in toml.comment(line)
+                ]
         elif content.get(name):
             yield [f"[{name}]", *toml.lines(content[name], _notes(name, proposal))]
     if not content.get("options"):

@@ -23,7 +23,9 @@ def named_inputs(inputs: Inputs | Mapping[str, Any]) -> dict[str, Inputs]:
     """Return the input sets by name; one without a name is called ``text``."""
     if isinstance(inputs, Mapping) and "input_ids" not in inputs:
         if not inputs:
-            raise ArgumentError("inputs must hold at least one named input set; got none.")
+            raise ArgumentError(
+                "inputs must hold at least one named input set; got none."
+            )
         return {str(name): Inputs.coerce(value) for name, value in inputs.items()}
     return {"text": Inputs.coerce(inputs)}
 
@@ -41,7 +43,9 @@ def check_observables(observables: Sequence[Observable]) -> tuple[Observable, ..
     """Return observables with different names that find what they depend on."""
     if isinstance(observables, Observable) or isfunction(observables):
         observables = [observables]
-    observables = _labelled([of_function(o) if isfunction(o) else o for o in observables])
+    observables = _labelled(
+        [of_function(o) if isfunction(o) else o for o in observables]
+    )
     if not observables:
         raise ArgumentError("observables must name at least one observable; got none.")
     names: set[str] = set()
@@ -58,7 +62,8 @@ def check_observables(observables: Sequence[Observable]) -> tuple[Observable, ..
         names.add(observable.name)
     by_name = {o.name: o for o in observables}
     edges = {
-        o.name: [*o.depends_on, *([] if o.source is None else [o.source.node])] for o in observables
+        o.name: [*o.depends_on, *([] if o.source is None else [o.source.node])]
+        for o in observables
     }
     for observable in observables:
         for other in edges[observable.name]:
@@ -80,14 +85,18 @@ def _check_order(edges: Mapping[str, Sequence[str]]) -> None:
         generations(edges)
     except CycleError as error:
         circle = " -> ".join(reversed(error.args[1]))
-        raise ArgumentError(f"observables must not depend on themselves: {circle}.") from None
+        raise ArgumentError(
+            f"observables must not depend on themselves: {circle}."
+        ) from None
 
 
 def _check_state(observable: Observable, by_name: Mapping[str, Observable]) -> None:
     """Refuse the state of a node that the study does not have, or that prepares none."""
     node = observable.state_of
     if node and (node not in by_name or not by_name[node].prepares):
-        others = {name: other for name, other in by_name.items() if name != observable.name}
+        others = {
+            name: other for name, other in by_name.items() if name != observable.name
+        }
         names = [name for name, other in others.items() if other.prepares]
         why = "prepares nothing" if node in by_name else "the study does not have"
         raise ArgumentError(
@@ -100,7 +109,10 @@ def _labelled(observables: Sequence[Observable]) -> list[Observable]:
     names = Counter(getattr(o, "name", "") for o in observables)
     return [
         replace(o, label=re.sub(r"[^\w.-]", "-", f"{o.name}-{o.stem}"))
-        if isinstance(o, Observable) and names[o.name] > 1 and o.stem and o.label is None
+        if isinstance(o, Observable)
+        and names[o.name] > 1
+        and o.stem
+        and o.label is None
         else o
         for o in observables
     ]

@@ -44,7 +44,13 @@ _TRAJECTORY = {
     "on_duplicate": str,
     "select": Any,
 }
-_SELECT = {"count": int, "spacing": str, "steps": tuple[int, ...], "start": int, "stop": int}
+_SELECT = {
+    "count": int,
+    "spacing": str,
+    "steps": tuple[int, ...],
+    "start": int,
+    "stop": int,
+}
 _OPTIONS = {
     "reference": str | int,
     "batch_size": int,
@@ -141,8 +147,14 @@ def _read(path: str | Path, build: Callable[[Mapping[str, Any], Path], T]) -> T:
             f"{path} is a folder; name its study file, or begin one: ontogeny study {path}."
         ) from None
     except tomllib.TOMLDecodeError as error:
-        hint = " Write paths with / or in single quotes: 'C:\\runs\\mine'." if "\\" in text else ""
-        raise ArgumentError(f"{path} is not a readable TOML file: {error}.{hint}") from None
+        hint = (
+            " Write paths with / or in single quotes: 'C:\\runs\\mine'."
+            if "\\" in text
+            else ""
+        )
+        raise ArgumentError(
+            f"{path} is not a readable TOML file: {error}.{hint}"
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ArgumentError(f"{path} is not a readable TOML file: {error}") from None
     try:
@@ -152,13 +164,18 @@ def _read(path: str | Path, build: Callable[[Mapping[str, Any], Path], T]) -> T:
 
 
 def _plain_errors(
-    build: Callable[[Mapping[str, Any], Path], T], content: Mapping[str, Any], base: Path
+    build: Callable[[Mapping[str, Any], Path], T],
+    content: Mapping[str, Any],
+    base: Path,
 ) -> T:
     try:
         return build(content, base)
     except OntogenyError:
         raise
-    except (TypeError, ValueError) as error:  # a value of a kind that no validation expects
+    except (
+        TypeError,
+        ValueError,
+    ) as error:  # a value of a kind that no validation expects
         raise ArgumentError(f"a value is of the wrong kind: {error}") from error
 
 
@@ -184,7 +201,9 @@ def _sources(
         )
     _observables(content, base)
     trajectory = _trajectory(table, base)
-    return trajectory, input_sets(as_table("inputs", content["inputs"]), base, trajectory)
+    return trajectory, input_sets(
+        as_table("inputs", content["inputs"]), base, trajectory
+    )
 
 
 def _study(content: Mapping[str, Any], base: Path, trust: bool = False) -> Study:
@@ -193,7 +212,12 @@ def _study(content: Mapping[str, Any], base: Path, trust: bool = False) -> Study
     controls = _controls(as_table("controls", content.get("controls", {})), base)
     title = content.get("title")
     return Study(
-        trajectory, inputs, _observables(content, base), title=title, **options, **controls
+        trajectory,
+        inputs,
+        _observables(content, base),
+        title=title,
+        **options,
+        **controls,
     )
 
 
@@ -201,17 +225,23 @@ def _controls(table: Mapping[str, Any], base: Path) -> dict[str, Any]:
     """Return the control runs: how many are made and how, and folders of trained ones by name."""
     folders = as_table("controls.folders", table.get("folders", {}))
     names = {"count": "controls", "kind": "control_kind", "steps": "control_steps"}
-    controls: dict[str, Any] = {names[key]: value for key, value in table.items() if key in names}
+    controls: dict[str, Any] = {
+        names[key]: value for key, value in table.items() if key in names
+    }
     if table and not folders:
         controls.setdefault("controls", 3)
-    runs = {name: Trajectory.from_folder(base / str(path)) for name, path in folders.items()}
+    runs = {
+        name: Trajectory.from_folder(base / str(path)) for name, path in folders.items()
+    }
     return {**controls, "control_runs": runs} if runs else controls
 
 
 def _trajectory(table: Mapping[str, Any], base: Path) -> Trajectory:
     check_keys("[trajectory]", table, _TRAJECTORY)
     if ("folder" in table) == ("hub" in table):
-        raise ArgumentError('[trajectory] needs either folder = "..." or hub = "owner/name".')
+        raise ArgumentError(
+            '[trajectory] needs either folder = "..." or hub = "owner/name".'
+        )
     options = {key: table[key] for key in _HUB if key in table}
     choice = {key: table[key] for key in ("base", *_FOLDER) if key in table}
     if "base" in choice and (base / choice["base"]).exists():
@@ -222,13 +252,19 @@ def _trajectory(table: Mapping[str, Any], base: Path) -> Trajectory:
     if "tokenizer" in table:
         parts["tokenizer"] = _tokenizer(table["tokenizer"], base)
     if "hub" in table and choice:
-        raise ArgumentError(f"[trajectory] {', '.join(choice)} goes with folder, not with hub.")
+        raise ArgumentError(
+            f"[trajectory] {', '.join(choice)} goes with folder, not with hub."
+        )
     if "hub" in table:
         trajectory = Trajectory.from_hub(str(table["hub"]), **options, **parts)
     elif options:
-        raise ArgumentError(f"[trajectory] {', '.join(options)} goes with hub, not with folder.")
+        raise ArgumentError(
+            f"[trajectory] {', '.join(options)} goes with hub, not with folder."
+        )
     else:
-        trajectory = Trajectory.from_folder(base / str(table["folder"]), **choice, **parts)
+        trajectory = Trajectory.from_folder(
+            base / str(table["folder"]), **choice, **parts
+        )
     if "on_duplicate" in table:
         trajectory = trajectory.deduplicated(table["on_duplicate"])
     if "select" not in table:
@@ -248,15 +284,22 @@ def _tokenizer(name: str, base: Path) -> Any:
             return make()
         except Exception as error:  # whatever the user's code raises
             why = own_code.reason(error)
-            raise ArgumentError(f"{name} makes no tokenizer when it is called: {why}") from error
+            raise ArgumentError(
+                f"{name} makes no tokenizer when it is called: {why}"
+            ) from error
     folder = base / name
     if folder.is_file():
         return character_tokenizer(folder)
     return named_tokenizer(folder if folder.is_dir() else name)
 
 
-def _observables(content: Mapping[str, Any], base: Path) -> list[observables.Observable]:
-    return [_observable(entry, base) for entry in as_tables("observables", content["observables"])]
+def _observables(
+    content: Mapping[str, Any], base: Path
+) -> list[observables.Observable]:
+    return [
+        _observable(entry, base)
+        for entry in as_tables("observables", content["observables"])
+    ]
 
 
 def _observable(entry: Mapping[str, Any], base: Path) -> observables.Observable:
@@ -276,6 +319,8 @@ def _with_paths(kind: Any, arguments: Mapping[str, Any], base: Path) -> dict[str
     cls = kinds().get(kind) if isinstance(kind, str) else None
     names = cls.file_arguments if cls else ()
     return {
-        name: [str(base / str(path)) for path in as_list(value)] if name in names else value
+        name: [str(base / str(path)) for path in as_list(value)]
+        if name in names
+        else value
         for name, value in arguments.items()
     }

@@ -16,14 +16,22 @@ from ..inputs.scoring import REGEX
 from ..inputs.token_files import TokenFile, labels_beside, open_tokens
 from ..inputs.tokenize import count_ids
 from ..observables.arguments import check_kind
-from ..tasks import LabelledTexts, bundled_texts, document_files, load_texts, read_labelled
+from ..tasks import (
+    LabelledTexts,
+    bundled_texts,
+    document_files,
+    load_texts,
+    read_labelled,
+)
 from ..tasks.bundled import BUNDLED
 from ..trajectory import Trajectory
 from ..trajectory.findings import some
 from ..trajectory.weights.files import matrix_names
 
 
-def check_keys(where: str, table: Mapping[str, Any], allowed: Mapping[str, Any]) -> None:
+def check_keys(
+    where: str, table: Mapping[str, Any], allowed: Mapping[str, Any]
+) -> None:
     """Refuse unknown keys, and values of another kind than `allowed` says."""
     check_known(where, "key", table, allowed)
     for key, value in table.items():
@@ -50,7 +58,13 @@ def as_list(value: Any) -> list[Any]:
 
 
 _TEXTS = str | tuple[str, ...]
-_SOURCES = {"files": _TEXTS, "texts": _TEXTS, "dataset": Any, "tokens": _TEXTS, "bundled": str}
+_SOURCES = {
+    "files": _TEXTS,
+    "texts": _TEXTS,
+    "dataset": Any,
+    "tokens": _TEXTS,
+    "bundled": str,
+}
 _HUB_DATA = {"split": str, "config": str, "revision": str}
 _LOCAL_DATA = {"file_format": str, "encoding": str, "quotes": bool, "on_error": str}
 _DATA = {
@@ -105,10 +119,14 @@ _LENGTH = 128  # tokens of a text, unless another length is said
 _FILE_SUFFIXES = (".tsv", ".tab", ".csv", ".jsonl", ".ndjson", ".txt")
 
 
-def input_sets(table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> dict[str, Inputs]:
+def input_sets(
+    table: Mapping[str, Any], base: Path, trajectory: Trajectory
+) -> dict[str, Inputs]:
     """Return the input sets: one table, or a table of named tables."""
     has_tables = table and all(isinstance(value, Mapping) for value in table.values())
-    if has_tables and not any(key in table for key in _SOURCES):  # dataset = {...} is no named set
+    if has_tables and not any(
+        key in table for key in _SOURCES
+    ):  # dataset = {...} is no named set
         return {
             name: _inputs(f"[inputs.{name}]", value, base, trajectory)
             for name, value in table.items()
@@ -119,11 +137,15 @@ def input_sets(table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> 
     shared = {key: value for key, value in main.items() if key not in _OF_ONE_SET}
     for name, own in further.items():
         where = f"[inputs.{name}]"
-        sets[name] = _inputs(where, {**shared, **as_table(f"inputs.{name}", own)}, base, trajectory)
+        sets[name] = _inputs(
+            where, {**shared, **as_table(f"inputs.{name}", own)}, base, trajectory
+        )
     return sets
 
 
-def _inputs(where: str, table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> Inputs:
+def _inputs(
+    where: str, table: Mapping[str, Any], base: Path, trajectory: Trajectory
+) -> Inputs:
     check_keys(where, table, _INPUTS)
     keys = [key for key in _SOURCES if key in table]
     if len(keys) != 1:
@@ -133,7 +155,9 @@ def _inputs(where: str, table: Mapping[str, Any], base: Path, trajectory: Trajec
     (source,) = keys
     limit = table.get("max_texts")
     if limit is not None and limit < 1:
-        raise ArgumentError(f"{where} max_texts must be a whole number above 0; got {limit!r}.")
+        raise ArgumentError(
+            f"{where} max_texts must be a whole number above 0; got {limit!r}."
+        )
     foreign = [key for key in table if source not in _GOES_WITH.get(key, (source,))]
     if foreign:
         raise ArgumentError(f"{where} {', '.join(foreign)} does not go with {source}.")
@@ -162,14 +186,22 @@ def _bundled(where: str, table: Mapping[str, Any], base: Path) -> dict[str, Any]
 
 def _files(where: str, table: Mapping[str, Any], base: Path) -> dict[str, Any]:
     paths = [str(base / str(f)) for f in as_list(table["files"])]
-    options = {k: table[k] for k in ("unit", "field", "encoding", "documents") if k in table}
-    tables, limit = document_files(paths, **options), table.get("max_texts")
+    options = {
+        k: table[k] for k in ("unit", "field", "encoding", "documents") if k in table
+    }
+    tables = document_files(paths, **options)
+    limit = table.get("max_texts")
     texts = [_spaced(text, table.get("between", "")) for text in tables.texts[:limit]]
     documents = tables.documents if "documents" in table else None
     form = tables.form
     if len(texts) < len(tables):
         form = f"the first of {len(tables):,}, {form}"
-    return {"texts": texts, "documents": _first(documents, texts), "source": where, "form": form}
+    return {
+        "texts": texts,
+        "documents": _first(documents, texts),
+        "source": where,
+        "form": form,
+    }
 
 
 def _spaced(text: Any, between: str) -> Any:
@@ -181,7 +213,8 @@ def _spaced(text: Any, between: str) -> Any:
 
 
 def _texts(where: str, table: Mapping[str, Any], base: Path) -> dict[str, Any]:
-    limit, labels = table.get("max_texts"), table.get("labels")
+    limit = table.get("max_texts")
+    labels = table.get("labels")
     texts = as_list(table["texts"])[:limit]
     return {
         "texts": texts,
@@ -225,7 +258,8 @@ def _first(documents: Any, texts: list[str]) -> Any:
 
 def _tokens(table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> Inputs:
     """Return texts of token ids, from one file or several; a tokenizer is asked, not needed."""
-    paths, limit = as_list(table["tokens"]), table.get("max_texts")
+    paths = as_list(table["tokens"])
+    limit = table.get("max_texts")
     length = table.get("max_length", _LENGTH)
     per_file = None if limit is None else -(-limit // len(paths))
     kwargs = {k: table[k] for k in _OF_TOKENS if k in table and k != "dtype"}
@@ -235,23 +269,32 @@ def _tokens(table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> Inp
         kwargs.setdefault("mask_token_id", getattr(tokenizer, "mask_token_id", None))
         kwargs.setdefault("special_ids", getattr(tokenizer, "all_special_ids", ()))
     size, bound = ids_of_model(trajectory, kwargs.get("vocab_size"))
-    opened = [open_tokens(base / str(path), table.get("dtype"), size, bound) for path in paths]
+    opened = [
+        open_tokens(base / str(path), table.get("dtype"), size, bound) for path in paths
+    ]
     tables = [file.texts(length, per_file) for file in opened]
-    by_file = [file.cut(length, len(ids)) for file, ids in zip(opened, tables, strict=True)]
+    by_file = [
+        file.cut(length, len(ids)) for file, ids in zip(opened, tables, strict=True)
+    ]
     cut = [count for counts in by_file for count in counts][:limit]
     rows = [row for ids in tables for row in ids][:limit]
     same = len({len(row) for row in rows}) == 1
     ids = np.stack(rows) if same else [row.tolist() for row in rows]
     labels = _token_labels(table, base, opened, length, per_file)
     inputs = Inputs.from_tokens(
-        ids, **kwargs, **_score_of_ids(table, tokenizer), token_labels=labels and labels[:limit]
+        ids,
+        **kwargs,
+        **_score_of_ids(table, tokenizer),
+        token_labels=labels and labels[:limit],
     )
     _check_ends(table, cut, length)
     return replace(
         inputs,
         truncated=sum(count > 0 for count in cut),
         cut_tokens=sum(cut),
-        form=some(list(dict.fromkeys(f"ids of {f.words}" for f in opened if f.words)), "; "),
+        form=some(
+            list(dict.fromkeys(f"ids of {f.words}" for f in opened if f.words)), "; "
+        ),
     )
 
 
@@ -284,7 +327,9 @@ def _score_of_ids(table: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
             "the separator itself, its ids (23, or 5 7), or score = 'last:K'."
         )
     ids = [int(part) for part in after.split() if part.isdecimal()]
-    if len(ids) < len(after.split()) or (isinstance(table["answer_after"], str) and tokenizer):
+    if len(ids) < len(after.split()) or (
+        isinstance(table["answer_after"], str) and tokenizer
+    ):
         if tokenizer is None:
             raise ArgumentError(
                 f"answer_after = {after!r} is no id, and the run has no tokenizer that knows its "
@@ -348,20 +393,27 @@ def _check_documents(where: str, source: str, documents: Any) -> None:
         return
     allowed, words = kinds[source]
     if not isinstance(documents, allowed):
-        raise ArgumentError(f"{where} documents must be {words} with {source}; got {documents!r}.")
+        raise ArgumentError(
+            f"{where} documents must be {words} with {source}; got {documents!r}."
+        )
 
 
 def _dataset(where: str, table: Mapping[str, Any], base: Path) -> LabelledTexts:
     """Return a labelled data set: a local file, one local file a class, or one of the Hub."""
     name = table["dataset"]
     keys = {"text": "field", "label": "label", "document": "documents"}
-    columns: dict[str, Any] = {argument: table.get(key) for argument, key in keys.items()}
-    seed, limit = table.get("random_state", 0), table.get("max_texts")
+    columns: dict[str, Any] = {
+        argument: table.get(key) for argument, key in keys.items()
+    }
+    seed = table.get("random_state", 0)
+    limit = table.get("max_texts")
     local: Any = None
     if isinstance(name, Mapping):
         local = {label: base / str(file) for label, file in name.items()}
     elif not isinstance(name, str):
-        raise ArgumentError(f"{where} dataset must be a name, a file or a table; got {name!r}.")
+        raise ArgumentError(
+            f"{where} dataset must be a name, a file or a table; got {name!r}."
+        )
     elif (base / name).is_file() or Path(name).suffix in _FILE_SUFFIXES:
         local = base / name
     wrong = [k for k in (_LOCAL_DATA if local is None else _HUB_DATA) if k in table]
@@ -372,7 +424,11 @@ def _dataset(where: str, table: Mapping[str, Any], base: Path) -> LabelledTexts:
     if local is None:
         options = {k: table[k] for k in _HUB_DATA if k in table}
         whole = None if balanced else limit
-        data = load_texts(name, max_texts=whole, random_state=seed, **columns, **options)
+        data = load_texts(
+            name, max_texts=whole, random_state=seed, **columns, **options
+        )
     else:
-        data = read_labelled(local, **columns, **{k: table[k] for k in _LOCAL_DATA if k in table})
+        data = read_labelled(
+            local, **columns, **{k: table[k] for k in _LOCAL_DATA if k in table}
+        )
     return data.balanced(limit, seed) if balanced else data.sample(limit, seed)

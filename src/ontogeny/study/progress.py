@@ -64,7 +64,9 @@ def chosen_progress(choice: Progress | bool | None) -> Progress:
         return Silent()
     if choice is None or choice is True:
         return fitting_progress()
-    if missing := [name for name in _METHODS if not callable(getattr(choice, name, None))]:
+    if missing := [
+        name for name in _METHODS if not callable(getattr(choice, name, None))
+    ]:
         raise ArgumentError(
             f"progress must be True, False or an object with the methods {', '.join(_METHODS)}; "
             f"got a {type(choice).__name__} without {', '.join(missing)}."
@@ -114,7 +116,9 @@ class Pace:
     --------
     >>> pace = Pace([("steps", 10.0)] * 3 + [("blocks", 100.0)])
     >>> pace.add("steps", 10.0, 60.0)
-    >>> round(pace.share_done(), 2)  # a cell of a weight matrix is taken for a tenth of another
+    >>> round(
+    ...     pace.share_done(), 2
+    ... )  # a cell of a weight matrix is taken for a tenth of another
     0.25
     """
 
@@ -138,7 +142,11 @@ class Pace:
         """Return how much of all work is done."""
         done = sum(self._seconds.values())
         # References and states tell no pace: those of 143 s made 29 hours of the rest.
-        timed = {kind: self._timed(kind) for kind, n in self._done.items() if n and kind != "first"}
+        timed = {
+            kind: self._timed(kind)
+            for kind, n in self._done.items()
+            if n and kind != "first"
+        }
         weight = sum(n * _COST.get(kind, 1) for kind, (n, _) in timed.items())
         usual = sum(seconds for _, seconds in timed.values()) / max(weight, 1e-9)
         left = 0.0
@@ -159,7 +167,9 @@ class Pace:
 
     def words(self) -> str:
         """Return how long the rest will take, once two tasks of one kind are done."""
-        if not any(self._done[k] > n for k, (n, _) in self._begun.items() if k != "first"):
+        if not any(
+            self._done[k] > n for k, (n, _) in self._begun.items() if k != "first"
+        ):
             return "time left not known yet"
         return time_left(self._begin, max(self.share_done(), 1e-3), 1)
 
@@ -181,7 +191,8 @@ class LineProgress:
     def start(self, tasks: int, cells: int) -> None:
         """Note how much there is to do; a run that is over within a minute writes nothing of it."""
         self._last_note = time.monotonic()
-        self._tasks, self._done = tasks, 0
+        self._tasks = tasks
+        self._done = 0
         self._head = _head(tasks, cells)
 
     def advance(self, label: str, cells: int, seconds: float) -> None:
@@ -215,7 +226,12 @@ class BarProgress:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
         label = TextColumn("{task.description}", style="bold", markup=False)
-        columns = (label, BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
+        columns = (
+            label,
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[left]}"),
+        )
         self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
         self._task: Any = None
         self.pace: Pace | None = None

@@ -29,10 +29,15 @@ def say(text: str, in_python: str = "", in_command: str = "") -> None:
     Python shows the same text from one place once by default; another run must say it again.
     """
     frame: FrameType | None = sys._getframe()
-    while frame is not None and frame.f_code.co_filename.startswith(_HERE) and frame.f_back:
+    while (
+        frame is not None
+        and frame.f_code.co_filename.startswith(_HERE)
+        and frame.f_back
+    ):
         frame = frame.f_back
     assert frame is not None
-    place, line = frame.f_code.co_filename, frame.f_lineno
+    place = frame.f_code.co_filename
+    line = frame.f_lineno
     warning = StudyWarning(text, in_python, in_command)
     warnings.warn_explicit(warning, StudyWarning, place, line, registry={})
 
@@ -54,7 +59,9 @@ def refusal(failures: Sequence[DryFailure]) -> str:
     refused = [failure for failure in failures if failure.refused]
     if not refused:
         return ""
-    reasons = "; ".join(f"{failure.node}: {failure.why.rstrip('.')}" for failure in refused)
+    reasons = "; ".join(
+        f"{failure.node}: {failure.why.rstrip('.')}" for failure in refused
+    )
     them = "it" if len(refused) == 1 else "them"
     return (
         f"{len(refused)} observable{'s' * (len(refused) > 1)} would fail at every step: {reasons}. "

@@ -29,7 +29,14 @@ from .cells.readings import state_node
 from .checks import check_observables, check_trajectory, named_inputs
 from .folder.claims import claimed, claims_of, held
 from .folder.controls import Controls
-from .folder.frozen import AT_END, AT_WORK, entered, frozen_settings, frozen_steps, identity
+from .folder.frozen import (
+    AT_END,
+    AT_WORK,
+    entered,
+    frozen_settings,
+    frozen_steps,
+    identity,
+)
 from .folder.layout import state_path
 from .folder.settings import (
     Settings,
@@ -50,8 +57,22 @@ from .results.finished import files_read, is_finished, is_whole, mark_of, note_f
 from .results.result import READ_OTHERWISE, described, merged
 from .results.study_result import StudyResult
 from .running.executors import Submitting, workers_here
-from .running.schedule import compute, drop_references, save_digests, summaries_of, summarise
-from .speaking import MOVE_IT, doubts, odd_texts, refusal, say, say_environments, say_problems
+from .running.schedule import (
+    compute,
+    drop_references,
+    save_digests,
+    summaries_of,
+    summarise,
+)
+from .speaking import (
+    MOVE_IT,
+    doubts,
+    odd_texts,
+    refusal,
+    say,
+    say_environments,
+    say_problems,
+)
 
 
 class Study:
@@ -121,8 +142,10 @@ class Study:
         self.trajectory = check_trajectory(trajectory)
         self.inputs = named_inputs(inputs)
         self.observables = check_observables(observables)
-        self._title, self.title = title, title or trajectory.title
-        self._reference, self._noise = reference, noise
+        self._title = title
+        self.title = title or trajectory.title
+        self._reference = reference
+        self._noise = noise
         self._options: dict[str, Any] = {
             "batch_size": batch_size,
             "device": resolve_device(device),
@@ -133,8 +156,12 @@ class Study:
         self._controls = Controls.checked(
             trajectory, controls, control_kind, control_steps, control_runs
         )
-        settings = self._settings({})  # refuses a wrong option now, not after the first download
-        self.examination = Examination(trajectory, self.inputs, self.observables, settings)
+        settings = self._settings(
+            {}
+        )  # refuses a wrong option now, not after the first download
+        self.examination = Examination(
+            trajectory, self.inputs, self.observables, settings
+        )
 
     @property
     def device(self) -> str:
@@ -142,7 +169,9 @@ class Study:
         return str(self._options["device"])
 
     def __repr__(self) -> str:
-        return "\n".join([f"Study {self.title!r}", *(f"  {k}: {v}" for k, v in self._described())])
+        return "\n".join(
+            [f"Study {self.title!r}", *(f"  {k}: {v}" for k, v in self._described())]
+        )
 
     def _repr_html_(self) -> str:
         return html_block("Study", self.title, html_table(("", ""), self._described()))
@@ -150,11 +179,20 @@ class Study:
     def _described(self) -> list[tuple[str, str]]:
         """Return what is studied, on what, and beside what."""
         steps = self.trajectory.steps
-        texts = [f"{name} ({len(input_set)} texts)" for name, input_set in self.inputs.items()]
+        texts = [
+            f"{name} ({len(input_set)} texts)"
+            for name, input_set in self.inputs.items()
+        ]
         return [
-            ("checkpoints", f"{len(steps)}, {self.trajectory.unit}s {steps[0]} to {steps[-1]}"),
+            (
+                "checkpoints",
+                f"{len(steps)}, {self.trajectory.unit}s {steps[0]} to {steps[-1]}",
+            ),
             ("inputs", ", ".join(texts)),
-            ("observables", ", ".join(observable.name for observable in self.observables)),
+            (
+                "observables",
+                ", ".join(observable.name for observable in self.observables),
+            ),
             ("control runs", self._controls.words),
             ("device", self.device),
         ]
@@ -170,7 +208,9 @@ class Study:
         Examples
         --------
         >>> import torch, ontogeny as og
-        >>> run = og.Trajectory.from_models({s: torch.nn.Linear(2, 2) for s in (0, 5, 10)})
+        >>> run = og.Trajectory.from_models(
+        ...     {s: torch.nn.Linear(2, 2) for s in (0, 5, 10)}
+        ... )
         >>> texts = og.Inputs.from_tokens([[1, 2]])
         >>> study = og.Study(run, texts, [og.observables.WeightChange()])
         >>> study.over(run.select(stop=5), noise=0).trajectory.steps
@@ -188,7 +228,9 @@ class Study:
         }
         return Study(trajectory, self.inputs, self.observables, **arguments | options)
 
-    def plan(self, folder: str | Path | None = None, *, rereference: bool = False) -> Plan:
+    def plan(
+        self, folder: str | Path | None = None, *, rereference: bool = False
+    ) -> Plan:
         """Return what a run into `folder` would read, compute and store; nothing is written.
 
         Observables that have no finished cell in `folder` are tried on two texts of one
@@ -198,7 +240,9 @@ class Study:
         path = None if folder is None else Path(folder)
         frozen = without_reference(frozen_settings(path), rereference)
         examined = self.examination.of(path)
-        of_study = replace(self._parts(path, examined), compared=bool(path and path.exists()))
+        of_study = replace(
+            self._parts(path, examined), compared=bool(path and path.exists())
+        )
         parts = of_study.made(self._settings(frozen), frozen)
         plan = sum_of_plans([part.plan for part in parts])
         runs = dict.fromkeys(entry.run for entry in plan.entries if entry.run)
@@ -275,9 +319,12 @@ class Study:
             reference is no longer the last (or first) step, or if cells of the result were
             computed in different environments.
         """
-        path, reporter = Path(folder), chosen_progress(progress)
+        path = Path(folder)
+        reporter = chosen_progress(progress)
         with entered(path, rereference, self._frozen, self._identity) as settings:
-            return self._run(path, settings, executor, reporter, max_revisions, keep_going)
+            return self._run(
+                path, settings, executor, reporter, max_revisions, keep_going
+            )
 
     def begin(self, folder: Path, computed: Path) -> None:
         """Begin in a new folder with what another one holds of a study of the same texts.
@@ -286,12 +333,16 @@ class Study:
         of the steps of this study, `prepare` saw only those that were computed.
         """
         nodes = {o.name: state_path(computed, state_node(o)) for o in self.observables}
-        of_steps = [name for name, path in nodes.items() if path.is_file() and is_of_steps(path)]
+        of_steps = [
+            name for name, path in nodes.items() if path.is_file() and is_of_steps(path)
+        ]
         left = {"study.json", *of_steps, *(nodes[name].name for name in of_steps)}
         with entered(folder, False, self._frozen, self._identity):
             for path in filter(Path.is_file, computed.rglob("*")):
                 place = path.relative_to(computed)
-                if left.isdisjoint(place.parts) and not any(p[0] == "." for p in place.parts):
+                if left.isdisjoint(place.parts) and not any(
+                    p[0] == "." for p in place.parts
+                ):
                     with writing_whole(folder / place) as half:  # half a cell is none
                         shutil.copyfile(path, half)
 
@@ -314,11 +365,14 @@ class Study:
     ) -> StudyResult:
         """Compute what is missing in a folder that this run has entered, and merge."""
         hash_once(path, self.trajectory)
-        bounded, audited = max_revisions is not None, files_read(self.trajectory)
+        bounded = max_revisions is not None
+        audited = files_read(self.trajectory)
         examined = self.examination.of(path, keep=True, bounded=bounded)
         frozen = frozen_settings(path)
         parts = self._parts(path, examined).made(settings, frozen)
-        mark = partial(mark_of, path, parts, described(parts, self.title, self._reference), audited)
+        mark = partial(
+            mark_of, path, parts, described(parts, self.title, self._reference), audited
+        )
         if is_finished(path, mark):
             try:
                 result = StudyResult(path)
@@ -339,7 +393,9 @@ class Study:
         changes = [*plan.changes(), *changed_summaries(summaries_of(parts))]
         self._announce(changes, examined, frozen, progress)
         elsewhere = plan.elsewhere(environment(self.device))
-        if workers_here(executor):  # workers elsewhere are of another environment anyway
+        if workers_here(
+            executor
+        ):  # workers elsewhere are of another environment anyway
             for line in elsewhere:
                 progress.note(line)
         try:
@@ -360,15 +416,23 @@ class Study:
                 _say_audit(tree, progress)
                 say_problems(tree)
                 say_environments(tree)
-                whole = not (problems or elsewhere) and is_whole(tree, environment(self.device))
-            if not problems and len(claims_of(path, AT_WORK)) <= len(claims_of(path, AT_END)):
+                whole = not (problems or elsewhere) and is_whole(
+                    tree, environment(self.device)
+                )
+            if not problems and len(claims_of(path, AT_WORK)) <= len(
+                claims_of(path, AT_END)
+            ):
                 drop_references(parts[1:])  # nobody reads them any more
             if whole:
                 note_finished(path, mark())
         return result
 
     def _announce(
-        self, changes: Sequence[str], probe: Probe, frozen: Mapping[str, Any], progress: Progress
+        self,
+        changes: Sequence[str],
+        probe: Probe,
+        frozen: Mapping[str, Any],
+        progress: Progress,
     ) -> None:
         """Say what a run should be known for before it computes."""
         steps = [int(step) for step in self.trajectory.steps]
@@ -381,7 +445,14 @@ class Study:
             progress.note(line)
 
     def _parts(self, folder: Path | None, probe: Probe) -> Parts:
-        return Parts(self.trajectory, self.inputs, self.observables, self._controls, probe, folder)
+        return Parts(
+            self.trajectory,
+            self.inputs,
+            self.observables,
+            self._controls,
+            probe,
+            folder,
+        )
 
     def _settings(self, frozen: Mapping[str, Any]) -> Settings:
         steps = [int(s) for s in self.trajectory.steps]
@@ -399,7 +470,8 @@ class Study:
 
     def _frozen(self, frozen: Mapping[str, Any]) -> tuple[Settings, dict[str, Any]]:
         """Return the settings by what a folder has frozen, and what it keeps from now on."""
-        settings, steps = self._settings(frozen), [int(s) for s in self.trajectory.steps]
+        settings = self._settings(frozen)
+        steps = [int(s) for s in self.trajectory.steps]
         frozen_runs = frozen_steps(frozen, self._controls)
         controls = self._controls.runs(steps, settings.reference_step, frozen_runs)
         return settings, {
@@ -431,7 +503,9 @@ def _memory_notes(plan: Plan) -> list[str]:
     return [f"perhaps too large: {warning}"] if warning else []
 
 
-def _refuse(plan: Plan, probe: Probe, executor: Submitting | None, keep_going: bool) -> None:
+def _refuse(
+    plan: Plan, probe: Probe, executor: Submitting | None, keep_going: bool
+) -> None:
     """Raise what would make a run fail later."""
     if warning := plan.memory_warning(min(workers_here(executor), plan.checkpoints)):
         say(warning)

@@ -85,15 +85,24 @@ def watch(
     --------
     >>> import tempfile, torch, ontogeny as og
     >>> where = tempfile.mkdtemp()
-    >>> record, model = og.Recorder(f"{where}/run", every=1, total=2), torch.nn.Linear(4, 4)
+    >>> record, model = (
+    ...     og.Recorder(f"{where}/run", every=1, total=2),
+    ...     torch.nn.Linear(4, 4),
+    ... )
     >>> for step in (0, 1, 2):
     ...     with torch.no_grad():
-    ...         _ = model.weight.add_(torch.randn(4, 4, generator=torch.manual_seed(step)))
+    ...         _ = model.weight.add_(
+    ...             torch.randn(4, 4, generator=torch.manual_seed(step))
+    ...         )
     ...     _ = record(step, model)
     >>> def study():
     ...     run = og.Trajectory.from_folder(f"{where}/run", model=model)
-    ...     return og.Study(run, og.Inputs.from_tokens([[1, 2]]), [og.observables.WeightChange()])
-    >>> result = og.study.watch(study, f"{where}/study", every=1)  # the training has ended
+    ...     return og.Study(
+    ...         run, og.Inputs.from_tokens([[1, 2]]), [og.observables.WeightChange()]
+    ...     )
+    >>> result = og.study.watch(
+    ...     study, f"{where}/study", every=1
+    ... )  # the training has ended
     >>> result["weight-change"].step.values
     array([0, 1, 2])
     """
@@ -113,7 +122,9 @@ def watch(
         rereference=True,
         keep_going=keep_going,
     )
-    return _Watch(open_study, run, page, every, settle, until, patience, progress or Silent()).run()
+    return _Watch(
+        open_study, run, page, every, settle, until, patience, progress or Silent()
+    ).run()
 
 
 @dataclass
@@ -140,7 +151,9 @@ class _Watch:
 
     def run(self) -> StudyResult:
         """Return the result of the last round."""
-        seen, studied, changed = Look({}), Look({}), time.monotonic()
+        seen = Look({})
+        studied = Look({})
+        changed = time.monotonic()
         try:
             while True:
                 look = self._look()
@@ -149,7 +162,8 @@ class _Watch:
                     continue
                 if look != seen:
                     self._say_gone(seen, look)
-                    seen, changed = look, time.monotonic()
+                    seen = look
+                    changed = time.monotonic()
                 if look.landed and self._is_over(look, changed):
                     return self._last_round(look)
                 # A round that failed leaves `studied` as it is, so that it is tried again even if
@@ -158,7 +172,9 @@ class _Watch:
                     studied = look
                 time.sleep(self._pause(look))
         except BaseException:
-            with suppress(OntogenyError, OSError):  # it must not hide why the watch ends
+            with suppress(
+                OntogenyError, OSError
+            ):  # it must not hide why the watch ends
                 if self.shown is not None:  # nobody writes the page again
                     _write_page(self.shown, self.page, {"every": None})
             raise
@@ -176,7 +192,9 @@ class _Watch:
         trajectory = _landed(study.trajectory, look)
         if (count := len(trajectory)) < FEWEST:
             have = "s have" if count > 1 else " has"
-            self.progress.note(f"{count} checkpoint{have} landed; the first page takes {FEWEST}")
+            self.progress.note(
+                f"{count} checkpoint{have} landed; the first page takes {FEWEST}"
+            )
             return
         # Files that are being written are no findings of an audit while the training goes on.
         in_progress = replace(trajectory.catalogue, incomplete=(), temporary=())
@@ -199,7 +217,9 @@ class _Watch:
             if self.landing is None:
                 trajectory = self.open_study().trajectory
                 choice = trajectory.catalogue.choice
-                self.landing = Landing(_folder_of(trajectory), self.settle, choice=choice)
+                self.landing = Landing(
+                    _folder_of(trajectory), self.settle, choice=choice
+                )
             return self.landing.look()
         except (CheckpointError, OSError) as error:
             self._say(f"waiting for checkpoints: {error}")
@@ -207,7 +227,9 @@ class _Watch:
 
     def _is_over(self, look: Look, changed: float) -> bool:
         reached = self.until is not None and max(look.landed) >= self.until
-        waited = self.patience is not None and time.monotonic() - changed >= self.patience
+        waited = (
+            self.patience is not None and time.monotonic() - changed >= self.patience
+        )
         return reached or waited or look.ended
 
     def _round(self, look: Look) -> bool:
@@ -216,7 +238,11 @@ class _Watch:
             self._provisional_round(look)
         except (OntogenyError, OSError) as error:
             mistake = isinstance(error, ArgumentError | LayerMatchError)
-            if mistake and not isinstance(error, CheckpointError) and self.shown is None:
+            if (
+                mistake
+                and not isinstance(error, CheckpointError)
+                and self.shown is None
+            ):
                 raise
             self._say(f"this round failed and is tried again: {error}")
             return False
@@ -239,7 +265,9 @@ class _Watch:
             say(what)
 
 
-def _write_page(result: StudyResult, page: Path, live: Mapping[str, Any] | None = None) -> None:
+def _write_page(
+    result: StudyResult, page: Path, live: Mapping[str, Any] | None = None
+) -> None:
     """Write the page; `live` holds when it refreshes itself, if the run is still training."""
     from .. import atlas, report  # which import what draws
 

@@ -24,10 +24,22 @@ from .noise import band_of_draws
 LABEL = "control runs"
 RUN = "run"
 # Dimensions whose labels mean something else in every run: runs are not compared along them.
-NUMBERED = ("concept", "line", "orthant", "cluster", "component", "direction", "rank", "newborn")
+NUMBERED = (
+    "concept",
+    "line",
+    "orthant",
+    "cluster",
+    "component",
+    "direction",
+    "rank",
+    "newborn",
+)
 
-BORROWED = 2  # most degrees of freedom that a row takes over from the others of its quantity
-_POOLED, _COUNTED = 0.1, 4
+BORROWED = (
+    2  # most degrees of freedom that a row takes over from the others of its quantity
+)
+_POOLED = 0.1
+_COUNTED = 4
 """How far rows that move apart pool degrees of freedom, and how many tests each counts as.
 
 Layers differ in spread, and a run moves all of them: `_apart` is 0 of layers that move as one and
@@ -63,12 +75,16 @@ def with_controls(
     --------
     >>> run = xr.Dataset({"x": ("step", [4.0, 3.0, 2.0])}, {"step": [0, 1, 2]})
     >>> control = xr.Dataset({"x": ("step", [4.0, 4.5])}, {"step": [0, 2]})
-    >>> with_controls(run, {"turned 0": control}, [Quantity("x", "loss")]).x_control.values
+    >>> with_controls(
+    ...     run, {"turned 0": control}, [Quantity("x", "loss")]
+    ... ).x_control.values
     array([[4. , nan, 4.5]])
     """
     beside = {}
     shares = [quantity.share for quantity in quantities if quantity.share]
-    for name in dict.fromkeys([*(quantity.name for quantity in quantities), *shares, *compared]):
+    for name in dict.fromkeys(
+        [*(quantity.name for quantity in quantities), *shares, *compared]
+    ):
         pieces = {}
         for run, node in controls.items():
             if name in node and "step" in node[name].dims:
@@ -77,9 +93,13 @@ def with_controls(
                 pieces[run] = node[name].drop_attrs()
         if not pieces:
             continue
-        stacked = xr.concat(list(pieces.values()), dim="run", join="outer", coords="minimal")
+        stacked = xr.concat(
+            list(pieces.values()), dim="run", join="outer", coords="minimal"
+        )
         stacked = stacked.assign_coords(run=list(pieces)).reindex(run=list(controls))
-        if name in data and "step" in stacked.dims:  # and not only after what follows from steps
+        if (
+            name in data and "step" in stacked.dims
+        ):  # and not only after what follows from steps
             stacked = stacked.reindex_like(data[name].isel(step=0, drop=True))
         beside[f"{name}_{CONTROL}"] = stacked
     return data.assign(beside)
@@ -90,7 +110,9 @@ def of_controls(data: xr.Dataset, quantity: Quantity) -> Quantity:
     name = f"{quantity.name}_{CONTROL}"
     if name not in data:
         return quantity
-    return dataclasses.replace(quantity, nulls={**quantity.nulls, CONTROL: _label(data[name])})
+    return dataclasses.replace(
+        quantity, nulls={**quantity.nulls, CONTROL: _label(data[name])}
+    )
 
 
 def _label(values: xr.DataArray) -> str:
@@ -105,9 +127,14 @@ def with_control_bands(
 
     Examples
     --------
-    >>> values = {"x": ("step", [4.0, 2.0]), "x_control": (("run", "step"), [[4, 3.0], [4, 5]])}
+    >>> values = {
+    ...     "x": ("step", [4.0, 2.0]),
+    ...     "x_control": (("run", "step"), [[4, 3.0], [4, 5]]),
+    ... }
     >>> data = xr.Dataset(values, {"step": [0, 1], "run": ["turned 0", "turned 1"]})
-    >>> data, (figure,) = with_control_bands(data, [Curves("x", "X", value="x", series=None)])
+    >>> data, (figure,) = with_control_bands(
+    ...     data, [Curves("x", "X", value="x", series=None)]
+    ... )
     >>> figure.bands[0].label, data.x_control_high.values
     ('control runs', array([4., 5.]))
     """
@@ -131,7 +158,9 @@ def with_control_bands(
     return data, with_bands
 
 
-def control_rows(steps: np.ndarray, values: np.ndarray, controls: np.ndarray) -> dict[str, Any]:
+def control_rows(
+    steps: np.ndarray, values: np.ndarray, controls: np.ndarray
+) -> dict[str, Any]:
     """Return first and last value and half-change step of one row in each control run.
 
     Parameters
@@ -155,17 +184,32 @@ def control_rows(steps: np.ndarray, values: np.ndarray, controls: np.ndarray) ->
     (array([8.4]), array([-4.]))
     """
     rows = [_of_one(steps, values, control) for control in controls]
-    names = ("control_first", "control_last", "control_half_step", "run_change", "run_half_step")
+    names = (
+        "control_first",
+        "control_last",
+        "control_half_step",
+        "run_change",
+        "run_half_step",
+    )
     return dict(zip(names, np.array(rows).reshape(-1, len(names)).T, strict=True))
 
 
-def _of_one(steps: np.ndarray, values: np.ndarray, control: np.ndarray) -> tuple[float, ...]:
+def _of_one(
+    steps: np.ndarray, values: np.ndarray, control: np.ndarray
+) -> tuple[float, ...]:
     at = np.flatnonzero(np.isfinite(values) & np.isfinite(control))
     if len(at) < 2:
         return (float("nan"),) * 5
-    run, other = values[at], control[at]
+    run = values[at]
+    other = control[at]
     other_half, run_half = (_half(steps[at], series) for series in (other, run))
-    return float(other[0]), float(other[-1]), other_half, float(run[-1] - run[0]), run_half
+    return (
+        float(other[0]),
+        float(other[-1]),
+        other_half,
+        float(run[-1] - run[0]),
+        run_half,
+    )
 
 
 def _half(steps: np.ndarray, values: np.ndarray) -> float:
@@ -175,7 +219,9 @@ def _half(steps: np.ndarray, values: np.ndarray) -> float:
     return half_change_step(steps, (values - values[0]) / change)
 
 
-def control_p_values(data: xr.Dataset, trained_start: bool = False) -> dict[str, np.ndarray]:
+def control_p_values(
+    data: xr.Dataset, trained_start: bool = False
+) -> dict[str, np.ndarray]:
     """Return what the control runs of a node say of each row, uncorrected.
 
     Student's t prediction intervals: a row's number in a further control would lie as far from the
@@ -193,8 +239,11 @@ def control_p_values(data: xr.Dataset, trained_start: bool = False) -> dict[str,
     """
     kinds = np.array([kind_of(str(run)) for run in data["run"].values])
     null = ~np.isin(kinds, [*NO_NULLS, *(MOTION if trained_start else ())])
-    data, kinds = data.isel(run=null), kinds[null]
-    change = (data["control_last"] - data["control_first"]).transpose("row", "run").values
+    data = data.isel(run=null)
+    kinds = kinds[null]
+    change = (
+        (data["control_last"] - data["control_first"]).transpose("row", "run").values
+    )
     run_change = data["run_change"].transpose("row", "run").values
     half = np.log1p(data["control_half_step"].transpose("row", "run").values)
     run_half = np.log1p(data["run_half_step"].transpose("row", "run").values)
@@ -222,8 +271,10 @@ def _predicted(
     of a test each row counts.
     """
     is_finite = np.isfinite(controls) & np.isfinite(run)
-    residuals, freedom = np.zeros(controls.shape), np.zeros(len(controls))
-    means, counts = {}, {}
+    residuals = np.zeros(controls.shape)
+    freedom = np.zeros(len(controls))
+    means = {}
+    counts = {}
     for kind in dict.fromkeys(kinds):
         of_kind = is_finite & (kinds == kind)
         count = of_kind.sum(1)
@@ -232,8 +283,10 @@ def _predicted(
             offset = np.where(of_kind, run - controls, 0.0).sum(1) / count
             residuals += np.where(of_kind, controls - mean[:, None], 0.0)
         freedom += np.maximum(count - 1, 0)
-        means[kind], counts[kind] = offset, count
-    total, squares = freedom.sum(), (residuals**2).sum(1)
+        means[kind] = offset
+        counts[kind] = count
+    total = freedom.sum()
+    squares = (residuals**2).sum(1)
     if total == 0:
         return np.full(len(run), np.nan), 0.0
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -245,9 +298,13 @@ def _predicted(
     p_values = np.full(len(run), np.nan)
     for kind, offset in means.items():
         with np.errstate(invalid="ignore", divide="ignore"):
-            score = np.abs(offset) / np.maximum(spread * np.sqrt(1 + 1 / counts[kind]), rounding)
+            score = np.abs(offset) / np.maximum(
+                spread * np.sqrt(1 + 1 / counts[kind]), rounding
+            )
         p_values = np.fmax(p_values, 2 * t.sf(score, borrowed))
-    return p_values, min(1.0, (1 + _COUNTED * np.nan_to_num(apart, nan=np.inf)) / len(run))
+    return p_values, min(
+        1.0, (1 + _COUNTED * np.nan_to_num(apart, nan=np.inf)) / len(run)
+    )
 
 
 def _apart(residuals: np.ndarray, freedom: float) -> float:

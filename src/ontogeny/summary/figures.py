@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..figures import Band, Column, Curves, Figure, Heatmap, NullComparison, Scatter, Table
+from ..figures import (
+    Band,
+    Column,
+    Curves,
+    Figure,
+    Heatmap,
+    NullComparison,
+    Scatter,
+    Table,
+)
 from ..quantities import Quantity
 from ..words.names import Names, belongs_to
 
@@ -40,22 +49,38 @@ def figures_of_one(
     return [
         figure
         for candidate in figures
-        if candidate.value not in distances and (figure := _of_one(candidate)) is not None
+        if candidate.value not in distances
+        and (figure := _of_one(candidate)) is not None
     ]
 
 
 def _of_one(figure: Figure) -> Figure | None:
     if isinstance(figure, Heatmap) and figure.x == "step":
-        return dataclasses.replace(figure, x=figure.facet, facet=None) if figure.facet else None
+        return (
+            dataclasses.replace(figure, x=figure.facet, facet=None)
+            if figure.facet
+            else None
+        )
     if not isinstance(figure, Curves) or figure.x != "step":
         return figure
     rows = figure.series or figure.facet
     if rows is None:
         return None
-    names = ("id", "title", "value", "caption", "relative", "relative_label", "select", "bands")
+    names = (
+        "id",
+        "title",
+        "value",
+        "caption",
+        "relative",
+        "relative_label",
+        "select",
+        "bands",
+    )
     same = {name: getattr(figure, name) for name in (*names, "interval")}
     caption = figure.caption.replace("One line a layer", "One dot a layer")
-    same["caption"] = caption.replace("Shade:", "Bars:").replace(" at each {checkpoint}", "")
+    same["caption"] = caption.replace("Shade:", "Bars:").replace(
+        " at each {checkpoint}", ""
+    )
     facet = figure.facet if figure.series else None
     return NullComparison(**same, rows=rows, facet=facet)
 
@@ -90,7 +115,10 @@ def plain_figures(data: xr.Dataset, names: Names) -> list[Curves]:
         and str(name).isidentifier()
     ]
     words = {str(name): names.get(str(name), ("", "")) for name in variables}
-    plain = [Quantity(name, title or name, units or "1") for name, (title, units) in words.items()]
+    plain = [
+        Quantity(name, title or name, units or "1")
+        for name, (title, units) in words.items()
+    ]
     return default_figures(data, plain)
 
 
@@ -101,17 +129,26 @@ def _figures(data: xr.Dataset, quantity: Quantity) -> Iterator[Curves]:
     if not quantity.per:
         yield _curves(data, quantity, name, {})
         return
-    judged = quantity.at.get(quantity.per)  # the figure of what rows and sentences say comes first
-    for label in sorted(map(str, data[quantity.per].values), key=lambda label: label != judged):
+    judged = quantity.at.get(
+        quantity.per
+    )  # the figure of what rows and sentences say comes first
+    for label in sorted(
+        map(str, data[quantity.per].values), key=lambda label: label != judged
+    ):
         yield _curves(data, quantity, label, {quantity.per: label})
 
 
-def _curves(data: xr.Dataset, quantity: Quantity, label: str, at: dict[str, Any]) -> Curves:
-    name, select = quantity.name, {**quantity.select, **at}
+def _curves(
+    data: xr.Dataset, quantity: Quantity, label: str, at: dict[str, Any]
+) -> Curves:
+    name = quantity.name
+    select = {**quantity.select, **at}
     dims = [str(d) for d in data[name].dims if d != "step" and d not in select]
     series = quantity.series
     if series is None:
-        series = "layer" if "layer" in dims else next((d for d in dims if d != "run"), "")
+        series = (
+            "layer" if "layer" in dims else next((d for d in dims if d != "run"), "")
+        )
     free = [d for d in dims if d not in (series, "run")]
     figure = Curves(
         label.replace("_", "-"),
@@ -145,8 +182,14 @@ def figure_of_runs(figure: Any) -> Any:
     if "run" in figure.names():
         return figure
     changes: dict[type[Figure], dict[str, Any]] = {
-        Curves: {"series": "run", "facet": figure.facet or getattr(figure, "series", None)},
-        NullComparison: {"rows": "run", "facet": figure.facet or getattr(figure, "rows", None)},
+        Curves: {
+            "series": "run",
+            "facet": figure.facet or getattr(figure, "series", None),
+        },
+        NullComparison: {
+            "rows": "run",
+            "facet": figure.facet or getattr(figure, "rows", None),
+        },
         Heatmap: {"facet": "run"},
         Scatter: {"facet": "run"},
         Table: {"group": "run"},
@@ -154,13 +197,19 @@ def figure_of_runs(figure: Any) -> Any:
     return dataclasses.replace(figure, **changes.get(type(figure), {}))
 
 
-def _bands(data: xr.Dataset, quantity: Quantity, select: dict[str, Any]) -> Iterator[Band]:
+def _bands(
+    data: xr.Dataset, quantity: Quantity, select: dict[str, Any]
+) -> Iterator[Band]:
     """Give a band for each null that has a value where the figure is drawn."""
     for null, label in quantity.nulls.items():
         name = f"{quantity.name}_{null}"
-        low, high = (f"{name}_low", f"{name}_high") if f"{name}_low" in data else (name, name)
+        low, high = (
+            (f"{name}_low", f"{name}_high") if f"{name}_low" in data else (name, name)
+        )
         if low in data:
-            values = data[low].sel({k: v for k, v in select.items() if k in data[low].dims})
+            values = data[low].sel(
+                {k: v for k, v in select.items() if k in data[low].dims}
+            )
             if np.isfinite(values.values).any():
                 yield Band(low, high, label)
 
@@ -209,14 +258,19 @@ class NumberTable:
         """Return the figure: ``x_stderr``, or ``x_low`` and ``x_high``, stand behind each ``x``."""
         columns = []
         for name, _, _, head, *over in self.numbers:
-            error, ends = f"{name}_stderr", (f"{name}_low", f"{name}_high")
+            error = f"{name}_stderr"
+            ends = (f"{name}_low", f"{name}_high")
             error_name = error if error in data else None
             interval = ends if ends[0] in data else None
             columns.append(Column(name, head, error_name, interval, *over))
-        return Table(self.id, self.heading, columns=columns, rows=self.rows, caption=self.caption)
+        return Table(
+            self.id, self.heading, columns=columns, rows=self.rows, caption=self.caption
+        )
 
 
-def along(dim: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, np.ndarray]]:
+def along(
+    dim: str, rows: Sequence[Mapping[str, Any]]
+) -> dict[str, tuple[str, np.ndarray]]:
     """Return rows of numbers by name as variables along `dim`.
 
     Examples

@@ -27,10 +27,14 @@ from .noise import Z
 # Kind of control runs that come in pairs, a motion and the same one backwards.
 MIRRORED = "mirrored"
 
-MOST_CONTROLS = 20  # more control runs are not advised: what they could not decide, more texts may
+MOST_CONTROLS = (
+    20  # more control runs are not advised: what they could not decide, more texts may
+)
 
 
-def learned_p_values(data: xr.Dataset, rows: xr.Dataset, floors: np.ndarray) -> np.ndarray:
+def learned_p_values(
+    data: xr.Dataset, rows: xr.Dataset, floors: np.ndarray
+) -> np.ndarray:
     """Return for each row of performance how likely its gain is where nothing was learned (rows,).
 
     Parameters
@@ -50,8 +54,12 @@ def learned_p_values(data: xr.Dataset, rows: xr.Dataset, floors: np.ndarray) -> 
     """
     lead = rows["lead"].values
     p_of_quantity = own_tests(data, rows["row_quantity"].values, "learned")
-    starts = [data.get(f"{name}_trained_start", 0.0) for name in rows["row_quantity"].values]
-    trained = np.array([np.ndim(start) == 0 and float(start) > 0 for start in starts], dtype=bool)
+    starts = [
+        data.get(f"{name}_trained_start", 0.0) for name in rows["row_quantity"].values
+    ]
+    trained = np.array(
+        [np.ndim(start) == 0 and float(start) > 0 for start in starts], dtype=bool
+    )
     own_test = np.isfinite(p_of_quantity) | trained
     p_values = np.where(own_test, p_of_quantity, _by_luck(rows, floors))
     p_values = np.where(np.isnan(lead), p_values, np.maximum(p_values, norm.sf(lead)))
@@ -81,13 +89,16 @@ def own_tests(data: xr.Dataset, names: np.ndarray, of: str) -> np.ndarray:
     """
     p_values = np.full(len(names), np.nan)
     for name in set(names):
-        of_rows, p = names == name, data.get(f"{name}_p_{of}")
+        of_rows = names == name
+        p = data.get(f"{name}_p_{of}")
         if p is not None and "step" not in p.dims and p.size in (1, of_rows.sum()):
             p_values[of_rows] = p.values.ravel()
     return p_values
 
 
-def lead_over_null(data: xr.Dataset, quantity: Quantity, at: Mapping[str, Any]) -> float:
+def lead_over_null(
+    data: xr.Dataset, quantity: Quantity, at: Mapping[str, Any]
+) -> float:
     """Return by how many standard errors the last value is better than the null that it must beat.
 
     NaN of a quantity that names none (`Quantity.beats`), or has none in the data.
@@ -104,9 +115,13 @@ def lead_over_null(data: xr.Dataset, quantity: Quantity, at: Mapping[str, Any]) 
     ]
     if not set(parts[2].dims) <= {"step"}:
         return float("nan")
-    value, error, line = (part.dropna("step")[-1] if part.dims else part for part in parts)
+    value, error, line = (
+        part.dropna("step")[-1] if part.dims else part for part in parts
+    )
     sign = 1.0 if quantity.better == "higher" else -1.0
-    return sign * float(value - line) / float(error) if float(error) > 0 else float("nan")
+    return (
+        sign * float(value - line) / float(error) if float(error) > 0 else float("nan")
+    )
 
 
 def _by_luck(rows: xr.Dataset, floors: np.ndarray) -> np.ndarray:
@@ -125,7 +140,9 @@ def _by_luck(rows: xr.Dataset, floors: np.ndarray) -> np.ndarray:
         return about_zero
     half = rows["p_control_change"].values / 2
     about_mean = np.where(improved(rows), half, 1 - half)
-    return np.where(np.isnan(half), np.nan, np.minimum(2 * np.fmin(about_zero, about_mean), 1.0))
+    return np.where(
+        np.isnan(half), np.nan, np.minimum(2 * np.fmin(about_zero, about_mean), 1.0)
+    )
 
 
 def p_by_luck(gain: np.ndarray, texts: np.ndarray, luck: np.ndarray) -> np.ndarray:
@@ -141,7 +158,9 @@ def p_by_luck(gain: np.ndarray, texts: np.ndarray, luck: np.ndarray) -> np.ndarr
         (rows, runs) what motion alone gains, NaN where unknown; without any, p is NaN.
     """
     count = np.isfinite(luck).sum(1)
-    squares = np.where(count > 0, np.nansum(luck**2, axis=1) / np.maximum(count, 1), np.nan)
+    squares = np.where(
+        count > 0, np.nansum(luck**2, axis=1) / np.maximum(count, 1), np.nan
+    )
     with np.errstate(invalid="ignore", divide="ignore"):
         score = gain / np.sqrt(texts + squares)
         freedom = count * (texts + squares) ** 2 / squares**2  # Satterthwaite
@@ -158,7 +177,9 @@ def luck_of_pairs(gains: np.ndarray) -> np.ndarray:
     return (whole[:, ::2] - whole[:, 1::2]) / 2
 
 
-def p_lost_by_motion(rise: np.ndarray, texts: np.ndarray, gains: np.ndarray) -> np.ndarray:
+def p_lost_by_motion(
+    rise: np.ndarray, texts: np.ndarray, gains: np.ndarray
+) -> np.ndarray:
     """Return how likely rises (rows,) are, one-sided, by texts and by motion as far.
 
     Unlike a gain, a rise must exceed what motion harms on average: a mirrored run rises as well.
@@ -173,7 +194,8 @@ def p_lost_by_motion(rise: np.ndarray, texts: np.ndarray, gains: np.ndarray) -> 
         (rows, runs) what mirrored control runs gain, in pairs; NaN of fewer than two pairs, which
         do not show how harm differs.
     """
-    luck, pairs = luck_of_pairs(gains), gains.shape[1] // 2
+    luck = luck_of_pairs(gains)
+    pairs = gains.shape[1] // 2
     if pairs < 2:
         return np.full(len(rise), np.nan)
     harm = -(gains[:, : 2 * pairs : 2] + gains[:, 1 : 2 * pairs : 2]) / 2
@@ -181,7 +203,9 @@ def p_lost_by_motion(rise: np.ndarray, texts: np.ndarray, gains: np.ndarray) -> 
     of_harm = harm.var(1, ddof=1) * (1 + 1 / pairs)
     variance = texts + of_luck + of_harm
     with np.errstate(invalid="ignore", divide="ignore"):
-        freedom = variance**2 / (of_luck**2 / pairs + of_harm**2 / (pairs - 1))  # Satterthwaite
+        freedom = variance**2 / (
+            of_luck**2 / pairs + of_harm**2 / (pairs - 1)
+        )  # Satterthwaite
         score = (rise - np.maximum(harm.mean(1), 0.0)) / np.sqrt(variance)
     p_values: np.ndarray = t.sf(score, np.where(np.isnan(freedom), np.inf, freedom))
     return p_values
@@ -189,7 +213,9 @@ def p_lost_by_motion(rise: np.ndarray, texts: np.ndarray, gains: np.ndarray) -> 
 
 def gains_of_controls(rows: xr.Dataset) -> xr.DataArray:
     """Return by how much each control run improved, of kinds that learn nothing (row, run)."""
-    nulls = rows.isel(run=[kind_of(str(run)) not in NO_NULLS for run in rows["run"].values])
+    nulls = rows.isel(
+        run=[kind_of(str(run)) not in NO_NULLS for run in rows["run"].values]
+    )
     gains = nulls["better_sign"] * (nulls["control_last"] - nulls["control_first"])
     return gains.transpose("row", "run")
 
@@ -219,10 +245,14 @@ def outside(rows: xr.Dataset) -> np.ndarray:
     """
     if "run" not in rows.dims:
         return np.zeros(rows.sizes["row"], dtype=bool)
-    nulls = rows.isel(run=[kind_of(str(run)) not in NO_NULLS for run in rows["run"].values])
+    nulls = rows.isel(
+        run=[kind_of(str(run)) not in NO_NULLS for run in rows["run"].values]
+    )
     apart = nulls["run_change"] - (nulls["control_last"] - nulls["control_first"])
     has_value = apart.notnull().any("run")
-    above, below = ((side | apart.isnull()).all("run") for side in (apart > 0, apart < 0))
+    above, below = (
+        (side | apart.isnull()).all("run") for side in (apart > 0, apart < 0)
+    )
     apart_from_all = (has_value & (above | below)).values
     return apart_from_all & (~rows["can_learn"].values | improved(rows))
 
@@ -249,14 +279,18 @@ def controls_needed(rows: xr.Dataset, level: float) -> np.ndarray:
         return needed
     if all(kind_of(str(run)) == MIRRORED for run in rows["run"].values):
         return _pairs_needed(rows, level)
-    changes = (rows["control_last"] - rows["control_first"]).transpose("row", "run").values
+    changes = (
+        (rows["control_last"] - rows["control_first"]).transpose("row", "run").values
+    )
     change = rows["run_change"].transpose("row", "run").values
     sides = np.where(rows["can_learn"].values, 1, 2)
     runs = [of_row[np.isfinite(of_row)] for of_row in changes]
     variance = np.array([run.var(ddof=1) if len(run) > 1 else np.nan for run in runs])
     for of_quantity in rows_of_quantities(rows):
         valid = of_quantity[np.isfinite(variance[of_quantity])]
-        variance[valid] = np.maximum(variance[valid], variance[valid].mean() if len(valid) else 0)
+        variance[valid] = np.maximum(
+            variance[valid], variance[valid].mean() if len(valid) else 0
+        )
     for i in np.flatnonzero(variance > 0):
         offset = abs(np.nanmean(change[i]) - runs[i].mean()) / np.sqrt(variance[i])
         counts = np.arange(len(runs[i]) + 1, MOST_CONTROLS + 1)
@@ -276,9 +310,15 @@ def _pairs_needed(rows: xr.Dataset, level: float) -> np.ndarray:
     counts = np.arange(luck.shape[1] + 1, MOST_CONTROLS // 2 + 1)
     gains = (rows["better_sign"] * rows["run_change"]).transpose("row", "run").values
     p_values = rows["p_learned_uncorrected"].values
-    floors = rows["change_floor"].values if "change_floor" in rows else np.zeros(len(p_values))
+    floors = (
+        rows["change_floor"].values
+        if "change_floor" in rows
+        else np.zeros(len(p_values))
+    )
     texts = np.nan_to_num(floors / Z) ** 2
-    for i in np.flatnonzero(np.isfinite(gains).any(1) & (np.nan_to_num(luck) != 0).any(1)):
+    for i in np.flatnonzero(
+        np.isfinite(gains).any(1) & (np.nan_to_num(luck) != 0).any(1)
+    ):
         squares = np.nanmean(luck[i] ** 2)
         per_pair = (1 + texts[i] / squares) ** 2  # freedom, as in `p_by_luck`
         score = np.nanmean(gains[i]) / np.sqrt(texts[i] + squares)

@@ -58,7 +58,8 @@ def with_noise(data: xr.Dataset, quantity: Quantity) -> xr.Dataset:
     if error is None:
         return data
     variables: dict[str, Any] = {f"{name}_stderr": error}
-    low, high = data[name] - Z * error, data[name] + Z * error
+    low = data[name] - Z * error
+    high = data[name] + Z * error
     if quantity.minimum is not None:
         low = low.clip(min=quantity.minimum)
     for end, values in (("low", low), ("high", high)):
@@ -68,7 +69,9 @@ def with_noise(data: xr.Dataset, quantity: Quantity) -> xr.Dataset:
     return data.assign({f"{name}_floor": change_floor(data, quantity)})
 
 
-def change_floor(data: xr.Dataset, quantity: Quantity, *, to_last: bool = False) -> xr.DataArray:
+def change_floor(
+    data: xr.Dataset, quantity: Quantity, *, to_last: bool = False
+) -> xr.DataArray:
     """Return the noise of a change since the first step, over the dimensions of the value.
 
     One that is there already stays. NaN where it is unknown. Of exact quantities it is rounding
@@ -83,7 +86,9 @@ def change_floor(data: xr.Dataset, quantity: Quantity, *, to_last: bool = False)
     if f"{quantity.name}_floor" in data and not (to_last and measured):
         return data[f"{quantity.name}_floor"].transpose(*value.dims)
     if quantity.noise == "exact":
-        return MEASURABLE * abs(value).max("step").fillna(0.0) + xr.zeros_like(value).fillna(0.0)
+        return MEASURABLE * abs(value).max("step").fillna(0.0) + xr.zeros_like(
+            value
+        ).fillna(0.0)
     usable = value.notnull() & ~at_reference(data, quantity)
     if f"{quantity.name}_of_text" in data:
         floor = Z * _paired_stderr(data, quantity, usable, to_last)
@@ -110,7 +115,8 @@ def mean_stderr(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     weights = np.broadcast_to(np.asarray(weights, dtype=np.float64), np.shape(values))
     counted = weights > 0
     values = np.where(counted, values, 0.0)
-    count, total = counted.sum(-1), weights.sum(-1)
+    count = counted.sum(-1)
+    total = weights.sum(-1)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = (values * weights).sum(-1) / total
         spread = (((values - mean[..., None]) * weights) ** 2).sum(-1)
@@ -132,7 +138,9 @@ def _stderr(data: xr.Dataset, quantity: Quantity) -> xr.DataArray | None:
     return None
 
 
-def _weights(data: xr.Dataset, quantity: Quantity, of_text: xr.DataArray) -> xr.DataArray:
+def _weights(
+    data: xr.Dataset, quantity: Quantity, of_text: xr.DataArray
+) -> xr.DataArray:
     """Return the weight of every text over the dimensions of `of_text`; 1 by default.
 
     0 at steps that are missing.
@@ -148,13 +156,20 @@ def _paired_stderr(
 ) -> xr.DataArray:
     """Return the standard error of the change from or to one end, paired over texts."""
     of_text = data[f"{quantity.name}_of_text"]
-    if not set(usable.dims) <= set(of_text.dims):  # the texts say the same of several values
+    if not set(usable.dims) <= set(
+        of_text.dims
+    ):  # the texts say the same of several values
         of_text = of_text.broadcast_like(usable)
     of_text = of_text.transpose(..., "text")
     weights = _weights(data, quantity, of_text)
     end = _end(of_text, usable, to_last)
     error = mean_stderr((of_text - end).transpose(*of_text.dims).values, weights.values)
-    there = _end(weights, usable, to_last).broadcast_like(weights).transpose(*weights.dims).values
+    there = (
+        _end(weights, usable, to_last)
+        .broadcast_like(weights)
+        .transpose(*weights.dims)
+        .values
+    )
     if not (same := (weights.values == there).all(-1)).all():
         end = end.broadcast_like(of_text).transpose(*of_text.dims)
         other = _change_stderr(of_text.values, weights.values, end.values, there)
@@ -175,7 +190,8 @@ def _change_stderr(
 
 def _shares(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return by how much each text moves the weighted mean over the last axis."""
-    values, total = np.where(weights > 0, values, 0.0), weights.sum(-1, keepdims=True)
+    values = np.where(weights > 0, values, 0.0)
+    total = weights.sum(-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = (values * weights).sum(-1, keepdims=True) / total
         return (values - mean) * weights / total
@@ -184,7 +200,11 @@ def _shares(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def _end(values: xr.DataArray, usable: xr.DataArray, last: bool) -> xr.DataArray:
     """Return the values at the first or last step that is usable, which may differ by row."""
     backwards = usable.isel(step=slice(None, None, -1))
-    at = usable.sizes["step"] - 1 - backwards.argmax("step") if last else usable.argmax("step")
+    at = (
+        usable.sizes["step"] - 1 - backwards.argmax("step")
+        if last
+        else usable.argmax("step")
+    )
     return values.isel(step=at).drop_vars("step", errors="ignore")
 
 
@@ -198,12 +218,20 @@ def _replicate_stderr(data: xr.Dataset, quantity: Quantity) -> xr.DataArray:
     deviation = data[f"{quantity.name}_replicates"] - data[quantity.name]
     labels = deviation["refit"].values if "refit" in deviation.coords else [""]
     kinds = np.array([str(label).split(" ")[0] for label in labels])
-    kinds = kinds if len(kinds) == deviation.sizes["refit"] else np.full(len(deviation.refit), "")
+    kinds = (
+        kinds
+        if len(kinds) == deviation.sizes["refit"]
+        else np.full(len(deviation.refit), "")
+    )
     pooled = []
     for kind in dict.fromkeys(kinds):
         values = deviation.isel(refit=np.flatnonzero(kinds == kind))
         several = values.sizes["refit"] > 1
-        spread = values.var("refit", ddof=1) if several else values.isel(refit=0, drop=True) ** 2
+        spread = (
+            values.var("refit", ddof=1)
+            if several
+            else values.isel(refit=0, drop=True) ** 2
+        )
         freedom = spread.notnull().sum("step") * max(values.sizes["refit"] - 1, 1)
         stretch = xr.apply_ufunc(t.ppf, 0.975, freedom.where(freedom > 0)) / Z
         pooled.append(spread.mean("step") ** 0.5 * stretch)
@@ -238,13 +266,17 @@ def band_of_draws(
 ) -> dict[str, Any]:
     """Return the lower and upper end over `draws`, under the names of the null."""
     if int(np.prod([values.sizes[dim] for dim in draws])) < _FEW:
-        low, high = values.min(draws), values.max(draws)
+        low = values.min(draws)
+        high = values.max(draws)
     else:
         with warnings.catch_warnings():  # of steps at which nothing was drawn
             warnings.filterwarnings("ignore", "All-NaN slice", RuntimeWarning)
             ends = values.quantile([0.025, 0.975], dim=draws, skipna=True)
         low, high = (ends.isel(quantile=i, drop=True) for i in (0, 1))
-    return {f"{name}_low{form}": over_steps(low), f"{name}_high{form}": over_steps(high)}
+    return {
+        f"{name}_low{form}": over_steps(low),
+        f"{name}_high{form}": over_steps(high),
+    }
 
 
 def over_steps(values: xr.DataArray) -> xr.DataArray:

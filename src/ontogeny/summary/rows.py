@@ -30,9 +30,17 @@ from .noise import change_floor, reference_index
 
 # What a row has from its course, under the same names.
 _OF_COURSE = (
-    "half_step", "half_step_low", "half_step_high", "p_uncorrected", "p_order", "p_slow",
-    "smallest_p", "noise_known", "moved", "only_memory",
-)  # fmt: skip
+    "half_step",
+    "half_step_low",
+    "half_step_high",
+    "p_uncorrected",
+    "p_order",
+    "p_slow",
+    "smallest_p",
+    "noise_known",
+    "moved",
+    "only_memory",
+)
 
 
 def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, Any]:
@@ -61,7 +69,10 @@ def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, An
     [True]
     """
     with_rows = [q for q in quantities if has_rows(data, q)]
-    alike = ([q for q in with_rows if q.relative_to == to] for to in ("", "reference", "last"))
+    alike = (
+        [q for q in with_rows if q.relative_to == to]
+        for to in ("", "reference", "last")
+    )
     groups = [group for those in alike if (group := _measured(data, those)) is not None]
     if not groups:
         return {}
@@ -69,7 +80,9 @@ def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, An
     rows = _by_own_test(data, rows)
     if "run" in rows.dims:
         p_values = control_p_values(rows)
-        rows = rows.assign({f"p_control_{name}": ("row", p) for name, p in p_values.items()})
+        rows = rows.assign(
+            {f"p_control_{name}": ("row", p) for name, p in p_values.items()}
+        )
     floors = rows["change_floor"].values
     p_learned = learned_p_values(data, rows, floors)
     may_have_learned = p_learned <= verdicts.LEVELS.control  # and became too sure of it
@@ -81,7 +94,10 @@ def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, An
     }
     rows = rows.assign({name: ("row", values) for name, values in of_learning.items()})
     (rows,) = verdicts.judged({"": rows}).values()
-    return {str(name): (values.dims, values.values) for name, values in rows.variables.items()}
+    return {
+        str(name): (values.dims, values.values)
+        for name, values in rows.variables.items()
+    }
 
 
 def _by_own_test(data: xr.Dataset, rows: xr.Dataset) -> xr.Dataset:
@@ -107,7 +123,11 @@ def _known_steps(values: xr.DataArray) -> int:
 
 def has_rows(data: xr.Dataset, quantity: Quantity) -> bool:
     """Return whether a quantity makes rows of the chart: has a label for them, and steps."""
-    return bool(quantity.rows) and quantity.name in data and "step" in data[quantity.name].dims
+    return (
+        bool(quantity.rows)
+        and quantity.name in data
+        and "step" in data[quantity.name].dims
+    )
 
 
 def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | None:
@@ -115,7 +135,9 @@ def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | 
     series = [row for q in quantities for row in _series(data, q)]
     if not series:
         return None
-    labels, layers, names, values, floors, late, settled, controls, lead = zip(*series, strict=True)
+    labels, layers, names, values, floors, late, settled, controls, lead = zip(
+        *series, strict=True
+    )
     reference = reference_index(data, quantities[0].relative_to)
     steps = data.step.values
     course = development(
@@ -136,7 +158,9 @@ def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | 
     change_floor = np.take_along_axis(np.stack(floors), last[:, None], axis=1)[:, 0]
     is_reference = np.arange(len(steps)) == (-1 if reference is None else reference)
     usable = np.isfinite(np.stack(values)) & ~is_reference
-    settled_step = _after_half(steps, usable, np.array(settled_steps), course.half_step_high)
+    settled_step = _after_half(
+        steps, usable, np.array(settled_steps), course.half_step_high
+    )
     better = {q.name: {"lower": -1, "higher": 1}.get(q.better, 0) for q in quantities}
     sign = np.array([better[name] for name in names])
     rows = xr.Dataset(
@@ -144,7 +168,10 @@ def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | 
             "row": ("row", np.array(labels, dtype=object)),
             "row_layer": ("row", np.array(layers, dtype=object)),
             "row_quantity": ("row", np.array(names, dtype=object)),
-            **{name: (("row", "step"), getattr(course, name)) for name in ("progress", "distinct")},
+            **{
+                name: (("row", "step"), getattr(course, name))
+                for name in ("progress", "distinct")
+            },
             **{name: ("row", getattr(course, name)) for name in _OF_COURSE},
             "first_value": ("row", course.first),
             "last_value": ("row", course.last),
@@ -169,13 +196,19 @@ def _beside(
     reference: int | None,
 ) -> xr.Dataset:
     """Return rows with what each control run gives of them."""
-    runs, nothing = data["run"].values, np.full((data.sizes["run"], data.sizes["step"]), np.nan)
+    runs = data["run"].values
+    nothing = np.full((data.sizes["run"], data.sizes["step"]), np.nan)
     counts = np.arange(data.sizes["step"]) != reference
     of_rows = []
     for row, control in zip(values, controls, strict=True):
         table = nothing if control is None else control.transpose("run", "step").values
-        of_rows.append(control_rows(data.step.values, np.where(counts, row, np.nan), table))
-    stacked = {key: (("row", "run"), np.stack([row[key] for row in of_rows])) for key in of_rows[0]}
+        of_rows.append(
+            control_rows(data.step.values, np.where(counts, row, np.nan), table)
+        )
+    stacked = {
+        key: (("row", "run"), np.stack([row[key] for row in of_rows]))
+        for key in of_rows[0]
+    }
     return rows.assign(stacked).assign_coords(run=runs)
 
 
@@ -186,11 +219,17 @@ def _series(data: xr.Dataset, quantity: Quantity) -> Iterator[tuple[Any, ...]]:
         change_floor(data, quantity, to_last=last).sel(quantity.at, drop=True)
         for last in (False, True)
     )
-    names = (f"{quantity.name}_{quantity.settled_by}_high", f"{quantity.name}_{CONTROL}")
-    settled, control = (
-        data[name].sel(quantity.at, drop=True) if name in data else None for name in names
+    names = (
+        f"{quantity.name}_{quantity.settled_by}_high",
+        f"{quantity.name}_{CONTROL}",
     )
-    dims = sorted((str(d) for d in value.dims if d != "step"), key=lambda dim: dim == "layer")
+    settled, control = (
+        data[name].sel(quantity.at, drop=True) if name in data else None
+        for name in names
+    )
+    dims = sorted(
+        (str(d) for d in value.dims if d != "step"), key=lambda dim: dim == "layer"
+    )
     for labels in itertools.product(*(value[dim].values for dim in dims)):
         at = dict(zip(dims, labels, strict=True))
         below = None if settled is None else settled.sel(at).values
@@ -216,7 +255,9 @@ def _after_half(
     NaN for the last of the ``usable`` (rows, T) steps, which nothing follows. A row with a
     half-change step of 118 (90 to 400) had settled at 160 of 400 steps.
     """
-    surely = np.searchsorted(steps, np.where(np.isfinite(half_high), half_high, steps[0]))
+    surely = np.searchsorted(
+        steps, np.where(np.isfinite(half_high), half_high, steps[0])
+    )
     later = np.maximum(settled, steps[np.minimum(surely, len(steps) - 1)])
     last = steps[len(steps) - 1 - usable[:, ::-1].argmax(axis=1)]
     return np.where(later < last, later, np.nan)
@@ -229,4 +270,8 @@ def _settled_below(
     usable = np.arange(len(steps)) != (-1 if reference is None else reference)
     above = usable & ~(values <= noise)
     start = int(np.flatnonzero(above)[-1]) + 1 if above.any() else 0
-    return float(steps[start]) if start < len(steps) and usable[start:].any() else float("nan")
+    return (
+        float(steps[start])
+        if start < len(steps) and usable[start:].any()
+        else float("nan")
+    )

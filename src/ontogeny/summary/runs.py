@@ -52,10 +52,14 @@ def stack_runs(nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
     order = {}
     for dim in map(str, data.dims):
         if dim != "run" and dim.rstrip("_") != "step":
-            labels = [np.atleast_1d(p[dim].values).tolist() for p in pieces if dim in p.coords]
+            labels = [
+                np.atleast_1d(p[dim].values).tolist() for p in pieces if dim in p.coords
+            ]
             order[dim] = list(dict.fromkeys(itertools.chain(*labels)))
     data = data.sel(order)
-    unlabelled = [d for d in order if all(d not in node.coords for node in nodes.values())]
+    unlabelled = [
+        d for d in order if all(d not in node.coords for node in nodes.values())
+    ]
     data = data.drop_vars(unlabelled)
     for name in data.variables:
         attrs = next((n[name].attrs for n in nodes.values() if name in n.variables), {})
@@ -74,6 +78,8 @@ def _numbered(node: xr.Dataset) -> xr.Dataset:
 
 def _fills(pieces: Sequence[xr.Dataset]) -> dict[Any, Any]:
     """Return what stands where a run has nothing: NaN would turn texts and truths into objects."""
-    kinds = {name: values.dtype.kind for p in pieces for name, values in p.data_vars.items()}
+    kinds = {
+        name: values.dtype.kind for p in pieces for name, values in p.data_vars.items()
+    }
     fills = {"b": False, "O": "", "U": "", "T": "", "S": b""}
     return {name: fills.get(kind, np.nan) for name, kind in kinds.items()}

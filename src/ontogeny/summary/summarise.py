@@ -57,8 +57,14 @@ def summarise(
 
     Examples
     --------
-    >>> data = xr.Dataset({"x": ("step", [8.0, 4.0]), "x_stderr": 0.1}, {"step": [0, 9]})
-    >>> sorted(summarise(data, [Quantity("x", "loss")], Section("Loss", "Mean loss.")).data_vars)
+    >>> data = xr.Dataset(
+    ...     {"x": ("step", [8.0, 4.0]), "x_stderr": 0.1}, {"step": [0, 9]}
+    ... )
+    >>> sorted(
+    ...     summarise(
+    ...         data, [Quantity("x", "loss")], Section("Loss", "Mean loss.")
+    ...     ).data_vars
+    ... )
     ['x', 'x_floor', 'x_high', 'x_low', 'x_stderr']
     """
     quantities = [of_controls(data, quantity) for quantity in quantities]
@@ -70,10 +76,14 @@ def summarise(
     if not all_figures and not quantities:
         all_figures += plain_figures(data, names or {})
     data, all_figures = with_control_bands(data, all_figures)
-    return attach(data, section, all_figures, [*_missing(data, quantities), *words(data)], role)
+    return attach(
+        data, section, all_figures, [*_missing(data, quantities), *words(data)], role
+    )
 
 
 def _missing(data: xr.Dataset, quantities: Sequence[Quantity]) -> list[str]:
     """Say which quantities are in no cell, though they are not optional."""
     lost = [q for q in quantities if q.name not in data and not q.optional]
-    return [f"No cell holds the {quantity.title} ({quantity.name!r})." for quantity in lost]
+    return [
+        f"No cell holds the {quantity.title} ({quantity.name!r})." for quantity in lost
+    ]

@@ -86,18 +86,34 @@ def _after_trained_start(node: xr.Dataset) -> xr.Dataset:
     if "p_control_change" not in node:
         return node
     p_values = control_p_values(node, trained_start=True)
-    return node.assign({f"p_control_{name}": ("row", p) for name, p in p_values.items()})
+    return node.assign(
+        {f"p_control_{name}": ("row", p) for name, p in p_values.items()}
+    )
 
 
 def _together(nodes: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
     """Judge nodes whose rows are one family of tests."""
     if not nodes:
         return {}
-    tests = sum(int(np.isfinite(d["p_uncorrected"].values).sum()) for d in nodes.values())
+    tests = sum(
+        int(np.isfinite(d["p_uncorrected"].values).sum()) for d in nodes.values()
+    )
     ends = np.cumsum([d.sizes["row"] for d in nodes.values()])[:-1]
-    of_order, two_sided, gains, losses, shares = (  # each corrected over all nodes together
+    (
+        of_order,
+        two_sided,
+        gains,
+        losses,
+        shares,
+    ) = (  # each corrected over all nodes together
         np.concatenate(list(map(of, nodes.values())))
-        for of in (lambda node: node["p_uncorrected"].values, _two_sided, _gains, _losses, _shares)
+        for of in (
+            lambda node: node["p_uncorrected"].values,
+            _two_sided,
+            _gains,
+            _losses,
+            _shares,
+        )
     )
     names = [(n, q) for n, node in nodes.items() for q in _quantities(node)]
     corrected = {
@@ -106,7 +122,9 @@ def _together(nodes: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
         "p_learned": holm(gains),
         "p_lost": holm(losses),
     }
-    of_nodes = zip(nodes.items(), *(np.split(p, ends) for p in corrected.values()), strict=True)
+    of_nodes = zip(
+        nodes.items(), *(np.split(p, ends) for p in corrected.values()), strict=True
+    )
     return {
         name: _verdicts(node, dict(zip(corrected, p_values, strict=True)), tests)
         for (name, node), *p_values in of_nodes
@@ -141,12 +159,22 @@ def _beside_controls(
     The rows of a quantity that are left count as before, up to all that it has: one of them alone
     is a whole test, which a share for each would make a twelfth.
     """
-    corrected, largest = np.full(len(p_values), np.nan), 0.0
-    order = [i for i in np.argsort(p_values * shares, kind="stable") if np.isfinite(p_values[i])]
-    sizes, left = Counter(quantities), Counter(quantities[i] for i in order)
+    corrected = np.full(len(p_values), np.nan)
+    largest = 0.0
+    order = [
+        i
+        for i in np.argsort(p_values * shares, kind="stable")
+        if np.isfinite(p_values[i])
+    ]
+    sizes = Counter(quantities)
+    left = Counter(quantities[i] for i in order)
     share = dict(zip(quantities, shares.tolist(), strict=True))
     for i in order:
-        tests = sum(min(sizes[name], count / share[name]) for name, count in left.items() if count)
+        tests = sum(
+            min(sizes[name], count / share[name])
+            for name, count in left.items()
+            if count
+        )
         largest = max(largest, min(1.0, p_values[i] * shares[i] * tests))
         corrected[i] = max(largest, p_values[i])
         left[quantities[i]] -= 1
@@ -188,8 +216,11 @@ def _reasons(node: xr.Dataset, p_value: np.ndarray, tests: int) -> np.ndarray:
     return np.where(own_test, np.where(shown, str(Reason.NONE), not_shown), found)
 
 
-def _verdicts(node: xr.Dataset, p_values: Mapping[str, np.ndarray], tests: int) -> xr.Dataset:
-    p_value, p_control = p_values["p_value"], p_values["p_control"]
+def _verdicts(
+    node: xr.Dataset, p_values: Mapping[str, np.ndarray], tests: int
+) -> xr.Dataset:
+    p_value = p_values["p_value"]
+    p_control = p_values["p_control"]
     memory = node.get("only_memory", xr.zeros_like(node["moved"])).values
     # Jitter with memory comes back to where it was; a turned run does not, so that it is no control
     # for jitter alone.
@@ -200,7 +231,9 @@ def _verdicts(node: xr.Dataset, p_values: Mapping[str, np.ndarray], tests: int) 
     lost = moved & _reached(p_values["p_lost"], LEVELS.control)
     lost &= got_worse(node) if "better_sign" in node else False
     beyond = learned | lost | (moved & _reached(p_control, LEVELS.control))
-    reason = np.where(beyond, str(Reason.NONE), _reasons(node, p_value, tests)).astype(object)
+    reason = np.where(beyond, str(Reason.NONE), _reasons(node, p_value, tests)).astype(
+        object
+    )
     verdicts = {
         "p_value": p_value,
         "judgeable": ~np.isin(reason, OPEN),
@@ -210,11 +243,15 @@ def _verdicts(node: xr.Dataset, p_values: Mapping[str, np.ndarray], tests: int) 
         "learned": learned,
         "lost": lost,
     }
-    verdicts |= {n: p_values[n] for n in ("p_learned", "p_lost") if f"{n}_uncorrected" in node}
+    verdicts |= {
+        n: p_values[n] for n in ("p_learned", "p_lost") if f"{n}_uncorrected" in node
+    }
     if "run" in node.dims:
         verdicts["p_control"] = p_control
         needed = controls_needed(node, LEVELS.control / max(tests, 1))
-        there = np.where(enough, float(node.sizes["run"]), np.nan)  # more cannot replace texts
+        there = np.where(
+            enough, float(node.sizes["run"]), np.nan
+        )  # more cannot replace texts
         verdicts["controls_needed"] = np.where(node["moved"].values, needed, there)
     words = {name: node[name].attrs if name in node else {} for name in verdicts}
     node = node.assign({name: ("row", v, words[name]) for name, v in verdicts.items()})

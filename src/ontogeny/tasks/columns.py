@@ -11,13 +11,19 @@ from ..inputs.conversations import messages_of
 from .prompts import prompt_columns, prompted
 from .rows import COUNTED, FORMATS, kind_of, read_rows
 
-MESSAGES = ("messages", "conversations", "conversation")  # usual names of a column of conversations
+MESSAGES = (
+    "messages",
+    "conversations",
+    "conversation",
+)  # usual names of a column of conversations
 # Usual names of a column of texts.
 TEXT_NAMES = ("sentence", "text", "review", "content", "document", "phrase")
 _SEEN = 200  # rows by which a column is judged
 
 
-def read_columns(path: Path, content: str, field: str | int | None) -> tuple[list[Any], str]:
+def read_columns(
+    path: Path, content: str, field: str | int | None
+) -> tuple[list[Any], str]:
     """Return texts or conversations of a file, and the name of their column, empty where none is.
 
     Parameters
@@ -49,12 +55,18 @@ def _has_names(first: Sequence[str], field: str | int | None) -> bool:
 
 def _are_names(first: Sequence[str]) -> bool:
     """Return whether a row names columns: different short words, none of them a sentence."""
-    short = all(value.strip() and len(value.split()) <= 3 and len(value) < 30 for value in first)
+    short = all(
+        value.strip() and len(value.split()) <= 3 and len(value) < 30 for value in first
+    )
     usual = any(value.strip().lower() in TEXT_NAMES for value in first)
-    return usual or (short and len(set(first)) == len(first) and not any(map(_is_number, first)))
+    return usual or (
+        short and len(set(first)) == len(first) and not any(map(_is_number, first))
+    )
 
 
-def _texts(path: Path, rows: Mapping[str, Any], field: str | int | None) -> tuple[list[Any], str]:
+def _texts(
+    path: Path, rows: Mapping[str, Any], field: str | int | None
+) -> tuple[list[Any], str]:
     objects = [row for row in rows.values() if isinstance(row, Mapping)]
     column = field
     if objects and column is None and (pair := prompt_columns(objects)):
@@ -72,8 +84,15 @@ def _texts(path: Path, rows: Mapping[str, Any], field: str | int | None) -> tupl
                 )
             value = row[column]
         chat = messages_of(value)
-        if value is not None and not isinstance(value, str) and chat is None and value != []:
-            raise ArgumentError(f"{path}, {where} must be a string; it is {kind_of(value)}.")
+        if (
+            value is not None
+            and not isinstance(value, str)
+            and chat is None
+            and value != []
+        ):
+            raise ArgumentError(
+                f"{path}, {where} must be a string; it is {kind_of(value)}."
+            )
         values.append(chat or value or "")
     return values, str(column) if objects else ""
 
@@ -81,12 +100,18 @@ def _texts(path: Path, rows: Mapping[str, Any], field: str | int | None) -> tupl
 def _guessed(path: Path, rows: Sequence[Mapping[Any, Any]]) -> Any:
     """Return the column that holds texts: the one of a usual name, or the only one with words."""
     names = list(dict.fromkeys(name for row in rows[:_SEEN] for name in row))
-    usual = [n for word in ("text", *TEXT_NAMES) for n in names if str(n).lower() == word]
+    usual = [
+        n for word in ("text", *TEXT_NAMES) for n in names if str(n).lower() == word
+    ]
     chats = [name for name in names if _share(rows, name, messages_of) == 1]
     if named := [name for name in MESSAGES if name in chats]:
         return named[0]
     strings = [name for name in names if _share(rows, name, _is_text) == 1]
-    worded = [n for n in strings if _share(rows, n, lambda text: len(text.split()) > 1) > 1 / 2]
+    worded = [
+        n
+        for n in strings
+        if _share(rows, n, lambda text: len(text.split()) > 1) > 1 / 2
+    ]
     for candidates in ([n for n in usual if n in strings][:1], worded, chats, strings):
         if len(candidates) == 1:
             return candidates[0]
@@ -98,7 +123,9 @@ def _guessed(path: Path, rows: Sequence[Mapping[Any, Any]]) -> Any:
 
 
 def _share(rows: Iterable[Mapping[Any, Any]], name: Any, holds: Any) -> float:
-    values = [row.get(name) for row in rows if row.get(name) not in (None, "", [])][:_SEEN]
+    values = [row.get(name) for row in rows if row.get(name) not in (None, "", [])][
+        :_SEEN
+    ]
     return sum(bool(holds(value)) for value in values) / len(values) if values else 0.0
 
 
@@ -116,4 +143,6 @@ def _is_number(value: str) -> bool:
 
 def _listed(names: Iterable[Any]) -> str:
     names = [repr(name) for name in names]
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return ", ".join(names[:5]) + (
+        f" and {len(names) - 5} more" if len(names) > 5 else ""
+    )

@@ -59,7 +59,9 @@ def paragraphs(document: str) -> list[str]:
 
     Examples
     --------
-    >>> paragraphs("Loops\n=====\n\nThe for statement repeats\n  its body for each item.\n")
+    >>> paragraphs(
+    ...     "Loops\n=====\n\nThe for statement repeats\n  its body for each item.\n"
+    ... )
     ['Loops The for statement repeats its body for each item.']
     """
     result: list[str] = []
@@ -111,10 +113,14 @@ def split_texts(
     """
     check_number("test_fraction", test_fraction, 0, 1, above=True, below=True)
     if len(texts) < 2:
-        raise ArgumentError(f"texts must hold at least 2 texts to split; got {len(texts)}.")
+        raise ArgumentError(
+            f"texts must hold at least 2 texts to split; got {len(texts)}."
+        )
     units = Units(joined([texts], len(texts)))
     if units.count < 2:
-        raise ArgumentError(f"texts must differ to be split; all {len(texts)} are the same.")
+        raise ArgumentError(
+            f"texts must differ to be split; all {len(texts)} are the same."
+        )
     order = np.random.default_rng(random_state).permutation(units.count)
     count = min(max(round(test_fraction * units.count), 1), units.count - 1)
     is_heldout = np.isin(units.place, order[:count])

@@ -21,7 +21,12 @@ from .rows import BINARY, FORMATS
 Paths: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 _PLAIN = (".txt", ".md", ".rst", ".text")
-_NO_TEXT = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip", b"%PDF": "PDF"}
+_NO_TEXT = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"PK\x03\x04": "zip",
+    b"%PDF": "PDF",
+}
 _NO_TEXT |= {b"\xfd7zXZ": "xz", b"BZh": "bzip2"}
 _MARKS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
@@ -33,7 +38,9 @@ _MARKS = (
 _OF_FOLDERS = (*_PLAIN, ".json", ".jsonl")
 _SUFFIXES = (*_PLAIN, *FORMATS)
 # What datasets writes beside the tables of save_to_disk.
-_BESIDE = re.compile(r"(?:dataset_info|dataset_dict|state)\.json|(?:cache-.*|indices)\.arrow")
+_BESIDE = re.compile(
+    r"(?:dataset_info|dataset_dict|state)\.json|(?:cache-.*|indices)\.arrow"
+)
 _WIKI_TITLE = re.compile(r"^(?=[^\S\n]*=[^\S\n]*[^=\s].*=[^\S\n]*$)", re.MULTILINE)
 UNITS = ("auto", "line", "paragraph", "document", "file")
 # How the form of texts is said, by unit.
@@ -46,17 +53,25 @@ WORDS = {
 
 _WIKI_HEADING = re.compile(r"^[^\S\n]*=.*=[^\S\n]*$\n?", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
-_END_OF_TEXT = re.compile(r"<\|(?:endoftext|end_of_text|eot_id|im_end)\|>|</s>|<eos>|\[EOS\]")
+_END_OF_TEXT = re.compile(
+    r"<\|(?:endoftext|end_of_text|eot_id|im_end)\|>|</s>|<eos>|\[EOS\]"
+)
 _SHORT_FILE = 2000  # characters of a file that is one text
 _MANY_FILES = 20
 _WRAPPED = 0.7  # of the lines end where the next word would not have gone in
 _SENTENCES = 0.8  # of the lines end one, as lines of one pattern do, all of one length
-_LINES_OF_A_PARAGRAPH = 10  # on average, in stanzas, dialogues and code; more are a list
+_LINES_OF_A_PARAGRAPH = (
+    10  # on average, in stanzas, dialogues and code; more are a list
+)
 _LONG_LINE = 150  # characters: it is a paragraph already
 
 
 def text_files(
-    paths: Paths, *, unit: str = "auto", field: str | int | None = None, encoding: str = "utf-8"
+    paths: Paths,
+    *,
+    unit: str = "auto",
+    field: str | int | None = None,
+    encoding: str = "utf-8",
 ) -> list[Any]:
     r"""Read texts from files, folders and globs, as they stand there.
 
@@ -93,7 +108,9 @@ def text_files(
     --------
     >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> _ = (folder / "wiki.txt").write_text(" = Lobster = \n \n A crustacean .\n It swims .\n")
+    >>> _ = (folder / "wiki.txt").write_text(
+    ...     " = Lobster = \n \n A crustacean .\n It swims .\n"
+    ... )
     >>> text_files(folder / "*.txt", unit="line")
     ['A crustacean .', 'It swims .']
     """
@@ -127,7 +144,9 @@ def document_files(
     --------
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "wiki.txt"
-    >>> _ = file.write_text(" = Lobster = \n \n A crustacean .\n \n = Oak = \n \n A tree .\n")
+    >>> _ = file.write_text(
+    ...     " = Lobster = \n \n A crustacean .\n \n = Oak = \n \n A tree .\n"
+    ... )
     >>> articles = document_files(file, documents="article")
     >>> articles.documents.tolist(), articles.form
     ([0, 1], 'one a line')
@@ -135,12 +154,18 @@ def document_files(
     check_choice("unit", unit, UNITS)
     check_choice("documents", documents, ("file", "article"))
     contents = {
-        path: "" if FORMATS.get(path.suffix.lower()) in BINARY else read_text(path, encoding)
+        path: ""
+        if FORMATS.get(path.suffix.lower()) in BINARY
+        else read_text(path, encoding)
         for path in _files(paths)
     }
-    plain = [text for path, text in contents.items() if path.suffix.lower() not in FORMATS]
+    plain = [
+        text for path, text in contents.items() if path.suffix.lower() not in FORMATS
+    ]
     unit = form_of(plain) if unit == "auto" and plain else unit
-    one_each = unit == "line" and len(plain) > 1 and not any("\n" in t.strip() for t in plain)
+    one_each = (
+        unit == "line" and len(plain) > 1 and not any("\n" in t.strip() for t in plain)
+    )
     forms = [WORDS["file" if one_each else unit]] if plain else []
     grouped = []
     for path, content in contents.items():
@@ -151,23 +176,33 @@ def document_files(
                 forms[-1] = "conversations, whose answers are what is predicted"
             elif any(is_prompted(text) for text in texts):
                 forms[-1] = f"of the columns {column}, put together as they stand"
-            grouped.append([text for text in texts if not isinstance(text, str) or text.strip()])
+            grouped.append(
+                [text for text in texts if not isinstance(text, str) or text.strip()]
+            )
         else:
-            articles = _WIKI_TITLE.split(content) if documents == "article" else [content]
+            articles = (
+                _WIKI_TITLE.split(content) if documents == "article" else [content]
+            )
             grouped += [cut(article, unit) for article in articles]
     grouped = [texts for texts in grouped if texts]
     if not grouped:
         raise ArgumentError(f"paths {_listed(paths)} hold no text.")
     number = np.repeat(np.arange(len(grouped)), [len(texts) for texts in grouped])
     flat = tuple(text for texts in grouped for text in texts)
-    return LabelledTexts(flat, None, "files", (), number, " and ".join(dict.fromkeys(forms)))
+    return LabelledTexts(
+        flat, None, "files", (), number, " and ".join(dict.fromkeys(forms))
+    )
 
 
 def _files(paths: Paths) -> list[Path]:
     path_list = [paths] if isinstance(paths, str | PathLike) else list(paths)
     if not path_list:
-        raise ArgumentError("paths must name at least one file, folder or glob; got none.")
-    return list(dict.fromkeys(file for path in path_list for file in _matches(Path(path))))
+        raise ArgumentError(
+            "paths must name at least one file, folder or glob; got none."
+        )
+    return list(
+        dict.fromkeys(file for path in path_list for file in _matches(Path(path)))
+    )
 
 
 def _matches(path: Path) -> list[Path]:
@@ -221,7 +256,9 @@ def read_text(path: Path, encoding: str) -> str:
         content = path.read_bytes()
     except OSError as error:
         raise ArgumentError(f"{path} cannot be read: {error.strerror}.") from None
-    if kind := next((name for mark, name in _NO_TEXT.items() if content.startswith(mark)), ""):
+    if kind := next(
+        (name for mark, name in _NO_TEXT.items() if content.startswith(mark)), ""
+    ):
         raise ArgumentError(
             f"{path} is {kind}, no text: unpack it, or save its texts as text, CSV, JSON "
             "lines or Parquet."
@@ -247,7 +284,9 @@ def read_text(path: Path, encoding: str) -> str:
 
 
 def _listed(paths: Paths) -> str:
-    path_list: Iterable[object] = [paths] if isinstance(paths, str | PathLike) else paths
+    path_list: Iterable[object] = (
+        [paths] if isinstance(paths, str | PathLike) else paths
+    )
     return ", ".join(repr(str(path)) for path in path_list)
 
 
@@ -263,7 +302,9 @@ def form_of(contents: Sequence[str]) -> str:
     --------
     >>> form_of(["A cat sat.\nIt was there all day, and nobody came.\nRain fell.\n"])
     'line'
-    >>> form_of(["First:\nHear me.\n\nAll:\nSpeak, speak.\n\nFirst:\nYou are resolved.\n"])
+    >>> form_of(
+    ...     ["First:\nHear me.\n\nAll:\nSpeak, speak.\n\nFirst:\nYou are resolved.\n"]
+    ... )
     'paragraph'
     >>> form_of(["A tale.\n\nIts end.<|endoftext|>Another."])
     'document'
@@ -272,19 +313,28 @@ def form_of(contents: Sequence[str]) -> str:
     if any(_END_OF_TEXT.search(content) for content in contents):
         return "document"
     blocks = [
-        [[line for line in part.split("\n") if line.strip()] for part in _parts(content)]
+        [
+            [line for line in part.split("\n") if line.strip()]
+            for part in _parts(content)
+        ]
         for content in contents
     ]
     together = [block for file in blocks for block in file]
     lines = [len(line) for block in together for line in block]
     several = [block for block in together if len(block) > 1]
-    if len(contents) >= _MANY_FILES and np.median([len(c) for c in contents]) < _SHORT_FILE:
+    if (
+        len(contents) >= _MANY_FILES
+        and np.median([len(c) for c in contents]) < _SHORT_FILE
+    ):
         return "line" if max(map(len, blocks)) <= 1 and not several else "file"
     if not several:
         return "line"
     if _is_wrapped(several):
         return "paragraph" if len(together) > len(contents) else "file"
-    few = len(together) > len(contents) and len(lines) / len(together) <= _LINES_OF_A_PARAGRAPH
+    few = (
+        len(together) > len(contents)
+        and len(lines) / len(together) <= _LINES_OF_A_PARAGRAPH
+    )
     return "paragraph" if few and np.median(lines) < _LONG_LINE else "line"
 
 
@@ -327,7 +377,11 @@ def _is_wrapped(blocks: Sequence[Sequence[str]]) -> bool:
     ]
     ends, words = np.array(pairs).T
     width = np.quantile(ends, 0.98)
-    whole = [line.rstrip("\"')”’ ")[-1:] in tuple(".!?…。") for block in blocks for line in block]
+    whole = [
+        line.rstrip("\"')”’ ")[-1:] in tuple(".!?…。")
+        for block in blocks
+        for line in block
+    ]
     if width >= _LONG_LINE or np.mean(whole) > _SENTENCES:
         return False
     return bool(np.mean(ends + 1 + words > width) >= _WRAPPED)

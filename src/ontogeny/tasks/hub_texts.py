@@ -41,7 +41,9 @@ DATASETS: Mapping[str, NamedDataset] = {
         "wikimedia/wikipedia", "20231101.en", "text", None, "paragraph", stream=True
     ),
     "tinystories": NamedDataset("roneneldan/TinyStories", stream=True),
-    "wikitext-2": NamedDataset("Salesforce/wikitext", "wikitext-2-raw-v1", "text", None, "piece"),
+    "wikitext-2": NamedDataset(
+        "Salesforce/wikitext", "wikitext-2-raw-v1", "text", None, "piece"
+    ),
     "openwebtext": NamedDataset("Skylion007/openwebtext", stream=True),
 }
 """Data sets by short name: SST-2 and CoLA of GLUE, Rotten Tomatoes, English Wikipedia,
@@ -95,15 +97,23 @@ def load_texts(
             "pip install 'ontogeny[datasets]'."
         ) from None
     dataset = DATASETS.get(name, NamedDataset(name))
-    text, label = text or dataset.text, label or dataset.label
+    text = text or dataset.text
+    label = label or dataset.label
     if dataset.stream and max_texts is None:
-        raise ArgumentError(f"the data set {name!r} is too large to be read whole; give max_texts.")
+        raise ArgumentError(
+            f"the data set {name!r} is too large to be read whole; give max_texts."
+        )
     try:
         rows = datasets.load_dataset(
-            dataset.path, config or dataset.config, split=split, streaming=dataset.stream,
+            dataset.path,
+            config or dataset.config,
+            split=split,
+            streaming=dataset.stream,
             revision=revision,
-        )  # fmt: skip
-    except Exception as error:  # the library raises many kinds, some of them its dependencies'
+        )
+    except (
+        Exception
+    ) as error:  # the library raises many kinds, some of them its dependencies'
         raise ArgumentError(
             f"the data set {name!r} (split {split!r}) cannot be loaded: "
             f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
@@ -114,24 +124,40 @@ def load_texts(
         whole: Iterable[str] = (row[text] for row in rows)
         if dataset.unit == "piece":
             whole = ["\n\n".join(whole)]
-        pieces = ((p, number) for number, content in enumerate(whole) for p in paragraphs(content))
+        pieces = (
+            (p, number)
+            for number, content in enumerate(whole)
+            for p in paragraphs(content)
+        )
         numbered = list(itertools.islice(pieces, max_texts))
         articles = None
         if dataset.unit == "paragraph":
             articles = np.array([number for _, number in numbered], dtype=np.int64)
-        return LabelledTexts(tuple(p for p, _ in numbered), None, source, documents=articles)
+        return LabelledTexts(
+            tuple(p for p, _ in numbered), None, source, documents=articles
+        )
     fields = _wanted_fields(rows, text, label, document)
     fields = itertools.islice(fields, max_texts) if dataset.stream else fields
     texts = LabelledTexts.from_rows(fields, text, label, source, document)
-    if texts.labels is not None and texts.labels.dtype.kind == "i" and (texts.labels < 0).all():
-        raise ArgumentError(f"{source} has no labels: all of them are {texts.labels[0]}.")
+    if (
+        texts.labels is not None
+        and texts.labels.dtype.kind == "i"
+        and (texts.labels < 0).all()
+    ):
+        raise ArgumentError(
+            f"{source} has no labels: all of them are {texts.labels[0]}."
+        )
     return texts.sample(max_texts, random_state)
 
 
-def _check_fields(name: str, rows: Any, text: str, label: str | None, document: str | None) -> None:
+def _check_fields(
+    name: str, rows: Any, text: str, label: str | None, document: str | None
+) -> None:
     fields = getattr(rows, "column_names", None)
     if isinstance(fields, Mapping):
-        raise ArgumentError(f"the data set {name!r} needs a split, one of {', '.join(fields)}.")
+        raise ArgumentError(
+            f"the data set {name!r} needs a split, one of {', '.join(fields)}."
+        )
     for argument, field in (("text", text), ("label", label), ("document", document)):
         if fields is not None and field is not None and field not in fields:
             raise ArgumentError(

@@ -84,7 +84,9 @@ class LabelledTexts:
         >>> LabelledTexts.from_rows([{"text": "good", "label": 1}]).labels.tolist()
         [1]
         """
-        texts, labels, documents = [], [], []
+        texts = []
+        labels = []
+        documents = []
         for number, row in enumerate(rows):
             for name in (text, label, document):
                 if name is not None and name not in row:
@@ -94,7 +96,9 @@ class LabelledTexts:
                     )
             if not isinstance(row[text], str):
                 kind = type(row[text]).__name__
-                raise ArgumentError(f"{source}, row {number}: {text!r} is {kind}, not a string.")
+                raise ArgumentError(
+                    f"{source}, row {number}: {text!r} is {kind}, not a string."
+                )
             texts.append(row[text])
             labels.append(None if label is None else row[label])
             documents.append(None if document is None else row[document])
@@ -138,7 +142,9 @@ class LabelledTexts:
         labels = np.zeros(len(self)) if self.labels is None else self.labels
         return self.subset(stratified_draw(labels, max_texts, random_state))
 
-    def balanced(self, max_texts: int | None = None, random_state: int = 0) -> LabelledTexts:
+    def balanced(
+        self, max_texts: int | None = None, random_state: int = 0
+    ) -> LabelledTexts:
         """Return equally many texts of every class, drawn at random, at most `max_texts`.
 
         Examples
@@ -156,7 +162,9 @@ class LabelledTexts:
             raise ArgumentError(f"max_texts={max_texts} leaves no text for each class.")
         rng = np.random.default_rng(random_state)
         rows = (np.flatnonzero(self.labels == label) for label in self.balance)
-        return self.subset(np.sort(np.concatenate([rng.permutation(o)[:per_label] for o in rows])))
+        return self.subset(
+            np.sort(np.concatenate([rng.permutation(o)[:per_label] for o in rows]))
+        )
 
     def split(
         self, train_fraction: float = 2 / 3, random_state: int = 0
@@ -167,15 +175,25 @@ class LabelledTexts:
         """
         if self.labels is None:
             raise ArgumentError(f"{self.source} has no labels to split by.")
-        first, second = stratified_split(self.labels, train_fraction, random_state, self.groups)
+        first, second = stratified_split(
+            self.labels, train_fraction, random_state, self.groups
+        )
         return self.subset(first), self.subset(second)
 
-    def inputs(self, tokenizer: Any, max_length: int = 128, padding_side: str = "right") -> Inputs:
+    def inputs(
+        self, tokenizer: Any, max_length: int = 128, padding_side: str = "right"
+    ) -> Inputs:
         """Tokenise the texts; labels and documents travel with them."""
         return Inputs.from_texts(
-            self.texts, tokenizer, max_length, padding_side, self.labels, self.source,
-            self.documents, self.form,
-        )  # fmt: skip
+            self.texts,
+            tokenizer,
+            max_length,
+            padding_side,
+            self.labels,
+            self.source,
+            self.documents,
+            self.form,
+        )
 
 
 def as_labels(values: Sequence[Any]) -> np.ndarray:
@@ -193,7 +211,9 @@ def as_labels(values: Sequence[Any]) -> np.ndarray:
     """
     written = [str(value) for value in values]
     try:
-        numbers = {text: _whole(value) for text, value in zip(written, values, strict=True)}
+        numbers = {
+            text: _whole(value) for text, value in zip(written, values, strict=True)
+        }
         if len(set(numbers.values())) == len(numbers):
             return np.array([numbers[text] for text in written], dtype=np.int64)
     except (TypeError, ValueError, OverflowError):

@@ -30,7 +30,9 @@ def prompt_columns(rows: Sequence[Mapping[Any, Any]]) -> tuple[str, str] | None:
     return names[PROMPT], answer
 
 
-def prompted(path: Path, rows: Mapping[str, Any], columns: tuple[str, str]) -> list[Any]:
+def prompted(
+    path: Path, rows: Mapping[str, Any], columns: tuple[str, str]
+) -> list[Any]:
     """Return a prompt with its completion for each row; of messages the whole conversation.
 
     Rows without an answer are empty texts.
@@ -43,7 +45,9 @@ def prompted(path: Path, rows: Mapping[str, Any], columns: tuple[str, str]) -> l
     Examples
     --------
     >>> prompted(
-    ...     Path("sums.csv"), {"line 2": {"prompt": "2+3=", "answer": 5}}, ("prompt", "answer")
+    ...     Path("sums.csv"),
+    ...     {"line 2": {"prompt": "2+3=", "answer": 5}},
+    ...     ("prompt", "answer"),
     ... )
     [{'prompt': '2+3=', 'completion': '5'}]
     """
@@ -61,5 +65,7 @@ def _one(where: str, row: Any, columns: tuple[str, str]) -> Any:
         return ""
     for name, value in zip(columns, (prompt, answer), strict=True):
         if not isinstance(value, str | int | float):
-            raise ArgumentError(f"{where}: {name!r} must be a text; it is {type(value).__name__}.")
+            raise ArgumentError(
+                f"{where}: {name!r} must be a text; it is {type(value).__name__}."
+            )
     return {"prompt": str(prompt), "completion": str(answer)}

@@ -50,7 +50,9 @@ class Example:
         (' green', ' loud')
         """
         space = " " if prompt and not prompt[-1].isspace() else ""
-        return cls(tuple(space + answer for answer in answers), (prompt,) * len(answers), *rest)
+        return cls(
+            tuple(space + answer for answer in answers), (prompt,) * len(answers), *rest
+        )
 
 
 def read_records(path: str | Path) -> Rows:
@@ -80,7 +82,10 @@ def read_records(path: str | Path) -> Rows:
         if isinstance(row, dict):
             yield line, {str(name).strip(): value for name, value in row.items()}
         else:
-            yield line, str(row) if isinstance(row, ArgumentError) else "it is not an object"
+            yield (
+                line,
+                str(row) if isinstance(row, ArgumentError) else "it is not an object",
+            )
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -92,7 +97,10 @@ def _lines(path: Path) -> Iterator[str]:
             for number, line in enumerate(file):
                 yield line.decode("utf-8" if number else "utf-8-sig")
                 given += 1
-    except (OSError, UnicodeDecodeError):  # it knows other encodings, or says what is wrong
+    except (
+        OSError,
+        UnicodeDecodeError,
+    ):  # it knows other encodings, or says what is wrong
         yield from read_text(path, "utf-8").split("\n")[given:]
 
 
@@ -132,7 +140,9 @@ def named(fields: Iterable[str], names: Sequence[str]) -> str | None:
     for name in names:
         alike = [field for field in fields if field.lower() == name]
         if len(alike) > 1 and name not in alike:
-            raise ArgumentError(f"it has two fields {name!r}: {', '.join(map(repr, alike))}")
+            raise ArgumentError(
+                f"it has two fields {name!r}: {', '.join(map(repr, alike))}"
+            )
         if alike:
             return name if name in alike else alike[0]
     return None
@@ -175,10 +185,13 @@ def read_examples(
     Examples
     --------
     >>> records = [(2, {"x": "1"}), (3, {})]
-    >>> read_examples(records, "a.csv", lambda record, stem, where: text_of(record, "x", "x"))
+    >>> read_examples(
+    ...     records, "a.csv", lambda record, stem, where: text_of(record, "x", "x")
+    ... )
     (['1'], ["a.csv, line 3: it has no field 'x'"])
     """
-    examples, left_out = [], []
+    examples = []
+    left_out = []
     for line, record in records:
         where = f"{name}, line {line}"
         try:

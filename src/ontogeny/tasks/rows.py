@@ -78,7 +78,9 @@ def table_rows(
     [(2, {'a': 'NA', 'b': '007'}), (3, ArgumentError('it has 1 fields instead of 2'))]
     """
     head = text.partition("\n")[0]
-    semicolons = ";" in head and "," not in head and "; " not in head  # not those of a sentence
+    semicolons = (
+        ";" in head and "," not in head and "; " not in head
+    )  # not those of a sentence
     separator = "\t" if file_format == "tsv" else ";" if semicolons else ","
     names: Sequence[Any] = ()
     for line, fields in _fields(text.split("\n"), separator, quotes):
@@ -91,7 +93,10 @@ def table_rows(
                 names = fields
                 continue
         if len(fields) != len(names):
-            yield line, ArgumentError(f"it has {len(fields)} fields instead of {len(names)}")
+            yield (
+                line,
+                ArgumentError(f"it has {len(fields)} fields instead of {len(names)}"),
+            )
         else:
             yield line, dict(zip(names, fields, strict=True))
 
@@ -115,8 +120,13 @@ def _fields(lines: list[str], separator: str, quotes: bool | None) -> Rows:
                     yield first, fields
         except csv.Error as error:
             is_open = "end of data" in str(error)
-            yield done + 1, ArgumentError("a quote is not closed" if is_open else str(error))
-            done += 1  # the quote may have swallowed whole rows: go on behind its own line
+            yield (
+                done + 1,
+                ArgumentError("a quote is not closed" if is_open else str(error)),
+            )
+            done += (
+                1  # the quote may have swallowed whole rows: go on behind its own line
+            )
 
 
 def json_lines(lines: Iterable[str]) -> Rows:
@@ -188,6 +198,7 @@ def arrow_rows(path: Path) -> Rows:
             stored.seek(0)
             table = (ipc.open_file if is_file else ipc.open_stream)(stored).read_all()
     except (OSError, ArrowException) as error:
-        kind, why = path.suffix[1:].title(), str(error).split("\n")[0]
+        kind = path.suffix[1:].title()
+        why = str(error).split("\n")[0]
         raise ArgumentError(f"{path} is not readable as {kind}: {why}") from None
     yield from enumerate(table.to_pylist())

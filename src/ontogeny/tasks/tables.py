@@ -21,7 +21,15 @@ from .rows import BINARY, COUNTED, FORMATS, Rows, read_rows
 Column: TypeAlias = str | int
 _FORMATS = (*dict.fromkeys(FORMATS.values()), "lines", "label-text", "cola")
 # Usual names of a column of classes.
-LABEL_NAMES = ("label", "labels", "class", "category", "target", "sentiment", "acceptability")
+LABEL_NAMES = (
+    "label",
+    "labels",
+    "class",
+    "category",
+    "target",
+    "sentiment",
+    "acceptability",
+)
 _NO_COLUMNS = ("lines", "label-text")
 _NO_OBJECT = "it is not an object"
 
@@ -78,12 +86,20 @@ def read_labelled(
     (('good, "really"!', 'so so'), [1, 0])
     """
     check_choice("on_error", on_error, ("raise", "skip"))
-    if document is not None and (isinstance(path, Mapping) or file_format in _NO_COLUMNS):
-        raise ArgumentError("document names a column, which files of plain lines do not have.")
+    if document is not None and (
+        isinstance(path, Mapping) or file_format in _NO_COLUMNS
+    ):
+        raise ArgumentError(
+            "document names a column, which files of plain lines do not have."
+        )
     if isinstance(path, Mapping):
         return _one_a_class(path, encoding, on_error)
     file = Path(path).expanduser()
-    kind = FORMATS.get(file.suffix.lower(), "lines") if file_format is None else file_format
+    kind = (
+        FORMATS.get(file.suffix.lower(), "lines")
+        if file_format is None
+        else file_format
+    )
     check_choice("file_format", kind, _FORMATS)
     if document is not None and kind in _NO_COLUMNS:
         raise ArgumentError(f"document names a column, which {file} does not have.")
@@ -108,7 +124,9 @@ def _one_a_class(
     if not files:
         raise ArgumentError("path must name at least one file for a label; got none.")
     parts = {
-        label: read_labelled(file, file_format="lines", encoding=encoding, on_error=on_error)
+        label: read_labelled(
+            file, file_format="lines", encoding=encoding, on_error=on_error
+        )
         for label, file in files.items()
     }
     return LabelledTexts(
@@ -140,7 +158,9 @@ class _Rows:
             self.bad(line, f"its text is {type(text).__name__}, not a string")
         elif not text.strip():
             self.bad(line, "its text is empty")
-        elif self.labelled and (label is None or isinstance(label, list | dict) or label != label):
+        elif self.labelled and (
+            label is None or isinstance(label, list | dict) or label != label
+        ):
             self.bad(line, f"its label is {label!r}")
         elif self.labelled and isinstance(label, str) and not label.strip():
             self.bad(line, "its label is empty")
@@ -163,8 +183,14 @@ class _Rows:
                 "on_error='skip' leaves them out."
             )
         labels = as_labels(self.labels) if self.labelled and self.labels else None
-        documents = np.array(self.documents) if self.document is not None and self.texts else None
-        return LabelledTexts(tuple(self.texts), labels, self.source, tuple(self.broken), documents)
+        documents = (
+            np.array(self.documents)
+            if self.document is not None and self.texts
+            else None
+        )
+        return LabelledTexts(
+            tuple(self.texts), labels, self.source, tuple(self.broken), documents
+        )
 
     def read_lines(self, lines: list[str]) -> None:
         self.labelled = False
@@ -190,14 +216,21 @@ class _Rows:
             text, label = self._columns(names)
         self.labelled = label is not None
         wanted = [name for name in (text, label, self.document) if name is not None]
-        tags = {str(row.get(label)).strip() for _, row in there if isinstance(row, dict)}
+        tags = {
+            str(row.get(label)).strip() for _, row in there if isinstance(row, dict)
+        }
         for number, row in there:
             if not isinstance(row, dict):
-                self.bad(number, str(row) if isinstance(row, ArgumentError) else _NO_OBJECT)
+                self.bad(
+                    number, str(row) if isinstance(row, ArgumentError) else _NO_OBJECT
+                )
             elif missing := [name for name in wanted if name not in row]:
                 self.bad(number, f"it has no field {missing[0]!r}")
             elif self.labelled and _swallows(row, text, label, tags):
-                self.bad(number, "its quoted text holds whole rows, so a quote may not be closed")
+                self.bad(
+                    number,
+                    "its quoted text holds whole rows, so a quote may not be closed",
+                )
             else:
                 self.add(number, row[text], row.get(label), row.get(self.document))
 
@@ -208,7 +241,9 @@ class _Rows:
             return any(isinstance(column, str) for column in columns)
         return any(name.strip().lower() in TEXT_NAMES for name in first)
 
-    def _numbers(self, numbers: list[int], first: Mapping[int, str]) -> tuple[int, int | None]:
+    def _numbers(
+        self, numbers: list[int], first: Mapping[int, str]
+    ) -> tuple[int, int | None]:
         """Return the numbers of the text and the label column of a file without names."""
         if self.text is None:
             raise ArgumentError(

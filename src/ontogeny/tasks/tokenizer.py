@@ -51,7 +51,9 @@ def train_tokenizer(
     Examples
     --------
     >>> tokenizer = train_tokenizer(["the cat sat on the mat"] * 4, vocab_size=300)
-    >>> tokenizer.decode(tokenizer("das Mädchen 🐈").input_ids, skip_special_tokens=True)
+    >>> tokenizer.decode(
+    ...     tokenizer("das Mädchen 🐈").input_ids, skip_special_tokens=True
+    ... )
     'das Mädchen 🐈'
     """
     smallest = _BYTES + len(SPECIAL_TOKENS)
@@ -61,9 +63,18 @@ def train_tokenizer(
             f"tokens); got {vocab_size}."
         )
     if isinstance(texts, str) or not any(texts):
-        raise ArgumentError("texts must be a list with at least one text that is not empty.")
+        raise ArgumentError(
+            "texts must be a list with at least one text that is not empty."
+        )
     # Imported here: transformers takes seconds to load and a reader of texts does not need it.
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from tokenizers import (
+        Tokenizer,
+        decoders,
+        models,
+        pre_tokenizers,
+        processors,
+        trainers,
+    )
     from transformers import PreTrainedTokenizerFast
 
     bpe = Tokenizer(models.BPE())
@@ -84,7 +95,8 @@ def train_tokenizer(
         show_progress=False,
     )
     bpe.train_from_iterator(texts, trainer)
-    begin, end = SPECIAL_TOKENS["bos_token"], SPECIAL_TOKENS["eos_token"]
+    begin = SPECIAL_TOKENS["bos_token"]
+    end = SPECIAL_TOKENS["eos_token"]
     bpe.post_processor = processors.TemplateProcessing(
         single=f"{begin} $A {end}",
         pair=f"{begin} $A {end} $B {end}",

@@ -72,7 +72,9 @@ class CausalLanguageModelling(PackedTask):
         """Return the mean cross-entropy of the next tokens, in nats per token."""
         output = model(batch.ids)
         logits = output if isinstance(output, Tensor) else output.logits
-        return cross_entropy(logits[:, :-1].flatten(0, 1).float(), batch.ids[:, 1:].flatten())
+        return cross_entropy(
+            logits[:, :-1].flatten(0, 1).float(), batch.ids[:, 1:].flatten()
+        )
 
 
 def causal_language_modelling(
@@ -108,7 +110,9 @@ def causal_language_modelling(
     >>> from ontogeny.tasks import train_tokenizer
     >>> texts = ["the cat sat on the mat, and the dog sat on the cat"] * 8
     >>> tokenizer = train_tokenizer(texts, vocab_size=300)
-    >>> task = causal_language_modelling(texts, tokenizer, length=16, tokens_per_step=64)
+    >>> task = causal_language_modelling(
+    ...     texts, tokenizer, length=16, tokens_per_step=64
+    ... )
     >>> task.sample(torch.Generator().manual_seed(0)).ids.shape
     torch.Size([4, 16])
     """

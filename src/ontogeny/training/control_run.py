@@ -66,7 +66,13 @@ def scrambled(
     >>> import tempfile
     >>> from ontogeny.training import record_training_run
     >>> texts = [f"{n}: some words about nothing in particular" for n in range(40)]
-    >>> sizes = {"tokens_per_step": 64, "length": 16, "vocab_size": 261, "layers": 1, "width": 16}
+    >>> sizes = {
+    ...     "tokens_per_step": 64,
+    ...     "length": 16,
+    ...     "vocab_size": 261,
+    ...     "layers": 1,
+    ...     "width": 16,
+    ... }
     >>> run = record_training_run(tempfile.mkdtemp(), texts, steps=4, **sizes)
     >>> control = scrambled(run, tempfile.mkdtemp(), "frequencies", texts)
     >>> control[0].fingerprint == Trajectory.from_folder(run)[0].fingerprint
@@ -85,7 +91,8 @@ def scrambled(
         )
     made = record(folder, texts, settings, seed, device, progress, (kind, random_state))
     return replace(
-        Trajectory.from_folder(made), title=f"{run.name} (trained on {kind} {random_state})"
+        Trajectory.from_folder(made),
+        title=f"{run.name} (trained on {kind} {random_state})",
     )
 
 
@@ -94,7 +101,9 @@ def _recorded(run: Path) -> tuple[RunSettings, int, list[str]]:
     try:
         log = json.loads((run / "training_log.json").read_text(encoding="utf-8"))
         lines = (run / "heldout.jsonl").read_text(encoding="utf-8").split("\n")
-        heldout = [json.loads(line) for line in lines if line]  # as they were, with their ends
+        heldout = [
+            json.loads(line) for line in lines if line
+        ]  # as they were, with their ends
         return RunSettings(**log["settings"]), int(log.get("random_state", 0)), heldout
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ArgumentError(

@@ -53,7 +53,12 @@ class TrainingLog:
 
 
 def adamw_one_cycle(
-    model: nn.Module, steps: int, *, peak: float = 2e-3, warmup: float = 0.1, decay: float = 0.01
+    model: nn.Module,
+    steps: int,
+    *,
+    peak: float = 2e-3,
+    warmup: float = 0.1,
+    decay: float = 0.01,
 ) -> tuple[Optimizer, LRScheduler]:
     """Return AdamW with a one-cycle learning rate (Loshchilov and Hutter 2019; Smith 2018).
 
@@ -175,7 +180,12 @@ def train(
     >>> model = nn.Linear(2, 1)
     >>> def sampler(generator):
     ...     return torch.randn(8, 2, generator=generator)
-    >>> log = train(model, sampler, lambda model, x: (model(x) - x.sum(1, True)).square().mean(), 5)
+    >>> log = train(
+    ...     model,
+    ...     sampler,
+    ...     lambda model, x: (model(x) - x.sum(1, True)).square().mean(),
+    ...     5,
+    ... )
     >>> log.step
     array([1, 2, 3, 4, 5])
     """
@@ -187,9 +197,12 @@ def train(
         optimizer, schedule = adamw_one_cycle(model, steps)
     mode = model.training
     cuda = [torch.device(device)] if torch.device(device).type == "cuda" else []
-    together = nullcontext(_backward(loss)) if workers == 1 else shared_among(workers, loss)
+    together = (
+        nullcontext(_backward(loss)) if workers == 1 else shared_among(workers, loss)
+    )
     missing = object()
-    losses, rates = np.empty(steps - start), np.empty(steps - start)
+    losses = np.empty(steps - start)
+    rates = np.empty(steps - start)
     with torch.random.fork_rng(devices=cuda), together as gradient:
         torch.manual_seed(random_state)
         model.train()
@@ -230,13 +243,20 @@ def _check_numbers(
             f"{workers}."
         )
     if not 0 <= start < steps:
-        raise ArgumentError(f"start must lie between 0 and steps - 1 = {steps - 1}; got {start}.")
+        raise ArgumentError(
+            f"start must lie between 0 and steps - 1 = {steps - 1}; got {start}."
+        )
     if not clip > 0:
         raise ArgumentError(f"clip must be positive; got {clip}.")
 
 
 def _update(
-    model: nn.Module, batch: Any, gradient: Loss, optimizer: Optimizer, clip: float, step: int
+    model: nn.Module,
+    batch: Any,
+    gradient: Loss,
+    optimizer: Optimizer,
+    clip: float,
+    step: int,
 ) -> float:
     optimizer.zero_grad(set_to_none=True)
     number = float(gradient(model, batch))

@@ -37,7 +37,9 @@ class MaskedBatch:
 
     def to(self, device: str | torch.device) -> MaskedBatch:
         """Return the batch on `device`."""
-        return MaskedBatch(self.ids.to(device), self.positions.to(device), self.targets.to(device))
+        return MaskedBatch(
+            self.ids.to(device), self.positions.to(device), self.targets.to(device)
+        )
 
     def split(self, parts: int) -> list[tuple[MaskedBatch, float]]:
         """Return batches of equally many crops, each with its share of the masked tokens.
@@ -48,15 +50,21 @@ class MaskedBatch:
         --------
         >>> ids = torch.arange(8).reshape(2, 4)
         >>> batch = MaskedBatch(ids, torch.tensor([1, 2, 6]), torch.tensor([0, 0, 0]))
-        >>> [(part.positions.tolist(), round(share, 2)) for part, share in batch.split(2)]
+        >>> [
+        ...     (part.positions.tolist(), round(share, 2))
+        ...     for part, share in batch.split(2)
+        ... ]
         [([1, 2], 0.67), ([2], 0.33)]
         """
-        parts_and_shares, first = [], 0
+        parts_and_shares = []
+        first = 0
         for ids in self.ids.tensor_split(parts):
             after = first + ids.numel()
             here = (self.positions >= first) & (self.positions < after)
             if here.any():
-                part = MaskedBatch(ids, self.positions[here] - first, self.targets[here])
+                part = MaskedBatch(
+                    ids, self.positions[here] - first, self.targets[here]
+                )
                 parts_and_shares.append((part, float(here.double().mean())))
             first = after
         return parts_and_shares
@@ -165,9 +173,14 @@ def masked_language_modelling(
     >>> from ontogeny.tasks import train_tokenizer
     >>> texts = ["the cat sat on the mat, and the dog sat on the cat"] * 8
     >>> tokenizer = train_tokenizer(texts, vocab_size=300)
-    >>> task = masked_language_modelling(texts, tokenizer, length=16, tokens_per_step=64)
+    >>> task = masked_language_modelling(
+    ...     texts, tokenizer, length=16, tokens_per_step=64
+    ... )
     >>> batch = task.sample(torch.Generator().manual_seed(0))
-    >>> batch.ids.shape, bool((batch.ids.flatten()[batch.positions] == task.mask_id).all())
+    >>> (
+    ...     batch.ids.shape,
+    ...     bool((batch.ids.flatten()[batch.positions] == task.mask_id).all()),
+    ... )
     (torch.Size([4, 16]), True)
     """
     check_number("mask_fraction", mask_fraction, 0, 1, above=True, below=True)
@@ -176,5 +189,10 @@ def masked_language_modelling(
     stream = packed_stream(texts, tokenizer, length, tokens_per_step, shortest=3)
     maskable = ~torch.isin(stream, torch.tensor(tokenizer.all_special_ids))
     return MaskedLanguageModelling(
-        stream, length, tokens_per_step // length, maskable, tokenizer.mask_token_id, mask_fraction
+        stream,
+        length,
+        tokens_per_step // length,
+        maskable,
+        tokenizer.mask_token_id,
+        mask_fraction,
     )

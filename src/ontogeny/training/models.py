@@ -10,7 +10,11 @@ from ..errors import ArgumentError, check_whole
 from ..inputs.tokenize import count_ids
 
 if TYPE_CHECKING:
-    from transformers import EuroBertForMaskedLM, GPTNeoXForCausalLM, PreTrainedTokenizerBase
+    from transformers import (
+        EuroBertForMaskedLM,
+        GPTNeoXForCausalLM,
+        PreTrainedTokenizerBase,
+    )
 
 
 def demo_model(
@@ -60,7 +64,12 @@ def demo_model(
     >>> type(model).__name__, model.config.num_key_value_heads
     ('EuroBertForMaskedLM', 2)
     """
-    sizes = {"layers": layers, "width": width, "heads": heads, "key_value_heads": key_value_heads}
+    sizes = {
+        "layers": layers,
+        "width": width,
+        "heads": heads,
+        "key_value_heads": key_value_heads,
+    }
     _check_sizes(sizes)
     if heads % key_value_heads:
         raise ArgumentError(
@@ -152,7 +161,8 @@ def causal_model(
 def _check_sizes(sizes: dict[str, int]) -> None:
     for name, size in sizes.items():
         check_whole(name, size)
-    width, heads = sizes["width"], sizes["heads"]
+    width = sizes["width"]
+    heads = sizes["heads"]
     if width % heads or (width // heads) % 2:
         raise ArgumentError(
             f"width must be an even multiple of heads (rotary positions turn pairs); "

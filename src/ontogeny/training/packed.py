@@ -26,10 +26,15 @@ class PackedTask:
     length: int
     crops: int
 
-    def scrambled(self, kind: str, random_state: int, tokenizer: PreTrainedTokenizerBase) -> Self:
+    def scrambled(
+        self, kind: str, random_state: int, tokenizer: PreTrainedTokenizerBase
+    ) -> Self:
         """Return the same task on scrambled tokens; special tokens stay (`scrambled_tokens`)."""
-        special, size = tokenizer.all_special_ids, count_ids(tokenizer)
-        ids = scrambled_tokens(self.stream, kind, random_state, vocab_size=size, keep=special)
+        special = tokenizer.all_special_ids
+        size = count_ids(tokenizer)
+        ids = scrambled_tokens(
+            self.stream, kind, random_state, vocab_size=size, keep=special
+        )
         return replace(self, stream=ids)
 
     def places(self, generator: torch.Generator) -> Tensor:
@@ -70,7 +75,9 @@ def packed_stream(
         raise ArgumentError("texts must be a list with at least one text.")
     special = set(tokenizer.all_special_ids)
     # verbose=False: a text longer than the model is no fault here, it is cut into crops.
-    rows = tokenizer(list(texts), verbose=False, return_attention_mask=False)["input_ids"]
+    rows = tokenizer(list(texts), verbose=False, return_attention_mask=False)[
+        "input_ids"
+    ]
     stream = [token for row in rows if not special.issuperset(row) for token in row]
     if len(stream) < length:
         raise ArgumentError(

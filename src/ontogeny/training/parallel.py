@@ -46,26 +46,37 @@ def shared_among(
     >>> class Rows(list):
     ...     def split(self, parts):
     ...         return [([row], 1 / len(self)) for row in self]
-    >>> model, batch = nn.Linear(2, 1), Rows([torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])])
-    >>> with shared_among(2, lambda model, rows: model(torch.stack(rows)).mean()) as gradient:
+    >>> model, batch = (
+    ...     nn.Linear(2, 1),
+    ...     Rows([torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])]),
+    ... )
+    >>> with shared_among(
+    ...     2, lambda model, rows: model(torch.stack(rows)).mean()
+    ... ) as gradient:
     ...     _ = gradient(model, batch)
     >>> model.weight.grad
     tensor([[2., 3.]])
     """
     threads = torch.get_num_threads()
 
-    def part(model: nn.Module, batch: Any, share: float) -> tuple[Tensor, tuple[Any, ...]]:
+    def part(
+        model: nn.Module, batch: Any, share: float
+    ) -> tuple[Tensor, tuple[Any, ...]]:
         value = share * checked_loss(loss(model, batch))
         parameters = [p for p in model.parameters() if p.requires_grad]
         return value.detach(), torch.autograd.grad(value, parameters, allow_unused=True)
 
-    with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+    with ThreadPoolExecutor(
+        workers, initializer=torch.set_num_threads, initargs=(1,)
+    ) as pool:
 
         def gradient(model: nn.Module, batch: Any) -> Tensor:
             parts = _parts(batch, workers)
             results = list(pool.map(lambda item: part(model, *item), parts))
             parameters = [p for p in model.parameters() if p.requires_grad]
-            for parameter, *gradients in zip(parameters, *(g for _, g in results), strict=True):
+            for parameter, *gradients in zip(
+                parameters, *(g for _, g in results), strict=True
+            ):
                 present = [item for item in gradients if item is not None]
                 parameter.grad = reduce(torch.add, present) if present else None
             return torch.stack([value for value, _ in results]).sum()
@@ -110,5 +121,7 @@ def checked_loss(value: Any) -> Tensor:
     """
     if not isinstance(value, Tensor) or value.ndim != 0:
         came = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
-        raise ArgumentError(f"loss must return a tensor with no dimension; it returned {came}.")
+        raise ArgumentError(
+            f"loss must return a tensor with no dimension; it returned {came}."
+        )
     return value

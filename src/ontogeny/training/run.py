@@ -143,7 +143,9 @@ def record_training_run(
     >>> (folder / "heldout.jsonl").is_file(), (folder / "training_log.json").is_file()
     (True, True)
     """
-    return record(folder, texts, _settings(quick, changes), random_state, device, progress)
+    return record(
+        folder, texts, _settings(quick, changes), random_state, device, progress
+    )
 
 
 def record(
@@ -166,14 +168,22 @@ def record(
     tokenizer = train_tokenizer(train_texts, settings.vocab_size)
     make_task, make_model = _ARCHITECTURES[settings.architecture]
     task = make_task(
-        train_texts, tokenizer, length=settings.length, tokens_per_step=settings.tokens_per_step
+        train_texts,
+        tokenizer,
+        length=settings.length,
+        tokens_per_step=settings.tokens_per_step,
     )
     if scrambled is not None:
         task = task.scrambled(*scrambled, tokenizer)
     model = make_model(
-        tokenizer, layers=settings.layers, width=settings.width, random_state=random_state
+        tokenizer,
+        layers=settings.layers,
+        width=settings.width,
+        random_state=random_state,
     )
-    optimizer, schedule = adamw_one_cycle(model, settings.steps, peak=settings.learning_rate)
+    optimizer, schedule = adamw_one_cycle(
+        model, settings.steps, peak=settings.learning_rate
+    )
     if every is None:
         every = log_steps(settings.steps, settings.checkpoints)
     recorder = Recorder(folder, every=every, total=settings.steps, tokenizer=tokenizer)

@@ -90,7 +90,9 @@ def scrambled_tokens(
     if kind == "frequencies":
         flat[free] = rng.permutation(flat[free])
     else:
-        flat[free] = rng.choice(_candidates(vocab_size, protected, flat[free]), int(free.sum()))
+        flat[free] = rng.choice(
+            _candidates(vocab_size, protected, flat[free]), int(free.sum())
+        )
     return _like(ids, flat)
 
 
@@ -102,17 +104,23 @@ def _protected_ids(keep: Iterable[int]) -> np.ndarray:
     return np.array(sorted(ids), dtype=np.int64)
 
 
-def _candidates(vocab_size: int | None, tokens: np.ndarray, replaced: np.ndarray) -> np.ndarray:
+def _candidates(
+    vocab_size: int | None, tokens: np.ndarray, replaced: np.ndarray
+) -> np.ndarray:
     """Return the ids that are drawn instead of those `replaced`."""
     if vocab_size is None:
-        raise ArgumentError('kind="nothing" draws from the whole vocabulary; give vocab_size.')
+        raise ArgumentError(
+            'kind="nothing" draws from the whole vocabulary; give vocab_size.'
+        )
     size = check_whole("vocab_size", vocab_size)
     outside = replaced[(replaced < 0) | (replaced >= size)]
     if outside.size:
         raise ArgumentError(f"vocab_size is {size}, but ids has the id {outside[0]}.")
     candidates = np.setdiff1d(np.arange(size), tokens)
     if not candidates.size:
-        raise ArgumentError(f"keep holds all {size} ids of the vocabulary; none is left to draw.")
+        raise ArgumentError(
+            f"keep holds all {size} ids of the vocabulary; none is left to draw."
+        )
     return candidates
 
 
@@ -123,8 +131,12 @@ def _flat(ids: Any) -> np.ndarray:
     if isinstance(ids, list | tuple) and ids and not np.isscalar(ids[0]):
         rows = [np.asarray(row) for row in ids]
         if any(row.ndim != 1 for row in rows):
-            raise ArgumentError("ids must be a list of ids, or a list with a list of ids per text.")
-        values = np.concatenate([row for row in rows if row.size] or [np.zeros(0, np.int64)])
+            raise ArgumentError(
+                "ids must be a list of ids, or a list with a list of ids per text."
+            )
+        values = np.concatenate(
+            [row for row in rows if row.size] or [np.zeros(0, np.int64)]
+        )
     else:
         values = np.asarray(ids).reshape(-1)
     if values.size and values.dtype.kind not in "iu":

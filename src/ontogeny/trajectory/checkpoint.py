@@ -139,7 +139,9 @@ class Checkpoint:
         """
         check_dtype(dtype)
         with self.present() as there:
-            module = build(there.label, there.weights, there.home.path, there.template, dtype)
+            module = build(
+                there.label, there.weights, there.home.path, there.template, dtype
+            )
         return module.to(device)
 
     def mapped(self) -> nn.Module:
@@ -154,7 +156,9 @@ class Checkpoint:
             If any weight is missing, newly initialised or of another shape.
         """
         with self.present() as there:
-            return build_mapped(there.label, there.weights, there.home.path, there.template)
+            return build_mapped(
+                there.label, there.weights, there.home.path, there.template
+            )
 
     @contextmanager
     def present(self, tensors: Collection[str] | None = None) -> Iterator[Checkpoint]:
@@ -189,7 +193,11 @@ class Checkpoint:
         if isinstance(template, RemoteModel):
             template = RemoteModel(source)
         return replace(
-            self, path=source.path, weights=HubWeights(source), template=template, source=source
+            self,
+            path=source.path,
+            weights=HubWeights(source),
+            template=template,
+            source=source,
         )
 
     def derived_from(self, function: Callable[[Checkpoint], Checkpoint]) -> Checkpoint:
@@ -197,8 +205,12 @@ class Checkpoint:
         assert self.derived is not None
         moved = self.derived.moved(function)
         here = moved.here
-        template = here.template if isinstance(self.template, RemoteModel) else self.template
-        return replace(self, weights=moved, derived=moved, template=template, source=here.source)
+        template = (
+            here.template if isinstance(self.template, RemoteModel) else self.template
+        )
+        return replace(
+            self, weights=moved, derived=moved, template=template, source=here.source
+        )
 
     def digests(self) -> dict[str, str]:
         """Return ``{tensor name: digest}`` by content: dtype, shape and bytes.
@@ -289,7 +301,9 @@ class Checkpoint:
         CheckpointError
             If they cannot be read.
         """
-        return taken_settings(self.template, self.home.path) if self.is_downloaded else {}
+        return (
+            taken_settings(self.template, self.home.path) if self.is_downloaded else {}
+        )
 
     def settings_left(self) -> dict[str, Any]:
         """Return the settings of a model that is built without any, by dotted names.
@@ -299,4 +313,6 @@ class Checkpoint:
         CheckpointError
             If they cannot be read.
         """
-        return left_settings(self.template, self.home.path) if self.is_downloaded else {}
+        return (
+            left_settings(self.template, self.home.path) if self.is_downloaded else {}
+        )

@@ -27,7 +27,9 @@ def missing_bytes(trajectory: Trajectory) -> int:
     >>> missing_bytes(Trajectory.from_models({0: torch.nn.Linear(2, 1)}))
     0
     """
-    sources = [source for of_step in _sources(trajectory).values() for source in of_step]
+    sources = [
+        source for of_step in _sources(trajectory).values() for source in of_step
+    ]
     list_files(sources)
     sizes: dict[tuple[Path, str], int] = {}
     for source in sources:

@@ -16,11 +16,17 @@ _MOST = 50  # folders of one folder that are looked into
 
 def checkpoints_below(folder: Path, depth: int = _DEPTH) -> list[Path]:
     """Return the nearest folders below that hold checkpoints."""
-    inner = [path for path in sorted(folder.iterdir()) if path.is_dir() and path.name[0] != "."]
+    inner = [
+        path
+        for path in sorted(folder.iterdir())
+        if path.is_dir() and path.name[0] != "."
+    ]
     holding = [path for path in inner[:_MOST] if _holds(path)]
     if holding or depth == 1:
         return holding
-    return [below for path in inner[:_MOST] for below in checkpoints_below(path, depth - 1)]
+    return [
+        below for path in inner[:_MOST] for below in checkpoints_below(path, depth - 1)
+    ]
 
 
 def _holds(folder: Path) -> bool:
@@ -52,10 +58,17 @@ def _revisions(git: Path) -> tuple[str, list[str]]:
     """Return the tags or branches of a clone whose names are those of steps, if there are two."""
     packed = git / "packed-refs"
     words = packed.read_text(errors="replace").split() if packed.is_file() else []
-    refs = {*words, *(str(p.relative_to(git)) for p in git.glob("refs/**/*") if p.is_file())}
+    refs = {
+        *words,
+        *(str(p.relative_to(git)) for p in git.glob("refs/**/*") if p.is_file()),
+    }
     for kind in ("refs/tags/", "refs/remotes/origin/", "refs/heads/"):
         names = sorted(ref.removeprefix(kind) for ref in refs if ref.startswith(kind))
-        steps = [(number.value or 0, n) for n in names if (number := read_name(n)) is not None]
+        steps = [
+            (number.value or 0, n)
+            for n in names
+            if (number := read_name(n)) is not None
+        ]
         if len(steps) > 1:
             return kind, [name for _, name in sorted(steps)]
     return "", []

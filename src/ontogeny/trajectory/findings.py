@@ -62,7 +62,10 @@ class Findings(tuple[Finding, ...]):
     def _repr_html_(self) -> str:
         if not self:
             return "<p>no findings</p>"
-        lines = [(f.kind, f.certainty, some([f"{s:,}" for s in f.steps]), f.message) for f in self]
+        lines = [
+            (f.kind, f.certainty, some([f"{s:,}" for s in f.steps]), f.message)
+            for f in self
+        ]
         return html_table(("kind", "certainty", "steps", "finding"), lines)
 
     def to_records(self) -> list[dict[str, Any]]:

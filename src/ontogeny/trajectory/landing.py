@@ -75,7 +75,10 @@ class Landing:
         now: Callable[[], float] = time.monotonic,
         choice: Choice | None = None,
     ) -> None:
-        self._folder, self._settle, self._now, self._choice = folder, settle, now, choice
+        self._folder = folder
+        self._settle = settle
+        self._now = now
+        self._choice = choice
         self._since: dict[int, tuple[Signature, float]] = {}
 
     def look(self) -> Look:
@@ -88,21 +91,34 @@ class Landing:
         CheckpointError
             If the recorder's note is damaged, or two folders stand for one step.
         """
-        now, since = self._now(), {}
+        now = self._now()
+        since = {}
         paths, _ = ordered(self._folder, self._choice)
         for step, path in paths.items():
             if (signature := _signature(path)) is not None:
                 before = self._since.get(step)
                 same = before is not None and before[0] == signature
-                since[step] = before if before is not None and same else (signature, now)
+                since[step] = (
+                    before if before is not None and same else (signature, now)
+                )
         self._since = since
-        noted = {int(step) for step in (read_record(self._folder) or {}).get("digests", {})}
-        still = {step for step, (_, begun) in since.items() if now - begun >= self._settle}
+        noted = {
+            int(step) for step in (read_record(self._folder) or {}).get("digests", {})
+        }
+        still = {
+            step for step, (_, begun) in since.items() if now - begun >= self._settle
+        }
         landed = {
-            step: signature for step, (signature, _) in since.items() if step in noted | still
+            step: signature
+            for step, (signature, _) in since.items()
+            if step in noted | still
         }
         unsettled = tuple(step for step in since if step not in landed)
-        ended = bool(landed) and not unsettled and _has_ended(self._folder, paths, max(landed))
+        ended = (
+            bool(landed)
+            and not unsettled
+            and _has_ended(self._folder, paths, max(landed))
+        )
         return Look(landed, unsettled, ended)
 
 
@@ -113,15 +129,22 @@ def _has_ended(folder: Path, paths: Mapping[int, Path], step: int) -> bool:
         ends = (record.get("finished"), record["schedules"][-1]["total"])
         return any(end is not None and step >= end for end in ends)
     state = trainer_state(paths.get(step, folder))
-    last, reached = state.get("max_steps"), state.get("global_step")
+    last = state.get("max_steps")
+    reached = state.get("global_step")
     return isinstance(last, int) and isinstance(reached, int) and 0 < last <= reached
 
 
 def _signature(path: Path) -> Signature | None:
     """Return the signature of a checkpoint's folder or file; None if it was just deleted."""
     try:
-        files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
+        files = (
+            [path]
+            if path.is_file()
+            else sorted(p for p in path.rglob("*") if p.is_file())
+        )
         stats = [(file, file.stat()) for file in files]
     except OSError:
         return None
-    return tuple((str(f.relative_to(path.parent)), s.st_size, s.st_mtime_ns) for f, s in stats)
+    return tuple(
+        (str(f.relative_to(path.parent)), s.st_size, s.st_mtime_ns) for f, s in stats
+    )

@@ -18,7 +18,14 @@ from typing import TypeAlias
 from torch import Tensor, nn
 
 from ..errors import ArgumentError, CheckpointError, TooFewCheckpointsError
-from .adapters import IS_BASE, adapter_steps, find_base, not_adapters, open_adapters, with_base
+from .adapters import (
+    IS_BASE,
+    adapter_steps,
+    find_base,
+    not_adapters,
+    open_adapters,
+    with_base,
+)
 from .checkpoint import Checkpoint
 from .elsewhere import checkpoints_below, elsewhere
 from .findings import Finding, some
@@ -94,16 +101,21 @@ def open_folder(
     """
     choice = choice or Choice()
     if folder.is_file():
-        step, start = step_of_file(folder, choice), _start(base, model)
+        step = step_of_file(folder, choice)
+        start = _start(base, model)
         return _one_model(step, folder, model, choice.key, start)
     if not folder.is_dir():
         raise TooFewCheckpointsError(f"{folder} is neither a folder nor a file.")
     start = _start(base, model)
-    checkpoints, incomplete = [], []
+    checkpoints = []
+    incomplete = []
     paths, order = ordered(folder, choice)
     adapters = adapter_steps(folder, paths, choice.key)
     if adapters:
-        rest = [(order.names[step], why) for step, why in not_adapters(paths, adapters).items()]
+        rest = [
+            (order.names[step], why)
+            for step, why in not_adapters(paths, adapters).items()
+        ]
         order = replace(order, left_out=(*order.left_out, *rest))
         adapted, broken = open_adapters(folder, adapters, start, model)
         # Where the folder is the adapter itself, its file needs no step.
@@ -122,10 +134,19 @@ def open_folder(
     if start is not None:
         checkpoints = [*with_base(tuple(checkpoints), start)]
     steps = tuple(checkpoint.step for checkpoint in checkpoints)
-    temporary = sorted(p.name for p in folder.iterdir() if LEFT_BEHIND.fullmatch(p.name))
+    temporary = sorted(
+        p.name for p in folder.iterdir() if LEFT_BEHIND.fullmatch(p.name)
+    )
     planned = planned_steps(read_record(folder), steps[-1])
     catalogue = Catalogue(
-        steps, planned, tuple(incomplete), tuple(temporary), (), _unnumbered(order), order, choice
+        steps,
+        planned,
+        tuple(incomplete),
+        tuple(temporary),
+        (),
+        _unnumbered(order),
+        order,
+        choice,
     )
     return tuple(checkpoints), catalogue
 
@@ -153,7 +174,8 @@ def _checkpoint(
 
     Neither FSDP's nor DeepSpeed's checkpoints have one; the Trainer's run does when it is done.
     """
-    weights, home = find_weights(path, key), path
+    weights = find_weights(path, key)
+    home = path
     weights.check()
     template = own_template(weights) if model is None else model
     around = (weights.files[0].parent, path, run, run.parent)
@@ -167,10 +189,16 @@ def _unnumbered(order: Order) -> tuple[Finding, ...]:
     """Return a finding on what looks like a checkpoint and was left out, unasked."""
     expected = (OWN_MODEL, IS_BASE, *ASKED)
     left = [f"{n} ({why})" for n, why in order.left_out if not why.startswith(expected)]
-    return (Finding("unnumbered", "certain", (), f"left out: {some(left)}"),) if left else ()
+    return (
+        (Finding("unnumbered", "certain", (), f"left out: {some(left)}"),)
+        if left
+        else ()
+    )
 
 
-def _nothing(folder: Path, incomplete: list[tuple[int, str]], order: Order) -> CheckpointError:
+def _nothing(
+    folder: Path, incomplete: list[tuple[int, str]], order: Order
+) -> CheckpointError:
     if incomplete:
         step, why = incomplete[0]
         return CheckpointError(
@@ -185,7 +213,9 @@ def _nothing(folder: Path, incomplete: list[tuple[int, str]], order: Order) -> C
         )
     if below := checkpoints_below(folder):
         names = some([str(path) for path in below])
-        return CheckpointError(f"{folder} holds no checkpoints itself; name the folder: {names}.")
+        return CheckpointError(
+            f"{folder} holds no checkpoints itself; name the folder: {names}."
+        )
     if (reason := unreadable(folder)) is not None:
         return CheckpointError(f"{folder} {reason}.")
     if unread := [name for name, why in order.left_out if why == NO_STEP]:
@@ -202,7 +232,11 @@ def _nothing(folder: Path, incomplete: list[tuple[int, str]], order: Order) -> C
 
 
 def _one_model(
-    step: int, path: Path, model: Template | None, key: str | None, base: Checkpoint | None = None
+    step: int,
+    path: Path,
+    model: Template | None,
+    key: str | None,
+    base: Checkpoint | None = None,
 ) -> Opened:
     """Return the one checkpoint that is this file or folder, after its base where one is given."""
     at = step if base is None else max(step, 1)
@@ -235,9 +269,13 @@ def open_hub(
         source = repository.revision(name, commits[name], trust_remote_code)
         template = RemoteModel(source) if trust_remote_code and model is None else model
         checkpoints.append(
-            Checkpoint(step, name, source.path, HubWeights(source), template, tokens, source)
+            Checkpoint(
+                step, name, source.path, HubWeights(source), template, tokens, source
+            )
         )
-    catalogue = Catalogue(tuple(choice.names), gaps=tuple(choice.gaps.items()), noted=choice.noted)
+    catalogue = Catalogue(
+        tuple(choice.names), gaps=tuple(choice.gaps.items()), noted=choice.noted
+    )
     return tuple(checkpoints), catalogue
 
 
@@ -257,12 +295,16 @@ def open_models(
             "models must be a dict {step: module or state dict} with at least one step; "
             f"got {type(models).__name__}."
         )
-    by_step = {check_step("a step of models", step): value for step, value in models.items()}
+    by_step = {
+        check_step("a step of models", step): value for step, value in models.items()
+    }
     _check_models(by_step)
     checkpoints = []
     for step, value in sorted(by_step.items()):
         template = value if model is None and isinstance(value, nn.Module) else model
-        checkpoints.append(Checkpoint(step, f"step {step}", None, MemoryWeights(value), template))
+        checkpoints.append(
+            Checkpoint(step, f"step {step}", None, MemoryWeights(value), template)
+        )
     return tuple(checkpoints), Catalogue(tuple(sorted(by_step)))
 
 

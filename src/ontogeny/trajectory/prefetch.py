@@ -72,7 +72,9 @@ class Prefetch:
     Examples
     --------
     >>> import torch
-    >>> trajectory = Trajectory.from_models({0: torch.nn.Linear(2, 1), 9: torch.nn.Linear(2, 1)})
+    >>> trajectory = Trajectory.from_models(
+    ...     {0: torch.nn.Linear(2, 1), 9: torch.nn.Linear(2, 1)}
+    ... )
     >>> with Prefetch(trajectory) as prefetch:
     ...     for step in prefetch.steps:
     ...         with prefetch.use(step) as checkpoint:
@@ -92,8 +94,11 @@ class Prefetch:
         may_fetch: Callable[[int], bool] = lambda step: True,
     ) -> None:
         self._max_revisions = check_whole("max_revisions", max_revisions)
-        self._max_bytes = None if max_bytes is None else check_whole("max_bytes", max_bytes)
-        self._tensors, self._may_fetch = tensors, may_fetch
+        self._max_bytes = (
+            None if max_bytes is None else check_whole("max_bytes", max_bytes)
+        )
+        self._tensors = tensors
+        self._may_fetch = may_fetch
         numbers = trajectory.steps.tolist() if steps is None else list(steps)
         self.steps: tuple[int, ...] = tuple(trajectory[step].step for step in numbers)
         self.trajectory = trajectory
@@ -109,7 +114,9 @@ class Prefetch:
         if source is not None and not source.is_offline:
             folder = self._stack.enter_context(own_folder(source.cache / _FOLDER))
             self.trajectory = _bounded(self.trajectory, folder, self._count())
-            self._to_come = [s for s in self.steps if self.trajectory[s].source is not None]
+            self._to_come = [
+                s for s in self.steps if self.trajectory[s].source is not None
+            ]
             thread = threading.Thread(target=self._work, name="prefetch", daemon=True)
             thread.start()
             self._stack.callback(thread.join)
@@ -149,7 +156,9 @@ class Prefetch:
         """Return how many revisions both bounds allow, were all of them as large as the largest."""
         if self._max_bytes is None:
             return self._max_revisions
-        largest = max(1, *(_size(c.source) for c in self.trajectory if c.source is not None))
+        largest = max(
+            1, *(_size(c.source) for c in self.trajectory if c.source is not None)
+        )
         return min(self._max_revisions, max(1, self._max_bytes // largest))
 
     def _work(self) -> None:
@@ -165,7 +174,11 @@ class Prefetch:
         source = self.trajectory[step].source
         assert source is not None
         with self._guard:
-            keep = {s.commit for ahead in self._ahead if (s := self.trajectory[ahead].source)}
+            keep = {
+                s.commit
+                for ahead in self._ahead
+                if (s := self.trajectory[ahead].source)
+            }
         try:
             if not source.has_room(keep):
                 return False
@@ -197,7 +210,9 @@ def _bounded(trajectory: Trajectory, folder: Path, count: int) -> Trajectory:
         if not checkpoint.is_computed:
             return _read_through(checkpoint, slots)
         here = checkpoint.home
-        return checkpoint.derived_from(lambda c: _read_through(c, slots if c is here else beside))
+        return checkpoint.derived_from(
+            lambda c: _read_through(c, slots if c is here else beside)
+        )
 
     return replace(trajectory, checkpoints=tuple(map(placed, trajectory)))
 

@@ -23,14 +23,29 @@ def read_record(folder: Path) -> dict[str, Any] | None:
     path = folder / RECORD
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        record["class"], [(s["from"], s["every"], s["total"]) for s in record["schedules"]]
+        (
+            record["class"],
+            [(s["from"], s["every"], s["total"]) for s in record["schedules"]],
+        )
         int(record.get("finished") or 0)
         {int(step): str(digest) for step, digest in record.get("digests", {}).items()}
-        [(int(b["resumed"]), [int(s) for s in b["abandoned"]]) for b in record.get("branches", [])]
+        [
+            (int(b["resumed"]), [int(s) for s in b["abandoned"]])
+            for b in record.get("branches", [])
+        ]
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
-        raise CheckpointError(f"{path} is not a recorder's note; delete or restore it.") from None
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        OverflowError,
+    ):
+        raise CheckpointError(
+            f"{path} is not a recorder's note; delete or restore it."
+        ) from None
     return record
 
 

@@ -18,11 +18,17 @@ from .weights.saving import sync
 
 def retained_path(checkpoint: Checkpoint, folder: str | Path) -> Path:
     """Return where the tensors of `checkpoint` are kept in `folder`."""
-    derived = "" if checkpoint.derived is None else f"-{checkpoint.derived.name.replace(' ', '-')}"
+    derived = (
+        ""
+        if checkpoint.derived is None
+        else f"-{checkpoint.derived.name.replace(' ', '-')}"
+    )
     return Path(folder) / f"step-{checkpoint.step}{derived}.safetensors"
 
 
-def retain(checkpoint: Checkpoint, names: Iterable[str], folder: str | Path) -> Checkpoint:
+def retain(
+    checkpoint: Checkpoint, names: Iterable[str], folder: str | Path
+) -> Checkpoint:
     """Copy chosen tensors of a checkpoint into `folder`; return the checkpoint that reads them.
 
     What is there from the same weights is not written again, and its tensors are kept. A file is
@@ -59,7 +65,8 @@ def retain(checkpoint: Checkpoint, names: Iterable[str], folder: str | Path) -> 
     ...     tensors.names()
     ['weight']
     """
-    requested, path = sorted(set(names)), retained_path(checkpoint, folder)
+    requested = sorted(set(names))
+    path = retained_path(checkpoint, folder)
     fingerprint = checkpoint.fingerprint
     present = _names_in(path, fingerprint)
     if not set(requested) <= present:
@@ -71,7 +78,9 @@ def retain(checkpoint: Checkpoint, names: Iterable[str], folder: str | Path) -> 
             if unknown:
                 raise ArgumentError(f"{checkpoint.label} has no tensors {unknown[:3]}.")
             both = sorted({*requested, *present})
-            tensors = {name: reader.get(name).cpu().contiguous().clone() for name in both}
+            tensors = {
+                name: reader.get(name).cpu().contiguous().clone() for name in both
+            }
         try:
             save_file(tensors, temporary, metadata={"fingerprint": fingerprint})
             sync(temporary)

@@ -14,7 +14,9 @@ from .selection import check_step
 Every: TypeAlias = str | int | Iterable[int] | Callable[[int], bool]
 
 _COUNT = 32  # at most, of a run of known length
-_LISTED = 10**7  # steps that are listed at most: a stranger's note may ask for any number
+_LISTED = (
+    10**7
+)  # steps that are listed at most: a stranger's note may ask for any number
 _LAST_POWER, _EVEN = 512, 1000  # of a run of unknown length, as in the Pythia suite
 
 
@@ -34,7 +36,11 @@ class Schedule:
 
     Examples
     --------
-    >>> Schedule("log", 8).planned(8), Schedule(50).planned(120), Schedule((3, 5)).planned(4)
+    >>> (
+    ...     Schedule("log", 8).planned(8),
+    ...     Schedule(50).planned(120),
+    ...     Schedule((3, 5)).planned(4),
+    ... )
     ((0, 1, 2, 3, 4, 5, 6, 7, 8), (0, 50, 100), (0, 3))
     """
 
@@ -62,7 +68,9 @@ class Schedule:
         if callable(every):
             return cls(every, total)
         if isinstance(every, Iterable):
-            return cls(tuple(sorted({check_step("every", step) for step in every})), total)
+            return cls(
+                tuple(sorted({check_step("every", step) for step in every})), total
+            )
         if check_step("every", every) < 1:
             raise ArgumentError(f"every must be at least 1; got {every}.")
         return cls(int(every), total)
@@ -75,7 +83,9 @@ class Schedule:
 
     def planned(self, last: int) -> tuple[int, ...] | None:
         """Return the steps due up to `last`, or None where only a function or too many are."""
-        if callable(self.every) or any(len(part) > _LISTED for part in self._parts(last)):
+        if callable(self.every) or any(
+            len(part) > _LISTED for part in self._parts(last)
+        ):
             return None
         steps = {step for part in self._parts(last) for step in part}
         return tuple(sorted(step for step in steps if step <= last))
@@ -142,7 +152,9 @@ def _spacing(total: int, count: int) -> int:
     if total < count:
         return 1
     for early in range(count - 1):  # powers of two below the spacing
-        spacing = max(math.ceil(total / (count - 1 - early)), (1 << early - 1) + 1 if early else 1)
+        spacing = max(
+            math.ceil(total / (count - 1 - early)), (1 << early - 1) + 1 if early else 1
+        )
         if spacing <= 1 << early:
             return spacing
     return total  # of which there are more powers of two than `count`

@@ -52,7 +52,8 @@ def spread(steps: Sequence[int], count: int, spacing: str) -> list[int]:
         return list(steps)
     if spacing == "linear":
         return _nearest(list(steps), np.asarray(steps, dtype=np.float64), count)
-    zero, positive = [s for s in steps if s == 0], [s for s in steps if s > 0]
+    zero = [s for s in steps if s == 0]
+    positive = [s for s in steps if s > 0]
     return zero + _nearest(positive, np.log(positive), count - len(zero))
 
 

@@ -59,7 +59,9 @@ class Identity:
         """Raise CheckpointError where a checkpoint is another model."""
         if not (changed := other_model(self.configuration, checkpoint.configuration())):
             after = _shapes(checkpoint) if self.shapes else {}
-            changed = changes(self.shapes, {n: after.get(n, s) for n, s in self.shapes.items()})
+            changed = changes(
+                self.shapes, {n: after.get(n, s) for n, s in self.shapes.items()}
+            )
         if changed:
             raise CheckpointError(
                 f"{checkpoint.label} is another model than {self.label}: {some(changed, '; ')}."
@@ -194,7 +196,9 @@ class Skeleton:
         self._to_file = self._agreeing(module, checkpoint)
         if self._identity is None:
             left = checkpoint.settings_left()
-            self._identity = Identity(checkpoint.label, checkpoint.configuration(), settings=left)
+            self._identity = Identity(
+                checkpoint.label, checkpoint.configuration(), settings=left
+            )
         return module
 
     def _agreeing(self, module: nn.Module, checkpoint: Checkpoint) -> dict[str, str]:
@@ -202,13 +206,18 @@ class Skeleton:
         with checkpoint.open() as reader:
             to_file = self._map(module, checkpoint, reader.names()).to_file
             proven = agreeing(reader, module, to_file)
-        return {name: file_name for name, file_name in to_file.items() if name in proven}
+        return {
+            name: file_name for name, file_name in to_file.items() if name in proven
+        }
 
     def _swap(self, module: nn.Module, checkpoint: Checkpoint) -> None:
         module.train()  # what it fused or kept for evaluation comes from other weights
         with checkpoint.open() as reader:
             names = self._map(module, checkpoint, reader.names())
-            if self._to_file.keys() >= state_tensors(module).keys() and not names.missing:
+            if (
+                self._to_file.keys() >= state_tensors(module).keys()
+                and not names.missing
+            ):
                 exact = self._dtype is None
                 put(checkpoint.label, reader, module, names.to_file, exact)
                 return
@@ -218,7 +227,12 @@ class Skeleton:
             for name, target in state_tensors(module).items():
                 target.copy_(fresh[name])
 
-    def _map(self, module: nn.Module, checkpoint: Checkpoint, file_names: list[str]) -> NameMap:
+    def _map(
+        self, module: nn.Module, checkpoint: Checkpoint, file_names: list[str]
+    ) -> NameMap:
         if self._names is None or self._names[0] != file_names:
-            self._names = (file_names, map_names(module, file_names, checkpoint.home.path))
+            self._names = (
+                file_names,
+                map_names(module, file_names, checkpoint.home.path),
+            )
         return self._names[1]

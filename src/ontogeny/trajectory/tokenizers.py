@@ -56,7 +56,9 @@ _STATE = {
 
 _LOADED = 4  # tokenizers that a process keeps
 _loaded: dict[tuple[tuple[str, str], ...], Any] = {}
-_digests: dict[tuple[str, str], str] = {}  # of files by name, and a digest of all that they hold
+_digests: dict[
+    tuple[str, str], str
+] = {}  # of files by name, and a digest of all that they hold
 
 
 def file_digests(folder: Path) -> dict[str, str]:
@@ -85,7 +87,9 @@ def _digest(path: Path) -> str:
 def _digest_of(path: Path, stamp: tuple[int, ...]) -> str:
     content = path.read_bytes()
     key = path.name, hashlib.blake2b(content, digest_size=16).hexdigest()
-    if key not in _digests:  # most files of a run are copies: a large one is parsed once
+    if (
+        key not in _digests
+    ):  # most files of a run are copies: a large one is parsed once
         _digests[key] = _digest_of_content(path.name, content)
     return _digests[key]
 
@@ -117,7 +121,9 @@ def _listed_files(source: HubRevision) -> dict[str, str]:
     return {name: listing[name].digest for name in _FILES if name in listing}
 
 
-def changed_files(checkpoints: Iterable[Checkpoint]) -> list[tuple[int, int, list[str]]]:
+def changed_files(
+    checkpoints: Iterable[Checkpoint],
+) -> list[tuple[int, int, list[str]]]:
     """Return ``(step before, step, changed files)`` wherever a tokenizer differs from the last.
 
     Checkpoints without tokenizer files are passed over. Of the Hub, files are fetched only where
@@ -128,8 +134,11 @@ def changed_files(checkpoints: Iterable[Checkpoint]) -> list[tuple[int, int, lis
     for before, after in itertools.pairwise(holders):
         if _listed_alike(before, after):
             continue
-        old, new = tokenizer_files(before), tokenizer_files(after)
-        names = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+        old = tokenizer_files(before)
+        new = tokenizer_files(after)
+        names = sorted(
+            name for name in old.keys() | new.keys() if old.get(name) != new.get(name)
+        )
         if names:
             changed.append((before.step, after.step, names))
     return changed
@@ -159,7 +168,11 @@ def load_tokenizer(root: Path | None, checkpoints: tuple[Checkpoint, ...]) -> An
         return _read_once(place)
     list_files(c.home.source for c in checkpoints if c.home.source is not None)
     # Of adapters it is the one that they were saved with, which may know more than the base's.
-    adapted = [replace(c, derived=None) for c in checkpoints if c.derived is not None and c.path]
+    adapted = [
+        replace(c, derived=None)
+        for c in checkpoints
+        if c.derived is not None and c.path
+    ]
     own = [c for c in adapted if c.path is not None and (c.path / _SETTINGS).is_file()]
     holders = own or [c.home for c in checkpoints if _has_tokenizer(c.home)]
     # A loop that saves models alone leaves the tokenizer with the base.
@@ -168,7 +181,11 @@ def load_tokenizer(root: Path | None, checkpoints: tuple[Checkpoint, ...]) -> An
         if root is not None and (place := _beside(root.parent)) is not None:
             return _read_once(place)
         template = checkpoints[-1].home.template
-        return gguf.tokenizer(template.path) if isinstance(template, gguf.GGUFModel) else None
+        return (
+            gguf.tokenizer(template.path)
+            if isinstance(template, gguf.GGUFModel)
+            else None
+        )
     _, step, names = next(iter(changed_files(holders)), (0, 0, []))
     if names:
         raise CheckpointError(
@@ -184,14 +201,22 @@ def load_tokenizer(root: Path | None, checkpoints: tuple[Checkpoint, ...]) -> An
 
 def _beside(root: Path) -> Path | None:
     """Return a folder, or the one in it that is called so, where it holds a tokenizer."""
-    return next((place for place in (root, root / "tokenizer") if _files_in(place)), None)
+    return next(
+        (place for place in (root, root / "tokenizer") if _files_in(place)), None
+    )
 
 
 def _read_once(folder: Path) -> Any:
     """Return the tokenizer of a folder. A large one takes seconds, so equal ones are read once."""
-    others = (p.name for p in folder.iterdir() if p.suffix in (".jinja", ".model", ".spm", ".txt"))
+    others = (
+        p.name
+        for p in folder.iterdir()
+        if p.suffix in (".jinja", ".model", ".spm", ".txt")
+    )
     paths = [folder / name for name in sorted({*_FILES, "config.json", *others})]
-    files = tuple((p.name, _content_of(p, stamp_of(p.stat()))) for p in paths if p.is_file())
+    files = tuple(
+        (p.name, _content_of(p, stamp_of(p.stat()))) for p in paths if p.is_file()
+    )
     if files not in _loaded:
         while len(_loaded) >= _LOADED:
             _loaded.pop(next(iter(_loaded)))
@@ -216,9 +241,17 @@ def named_tokenizer(name: str | Path) -> Any:
 
     local = isinstance(name, Path)
     if isinstance(name, Path) and _files_in(name) == ["vocab.json"]:
-        return character_tokenizer(name / "vocab.json")  # transformers would want merges
+        return character_tokenizer(
+            name / "vocab.json"
+        )  # transformers would want merges
     try:
-        return AutoTokenizer.from_pretrained(name, local_files_only=local, trust_remote_code=False)
-    except Exception as error:  # any of transformers' reasons makes this tokenizer unreadable
+        return AutoTokenizer.from_pretrained(
+            name, local_files_only=local, trust_remote_code=False
+        )
+    except (
+        Exception
+    ) as error:  # any of transformers' reasons makes this tokenizer unreadable
         where = f"in {name}" if local else f"{name!r}"
-        raise CheckpointError(f"the tokenizer {where} cannot be read: {error}") from error
+        raise CheckpointError(
+            f"the tokenizer {where} cannot be read: {error}"
+        ) from error

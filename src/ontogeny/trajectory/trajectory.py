@@ -13,7 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import ArgumentError, CheckpointError, TooFewCheckpointsError, check_choice
+from ..errors import (
+    ArgumentError,
+    CheckpointError,
+    TooFewCheckpointsError,
+    check_choice,
+)
 from ..markup import html_block, html_table
 from ..own_code import unwatched
 from .adapters.base import BaseWeights
@@ -122,9 +127,11 @@ class Trajectory:
         folder = Path(path).expanduser().resolve()
         choice = Choice(step_from, only, exclude, key)  # type: ignore[arg-type]
         checkpoints, catalogue = open_folder(folder, model, choice, base)
-        title, home = folder.name, folder
+        title = folder.name
+        home = folder
         if folder.is_file():
-            title, home = f"{folder.parent.name}/{folder.name}", folder.parent
+            title = f"{folder.parent.name}/{folder.name}"
+            home = folder.parent
         return cls(checkpoints, title, catalogue, home, tokenizer)
 
     @classmethod
@@ -189,7 +196,8 @@ class Trajectory:
         if isinstance(repo, str):
             source = Repository(repo, *where)
         else:
-            source, revisions = Repositories.of(repo, *where), "*"
+            source = Repositories.of(repo, *where)
+            revisions = "*"
         checkpoints, catalogue = open_hub(
             source, revisions, pattern, strict, model, trust_remote_code
         )
@@ -229,7 +237,9 @@ class Trajectory:
     @property
     def steps(self) -> np.ndarray:
         """Steps, increasing: int64 array of shape (len(self),)."""
-        return np.array([checkpoint.step for checkpoint in self.checkpoints], dtype=np.int64)
+        return np.array(
+            [checkpoint.step for checkpoint in self.checkpoints], dtype=np.int64
+        )
 
     @functools.cached_property
     def _by_step(self) -> dict[int, Checkpoint]:
@@ -250,7 +260,12 @@ class Trajectory:
         CheckpointError
             If the Hub cannot be reached, or a revision holds no weights or not all shards.
         """
-        list_files(s.source for c in self.checkpoints for s in c.sources if s.source is not None)
+        list_files(
+            s.source
+            for c in self.checkpoints
+            for s in c.sources
+            if s.source is not None
+        )
         digests = {c.step: c.file_digests() for c in self.checkpoints}
         return {step: digest for step, digest in digests.items() if digest is not None}
 
@@ -271,7 +286,11 @@ class Trajectory:
                 "of": made.of,
             }
         revisions = {
-            str(c.step): {"revision": c.revision, "commit": c.commit, "tokens": c.tokens}
+            str(c.step): {
+                "revision": c.revision,
+                "commit": c.commit,
+                "tokens": c.tokens,
+            }
             for c in self.checkpoints
             if c.source is not None
         }
@@ -282,7 +301,11 @@ class Trajectory:
     @property
     def unit(self) -> str:
         """What its steps count: ``"step"``, ``"epoch"`` or ``"token"``."""
-        return "step" if self.catalogue.order is None else self.catalogue.order.unit.rstrip("s")
+        return (
+            "step"
+            if self.catalogue.order is None
+            else self.catalogue.order.unit.rstrip("s")
+        )
 
     @property
     def has_base(self) -> bool:
@@ -302,7 +325,9 @@ class Trajectory:
         available = self.catalogue.steps
         order = self.catalogue.order or Order(dict.fromkeys(available, ""))
         readings = unwatched(self.checkpoints[0].template)
-        notes = [f"not noticed if it changes: what the model's code reads by {some(readings)}"]
+        notes = [
+            f"not noticed if it changes: what the model's code reads by {some(readings)}"
+        ]
         absent = absent_base(self.checkpoints)
         unread = [f"no model can be read: {absent}"] if absent else []
         gone = [
@@ -344,9 +369,17 @@ class Trajectory:
     def _repr_html_(self) -> str:
         rows = [*self.checkpoints[:_SHOWN], *self.checkpoints[_SHOWN:][-1:]]
         heads = ("step", "name", "tokens")[: 3 if any(c.tokens for c in rows) else 2]
-        lines = [(f"{c.step:,}", c.label, f"{c.tokens or 0:,}")[: len(heads)] for c in rows]
-        gaps = f"{len(self.gaps)} of the steps asked for do not exist: .gaps" if self.gaps else ""
-        more = f"{len(rows)} of {len(self)} checkpoints" if len(rows) < len(self) else ""
+        lines = [
+            (f"{c.step:,}", c.label, f"{c.tokens or 0:,}")[: len(heads)] for c in rows
+        ]
+        gaps = (
+            f"{len(self.gaps)} of the steps asked for do not exist: .gaps"
+            if self.gaps
+            else ""
+        )
+        more = (
+            f"{len(rows)} of {len(self)} checkpoints" if len(rows) < len(self) else ""
+        )
         notes = "; ".join(filter(None, [more, gaps]))
         return html_block(self.title, self._reach, html_table(heads, lines, notes))
 
@@ -354,7 +387,8 @@ class Trajectory:
     def _reach(self) -> str:
         """How many checkpoints there are, and from where to where."""
         count = f"{len(self)} checkpoint{'s' if len(self) > 1 else ''}"
-        first, last = self.checkpoints[0].step, self.checkpoints[-1].step
+        first = self.checkpoints[0].step
+        last = self.checkpoints[-1].step
         reach = f"s {first} to {last}" if first != last else f" {first}"
         return f"{count}, {self.unit}{reach}"
 
@@ -390,7 +424,9 @@ class Trajectory:
 
         Examples
         --------
-        >>> trajectory = Trajectory.from_models({s: nn.Linear(1, 1) for s in range(0, 1001, 100)})
+        >>> trajectory = Trajectory.from_models(
+        ...     {s: nn.Linear(1, 1) for s in range(0, 1001, 100)}
+        ... )
         >>> trajectory.select(count=5).steps
         array([   0,  100,  200,  500, 1000])
         >>> trajectory.select(start=300, stop=500).steps
@@ -399,10 +435,13 @@ class Trajectory:
         if steps is not None and count is not None:
             raise ArgumentError("select takes count or steps, not both.")
         check_choice("spacing", spacing, SPACINGS)
-        first, last = self.checkpoints[0].step, self.checkpoints[-1].step
+        first = self.checkpoints[0].step
+        last = self.checkpoints[-1].step
         low = first if start is None else check_step("start", start)
         high = last if stop is None else check_step("stop", stop)
-        candidates = self._by_step if steps is None else {self[step].step for step in steps}
+        candidates = (
+            self._by_step if steps is None else {self[step].step for step in steps}
+        )
         selection = sorted(step for step in candidates if low <= step <= high)
         if not selection:
             raise TooFewCheckpointsError(
@@ -411,7 +450,9 @@ class Trajectory:
             )
         if count is not None:
             selection = spread(selection, count, spacing)
-        return replace(self, checkpoints=tuple(self._by_step[step] for step in selection))
+        return replace(
+            self, checkpoints=tuple(self._by_step[step] for step in selection)
+        )
 
     def control(self, kind: str = "turned", random_state: int = 0) -> Trajectory:
         """Return a run that moved as far as this one at the same steps, and learned nothing.
@@ -461,7 +502,9 @@ class Trajectory:
         Trajectory('Linear (turned 1)': 3 checkpoints, steps 0 to 20)
         >>> def moved(trajectory):
         ...     first, last = trajectory[0].model(), trajectory[20].model()
-        ...     return torch.linalg.svdvals(last.weight.detach() - first.weight.detach())
+        ...     return torch.linalg.svdvals(
+        ...         last.weight.detach() - first.weight.detach()
+        ...     )
         >>> torch.allclose(moved(run), moved(control), atol=1e-6)
         True
         """
@@ -480,7 +523,9 @@ class Trajectory:
                 order=order and replace(order, left_out=()),  # what it counts
             ),
             path=None,
-            controlled=Controlled(kind, int(random_state), self.provenance(), self.path),
+            controlled=Controlled(
+                kind, int(random_state), self.provenance(), self.path
+            ),
         )
 
     def audit(self, recorded: Mapping[int, str] | None = None) -> Findings:
@@ -511,7 +556,9 @@ class Trajectory:
             If a checkpoint cannot be read.
         """
         self.file_digests()
-        return {checkpoint.step: checkpoint.fingerprint for checkpoint in self.checkpoints}
+        return {
+            checkpoint.step: checkpoint.fingerprint for checkpoint in self.checkpoints
+        }
 
     def deduplicated(self, on_duplicate: str = "drop") -> Trajectory:
         """Return the trajectory after a rule for checkpoints with the same weights.
@@ -575,4 +622,6 @@ class Trajectory:
 
         Those of Hub revisions are not read: their listings give digests of whole files.
         """
-        return combine({str(step): digest for step, digest in self.fingerprints().items()})
+        return combine(
+            {str(step): digest for step, digest in self.fingerprints().items()}
+        )

@@ -77,12 +77,17 @@ def with_exchanged_values(model: nn.Module, random_state: int = 0) -> nn.Module:
     >>> exchanged = with_exchanged_values(model)
     >>> torch.equal(exchanged.weight.sort().values, model.weight.sort().values)
     False
-    >>> torch.equal(exchanged.weight.ravel().sort().values, model.weight.ravel().sort().values)
+    >>> torch.equal(
+    ...     exchanged.weight.ravel().sort().values, model.weight.ravel().sort().values
+    ... )
     True
     """
-    fresh, generator = copy.deepcopy(model), torch.Generator().manual_seed(random_state)
+    fresh = copy.deepcopy(model)
+    generator = torch.Generator().manual_seed(random_state)
     for parameter in fresh.parameters():
-        order = torch.randperm(parameter.numel(), generator=generator).to(parameter.device)
+        order = torch.randperm(parameter.numel(), generator=generator).to(
+            parameter.device
+        )
         parameter.data = parameter.data.flatten()[order].view_as(parameter)
     for module in fresh.modules():
         if callable(reset := getattr(module, "reset_running_stats", None)):
@@ -108,7 +113,9 @@ class _Drawn(TorchDispatchMode):
         super().__init__()
         self._seed, self._generators = seed, dict[torch.device, torch.Generator]()
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         kwargs = dict(kwargs or {})
         with_one = _WITH_GENERATOR.get(func._overloadname, "")
         if not _takes_generator(func) and with_one in func.overloadpacket.overloads():
@@ -118,7 +125,9 @@ class _Drawn(TorchDispatchMode):
         return func(*args, **kwargs)
 
     def _generator(self, args: Any, kwargs: Any) -> torch.Generator:
-        input_device = args[0].device if args and isinstance(args[0], torch.Tensor) else None
+        input_device = (
+            args[0].device if args and isinstance(args[0], torch.Tensor) else None
+        )
         device = torch.device(kwargs.get("device") or input_device or "cpu")
         if device not in self._generators:
             self._generators[device] = torch.Generator(device).manual_seed(self._seed)
@@ -136,8 +145,11 @@ def _of_transformers(model: nn.Module) -> nn.Module | None:
         return None
     try:
         return type(model)(copy.deepcopy(model.config))
-    except Exception as error:  # whatever a class raises that takes more than a configuration
-        name, why = type(model).__name__, str(error).split("\n")[0]
+    except (
+        Exception
+    ) as error:  # whatever a class raises that takes more than a configuration
+        name = type(model).__name__
+        why = str(error).split("\n")[0]
         raise ArgumentError(
             "the run has no initialisation, and an untrained model of its kind cannot be made: "
             f"{name} cannot be built from its configuration ({why})."
@@ -152,8 +164,12 @@ def _built(build: Template | None) -> nn.Module | None:
 
 
 def _check_drawn(one: nn.Module, other: nn.Module | None) -> None:
-    weights = [dict(model.named_parameters()) for model in (one, other) if model is not None]
-    if len(weights) == 2 and all(torch.equal(w, weights[1][n]) for n, w in weights[0].items()):
+    weights = [
+        dict(model.named_parameters()) for model in (one, other) if model is not None
+    ]
+    if len(weights) == 2 and all(
+        torch.equal(w, weights[1][n]) for n, w in weights[0].items()
+    ):
         raise ArgumentError(
             "an untrained model of its kind cannot be made: what model() builds does not depend "
             "on the seed, so that its weights are none of an initialisation."
@@ -166,7 +182,9 @@ def _reset(model: nn.Module) -> nn.Module:
         if callable(reset := getattr(module, "reset_parameters", None)):
             reset()
         elif any(True for _ in module.parameters(recurse=False)):
-            where = f"{path} ({type(module).__name__})" if path else type(module).__name__
+            where = (
+                f"{path} ({type(module).__name__})" if path else type(module).__name__
+            )
             raise ArgumentError(
                 "the run has no initialisation, and an untrained model of its kind cannot be made: "
                 f"{where} has parameters and no reset_parameters()."

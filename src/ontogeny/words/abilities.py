@@ -125,14 +125,18 @@ def abilities_of(nodes: Mapping[str, xr.Dataset]) -> list[Ability]:
     pairs: list[tuple[str, xr.Dataset]] = []
     for name, data in nodes.items():
         if has_abilities(data):
-            pairs += [(name, data.isel(group=place)) for place in range(data.sizes["group"])]
+            pairs += [
+                (name, data.isel(group=place)) for place in range(data.sizes["group"])
+            ]
     above = holm([float(group.p_chance) for _, group in pairs]) <= LEVEL
     changed, on_these = (
         holm([float(group.get(name, math.nan)) for _, group in pairs]) <= LEVEL
         for name in ("p_change", "accuracy_p_changed")
     )
     verdicts = zip(above.tolist(), changed.tolist(), on_these.tolist(), strict=True)
-    some = [_ability(*pair, of_one) for pair, of_one in zip(pairs, verdicts, strict=True)]
+    some = [
+        _ability(*pair, of_one) for pair, of_one in zip(pairs, verdicts, strict=True)
+    ]
     return sorted(some, key=_order)
 
 
@@ -141,7 +145,9 @@ def _order(ability: Ability) -> tuple[float, float]:
     return (since if math.isfinite(since) else math.inf, -ability.accuracy)
 
 
-def _ability(node: str, group: xr.Dataset, verdicts: tuple[bool, bool, bool]) -> Ability:
+def _ability(
+    node: str, group: xr.Dataset, verdicts: tuple[bool, bool, bool]
+) -> Ability:
     above, changed, on_these = verdicts
     values: dict[str, Any] = {
         field: float(group.get(name, math.nan)) for field, name in _VARIABLES.items()
@@ -199,14 +205,20 @@ def _claims(one: Ability, tests: int) -> Iterator[Claim]:
         "beside": tuple(_beside(one)),
     }
     yield Claim(Kind.ABOVE_CHANCE, **more, **_above_chance(one))
-    ends: dict[str, Any] = {"first": one.first, "last": one.accuracy, "since": one.left_from}
+    ends: dict[str, Any] = {
+        "first": one.first,
+        "last": one.accuracy,
+        "since": one.left_from,
+    }
     ends["value"] = one.accuracy - one.first
     if one.gained or one.lost:
         kind = Kind.GAINED if one.gained else Kind.LOST
         sure: dict[str, Any] = {"certainty": Certainty.SURE}
         if one.gained and one.by_words:
             sure = {"certainty": Certainty.OPEN, "reason": Reason.WORD_COUNTS}
-        yield Claim(kind, **sure, **more, **ends, low=one.change_low, high=one.change_high)
+        yield Claim(
+            kind, **sure, **more, **ends, low=one.change_low, high=one.change_high
+        )
     elif one.on_these:
         yield Claim(Kind.CHANGED_ON_ITEMS, certainty=Certainty.SURE, **more, **ends)
 
@@ -215,7 +227,12 @@ def _above_chance(one: Ability) -> dict[str, Any]:
     fields: dict[str, Any] = {"last": one.accuracy, "low": one.low, "high": one.high}
     if one.above:
         dates = {"since": one.above_from, "since_low": one.above_from_low}
-        return {"certainty": Certainty.SURE, **fields, **dates, "since_high": one.above_from}
+        return {
+            "certainty": Certainty.SURE,
+            **fields,
+            **dates,
+            "since_high": one.above_from,
+        }
     if one.needs:
         return {
             "certainty": Certainty.OPEN,

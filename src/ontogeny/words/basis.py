@@ -47,7 +47,9 @@ def unseen_start(content: Content) -> str:
 
 def _tests(content: Content) -> Iterator[str]:
     """Say how many rows were tested, and at which levels."""
-    tested = [row for row in counted_rows(content.rows) if row.judgeable and not row.runs]
+    tested = [
+        row for row in counted_rows(content.rows) if row.judgeable and not row.runs
+    ]
     if not tested:
         return
     whole = all(math.isfinite(row.p_uncorrected) for row in tested)
@@ -68,7 +70,9 @@ def _open(content: Content) -> Iterator[str]:
     if content.runs:
         return
     standing = standing_claims(c for c in content.claims if c.kind in OF_ROWS)
-    is_open = [c for c in standing if c.kind is Kind.CHANGED and c.certainty is Certainty.OPEN]
+    is_open = [
+        c for c in standing if c.kind is Kind.CHANGED and c.certainty is Certainty.OPEN
+    ]
     for reason, count in Counter(claim.reason for claim in is_open).items():
         if reason is not None:
             words = REASONS[reason].format(word=content.voice.word, needed="")
@@ -90,9 +94,13 @@ def _controls(content: Content) -> Iterator[str]:
         return
     if began_trained(node.dataset for node in content.nodes):
         yield TRAINED_START
-    elif made_of_motion(content) and any(row.beyond and not row.learned for row in content.rows):
+    elif made_of_motion(content) and any(
+        row.beyond and not row.learned for row in content.rows
+    ):
         yield NONE_TRAINED
-    without = sum(row.judgeable and not row.controlled for row in counted_rows(content.rows))
+    without = sum(
+        row.judgeable and not row.controlled for row in counted_rows(content.rows)
+    )
     if without:
         verb = "was" if without == 1 else "were"
         yield f"{plural(without, 'row')} {verb} not compared with control runs."
@@ -101,6 +109,10 @@ def _controls(content: Content) -> Iterator[str]:
 def _weight_change(content: Content) -> Iterator[str]:
     moving = [row for row in content.rows if row.role == "motion" and row.judgeable]
     if moving:
-        changed = f"{sum(row.changed for row in moving):,} of {plural(len(moving), 'row')}"
-        what = joined([mid_sentence(name) for name in said_once([r.quantity for r in moving])])
+        changed = (
+            f"{sum(row.changed for row in moving):,} of {plural(len(moving), 'row')}"
+        )
+        what = joined(
+            [mid_sentence(name) for name in said_once([r.quantity for r in moving])]
+        )
         yield f"Not counted: {what} changed in {changed}; that does not say what the model does."

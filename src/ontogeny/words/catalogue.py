@@ -25,67 +25,129 @@ from __future__ import annotations
 
 from ..claims import Certainty, Kind, Reason
 
-SURE, AS_CONTROLS = Certainty.SURE, Certainty.AS_CONTROLS
-OPEN, NOT_TESTED = Certainty.OPEN, Certainty.NOT_TESTED
+SURE = Certainty.SURE
+AS_CONTROLS = Certainty.AS_CONTROLS
+OPEN = Certainty.OPEN
+NOT_TESTED = Certainty.NOT_TESTED
 
 SENTENCES: dict[tuple[Kind, Certainty], str] = {
     (Kind.LEARNED, SURE): "{Subject} was learned{where}: {ends}{controls}{half}.",
     (Kind.LEARNED, OPEN): "Whether {subject} was learned{where} is open: {reason}.",
-    (Kind.LEARNED, NOT_TESTED): "Whether {subject} was learned{where} is not tested: {reason}.",
-    (Kind.LEARNED, AS_CONTROLS): "{Subject} improved{where} as control runs do, {ends}{controls}.",
-    (Kind.FORGOT, OPEN): "Whether {subject} got worse beyond motion{where} is open: {reason}.",
-    (Kind.FORGOT, SURE): "{Subject} got worse beyond motion{where}: {ends}{controls}{half}.",
-    (Kind.BEYOND_MOTION, SURE): "{Subject} {verb}{where} beyond motion, {ends}{controls}{half}.",
+    (
+        Kind.LEARNED,
+        NOT_TESTED,
+    ): "Whether {subject} was learned{where} is not tested: {reason}.",
+    (
+        Kind.LEARNED,
+        AS_CONTROLS,
+    ): "{Subject} improved{where} as control runs do, {ends}{controls}.",
+    (
+        Kind.FORGOT,
+        OPEN,
+    ): "Whether {subject} got worse beyond motion{where} is open: {reason}.",
+    (
+        Kind.FORGOT,
+        SURE,
+    ): "{Subject} got worse beyond motion{where}: {ends}{controls}{half}.",
+    (
+        Kind.BEYOND_MOTION,
+        SURE,
+    ): "{Subject} {verb}{where} beyond motion, {ends}{controls}{half}.",
     (Kind.BEYOND_MOTION, AS_CONTROLS): "{Subject} {verb}{where} as control runs do, "
     "{ends}{controls}.",
-    (Kind.BEYOND_MOTION, OPEN): "{Subject} {verb}{where}, {ends}{controls}; beyond motion is open: "
-    "{reason}.",
+    (
+        Kind.BEYOND_MOTION,
+        OPEN,
+    ): "{Subject} {verb}{where}, {ends}{controls}; beyond motion is open: {reason}.",
     (Kind.BEYOND_MOTION, NOT_TESTED): "{Subject} {verb}{where}, {ends}; motion is not "
     "tested{half}.",
     (Kind.CHANGED, SURE): "{Subject} {verb}{where}, {ends}{half}.",
     (Kind.CHANGED, OPEN): "A change of {subject}{where} is open: {reason}.",
-    (Kind.CHANGED_ON_ITEMS, SURE): "{Subject} changed on these items, {ends}; others are open.",
+    (
+        Kind.CHANGED_ON_ITEMS,
+        SURE,
+    ): "{Subject} changed on these items, {ends}; others are open.",
     (Kind.ABOVE_CHANCE, SURE): "{Subject} is above chance{since}: {value}{beside}.",
     (Kind.ABOVE_CHANCE, OPEN): "Whether {subject} is above chance is open: {reason}.",
     (Kind.GAINED, SURE): "It gained {subject}: {ends}{since}.",
     (Kind.GAINED, OPEN): "Whether it gained {subject} ({ends}) is open: {reason}.",
     (Kind.LOST, SURE): "It lost {subject}: {ends}{since}.",
     (Kind.PASSES, SURE): "{Subject} is below that of {label} ({beside}){since}.",
-    (Kind.PASSES, OPEN): "{Subject} is not shown below that of {label} ({beside}): {reason}.",
+    (
+        Kind.PASSES,
+        OPEN,
+    ): "{Subject} is not shown below that of {label} ({beside}): {reason}.",
     (Kind.GAINS_FROM, SURE): "Half of the gain from {label} was there{since}.",
-    (Kind.RISES_AGAIN, SURE): "{Subject} was lowest{since}, and has risen by {value} since.",
+    (
+        Kind.RISES_AGAIN,
+        SURE,
+    ): "{Subject} was lowest{since}, and has risen by {value} since.",
     (Kind.DIFFERS, SURE): "{Subject}{where} is {value}, beside {beside} for {label}.",
-    (Kind.DIFFERS, OPEN): "{Subject}{where} is {value}, not shown to differ from {label} "
+    (
+        Kind.DIFFERS,
+        OPEN,
+    ): "{Subject}{where} is {value}, not shown to differ from {label} "
     "({beside}): {reason}.",
-    (Kind.BEFORE, SURE): "{Subject} changed in {layer}{since} before {label} ({value}).",
+    (
+        Kind.BEFORE,
+        SURE,
+    ): "{Subject} changed in {layer}{since} before {label} ({value}).",
     (Kind.BORN, SURE): "{value} of {label} were born{since}{beside}.",
-    (Kind.BORN, AS_CONTROLS): "{value} of {label} were born{since}, no more than controls "
-    "have{beside}.",
-    (Kind.BORN, OPEN): "{value} of {label} were born{since}, not shown to be more than controls "
+    (
+        Kind.BORN,
+        AS_CONTROLS,
+    ): "{value} of {label} were born{since}, no more than controls have{beside}.",
+    (
+        Kind.BORN,
+        OPEN,
+    ): "{value} of {label} were born{since}, not shown to be more than controls "
     "have{beside}: {reason}.",
-    (Kind.BORN, NOT_TESTED): "{value} of {label} were born{since}; not tested: {reason}.",
+    (
+        Kind.BORN,
+        NOT_TESTED,
+    ): "{value} of {label} were born{since}; not tested: {reason}.",
     (Kind.FADED, SURE): "{value} of {label} faded by the end.",
-    (Kind.FADED, AS_CONTROLS): "{value} of {label} faded, no more than in controls{beside}.",
+    (
+        Kind.FADED,
+        AS_CONTROLS,
+    ): "{value} of {label} faded, no more than in controls{beside}.",
     (Kind.FADED, NOT_TESTED): "{value} of {label} faded; not tested: {reason}.",
     (Kind.KEPT, SURE): "{value} of {label} are kept{beside}.",
     (Kind.KEPT, AS_CONTROLS): "{value} of {label} are kept{beside}.",
     (Kind.KEPT, NOT_TESTED): "{value} of {label} are kept; not tested: {reason}.",
     (Kind.TURNED, SURE): "{value} of {label} turned{beside}.",
-    (Kind.TURNED, AS_CONTROLS): "{value} of {label} turned, no more than in controls{beside}.",
+    (
+        Kind.TURNED,
+        AS_CONTROLS,
+    ): "{value} of {label} turned, no more than in controls{beside}.",
     (Kind.TURNED, NOT_TESTED): "{value} of {label} turned; not tested: {reason}.",
     (Kind.SHARED, SURE): "In {layer} the runs share {value} of {label}{beside}.",
-    (Kind.SHARED, AS_CONTROLS): "In {layer} the runs share {value} of {label}, no more than "
+    (
+        Kind.SHARED,
+        AS_CONTROLS,
+    ): "In {layer} the runs share {value} of {label}, no more than "
     "controls do{beside}.",
-    (Kind.SHARED, OPEN): "In {layer} the runs share {value} of {label}, not shown to be more than "
+    (
+        Kind.SHARED,
+        OPEN,
+    ): "In {layer} the runs share {value} of {label}, not shown to be more than "
     "controls do{beside}: {reason}.",
-    (Kind.SHARED, NOT_TESTED): "In {layer} the runs share {value} of {label}; not tested: "
-    "{reason}.",
+    (
+        Kind.SHARED,
+        NOT_TESTED,
+    ): "In {layer} the runs share {value} of {label}; not tested: {reason}.",
     (Kind.AHEAD, SURE): "{label} ends {value} below {beside}.",
     (Kind.AHEAD, OPEN): "{label} and {beside} are not shown to differ in their loss.",
     (Kind.MEMORISED, SURE): "It has memorised its training texts{since}.",
-    (Kind.MEMORISED, OPEN): "Whether it memorised its training texts is open: {reason}.",
+    (
+        Kind.MEMORISED,
+        OPEN,
+    ): "Whether it memorised its training texts is open: {reason}.",
     (Kind.GENERALISES, SURE): "It generalises to held-out texts{since}.",
-    (Kind.GENERALISES, OPEN): "Whether it generalises to held-out texts is open: {reason}.",
+    (
+        Kind.GENERALISES,
+        OPEN,
+    ): "Whether it generalises to held-out texts is open: {reason}.",
     (Kind.OVERFITS, SURE): "It overfits{since}.",
     (Kind.OVERFITS, OPEN): "Whether it overfits is open: {reason}.",
     (Kind.DAMAGED, SURE): "The checkpoint of {step} is damaged: {label}.",
@@ -97,21 +159,42 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
 
 # Of some labels there is a plainer sentence.
 OF_LABELS: dict[tuple[Kind, Certainty, str], str] = {
-    (Kind.PASSES, SURE, "its own word frequencies"): "It uses context{since}: its predictions cost "
-    "{beside} without.",
-    (Kind.PASSES, OPEN, "its own word frequencies"): "Use of context is not shown: {reason}.",
-    (Kind.PASSES, SURE, "its own bigrams"): "It uses more than the token before{since}: its "
+    (
+        Kind.PASSES,
+        SURE,
+        "its own word frequencies",
+    ): "It uses context{since}: its predictions cost {beside} without.",
+    (
+        Kind.PASSES,
+        OPEN,
+        "its own word frequencies",
+    ): "Use of context is not shown: {reason}.",
+    (
+        Kind.PASSES,
+        SURE,
+        "its own bigrams",
+    ): "It uses more than the token before{since}: its "
     "predictions cost {beside} without.",
-    (Kind.DIFFERS, SURE, "renamed words"): "With renamed {word}s the texts cost {beside}: it knows "
-    "these {word}s.",
+    (
+        Kind.DIFFERS,
+        SURE,
+        "renamed words",
+    ): "With renamed {word}s the texts cost {beside}: it knows these {word}s.",
 }
 
 # The same of some quantities: places of texts, gaps, and sets of texts.
 OF_QUANTITIES: dict[tuple[Kind, Certainty, str], str] = {
-    (Kind.LEARNED, SURE, "place_loss"): "The loss at {label} was learned{since}: {ends}.",
+    (
+        Kind.LEARNED,
+        SURE,
+        "place_loss",
+    ): "The loss at {label} was learned{since}: {ends}.",
     (Kind.CHANGED, SURE, "place_loss"): "The loss at {label} {verb}: {ends}.",
-    (Kind.GAINED, SURE, "place_accuracy"): "The token at {label} is right in {last} of the texts "
-    "(at first {first_share}).",
+    (
+        Kind.GAINED,
+        SURE,
+        "place_accuracy",
+    ): "The token at {label} is right in {last} of the texts (at first {first_share}).",
     (Kind.GAINED, OPEN, "right_probability"): "In the gap “{label}” the right answer "
     "leads, {ends}; others are open.",
 }

@@ -32,7 +32,12 @@ from .voice import OF_STEPS, Voice
 LAYER_DIMENSIONS = ("layer", "block")
 _PLACES = {"runs": -2, "claims": -1, "track": 0, "motion": 2}
 NOTES = ("definition", "symbol", "null", "care", "source")
-_PARSED: Mapping[str, Any] = {"section": {}, "figures": [], "statements": [], "boundaries": []}
+_PARSED: Mapping[str, Any] = {
+    "section": {},
+    "figures": [],
+    "statements": [],
+    "boundaries": [],
+}
 
 
 @dataclass(frozen=True)
@@ -189,7 +194,9 @@ class Content:
         by_path = {node.path: node for node in self.nodes}
         node = by_path.get(claim.subject.node)
         if node is None:
-            return "#audit" if claim.kind is Kind.DAMAGED and self.audited else "#verdict"
+            return (
+                "#audit" if claim.kind is Kind.DAMAGED and self.audited else "#verdict"
+            )
         if has_abilities(node.dataset):
             return "#abilities"
         return f"#{node.place_of(claim.figure.removeprefix(f'{node.path}/'))}"
@@ -208,7 +215,9 @@ class Content:
     def doubted(self) -> str:
         """How a heading ends where the first or last checkpoint is proved to be no such step."""
         ends = {*self.steps[:1], *self.steps[-1:]}
-        certain = [f for f in self.findings if f.kind in DAMAGE and f.certainty == "certain"]
+        certain = [
+            f for f in self.findings if f.kind in DAMAGE and f.certainty == "certain"
+        ]
         doubts = [f for f in certain if ends & {*f.steps}]
         return f"; {doubts[0].message}" if doubts else ""
 
@@ -252,7 +261,9 @@ def read_content(result: MergedResult) -> Content:
         provenance=stated("provenance", {}),
         audited="findings" in attrs,
         findings=list(map(_finding, voice.filled(stated("findings", [])))),
-        controls=[plain_text(_mapping(run).get("name", "")) for run in stated("controls", [])],
+        controls=[
+            plain_text(_mapping(run).get("name", "")) for run in stated("controls", [])
+        ],
         boundaries=_boundaries(attrs, nodes),
         nodes=nodes,
         groups=layer_groups(_layer_paths(nodes)),
@@ -273,7 +284,11 @@ def read_content(result: MergedResult) -> Content:
 
 def _controlled(tree: xr.DataTree, runs: Sequence[str]) -> list[bool]:
     """Return whether each run of a comparison was studied with control runs."""
-    if not runs or "runs" not in tree.children or "controls" not in tree["runs"].data_vars:
+    if (
+        not runs
+        or "runs" not in tree.children
+        or "controls" not in tree["runs"].data_vars
+    ):
         return [False] * len(runs)
     return [bool(count) for count in tree["runs"].to_dataset()["controls"].values]
 
@@ -306,7 +321,9 @@ def _plain(value: Any) -> Any:
         return plain_text(value)
     if isinstance(value, Mapping):
         return {_plain(k): v if k == "select" else _plain(v) for k, v in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+    return (
+        [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+    )
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -326,7 +343,9 @@ def _read_nodes(tree: xr.DataTree, voice: Voice) -> list[Node]:
             data.attrs.update(parsed)
             nodes.append(_read_node(path, data, taken, reference, voice))
     if not nodes:
-        raise ArgumentError("tree must hold at least one node with data; it holds none.")
+        raise ArgumentError(
+            "tree must hold at least one node with data; it holds none."
+        )
     # A reopened store gives its nodes by alphabet: what a paper claims and the loss come first,
     # weight change last.
     titles = Counter(node.title for node in nodes)
@@ -337,11 +356,15 @@ def _read_nodes(tree: xr.DataTree, voice: Voice) -> list[Node]:
 def _with_name(node: Node) -> Node:
     """Return a node of a title that others have too with its own name in title and rows."""
     name = node.path.rpartition("/")[2]
-    if name.replace("-", " ") in node.title.lower():  # that of its kind, without a label
+    if (
+        name.replace("-", " ") in node.title.lower()
+    ):  # that of its kind, without a label
         return node
     rows = [
         replace(
-            row, label=row.label and f"{row.label} ({name})", quantity=f"{row.quantity} ({name})"
+            row,
+            label=row.label and f"{row.label} ({name})",
+            quantity=f"{row.quantity} ({name})",
         )
         for row in node.rows
     ]
@@ -349,9 +372,14 @@ def _with_name(node: Node) -> Node:
 
 
 def _read_node(
-    path: str, dataset: xr.Dataset, taken: Sequence[str], reference: int | None, voice: Voice
+    path: str,
+    dataset: xr.Dataset,
+    taken: Sequence[str],
+    reference: int | None,
+    voice: Voice,
 ) -> Node:
-    section, figures = dataset.attrs["section"], dataset.attrs["figures"]
+    section = dataset.attrs["section"]
+    figures = dataset.attrs["figures"]
     # A node without a heading is called by its path: "concepts-ica" is "Concepts ica".
     words = path.rpartition("/")[2].replace("-", " ").replace("_", " ")
     title = section.get("title") or sentence_start(words)
@@ -365,11 +393,19 @@ def _read_node(
         section={note: section.get(note, "") for note in NOTES},
         figures=numbered,
         # Those on rows, which results of earlier versions hold, are made of claims.
-        statements=dataset.attrs["statements"][int(dataset.attrs.get("sentences_on_rows", 0)) :],
+        statements=dataset.attrs["statements"][
+            int(dataset.attrs.get("sentences_on_rows", 0)) :
+        ],
         role=role,
         dataset=dataset,
         rows=read_rows(
-            dataset, title, name, role, bands_of(figure for figure, _ in numbered), reference, voice
+            dataset,
+            title,
+            name,
+            role,
+            bands_of(figure for figure, _ in numbered),
+            reference,
+            voice,
         )
         or read_run_rows(dataset, title, name, role, voice),
     )
@@ -383,7 +419,9 @@ def _figure(number: int, data: Mapping[str, Any]) -> tuple[Figure, str]:
         return Figure.from_dict(data), ""
     except ArgumentError as error:
         caption = str(data.get("caption", ""))
-        return Figure(data["id"], data["title"], value="", caption=caption), plain_text(error)
+        return Figure(data["id"], data["title"], value="", caption=caption), plain_text(
+            error
+        )
 
 
 def _all_steps(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> tuple[int, ...]:
@@ -391,7 +429,9 @@ def _all_steps(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> tuple[int, ..
     for node in nodes:
         steps.update(map(int, np.atleast_1d(node.dataset.coords.get("step", []))))
     if not steps:
-        raise ArgumentError("tree must hold training steps: a coordinate 'step' in some node.")
+        raise ArgumentError(
+            "tree must hold training steps: a coordinate 'step' in some node."
+        )
     return tuple(sorted(steps))
 
 
@@ -412,11 +452,18 @@ def _boundaries(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> list[RegimeM
         for source in [attrs, *(node.dataset.attrs for node in nodes)]
         for item in attribute(source, "boundaries", [], "the root or a node")
     ]
-    items += [item for node in nodes if node.role == "regimes" for item in _shown_boundaries(node)]
+    items += [
+        item
+        for node in nodes
+        if node.role == "regimes"
+        for item in _shown_boundaries(node)
+    ]
     marks: dict[float, RegimeMark] = {}
     for item in items:
         ends = (item.get("step"), item.get("low"), item.get("high"))
-        step, low, high = (float(e) if isinstance(e, int | float) else math.nan for e in ends)
+        step, low, high = (
+            float(e) if isinstance(e, int | float) else math.nan for e in ends
+        )
         if math.isfinite(step):
             label = item.get("label") or RegimeMark.label
             marks.setdefault(step, RegimeMark(step, low, high, label))
@@ -428,15 +475,24 @@ def _shown_boundaries(node: Node) -> Iterator[Mapping[str, Any]]:
     for figure, _ in node.figures:
         for boundary in getattr(figure, "boundaries", ()):
             names = {"step": boundary.step, "low": boundary.low, "high": boundary.high}
-            values = {end: node.dataset[n] for end, n in names.items() if n in node.dataset}
-            numbers = {end: value.item() for end, value in values.items() if value.ndim == 0}
+            values = {
+                end: node.dataset[n] for end, n in names.items() if n in node.dataset
+            }
+            numbers = {
+                end: value.item() for end, value in values.items() if value.ndim == 0
+            }
             yield {"label": boundary.label, **numbers}
 
 
 def _layer_paths(nodes: Sequence[Node]) -> list[str]:
     """Return module paths in the order of the nodes, layers before weight blocks."""
     coords = [node.dataset.coords for node in nodes]
-    labels = [of_node[d].values for d in LAYER_DIMENSIONS for of_node in coords if d in of_node]
+    labels = [
+        of_node[d].values
+        for d in LAYER_DIMENSIONS
+        for of_node in coords
+        if d in of_node
+    ]
     paths = [plain_text(label) for values in labels for label in np.atleast_1d(values)]
     paths += [row.layer for node in nodes for row in node.rows if row.layer]
     return list(dict.fromkeys(paths))
@@ -451,10 +507,16 @@ def _track(nodes: Sequence[Node]) -> Track | None:
             for figure, _ in node.figures
             if isinstance(figure, Curves) and figure.value in data
         ]
-        rest = [v for v in data.data_vars.values() if np.issubdtype(v.dtype, np.floating)]
+        rest = [
+            v for v in data.data_vars.values() if np.issubdtype(v.dtype, np.floating)
+        ]
         for variable in (*variables, *rest):
             number = np.issubdtype(variable.dtype, np.number)
-            if number and variable.dims == ("step",) and np.isfinite(variable.values).any():
+            if (
+                number
+                and variable.dims == ("step",)
+                and np.isfinite(variable.values).any()
+            ):
                 return Track(
                     title=plain_text(variable.attrs.get("long_name", variable.name)),
                     units=plain_text(variable.attrs.get("units", "")),

@@ -40,11 +40,15 @@ def began_trained(nodes: Iterable[xr.Dataset]) -> bool:
     True
     """
     nodes = list(nodes)
-    flags = [node["loss_trained_start"] for node in nodes if "loss_trained_start" in node]
+    flags = [
+        node["loss_trained_start"] for node in nodes if "loss_trained_start" in node
+    ]
     labels = [node.get("accuracy_trained_start", 0.0) for node in nodes]
     if flags or any(bool(np.any(value)) for value in labels):
         return any(bool(np.any(value)) for value in (*flags, *labels))
-    runs = (str(run) for node in nodes if "run" in node.coords for run in node["run"].values)
+    runs = (
+        str(run) for node in nodes if "run" in node.coords for run in node["run"].values
+    )
     return any(kind_of(run) == "mirrored" for run in runs)
 
 
@@ -72,4 +76,6 @@ def names_against_controls(
     shares = [count / total for count, total in controls if total]
     if n_names > concepts * max(shares, default=0.0):
         return "more than in any control run" if controls else ""
-    return "not a larger share of the concepts that can be read than in every control run"
+    return (
+        "not a larger share of the concepts that can be read than in every control run"
+    )

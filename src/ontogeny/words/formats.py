@@ -163,7 +163,9 @@ def from_to(first: Sequence[float], last: Sequence[float], units: str = "1") -> 
     >>> from_to([-0.00104, -0.0000937], [0.963, 0.971], "nats"), from_to([83.0], [64.0])
     ('from −0.001–0 to 0.963–0.971 nats', 'from 83 to 64')
     """
-    largest = max((abs(value) for value in (*first, *last) if math.isfinite(value)), default=0)
+    largest = max(
+        (abs(value) for value in (*first, *last) if math.isfinite(value)), default=0
+    )
     digits = 2 - math.floor(math.log10(largest)) if largest else 0
 
     def write(value: float) -> str:
@@ -174,7 +176,9 @@ def from_to(first: Sequence[float], last: Sequence[float], units: str = "1") -> 
 
 
 def value_range(
-    values: Iterable[float], write: Callable[[float], str] = three_digits, between: str = "–"
+    values: Iterable[float],
+    write: Callable[[float], str] = three_digits,
+    between: str = "–",
 ) -> str:
     """Return the range of the finite `values`, or the one that they all are.
 
@@ -204,7 +208,11 @@ def values_words(first: float, last: float, between: str = " to ") -> str:
 
     Examples
     --------
-    >>> values_words(8.3441, 5.0211), values_words(0.91, 0.9123), values_words(8, float("nan"))
+    >>> (
+    ...     values_words(8.3441, 5.0211),
+    ...     values_words(0.91, 0.9123),
+    ...     values_words(8, float("nan")),
+    ... )
     ('8.34 to 5.02', '0.910 to 0.912', '')
     """
     if not (math.isfinite(first) and math.isfinite(last)):
@@ -212,7 +220,9 @@ def values_words(first: float, last: float, between: str = " to ") -> str:
     largest = max(abs(first), abs(last))
     precision = 10.0 ** (math.floor(math.log10(largest)) - 1) if largest else math.nan
     precision = min(precision, 10 * abs(last - first) or precision)
-    return between.join(number(value, precision) for value in (first, last)).replace("-", "−")
+    return between.join(number(value, precision) for value in (first, last)).replace(
+        "-", "−"
+    )
 
 
 def joined(words: Sequence[str], last: str = " and ") -> str:
@@ -234,7 +244,9 @@ def sentence_start(text: str) -> str:
     >>> sentence_start("attention entropy")
     'Attention entropy'
     """
-    start = text[:1].removeprefix("{")  # of a mark (`ontogeny.words.voice`) the name within
+    start = text[:1].removeprefix(
+        "{"
+    )  # of a mark (`ontogeny.words.voice`) the name within
     return text[:1].upper() + text[1:] if start else text[:2].upper() + text[2:]
 
 
@@ -262,7 +274,8 @@ def with_labels(template: str, labels: Mapping[str, str]) -> str:
     """
     parts = Formatter().parse(template)
     return "".join(
-        text + ("" if name is None else labels.get(name, f"{{{name}}}")) for text, name, *_ in parts
+        text + ("" if name is None else labels.get(name, f"{{{name}}}"))
+        for text, name, *_ in parts
     )
 
 

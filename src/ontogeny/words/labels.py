@@ -29,7 +29,10 @@ def said_once(names: Iterable[str]) -> list[str]:
     ['distance moved (of 2 kinds)', 'loss']
     """
     counts = Counter(name.rpartition(" · ")[2] for name in dict.fromkeys(names))
-    return [f"{name} (of {count} kinds)" if count > 1 else name for name, count in counts.items()]
+    return [
+        f"{name} (of {count} kinds)" if count > 1 else name
+        for name, count in counts.items()
+    ]
 
 
 def slug(text: str, taken: Iterable[str] = ()) -> str:
@@ -41,9 +44,12 @@ def slug(text: str, taken: Iterable[str] = ()) -> str:
     ('model-layers-2-mlp-ica', 'a-b-2')
     """
     stem = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "x"
-    names, name, number = set(taken), stem, 2
+    names = set(taken)
+    name = stem
+    number = 2
     while name in names:
-        name, number = f"{stem}-{number}", number + 1
+        name = f"{stem}-{number}"
+        number = number + 1
     return name
 
 
@@ -55,7 +61,9 @@ def with_short_layers(text: str, paths: Iterable[str]) -> str:
     >>> with_short_layers("h.3.mlp: flat; h.3.mlp.0 too.", ["h.3.mlp", "h.3.mlp.0"])
     'Layer 3: flat; h.3.mlp.0 too.'
     """
-    numbers = {p: [n for n in p.split(".") if n.isdigit()] for p in paths if "#" not in p}
+    numbers = {
+        p: [n for n in p.split(".") if n.isdigit()] for p in paths if "#" not in p
+    }
     single = {p: n[0] for p, n in numbers.items() if len(n) == 1 and p != n[0]}
     shared = list(single.values())
     for path, n in single.items():
@@ -75,7 +83,9 @@ def short_names(paths: Sequence[str]) -> list[str]:
 
     Examples
     --------
-    >>> short_names(["h.0.self_attn.q.weight", "h.0.mlp.up.weight", "h.1.mlp.up.weight"])
+    >>> short_names(
+    ...     ["h.0.self_attn.q.weight", "h.0.mlp.up.weight", "h.1.mlp.up.weight"]
+    ... )
     ['0.q', '0.up', '1.up']
     >>> short_names(["model.layers.0.mlp", "model.layers.1.mlp"])
     ['layer 0', 'layer 1']
@@ -91,7 +101,9 @@ def short_names(paths: Sequence[str]) -> list[str]:
     ['SGD 0.001, as stated', 'SGD 0.1']
     """
     unique = list(dict.fromkeys(paths))
-    if any(" " in path for path in unique):  # names of runs and the like are no module paths
+    if any(
+        " " in path for path in unique
+    ):  # names of runs and the like are no module paths
         return list(paths)
     parts = [re.split(r"[.@]", p) for p in unique]
     if len(unique) < 2:
@@ -149,7 +161,9 @@ def layer_groups(paths: Iterable[str]) -> LayerGroups:
 
     Examples
     --------
-    >>> groups = layer_groups(["embed", "layers.0.mlp", "layers.0.attn", "layers.1.mlp", "head"])
+    >>> groups = layer_groups(
+    ...     ["embed", "layers.0.mlp", "layers.0.attn", "layers.1.mlp", "head"]
+    ... )
     >>> groups.labels, groups.of("layers.0.attn")
     (('embed', '0', '1', 'head'), 1)
     """
@@ -179,4 +193,6 @@ def _group_name(path: str) -> str:
     depth = next((p for p in parts if p.isascii() and p.isdigit()), None)
     if depth is not None:
         return str(int(depth))
-    return parts[-2] if len(parts) > 1 and parts[-1] in ("weight", "bias") else parts[-1]
+    return (
+        parts[-2] if len(parts) > 1 and parts[-1] in ("weight", "bias") else parts[-1]
+    )

@@ -45,7 +45,8 @@ def read_loss(content: Content) -> LossCurve | None:
         if len({*values}) == 1 and len(values) == runs
     }
     words = {
-        label: LABELS[label].format(word=content.voice.word).removeprefix("a ") for label in shared
+        label: LABELS[label].format(word=content.voice.word).removeprefix("a ")
+        for label in shared
     }
     return LossCurve(
         title=content.track.title,
@@ -53,7 +54,9 @@ def read_loss(content: Content) -> LossCurve | None:
         first=float(losses[0]),
         last=float(losses[-1]),
         levels={words[label]: shared[label] for label in OF_TEXTS if label in shared},
-        of_model={words[label]: shared[label] for label in shared if label not in OF_TEXTS},
+        of_model={
+            words[label]: shared[label] for label in shared if label not in OF_TEXTS
+        },
     )
 
 

@@ -41,10 +41,14 @@ class Levels:
 
         Examples
         --------
-        >>> Levels.of(xr.DataTree(xr.Dataset(attrs={"levels": '{"change": 0.05}'}))).change
+        >>> Levels.of(
+        ...     xr.DataTree(xr.Dataset(attrs={"levels": '{"change": 0.05}'}))
+        ... ).change
         0.05
         """
-        stated = (node.attrs["levels"] for node in tree.subtree if "levels" in node.attrs)
+        stated = (
+            node.attrs["levels"] for node in tree.subtree if "levels" in node.attrs
+        )
         return cls(**json.loads(next(stated, "{}")))
 
     def attributes(self) -> Mapping[str, Any]:
@@ -55,5 +59,7 @@ class Levels:
         >>> Levels(0.01, 0.05, 6).attributes()
         {'levels': '{"change": 0.01, "control": 0.05, "least_steps": 6}'}
         """
-        stated = {name: value for name, value in asdict(self).items() if not math.isnan(value)}
+        stated = {
+            name: value for name, value in asdict(self).items() if not math.isnan(value)
+        }
         return {"levels": json.dumps(stated)}

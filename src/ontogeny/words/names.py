@@ -82,7 +82,9 @@ def named(data: xr.Dataset, names: Names) -> xr.Dataset:
     """
     everything = {**_SHARED, **names}
     for name, variable in data.variables.items():
-        words = variable.attrs.get("long_name") or everything.get(str(name), ("", ""))[0]
+        words = (
+            variable.attrs.get("long_name") or everything.get(str(name), ("", ""))[0]
+        )
         units = variable.attrs.get("units") or everything.get(str(name), ("", ""))[1]
         if words:
             everything[str(name)] = (words, units)

@@ -42,7 +42,9 @@ def alike(values: Sequence[float]) -> Callable[[float], str]:
     return lambda value: f"{value:,.{decimals}f}".replace("-", "−")
 
 
-def claims_of_one_model(name: str, data: xr.Dataset, quantities: Sequence[Quantity]) -> list[Claim]:
+def claims_of_one_model(
+    name: str, data: xr.Dataset, quantities: Sequence[Quantity]
+) -> list[Claim]:
     """Return how each value of a single checkpoint stands to each null of its quantity.
 
     A value differs where its interval lies past all of the null's draws; without an interval that
@@ -50,9 +52,13 @@ def claims_of_one_model(name: str, data: xr.Dataset, quantities: Sequence[Quanti
 
     Examples
     --------
-    >>> data = xr.Dataset({"x": (("step", "layer"), [[2.0, 4.0]])}, {"layer": ["a", "b"]})
+    >>> data = xr.Dataset(
+    ...     {"x": (("step", "layer"), [[2.0, 4.0]])}, {"layer": ["a", "b"]}
+    ... )
     >>> data = data.assign(x_chance_low=("step", [1.0]), x_chance_high=("step", [2.5]))
-    >>> quantity = Quantity("x", "norm", rows="{layer}", noise="exact", nulls={"chance": "chance"})
+    >>> quantity = Quantity(
+    ...     "x", "norm", rows="{layer}", noise="exact", nulls={"chance": "chance"}
+    ... )
     >>> [str(c.certainty) for c in claims_of_one_model("norms", data, [quantity])]
     ['open', 'sure']
     """
@@ -73,25 +79,39 @@ def _of_quantity(name: str, data: xr.Dataset, quantity: Quantity) -> Iterator[Cl
     nulls = [null for null in quantity.nulls if _ends_of(data, quantity, null)]
     for null in nulls:
         ends = _ends_of(data, quantity, null)
-        arrays = [value, *_interval(data, quantity), *(_at_step(end, quantity) for end in ends)]
-        aligned = [array.broadcast_like(value).transpose(*value.dims) for array in arrays]
-        for place, numbers in enumerate(zip(*(a.values.ravel() for a in aligned), strict=True)):
+        arrays = [
+            value,
+            *_interval(data, quantity),
+            *(_at_step(end, quantity) for end in ends),
+        ]
+        aligned = [
+            array.broadcast_like(value).transpose(*value.dims) for array in arrays
+        ]
+        for place, numbers in enumerate(
+            zip(*(a.values.ravel() for a in aligned), strict=True)
+        ):
             if np.isfinite(numbers).all():
                 layer, label = _labels(value, place)
                 subject = Subject(name, quantity.name, layer, label)
-                claim = _beside(subject, quantity, quantity.nulls[null], *map(float, numbers))
+                claim = _beside(
+                    subject, quantity, quantity.nulls[null], *map(float, numbers)
+                )
                 yield claim if is_known else _without_interval(claim)
 
 
 def _without_interval(claim: Claim) -> Claim:
     """Return a claim on a value whose noise is not known."""
     reason = claim.reason or Reason.NOISE_UNKNOWN
-    return replace(claim, certainty=Certainty.OPEN, reason=reason, low=math.nan, high=math.nan)
+    return replace(
+        claim, certainty=Certainty.OPEN, reason=reason, low=math.nan, high=math.nan
+    )
 
 
 def _at_step(array: xr.DataArray, quantity: Quantity) -> xr.DataArray:
     array = array.isel(step=0, drop=True, missing_dims="ignore").astype(float)
-    return array.sel({d: v for d, v in quantity.at.items() if d in array.dims}, drop=True)
+    return array.sel(
+        {d: v for d, v in quantity.at.items() if d in array.dims}, drop=True
+    )
 
 
 def _interval(data: xr.Dataset, quantity: Quantity) -> Iterator[xr.DataArray]:

@@ -26,7 +26,14 @@ CLAIMED = ("reproduces", "does not reproduce", "not shown")
 OfNode = Callable[[str, xr.Dataset], Iterable[Claim]]
 
 # Findings of the audit by which values of a step are not those of that step.
-DAMAGE = ("identical", "shared-shard", "exchanged", "mislabelled", "altered", "non-finite")
+DAMAGE = (
+    "identical",
+    "shared-shard",
+    "exchanged",
+    "mislabelled",
+    "altered",
+    "non-finite",
+)
 
 
 def claims_of(
@@ -133,7 +140,9 @@ def claims_of_result(tree: xr.DataTree) -> list[Claim]:
     Examples
     --------
     >>> from ontogeny.claims import to_dataset
-    >>> claim = Claim(Kind.CHANGED, Subject("loss"), Certainty.SURE, first=6.0, last=4.3)
+    >>> claim = Claim(
+    ...     Kind.CHANGED, Subject("loss"), Certainty.SURE, first=6.0, last=4.3
+    ... )
     >>> claims_of_result(xr.DataTree(to_dataset([claim]))) == [claim]
     True
     """

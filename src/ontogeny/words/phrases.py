@@ -57,7 +57,9 @@ class Names:
         if claim.kind in _PERCENT:
             return f"“{subject.label}”"
         quantity = subject.quantity.replace("_", " ")
-        return self.titles.get((subject.node, subject.quantity), quantity or subject.node)
+        return self.titles.get(
+            (subject.node, subject.quantity), quantity or subject.node
+        )
 
     def layer(self, path: str) -> str:
         """Return a layer in short, on one line."""
@@ -99,7 +101,10 @@ class Phrases:
         title = self.names.title(self.first)
         layer = self.first.subject.layer
         alone = (
-            len(self.claims) == 1 and layer and self._rows < 2 and self.first.kind not in _PLACED
+            len(self.claims) == 1
+            and layer
+            and self._rows < 2
+            and self.first.kind not in _PLACED
         )
         return f"{title} of {self.names.layer(layer)}" if alone else title
 
@@ -161,7 +166,9 @@ class Phrases:
         counts = Counter(claim.subject.run for claim in self.claims)
         if {*counts.values()} == {self._rows}:
             return f" in {_all(self._rows)} {self._kind}"
-        return f" in {value_range(counts.values(), _whole)} of {self._rows} {self._kind}"
+        return (
+            f" in {value_range(counts.values(), _whole)} of {self._rows} {self._kind}"
+        )
 
     @property
     def count(self) -> str:
@@ -223,7 +230,9 @@ class Phrases:
             return f"from {_percent(firsts[0])} to {_percent(lasts[0])}"
         if len(self.claims) > 1:
             return from_to(firsts, lasts, self.first.units or "1")
-        return " ".join(filter(None, ["from", values_words(firsts[0], lasts[0]), self._units]))
+        return " ".join(
+            filter(None, ["from", values_words(firsts[0], lasts[0]), self._units])
+        )
 
     @property
     def _units(self) -> str:
@@ -297,7 +306,9 @@ class Phrases:
         if claim.kind is Kind.BEFORE:
             return fine_step(claim.last)
         if claim.kind is Kind.DIFFERS:
-            return " ".join(filter(None, [value_range(c.last for c in self.claims), self._units]))
+            return " ".join(
+                filter(None, [value_range(c.last for c in self.claims), self._units])
+            )
         if not claim.units and claim.value == round(claim.value):
             return f"{claim.value:,.0f}"
         return " ".join(filter(None, [number(claim.value, _noise(claim)), self._units]))
@@ -311,7 +322,9 @@ class Phrases:
             named = [f"{beside.name} {_percent(beside.value)}" for beside in references]
             return f" ({joined(named)})" if named else ""
         if claim.kind in (Kind.BORN, Kind.FADED, Kind.KEPT, Kind.TURNED, Kind.SHARED):
-            counts = [beside.value for beside in claim.beside if beside.role == "control"]
+            counts = [
+                beside.value for beside in claim.beside if beside.role == "control"
+            ]
             return f" (controls {value_range(counts, _whole)})" if counts else ""
         if claim.kind is Kind.AHEAD:
             return references[0].name if references else "the others"
@@ -344,7 +357,11 @@ class Phrases:
         return joined(words)
 
     def _reason(self, reason: Reason) -> str:
-        needed = [c.needed for c in self.claims if c.reason is reason and math.isfinite(c.needed)]
+        needed = [
+            c.needed
+            for c in self.claims
+            if c.reason is reason and math.isfinite(c.needed)
+        ]
         would_do = NEEDED.format(needed=f"{max(needed):,.0f}") if needed else ""
         return REASONS[reason].format(word=self.voice.word, needed=would_do)
 

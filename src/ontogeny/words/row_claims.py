@@ -104,7 +104,9 @@ def _unless_small(fields: dict[str, Any]) -> dict[str, Any]:
 
 def _has_numbers(fields: Mapping[str, Any]) -> bool:
     """Return whether the numbers are there that a sure claim needs: early results lack some."""
-    needed = RULES[fields["kind"]].fields if fields["certainty"] is Certainty.SURE else ()
+    needed = (
+        RULES[fields["kind"]].fields if fields["certainty"] is Certainty.SURE else ()
+    )
     return all(math.isfinite(fields[name]) for name in needed)
 
 
@@ -128,7 +130,8 @@ def standing(row: Row) -> dict[str, Any]:
         for claim in strong:
             if claim["kind"] is kind:
                 return claim
-    changed, beyond = claims[0], claims[1]
+    changed = claims[0]
+    beyond = claims[1]
     return beyond if changed["certainty"] is Certainty.SURE else changed
 
 
@@ -150,7 +153,9 @@ def _of_row(row: Row, why: Reason | None) -> Iterator[dict[str, Any]]:
         "since_low": row.half_step_low,
         "since_high": row.half_step_high,
     }
-    if row.changed and not (math.isfinite(row.first_value) and math.isfinite(row.last_value)):
+    if row.changed and not (
+        math.isfinite(row.first_value) and math.isfinite(row.last_value)
+    ):
         for kind in (Kind.CHANGED, Kind.BEYOND_MOTION):
             yield {"kind": kind, **_open(Reason.EARLIER_VERSION)}
         return
@@ -160,7 +165,11 @@ def _of_row(row: Row, why: Reason | None) -> Iterator[dict[str, Any]]:
     beyond = {"certainty": Certainty.SURE, **half} if row.beyond else _as_controls(row)
     yield {"kind": Kind.BEYOND_MOTION, **ends, **controls, **beyond}
     if row.can_learn:
-        learned = {"certainty": Certainty.SURE, **half} if row.learned else _not_learned(row, why)
+        learned = (
+            {"certainty": Certainty.SURE, **half}
+            if row.learned
+            else _not_learned(row, why)
+        )
         tested = {"beside": _controls(row), "p_value": row.p_learned}
         yield {"kind": Kind.LEARNED, **ends, **tested, **learned}
     if row.lost:
@@ -226,7 +235,10 @@ def _within_margin(row: Row) -> bool:
     The run's change lies that close to their mean, and so would one more control at 95 %.
     """
     nulls = [c for c in row.controls if kind_of(c.name) not in NO_NULLS]
-    pairs = [(c.change, c.run_change if math.isfinite(c.run_change) else row.change) for c in nulls]
+    pairs = [
+        (c.change, c.run_change if math.isfinite(c.run_change) else row.change)
+        for c in nulls
+    ]
     known = [pair for pair in pairs if all(map(math.isfinite, pair))]
     if len(known) < 3:
         return False
@@ -260,5 +272,9 @@ def _not_learned(row: Row, why: Reason | None) -> dict[str, Any]:
 
 def rows_tested(nodes: Mapping[str, xr.Dataset]) -> int:
     """Return over how many rows p-values of a page are corrected."""
-    tested = [n for n in nodes.values() if "p_uncorrected" in n and n.attrs.get("role") != "motion"]
+    tested = [
+        n
+        for n in nodes.values()
+        if "p_uncorrected" in n and n.attrs.get("role") != "motion"
+    ]
     return sum(int(np.isfinite(node["p_uncorrected"].values).sum()) for node in tested)

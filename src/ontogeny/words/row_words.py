@@ -109,9 +109,21 @@ def is_news(row: Row) -> bool:
 
 # Columns of a row in files, behind those of each step.
 RECORD = (
-    "verdict", "direction", "units", *NUMBERS, "noise_known", "reason", "judgeable", "changed",
-    "beyond", "learned", "controls", "control_first", "control_last", "control_half_step",
-)  # fmt: skip
+    "verdict",
+    "direction",
+    "units",
+    *NUMBERS,
+    "noise_known",
+    "reason",
+    "judgeable",
+    "changed",
+    "beyond",
+    "learned",
+    "controls",
+    "control_first",
+    "control_last",
+    "control_half_step",
+)
 
 
 def state_words(row: Row) -> str:
@@ -151,7 +163,8 @@ def half_words(row: Row) -> str:
     return with_interval(*ends) if row.changed and row.has_half else ""
 
 
-_TWO_STEPS, _APART = "not known: read at two usable {checkpoint}s", "went another way, or far less"
+_TWO_STEPS = "not known: read at two usable {checkpoint}s"
+_APART = "went another way, or far less"
 
 
 def control_half_words(row: Row) -> str:
@@ -170,21 +183,28 @@ def controls_along(row: Row) -> list[ControlRow]:
 
     Losses of random motion rise where that of the run falls; both have a half-change step.
     """
-    of_run = [c.run_change if math.isfinite(c.run_change) else row.change for c in row.controls]
+    of_run = [
+        c.run_change if math.isfinite(c.run_change) else row.change
+        for c in row.controls
+    ]
     both = zip(row.controls, of_run, strict=True)
     return [c for c, change in both if c.change * change >= COMPARABLE * change**2 > 0]
 
 
 def control_half_steps(row: Row) -> list[float]:
     """Return the half-change steps of the controls whose steps compare with the run's."""
-    return [run.half_step for run in controls_along(row) if math.isfinite(run.half_step)]
+    return [
+        run.half_step for run in controls_along(row) if math.isfinite(run.half_step)
+    ]
 
 
 def half_facts(row: Row) -> list[str]:
     """Say when a row, or each of its runs, was half-way, and when each control run was."""
     if not row.runs:
         return [_half_fact(row), *_half_facts_of_controls(row)]
-    runs = [f"{run.name}: {_half_fact(run.row)}, {state_words(run.row)}" for run in row.runs]
+    runs = [
+        f"{run.name}: {_half_fact(run.row)}, {state_words(run.row)}" for run in row.runs
+    ]
     return [*runs, *_half_facts_of_controls(row)]
 
 
@@ -197,13 +217,25 @@ def _half_fact(row: Row) -> str:
 
 def _half_facts_of_controls(row: Row) -> list[str]:
     """Say when each control run was half-way; of many their range."""
-    along, steps = controls_along(row), control_half_steps(row)
+    along = controls_along(row)
+    steps = control_half_steps(row)
     words = [_step_or_none(run, along) for run in row.controls]
     if len(row.controls) <= MOST_CONTROLS:
-        return [f"{run.name}: {text}" for run, text in zip(row.controls, words, strict=True)]
-    of_all = [f"{plural(len(steps), 'control run')}: {control_half_words(row)}"] if steps else []
-    without = Counter(text for text in words if text in (_APART, _TWO_STEPS, "not recorded"))
-    return [*of_all, *(f"{plural(n, 'control run')}: {why}" for why, n in without.items())]
+        return [
+            f"{run.name}: {text}" for run, text in zip(row.controls, words, strict=True)
+        ]
+    of_all = (
+        [f"{plural(len(steps), 'control run')}: {control_half_words(row)}"]
+        if steps
+        else []
+    )
+    without = Counter(
+        text for text in words if text in (_APART, _TWO_STEPS, "not recorded")
+    )
+    return [
+        *of_all,
+        *(f"{plural(n, 'control run')}: {why}" for why, n in without.items()),
+    ]
 
 
 def _step_or_none(run: ControlRow, along: Sequence[ControlRow] = ()) -> str:
@@ -218,9 +250,17 @@ MOST_CONTROLS = 6  # control runs that are named one by one
 
 # Columns of the half-change steps in files: a line for each mark of the forest plot.
 MARKS = (
-    "row", "quantity", "layer", "kind", "run", "half_step", "half_step_low", "half_step_high",
-    "filled", "verdict",
-)  # fmt: skip
+    "row",
+    "quantity",
+    "layer",
+    "kind",
+    "run",
+    "half_step",
+    "half_step_low",
+    "half_step_high",
+    "filled",
+    "verdict",
+)
 
 
 def mark_records(row: Row) -> list[list[Any]]:
@@ -229,20 +269,35 @@ def mark_records(row: Row) -> list[list[Any]]:
     runs = [(run.name, run.row, run.firm) for run in row.runs] or [("", row, row.firm)]
     ends = ("half_step", "half_step_low", "half_step_high")
     marks = [
-        [*head, "run", name, *(getattr(of_run, end) for end in ends), firm, state_words(of_run)]
+        [
+            *head,
+            "run",
+            name,
+            *(getattr(of_run, end) for end in ends),
+            firm,
+            state_words(of_run),
+        ]
         for name, of_run, firm in runs
     ]
     empty = [math.nan, math.nan, "", ""]
-    return marks + [[*head, "control", c.name, c.half_step, *empty] for c in row.controls]
+    return marks + [
+        [*head, "control", c.name, c.half_step, *empty] for c in row.controls
+    ]
 
 
 def facts(row: Row) -> list[str]:
     """Return what is known of a row, most important first."""
     half = half_words(row)
-    parts = [journey(row), f"half-change {{step}} {half}" if half else "", *_control_facts(row)]
+    parts = [
+        journey(row),
+        f"half-change {{step}} {half}" if half else "",
+        *_control_facts(row),
+    ]
     if row.changed and math.isfinite(row.settled_step):
         step = step_text(row.settled_step)
-        parts.append(f"after {{step}} {step} any further change is too small to measure")
+        parts.append(
+            f"after {{step}} {step} any further change is too small to measure"
+        )
     of_change = f"p{BY_EXAMPLES}" if row.own_change_test else "p"
     tests = {
         of_change: row.p_value,
@@ -258,7 +313,11 @@ def facts(row: Row) -> list[str]:
 def spoken(row: Row) -> str:
     """Say for a screen reader what a row of the chart shows."""
     half = half_words(row)
-    parts = [state_words(row), journey(row), f"half-change {{step}} {half}" if half else ""]
+    parts = [
+        state_words(row),
+        journey(row),
+        f"half-change {{step}} {half}" if half else "",
+    ]
     parts += half_facts(row) if row.runs else _control_facts(row)
     return f"{row.name}: {'; '.join(filter(None, parts))}"
 
@@ -272,8 +331,18 @@ def record(row: Row) -> list[Any]:
         direction(row),
         row.units,
         *(getattr(row, name) for name in NUMBERS),
-        *(row.noise_known, row.reason, row.judgeable, row.changed, row.beyond, row.learned),
-        *("; ".join("" if value != value else str(value) for value in part) for part in controls),
+        *(
+            row.noise_known,
+            row.reason,
+            row.judgeable,
+            row.changed,
+            row.beyond,
+            row.learned,
+        ),
+        *(
+            "; ".join("" if value != value else str(value) for value in part)
+            for part in controls
+        ),
     ]
 
 
@@ -285,7 +354,9 @@ def mean(values: Sequence[float]) -> float:
 
 def control_ends(row: Row) -> tuple[float, float]:
     """Return the mean over controls of first and of last values, NaN where there are none."""
-    first, last = ([getattr(c, f"{end}_value") for c in row.controls] for end in ("first", "last"))
+    first, last = (
+        [getattr(c, f"{end}_value") for c in row.controls] for end in ("first", "last")
+    )
     return mean(first), mean(last)
 
 
@@ -294,7 +365,9 @@ def _control_facts(row: Row) -> list[str]:
     parts = []
     if ends := values_words(*control_ends(row), " → "):
         count = len(row.controls)
-        parts.append(f"{f'mean of {count} control runs' if count > 1 else 'control run'} {ends}")
+        parts.append(
+            f"{f'mean of {count} control runs' if count > 1 else 'control run'} {ends}"
+        )
     if steps := control_half_words(row):
         parts.append(f"half-change {{point}} of controls {steps}")
     return parts

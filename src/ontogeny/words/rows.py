@@ -23,10 +23,21 @@ from .voice import OF_STEPS, Voice
 
 # Variables of rows that a row holds as numbers.
 NUMBERS = (
-    "first_value", "last_value", "half_step", "half_step_low", "half_step_high", "settled_step",
-    "p_value", "p_uncorrected", "p_order", "p_slow", "p_control", "p_learned", "controls_needed",
+    "first_value",
+    "last_value",
+    "half_step",
+    "half_step_low",
+    "half_step_high",
+    "settled_step",
+    "p_value",
+    "p_uncorrected",
+    "p_order",
+    "p_slow",
+    "p_control",
+    "p_learned",
+    "controls_needed",
     "change_floor",
-)  # fmt: skip
+)
 
 _OF_CONTROLS = ("control_first", "control_last", "control_half_step", "run_change")
 _OF_ROW = "those of the row's quantity"
@@ -47,14 +58,20 @@ NAMES = {
     "first_value": ("first value", _OF_ROW),
     "last_value": ("last value", _OF_ROW),
     "moved": ("changed by more than its noise", ""),
-    "only_memory": ("explained by the memory of the reference {checkpoint} as well", ""),
+    "only_memory": (
+        "explained by the memory of the reference {checkpoint} as well",
+        "",
+    ),
     "own_value": ("a value of its own, no distance to another {checkpoint}", ""),
     "own_change_test": ("whether the row has a test of change on its own examples", ""),
     "p_uncorrected": ("p-value against noise with short memory", "1"),
     "p_order": ("p-value against any order of the {checkpoint}s", "1"),
     "p_slow": ("p-value against slow noise", "1"),
     "smallest_p": ("smallest p-value that so many {checkpoint}s could give", "1"),
-    "p_value": ("p-value against noise with short memory, corrected over the page", "1"),
+    "p_value": (
+        "p-value against noise with short memory, corrected over the page",
+        "1",
+    ),
     "reason": ("which test decided that it did not change", ""),
     "p_control": ("p-value against control runs, corrected over the page", "1"),
     "p_control_change": ("p-value of the change against control runs", "1"),
@@ -64,15 +81,27 @@ NAMES = {
     "control_last": ("last value in each control run", _OF_ROW),
     "control_half_step": ("half-change {point} in each control run", "{step}s"),
     "run_change": ("change at the {checkpoint}s of each control run", _OF_ROW),
-    "run_half_step": ("half-change {point} at the {checkpoint}s of each control run", "{step}s"),
+    "run_half_step": (
+        "half-change {point} at the {checkpoint}s of each control run",
+        "{step}s",
+    ),
     "lead": ("last value above the null that it must beat", "standard errors"),
     "change_floor": ("noise of the change from first to last", _OF_ROW),
     "p_learned_uncorrected": ("p-value of the gain where nothing was learned", "1"),
-    "p_learned": ("p-value of the gain where nothing was learned, corrected over the page", "1"),
+    "p_learned": (
+        "p-value of the gain where nothing was learned, corrected over the page",
+        "1",
+    ),
     "p_lost_uncorrected": ("p-value of the loss where nothing was forgotten", "1"),
-    "p_lost": ("p-value of the loss where nothing was forgotten, corrected over the page", "1"),
+    "p_lost": (
+        "p-value of the loss where nothing was forgotten, corrected over the page",
+        "1",
+    ),
     "controls_needed": ("control runs of the same spread that would decide", "runs"),
-    "outside": ("on one side of all control runs; of performance on the better one", ""),
+    "outside": (
+        "on one side of all control runs; of performance on the better one",
+        "",
+    ),
     "not_improved": ("performance surely no better than at first", ""),
     "judgeable": ("whether it changed can be said", ""),
     "can_learn": ("performance on held-out texts or labels", ""),
@@ -190,7 +219,9 @@ class Row:
     def has_half(self) -> bool:
         """Whether a half-change step is known; two checkpoints alone tell none."""
         if self.runs:
-            return math.isfinite(self.half_step) and any(run.row.has_half for run in self.runs)
+            return math.isfinite(self.half_step) and any(
+                run.row.has_half for run in self.runs
+            )
         return len(self.steps) > 2 and math.isfinite(self.half_step)
 
     @property
@@ -207,7 +238,11 @@ class Row:
     @property
     def nulls(self) -> list[ControlRow]:
         """The control runs that judge it."""
-        return [control for control in self.controls if kind_of(control.name) not in NO_NULLS]
+        return [
+            control
+            for control in self.controls
+            if kind_of(control.name) not in NO_NULLS
+        ]
 
 
 Bands = Mapping[str, Sequence[tuple[str, str]]]
@@ -219,7 +254,9 @@ def bands_of(figures: Iterable[Figure]) -> dict[str, list[tuple[str, str]]]:
     bands: dict[str, list[tuple[str, str]]] = {}
     for figure in figures:
         if isinstance(figure, Curves):
-            ends = [(band.lower, band.upper) for band in figure.bands if not band.control]
+            ends = [
+                (band.lower, band.upper) for band in figure.bands if not band.control
+            ]
             bands.setdefault(figure.value, []).extend(ends)
     return bands
 
@@ -242,7 +279,9 @@ def read_rows(
     def column(name: str, missing: Any = math.nan) -> list[Any]:
         return list(data[name].values) if name in data.variables else [missing] * count
 
-    labels, layers = (list(map(plain_text, column(name, ""))) for name in ("row", "row_layer"))
+    labels, layers = (
+        list(map(plain_text, column(name, ""))) for name in ("row", "row_layer")
+    )
     paths = [layer for layer in layers if layer]
     short = dict(zip(paths, short_names(paths), strict=True))
     numbers = {name: np.asarray(column(name), dtype=float) for name in NUMBERS}
@@ -261,7 +300,9 @@ def read_rows(
             section=section,
             role=role,
             units=_units(data, names[i]),
-            measure=_measure(data, str(names[i]), fields["own_value"][i], reference, voice),
+            measure=_measure(
+                data, str(names[i]), fields["own_value"][i], reference, voice
+            ),
             steps=data["step"].values.astype(int),
             progress=progress[i],
             distinct=distinct[i].astype(bool),
@@ -277,13 +318,20 @@ def _verdicts(data: xr.Dataset, count: int) -> dict[str, np.ndarray]:
     """Return what is said of every row as truth values."""
 
     def flags(name: str, missing: Any = False) -> np.ndarray:
-        if name in data.variables and data[name].dims == ("row",):  # "moved" may be a measure, too
+        if name in data.variables and data[name].dims == (
+            "row",
+        ):  # "moved" may be a measure, too
             return np.nan_to_num(data[name].values.astype(float)) > 0
         return np.broadcast_to(np.asarray(missing, dtype=bool), count)
 
-    changed, learned = flags("changed"), flags("learned")
+    changed = flags("changed")
+    learned = flags("learned")
     noise_known = flags("noise_known", True)
-    tested = np.isfinite(data["p_value"].values) if "p_value" in data else np.ones(count, bool)
+    tested = (
+        np.isfinite(data["p_value"].values)
+        if "p_value" in data
+        else np.ones(count, bool)
+    )
     verdicts = {
         "changed": changed,
         "beyond": flags("beyond", learned),
@@ -312,7 +360,9 @@ def _reasons(data: xr.Dataset, flags: Mapping[str, np.ndarray]) -> np.ndarray:
         Reason.NONE: flags["changed"],
         Reason.SHORT: flags["moved"],
     }
-    found = np.select(list(decided.values()), list(map(str, decided)), str(Reason.WITHIN))
+    found = np.select(
+        list(decided.values()), list(map(str, decided)), str(Reason.WITHIN)
+    )
     stated = data["reason"].values if "reason" in data.variables else found
     known = np.isin(stated, list(Reason)) & (np.isin(stated, OPEN) == is_open)
     known &= (stated == Reason.UNMEASURED) == decided[Reason.UNMEASURED]
@@ -329,13 +379,17 @@ def _controls(data: xr.Dataset, count: int) -> list[tuple[ControlRow, ...]]:
     names = first["run"].values if "run" in first.coords else range(first.sizes["run"])
     unknown = np.full((count, len(names)), np.nan)
     tables = [
-        data[name].transpose("row", "run").values.astype(float) if name in parts else unknown
+        data[name].transpose("row", "run").values.astype(float)
+        if name in parts
+        else unknown
         for name in _OF_CONTROLS
     ]
     return [
         tuple(
             ControlRow(plain_text(name), *values)
-            for name, *values in zip(names, *(table[i].tolist() for table in tables), strict=True)
+            for name, *values in zip(
+                names, *(table[i].tolist() for table in tables), strict=True
+            )
             if any(map(math.isfinite, values[:-1]))
         )
         for i in range(count)
@@ -348,7 +402,9 @@ def _plain(value: Any) -> Any:
 
 def _units(data: xr.Dataset, name: Any) -> str:
     """Return the units of the variable that a row follows, empty where it has none."""
-    units = plain_text(data[name].attrs.get("units", "")) if name in data.variables else ""
+    units = (
+        plain_text(data[name].attrs.get("units", "")) if name in data.variables else ""
+    )
     return "" if units == "1" else units
 
 
@@ -406,5 +462,11 @@ def counted_rows(rows: Sequence[Row]) -> list[Row]:
 
 def half_steps(rows: Sequence[Row]) -> list[float]:
     """Return when rows are half-way: those that changed beyond their motion, else all changed."""
-    halved = [row for row in counted_rows(rows) if row.changed and math.isfinite(row.half_step)]
-    return [row.half_step for row in [r for r in halved if r.learned or r.beyond] or halved]
+    halved = [
+        row
+        for row in counted_rows(rows)
+        if row.changed and math.isfinite(row.half_step)
+    ]
+    return [
+        row.half_step for row in [r for r in halved if r.learned or r.beyond] or halved
+    ]

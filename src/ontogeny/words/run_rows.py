@@ -41,27 +41,37 @@ def read_run_rows(
     for i, firms in enumerate(marked.values.tolist()):
         rows = [rows[i] for rows in of_runs]
         runs = list(map(RunRow, names, rows, firms, controlled))
-        quantity = runs[0].row.quantity if labels is None else plain_text(labels.values[i])
+        quantity = (
+            runs[0].row.quantity if labels is None else plain_text(labels.values[i])
+        )
         together.append(_together(runs, quantity))
     return together
 
 
 def _one_run(dataset: xr.Dataset, place: int) -> xr.Dataset:
     """Return the rows of one run as its own study has them, its control runs along ``run``."""
-    names = [n for n, v in dataset.variables.items() if "row" in v.dims or n in ("step", "control")]
+    names = [
+        n
+        for n, v in dataset.variables.items()
+        if "row" in v.dims or n in ("step", "control")
+    ]
     one = dataset[names].isel(run=place, drop=True)
     return one.rename(control="run") if "control" in one.dims else one
 
 
 def _marked(dataset: xr.Dataset) -> xr.DataArray:
     """Return what counts as shown, (row, run): ``marked``, or what changed."""
-    marked = dataset["marked" if "marked" in dataset else "changed"].transpose("row", "run")
+    marked = dataset["marked" if "marked" in dataset else "changed"].transpose(
+        "row", "run"
+    )
     return marked.copy(data=np.nan_to_num(marked.values.astype(float)) > 0)
 
 
 def _together(runs: Sequence[RunRow], quantity: str) -> Row:
     rows = [run.row for run in runs]
-    halves = [row.half_step for row in rows if math.isfinite(row.half_step)] or [math.nan]
+    halves = [row.half_step for row in rows if math.isfinite(row.half_step)] or [
+        math.nan
+    ]
     numbers: dict[str, Any] = dict.fromkeys(NUMBERS, math.nan)
     if len({direction(row) for row in rows}) == 1:
         for name in ("first_value", "last_value"):

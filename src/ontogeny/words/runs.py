@@ -38,8 +38,14 @@ def joined_claims(claims: Sequence[Claim], voice: Voice, names: Names) -> list[S
         layer = subject.layer if claim.kind is Kind.BEFORE else ""
         key = (claim.kind, claim.certainty, subject.node, subject.quantity, layer)
         alike.setdefault(key, []).append(claim)
-    groups = sorted(alike.values(), key=lambda group: (-len(_runs(group)), place_of(group)))
-    told = [group for group in groups if group[0].kind is not Kind.BEFORE or _in_all(group, names)]
+    groups = sorted(
+        alike.values(), key=lambda group: (-len(_runs(group)), place_of(group))
+    )
+    told = [
+        group
+        for group in groups
+        if group[0].kind is not Kind.BEFORE or _in_all(group, names)
+    ]
     return [said(group, voice, names) for group in told]
 
 
@@ -55,12 +61,19 @@ def _in_all(claims: Sequence[Claim], names: Names) -> bool:
 
 def heading_of_runs(content: Content) -> str:
     """Return what the runs come to: which is ahead, else what they learned, else what changed."""
-    ahead = [c for c in content.claims if c.kind is Kind.AHEAD and c.subject.quantity == "loss"]
+    ahead = [
+        c
+        for c in content.claims
+        if c.kind is Kind.AHEAD and c.subject.quantity == "loss"
+    ]
     if ahead and ahead[0].certainty is Certainty.SURE:
         return said(ahead, content.spoken, content.names).text.rstrip(".")
     standing = standing_claims(c for c in content.claims if c.subject.run)
-    for kind, key in ((Kind.LEARNED, "learned in runs"), (Kind.FORGOT, "forgot in runs"),
-                      (Kind.BEYOND_MOTION, "beyond in runs")):  # fmt: skip
+    for kind, key in (
+        (Kind.LEARNED, "learned in runs"),
+        (Kind.FORGOT, "forgot in runs"),
+        (Kind.BEYOND_MOTION, "beyond in runs"),
+    ):
         sure = [c for c in standing if c.kind is kind and c.certainty is Certainty.SURE]
         if sure:
             return _most(sure, key, content)
@@ -74,12 +87,16 @@ def _most(claims: Sequence[Claim], key: str, content: Content) -> str:
     """Return the heading on the quantity that holds in most runs."""
     quantities: dict[tuple[str, str], list[Claim]] = {}
     for claim in claims:
-        quantities.setdefault((claim.subject.node, claim.subject.quantity), []).append(claim)
+        quantities.setdefault((claim.subject.node, claim.subject.quantity), []).append(
+            claim
+        )
     most = max(quantities.values(), key=lambda group: len(_runs(group)))
     phrases = Phrases(most, content.spoken, content.names)
     short = HEADINGS[key].replace("{where}", "{in_runs}")
     texts = [phrases.filled(template) for template in (HEADINGS[key], short)]
-    return sentence_start(next((t for t in texts if len(t.split()) <= MOST_WORDS), texts[-1]))
+    return sentence_start(
+        next((t for t in texts if len(t.split()) <= MOST_WORDS), texts[-1])
+    )
 
 
 def correlations(rows: xr.Dataset) -> list[tuple[int, float]]:
@@ -91,7 +108,10 @@ def correlations(rows: xr.Dataset) -> list[tuple[int, float]]:
     --------
     >>> half = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 40.0], [4.0, 30.0]])
     >>> rows = xr.Dataset({"half_step": (("row", "run"), half)})
-    >>> [(n, round(r, 2)) for n, r in correlations(rows.assign(changed=rows.half_step > 0))]
+    >>> [
+    ...     (n, round(r, 2))
+    ...     for n, r in correlations(rows.assign(changed=rows.half_step > 0))
+    ... ]
     [(4, 0.8)]
     """
     half = rows["half_step"].where(rows["changed"]).transpose("row", "run").values
@@ -99,7 +119,9 @@ def correlations(rows: xr.Dataset) -> list[tuple[int, float]]:
     for a, b in itertools.combinations(half.T, 2):
         both = np.isfinite(a) & np.isfinite(b)
         if both.sum() >= MIN_ROWS and np.ptp(a[both]) and np.ptp(b[both]):
-            pairs.append((int(both.sum()), float(spearmanr(a[both], b[both]).statistic)))
+            pairs.append(
+                (int(both.sum()), float(spearmanr(a[both], b[both]).statistic))
+            )
     return pairs
 
 
@@ -141,7 +163,11 @@ def summary_lines(tree: MergedResult) -> list[str]:
     """
     content = read_content(tree)
     ones = [f"audit: {f.message}" for f in content.findings if f.kind == "one-run"]
-    lines = [line.text for node in content.nodes for line in sentences_of_runs(content, node.path)]
+    lines = [
+        line.text
+        for node in content.nodes
+        for line in sentences_of_runs(content, node.path)
+    ]
     runs = dict(zip(content.runs, content.runs_controlled, strict=True))
     last = control_words(runs) if len(content.steps) > 1 else ""
     return list(filter(None, [*ones, heading_of_runs(content), *lines, last]))

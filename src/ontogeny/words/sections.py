@@ -29,7 +29,9 @@ _STRONG = 4  # of `_COUNTED`
 
 def claims_of_node(content: Content, node: Node) -> list[Claim]:
     """Return the claims on a node: of a run, of one model, or of several runs together."""
-    return [c for c in content.claims if c.subject.node == node.path and not c.subject.run]
+    return [
+        c for c in content.claims if c.subject.node == node.path and not c.subject.run
+    ]
 
 
 def mark(content: Content, node: Node) -> tuple[str, str]:
@@ -42,8 +44,14 @@ def mark(content: Content, node: Node) -> tuple[str, str]:
         return "motion", "weight change"
     claims = claims_of_node(content, node)
     if node.role == "claims":
-        found = [c for c in claims if c.kind is Kind.REPRODUCES and c.certainty is Certainty.SURE]
-        return "untested", HEADINGS["reproduced"].format(some=len(found), all=len(claims))
+        found = [
+            c
+            for c in claims
+            if c.kind is Kind.REPRODUCES and c.certainty is Certainty.SURE
+        ]
+        return "untested", HEADINGS["reproduced"].format(
+            some=len(found), all=len(claims)
+        )
     rows = [claim for claim in standing_claims(claims) if claim.kind in OF_ROWS]
     if not rows:
         once = is_one_model(node.dataset)
@@ -51,7 +59,9 @@ def mark(content: Content, node: Node) -> tuple[str, str]:
     for place, (kinds, certainties, key) in enumerate(_COUNTED):
         some = [c for c in rows if c.kind in kinds and c.certainty in certainties]
         if some:
-            words = HEADINGS[key].format(some=f"{len(some):,}", rows=plural(len(rows), "row"))
+            words = HEADINGS[key].format(
+                some=f"{len(some):,}", rows=plural(len(rows), "row")
+            )
             if place >= _STRONG:
                 return "none", words
             return "all" if len(some) == len(rows) else "some", words
@@ -60,11 +70,15 @@ def mark(content: Content, node: Node) -> tuple[str, str]:
 
 def _mark_of_runs(content: Content, node: Node) -> str:
     """Return the mark of a section of several runs: in how many of them its rows are sure."""
-    of_runs = [c for c in content.claims if c.subject.node == node.path and c.subject.run]
+    of_runs = [
+        c for c in content.claims if c.subject.node == node.path and c.subject.run
+    ]
     rows = [claim for claim in standing_claims(of_runs) if claim.kind in OF_ROWS]
     if not rows:
         return "untested"
-    strong = [c for c in rows if c.certainty is Certainty.SURE or c.kind is Kind.BEYOND_MOTION]
+    strong = [
+        c for c in rows if c.certainty is Certainty.SURE or c.kind is Kind.BEYOND_MOTION
+    ]
     if len(strong) == len(rows):
         return "all"
     return "some" if strong else "none"
@@ -76,7 +90,10 @@ def section_sentences(content: Content, node: Node) -> list[Said]:
     if content.runs:
         of_claims = [*sentences_of_runs(content, node.path), *of_claims]
     paths = sorted(content.names.layers)
-    return [*of_claims, *(Said(with_short_layers(text, paths)) for text in node.statements)]
+    return [
+        *of_claims,
+        *(Said(with_short_layers(text, paths)) for text in node.statements),
+    ]
 
 
 def studied(content: Content, brief: bool = False) -> str:
@@ -88,14 +105,22 @@ def studied(content: Content, brief: bool = False) -> str:
     parameters = content.model.get("parameters")
     if isinstance(parameters, int | float):
         model = ", ".join(filter(None, [model, f"{count(parameters)} parameters"]))
-    first, last, unit = content.steps[0], content.steps[-1], content.unit
+    first = content.steps[0]
+    last = content.steps[-1]
+    unit = content.unit
     reach = f"{unit} {first:,}" if first == last else f"{unit}s {first:,} to {last:,}"
     steps = f"{plural(len(content.steps), 'checkpoint')}, {reach}"
     if content.one_model:
         steps = f"one checkpoint, of {unit} {first:,}" if first else "one model"
     version = f"ontogeny {content.version}" if content.version else ""
     day = content.created.split("T")[0]
-    parts = [model, steps, *[_input_line(data, brief) for data in content.inputs], day, version]
+    parts = [
+        model,
+        steps,
+        *[_input_line(data, brief) for data in content.inputs],
+        day,
+        version,
+    ]
     return " · ".join(part for part in parts if part)
 
 

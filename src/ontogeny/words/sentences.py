@@ -50,11 +50,14 @@ def said(claims: Sequence[Claim], voice: Voice, names: Names) -> Said:
     --------
     >>> from ..claims import Subject
     >>> loss = Subject("loss", "loss")
-    >>> claim = Claim(Kind.LEARNED, loss, Certainty.SURE, first=6.14, last=2.18, units="nats")
+    >>> claim = Claim(
+    ...     Kind.LEARNED, loss, Certainty.SURE, first=6.14, last=2.18, units="nats"
+    ... )
     >>> said([claim], Voice(), Names()).text
     'Loss was learned: from 6.14 to 2.18 nats.'
     """
-    phrases, template = Phrases(claims, voice, names), _template_of(claims[0])
+    phrases = Phrases(claims, voice, names)
+    template = _template_of(claims[0])
     rest = phrases.filled(template.partition("; ")[2])
     if not rest and "{half}" in template and phrases.half:
         rest = f"{phrases.half.removeprefix('. ')}."
@@ -71,12 +74,18 @@ def _template_of(claim: Claim) -> str:
     if _is_of_concept(claim):
         return OF_CONCEPTS[claim.kind] + SO_SURE[claim.certainty]
     is_told = claim.kind not in COUNTED or is_known(claim.value)
-    return SENTENCES[key] if is_told and key in SENTENCES else OTHERWISE[claim.certainty]
+    return (
+        SENTENCES[key] if is_told and key in SENTENCES else OTHERWISE[claim.certainty]
+    )
 
 
 def _is_of_concept(claim: Claim) -> bool:
     """Return whether a claim is about one concept, whose strength it has; others count them."""
-    return claim.kind in OF_CONCEPTS and is_known(claim.first) and bool(claim.subject.label)
+    return (
+        claim.kind in OF_CONCEPTS
+        and is_known(claim.first)
+        and bool(claim.subject.label)
+    )
 
 
 def standing_claims(claims: Iterable[Claim]) -> list[Claim]:
@@ -89,7 +98,9 @@ def standing_claims(claims: Iterable[Claim]) -> list[Claim]:
     others: list[Claim] = []
     for claim in claims:
         if claim.kind in OF_ROWS:
-            rows.setdefault((claim.subject.run, *claim.subject.key), {})[claim.kind] = claim
+            rows.setdefault((claim.subject.run, *claim.subject.key), {})[claim.kind] = (
+                claim
+            )
         else:
             others.append(claim)
     return [*(strongest(of_row) for of_row in rows.values()), *others]
@@ -103,12 +114,15 @@ def strongest(of_row: dict[Kind, Claim]) -> Claim:
     for kind in OF_ROWS[:3]:
         if kind in of_row and of_row[kind].certainty is Certainty.SURE:
             return of_row[kind]
-    changed, beyond = of_row.get(Kind.CHANGED), of_row.get(Kind.BEYOND_MOTION)
+    changed = of_row.get(Kind.CHANGED)
+    beyond = of_row.get(Kind.BEYOND_MOTION)
     if changed is None:  # of an observable that claims no more than one of them
         return next(iter(of_row.values()))
     if changed.certainty is not Certainty.SURE or beyond is None:
         return changed
-    dates = {name: getattr(changed, name) for name in ("since", "since_low", "since_high")}
+    dates = {
+        name: getattr(changed, name) for name in ("since", "since_low", "since_high")
+    }
     return replace(beyond, **dates)
 
 
@@ -152,7 +166,9 @@ def _said(group: Sequence[Claim], voice: Voice, names: Names) -> Said:
     first = group[0]
     if first.kind is not Kind.ABOVE_CHANCE or len(group) == 1:
         return said(group, voice, names)
-    template = OPEN_ABILITIES.format(some=len(group), all=first.corrected_over, reason="{reason}")
+    template = OPEN_ABILITIES.format(
+        some=len(group), all=first.corrected_over, reason="{reason}"
+    )
     return Said(Phrases(group, voice, names).filled(template), tuple(group))
 
 

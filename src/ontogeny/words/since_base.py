@@ -10,8 +10,14 @@ import xarray as xr
 
 from ..claims import Reason
 
-_ALONE = {"surer": Reason.SURER, "less sure": Reason.LESS_SURE, "words": Reason.PREFERENCES}
-LEAST = 0.01  # of what a model knows of places: a smaller change of the loss is not named
+_ALONE = {
+    "surer": Reason.SURER,
+    "less sure": Reason.LESS_SURE,
+    "words": Reason.PREFERENCES,
+}
+LEAST = (
+    0.01  # of what a model knows of places: a smaller change of the loss is not named
+)
 _LEVEL = 0.05  # of what is shown, as of the verdicts
 _MOST = 0.1  # of a change: what is left where one kind makes it
 
@@ -21,18 +27,29 @@ def why(data: xr.Dataset) -> str:
 
     Examples
     --------
-    >>> parts = {"gain": 0.0, "gain_noise": 0.01, "matched_gain": 0.0, "matched_gain_noise": 0.01}
+    >>> parts = {
+    ...     "gain": 0.0,
+    ...     "gain_noise": 0.01,
+    ...     "matched_gain": 0.0,
+    ...     "matched_gain_noise": 0.01,
+    ... }
     >>> node = xr.Dataset({f"loss_{name}": value for name, value in parts.items()})
     >>> node = node.assign(loss_inverse_temperature=("step", [2.0, 1.0]))
     >>> why(node.assign(loss=("step", [3.5, 3.4])))
     'surer'
     """
-    if "loss_matched_gain" not in data or data["loss_matched_gain"].ndim:  # of several runs
+    if (
+        "loss_matched_gain" not in data or data["loss_matched_gain"].ndim
+    ):  # of several runs
         return ""
     ends = data[["loss", "loss_inverse_temperature"]].dropna("step").isel(step=[0, -1])
     fall = -float(ends["loss"].diff("step")[0])
-    calibrated, beyond_words = (float(data[f"loss_{n}"]) for n in ("gain", "matched_gain"))
-    learned, lost = (float(data.get(f"loss_p_{n}", 1.0)) <= _LEVEL for n in ("learned", "lost"))
+    calibrated, beyond_words = (
+        float(data[f"loss_{n}"]) for n in ("gain", "matched_gain")
+    )
+    learned, lost = (
+        float(data.get(f"loss_p_{n}", 1.0)) <= _LEVEL for n in ("learned", "lost")
+    )
     if learned or lost:
         against = fall * calibrated < 0 and learned == (calibrated > 0)
         if not against:
@@ -43,7 +60,9 @@ def why(data: xr.Dataset) -> str:
         if first == last:
             return ""
         return "surer" if first > last else "less sure"
-    if abs(beyond_words) <= max(_MOST * abs(calibrated), float(data["loss_matched_gain_noise"])):
+    if abs(beyond_words) <= max(
+        _MOST * abs(calibrated), float(data["loss_matched_gain_noise"])
+    ):
         return "words"
     return ""
 
@@ -64,7 +83,11 @@ def least(data: xr.Dataset) -> float:
 
     Examples
     --------
-    >>> least(xr.Dataset({"loss_matched_blind": 4.0, "loss_matched": ("step", [3.0, 2.0])}))
+    >>> least(
+    ...     xr.Dataset(
+    ...         {"loss_matched_blind": 4.0, "loss_matched": ("step", [3.0, 2.0])}
+    ...     )
+    ... )
     0.02
     """
     return LEAST * float((data["loss_matched_blind"] - data["loss_matched"]).max())

@@ -18,7 +18,11 @@ from .sentences import OF_ROWS, Said, said, standing_claims
 
 MOST = 4  # sentences on the first screen
 _NAMED = 2
-_ONLY = (Reason.SURER, Reason.LESS_SURE, Reason.PREFERENCES)  # no learning moved the loss
+_ONLY = (
+    Reason.SURER,
+    Reason.LESS_SURE,
+    Reason.PREFERENCES,
+)  # no learning moved the loss
 _OF_MODEL = ("its own bigrams", "its own word frequencies")
 _LINES = ("bigrams", "word frequencies")
 
@@ -55,7 +59,9 @@ class Story:
 
     def sure(self, *kinds: Kind) -> list[Claim]:
         """Return the sure claims of some kinds."""
-        return [c for c in self.every if c.kind in kinds and c.certainty is Certainty.SURE]
+        return [
+            c for c in self.every if c.kind in kinds and c.certainty is Certainty.SURE
+        ]
 
     @property
     def loss(self) -> dict[Kind, Claim]:
@@ -63,7 +69,9 @@ class Story:
         node = self.content.track_node
         if node is None:
             return {}
-        of_row = [c for c in self.every if c.subject.node == node.path and c.kind in OF_ROWS]
+        of_row = [
+            c for c in self.every if c.subject.node == node.path and c.kind in OF_ROWS
+        ]
         return {claim.kind: claim for claim in reversed(of_row)}
 
     @property
@@ -108,15 +116,23 @@ class Story:
         yield HEADINGS["untested"]
 
     def _of_papers(self) -> str:
-        claims = [c for c in self.every if c.kind in (Kind.REPRODUCES, Kind.CONTRADICTS)]
-        found = [c for c in claims if c.kind is Kind.REPRODUCES and c.certainty is Certainty.SURE]
+        claims = [
+            c for c in self.every if c.kind in (Kind.REPRODUCES, Kind.CONTRADICTS)
+        ]
+        found = [
+            c
+            for c in claims
+            if c.kind is Kind.REPRODUCES and c.certainty is Certainty.SURE
+        ]
         counts = {"some": len(found), "all": len(claims)}
         return HEADINGS["reproduced"].format(**counts) if claims else ""
 
     def _better_than(self) -> str:
         """Return the strongest reference that the loss is surely below."""
         passed = {c.subject.label: c for c in self.sure(Kind.PASSES)}
-        tested = [c for c in self.every if c.kind is Kind.PASSES and c.subject.label in _LINES]
+        tested = [
+            c for c in self.every if c.kind is Kind.PASSES and c.subject.label in _LINES
+        ]
         for label in _LINES:
             own = f"its own {label}"
             if label in passed and own in passed:
@@ -138,7 +154,9 @@ class Story:
 
     def _of_places(self) -> str:
         """Return what was learned at one place of the texts, where the mean loss hides it."""
-        right = [c for c in answered(self.every) if c.subject.quantity == "place_accuracy"]
+        right = [
+            c for c in answered(self.every) if c.subject.quantity == "place_accuracy"
+        ]
         if right:
             best = max(right, key=lambda claim: claim.last)
             return self.phrase(best).filled(HEADINGS["answered"])
@@ -167,8 +185,12 @@ class Story:
         learned = [claim for claim in self.standing if claim.kind is Kind.LEARNED]
         learned = [claim for claim in learned if claim.certainty is Certainty.SURE]
         track = self.content.track_node
-        learned.sort(key=lambda claim: track is None or claim.subject.node != track.path)
-        names = list(dict.fromkeys(self.content.names.title(claim) for claim in learned))
+        learned.sort(
+            key=lambda claim: track is None or claim.subject.node != track.path
+        )
+        names = list(
+            dict.fromkeys(self.content.names.title(claim) for claim in learned)
+        )
         if len(names) == _NAMED:
             return HEADINGS["learned both"].format(names=joined(names))
         if len(names) > _NAMED:
@@ -183,7 +205,10 @@ class Story:
         passed = {claim.subject.label for claim in self.sure(Kind.PASSES)}
         if not gains or gains[0].subject.label != "frequencies":
             return ""
-        if self.content.based or not {"word frequencies", "its own word frequencies"} <= passed:
+        if (
+            self.content.based
+            or not {"word frequencies", "its own word frequencies"} <= passed
+        ):
             return ""
         words = [self.phrase(claim).label for claim in gains]
         in_order = all(a.since_high <= b.since_low for a, b in pairwise(gains))
@@ -197,7 +222,9 @@ class Story:
         loss = self.loss
         if not loss:
             return
-        standing = next(c for c in self.standing if c.subject == loss[Kind.CHANGED].subject)
+        standing = next(
+            c for c in self.standing if c.subject == loss[Kind.CHANGED].subject
+        )
         learned = loss.get(Kind.LEARNED, standing)
         if learned.reason is Reason.NO_GAIN:
             learned = standing
@@ -242,7 +269,9 @@ class Story:
             return ""
         abilities = plural(len(self.able), "ability")
         are = "is" if len(self.able) == 1 else "are"
-        return HEADINGS["able"].format(some=self.able_count, abilities=abilities, are=are)
+        return HEADINGS["able"].format(
+            some=self.able_count, abilities=abilities, are=are
+        )
 
     def _rows(self) -> str:
         """Return how many rows changed, by the strongest that can be said of them."""
@@ -252,11 +281,17 @@ class Story:
         for key, kind, certainties in (
             ("beyond", Kind.BEYOND_MOTION, (Certainty.SURE,)),
             ("changed", Kind.BEYOND_MOTION, (Certainty.NOT_TESTED,)),
-            ("changed open", Kind.BEYOND_MOTION, (Certainty.OPEN, Certainty.AS_CONTROLS)),
+            (
+                "changed open",
+                Kind.BEYOND_MOTION,
+                (Certainty.OPEN, Certainty.AS_CONTROLS),
+            ),
         ):
             some = [c for c in rows if c.kind is kind and c.certainty in certainties]
             if some:
-                return HEADINGS[key].format(some=f"{len(some):,}", rows=plural(len(rows), "row"))
+                return HEADINGS[key].format(
+                    some=f"{len(some):,}", rows=plural(len(rows), "row")
+                )
         if all(claim.reason is Reason.FEW_CHECKPOINTS for claim in rows):
             count = plural(len(self.content.steps), "checkpoint")
             return HEADINGS["too few"].format(count=count)
@@ -266,7 +301,12 @@ class Story:
 
     def lines(self) -> list[Line]:
         """Return the sentences of the first screen that are made of claims."""
-        lines = [self._of_loss(), *self._of_performance(), self._of_changes(), self._of_abilities()]
+        lines = [
+            self._of_loss(),
+            *self._of_performance(),
+            self._of_changes(),
+            self._of_abilities(),
+        ]
         if not self.content.one_model:
             lines.append(self._of_rows())
         return [line for line in lines if line is not None]
@@ -278,13 +318,19 @@ class Story:
         further += map(self.said, self.renamed)
         text = " ".join(one.text for one in further)
         if self.content.one_model:
-            passed = [claim for claim in self.sure(Kind.PASSES) if claim.subject.label in _LINES]
+            passed = [
+                claim
+                for claim in self.sure(Kind.PASSES)
+                if claim.subject.label in _LINES
+            ]
             if not passed:
                 return self._only_further(further)
             return self._line(self.said(passed[-1]), text)
         if not loss:
             return None
-        standing = next(c for c in self.standing if c.subject == loss[Kind.CHANGED].subject)
+        standing = next(
+            c for c in self.standing if c.subject == loss[Kind.CHANGED].subject
+        )
         chosen = standing
         learned = loss.get(Kind.LEARNED)
         is_moved = standing.kind is Kind.BEYOND_MOTION
@@ -313,7 +359,9 @@ class Story:
     @property
     def renamed(self) -> list[Claim]:
         """What renamed texts cost, where that was measured."""
-        return [c for c in self.sure(Kind.DIFFERS) if c.subject.label == "renamed words"]
+        return [
+            c for c in self.sure(Kind.DIFFERS) if c.subject.label == "renamed words"
+        ]
 
     def _of_context(self) -> Iterator[Said]:
         """Say since when the loss is below the strongest use of context that is sure."""
@@ -322,7 +370,11 @@ class Story:
             if label in passed:
                 yield self.said(passed[label])
                 return
-        tested = [c for c in self.every if c.kind is Kind.PASSES and c.subject.label in _OF_MODEL]
+        tested = [
+            c
+            for c in self.every
+            if c.kind is Kind.PASSES and c.subject.label in _OF_MODEL
+        ]
         yield from map(self.said, tested[:1])
 
     def _of_changes(self) -> Line | None:
@@ -340,7 +392,9 @@ class Story:
         above = [claim for claim in self.able if claim.certainty is Certainty.SURE]
         if not above:  # a zero is told in its section
             return None
-        best = max(above, key=lambda claim: (math.isfinite(claim.low), claim.low, claim.last))
+        best = max(
+            above, key=lambda claim: (math.isfinite(claim.low), claim.low, claim.last)
+        )
         return Line(f"{self._able()}.", self.said(best).text, self.content.link(best))
 
     def _of_rows(self) -> Line | None:
@@ -357,7 +411,9 @@ class Story:
         told = next((key for key, count in counts.items() if count), None)
         if told is None:
             return Line(order, link=self.content.link(orders[0])) if order else None
-        text = HEADINGS[told].format(some=f"{counts[told]:,}", rows=plural(len(rows), "row"))
+        text = HEADINGS[told].format(
+            some=f"{counts[told]:,}", rows=plural(len(rows), "row")
+        )
         return Line(f"{text}.", order, "#chart")
 
     def of_controls(self) -> Line | None:
@@ -365,7 +421,9 @@ class Story:
         runs = self.content.controls
         if not runs:
             return None
-        kinds = list(dict.fromkeys(CONTROLS.get(kind_of(run), CONTROLS[""]) for run in runs))
+        kinds = list(
+            dict.fromkeys(CONTROLS.get(kind_of(run), CONTROLS[""]) for run in runs)
+        )
         lead = f"{sentence_start(plural(len(runs), 'control run'))} {kinds[0]}."
         told = []
         if len(kinds) > 1:
@@ -376,7 +434,9 @@ class Story:
         changes = [beside.value for beside in besides if math.isfinite(beside.value)]
         if claim is None or not changes:
             return Line(lead, " ".join(told), "#verdict")
-        told.append(f"Their loss changes by {value_range(changes, lambda v: f'{v:+.2g}', ' to ')}.")
+        told.append(
+            f"Their loss changes by {value_range(changes, lambda v: f'{v:+.2g}', ' to ')}."
+        )
         return Line(lead, " ".join(told), self.content.link(claim))
 
 

@@ -38,7 +38,9 @@ class Voice:
     'Half by epoch 4, at every checkpoint: the half-way point.'
     >>> Voice().fill("Half by {step} 4, at every {checkpoint}: the half-way {point}.")
     'Half by step 4, at every step: the half-way step.'
-    >>> Voice(token_unit="amino acid").fill("{Word} frequencies; it knows these {word}s.")
+    >>> Voice(token_unit="amino acid").fill(
+    ...     "{Word} frequencies; it knows these {word}s."
+    ... )
     'Amino acid frequencies; it knows these amino acids.'
     """
 
@@ -91,7 +93,11 @@ class Voice:
             return self.fill(value)
         if isinstance(value, Mapping):
             return {k: v if k == _LABELS else self.filled(v) for k, v in value.items()}
-        return [self.filled(item) for item in value] if isinstance(value, list | tuple) else value
+        return (
+            [self.filled(item) for item in value]
+            if isinstance(value, list | tuple)
+            else value
+        )
 
     def filled_json(self, text: Any) -> Any:
         """Return an attribute with its marks filled, also inside of JSON."""
@@ -105,9 +111,13 @@ class Voice:
     def filled_node(self, data: xr.Dataset) -> xr.Dataset:
         """Return a node whose attributes, and those of its variables, have their marks filled."""
         data = data.copy()
-        data.attrs = {name: self.filled_json(value) for name, value in data.attrs.items()}
+        data.attrs = {
+            name: self.filled_json(value) for name, value in data.attrs.items()
+        }
         for variable in data.variables.values():
-            variable.attrs = {key: self.filled_json(value) for key, value in variable.attrs.items()}
+            variable.attrs = {
+                key: self.filled_json(value) for key, value in variable.attrs.items()
+            }
         return data
 
 

@@ -18,7 +18,9 @@ def run(tmp_path_factory):
     config = GPT2Config(n_layer=1, n_embd=8, n_head=2, vocab_size=270, n_positions=32)
     for step in (0, 5):
         GPT2LMHeadModel(config).save_pretrained(folder / f"checkpoint-{step}")
-    train_tokenizer(["the dogs run", "a dog runs"] * 9, vocab_size=270).save_pretrained(folder)
+    train_tokenizer(["the dogs run", "a dog runs"] * 9, vocab_size=270).save_pretrained(
+        folder
+    )
     return folder
 
 
@@ -27,11 +29,17 @@ def wishes(run, *files):
 
 
 def test_files_of_pairs_become_one_observable_and_are_said(run, tmp_path):
-    rows = [{"right": f"the dogs {i} run", "wrong": f"the dogs {i} runs"} for i in range(4)]
+    rows = [
+        {"right": f"the dogs {i} run", "wrong": f"the dogs {i} runs"} for i in range(4)
+    ]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    (tmp_path / "b.csv").write_text("sentence_good,sentence_bad\na dog runs,a dog run\n")
+    (tmp_path / "b.csv").write_text(
+        "sentence_good,sentence_bad\na dog runs,a dog run\n"
+    )
     proposal = propose(wishes(run, tmp_path / "a.jsonl", tmp_path / "b.csv"), tmp_path)
-    (table,) = [t for t in proposal.content["observables"] if t["kind"] == "minimal-pairs"]
+    (table,) = [
+        t for t in proposal.content["observables"] if t["kind"] == "minimal-pairs"
+    ]
     assert [Path(path).name for path in table["examples"]] == ["a.jsonl", "b.csv"]
     assert f"{tmp_path}/a.jsonl: 4 minimal pairs, by right, wrong" in proposal.lines
     assert "--abilities" in wishes(run, "a.jsonl").options()
@@ -40,11 +48,16 @@ def test_files_of_pairs_become_one_observable_and_are_said(run, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"text": "a", "label": 1}', "has the fields text, label; allowed are minimal pairs"),
+        (
+            '{"text": "a", "label": 1}',
+            "has the fields text, label; allowed are minimal pairs",
+        ),
         ("", "holds no example"),
     ],
 )
-def test_files_without_a_form_are_refused_with_what_is_allowed(run, tmp_path, content, message):
+def test_files_without_a_form_are_refused_with_what_is_allowed(
+    run, tmp_path, content, message
+):
     (tmp_path / "x.jsonl").write_text(content)
     with pytest.raises(ArgumentError, match=message):
         propose(wishes(run, tmp_path / "x.jsonl"), tmp_path)
@@ -52,8 +65,17 @@ def test_files_without_a_form_are_refused_with_what_is_allowed(run, tmp_path, co
 
 def test_a_run_without_a_tokenizer_cannot_be_asked(run, tmp_path):
     np.save(tmp_path / "ids.npy", np.arange(900, dtype=np.uint16) % 270)
-    (tmp_path / "a.jsonl").write_text('{"right": "the dogs run", "wrong": "the dogs runs"}')
-    wished = Wishes(str(run), "quick", [str(tmp_path / "ids.npy")], tokenizer="none",
-                    abilities=[str(tmp_path / "a.jsonl")])  # fmt: skip
-    with pytest.raises(ArgumentError, match="minimal pairs cannot be asked, because there is no"):
+    (tmp_path / "a.jsonl").write_text(
+        '{"right": "the dogs run", "wrong": "the dogs runs"}'
+    )
+    wished = Wishes(
+        str(run),
+        "quick",
+        [str(tmp_path / "ids.npy")],
+        tokenizer="none",
+        abilities=[str(tmp_path / "a.jsonl")],
+    )
+    with pytest.raises(
+        ArgumentError, match="minimal pairs cannot be asked, because there is no"
+    ):
         propose(wished, tmp_path)

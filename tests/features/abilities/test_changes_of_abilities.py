@@ -31,12 +31,17 @@ def node(right, words=None, groups=("words",)):
     words = words or [("is", "are")] * number
     of_pair = np.repeat(np.array(groups, dtype=object), number // len(groups))
     steps = STEPS[: len(right)] if len(right) <= len(STEPS) else np.arange(len(right))
-    accuracy = np.stack([right[:, of_pair == name].mean(axis=1) for name in groups], axis=1)
+    accuracy = np.stack(
+        [right[:, of_pair == name].mean(axis=1) for name in groups], axis=1
+    )
     data = xr.Dataset(
         {
             "accuracy": (("step", "group"), accuracy),
             "word_right": ("pair", np.array([one for one, _ in words], dtype=object)),
-            "word_wrong": ("pair", np.array([other for _, other in words], dtype=object)),
+            "word_wrong": (
+                "pair",
+                np.array([other for _, other in words], dtype=object),
+            ),
             "group_of_pair": ("pair", of_pair),
         },
         {"step": steps, "group": np.array(groups, dtype=object)},
@@ -53,18 +58,28 @@ def content(data):
     return read_content(xr.DataTree.from_dict(with_verdicts({"pairs": data})))
 
 
-@pytest.mark.parametrize("totals", [(0, 105), (0, 30, 70, 105), (0, 0, 105, 105), (2, 1, 101, 105)])
-def test_from_0_to_105_of_120_is_changed_on_these_items_in_row_sentence_and_table(totals):
+@pytest.mark.parametrize(
+    "totals", [(0, 105), (0, 30, 70, 105), (0, 0, 105, 105), (2, 1, 101, 105)]
+)
+def test_from_0_to_105_of_120_is_changed_on_these_items_in_row_sentence_and_table(
+    totals,
+):
     data = node(rising(totals))
     page = content(data)
     (row,) = [row for row in page.rows if row.variable == "accuracy"]
     assert row.changed and not row.learned
     assert state_words(row).startswith("changed on these examples (exact test)")
-    assert any(text.startswith("p on these examples (exact test) < ") for text in facts(row))
+    assert any(
+        text.startswith("p on these examples (exact test) < ") for text in facts(row)
+    )
     (able,) = able_of(page)
     assert able.on_these and not able.gained and not able.above
     [here, above] = [c for c in page.claims if c.subject.label == "words"]
-    assert (above.kind, above.reason, above.needed) == (Kind.ABOVE_CHANCE, Reason.FEW_CONTRASTS, 5)
+    assert (above.kind, above.reason, above.needed) == (
+        Kind.ABOVE_CHANCE,
+        Reason.FEW_CONTRASTS,
+        5,
+    )
     assert (here.kind, here.certainty) == (Kind.CHANGED_ON_ITEMS, Certainty.SURE)
     told = [one.text for one in section_sentences(page, page.nodes[0])]
     assert any("“words” changed on these items, from" in text for text in told)
@@ -72,9 +87,16 @@ def test_from_0_to_105_of_120_is_changed_on_these_items_in_row_sentence_and_tabl
 
 
 def test_a_row_that_is_not_changed_names_the_same_test():
-    (row,) = [r for r in content(node(rising((60, 52, 66, 63)))).rows if r.variable == "accuracy"]
+    (row,) = [
+        r
+        for r in content(node(rising((60, 52, 66, 63)))).rows
+        if r.variable == "accuracy"
+    ]
     assert not row.changed
-    assert state_words(row) == "open on these examples (exact test): chance turns as many items"
+    assert (
+        state_words(row)
+        == "open on these examples (exact test): chance turns as many items"
+    )
 
 
 def test_a_contrast_that_stands_both_ways_is_gained_beyond_these_examples():
@@ -108,7 +130,9 @@ def test_a_run_that_wanders_does_not_change_by_its_first_and_last_checkpoint():
 
 @pytest.mark.parametrize("checkpoints", [2, 3, 4, 5])
 @pytest.mark.parametrize("memory", [0.0, 0.5])
-def test_few_checkpoints_that_come_in_order_are_no_change_at_one_percent(checkpoints, memory):
+def test_few_checkpoints_that_come_in_order_are_no_change_at_one_percent(
+    checkpoints, memory
+):
     rng, false = np.random.default_rng(checkpoints), 0
     for _ in range(200):
         noise = rng.normal(size=checkpoints)
@@ -145,7 +169,9 @@ def test_two_states_say_what_changed_on_these_examples_alone():
 
 def test_words_that_join_contrasts_of_one_group_leave_those_of_another_apart():
     words = [("a", "b")] * 10 + [("c", "d")] * 10 + [("b", "c")] * 20
-    data = node(np.ones((2, 40)), words, groups=("apart", "between")).set_coords("group")
+    data = node(np.ones((2, 40)), words, groups=("apart", "between")).set_coords(
+        "group"
+    )
     assert dict(zip(data.group.values, data.clusters.values.tolist(), strict=True)) == {
         "apart": 2,
         "between": 1,

@@ -7,7 +7,12 @@ import pytest
 
 from helpers.paths import DATA
 from ontogeny.features.abilities.contrasts import Ties, ties_of_words, words_apart
-from ontogeny.features.abilities.exact_tests import exchange_law, guess_law, p_above, p_changed
+from ontogeny.features.abilities.exact_tests import (
+    exchange_law,
+    guess_law,
+    p_above,
+    p_changed,
+)
 from ontogeny.features.abilities.guesses import guesses, one_answer
 from ontogeny.features.abilities.intervals import LEVEL, Chance, share_interval
 from ontogeny.observables import MinimalPairs
@@ -35,7 +40,8 @@ def test_words_apart_are_those_of_one_text_alone(right, wrong, words):
 
 def test_contrasts_count_in_either_direction_and_those_that_share_a_word_are_one_cluster():
     ties = ties_of_words(
-        ["is", "are", "ever", "ever", "", "", "not"], ["are", "is", "really", "also", "", "", ""]
+        ["is", "are", "ever", "ever", "", "", "not"],
+        ["are", "is", "really", "also", "", "", ""],
     )
     assert ties.contrast.tolist() == [0, 0, 1, 2, 3, 4, 5]
     assert ties.cluster.tolist() == [0, 0, 1, 1, 2, 3, 4]
@@ -48,8 +54,12 @@ def brute_law(votes, ties):
     toward = votes * np.where(ties.side == 0, 1, ties.side)
     sums = []
     names = np.unique(ties.cluster)
-    places = [np.flatnonzero(ties.contrast == name) for name in np.unique(ties.contrast)]
-    for orders in itertools.product(*(itertools.permutations(place) for place in places)):
+    places = [
+        np.flatnonzero(ties.contrast == name) for name in np.unique(ties.contrast)
+    ]
+    for orders in itertools.product(
+        *(itertools.permutations(place) for place in places)
+    ):
         dealt = np.empty_like(toward)
         for place, order in zip(places, orders, strict=True):
             dealt[place] = toward[list(order)]
@@ -57,8 +67,10 @@ def brute_law(votes, ties):
             (dealt * np.where(ties.side == 0, 1, ties.side))[ties.cluster == name].sum()
             for name in names
         ]
-        sums += [sum(np.multiply(signs, of_cluster)) for signs in
-                 itertools.product((1, -1), repeat=len(names))]  # fmt: skip
+        sums += [
+            sum(np.multiply(signs, of_cluster))
+            for signs in itertools.product((1, -1), repeat=len(names))
+        ]
     return sums
 
 
@@ -75,7 +87,9 @@ def test_exact_tests_are_those_of_all_exchanges(seed):
         expected = law[place] if 0 <= place < len(law) else 0.0
         assert np.mean(sums == total) == pytest.approx(expected, abs=1e-11)
     assert p_above(votes, ties) == pytest.approx(np.mean(sums >= votes.sum()))
-    assert p_changed(votes, ties) == pytest.approx(np.mean(np.abs(sums) >= abs(votes.sum())))
+    assert p_changed(votes, ties) == pytest.approx(
+        np.mean(np.abs(sums) >= abs(votes.sum()))
+    )
 
 
 def likes_words(number, share, noise, rng, pairs=12):
@@ -85,7 +99,9 @@ def likes_words(number, share, noise, rng, pairs=12):
     right, wrong = np.where(first, one, one + 1), np.where(first, one + 1, one)
     liking = rng.normal(size=2 * number)
     apart = liking[right] - liking[wrong] + noise * rng.normal(size=len(right))
-    return ties_of_words(list(map(str, right)), list(map(str, wrong))), (apart > 0).astype(float)
+    return ties_of_words(list(map(str, right)), list(map(str, wrong))), (
+        apart > 0
+    ).astype(float)
 
 
 @pytest.mark.parametrize("share", [0.5, 2 / 3, 1.0])
@@ -94,7 +110,10 @@ def test_a_model_that_only_likes_words_is_not_above_chance(number, share):
     rng, false = np.random.default_rng(number), 0
     for draw in range(200):
         ties, right = likes_words(number, share, (0.1, 1.0)[draw % 2], rng)
-        false += Chance(np.full(len(right), 0.5), ties, of_words=True).p_value(right) <= LEVEL
+        false += (
+            Chance(np.full(len(right), 0.5), ties, of_words=True).p_value(right)
+            <= LEVEL
+        )
     assert false <= 20  # 10 are expected at most; 21 of them once in 1,000 times
 
 
@@ -105,13 +124,17 @@ def test_a_liking_is_one_half_of_a_contrast_that_stands_both_ways_and_costs_no_p
     assert chance.p_value(likes_is) > 0.5
     able = np.array([1.0] * 26 + [0.0] * 4)
     assert chance.p_value(able) < 1e-4  # a sign test of independent pairs says .00003
-    one_way = Chance(np.full(30, 0.5), ties_of_words(["is"] * 30, ["are"] * 30), of_words=True)
+    one_way = Chance(
+        np.full(30, 0.5), ties_of_words(["is"] * 30, ["are"] * 30), of_words=True
+    )
     assert one_way.p_value(np.ones(30)) == one_way.smallest_p == 0.5
 
 
 def test_five_contrasts_of_one_direction_are_enough_and_four_are_not():
     for number, smallest in ((4, 2**-4), (5, 2**-5)):
-        words = [[f"{side}{i}" for i in range(number) for _ in range(6)] for side in "ab"]
+        words = [
+            [f"{side}{i}" for i in range(number) for _ in range(6)] for side in "ab"
+        ]
         chance = Chance(np.full(6 * number, 0.5), ties_of_words(*words), of_words=True)
         assert chance.p_value(np.ones(6 * number)) == pytest.approx(smallest)
         assert chance.smallest_p == pytest.approx(smallest)
@@ -125,7 +148,9 @@ def test_intervals_over_clusters_hold_the_truth(number, spread):
         cluster = np.repeat(np.arange(number), 1 + rng.geometric(0.1, number))
         effect = rng.beta(0.7 * spread, 0.3 * spread, number)[cluster]
         right = (rng.random(len(cluster)) < effect).astype(float)
-        low, high = (end[0] for end in share_interval(right[None], Ties.of_clusters(cluster)))
+        low, high = (
+            end[0] for end in share_interval(right[None], Ties.of_clusters(cluster))
+        )
         held += low <= 0.7 <= high
     assert held >= 0.91 * draws  # of 95 %, fewer once in 600 times
 
@@ -133,8 +158,12 @@ def test_intervals_over_clusters_hold_the_truth(number, spread):
 def test_one_cluster_has_no_interval_and_alike_clusters_no_certainty():
     one = share_interval(np.ones((1, 40)), Ties.of_clusters(np.zeros(40, dtype=int)))
     assert np.isnan(one).all()
-    low, _ = share_interval(np.ones((1, 40)), Ties.of_clusters(np.repeat(np.arange(5), 8)))
-    assert low[0] < 0.5  # 1 of 16 models that like words is right, or wrong, in all five
+    low, _ = share_interval(
+        np.ones((1, 40)), Ties.of_clusters(np.repeat(np.arange(5), 8))
+    )
+    assert (
+        low[0] < 0.5
+    )  # 1 of 16 models that like words is right, or wrong, in all five
 
 
 def test_questions_that_share_their_answers_are_held_against_one_answer_everywhere():
@@ -157,7 +186,9 @@ def test_questions_with_one_right_answer_count_once():
     group = Chance(chance, Ties.of_clusters(cluster))
     assert set(chance) == {0.25} and group.p_value(np.ones(30)) == pytest.approx(0.25)
     assert np.isnan(share_interval(np.ones((1, 30)), group.ties)).all()
-    assert len(set(one_answer(["a"] * 3 + ["b"] * 3, ["x", "X", "x", "x", "y", "x"]))) == 4
+    assert (
+        len(set(one_answer(["a"] * 3 + ["b"] * 3, ["x", "X", "x", "x", "y", "x"]))) == 4
+    )
 
 
 def test_the_law_of_guesses_is_binomial_where_all_count():

@@ -66,7 +66,8 @@ def test_beginnings_that_texts_share_are_read_once(family):
     model, texts, nodes = build(family), branches(), []
     expected = _at_scored(Predictor(model, "causal"), texts, np.arange(len(texts)))
     model.register_forward_pre_hook(
-        lambda _, args, inputs: nodes.append(inputs["input_ids"].numel()), with_kwargs=True
+        lambda _, args, inputs: nodes.append(inputs["input_ids"].numel()),
+        with_kwargs=True,
     )
     scores, ranks = texts.scores_and_ranks(Predictor(model, "causal"))
     assert np.abs(scores - expected[0]).max() < 1e-4 and (ranks == expected[1]).all()
@@ -75,17 +76,27 @@ def test_beginnings_that_texts_share_are_read_once(family):
 
 def windowed():
     config = transformers.GPTNeoConfig(
-        vocab_size=64, hidden_size=32, num_layers=2, num_heads=4, window_size=4,
-        attention_types=[[["global", "local"], 1]], max_position_embeddings=400,
-        bos_token_id=1, eos_token_id=2,
-    )  # fmt: skip
+        vocab_size=64,
+        hidden_size=32,
+        num_layers=2,
+        num_heads=4,
+        window_size=4,
+        attention_types=[[["global", "local"], 1]],
+        max_position_embeddings=400,
+        bos_token_id=1,
+        eos_token_id=2,
+    )
     torch.manual_seed(0)
     return transformers.GPTNeoForCausalLM(config).eval()
 
 
 def alibi():
     config = transformers.FalconConfig(
-        vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, alibi=True
+        vocab_size=64,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        alibi=True,
     )
     torch.manual_seed(0)
     return transformers.FalconForCausalLM(config).eval()
@@ -99,7 +110,9 @@ def test_a_model_that_counts_positions_otherwise_reads_every_text_whole(make):
             parameter.mul_(4)
     expected = _at_scored(Predictor(model, "causal"), texts, np.arange(len(texts)))
     tree = tree_scores(Predictor(model, "causal"), texts, ranks=False)
-    assert (make is alibi) if tree is None else np.abs(tree[0] - expected[0]).max() > 0.01
+    assert (
+        (make is alibi) if tree is None else np.abs(tree[0] - expected[0]).max() > 0.01
+    )
     assert np.abs(texts.scores(Predictor(model, "causal")) - expected[0]).max() < 1e-4
 
 
@@ -109,16 +122,23 @@ class Recurrent(torch.nn.Module):
     def __init__(self):
         super().__init__()
         torch.manual_seed(0)
-        self.embed, self.read = torch.nn.Embedding(64, 16), torch.nn.GRU(16, 16, batch_first=True)
+        self.embed, self.read = (
+            torch.nn.Embedding(64, 16),
+            torch.nn.GRU(16, 16, batch_first=True),
+        )
         self.head = torch.nn.Linear(16, 64)
 
-    def forward(self, input_ids, attention_mask=None, position_ids=None, use_cache=False):
+    def forward(
+        self, input_ids, attention_mask=None, position_ids=None, use_cache=False
+    ):
         return self.head(self.read(self.embed(input_ids))[0])
 
 
 def test_a_long_text_beside_short_ones_does_not_hide_what_a_model_ignores():
     rows = np.random.default_rng(0).integers(2, 64, (8, 20)).tolist()
-    rows = [[1, *row] for row in rows] + [[1, *np.random.default_rng(1).integers(2, 64, 400)]]
+    rows = [[1, *row] for row in rows] + [
+        [1, *np.random.default_rng(1).integers(2, 64, 400)]
+    ]
     texts = token_texts(rows, [[0, *[1] * (len(row) - 1)] for row in rows])
     predictor = Predictor(Recurrent().eval(), "causal")
     expected = _at_scored(predictor, texts, np.arange(len(texts)))[0]
@@ -164,17 +184,28 @@ def test_bad_pairs_get_one_line_each_and_the_rest_goes_on(tmp_path):
     assert any("line 3: it has no field 'wrong'" in line for line in left_out)
     assert len(left_out) == 3
     (tmp_path / "empty.csv").write_text("")
-    assert len(MinimalPairs((str(file), str(tmp_path / "empty.csv"))).arguments()["content"]) == 32
+    assert (
+        len(
+            MinimalPairs((str(file), str(tmp_path / "empty.csv"))).arguments()[
+                "content"
+            ]
+        )
+        == 32
+    )
     with pytest.raises(ArgumentError, match=r"empty\.csv holds no pair"):
         MinimalPairs(str(tmp_path / "empty.csv"))
 
 
 def test_blimp_fields_and_its_prefix_method(tmp_path):
     row = {
-        "sentence_good": "Ann has really run.", "sentence_bad": "Ann has ever run.",
-        "one_prefix_prefix": "Ann has", "one_prefix_word_good": "really",
-        "one_prefix_word_bad": "ever", "UID": "npi", "one_prefix_method": True,
-    }  # fmt: skip
+        "sentence_good": "Ann has really run.",
+        "sentence_bad": "Ann has ever run.",
+        "one_prefix_prefix": "Ann has",
+        "one_prefix_word_good": "really",
+        "one_prefix_word_bad": "ever",
+        "UID": "npi",
+        "one_prefix_method": True,
+    }
     file = tmp_path / "npi.jsonl"
     file.write_text(json.dumps(row))
     (whole,), _ = pairs_of(read_records(file), "sentence")
@@ -200,7 +231,8 @@ def test_independent_guesses_are_within_their_interval_and_not_above_chance():
     rng, steps = np.random.default_rng(0), np.array([0, 10, 20])
     alone = Chance(np.full(30, 0.5), Ties.of_clusters(np.arange(30)))
     courses = [
-        course_of(steps, rng.integers(0, 2, (3, 30)).astype(float), alone) for _ in range(200)
+        course_of(steps, rng.integers(0, 2, (3, 30)).astype(float), alone)
+        for _ in range(200)
     ]
     inside = [bool(c.low[-1] <= 0.5 <= c.high[-1]) for c in courses]
     assert np.mean(inside) >= 0.93
@@ -223,7 +255,9 @@ def test_a_planted_ability_has_its_step(tmp_path):
     file = tmp_path / "pairs.csv"
     subjects = [("he", "is", "are"), ("we", "are", "is")]
     lines = [
-        f"{s} {good} {n},{s} {bad} {n},agreement" for s, good, bad in subjects for n in range(9)
+        f"{s} {good} {n},{s} {bad} {n},agreement"
+        for s, good, bad in subjects
+        for n in range(9)
     ]
     file.write_text("\n".join(["right,wrong,group", *lines]))
     models = {}
@@ -233,16 +267,24 @@ def test_a_planted_ability_has_its_step(tmp_path):
         if step >= 20:
             for subject, good, _ in subjects:
                 last = tokenizer.encode(subject, add_special_tokens=False)[-1]
-                table[last, tokenizer.encode(f" {good}", add_special_tokens=False)[0]] += 9.0
+                table[
+                    last, tokenizer.encode(f" {good}", add_special_tokens=False)[0]
+                ] += 9.0
         models[step] = Table(table)
     inputs = og.Inputs.from_texts(["the cat sat", "on the mat"], tokenizer)
     run = og.Trajectory.from_models(models, tokenizer=tokenizer)
     pairs = MinimalPairs(str(file), objective="causal")
     study = og.Study(run, inputs, [pairs], device="cpu")
     data = study.run(tmp_path / "study", progress=False)["minimal-pairs"]
-    assert data.accuracy.sel(group="agreement", step=[20, 30]).values.tolist() == [1.0, 1.0]
+    assert data.accuracy.sel(group="agreement", step=[20, 30]).values.tolist() == [
+        1.0,
+        1.0,
+    ]
     assert data.above_chance.values.tolist() == [True]
-    assert float(data.above_from[0]) == 20.0 and float(data.above_from_low[0]) in (0.0, 10.0)
+    assert float(data.above_from[0]) == 20.0 and float(data.above_from_low[0]) in (
+        0.0,
+        10.0,
+    )
     assert data.score_right.dims == ("step", "pair")
     assert set(data.group_of_pair.values) == {"agreement"}
     assert float(data.liking[0]) == 0.5
@@ -257,16 +299,25 @@ def test_a_record_of_two_pairs_is_left_out_and_both_are_named():
         "sentence_good": "it are",
         "sentence_bad": "it is",
     }
-    with pytest.raises(ArgumentError, match=r"two pairs, in sentence_good, .* and right, wrong"):
+    with pytest.raises(
+        ArgumentError, match=r"two pairs, in sentence_good, .* and right, wrong"
+    ):
         pair_of(record, "a", "line 1", "sentence")
     same = {**record, "sentence_good": "it is", "sentence_bad": "it are"}
     assert pair_of(same, "a", "line 1", "sentence").texts == ("it is", "it are")
 
 
 def test_pairs_that_say_the_reverse_of_each_other_are_left_out():
-    texts = [("it is", "it are"), ("it are", "it is"), ("he runs", "he run"), ("he runs", "he run")]
-    pairs = [pair_of({"right": a, "wrong": b}, "a", f"line {i}", "sentence")
-             for i, (a, b) in enumerate(texts, 1)]  # fmt: skip
+    texts = [
+        ("it is", "it are"),
+        ("it are", "it is"),
+        ("he runs", "he run"),
+        ("he runs", "he run"),
+    ]
+    pairs = [
+        pair_of({"right": a, "wrong": b}, "a", f"line {i}", "sentence")
+        for i, (a, b) in enumerate(texts, 1)
+    ]
     kept, left_out = _once(pairs)
     assert [pair.where for pair in kept] == ["line 3"]
     assert left_out == [

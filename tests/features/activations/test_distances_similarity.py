@@ -44,8 +44,13 @@ def test_unbiased_cka_of_unrelated_wide_data_is_near_zero_where_the_plain_one_is
 def test_svcca_with_all_components_is_scikit_learns_cca():
     model = CCA(n_components=3, max_iter=5000, tol=1e-12).fit(X, Y)
     scores = model.transform(X, Y)
-    truth = [abs(np.corrcoef(a, b)[0, 1]) for a, b in zip(scores[0].T, scores[1].T, strict=True)]
-    assert distances.svcca(X, Y, variance=1.0) == pytest.approx(np.mean(truth), abs=1e-5)
+    truth = [
+        abs(np.corrcoef(a, b)[0, 1])
+        for a, b in zip(scores[0].T, scores[1].T, strict=True)
+    ]
+    assert distances.svcca(X, Y, variance=1.0) == pytest.approx(
+        np.mean(truth), abs=1e-5
+    )
 
 
 def test_svcca_looks_at_leading_components_only():
@@ -64,7 +69,9 @@ def test_pwcca_weighs_canonical_directions_by_what_they_hold_of_x():
     basis = np.linalg.qr(basis - basis.mean(axis=0))[0][:, :6]
     first = basis[:, :2] * np.array([3.0, 1.0])
     second = np.stack([basis[:, 0], 0.6 * basis[:, 1] + 0.8 * basis[:, 3]], axis=1)
-    assert distances.pwcca(first, second) == pytest.approx((3 * 1 + 1 * 0.6) / 4, abs=1e-9)
+    assert distances.pwcca(first, second) == pytest.approx(
+        (3 * 1 + 1 * 0.6) / 4, abs=1e-9
+    )
     assert distances.svcca(first, second, variance=1.0) == pytest.approx(0.8, abs=1e-9)
 
 
@@ -75,7 +82,9 @@ def test_similarities_do_not_see_rotation_shift_and_scale(measure):
     value = measure(X, Y)
     assert measure(X, 7.0 * Y @ turn + 5.0) == pytest.approx(value, rel=1e-9)
     assert measure(X, X) == pytest.approx(1.0)
-    batch = measure(torch.tensor(np.stack([X, X])), torch.tensor(np.stack([Y, 3.0 - Y])))
+    batch = measure(
+        torch.tensor(np.stack([X, X])), torch.tensor(np.stack([Y, 3.0 - Y]))
+    )
     np.testing.assert_allclose(batch, [value, value], rtol=1e-9)
 
 
@@ -106,7 +115,9 @@ def test_mutual_neighbours_equal_a_loop_over_examples(of):
 def test_mutual_neighbours_of_unrelated_examples_are_as_many_as_by_chance():
     rng = np.random.default_rng(5)
     first, second = rng.standard_normal((2, 400, 5))
-    assert distances.mutual_neighbours(first, second) == pytest.approx(10 / 399, abs=0.015)
+    assert distances.mutual_neighbours(first, second) == pytest.approx(
+        10 / 399, abs=0.015
+    )
     turn = np.linalg.qr(rng.standard_normal((5, 5)))[0]
     assert distances.mutual_neighbours(first, 2 * first @ turn + 1) > 0.999
 
@@ -130,7 +141,9 @@ def test_alignment_of_inner_products_is_that_of_the_representations():
 
 def test_inner_products_that_do_not_fit_are_refused():
     for wrong in (np.ones((2, 3, 3)), np.ones((1, 5, 4))):
-        with pytest.raises(ArgumentError, match="inner products of the same n examples"):
+        with pytest.raises(
+            ArgumentError, match="inner products of the same n examples"
+        ):
             distances.cka_of_grams(wrong)
     with pytest.raises(ArgumentError, match="all examples are equal"):
         distances.cka_of_grams(np.ones((1, 5, 5)))

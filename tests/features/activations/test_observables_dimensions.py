@@ -25,7 +25,9 @@ def measured(A, units=None):
 def result(tmp_path_factory):
     trajectory = og.Trajectory.from_models(examples.developing())
     study = og.Study(
-        trajectory, examples.tiny_inputs(), observables=[EffectiveDimensions(examples.LAYERS)]
+        trajectory,
+        examples.tiny_inputs(),
+        observables=[EffectiveDimensions(examples.LAYERS)],
     )
     return study.run(tmp_path_factory.mktemp("dimensions") / "study")
 
@@ -35,7 +37,9 @@ def test_effective_dimensions_are_those_of_the_centred_matrix():
     A = rng.normal(size=(500, 12)) @ np.diag(np.arange(1, 13.0)) + 3
     found = measured(torch.from_numpy(A))
     centred = A - A.mean(0)
-    assert found["participation_ratio"] == pytest.approx(geometry.participation_ratio(centred))
+    assert found["participation_ratio"] == pytest.approx(
+        geometry.participation_ratio(centred)
+    )
     assert found["stable_rank"] == pytest.approx(geometry.stable_rank(centred))
     assert found["effective_rank"] == pytest.approx(geometry.effective_rank(centred))
     unit = A / np.linalg.norm(A, axis=1, keepdims=True)
@@ -49,7 +53,11 @@ def measured_in_full(A):
     spectrum = np.linalg.svd(A - A.mean(0), compute_uv=False)
     unit = A / np.linalg.norm(A, axis=1, keepdims=True)
     off = ~np.eye(len(A), dtype=bool)
-    ranks = (geometry.participation_ratio, geometry.stable_rank, geometry.effective_rank)
+    ranks = (
+        geometry.participation_ratio,
+        geometry.stable_rank,
+        geometry.effective_rank,
+    )
     return [*(rank(spectrum=spectrum) for rank in ranks), (unit @ unit.T)[off].mean()]
 
 
@@ -72,11 +80,15 @@ def test_the_null_is_that_of_drawn_activations(shape):
     rng = np.random.default_rng(1)
     drawn = np.array([measured_in_full(rng.normal(size=shape)) for _ in range(30)])
     spread = drawn.std(axis=0, ddof=1) * np.sqrt(1 / 30 + 1 / 10)
-    assert (np.abs(np.array(_isotropic(*shape)) - drawn.mean(axis=0)) < 4 * spread).all()
+    assert (
+        np.abs(np.array(_isotropic(*shape)) - drawn.mean(axis=0)) < 4 * spread
+    ).all()
 
 
 def test_isotropic_activations_equal_their_null_within_the_errors():
-    A = torch.randn(2000, 16, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    A = torch.randn(
+        2000, 16, generator=torch.Generator().manual_seed(1), dtype=torch.float64
+    )
     found = measured(A)
     for name in ("participation_ratio", "anisotropy"):
         gap = abs(found[name] - found[f"{name}_null"])
@@ -87,7 +99,9 @@ def test_the_jackknife_error_is_the_spread_over_samples():
     scale = torch.linspace(1, 3, 10, dtype=torch.float64)
     found = [
         measured(
-            torch.randn(300, 10, generator=torch.Generator().manual_seed(s), dtype=torch.float64)
+            torch.randn(
+                300, 10, generator=torch.Generator().manual_seed(s), dtype=torch.float64
+            )
             * scale
         )
         for s in range(60)
@@ -106,12 +120,15 @@ def test_tokens_of_one_text_are_not_counted_as_independent():
         rng = np.random.default_rng(seed)
         scale = np.linspace(1, 3, 10)
         shared = rng.normal(size=(texts, 10))[units]
-        return torch.from_numpy((np.sqrt(2) * shared + rng.normal(size=(len(units), 10))) * scale)
+        return torch.from_numpy(
+            (np.sqrt(2) * shared + rng.normal(size=(len(units), 10))) * scale
+        )
 
     found = [(measured(draw(s), units), measured(draw(s))) for s in range(40)]
     spread = np.std([float(own.participation_ratio) for own, _ in found], ddof=1)
     by_text, by_token = (
-        np.mean([float(each[i].participation_ratio_stderr) for each in found]) for i in (0, 1)
+        np.mean([float(each[i].participation_ratio_stderr) for each in found])
+        for i in (0, 1)
     )
     assert 0.7 < by_text / spread < 1.4
     # With ten blocks in order, tokens of their own are blocks of texts all but at their ends.
@@ -121,7 +138,10 @@ def test_tokens_of_one_text_are_not_counted_as_independent():
 def test_the_noise_of_one_text_is_unknown_and_not_zero():
     A = torch.randn(50, 4, generator=torch.Generator().manual_seed(0))
     found = measured(A, np.zeros(50, int))
-    assert np.isfinite(found.participation_ratio) and "participation_ratio_stderr" not in found
+    assert (
+        np.isfinite(found.participation_ratio)
+        and "participation_ratio_stderr" not in found
+    )
 
 
 def test_few_tokens_and_dead_layers_are_said():
@@ -134,7 +154,9 @@ def test_few_tokens_and_dead_layers_are_said():
 @pytest.mark.parametrize("scale", [1e-200, 1e-30, 1.0, 1e30, 1e200])
 @pytest.mark.parametrize("offset", [0.0, 1e3, 1e5])
 def test_ranks_depend_on_neither_the_mean_nor_the_scale(offset, scale):
-    A = torch.randn(400, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    A = torch.randn(
+        400, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    )
     A = A @ torch.diag(torch.arange(1, 9.0).double())
     plain, moved = measured(A), measured((A + offset) * scale)
     for name in ("participation_ratio", "stable_rank", "effective_rank"):
@@ -172,11 +194,17 @@ def test_attention_sinks_are_counted_and_left_out_where_that_is_asked(drop):
     alone = geometry.participation_ratio(inner - inner.mean(0))
     assert int(found.outliers) == rows // 5
     assert float(found.without_outliers) == pytest.approx(alone) and alone > 7
-    assert float(found.participation_ratio) == pytest.approx(alone if drop else 1.0, rel=1e-3)
+    assert float(found.participation_ratio) == pytest.approx(
+        alone if drop else 1.0, rel=1e-3
+    )
     (said,) = observable.words(found.expand_dims(layer=["mlp"], step=[3]), {})
-    assert said.startswith("In mlp, 40 of the tokens have activations more than 20 times")
+    assert said.startswith(
+        "In mlp, 40 of the tokens have activations more than 20 times"
+    )
     assert said.endswith(
-        "they are left out." if drop else 'and not 1 (outliers = "drop" leaves them out).'
+        "they are left out."
+        if drop
+        else 'and not 1 (outliers = "drop" leaves them out).'
     )
     with pytest.raises(ArgumentError, match="outliers must be"):
         EffectiveDimensions(outliers="clip")
@@ -191,4 +219,6 @@ def test_without_outliers_nothing_is_said_or_changed():
     kept, dropped = map(dataset, values)
     assert kept.equals(dropped) and int(kept.outliers) == 0
     assert kept.without_outliers == kept.participation_ratio
-    assert EffectiveDimensions().words(kept.expand_dims(layer=["mlp"], step=[3]), {}) == []
+    assert (
+        EffectiveDimensions().words(kept.expand_dims(layer=["mlp"], step=[3]), {}) == []
+    )

@@ -22,7 +22,9 @@ def studied(models, folder, **options):
 def test_it_is_that_of_the_two_models_activations(tmp_path):
     trajectory, data = studied(developing(), tmp_path / "s", max_tokens=None)
     first, last = (
-        capture.activations(trajectory[int(step)].model(), tiny_inputs(40), LAYERS, max_tokens=None)
+        capture.activations(
+            trajectory[int(step)].model(), tiny_inputs(40), LAYERS, max_tokens=None
+        )
         for step in trajectory.steps[[0, -1]]
     )
     for layer in data.layer.values:
@@ -57,9 +59,13 @@ def test_other_measures_are_refused(measures):
 def test_layers_are_compared_in_pairs(tmp_path):
     trajectory = og.Trajectory.from_models(developing((0, 1, 2, 4)))
     chosen = LayerSimilarity(LAYERS, MEASURES, max_tokens=None)
-    tree = og.Study(trajectory, tiny_inputs(40), chosen, device="cpu").run(tmp_path / "s")
+    tree = og.Study(trajectory, tiny_inputs(40), chosen, device="cpu").run(
+        tmp_path / "s"
+    )
     data = tree["layer-similarity"].to_dataset()
-    found = capture.activations(trajectory[4].model(), tiny_inputs(40), LAYERS, max_tokens=None)
+    found = capture.activations(
+        trajectory[4].model(), tiny_inputs(40), LAYERS, max_tokens=None
+    )
     first, second = (found[path].double().numpy() for path in data.of_layer.values)
     for measure in MEASURES:
         similar = getattr(distances, measure.replace("-", "_"))
@@ -74,7 +80,9 @@ def test_layers_are_compared_in_pairs(tmp_path):
 
 def test_a_single_layer_is_not_compared_with_others(tmp_path):
     trajectory = og.Trajectory.from_models(developing((0, 1)))
-    study = og.Study(trajectory, tiny_inputs(8), LayerSimilarity("layers[0].mlp"), device="cpu")
+    study = og.Study(
+        trajectory, tiny_inputs(8), LayerSimilarity("layers[0].mlp"), device="cpu"
+    )
     with pytest.raises(ArgumentError, match="layers must match at least two layers"):
         study.run(tmp_path)
 
@@ -83,10 +91,14 @@ def test_all_steps_are_compared_with_all_others(tmp_path):
     steps = (0, 1, 2, 4, 8)
     trajectory = og.Trajectory.from_models(developing(steps))
     chosen = StepSimilarity(LAYERS, max_tokens=120)
-    tree = og.Study(trajectory, tiny_inputs(40), chosen, device="cpu").run(tmp_path / "s")
+    tree = og.Study(trajectory, tiny_inputs(40), chosen, device="cpu").run(
+        tmp_path / "s"
+    )
     data = tree["step-similarity"].to_dataset()
     found = [
-        capture.activations(trajectory[step].model(), tiny_inputs(40), LAYERS, max_tokens=120)
+        capture.activations(
+            trajectory[step].model(), tiny_inputs(40), LAYERS, max_tokens=120
+        )
         for step in (1, 8)
     ]
     for layer in data.layer.values:

@@ -23,7 +23,9 @@ class Two(nn.Module):
 def test_activations_are_priced_by_the_studys_own_texts(tmp_path):
     torch.manual_seed(0)
     run = og.Trajectory.from_models({0: Two(), 1: Two(), 2: Two()})
-    inputs = og.Inputs.from_tokens([[a, b] for a in range(6) for b in range(6)], vocab_size=9)
+    inputs = og.Inputs.from_tokens(
+        [[a, b] for a in range(6) for b in range(6)], vocab_size=9
+    )
     study = og.Study(run, inputs, [EffectiveDimensions("mlp")], device="cpu", noise=0)
     assert study.plan().activation_bytes == 4 * 8 * 72
     assert not study.run(tmp_path / "s").problems()

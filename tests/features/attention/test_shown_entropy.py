@@ -19,7 +19,9 @@ def texts(side="left"):
     """Texts that begin and end with special tokens, and no tokenizer."""
     rng = np.random.default_rng(0)
     rows = [[5, *rng.integers(7, 30, length - 2), 6] for length in LENGTHS]
-    inputs = Inputs.from_tokens(rows, special_ids=[5, 6], mask_token_id=MASK, vocab_size=64)
+    inputs = Inputs.from_tokens(
+        rows, special_ids=[5, 6], mask_token_id=MASK, vocab_size=64
+    )
     return inputs.padded(side)
 
 
@@ -37,7 +39,9 @@ def own_entropies(model, ids):
     """Entropy of every query of one text alone, mean over heads, (layers, tokens)."""
     model.set_attn_implementation("eager")
     with torch.no_grad():
-        maps = model(input_ids=torch.tensor(ids[None]), output_attentions=True).attentions
+        maps = model(
+            input_ids=torch.tensor(ids[None]), output_attentions=True
+        ).attentions
     model.set_attn_implementation("sdpa")
     found = []
     for weights in maps:
@@ -73,15 +77,21 @@ def test_entropies_equal_the_maps_of_each_text_alone(result):
             np.testing.assert_allclose(found[:, : len(ids)], own, rtol=1e-4, atol=1e-5)
             assert np.isnan(found[:, len(ids) :]).all()
             visible = (
-                np.arange(1, len(ids) + 1) if family == "llama" else np.full(len(ids), len(ids))
+                np.arange(1, len(ids) + 1)
+                if family == "llama"
+                else np.full(len(ids), len(ids))
             )
             equal = np.where(ordinary, np.log(visible), np.nan)
-            np.testing.assert_allclose(at.shown_entropy_uniform[: len(ids)], equal, atol=1e-6)
+            np.testing.assert_allclose(
+                at.shown_entropy_uniform[: len(ids)], equal, atol=1e-6
+            )
 
 
 def test_they_are_of_the_tokens_that_have_losses(result):
     tree, _, _ = result
-    losses, entropies = (tree[name].to_dataset() for name in ("token-losses", "attention-entropy"))
+    losses, entropies = (
+        tree[name].to_dataset() for name in ("token-losses", "attention-entropy")
+    )
     np.testing.assert_array_equal(losses.text_number, entropies.shown_text_number)
     np.testing.assert_array_equal(losses.token_id, entropies.shown_token_id)
     ids = entropies.shown_token_id.values
@@ -90,7 +100,9 @@ def test_they_are_of_the_tokens_that_have_losses(result):
 
 def test_the_means_over_all_texts_are_the_same_with_and_without_them(result, tmp_path):
     tree, models, _ = result
-    study = og.Study(og.Trajectory.from_models(models), texts(), [AttentionEntropy()], device="cpu")
+    study = og.Study(
+        og.Trajectory.from_models(models), texts(), [AttentionEntropy()], device="cpu"
+    )
     plain = study.run(tmp_path / "study")["attention-entropy"].to_dataset()
     np.testing.assert_array_equal(plain.entropy, tree["attention-entropy"]["entropy"])
     assert not [name for name in plain if str(name).startswith("shown")]

@@ -32,7 +32,9 @@ def texts(share, count=60, length=30):
     for place in range(1, length):
         right = rng.random(count) < share
         rows[right, place] = (rows[right, place - 1] + 1) % VOCABULARY
-    return og.Inputs.from_tokens(rows, np.ones(rows.shape, dtype=bool), vocab_size=VOCABULARY)
+    return og.Inputs.from_tokens(
+        rows, np.ones(rows.shape, dtype=bool), vocab_size=VOCABULARY
+    )
 
 
 def test_the_error_equals_a_loop_over_bins():
@@ -62,12 +64,18 @@ def test_a_sure_model_is_off_by_what_it_is_too_sure_and_a_calibrated_one_by_chan
     right = share + (1 - share) / VOCABULARY
     calibrated = np.log(right * (VOCABULARY - 1) / (1 - right))
     data = observed(calibrated, share)
-    assert float(data.calibration_error) <= float(data.calibration_error_calibrated.max())
+    assert float(data.calibration_error) <= float(
+        data.calibration_error_calibrated.max()
+    )
     assert float(data.accuracy) == pytest.approx(right, abs=0.03)
     assert float(data.accuracy_confidence) == pytest.approx(right, abs=1e-5)
     sure = observed(9.0, share)
-    assert float(sure.calibration_error) == pytest.approx(1 - float(data.accuracy), abs=5e-3)
-    assert float(sure.margin) == pytest.approx(9.0 * (2 * float(sure.accuracy) - 1), abs=1e-4)
+    assert float(sure.calibration_error) == pytest.approx(
+        1 - float(data.accuracy), abs=5e-3
+    )
+    assert float(sure.margin) == pytest.approx(
+        9.0 * (2 * float(sure.accuracy) - 1), abs=1e-4
+    )
 
 
 def test_the_margin_is_positive_where_the_first_answer_is_right():
@@ -91,9 +99,13 @@ def test_what_is_no_prediction_is_refused(wrong, words):
 
 
 def test_the_node_has_noise_null_and_bins(tmp_path):
-    run = og.Trajectory.from_models({s: Sure(logit) for s, logit in enumerate((0.0, 1.0, 4.0))})
+    run = og.Trajectory.from_models(
+        {s: Sure(logit) for s, logit in enumerate((0.0, 1.0, 4.0))}
+    )
     chosen = Calibration(objective="causal", bins=5)
-    data = og.Study(run, texts(0.6), chosen, device="cpu", noise=0).run(tmp_path)["calibration"]
+    data = og.Study(run, texts(0.6), chosen, device="cpu", noise=0).run(tmp_path)[
+        "calibration"
+    ]
     data = data.to_dataset()
     assert data.bin.values.tolist() == [0.0, 0.2, 0.4, 0.6, 0.8]
     assert np.isfinite(data.calibration_error_floor).all()

@@ -116,13 +116,17 @@ def test_the_node_says_when_a_head_comes_to_copy(tmp_path):
         with torch.no_grad():
             out, value = attention.o_proj.weight, attention.v_proj.weight[8:16]
             ours = first.model.layers[0].self_attn.o_proj.weight
-            out[:, 24:] = (1 - share) * ours[:, 24:] + share * value.T  # head 3 reads group 1
+            out[:, 24:] = (1 - share) * ours[
+                :, 24:
+            ] + share * value.T  # head 3 reads group 1
             model.model.layers[0].input_layernorm.weight.fill_(1.0)
             model.model.norm.weight.fill_(1.0)
             model.lm_head.weight.copy_(model.model.embed_tokens.weight)
         models[step] = model
     run = og.Trajectory.from_models(models)
-    study = og.Study(run, inputs_of(), og.observables.CopyingHeads(), device="cpu", noise=0)
+    study = og.Study(
+        run, inputs_of(), og.observables.CopyingHeads(), device="cpu", noise=0
+    )
     data = study.run(tmp_path)["copying-heads"].to_dataset()
     last = data.isel(step=-1).sel(layer="model.layers.0.self_attn")
     assert last.copying.values[3] > 0.99 and last.copying.values[:3].max() < 0.9

@@ -53,9 +53,13 @@ def test_score_and_null_equal_a_loop_over_the_tokens():
     early = np.array([[loss_at(row, p, gain) for p in (5, 6, 7)] for row in ids])
     late = np.array([[loss_at(row, p, gain) for p in (35, 36, 37)] for row in ids])
     # The short texts begin with the start token, and with the four tokens before the late ones.
-    short = np.array([[loss_at(row, p, gain, begin=31) for p in (35, 36, 37)] for row in ids])
+    short = np.array(
+        [[loss_at(row, p, gain, begin=31) for p in (35, 36, 37)] for row in ids]
+    )
     np.testing.assert_allclose(data.score, late.mean() - early.mean(), atol=1e-5)
-    np.testing.assert_allclose(data.score_of_text, late.mean(1) - early.mean(1), atol=1e-5)
+    np.testing.assert_allclose(
+        data.score_of_text, late.mean(1) - early.mean(1), atol=1e-5
+    )
     np.testing.assert_allclose(data.score_short, short.mean() - early.mean(), atol=1e-5)
     expected = [early.mean(), late.mean(), short.mean()]
     np.testing.assert_allclose(data.place_loss, expected, atol=1e-5)
@@ -72,8 +76,12 @@ def test_special_tokens_and_short_texts_are_left_out():
     rows = [[1, *range(2, 11), 1], [1, *range(3, 13)], [1, 4, 5]]
     inputs = og.Inputs.from_tokens(rows, special_ids=[1])
     windows = Windows.of(inputs, 2, 11, 1)
-    assert windows.texts.ids.tolist() == [rows[1]], "the first text ends with a special token"
-    with pytest.raises(ArgumentError, match="late must be at most the length of some text"):
+    assert windows.texts.ids.tolist() == [rows[1]], (
+        "the first text ends with a special token"
+    )
+    with pytest.raises(
+        ArgumentError, match="late must be at most the length of some text"
+    ):
         Windows.of(inputs, 2, 12, 1)
 
 
@@ -91,7 +99,9 @@ def test_arguments_out_of_range_are_refused(options, words):
 
 
 def test_overlapping_windows_are_refused():
-    with pytest.raises(ArgumentError, match="early=6 and late=8 with a window of 2 tokens overlap"):
+    with pytest.raises(
+        ArgumentError, match="early=6 and late=8 with a window of 2 tokens overlap"
+    ):
         Windows.of(texts(), 6, 8, 2)
 
 
@@ -105,11 +115,17 @@ def test_a_masked_model_is_refused_with_the_reason():
 
 
 def test_the_step_at_which_context_is_used_is_dated(tmp_path):
-    models = {s: Remembers(3 / (1 + np.exp(6 - i))) for i, s in enumerate((0, *2 ** np.arange(11)))}
+    models = {
+        s: Remembers(3 / (1 + np.exp(6 - i)))
+        for i, s in enumerate((0, *2 ** np.arange(11)))
+    }
     study = og.Study(
-        og.Trajectory.from_models(models), texts(24), InContextLearning(objective="causal"),
-        device="cpu", noise=0,
-    )  # fmt: skip
+        og.Trajectory.from_models(models),
+        texts(24),
+        InContextLearning(objective="causal"),
+        device="cpu",
+        noise=0,
+    )
     data = study.run(tmp_path)["in-context-learning"].to_dataset()
     assert data.row.values.tolist() == ["in-context learning"]
     assert bool(data.changed[0]) and 8 < float(data.half_step[0]) < 128

@@ -62,7 +62,9 @@ def test_a_model_whose_way_to_its_logits_is_not_known_is_refused():
             return found
 
     model.__class__ = Scaled
-    with pytest.raises(ArgumentError, match="between its last block and its logits is not known"):
+    with pytest.raises(
+        ArgumentError, match="between its last block and its logits is not known"
+    ):
         read(model, inputs_of())
 
 
@@ -75,8 +77,15 @@ def test_nan_is_refused():
 
 
 def test_the_node_has_a_line_for_each_layer_and_the_null_of_other_tokens(tmp_path):
-    run = og.Trajectory.from_models({step: build("llama", seed=step) for step in (0, 1, 2)})
-    study = og.Study(run, inputs_of(), og.observables.LogitLens(), device="cpu", noise=0)
+    run = og.Trajectory.from_models(
+        {step: build("llama", seed=step) for step in (0, 1, 2)}
+    )
+    study = og.Study(
+        run, inputs_of(), og.observables.LogitLens(), device="cpu", noise=0
+    )
     data = study.run(tmp_path)["logit-lens"].to_dataset()
     assert set(data.lens_loss.sizes.items()) == {("step", 3), ("layer", 2)}
-    assert np.isfinite(data.lens_loss_elsewhere).all() and np.isfinite(data.lens_loss_floor).all()
+    assert (
+        np.isfinite(data.lens_loss_elsewhere).all()
+        and np.isfinite(data.lens_loss_floor).all()
+    )

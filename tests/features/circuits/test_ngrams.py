@@ -24,14 +24,20 @@ class OfContext(nn.Module):
         self.table = nn.Parameter(torch.as_tensor(table, dtype=torch.float32))
 
     def forward(self, input_ids):
-        before = torch.cat([torch.zeros_like(input_ids[:, :1]), input_ids[:, :-1]], dim=1)
+        before = torch.cat(
+            [torch.zeros_like(input_ids[:, :1]), input_ids[:, :-1]], dim=1
+        )
         return self.table[before, input_ids]
 
 
 def texts(count=14, seed=0, start=True):
     rng = np.random.default_rng(seed)
-    rows = [[1, *rng.integers(2, VOCABULARY - 1, n)] for n in rng.integers(4, 15, count)]
-    return og.Inputs.from_tokens(rows, special_ids=[1] if start else [], vocab_size=VOCABULARY)
+    rows = [
+        [1, *rng.integers(2, VOCABULARY - 1, n)] for n in rng.integers(4, 15, count)
+    ]
+    return og.Inputs.from_tokens(
+        rows, special_ids=[1] if start else [], vocab_size=VOCABULARY
+    )
 
 
 def chained(count, seed):
@@ -49,7 +55,9 @@ def by_hand(counted, row, place, smoothing, without=None):
     found = [np.ones(VOCABULARY)]
     for n, strength in enumerate(smoothing):
         counts = np.zeros(VOCABULARY)
-        for number, (text, mask) in enumerate(zip(counted.ids, counted.mask, strict=True)):
+        for number, (text, mask) in enumerate(
+            zip(counted.ids, counted.mask, strict=True)
+        ):
             text = text[mask].tolist()
             for at in range(max(n, 0), len(text)):
                 same = place >= n and text[at - n : at] == row[place - n : place]
@@ -92,14 +100,20 @@ def test_the_smoothing_is_what_makes_the_texts_least_surprising():
 def observed(model, inputs, **options):
     observable = NgramAgreement(objective="causal", **options)
     return observable.observe(
-        og.capture.read(model, observable.needs(), {"text": inputs, "train": texts(40, 7)}), None
+        og.capture.read(
+            model, observable.needs(), {"text": inputs, "train": texts(40, 7)}
+        ),
+        None,
     )
 
 
 @pytest.mark.parametrize("counted", [None, "train"])
 def test_divergences_equal_whole_distributions(counted):
     rng = np.random.default_rng(3)
-    model, inputs = OfContext(rng.normal(size=(VOCABULARY, VOCABULARY, VOCABULARY))), texts()
+    model, inputs = (
+        OfContext(rng.normal(size=(VOCABULARY, VOCABULARY, VOCABULARY))),
+        texts(),
+    )
     data = observed(model, inputs, counted=counted)
     models = NGrams.of(texts(40, 7) if counted else inputs, VOCABULARY, 3)
     text, column = np.nonzero(next_tokens(inputs))
@@ -137,9 +151,12 @@ def test_unigrams_come_before_bigrams_and_each_has_its_step(tmp_path):
         models[step] = OfContext(table)
     chosen = NgramAgreement(counted="train", orders=(1, 2), objective="causal")
     study = og.Study(
-        og.Trajectory.from_models(models), {"text": inputs, "train": train}, chosen, device="cpu",
+        og.Trajectory.from_models(models),
+        {"text": inputs, "train": train},
+        chosen,
+        device="cpu",
         noise=0,
-    )  # fmt: skip
+    )
     data = study.run(tmp_path)["ngram-agreement"].to_dataset()
     assert data.closest_step.values.tolist() == [8.0, 128.0]
     assert data.divergence.sel(step=8, ngram="unigrams") < 1e-6
@@ -153,7 +170,8 @@ def test_the_interval_of_the_closest_step_covers_what_texts_disagree_on():
 
     values = np.array([[1.0, 1, 0, 0], [0, 0, 1, 1]])[:, None]  # texts pull both ways
     found = closest_steps(
-        xr.DataArray(values, dims=("step", "ngram", "text"), coords={"step": [0, 9]}), np.ones(4)
+        xr.DataArray(values, dims=("step", "ngram", "text"), coords={"step": [0, 9]}),
+        np.ones(4),
     )
     assert (found["closest_step_low"][0], found["closest_step_high"][0]) == (0, 9)
 
@@ -163,13 +181,17 @@ def test_what_no_n_gram_model_can_be_compared_with_is_refused():
         NgramAgreement(orders=(5,))
     with pytest.raises(ArgumentError, match="at least two texts that are independent"):
         NGrams.of(og.Inputs.from_tokens([[2, 3, 4]]), VOCABULARY)
-    with pytest.raises(ArgumentError, match="vocabulary must be above every token id, 4; got 4"):
+    with pytest.raises(
+        ArgumentError, match="vocabulary must be above every token id, 4; got 4"
+    ):
         NGrams.of(og.Inputs.from_tokens([[2, 3, 4], [3, 4]]), 4)
     observable = NgramAgreement()
     rows = np.random.default_rng(0).integers(5, 60, (4, 20))
     inputs = og.Inputs.from_tokens(rows, mask_token_id=4)
     values = og.capture.read(build("bert"), observable.needs(), {"text": inputs})
-    with pytest.raises(ArgumentError, match=r"orders must be \(1,\) for a masked model"):
+    with pytest.raises(
+        ArgumentError, match=r"orders must be \(1,\) for a masked model"
+    ):
         observable.observe(values, None)
     data = NgramAgreement(orders=(1,)).observe(values, None)
     assert np.isfinite(data.divergence).all()

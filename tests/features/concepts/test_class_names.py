@@ -14,12 +14,18 @@ from ontogeny.features.concepts.describe.rows import Rows
 from ontogeny.features.concepts.meaning.coherence import coherence
 from ontogeny.features.concepts.meaning.contexts import DEFAULT, WordContexts
 from ontogeny.features.concepts.meaning.naming import borne_out, chosen_names
-from ontogeny.features.concepts.meaning.vectors import WordVectors, _reduced, word_vectors
+from ontogeny.features.concepts.meaning.vectors import (
+    WordVectors,
+    _reduced,
+    word_vectors,
+)
 from ontogeny.inputs import Inputs
 
 CLASSES, PER_CLASS = 10, 24
 VERBS = [f" word{i}" for i in range(CLASSES * PER_CLASS)]
-UNTRAINED = np.random.default_rng(9).normal(size=99)  # what as many words by chance give
+UNTRAINED = np.random.default_rng(9).normal(
+    size=99
+)  # what as many words by chance give
 
 
 def grammar(texts=250, length=24, seed=0, shuffled=False):
@@ -39,7 +45,10 @@ def planted(seed=0, per_class=2):
     """Return the words of some concepts: five or six of one class each."""
     rng = np.random.default_rng(seed)
     return [
-        (PER_CLASS * c + rng.choice(PER_CLASS // 2, rng.integers(5, 7), replace=False)).tolist()
+        (
+            PER_CLASS * c
+            + rng.choice(PER_CLASS // 2, rng.integers(5, 7), replace=False)
+        ).tolist()
         for c in range(CLASSES)
         for _ in range(per_class)
     ]
@@ -69,7 +78,10 @@ def test_sets_of_words_that_are_no_class_get_no_name():
     inputs = grammar(400)
     rng = np.random.default_rng(1)
     for seed in range(3):
-        mixed = [rng.choice(CLASSES * PER_CLASS, 6, replace=False).tolist() for _ in range(20)]
+        mixed = [
+            rng.choice(CLASSES * PER_CLASS, 6, replace=False).tolist()
+            for _ in range(20)
+        ]
         codes = lookup_codes(token_ids(inputs, inputs.sample()), mixed, seed)
         found = named(codes, inputs)
         assert (found.class_name != "").sum() <= 1
@@ -94,9 +106,9 @@ def test_p_values_are_valid_where_words_are_drawn_by_chance():
     known = WordVectors(unit, rng.permutation(400))
     found = coherence([carried] * 2, [known] * 2, 0, 500)
     assert np.mean(found.p <= 0.05) == pytest.approx(0.05, abs=0.035)
-    assert found.z.mean() == pytest.approx(0, abs=0.2) and found.z.std() == pytest.approx(
-        1, abs=0.2
-    )
+    assert found.z.mean() == pytest.approx(
+        0, abs=0.2
+    ) and found.z.std() == pytest.approx(1, abs=0.2)
 
 
 def test_no_name_below_the_limit_or_without_an_untrained_model():
@@ -111,12 +123,16 @@ def test_no_name_below_the_limit_or_without_an_untrained_model():
 
 def test_vectors_of_words_come_from_texts_that_they_were_not_chosen_on():
     """Each half's words are judged by the other half; texts without sampled rows serve both."""
-    inputs = Inputs.from_tokens([[0, 1, 2], [2, 1, 0], [3, 4, 3]], documents=["a", "b", "c"])
+    inputs = Inputs.from_tokens(
+        [[0, 1, 2], [2, 1, 0], [3, 4, 3]], documents=["a", "b", "c"]
+    )
     sample = inputs.sample()
     rows = Rows(inputs, type(sample)(sample.text[:6], sample.position[:6]))
     known = WordContexts.of(rows, [str(i) for i in range(5)])
     assert known.words.tolist() == ["0", "1", "2"]  # the words of sampled tokens
-    for vectors in known.vectors:  # one text each, and the third: no word but its own twice
+    for (
+        vectors
+    ) in known.vectors:  # one text each, and the third: no word but its own twice
         assert vectors.counts.tolist() == [1, 1, 1]
     assert known.source == "6 words of the other texts"
 
@@ -126,13 +142,17 @@ def test_few_texts_are_joined_by_the_default_ones_and_that_is_said():
     pieces = sorted({w for text in texts for w in text.split()})
     ids = [[pieces.index(w) for w in text.split()] for text in texts]
     inputs = Inputs.from_tokens(ids, texts=texts)
-    known = WordContexts.of(Rows(inputs, inputs.sample()), [f" {piece}" for piece in pieces])
+    known = WordContexts.of(
+        Rows(inputs, inputs.sample()), [f" {piece}" for piece in pieces]
+    )
     assert known.source.endswith(f"as these are few {DEFAULT}")
     assert known.vectors[0].counts[known.words.tolist().index("the")] > 100
 
 
 def test_pieces_are_joined_to_words():
-    inputs = Inputs.from_tokens([[0, 1, 2, 0, 3, 2], [4, 0, 1, 5, 2, 2]], special_ids=[4])
+    inputs = Inputs.from_tokens(
+        [[0, 1, 2, 0, 3, 2], [4, 0, 1, 5, 2, 2]], special_ids=[4]
+    )
     pieces = [" Tim", "my", ".", "es", "<s>", "\n  "]
     words = RowWords.of(inputs, inputs.sample(), pieces)
     assert words.words[words.place[:4]].tolist() == ["Timmy", "Timmy", ".", "Times"]
@@ -140,7 +160,9 @@ def test_pieces_are_joined_to_words():
     joined = joined_pieces(words, inputs.ids[inputs.ordinary], pieces)
     assert joined[:4] == ["Tim…", "Timmy", ".", "Times"]
     codes = (inputs.ids[inputs.ordinary] == 1)[:, None]
-    found = describe.names(codes, inputs, inputs.sample(), untrained=[0.1] * 20, pieces=pieces)
+    found = describe.names(
+        codes, inputs, inputs.sample(), untrained=[0.1] * 20, pieces=pieces
+    )
     assert found.name.item() in ("Timmy", "")
 
 
@@ -177,7 +199,11 @@ def described(name="comma", explained=0.5, peaks=(0, 0, 1, 1), **more):
             "piece_text": ("piece", np.array([",", " said", " x"], dtype=object)),
             **more,
         },
-        {"piece": [0, 1, 2], "place": [-1, 0, 1], "position": ["token", "token before"]},
+        {
+            "piece": [0, 1, 2],
+            "place": [-1, 0, 1],
+            "position": ["token", "token before"],
+        },
     )
 
 
@@ -190,7 +216,10 @@ def test_names_that_code_or_contexts_refute_are_taken_back():
 
 def test_classes_go_before_tokens_where_contexts_bear_them_out():
     given = {
-        "class_name": (("layer", "concept"), np.array([["asked · said · told"]], dtype=object))
+        "class_name": (
+            ("layer", "concept"),
+            np.array([["asked · said · told"]], dtype=object),
+        )
     }
     both = chosen_names(described(**given))
     assert (both.name.item(), both.name_kind.item()) == ("asked · said · told", "class")
@@ -198,11 +227,16 @@ def test_classes_go_before_tokens_where_contexts_bear_them_out():
     assert (token.name.item(), token.name_kind.item()) == ("comma", "token")
 
 
-@pytest.mark.parametrize(("share", "name"), [(0.99, "comma"), (0.6, "asked · said · told")])
+@pytest.mark.parametrize(
+    ("share", "name"), [(0.99, "comma"), (0.6, "asked · said · told")]
+)
 def test_a_token_that_carries_nearly_all_of_a_concept_names_it(share, name):
     """The concept of all underscores was called "__getitem__ · __repr__"."""
     data = described(
-        class_name=(("layer", "concept"), np.array([["asked · said · told"]], dtype=object)),
+        class_name=(
+            ("layer", "concept"),
+            np.array([["asked · said · told"]], dtype=object),
+        ),
         token_share=(("layer", "concept", "rank"), [[[share, 0.005]]]),
     )
     assert chosen_names(data).name.item() == name
@@ -218,6 +252,9 @@ def test_a_class_fits_where_a_context_is_strongest_at_a_piece_of_its_words():
 def test_equal_names_get_what_differs():
     others = [described(), described(), described("the", peaks=(0, 0, 0, 0))]
     data = xr.concat(others, "concept", data_vars="minimal")
-    data["name_beside"] = (("layer", "concept"), [["after said", "before x", "after said"]])
+    data["name_beside"] = (
+        ("layer", "concept"),
+        [["after said", "before x", "after said"]],
+    )
     found = chosen_names(data).name.values[0].tolist()
     assert found[:2] == ["comma after said", "comma before x"] and found[2] == ""

@@ -13,7 +13,12 @@ from ontogeny.words.voice import OF_STEPS
 
 STEPS = tuple(range(0, 90, 10))
 LAYERS, CLASSES, WORDS, WIDTH = 5, 6, 40, 24
-FROM = [0, 1, 2, 4]  # the layer from which on the first four classes are written, at every step
+FROM = [
+    0,
+    1,
+    2,
+    4,
+]  # the layer from which on the first four classes are written, at every step
 
 
 def layer_of(name, t):
@@ -28,11 +33,15 @@ class Layered(torch.nn.Module):
 
     def __init__(self, rows):
         super().__init__()
-        self.rows = torch.nn.ParameterList(torch.tensor(r, dtype=torch.float32) for r in rows)
+        self.rows = torch.nn.ParameterList(
+            torch.tensor(r, dtype=torch.float32) for r in rows
+        )
         self.layers = torch.nn.ModuleList(torch.nn.Identity() for _ in rows)
 
     def forward(self, input_ids, attention_mask=None):
-        before = (input_ids * torch.arange(1, 1 + input_ids.shape[1])).cumsum(1)[..., None]
+        before = (input_ids * torch.arange(1, 1 + input_ids.shape[1])).cumsum(1)[
+            ..., None
+        ]
         noise = torch.sin(before * torch.arange(1, 1 + WIDTH) * 7.3)
         for k, (rows, layer) in enumerate(zip(self.rows, self.layers, strict=True)):
             out = layer(rows[input_ids] + 0.3 * torch.roll(noise, k, -1))
@@ -63,7 +72,9 @@ def texts():
 
 def studied(folder, models, texts):
     kind = og.observables.ConceptLayers("layers.*", n_concepts=12, n_active=1)
-    study = og.Study(og.Trajectory.from_models(models), texts, [kind], device="cpu", noise=0)
+    study = og.Study(
+        og.Trajectory.from_models(models), texts, [kind], device="cpu", noise=0
+    )
     return study.run(folder, progress=False).tree
 
 
@@ -93,36 +104,53 @@ def test_each_concept_is_first_readable_in_the_layer_that_was_planted(tree):
 
 def test_what_moves_is_said_and_nothing_else(tree, tmp_path):
     data = tree["concept-layers"].to_dataset()
-    moves = {name: int(data.line_moves.values[i]) for name, i in classes_of(data).items()}
+    moves = {
+        name: int(data.line_moves.values[i]) for name, i in classes_of(data).items()
+    }
     assert moves == {0: 0, 1: 0, 2: 0, 3: 0, 4: -1, 5: 1}
-    assert float(data.n_earlier) == float(data.n_later) == 1 and float(data.n_by_chance) < 0.3
+    assert (
+        float(data.n_earlier) == float(data.n_later) == 1
+        and float(data.n_by_chance) < 0.3
+    )
     text = " ".join(json.loads(data.attrs["statements"]))
     tokens = [
         str(data.readable_concept.values[classes_of(data)[name]]).partition(" · ")[2]
         for name in (4, 5)
     ]
     earlier, later = (f"(“{words}”)" for words in tokens)
-    assert f"1 came to be readable in earlier layers {earlier} and 1 in later ones {later};" in text
+    assert (
+        f"1 came to be readable in earlier layers {earlier} and 1 in later ones {later};"
+        in text
+    )
     page = og.report.write(tree, tmp_path / "page.html").read_text()
     assert "Where concepts are first readable" in page
 
 
 def test_concepts_that_no_layer_has_any_more_are_no_move_to_later_layers(tree):
     data = tree["concept-layers"].to_dataset()
-    kind, lines = og.observables.ConceptLayers("layers.*"), data.line_first.copy(deep=True)
+    kind, lines = (
+        og.observables.ConceptLayers("layers.*"),
+        data.line_first.copy(deep=True),
+    )
     assert "counts as beyond the last" not in " ".join(kind.words(data, {}))
     lines[:2, -1] = np.nan
     text = OF_STEPS.fill(" ".join(kind.words(data.assign(line_first=lines), {})))
     n = int(data.line_first.isel(step=0).notnull().sum())
-    assert f"At step {STEPS[0]} {n} of them can be read in some layer, at step {STEPS[-1]}" in text
-    assert f" {int(lines.isel(step=-1).notnull().sum())}; one in no layer counts as beyond" in text
+    assert (
+        f"At step {STEPS[0]} {n} of them can be read in some layer, at step {STEPS[-1]}"
+        in text
+    )
+    assert (
+        f" {int(lines.isel(step=-1).notnull().sum())}; one in no layer counts as beyond"
+        in text
+    )
 
 
 def test_nothing_moves_where_every_step_is_alike(tmp_path, texts):
     data = studied(tmp_path / "run", models_of(planted=False), texts)["concept-layers"]
-    assert float(data.n_earlier) == float(data.n_later) == 0 and set(classes_of(data)) == set(
-        range(CLASSES)
-    )
+    assert float(data.n_earlier) == float(data.n_later) == 0 and set(
+        classes_of(data)
+    ) == set(range(CLASSES))
 
 
 def test_a_move_needs_order_size_and_enough_steps():

@@ -26,14 +26,18 @@ def test_without_documents_the_same_labels_are_significant_far_too_often():
 
 
 def test_random_labels_of_texts_repeated_five_times_keep_the_level():
-    found = [labels_at_random(seed, 1.0, (5, 5), documents=40) for seed in range(REPEATS)]
+    found = [
+        labels_at_random(seed, 1.0, (5, 5), documents=40) for seed in range(REPEATS)
+    ]
     assert np.mean(np.array(found) <= 0.05) <= 0.13
     leaking = [labels_at_random(s, 1.0, (5, 5), 40, grouped=False) for s in range(10)]
     assert np.mean(np.array(leaking) <= 0.05) > 0.5
 
 
 def test_labels_that_vary_within_documents_keep_the_level():
-    found = [labels_at_random(seed, 0.4, (10, 10), constant=False) for seed in range(REPEATS)]
+    found = [
+        labels_at_random(seed, 0.4, (10, 10), constant=False) for seed in range(REPEATS)
+    ]
     assert np.mean(np.array(found) <= 0.05) <= 0.13
 
 

@@ -22,7 +22,9 @@ def plain_contexts(codes, inputs, sample, examples, before, after):
             if column[i] > 0 and unit not in units and len(peaks) < examples:
                 peaks.append(i)
                 units.add(unit)
-        found.append([plain_context(column, i, inputs, sample, before, after) for i in peaks])
+        found.append(
+            [plain_context(column, i, inputs, sample, before, after) for i in peaks]
+        )
     return found
 
 
@@ -71,7 +73,9 @@ def test_contexts_are_those_of_a_plain_loop(kind, side):
 
 def test_texts_that_repeat_give_one_context():
     inputs = Inputs.from_tokens([[1, 2], [1, 2], [3, 2]])
-    found = describe.contexts([[0], [3], [0], [3], [0], [1]], inputs, inputs.sample(), 3)
+    found = describe.contexts(
+        [[0], [3], [0], [3], [0], [1]], inputs, inputs.sample(), 3
+    )
     assert found.context_text.values.tolist() == [[0, 2, -1]]
 
 
@@ -86,7 +90,9 @@ def test_codes_of_whole_texts_show_the_beginning_of_the_text():
     assert (tokens.token_id == -1).all() and (tokens.token_share == 0).all()
     assert np.isnan(describe.concentration([[1.0], [4.0]], inputs, sample)).all()
     assert (describe.enrichment([[1.0], [4.0]], inputs, sample).enrichment == 0).all()
-    named = describe.names([[1.0], [4.0]], inputs, sample, untrained=[np.nan], pieces=["a"] * 10)
+    named = describe.names(
+        [[1.0], [4.0]], inputs, sample, untrained=[np.nan], pieces=["a"] * 10
+    )
     assert named.name.values.tolist() == [""] and np.isnan(named.concentration_limit)
 
 
@@ -125,7 +131,9 @@ def test_turning_a_code_changes_no_description():
     for of in (describe.contexts, describe.strongest_tokens, describe.enrichment):
         one, other = of(codes, inputs, sample), of(codes * signs, inputs, sample)
         assert one.identical(other)
-    np.testing.assert_array_equal(describe.orientation(-codes), -describe.orientation(codes))
+    np.testing.assert_array_equal(
+        describe.orientation(-codes), -describe.orientation(codes)
+    )
 
 
 def test_neighbours_are_the_smallest_angles():
@@ -138,7 +146,9 @@ def test_neighbours_are_the_smallest_angles():
             for i in range(9)
             if i not in (j, 5) and j != 5
         }
-        ranked = sorted(cosines, key=lambda i: -abs(cosines[i]))[:3] + [-1] * (3 * (j == 5))
+        ranked = sorted(cosines, key=lambda i: -abs(cosines[i]))[:3] + [-1] * (
+            3 * (j == 5)
+        )
         assert found.near[j].values.tolist() == ranked
         wanted = [cosines.get(i, 0.0) for i in ranked]
         np.testing.assert_allclose(found.near_cosine[j], wanted, atol=1e-12)
@@ -156,16 +166,35 @@ INPUTS = Inputs.from_tokens([[1, 2], [3]])
 @pytest.mark.parametrize(
     ("codes", "sample", "error", "words"),
     [
-        ([[1.0]], INPUTS.sample(), ArgumentError, "one row for each of 3 rows of sample; got 1"),
+        (
+            [[1.0]],
+            INPUTS.sample(),
+            ArgumentError,
+            "one row for each of 3 rows of sample; got 1",
+        ),
         ([[1.0], [np.nan], [0]], INPUTS.sample(), NonFiniteError, "codes holds 1 NaN"),
         ([1.0, 2, 3], INPUTS.sample(), ArgumentError, "codes must have 2 dimensions"),
-        ([[1.0]], TokenSample(np.array([2]), np.array([0])), ArgumentError, "texts 0 to 1"),
-        ([[1.0]], TokenSample(np.array([1]), np.array([1])), ArgumentError, "beyond its text"),
+        (
+            [[1.0]],
+            TokenSample(np.array([2]), np.array([0])),
+            ArgumentError,
+            "texts 0 to 1",
+        ),
+        (
+            [[1.0]],
+            TokenSample(np.array([1]), np.array([1])),
+            ArgumentError,
+            "beyond its text",
+        ),
         ([[1.0]], "all", ArgumentError, "sample must be of type TokenSample"),
     ],
 )
-@pytest.mark.parametrize("of", [describe.contexts, describe.enrichment, describe.concentration])
-def test_codes_and_rows_that_do_not_belong_together_are_refused(of, codes, sample, error, words):
+@pytest.mark.parametrize(
+    "of", [describe.contexts, describe.enrichment, describe.concentration]
+)
+def test_codes_and_rows_that_do_not_belong_together_are_refused(
+    of, codes, sample, error, words
+):
     with pytest.raises(error, match=words):
         of(codes, INPUTS, sample)
 

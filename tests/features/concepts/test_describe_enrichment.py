@@ -23,12 +23,17 @@ def test_shares_are_those_of_a_plain_loop():
     documents = np.random.default_rng(0).integers(0, 9, 20)
     inputs = zipf_texts(20, 14, documents=documents)
     sample = inputs.sample("all", 160)
-    ids, codes = token_ids(inputs, sample), np.random.default_rng(1).normal(size=(160, 6))
+    ids, codes = (
+        token_ids(inputs, sample),
+        np.random.default_rng(1).normal(size=(160, 6)),
+    )
     codes[:, 1] += ids
     codes[:, 2] += sample.position
     codes[:, 3] -= np.minimum(sample.position, 3)
     found = describe.enrichment(codes, inputs, sample)
-    tokens = [row[there].tolist() for row, there in zip(inputs.ids, inputs.mask, strict=True)]
+    tokens = [
+        row[there].tolist() for row, there in zip(inputs.ids, inputs.mask, strict=True)
+    ]
     near = {
         offset: np.array(
             [
@@ -39,7 +44,12 @@ def test_shares_are_those_of_a_plain_loop():
         for offset in (-1, 1)
     }
     bins = [p if p < 8 else 8 for p in sample.position]
-    labels = {"token": ids, "token before": near[-1], "token after": near[1], "place": bins}
+    labels = {
+        "token": ids,
+        "token before": near[-1],
+        "token after": near[1],
+        "place": bins,
+    }
     turned, units = codes * describe.orientation(codes), inputs.groups[sample.text]
     for position, of in labels.items():
         wanted = [plain_share(column, np.array(of), units) for column in turned.T]
@@ -55,7 +65,9 @@ def test_a_lookup_is_explained_wholly(offset, position):
     ids = token_ids(inputs, sample)
     before = np.where(sample.position > 0, np.roll(ids, 1), -1)
     code = value[ids if offset == 0 else before]
-    found = describe.enrichment(code[:, None], inputs, sample).enrichment.isel(concept=0)
+    found = describe.enrichment(code[:, None], inputs, sample).enrichment.isel(
+        concept=0
+    )
     assert found.sel(position=position) == pytest.approx(1)
     assert (found.drop_sel(position=position) < 0.15).all()
 
@@ -65,7 +77,9 @@ def test_random_codes_are_explained_by_nothing():
     sample = inputs.sample()
     rng = np.random.default_rng(0)
     codes = rng.normal(size=(len(sample), 100))
-    codes[:, 50:] = np.where(rng.random(codes[:, 50:].shape) < 0.04, codes[:, 50:] ** 2, 0)
+    codes[:, 50:] = np.where(
+        rng.random(codes[:, 50:].shape) < 0.04, codes[:, 50:] ** 2, 0
+    )
     found = describe.enrichment(codes, inputs, sample).enrichment
     assert (found >= 0).all() and found.mean() < 0.002 and found.max() < 0.02
 
@@ -82,5 +96,7 @@ def test_a_code_that_a_text_shares_is_not_explained_by_its_tokens():
 def test_constant_codes_have_nothing_to_explain():
     inputs = zipf_texts(10, 8)
     sample = inputs.sample()
-    found = describe.enrichment(np.full((len(sample), 2), 3.0), inputs, sample).enrichment
+    found = describe.enrichment(
+        np.full((len(sample), 2), 3.0), inputs, sample
+    ).enrichment
     assert (found == 0).all()

@@ -13,7 +13,11 @@ from ontogeny import capture, concepts, describe
 from ontogeny.errors import ArgumentError
 from ontogeny.features.concepts.describe.chance import permutation_bound
 from ontogeny.features.concepts.describe.names import name_of, untrained_limit
-from ontogeny.features.concepts.describe.rows import Confirmation, confirmations, described
+from ontogeny.features.concepts.describe.rows import (
+    Confirmation,
+    confirmations,
+    described,
+)
 from ontogeny.inputs import Inputs
 
 PIECES = [f" word{i}" for i in range(WORDS)]
@@ -23,7 +27,10 @@ UNTRAINED = np.full(40, 0.3)
 def planted_words(count, seed=0):
     """Return one to three words for each of some concepts."""
     rng = np.random.default_rng(seed)
-    return [rng.choice(40, size=rng.integers(1, 4), replace=False).tolist() for _ in range(count)]
+    return [
+        rng.choice(40, size=rng.integers(1, 4), replace=False).tolist()
+        for _ in range(count)
+    ]
 
 
 def words_of(name):
@@ -39,7 +46,9 @@ def test_planted_words_are_named(noise):
     names = found.name.values.tolist()
     assert np.mean([name != "" for name in names]) >= 0.9
     # The heaviest words enter a name: every one of them is planted, and with one word all of it.
-    right = [words_of(name) <= set(words) for name, words in zip(names, planted, strict=True)]
+    right = [
+        words_of(name) <= set(words) for name, words in zip(names, planted, strict=True)
+    ]
     assert all(right)
     single = [i for i, words in enumerate(planted) if len(words) == 1]
     assert all(words_of(names[i]) == set(planted[i]) for i in single if names[i])
@@ -52,7 +61,9 @@ def test_what_is_planted_in_a_model_is_named_from_its_activations():
     inputs = zipf_texts(120, 24)
     planted = [[w, w + 20] if w % 3 == 0 else [w] for w in range(20)]
     model = untrained_model(0)
-    directions = torch.linalg.qr(torch.randn(32, 20, generator=torch.manual_seed(1)))[0].T
+    directions = torch.linalg.qr(torch.randn(32, 20, generator=torch.manual_seed(1)))[
+        0
+    ].T
     with torch.no_grad():
         for name, weight in model.named_parameters():
             if name.endswith(("o_proj.weight", "down_proj.weight")):
@@ -63,7 +74,9 @@ def test_what_is_planted_in_a_model_is_named_from_its_activations():
         model.embed_tokens.weight.copy_(rows)
     sample = inputs.sample()
     codes = codes_of(model, inputs)
-    untrained = describe.concentration(codes_of(untrained_model(3), inputs), inputs, sample)
+    untrained = describe.concentration(
+        codes_of(untrained_model(3), inputs), inputs, sample
+    )
     found = describe.names(codes, inputs, sample, untrained=untrained, pieces=PIECES)
     named = [words_of(name) for name in found.name.values.tolist() if name]
     assert len(named) >= 18
@@ -73,15 +86,21 @@ def test_what_is_planted_in_a_model_is_named_from_its_activations():
 def untrained_model(seed):
     torch.manual_seed(seed)
     config = LlamaConfig(
-        vocab_size=WORDS, hidden_size=32, intermediate_size=64, num_hidden_layers=2,
-        num_attention_heads=4, max_position_embeddings=64,
-    )  # fmt: skip
+        vocab_size=WORDS,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        max_position_embeddings=64,
+    )
     return LlamaModel(config).eval()
 
 
 def codes_of(model, inputs, layer="layers.1"):
     (acts,) = capture.activations(model, inputs, layers=layer, tokens="all").values()
-    return concepts.make("ica", n_concepts=20, random_state=0, max_iter=400).fit_transform(acts)
+    return concepts.make(
+        "ica", n_concepts=20, random_state=0, max_iter=400
+    ).fit_transform(acts)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -92,7 +111,10 @@ def test_untrained_models_get_names_at_the_stated_rate():
     codes = [codes_of(untrained_model(seed), inputs) for seed in range(8)]
     shares = [describe.concentration(each, inputs, sample) for each in codes]
     named = [
-        describe.names(codes[b], inputs, sample, untrained=shares[a], pieces=PIECES).name != ""
+        describe.names(
+            codes[b], inputs, sample, untrained=shares[a], pieces=PIECES
+        ).name
+        != ""
         for a, b in itertools.permutations(range(8), 2)
     ]
     assert np.mean(named) <= 0.05 + 0.03  # 20 latents are a coarse limit; eight models
@@ -108,7 +130,9 @@ def test_permuted_codes_get_no_name():
     codes = lookup_codes(token_ids(inputs, sample), planted_words(40))
     for seed in range(5):
         shuffled = np.random.default_rng(seed).permutation(codes)
-        found = describe.names(shuffled, inputs, sample, untrained=np.zeros(40), pieces=PIECES)
+        found = describe.names(
+            shuffled, inputs, sample, untrained=np.zeros(40), pieces=PIECES
+        )
         assert (found.name == "").all() and (found.name_p > 0.05).all()
 
 
@@ -122,7 +146,9 @@ def test_three_rows_by_luck_are_no_concentration():
     naive = describe.strongest_tokens(codes, inputs, sample, 3).token_share.sum("rank")
     assert (naive > 0.999).all()
     assert describe.concentration(codes, inputs, sample).mean() < 0.2
-    found = describe.names(codes, inputs, sample, untrained=np.full(20, 0.1), pieces=PIECES)
+    found = describe.names(
+        codes, inputs, sample, untrained=np.full(20, 0.1), pieces=PIECES
+    )
     assert (found.name == "").all()
 
 
@@ -143,18 +169,26 @@ def test_concentration_is_that_of_a_plain_loop():
     for first, second in ((~half, half), (half, ~half)):
         share = []
         for column in q.T:
-            carried = {i: column[first & (ids == i)].sum() for i in set(ids[first].tolist())}
+            carried = {
+                i: column[first & (ids == i)].sum() for i in set(ids[first].tolist())
+            }
             three = sorted(carried, key=lambda i: -carried[i])[:3]
-            share.append(column[second & np.isin(ids, three)].sum() / column[second].sum())
+            share.append(
+                column[second & np.isin(ids, three)].sum() / column[second].sum()
+            )
         shares.append(share)
     wanted = np.mean(shares, axis=0)
-    np.testing.assert_allclose(describe.concentration(codes, inputs, sample), wanted, atol=1e-10)
+    np.testing.assert_allclose(
+        describe.concentration(codes, inputs, sample), wanted, atol=1e-10
+    )
 
 
 def test_the_bound_is_above_the_exact_probability_and_near_it():
     """Codes of 0 and 1: the number of hits is hypergeometric."""
     n = 500
-    for fires, k, hits in itertools.product((5, 40, 250), (3, 20, 100), (1, 2, 5, 18, 60)):
+    for fires, k, hits in itertools.product(
+        (5, 40, 250), (3, 20, 100), (1, 2, 5, 18, 60)
+    ):
         if hits > min(fires, k):
             continue
         strength = np.zeros((n, 1))
@@ -190,11 +224,17 @@ def test_impossible_and_dead_strengths_have_probability_one():
 @pytest.mark.parametrize(
     ("piece", "name"),
     [
-        ("<script>alert(1)</script>", "<script>alert(1)</script>"), (" שלום", "\u2068שלום\u2069"),
-        ("\n", "new line"), ("\x07", "U+0007"), ("a\u202eb", "a\\u202eb"), (" the", "the"),
-        ("<|eos|>", "<|eos|>"), ("\u200b", "zero width space"), ("<0xE2>", "<0xE2>"),
+        ("<script>alert(1)</script>", "<script>alert(1)</script>"),
+        (" שלום", "\u2068שלום\u2069"),
+        ("\n", "new line"),
+        ("\x07", "U+0007"),
+        ("a\u202eb", "a\\u202eb"),
+        (" the", "the"),
+        ("<|eos|>", "<|eos|>"),
+        ("\u200b", "zero width space"),
+        ("<0xE2>", "<0xE2>"),
     ],
-)  # fmt: skip
+)
 def test_a_name_is_safe_whatever_the_token(piece, name):
     inputs = zipf_texts(60)
     sample = inputs.sample()
@@ -210,7 +250,11 @@ def test_a_name_is_safe_whatever_the_token(piece, name):
         ([" the", "The", "the"], [0.5, 0.3, 0.2], "the"),
         (["The", " the", ","], [0.5, 0.3, 0.1], "The"),
         ([" a", ",", "The", " the"], [0.3, 0.2, 0.18, 0.17], "The, a, comma"),
-        ([",", ".", "(", ")"], [0.3, 0.3, 0.2, 0.2], "comma, full stop, open parenthesis"),
+        (
+            [",", ".", "(", ")"],
+            [0.3, 0.3, 0.2, 0.2],
+            "comma, full stop, open parenthesis",
+        ),
         ([",", "."], [0.5, 0.09], "comma"),
         ([",", "."], [0.5, 0.11], "comma, full stop"),
     ],
@@ -266,5 +310,9 @@ def test_what_names_need_is_checked(untrained, pieces, words):
     sample = inputs.sample()
     with pytest.raises(ArgumentError, match=words):
         describe.names(
-            np.ones((len(sample), 1)), inputs, sample, untrained=untrained, pieces=pieces
+            np.ones((len(sample), 1)),
+            inputs,
+            sample,
+            untrained=untrained,
+            pieces=pieces,
         )

@@ -46,7 +46,9 @@ def plain_readouts(activations, codes, half, others, of_first):
 def activations_of(model, path, inputs):
     """Activations of every token of each text alone, a list of (tokens, features)."""
     kept = []
-    handle = model.get_submodule(path).register_forward_hook(lambda *a: kept.append(a[2]))
+    handle = model.get_submodule(path).register_forward_hook(
+        lambda *a: kept.append(a[2])
+    )
     with torch.no_grad():
         for ids, mask in zip(inputs.ids, inputs.mask, strict=True):
             model(input_ids=torch.tensor(ids[mask][None]))
@@ -61,9 +63,15 @@ def result(request, tmp_path_factory):
     family = request.param
     inputs = zipf_texts(texts=40, special_ids=[0], mask_token_id=MASK).padded("left")
     joint = JointConcepts(
-        PATHS[family], n_concepts=12, n_active=1, fit_steps=3, readable=0.2, max_tokens=150,
-        random_state=4, shown_texts=3,
-    )  # fmt: skip
+        PATHS[family],
+        n_concepts=12,
+        n_active=1,
+        fit_steps=3,
+        readable=0.2,
+        max_tokens=150,
+        random_state=4,
+        shown_texts=3,
+    )
     models = {step: build(family, seed=7) for step in STEPS}
     for step, model in models.items():
         with torch.no_grad():
@@ -71,7 +79,11 @@ def result(request, tmp_path_factory):
                 weight.add_(0.02 * step * torch.randn(weight.shape))
     folder = tmp_path_factory.mktemp(family) / "study"
     study = og.Study(
-        og.Trajectory.from_models(models), inputs, [TokenLosses(), joint], device="cpu", noise=0
+        og.Trajectory.from_models(models),
+        inputs,
+        [TokenLosses(), joint],
+        device="cpu",
+        noise=0,
     )
     tree = study.run(folder)
     state = read_cell(state_path(folder, "joint-concepts")).data
@@ -113,7 +125,10 @@ def test_shared_codes_stand_at_the_tokens_that_were_sampled(result):
     sample = inputs.sample("all", joint.max_tokens, joint.random_state)
     codes = state["codes"].values[0]
     largest = np.maximum(codes.max(axis=0), 1e-12)
-    rows = {token: i for i, token in enumerate(zip(sample.text, sample.position, strict=True))}
+    rows = {
+        token: i
+        for i, token in enumerate(zip(sample.text, sample.position, strict=True))
+    }
     concept = data.concept_kind.values[0] != "no concept"
     for text, place in np.ndindex(*data.shown_token_id.shape):
         row = rows.get((int(data.shown_text_number[text]), place))
@@ -128,7 +143,9 @@ def test_shared_codes_stand_at_the_tokens_that_were_sampled(result):
 
 def test_they_are_of_the_tokens_that_have_losses_whatever_the_seed_of_the_fit(result):
     tree = result[0]
-    losses, codes = (tree[name].to_dataset() for name in ("token-losses", "joint-concepts"))
+    losses, codes = (
+        tree[name].to_dataset() for name in ("token-losses", "joint-concepts")
+    )
     np.testing.assert_array_equal(losses.text_number, codes.shown_text_number)
     np.testing.assert_array_equal(losses.token_id, codes.shown_token_id)
     assert codes.shown_code.dtype == np.uint8 == codes.shown_shared_code.dtype
@@ -136,7 +153,13 @@ def test_they_are_of_the_tokens_that_have_losses_whatever_the_seed_of_the_fit(re
 
 def test_a_readout_finds_the_planted_words_where_they_stand(tmp_path):
     joint = JointConcepts(
-        "out", n_concepts=8, n_active=1, fit_steps=6, readable=0.5, max_tokens=None, shown_texts=3
+        "out",
+        n_concepts=8,
+        n_active=1,
+        fit_steps=6,
+        readable=0.5,
+        max_tokens=None,
+        shown_texts=3,
     )
     study = og.Study(lookup_run(), lookup_texts(), [joint], device="cpu", noise=0)
     data = study.run(tmp_path / "study")["joint-concepts"].to_dataset()
@@ -148,10 +171,16 @@ def test_a_readout_finds_the_planted_words_where_they_stand(tmp_path):
         at = data.shown_token_id.values == word
         there = data.shown_token_id.values >= 0
         if at.any():
-            assert codes[-1, concept][at].min() > 30 > codes[-1, concept][there & ~at].max()
+            assert (
+                codes[-1, concept][at].min()
+                > 30
+                > codes[-1, concept][there & ~at].max()
+            )
 
 
-@pytest.mark.parametrize("options", [{"examples": 0}, {"tokens": "mean"}, {"tokens": "masked"}])
+@pytest.mark.parametrize(
+    "options", [{"examples": 0}, {"tokens": "mean"}, {"tokens": "masked"}]
+)
 def test_codes_of_tokens_need_described_concepts_of_all_tokens(options):
     with pytest.raises(ArgumentError, match="shown_texts=2"):
         JointConcepts(shown_texts=2, **options)

@@ -22,7 +22,11 @@ class Twice:
 def test_a_fit_that_is_killed_leaves_no_file(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with ExitStack() as files:
-        kept, _ = joint_gathered.read_together(Twice(), [0, 1], NEED, files, with_steps=False)
+        kept, _ = joint_gathered.read_together(
+            Twice(), [0, 1], NEED, files, with_steps=False
+        )
         # What has no name while it is used needs nobody to delete it.
         assert list(tmp_path.iterdir()) == []
-        assert sorted(kept) == ["a", "b"] and kept["a"].gathered(stacked=True) is not None
+        assert (
+            sorted(kept) == ["a", "b"] and kept["a"].gathered(stacked=True) is not None
+        )

@@ -22,7 +22,9 @@ def test_half_precision_and_none_change_no_distance(tmp_path):
     trajectory = og.Trajectory.from_models(developing((0, 4, 16)))
     chosen = [_concepts(kept) for kept in ("float32", "float16", "none")]
     of_half = og.observables.ConceptDistances("float16")
-    study = og.Study(trajectory, tiny_inputs(), [*chosen, of_half], device="cpu", noise=1)
+    study = og.Study(
+        trajectory, tiny_inputs(), [*chosen, of_half], device="cpu", noise=1
+    )
     tree = study.run(tmp_path / "s")
     assert tree.attrs["problems"] == "[]"
     whole, half, none = (tree[o.name].to_dataset().drop_attrs() for o in chosen)
@@ -46,7 +48,9 @@ def test_what_reads_dictionaries_refuses_a_node_without_them():
 
 def test_numbers_beyond_half_precision_are_refused_and_not_infinite():
     found = {"dictionary": dictionary_array(1e5 * torch.ones(2, 2))}
-    with pytest.raises(ArgumentError, match=r"1e\+05, which is too large .* take 'float32'"):
+    with pytest.raises(
+        ArgumentError, match=r"1e\+05, which is too large .* take 'float32'"
+    ):
         as_kept(found, "float16")
     with pytest.raises(ArgumentError, match="keep_dictionaries must be one of"):
         _concepts("float8")

@@ -71,9 +71,13 @@ def texts():
 
 
 JOINT = {
-    "n_concepts": R, "n_active": 1, "fit_steps": 4, "readable": 0.4, "max_tokens": None,
+    "n_concepts": R,
+    "n_active": 1,
+    "fit_steps": 4,
+    "readable": 0.4,
+    "max_tokens": None,
     "examples": 0,
-}  # fmt: skip
+}
 OWN = {"max_tokens": None, "n_removed": R, "n_draws": 8, "objective": "causal"}
 
 
@@ -152,12 +156,18 @@ def test_effects_are_those_of_the_formula(node, codes):
         A, losses, count = numpy_model(step)
         D = decoders(codes.astype(float), A)
         whole = losses(A).sum()
-        exact = [(losses(A - np.outer(codes[:, j], D[j])).sum() - whole) / count for j in range(R)]
+        exact = [
+            (losses(A - np.outer(codes[:, j], D[j])).sum() - whole) / count
+            for j in range(R)
+        ]
         found = node.sel(step=step)
         np.testing.assert_allclose(found.removed.values, exact, rtol=1e-3, atol=2e-6)
         size = 1e-4
         ends = [
-            [losses(A - sign * size * np.outer(codes[:, j], D[j])).sum() for j in range(R)]
+            [
+                losses(A - sign * size * np.outer(codes[:, j], D[j])).sum()
+                for j in range(R)
+            ]
             for sign in (-1, 1)
         ]
         slope = (np.array(ends[1]) - np.array(ends[0])) / (2 * size) / count
@@ -168,9 +178,15 @@ def test_effects_are_those_of_the_formula(node, codes):
 def test_noise_is_over_texts_and_shares_add_up_to_one(node, codes):
     A, losses, _ = numpy_model(3)
     D, j = decoders(codes.astype(float), A), 0
-    of_text = (losses(A - np.outer(codes[:, j], D[j])) - losses(A)).reshape(-1, TEXT).sum(axis=1)
+    of_text = (
+        (losses(A - np.outer(codes[:, j], D[j])) - losses(A))
+        .reshape(-1, TEXT)
+        .sum(axis=1)
+    )
     expected = of_text.std(ddof=1) / np.sqrt(len(of_text)) / (TEXT - 1)
-    assert float(node.removed_stderr.sel(step=3)[j]) == pytest.approx(expected, rel=1e-3)
+    assert float(node.removed_stderr.sel(step=3)[j]) == pytest.approx(
+        expected, rel=1e-3
+    )
     np.testing.assert_allclose(abs(node.relative_effect).sum("step"), 1.0)
     assert float(node.share) == 1.0
 
@@ -180,7 +196,10 @@ def test_what_the_page_draws_and_says(result, node):
     figures = {figure["id"] for figure in json.loads(data.attrs["figures"])}
     assert {"relative-effects", "removed", "first-order", "verdicts"} <= figures
     [sentence] = json.loads(data.attrs["statements"])
-    assert f"Concepts removed from layers.0 at step 3: {R}. Of these, {USED} matter" in sentence
+    assert (
+        f"Concepts removed from layers.0 at step 3: {R}. Of these, {USED} matter"
+        in sentence
+    )
     assert f"There, but with no such cost: {R - USED}." in sentence
     assert node.relative_line.sizes == {"line": node.sizes["line"], "step": 4}
     og.open_study(result[0]).report(result[0] / "page.html")
@@ -215,8 +234,12 @@ def test_permuted_codes_exceed_the_controls_at_most_at_the_stated_rate():
             return at.removed("layers.0", u, d) * per_token
 
         own = cost(codes[order, j], directions[j])
-        random = [cost(codes[order, j], d) for d in random_directions(A, draws, [trial])]
-        other = [cost(codes[:, k] * size[j] / size[k], directions[j]) for k in others[j]]
+        random = [
+            cost(codes[order, j], d) for d in random_directions(A, draws, [trial])
+        ]
+        other = [
+            cost(codes[:, k] * size[j] / size[k], directions[j]) for k in others[j]
+        ]
         for name, drawn in (("random", random), ("other", other)):
             below[name] += p_above(own, np.stack(drawn), weights, units) <= 0.05
     # Binomial(40, .05) exceeds 6 with probability .003.
@@ -242,7 +265,11 @@ def test_a_single_text_gives_no_verdict():
 def test_bands_are_what_single_removals_give_to_first_order():
     rng = np.random.default_rng(0)
     codes = (rng.random((300, 4)) < 0.2) * rng.exponential(size=(300, 4))
-    gradients, D, A = rng.normal(size=(300, 5)), rng.normal(size=(4, 5)), rng.normal(size=(300, 5))
+    gradients, D, A = (
+        rng.normal(size=(300, 5)),
+        rng.normal(size=(4, 5)),
+        rng.normal(size=(300, 5)),
+    )
     directions, others = random_directions(A, 40, [0]), others_of(codes, 3)
     bands = first_order_bands(codes, gradients, D, directions, others)
     size = strengths(codes)
@@ -284,12 +311,18 @@ def test_the_strongest_that_are_found_again_are_removed():
     assert chosen_concepts(codes, again, D, 3).tolist() == [0, 1, 3]
 
 
-FIRST = {"gpt2": "h.0.mlp", "llama": "layers.0.mlp", "bert": "layer.0.output",
-         "eurobert": "layers.0.mlp"}  # fmt: skip
+FIRST = {
+    "gpt2": "h.0.mlp",
+    "llama": "layers.0.mlp",
+    "bert": "layer.0.output",
+    "eurobert": "layers.0.mlp",
+}
 
 
 def study_of(family, **shared):
-    trajectory = og.Trajectory.from_models({s: family_models.build(family, s) for s in range(3)})
+    trajectory = og.Trajectory.from_models(
+        {s: family_models.build(family, s) for s in range(3)}
+    )
     inputs = family_models.inputs_of((12, 19, 8, 17, 9, 14), "left")
     observables = [
         JointConcepts(n_concepts=8, n_active=2, fit_steps=2, examples=0, **shared),
@@ -308,7 +341,9 @@ def test_families_of_models(family, tmp_path):
     assert data.removed.sizes == {"step": 3, "layer": 1, "removal": 2}
     share = 60 / inputs.ordinary.sum()
     assert (data.share <= share).all()
-    assert (data.share < share).all() == (family in ("bert", "eurobert"))  # not behind masks
+    assert (data.share < share).all() == (
+        family in ("bert", "eurobert")
+    )  # not behind masks
 
 
 def test_the_last_layer_of_a_masked_model_takes_codes_of_masked_tokens(tmp_path):
@@ -318,7 +353,9 @@ def test_the_last_layer_of_a_masked_model_takes_codes_of_masked_tokens(tmp_path)
     node = tree["concept-effects"].to_dataset()
     assert (node.depends == 0).all() and "removed" not in node and "verdict" not in node
     assert "The loss does not depend on model.layers.1.mlp" in node.attrs["statements"]
-    study, _ = study_of("eurobert", layers="layers.1.mlp", max_tokens=None, tokens="masked")
+    study, _ = study_of(
+        "eurobert", layers="layers.1.mlp", max_tokens=None, tokens="masked"
+    )
     node = study.run(tmp_path / "masked")["concept-effects"].to_dataset()
     assert (abs(node.removed) > 0).all()
 
@@ -330,7 +367,10 @@ def test_the_last_layer_of_a_masked_model_takes_codes_of_masked_tokens(tmp_path)
         ({"n_draws": 2}, "n_draws must be a whole number of at least 3"),
         ({"tokens": "mean"}, "tokens must be one of"),
         ({"objective": "class"}, "objective must be one of"),
-        ({"tokens": "masked", "objective": "causal"}, "tokens='masked' needs a loss of masked"),
+        (
+            {"tokens": "masked", "objective": "causal"},
+            "tokens='masked' needs a loss of masked",
+        ),
         ({"tokens": "masked", "mask_fraction": 0.3}, "mask_fraction must be 0.15 with"),
     ],
 )
@@ -342,11 +382,31 @@ def test_arguments_out_of_range_are_named(given, message):
 @pytest.mark.parametrize(
     ("other", "own", "message"),
     [
-        (JointConcepts(max_tokens=99), {}, "max_tokens of concept-effects must be that of joint-c"),
-        (JointConcepts(layers="x"), {}, "layers of concept-effects must be that of joint-concepts"),
-        (JointConcepts(n_concepts=8), {"n_removed": 9}, "n_removed must be at most the 8 latents"),
-        (JointConcepts(n_concepts=8), {"n_draws": 8}, "n_draws must be less than the 8 latents"),
-        (og.observables.Loss(label="joint-concepts"), {}, "needs a node of joint concepts"),
+        (
+            JointConcepts(max_tokens=99),
+            {},
+            "max_tokens of concept-effects must be that of joint-c",
+        ),
+        (
+            JointConcepts(layers="x"),
+            {},
+            "layers of concept-effects must be that of joint-concepts",
+        ),
+        (
+            JointConcepts(n_concepts=8),
+            {"n_removed": 9},
+            "n_removed must be at most the 8 latents",
+        ),
+        (
+            JointConcepts(n_concepts=8),
+            {"n_draws": 8},
+            "n_draws must be less than the 8 latents",
+        ),
+        (
+            og.observables.Loss(label="joint-concepts"),
+            {},
+            "needs a node of joint concepts",
+        ),
     ],
 )
 def test_a_study_without_fitting_codes_is_refused(other, own, message):
@@ -356,7 +416,12 @@ def test_a_study_without_fitting_codes_is_refused(other, own, message):
 
 def test_a_study_without_joint_concepts_is_refused():
     with pytest.raises(ArgumentError, match="joint-concepts"):
-        og.Study(og.Trajectory.from_models(models()), texts(), [ConceptEffects()], device="cpu")
+        og.Study(
+            og.Trajectory.from_models(models()),
+            texts(),
+            [ConceptEffects()],
+            device="cpu",
+        )
 
 
 def test_a_layer_that_the_loss_does_not_depend_on_leaves_the_others_alone(tmp_path):
@@ -365,5 +430,8 @@ def test_a_layer_that_the_loss_does_not_depend_on_leaves_the_others_alone(tmp_pa
     node = tree["concept-effects"].to_dataset()
     assert tree.attrs["problems"] == "[]"
     assert node.depends.isel(step=-1).values.tolist() == [1.0, 0.0]
-    assert node.effect.isel(layer=0).notnull().all() and node.effect.isel(layer=1).isnull().all()
+    assert (
+        node.effect.isel(layer=0).notnull().all()
+        and node.effect.isel(layer=1).isnull().all()
+    )
     assert set(node.verdict.isel(layer=1).values.astype(str)) == {""}

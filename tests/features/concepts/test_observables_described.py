@@ -14,7 +14,13 @@ from ontogeny.features.concepts.described import vocabulary
 from ontogeny.store import read_cell
 from ontogeny.study.folder.layout import state_path
 
-JOINT = {"n_concepts": 12, "n_active": 1, "fit_steps": 6, "readable": 0.4, "max_tokens": None}
+JOINT = {
+    "n_concepts": 12,
+    "n_active": 1,
+    "fit_steps": 6,
+    "readable": 0.4,
+    "max_tokens": None,
+}
 
 
 def joint(**options):
@@ -73,10 +79,14 @@ def test_what_is_kept_is_what_the_functions_on_arrays_give(node, codes):
     contexts = describe.contexts(codes, texts, sample, 3)
     for part in ("id", "text", "place", "code"):
         np.testing.assert_allclose(
-            node[f"shared_context_{part}"].values[0], contexts[f"context_{part}"].values, rtol=1e-6
+            node[f"shared_context_{part}"].values[0],
+            contexts[f"context_{part}"].values,
+            rtol=1e-6,
         )
     np.testing.assert_allclose(
-        node.concentration.values[0], describe.concentration(codes, texts, sample), rtol=1e-6
+        node.concentration.values[0],
+        describe.concentration(codes, texts, sample),
+        rtol=1e-6,
     )
 
 
@@ -98,28 +108,39 @@ def test_only_concepts_have_names_and_contexts_and_only_used_pieces_are_kept(nod
     assert (node.name.values[0][~concept] == "").all()
     assert (node.context_id.values[:, 0, ~concept] == -1).all()
     assert (node.context_text.values[:, 0, concept] >= -1).all()
-    used = {int(i) for n in node.data_vars if str(n).endswith("_id") and n != "fit_id"
-            for i in np.unique(node[n].values)} - {-1}  # fmt: skip
+    used = {
+        int(i)
+        for n in node.data_vars
+        if str(n).endswith("_id") and n != "fit_id"
+        for i in np.unique(node[n].values)
+    } - {-1}
     assert set(node.piece.values.tolist()) == used
     assert node.piece_text.values.tolist() == [str(i) for i in node.piece.values]
 
 
 def test_names_are_counted_beside_the_control_runs(node):
     assert node.named_control.sizes == {"run": 2, "layer": 1}
-    sentence = next(w for w in json.loads(node.attrs["statements"]) if "got a name" in w)
+    sentence = next(
+        w for w in json.loads(node.attrs["statements"]) if "got a name" in w
+    )
     counts = [
         f"{int(node.named_control[i, 0])} of {int(node.n_concepts_control[i, 0])}"
         for i in (0, 1)
         if np.isfinite(node.n_concepts_control[i, 0])
     ]
-    assert sentence.startswith(f"{int(node.named[0])} of {int(node.n_concepts[0])} concepts of out")
+    assert sentence.startswith(
+        f"{int(node.named[0])} of {int(node.n_concepts[0])} concepts of out"
+    )
     assert all(count in sentence for count in counts)
 
 
 def test_concepts_of_each_step_are_described_too(result):
     found = result["concepts-ica"].to_dataset()
     assert found.name.sizes == {"step": len(STEPS), "layer": 1, "concept": 8}
-    assert found.named.sizes == {"step": len(STEPS), "layer": 1} and "named_control" in found
+    assert (
+        found.named.sizes == {"step": len(STEPS), "layer": 1}
+        and "named_control" in found
+    )
     assert found.named.values[:, 0].tolist() == [0, 1, 2, 3, 5, 5]
     card = result.concept("concepts-ica", index=0)
     assert card.life is None and len(card.contexts) == 2 and not card.shared_contexts
@@ -138,44 +159,62 @@ def test_neighbours_are_other_concepts(node):
     assert (near != np.arange(12)[:, None]).all() and (np.abs(cosine) <= 1 + 1e-5).all()
 
 
-def test_where_no_untrained_model_can_be_made_one_with_exchanged_weights_stands_for_it(tmp_path):
+def test_where_no_untrained_model_can_be_made_one_with_exchanged_weights_stands_for_it(
+    tmp_path,
+):
     run = lookup_run(STEPS[1:4], resettable=False)
     tree = studied(tmp_path / "s", [joint(), per_step()], run)
     data = tree["joint-concepts"].to_dataset()
     assert np.isfinite(data.concentration_untrained.values).any()
     assert data.unnamed_because.values.tolist() == [""]
     assert "no reset_parameters()" in str(data.stands_in_because.values[0])
-    (sentence,) = [w for w in json.loads(data.attrs["statements"]) if "random order" in w]
-    assert sentence.startswith("Names are judged beside this model with the values of each weight")
+    (sentence,) = [
+        w for w in json.loads(data.attrs["statements"]) if "random order" in w
+    ]
+    assert sentence.startswith(
+        "Names are judged beside this model with the values of each weight"
+    )
     assert "no initialisation" in sentence and ".." not in sentence
-    assert "no reset_parameters()" in str(tree["concepts-ica"]["stands_in_because"].values.ravel())
+    assert "no reset_parameters()" in str(
+        tree["concepts-ica"]["stands_in_because"].values.ravel()
+    )
 
 
 @pytest.mark.parametrize("options", [{"examples": 0}, {"tokens": "mean"}])
-def test_nothing_is_described_where_nothing_is_asked_for_or_there_are_no_tokens(options):
+def test_nothing_is_described_where_nothing_is_asked_for_or_there_are_no_tokens(
+    options,
+):
     for observable in (joint(**options), per_step(**options)):
         assert len(observable.needs()) <= 2
-    with pytest.raises(og.errors.ArgumentError, match="examples must be a whole number"):
+    with pytest.raises(
+        og.errors.ArgumentError, match="examples must be a whole number"
+    ):
         joint(examples=-1)
 
 
 def test_latents_of_the_untrained_model_that_never_fire_do_not_lower_the_limit():
     """Activations of few directions leave latents without codes, and so without tokens."""
     rng = np.random.default_rng(0)
-    rows = rng.normal(size=(lookup_texts().sample().text.size, 3)) @ rng.normal(size=(3, WIDTH))
+    rows = rng.normal(size=(lookup_texts().sample().text.size, 3)) @ rng.normal(
+        size=(3, WIDTH)
+    )
     observable = joint(n_concepts=12)
     codes = observable.untrained_codes(torch.from_numpy(rows).float())
     assert codes.shape[1] == 12 and codes.any(axis=0).sum() == 3
 
     class Run:
         def untrained(self):
-            return {observable.needs()[0]: {"out": torch.from_numpy(rows).float()},
-                    needs.InputSet(None): lookup_texts()}  # fmt: skip
+            return {
+                observable.needs()[0]: {"out": torch.from_numpy(rows).float()},
+                needs.InputSet(None): lookup_texts(),
+            }
 
     found = observable._describer.untrained(Run(), observable.untrained_codes)
     assert found.by_layer["out"].shape == (3,) and (found.by_layer["out"] > 0).all()
     none = observable._describer.untrained(Run(), lambda A: np.zeros((len(A), 12)))
-    assert "out" not in none.by_layer and "none of its latents fires" in none.because("out")
+    assert "out" not in none.by_layer and "none of its latents fires" in none.because(
+        "out"
+    )
 
 
 def test_a_vocabulary_smaller_than_the_list_of_tokens_written_is_shown_whole():

@@ -27,9 +27,16 @@ TEXT = 25
 
 def planted(seed=3):
     return planted_lives(
-        n=1500, m=24, steady=8, born=6, dying=3, turning=3, born_turning=0,
-        tokens_per_text=TEXT, random_state=seed,
-    )  # fmt: skip
+        n=1500,
+        m=24,
+        steady=8,
+        born=6,
+        dying=3,
+        turning=3,
+        born_turning=0,
+        tokens_per_text=TEXT,
+        random_state=seed,
+    )
 
 
 def trajectory(activations):
@@ -57,7 +64,13 @@ class Values(dict):
 
 
 def observable(**options):
-    given = {"n_concepts": 24, "n_active": 1, "fit_steps": 10, "readable": 0.4, "max_tokens": None}
+    given = {
+        "n_concepts": 24,
+        "n_active": 1,
+        "fit_steps": 10,
+        "readable": 0.4,
+        "max_tokens": None,
+    }
     return og.observables.JointConcepts("layers.*", **{**given, **options})
 
 
@@ -69,7 +82,9 @@ def run():
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, run):
     folder = tmp_path_factory.mktemp("joint") / "s"
-    study = og.Study(trajectory(run.activations), inputs(), [observable()], device="cpu")
+    study = og.Study(
+        trajectory(run.activations), inputs(), [observable()], device="cpu"
+    )
     tree = study.run(folder)
     assert tree.attrs["problems"] == "[]"
     return folder
@@ -106,14 +121,18 @@ def test_the_study_gives_the_numbers_of_the_estimator(run, node):
     for kind in ("born", "from the start"):
         assert abs((kinds == kind).sum() - (found.lives_.kind == kind).sum()) <= 2
     strongest = np.sort(node.strength.sel(layer="layers.0").max("step").values)[-5:]
-    np.testing.assert_allclose(strongest, np.sort(found.strength_.max(axis=0))[-5:], rtol=0.1)
+    np.testing.assert_allclose(
+        strongest, np.sort(found.strength_.max(axis=0))[-5:], rtol=0.1
+    )
 
 
 def test_the_mean_life_is_that_of_the_concepts_alone(node):
     share = node.strength / node.strength.max("step")
     wanted = share.where(~node.concept_kind.isin(SET_ASIDE)).mean("concept")
     np.testing.assert_allclose(
-        node.mean_life.transpose("step", "layer"), wanted.transpose("step", "layer"), rtol=1e-6
+        node.mean_life.transpose("step", "layer"),
+        wanted.transpose("step", "layer"),
+        rtol=1e-6,
     )
 
 
@@ -122,14 +141,17 @@ def test_what_the_page_draws_and_says(folder, node):
     assert {"concepts-there", "lives", "newborn"} <= set(figures)
     words = json.loads(node.attrs["statements"])
     about = {
-        path: next(w for w in words if f"latents of {path}" in w) for path in node.layer.values
+        path: next(w for w in words if f"latents of {path}" in w)
+        for path in node.layer.values
     }
     assert "Born during the run" in about["layers.0"]
     assert "Born" not in about["layers.1"] and "Gone" not in about["layers.1"]
     assert [str(row) for row in node.row.values] == [
-        "layers.0 · readable latents", "layers.1 · readable latents",
-        "layers.0 · meaning", "layers.1 · meaning",
-    ]  # fmt: skip
+        "layers.0 · readable latents",
+        "layers.1 · readable latents",
+        "layers.0 · meaning",
+        "layers.1 · meaning",
+    ]
     changed = dict(zip(node.row_layer.values, node.changed.values, strict=True))
     assert not changed["layers.1"]
     life = node.life.sel(layer="layers.0").values
@@ -160,8 +182,10 @@ def test_named_steps_never_ask_for_the_steps_of_the_study(run):
 
 def test_codes_that_know_little_of_new_checkpoints_are_said_to_be_stale(run, tmp_path):
     """What is born after the named steps is in no code; where all steps are named, nothing is."""
-    models = {10 * t: PlantedModel(torch.from_numpy(A[None])) for t, A in
-              enumerate(run.activations.astype(np.float32))}  # fmt: skip
+    models = {
+        10 * t: PlantedModel(torch.from_numpy(A[None]))
+        for t, A in enumerate(run.activations.astype(np.float32))
+    }
 
     def said(steps):
         chosen = observable(fit_steps=steps, examples=0)
@@ -177,18 +201,32 @@ def test_codes_that_know_little_of_new_checkpoints_are_said_to_be_stale(run, tmp
     assert said(tuple(models))[0] == []
 
 
-def test_a_new_checkpoint_changes_no_concept_of_a_folder_that_was_begun_with_twelve(tmp_path):
+def test_a_new_checkpoint_changes_no_concept_of_a_folder_that_was_begun_with_twelve(
+    tmp_path,
+):
     run = planted_lives(
-        n=600, m=16, steady=5, born=5, dying=0, turning=0, born_turning=0, n_steps=14,
-        tokens_per_text=TEXT, random_state=0,
-    )  # fmt: skip
-    models = {10 * t: PlantedModel(torch.from_numpy(A[None])) for t, A in
-              enumerate(run.activations.astype(np.float32))}  # fmt: skip
+        n=600,
+        m=16,
+        steady=5,
+        born=5,
+        dying=0,
+        turning=0,
+        born_turning=0,
+        n_steps=14,
+        tokens_per_text=TEXT,
+        random_state=0,
+    )
+    models = {
+        10 * t: PlantedModel(torch.from_numpy(A[None]))
+        for t, A in enumerate(run.activations.astype(np.float32))
+    }
     chosen = observable(n_concepts=12, fit_steps=6, examples=0)
 
     def codes(count, folder):
         first = dict(list(models.items())[:count])
-        study = og.Study(og.Trajectory.from_models(first), inputs(600), [chosen], noise=0)
+        study = og.Study(
+            og.Trajectory.from_models(first), inputs(600), [chosen], noise=0
+        )
         node = study.run(tmp_path / folder, progress=False)["joint-concepts"]
         return node.found_again.values, node.fitted_step.values, node.strength.values
 
@@ -201,9 +239,13 @@ def test_a_new_checkpoint_changes_no_concept_of_a_folder_that_was_begun_with_twe
 
 def test_a_control_run_needs_none_of_the_named_steps(run, tmp_path):
     study = og.Study(
-        trajectory(run.activations), inputs(), [observable(fit_steps=(10, 20, 30))],
-        device="cpu", controls=1, control_steps=3,
-    )  # fmt: skip
+        trajectory(run.activations),
+        inputs(),
+        [observable(fit_steps=(10, 20, 30))],
+        device="cpu",
+        controls=1,
+        control_steps=3,
+    )
     tree = study.run(tmp_path / "s")
     assert tree.attrs["problems"] == "[]"
     (control,) = json.loads(tree.attrs["controls"])
@@ -216,14 +258,20 @@ def test_a_control_run_needs_none_of_the_named_steps(run, tmp_path):
     assert set(found.step.values[known].tolist()) <= set(control["steps"])
 
 
-@pytest.mark.skipif("ONTOGENY_TEST_NOISE" in os.environ, reason="noise makes every layer vary")
+@pytest.mark.skipif(
+    "ONTOGENY_TEST_NOISE" in os.environ, reason="noise makes every layer vary"
+)
 def test_a_layer_that_does_not_vary_fails_alone(run, tmp_path):
-    still = [PlantedModel(torch.stack([torch.from_numpy(a), torch.ones(1500, 24)])) for a in
-             run.activations[:4]]  # fmt: skip
+    still = [
+        PlantedModel(torch.stack([torch.from_numpy(a), torch.ones(1500, 24)]))
+        for a in run.activations[:4]
+    ]
     study = og.Study(
-        og.Trajectory.from_models(dict(enumerate(still))), inputs(), [observable(fit_steps=4)],
+        og.Trajectory.from_models(dict(enumerate(still))),
+        inputs(),
+        [observable(fit_steps=4)],
         device="cpu",
-    )  # fmt: skip
+    )
     node = study.run(tmp_path / "s")["joint-concepts"].to_dataset()
     assert node.strength.sel(layer="layers.0").notnull().all()
     assert node.strength.sel(layer="layers.1").isnull().all()
@@ -232,8 +280,10 @@ def test_a_layer_that_does_not_vary_fails_alone(run, tmp_path):
 
 def test_a_run_that_diverges_loses_its_broken_checkpoint_alone(run, tmp_path):
     """Codes are those of the steps before; a step that was named must be readable."""
-    models = {10 * t: PlantedModel(torch.from_numpy(A[None])) for t, A in
-              enumerate(run.activations[:5].astype(np.float32))}  # fmt: skip
+    models = {
+        10 * t: PlantedModel(torch.from_numpy(A[None]))
+        for t, A in enumerate(run.activations[:5].astype(np.float32))
+    }
     worse = models | {50: PlantedModel(torch.full((1, 1500, 24), torch.nan))}
     given, chosen = {"device": "cpu", "noise": 0}, observable(examples=0)
     whole, broken = map(og.Trajectory.from_models, (models, worse))
@@ -278,13 +328,20 @@ def test_each_checkpoint_is_read_once_and_the_other_seed_is_matched_once(
         return counted
 
     monkeypatch.setattr(readout, "_factor", counting("factor", readout._factor))
-    monkeypatch.setattr(readout.Moments, "predicted", counting("readout", Moments.predicted))
+    monkeypatch.setattr(
+        readout.Moments, "predicted", counting("readout", Moments.predicted)
+    )
     monkeypatch.setattr(joint, "found_again", counting("match", joint.found_again))
     steps = 4
-    models = {10 * t: PlantedModel(torch.from_numpy(A[None])) for t, A in
-              enumerate(run.activations[:steps].astype(np.float32))}  # fmt: skip
+    models = {
+        10 * t: PlantedModel(torch.from_numpy(A[None]))
+        for t, A in enumerate(run.activations[:steps].astype(np.float32))
+    }
     study = og.Study(
-        og.Trajectory.from_models(models), inputs(), [observable(fit_steps=4)], device="cpu"
+        og.Trajectory.from_models(models),
+        inputs(),
+        [observable(fit_steps=4)],
+        device="cpu",
     )
     node = study.run(tmp_path)["joint-concepts"].to_dataset()
     assert counts == {"factor": 2 * steps, "readout": 2 * steps, "match": 1}
@@ -309,7 +366,9 @@ def test_one_layer_is_in_memory_at_a_time_while_codes_are_fitted(run, monkeypatc
 
         def reading(self, step):
             values = torch.from_numpy(run.activations[step // 10])
-            return Values({own.activations: {f"layers.{i}": values * 2**i for i in range(3)}})
+            return Values(
+                {own.activations: {f"layers.{i}": values * 2**i for i in range(3)}}
+            )
 
     own = observable(fit_steps=(0, 30, 90), examples=0)
     codes = own.prepare(Run()).codes.values

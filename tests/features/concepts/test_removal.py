@@ -52,7 +52,9 @@ def plain(model, inputs, path, at, codes, direction, causal):
         with torch.no_grad():
             logits = model(input_ids=seen[None]).logits[0]
         handle.remove()
-        where = np.arange(1, len(ids)) if causal else np.flatnonzero(predicted[text][real])
+        where = (
+            np.arange(1, len(ids)) if causal else np.flatnonzero(predicted[text][real])
+        )
         if len(where):
             rows = torch.tensor(where - int(causal))
             found[text] = cross_entropy(logits[rows], ids[where], reduction="sum")
@@ -69,7 +71,9 @@ def test_a_removal_is_that_of_a_plain_loop(family, side):
     for pattern in (BLOCKS[family], MLPS[family]):
         path = capture.match_layers(model, pattern)[0]
         width = 48 if path.endswith("intermediate") else family_models.WIDTH
-        codes = rng.exponential(size=len(at.sample)) * (rng.random(len(at.sample)) < 0.3)
+        codes = rng.exponential(size=len(at.sample)) * (
+            rng.random(len(at.sample)) < 0.3
+        )
         direction = rng.normal(size=width).astype(np.float32).astype(np.float64)
         codes = codes.astype(np.float32).astype(np.float64)
         found = at.removed(path, codes, direction)
@@ -92,8 +96,12 @@ def test_gradients_are_finite_differences_of_removal(family):
         direction = rng.normal(size=found[path].shape[1])
         first = codes @ found[path] @ direction
         step = 3e-3  # losses are summed in float32
-        ends = [at.removed(path, sign * step * codes, direction).sum() for sign in (-1, 1)]
-        assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(first, rel=0.02, abs=2e-2)
+        ends = [
+            at.removed(path, sign * step * codes, direction).sum() for sign in (-1, 1)
+        ]
+        assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(
+            first, rel=0.02, abs=2e-2
+        )
 
 
 def test_the_closed_form_of_a_linear_model():
@@ -111,7 +119,9 @@ def test_the_closed_form_of_a_linear_model():
         logits = values @ W.T + b
         return np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(4), gold]
 
-    predicting = np.array([0, 1, 2, 4])  # rows of the sample from which a token is predicted
+    predicting = np.array(
+        [0, 1, 2, 4]
+    )  # rows of the sample from which a token is predicted
     part = codes[predicting, None] * direction
     change = losses(A - part) - losses(A)
     expected = [change[:3].sum(), change[3], 0.0]
@@ -151,7 +161,9 @@ def test_no_change_is_exactly_zero_and_batches_do_not_matter():
     assert not at_of(model, inputs).removed("transformer.h.0", codes, direction).any()
     codes[::2] = 1.0
     one, many = (
-        at_of(model, inputs, batch_size=size).removed("transformer.h.0", codes, direction)
+        at_of(model, inputs, batch_size=size).removed(
+            "transformer.h.0", codes, direction
+        )
         for size in (1, 8)
     )
     np.testing.assert_allclose(one, many, atol=2e-5)
@@ -164,7 +176,9 @@ def test_a_model_is_left_as_it_was_also_after_an_error():
     before = {name: value.clone() for name, value in model.state_dict().items()}
     codes = np.ones(len(at.sample))
     first = at.removed("blocks.1", codes, np.ones(16))
-    assert np.array_equal(first, at.removed("blocks.1", codes, np.ones(16)))  # no dropout
+    assert np.array_equal(
+        first, at.removed("blocks.1", codes, np.ones(16))
+    )  # no dropout
     at.gradients(["blocks.1"])
     with pytest.raises(ArgumentError, match=r"'blocks.1' must give .* 5\); got"):
         at.removed("blocks.1", codes, np.ones(5))
@@ -174,13 +188,19 @@ def test_a_model_is_left_as_it_was_also_after_an_error():
     assert all(p.grad is None for p in model.parameters())
     for module in model.modules():
         assert not module._forward_hooks and not module._forward_pre_hooks
-    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    assert all(
+        torch.equal(before[name], value) for name, value in model.state_dict().items()
+    )
 
 
 class Twice(nn.Module):
     def __init__(self):
         super().__init__()
-        self.embed, self.shared, self.idle = nn.Embedding(64, 4), nn.Linear(4, 4), nn.Linear(4, 4)
+        self.embed, self.shared, self.idle = (
+            nn.Embedding(64, 4),
+            nn.Linear(4, 4),
+            nn.Linear(4, 4),
+        )
         self.head = nn.Linear(4, 64)
 
     def forward(self, ids):
@@ -190,7 +210,10 @@ class Twice(nn.Module):
 def test_a_layer_that_is_not_called_once_is_refused():
     at = at_of(Twice(), inputs_of(), "next-token", "causal")
     codes = np.ones(len(at.sample))
-    for act in (lambda p: at.gradients([p]), lambda p: at.removed(p, codes, np.ones(4))):
+    for act in (
+        lambda p: at.gradients([p]),
+        lambda p: at.removed(p, codes, np.ones(4)),
+    ):
         with pytest.raises(ArgumentError, match="'shared' is called more than once"):
             act("shared")
         with pytest.raises(ArgumentError, match="never called idle"):
@@ -199,7 +222,9 @@ def test_a_layer_that_is_not_called_once_is_refused():
 
 def test_a_part_of_a_fused_output_is_refused():
     at = at_of(build("gpt2"), inputs_of())
-    with pytest.raises(ArgumentError, match=r"part of a fused output.*choose 'transformer"):
+    with pytest.raises(
+        ArgumentError, match=r"part of a fused output.*choose 'transformer"
+    ):
         at.gradients(["transformer.h.0.attn.c_attn#q"])
 
 
@@ -208,7 +233,9 @@ def test_the_input_of_a_module_is_changed_too():
     at = at_of(model, inputs)
     codes, direction = np.ones(len(at.sample)), np.linspace(-1, 1, 16)
     found = at.removed("transformer.h.1#in", codes, direction)
-    np.testing.assert_allclose(found, at.removed("transformer.h.0", codes, direction), atol=1e-5)
+    np.testing.assert_allclose(
+        found, at.removed("transformer.h.0", codes, direction), atol=1e-5
+    )
 
 
 def test_what_is_not_finite_is_named():

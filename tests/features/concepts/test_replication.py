@@ -82,4 +82,7 @@ def test_the_sentence_is_of_the_last_step_with_a_noise_floor_and_says_that_codes
         "seed, 4 % with another half of texts."
     )
     assert "codes repeat: half of them correlate by 0.97 or more" in second
-    assert replication_words(data.isel(step=[2])) == [] and replication_words(xr.Dataset()) == []
+    assert (
+        replication_words(data.isel(step=[2])) == []
+        and replication_words(xr.Dataset()) == []
+    )

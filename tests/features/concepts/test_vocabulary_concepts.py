@@ -34,8 +34,15 @@ class Words(nn.Module):
 
 def planted(seed=3):
     return planted_lives(
-        n=V, m=WIDTH, steady=8, born=6, dying=3, turning=3, born_turning=0, random_state=seed,
-    )  # fmt: skip
+        n=V,
+        m=WIDTH,
+        steady=8,
+        born=6,
+        dying=3,
+        turning=3,
+        born_turning=0,
+        random_state=seed,
+    )
 
 
 def start(seed=0):
@@ -50,9 +57,13 @@ def inputs(n=V):
 
 def study(models, observable=None, **options):
     given = {
-        "blocks": "embed.weight", "n_concepts": 24, "n_active": 1, "fit_steps": 10,
-        "readable": 0.4, "max_tokens": None,
-    }  # fmt: skip
+        "blocks": "embed.weight",
+        "n_concepts": 24,
+        "n_active": 1,
+        "fit_steps": 10,
+        "readable": 0.4,
+        "max_tokens": None,
+    }
     kinds = og.observables.VocabularyConcepts(**{**given, **options})
     return og.Study(
         og.Trajectory.from_models(models), inputs(), [observable or kinds], device="cpu"
@@ -94,7 +105,9 @@ def test_planted_births_are_found(run, found):
     there = np.flatnonzero(np.isfinite(born))
     tokens = one.token_id.values[there]
     features = run.codes[tokens].mean(axis=1).argmax(axis=1)
-    planted = 10 * (np.maximum(run.born, 0) + 1)  # steady ones appear at the step after 0
+    planted = 10 * (
+        np.maximum(run.born, 0) + 1
+    )  # steady ones appear at the step after 0
     gone = run.kind[features] == "dying"
     assert (born[there] == planted[features])[~gone].all()
     late = set(np.flatnonzero(run.born > 0))
@@ -115,7 +128,9 @@ def test_a_matrix_that_stays_as_it_was_has_no_concepts(tmp_path, run):
     same = node(tmp_path / "s", models, blocks=["embed.weight", "out.weight"])
     assert same.block.values.tolist() == ["embed.weight", "out.weight"]  # two matrices
     assert "no concept" in same.attrs["statements"]
-    assert (same.concept_kind == "no concept").all() and not same.concept_born.notnull().any()
+    assert (
+        same.concept_kind == "no concept"
+    ).all() and not same.concept_born.notnull().any()
     assert (same.concepts_there == 0).all() and (same.explained == 0).all()
 
 
@@ -126,7 +141,9 @@ def test_no_births_where_the_rows_share_nothing(tmp_path, run, how):
     models = {10 * t: Words(start() + each) for t, each in enumerate(rows)}
     one = node(tmp_path / "s", models, nulls=0).isel(block=0)
     born = one.concept_born.values
-    late = born[np.isfinite(born)] > 10  # what does not change from step 10 on was there then
+    late = (
+        born[np.isfinite(born)] > 10
+    )  # what does not change from step 10 on was there then
     # Of ten other permuted runs one has a source of a single checkpoint that both halves find.
     assert late.sum() <= (how == "permuted")
     assert how == "jittered" or np.isfinite(born).sum() <= 1
@@ -185,11 +202,16 @@ def test_a_direction_that_follows_frequency_is_called_that(tmp_path):
         + 0.3 * rng.standard_normal((V, WIDTH))
         for a, b in zip(size, late, strict=True)
     ]
-    texts = rng.integers(0, 150, (300, TEXT)).tolist() + np.arange(V).reshape(-1, TEXT).tolist()
+    texts = (
+        rng.integers(0, 150, (300, TEXT)).tolist()
+        + np.arange(V).reshape(-1, TEXT).tolist()
+    )
     kinds = og.observables.VocabularyConcepts(
         "embed.weight", n_concepts=2, n_active=1, nulls=0, max_tokens=None
     )
-    trajectory = og.Trajectory.from_models({5 * t: Words(each) for t, each in enumerate(rows)})
+    trajectory = og.Trajectory.from_models(
+        {5 * t: Words(each) for t, each in enumerate(rows)}
+    )
     made = og.Study(trajectory, og.Inputs.from_tokens(texts), [kinds], device="cpu")
     one = made.run(tmp_path / "s")["vocabulary-concepts"].to_dataset().isel(block=0)
     order = np.argsort(one.concept_born.values)
@@ -204,7 +226,11 @@ def test_rows_of_no_token_and_special_tokens_are_left_out():
     counts = np.array([0, 0, 5, 9, 0, 1])
     special = np.array([True, False, False, True, False, False])
     assert chosen_ids(counts, special, 8, None).tolist() == [1, 2, 4, 5, 6, 7]
-    assert chosen_ids(counts, special, 8, 3).tolist() == [1, 2, 5]  # by count, then by id
+    assert chosen_ids(counts, special, 8, 3).tolist() == [
+        1,
+        2,
+        5,
+    ]  # by count, then by id
     assert chosen_ids(counts, special, 6, 4).tolist() == [1, 2, 4, 5]
     with pytest.raises(ArgumentError, match="6 rows and the texts hold the token id 7"):
         chosen_ids(np.eye(8)[7].astype(int), np.zeros(8, bool), 6, None)
@@ -228,9 +254,16 @@ def test_mixed_rows_keep_what_persists_and_lose_what_is_sparse():
     mixed = rows.mixed(0)
     for i in range(3):
         for j in range(3):
-            first, second = rows[i] - rows[i].mean(axis=0), rows[j] - rows[j].mean(axis=0)
-            np.testing.assert_allclose(mixed[i].T @ mixed[j], first.T @ second, atol=2e-2)
-    sharp = [((each[0][:, 0] / each[0][:, 0].std()) ** 4).mean() for each in (rows, mixed)]
+            first, second = (
+                rows[i] - rows[i].mean(axis=0),
+                rows[j] - rows[j].mean(axis=0),
+            )
+            np.testing.assert_allclose(
+                mixed[i].T @ mixed[j], first.T @ second, atol=2e-2
+            )
+    sharp = [
+        ((each[0][:, 0] / each[0][:, 0].std()) ** 4).mean() for each in (rows, mixed)
+    ]
     assert sharp[0] > 10 and 2.3 < sharp[1] < 3.7
     again = rows.mixed(0)
     np.testing.assert_array_equal(mixed[1], again[1])
@@ -246,7 +279,9 @@ def test_without_a_step_0_rows_are_read_as_they_are(tmp_path, run):
     late = one.concept_born.values[np.isfinite(one.concept_born.values)] / 10 - 1
     assert set(late) <= set(run.born[run.born >= 0]) and len(late) >= 5
     failed = study(models, start="subtracted").run(tmp_path / "t")
-    assert "step of 0" in failed.attrs["problems"] or "step 0" in failed.attrs["problems"]
+    assert (
+        "step of 0" in failed.attrs["problems"] or "step 0" in failed.attrs["problems"]
+    )
 
 
 def test_what_is_no_vocabulary_is_refused_and_the_rest_is_kept(tmp_path, models):
@@ -256,7 +291,9 @@ def test_what_is_no_vocabulary_is_refused_and_the_rest_is_kept(tmp_path, models)
             self.other = nn.Linear(4, 9, bias=False)
 
     wider = {step: More(model.embed.weight.detach()) for step, model in models.items()}
-    tree = study(wider, blocks=["embed.weight", "other.weight"], nulls=0).run(tmp_path / "s")
+    tree = study(wider, blocks=["embed.weight", "other.weight"], nulls=0).run(
+        tmp_path / "s"
+    )
     assert "no matrix with one row a token" in tree.attrs["problems"]
     found = tree["vocabulary-concepts"].to_dataset()
     assert int(found.n_concepts.sel(block="embed.weight")) >= 15
@@ -287,8 +324,14 @@ def test_another_run_computes_nothing(folder, models):
 def test_bad_arguments_are_refused():
     make = og.observables.VocabularyConcepts
     for name, value in {
-        "n_concepts": 0, "n_active": 101, "fit_steps": 0, "readable": 1.5, "start": "no",
-        "max_tokens": 3, "nulls": -1, "method": "kmeans",
-    }.items():  # fmt: skip
+        "n_concepts": 0,
+        "n_active": 101,
+        "fit_steps": 0,
+        "readable": 1.5,
+        "start": "no",
+        "max_tokens": 3,
+        "nulls": -1,
+        "method": "kmeans",
+    }.items():
         with pytest.raises(ArgumentError, match=name):
             make(**{name: value})

@@ -45,9 +45,13 @@ def planted(changes, steps=(0, 10, 20)):
 def node(request, tmp_path_factory):
     joint = JointConcepts(n_concepts=8, n_active=1, fit_steps=3, **SHARED)
     study = og.Study(
-        planted(request.param), lookup_texts(), [ConceptChange(**SHARED), joint], device="cpu",
-        noise=0, control_runs={"mirrored 0": planted(False)},
-    )  # fmt: skip
+        planted(request.param),
+        lookup_texts(),
+        [ConceptChange(**SHARED), joint],
+        device="cpu",
+        noise=0,
+        control_runs={"mirrored 0": planted(False)},
+    )
     tree = study.run(tmp_path_factory.mktemp("changes") / "study")
     return request.param, tree["concept-change"].to_dataset(), tree
 
@@ -60,19 +64,29 @@ def test_planted_concepts_are_kept_turned_lost_and_new(node):
         assert counts.loc[20].to_dict() == counts.loc[0].to_dict()
         assert counts.loc[20, "kept"] == 4
         return
-    assert counts.loc[20].to_dict() == {"kept": 2, "turned": 1, "lost": 1, "new": 1, "unclear": 0}
+    assert counts.loc[20].to_dict() == {
+        "kept": 2,
+        "turned": 1,
+        "lost": 1,
+        "new": 1,
+        "unclear": 0,
+    }
     kinds, called = data.change_kind.values[0], data.called.values[0]
     for kind, word in (("new", NEW), ("lost", LOST), ("turned", TURNED)):
         (name,) = called[kinds == kind]
-        assert name == str(word) or name.partition("(")[2].split(",")[0].rstrip(")") == str(word)
+        assert name == str(word) or name.partition("(")[2].split(",")[0].rstrip(
+            ")"
+        ) == str(word)
     assert abs(float(data.turned_by.values[0][kinds == "turned"][0])) < 0.2
 
 
 def test_concepts_without_a_name_are_called_by_tokens_in_words():
     """Bare marks in a list of tokens stood as (., , s, a)."""
-    arrays = {"token_id": (("layer", "concept", "token"), [[[0, 1, 2, 3], [2, 9, 9, 9]]]),
-              "name": (("layer", "concept"), [["", "the"]]),
-              "piece_text": ("piece", [".", ",", " s", "."])}  # fmt: skip
+    arrays = {
+        "token_id": (("layer", "concept", "token"), [[[0, 1, 2, 3], [2, 9, 9, 9]]]),
+        "name": (("layer", "concept"), [["", "the"]]),
+        "piece_text": ("piece", [".", ",", " s", "."]),
+    }
     called = _called(xr.Dataset(arrays, {"piece": [0, 1, 2, 3]}), [1, 2])
     assert called.tolist() == [["C0 (full stop, comma, s)", "the"]]
 
@@ -82,18 +96,31 @@ def pair(tmp_path_factory):
     """A base and one model that was made of it, as a published adapter is."""
     joint = JointConcepts(n_concepts=8, n_active=1, **SHARED)
     study = og.Study(
-        planted(True, (0, 1)), lookup_texts(), [ConceptChange(**SHARED), joint], device="cpu",
-        noise=0, controls=2, control_kind="mirrored",
-    )  # fmt: skip
+        planted(True, (0, 1)),
+        lookup_texts(),
+        [ConceptChange(**SHARED), joint],
+        device="cpu",
+        noise=0,
+        controls=2,
+        control_kind="mirrored",
+    )
     tree = study.run(tmp_path_factory.mktemp("pair") / "study")
-    tree.attrs["trajectory"] = json.dumps({**json.loads(tree.attrs["trajectory"]), "base": True})
+    tree.attrs["trajectory"] = json.dumps(
+        {**json.loads(tree.attrs["trajectory"]), "base": True}
+    )
     return read_content(tree)
 
 
 def test_a_base_and_one_model_are_enough(pair):
     data = {node.path: node.dataset for node in pair.nodes}["concept-change"]
     counts = data.concepts_since.sel(layer="out").to_pandas()
-    assert counts.loc[1].to_dict() == {"kept": 2, "turned": 1, "lost": 1, "new": 1, "unclear": 0}
+    assert counts.loc[1].to_dict() == {
+        "kept": 2,
+        "turned": 1,
+        "lost": 1,
+        "new": 1,
+        "unclear": 0,
+    }
     assert data.concepts_since_control.sizes["run"] == 2
     found = claims_on(data)
     assert all(len(claim.beside) == 2 for claim in found.values())
@@ -103,11 +130,18 @@ def test_the_page_of_a_pair_says_what_became_of_concepts_and_no_lives(pair):
     atlas = read_atlas(pair, None)
     [turned] = [one for one in first_screen(pair).numbers if "turned" in one.words]
     assert turned.value == "1"
-    counts = {c.kind: c.value for c in pair.claims if c.subject.node == "concept-change"}
+    counts = {
+        c.kind: c.value for c in pair.claims if c.subject.node == "concept-change"
+    }
     assert counts == {Kind.KEPT: 2, Kind.TURNED: 1, Kind.FADED: 1, Kind.BORN: 1}
     kinds = {card["number"]: card["kind"] for card in atlas.payload["concepts"]}
     assert sorted(kinds.values()) == ["kept", "kept", "lost", "new", "turned"]
-    assert atlas.payload["one_code"] and atlas.kinds == ("kept", "lost", "new", "turned")
+    assert atlas.payload["one_code"] and atlas.kinds == (
+        "kept",
+        "lost",
+        "new",
+        "turned",
+    )
     (node,) = (node for node in pair.nodes if node.path == "joint-concepts")
     assert "Lives of concepts take at least three checkpoints." in node.statements
     assert not any("half" in text for each in pair.nodes for text in each.statements)
@@ -137,7 +171,9 @@ def test_fewer_than_controls_is_not_said_to_be_as_in_controls():
     """12 concepts that faded beside 30 and 40 were "as in controls"."""
     counts = xr.DataArray([[[9.0], [0], [0], [0]], [[5], [0], [4], [0]]], dims=DIMS)
     counts = counts.assign_coords(step=[0, 1], change=["kept", "turned", "lost", "new"])
-    beside = xr.concat([counts + 3, counts + 5], xr.DataArray(["a", "b"], dims="run", name="run"))
+    beside = xr.concat(
+        [counts + 3, counts + 5], xr.DataArray(["a", "b"], dims="run", name="run")
+    )
     data = xr.Dataset({"concepts_since": counts, "concepts_since_control": beside})
     faded = claims_on(data)[Kind.FADED]
     assert faded.certainty is Certainty.AS_CONTROLS
@@ -148,9 +184,18 @@ def test_fewer_than_controls_is_not_said_to_be_as_in_controls():
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (JointConcepts(**SHARED | {"max_tokens": 9}), "max_tokens of concept-change must be that"),
-        (JointConcepts(**SHARED | {"readable": 0.9}), "readable of concept-change must be that"),
-        (og.observables.Loss(), "needs a node of joint concepts; 'joint-concepts' is of kind"),
+        (
+            JointConcepts(**SHARED | {"max_tokens": 9}),
+            "max_tokens of concept-change must be that",
+        ),
+        (
+            JointConcepts(**SHARED | {"readable": 0.9}),
+            "readable of concept-change must be that",
+        ),
+        (
+            og.observables.Loss(),
+            "needs a node of joint concepts; 'joint-concepts' is of kind",
+        ),
     ],
 )
 def test_a_node_of_other_concepts_is_refused(other, message):

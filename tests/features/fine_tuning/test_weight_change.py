@@ -55,7 +55,9 @@ def test_planted_directions_are_intruders_and_the_base_has_none(shape):
     assert intruder_dimensions(matrix, 1.7 * matrix) == 0
     planted = sum(
         50 * np.outer(u / np.linalg.norm(u), v / np.linalg.norm(v))
-        for u, v in ((RNG.normal(size=shape[0]), RNG.normal(size=shape[1])) for _ in range(3))
+        for u, v in (
+            (RNG.normal(size=shape[0]), RNG.normal(size=shape[1])) for _ in range(3)
+        )
     )
     assert intruder_dimensions(matrix, matrix + planted, 3, 0.7) == 3
 
@@ -75,8 +77,16 @@ def test_intruders_are_those_of_a_plain_singular_value_decomposition():
     [
         (lambda: share_in_leading(np.eye(3), np.eye(4)), ArgumentError, "one shape"),
         (lambda: share_in_leading(np.eye(3), np.eye(3), 0), ArgumentError, "held"),
-        (lambda: intruder_dimensions(np.eye(3), np.eye(3), 0), ArgumentError, "n_leading"),
-        (lambda: intruder_dimensions(np.eye(3), np.nan * np.eye(3)), NonFiniteError, "NaN"),
+        (
+            lambda: intruder_dimensions(np.eye(3), np.eye(3), 0),
+            ArgumentError,
+            "n_leading",
+        ),
+        (
+            lambda: intruder_dimensions(np.eye(3), np.nan * np.eye(3)),
+            NonFiniteError,
+            "NaN",
+        ),
     ],
 )
 def test_what_is_no_pair_of_matrices_is_refused(call, error, message):
@@ -144,9 +154,13 @@ def test_planted_changes_have_their_size_rank_and_place(tree):
     expected = np.exp(-(share * np.log(share)).sum())
     np.testing.assert_allclose(adapted.effective_rank[1:], expected, rtol=1e-3)
     scaled = data.sel(block="layers.1.scaled.weight", step=3)
-    assert float(scaled.leading_share) == pytest.approx(0.5, abs=0.2) and not int(scaled.intruders)
+    assert float(scaled.leading_share) == pytest.approx(0.5, abs=0.2) and not int(
+        scaled.intruders
+    )
     np.testing.assert_allclose(
-        float(adapted.leading_share[3]), share_in_leading(matrices[0][2], change)[0], rtol=1e-4
+        float(adapted.leading_share[3]),
+        share_in_leading(matrices[0][2], change)[0],
+        rtol=1e-4,
     )
 
 
@@ -163,9 +177,13 @@ def test_a_high_matrix_is_read_some_rows_at_a_time(monkeypatch):
     data = og.observables.WeightChange().observe(reading, None)
     assert set(read) == {5}
     change = table[4] - table[0]
-    assert float(data.distance_moved[1]) == pytest.approx(np.linalg.norm(change), rel=1e-6)
+    assert float(data.distance_moved[1]) == pytest.approx(
+        np.linalg.norm(change), rel=1e-6
+    )
     assert float(data["size"]) == pytest.approx(np.linalg.norm(table[0]), rel=1e-6)
-    assert float(data.effective_rank[1]) == pytest.approx(effective_rank(change), rel=1e-6)
+    assert float(data.effective_rank[1]) == pytest.approx(
+        effective_rank(change), rel=1e-6
+    )
     share, k = share_in_leading(table[0], change)
     assert float(data.leading_share[1]) == pytest.approx(share, rel=1e-5)
     assert float(data.leading_chance) == k / 6
@@ -184,7 +202,9 @@ def test_the_pieces_of_a_high_matrix_open_no_checkpoint_again(monkeypatch, tmp_p
     texts = og.Inputs.from_tokens([[1, 2]])
     study = og.Study(run, texts, [og.observables.WeightChange()], controls=0)
     opens, counts = counted_opens(monkeypatch), []
-    for i, size in enumerate((4_000_000, 4_000_000, 30)):  # headers are read in the first study
+    for i, size in enumerate(
+        (4_000_000, 4_000_000, 30)
+    ):  # headers are read in the first study
         monkeypatch.setattr(weight_change, "_CHUNK", size)
         opens.clear()
         result = study.run(tmp_path / f"study {i}")
@@ -197,13 +217,19 @@ def test_the_pieces_of_a_high_matrix_open_no_checkpoint_again(monkeypatch, tmp_p
 def test_the_sentences_say_what_is_frozen_and_what_moved_farthest(tree):
     words = " ".join(map(str, og.observables.WeightChange().words(tree[0], {})))
     assert "2 of 6 weight matrices never moved." in words
-    assert "adapted moved farthest, by " in words and "scaled least, by 30.00 %." in words
+    assert (
+        "adapted moved farthest, by " in words and "scaled least, by 30.00 %." in words
+    )
     still = tree[0].isel(step=[0, 0])
-    assert og.observables.WeightChange().words(still, {}) == ["None of 6 weight matrices moved."]
+    assert og.observables.WeightChange().words(still, {}) == [
+        "None of 6 weight matrices moved."
+    ]
 
 
 def test_weights_that_are_not_finite_fail_their_matrix_alone(tmp_path):
-    models = {step: nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4)) for step in range(2)}
+    models = {
+        step: nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4)) for step in range(2)
+    }
     with torch.no_grad():
         models[1][0].weight[0, 0] = torch.nan
     study = og.Study(
@@ -212,4 +238,6 @@ def test_weights_that_are_not_finite_fail_their_matrix_alone(tmp_path):
         [og.observables.WeightChange()],
     )
     problems = study.run(tmp_path / "s", keep_going=True).problems()
-    assert [problem.layers for problem in problems] == [("0.weight",)] and "NaN" in problems[0].why
+    assert [problem.layers for problem in problems] == [
+        ("0.weight",)
+    ] and "NaN" in problems[0].why

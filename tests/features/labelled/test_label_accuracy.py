@@ -12,7 +12,11 @@ from transformers import BertConfig, BertForSequenceClassification
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 import ontogeny as og
-from ontogeny.features.labelled.permuted_labels import exchanged, sentence, with_exchanged_labels
+from ontogeny.features.labelled.permuted_labels import (
+    exchanged,
+    sentence,
+    with_exchanged_labels,
+)
 from ontogeny.figures import Section
 from ontogeny.observables import LabelAccuracy
 from ontogeny.observables.base import dataset
@@ -24,8 +28,15 @@ from ontogeny.summary.summarise import summarise
 from ontogeny.tasks import train_tokenizer
 
 RNG = np.random.default_rng(0)
-CONFIG = {"vocab_size": 30, "hidden_size": 8, "intermediate_size": 16, "num_hidden_layers": 1,
-          "num_attention_heads": 2, "max_position_embeddings": 12, "num_labels": 3}  # fmt: skip
+CONFIG = {
+    "vocab_size": 30,
+    "hidden_size": 8,
+    "intermediate_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "max_position_embeddings": 12,
+    "num_labels": 3,
+}
 
 
 def model(seed=0, **options):
@@ -40,7 +51,9 @@ def texts(labels, lengths=None):
 
 
 def studied(models, inputs, folder, **options):
-    study = og.Study(og.Trajectory.from_models(models), inputs, [LabelAccuracy()], noise=0)
+    study = og.Study(
+        og.Trajectory.from_models(models), inputs, [LabelAccuracy()], noise=0
+    )
     return study.run(folder, **options)
 
 
@@ -52,7 +65,9 @@ def test_accuracy_and_loss_are_those_of_a_plain_loop(tmp_path):
     data = result["labels"].to_dataset()
     for step, each in models.items():
         right, losses = [], []
-        for ids, mask, label in zip(inputs.ids, inputs.mask, inputs.labels, strict=True):
+        for ids, mask, label in zip(
+            inputs.ids, inputs.mask, inputs.labels, strict=True
+        ):
             with torch.no_grad():
                 (logits,) = each(torch.tensor(ids[mask])[None]).logits
             right.append(int(logits.argmax()) == label)
@@ -62,14 +77,18 @@ def test_accuracy_and_loss_are_those_of_a_plain_loop(tmp_path):
         assert float(at.loss) == pytest.approx(np.mean(losses), rel=1e-5)
         for number in range(3):
             share = np.mean(np.array(right)[inputs.labels == number])
-            assert float(at.of_class.sel({"class": f"LABEL_{number}"})) == pytest.approx(share)
+            assert float(
+                at.of_class.sel({"class": f"LABEL_{number}"})
+            ) == pytest.approx(share)
     majority = np.bincount(inputs.labels).max() / 50
     assert data.accuracy_majority.values == pytest.approx([majority, majority])
 
 
 def test_names_of_classes_are_looked_up_in_the_configuration(tmp_path):
     names = ["bad", "so-so", "good"]
-    named = model(label2id={n: i for i, n in enumerate(names)}, id2label=dict(enumerate(names)))
+    named = model(
+        label2id={n: i for i, n in enumerate(names)}, id2label=dict(enumerate(names))
+    )
     numbers = RNG.integers(0, 3, 30)
     lengths = RNG.integers(3, 11, 30)
     first = texts([names[n] for n in numbers], lengths)
@@ -94,7 +113,9 @@ def test_names_of_classes_are_looked_up_in_the_configuration(tmp_path):
     ],
 )
 def test_labels_that_the_model_has_not_are_refused(tmp_path, labels, message):
-    result = studied({0: model(), 1: model()}, texts(labels), tmp_path / "s", keep_going=True)
+    result = studied(
+        {0: model(), 1: model()}, texts(labels), tmp_path / "s", keep_going=True
+    )
     problems = result.problems()
     assert len(problems) and re.search(message, problems[0].why)
 
@@ -121,11 +142,15 @@ def test_a_rule_that_is_learned_is_called_so_and_noise_is_not(tmp_path, share, l
     ids = RNG.integers(5, 30, (200, 4))
     inputs = og.Inputs.from_tokens(ids.tolist(), labels=(ids[:, 0] % 2).tolist())
     result = og.Study(
-        og.Trajectory.from_models(rule_models(share)), inputs, [LabelAccuracy()],
+        og.Trajectory.from_models(rule_models(share)),
+        inputs,
+        [LabelAccuracy()],
         controls=3,
-    ).run(tmp_path / "s")  # fmt: skip
+    ).run(tmp_path / "s")
     data = result["labels"].to_dataset()
-    assert bool(data.learned.values[data.row.values.tolist().index("accuracy")]) == learned
+    assert (
+        bool(data.learned.values[data.row.values.tolist().index("accuracy")]) == learned
+    )
 
 
 def trained(rate, shuffled, rank=None):
@@ -138,20 +163,28 @@ def trained(rate, shuffled, rank=None):
     if rank is not None:
         peft = pytest.importorskip("peft")
         settings = peft.LoraConfig(
-            r=rank, lora_alpha=2 * rank, target_modules=["query", "value", "dense"],
+            r=rank,
+            lora_alpha=2 * rank,
+            target_modules=["query", "value", "dense"],
             task_type="SEQ_CLS",
-        )  # fmt: skip
+        )
         network = peft.get_peft_model(network, settings).eval()
-    optimiser = torch.optim.Adam([p for p in network.parameters() if p.requires_grad], lr=rate)
+    optimiser = torch.optim.Adam(
+        [p for p in network.parameters() if p.requires_grad], lr=rate
+    )
     models = {}
     for step in range(61):
         if step % 30 == 0:
             now = copy.deepcopy(network)
             models[step] = now if rank is None else now.merge_and_unload()
         optimiser.zero_grad()
-        network(input_ids=torch.tensor(ids[:128]), labels=torch.tensor(train)).loss.backward()
+        network(
+            input_ids=torch.tensor(ids[:128]), labels=torch.tensor(train)
+        ).loss.backward()
         optimiser.step()
-    return models, og.Inputs.from_tokens(ids[128:].tolist(), labels=labels[128:].tolist())
+    return models, og.Inputs.from_tokens(
+        ids[128:].tolist(), labels=labels[128:].tolist()
+    )
 
 
 @pytest.mark.parametrize("rank", [None, 4], ids=["full", "LoRA"])
@@ -160,10 +193,16 @@ def trained(rate, shuffled, rank=None):
     [(3e-2, False, True), (3e-2, True, False), (0.0, False, False)],
     ids=["labels", "shuffled labels", "learning rate 0"],
 )
-def test_training_on_labels_alone_is_learning_them(tmp_path, rate, shuffled, learned, rank):
+def test_training_on_labels_alone_is_learning_them(
+    tmp_path, rate, shuffled, learned, rank
+):
     models, held_out = trained(rate, shuffled, rank)
     study = og.Study(
-        og.Trajectory.from_models(models), held_out, [LabelAccuracy()], noise=0, controls=3
+        og.Trajectory.from_models(models),
+        held_out,
+        [LabelAccuracy()],
+        noise=0,
+        controls=3,
     )
     data = study.run(tmp_path / "s")["labels"].to_dataset()
     majority = float(data.accuracy_majority[-1])
@@ -173,9 +212,13 @@ def test_training_on_labels_alone_is_learning_them(tmp_path, rate, shuffled, lea
 
 
 @pytest.mark.parametrize(("column", "labelled"), [("label", True), ("x", False)])
-def test_a_classifier_is_studied_with_the_labels_of_its_texts(tmp_path, column, labelled):
+def test_a_classifier_is_studied_with_the_labels_of_its_texts(
+    tmp_path, column, labelled
+):
     for step in (0, 5):
-        model(step, vocab_size=270).save_pretrained(tmp_path / "run" / f"checkpoint-{step}")
+        model(step, vocab_size=270).save_pretrained(
+            tmp_path / "run" / f"checkpoint-{step}"
+        )
     lines = ["good film", "bad film", "so so", "a fine one"] * 6
     train_tokenizer(lines, vocab_size=270).save_pretrained(tmp_path / "run")
     rows = "".join(f"{line},{i % 3}\n" for i, line in enumerate(lines))
@@ -265,4 +308,6 @@ def test_a_classifier_that_knew_its_labels_is_judged_by_pairs_of_mirrored_runs()
     assert not ends(first, first, labels, pairs, "mirrored").learned.any()
     alone = ends(first, better, labels)
     assert "accuracy_p_learned" not in alone and not alone.learned.any()
-    assert "can be judged by pairs of mirrored control runs" in " ".join(sentence(alone))
+    assert "can be judged by pairs of mirrored control runs" in " ".join(
+        sentence(alone)
+    )

@@ -33,7 +33,10 @@ def test_a_birth_is_between_its_last_absence_and_its_presence():
 def test_the_interval_holds_the_birth_of_every_refit():
     later = [0.1, 0.1, 0.1, 0.1, 0.5, 0.8, 0.9]
     life = of(RISES, RISES, later)
-    assert (life.after[0], life.before[0]) == (1, 5)  # of the first two, without checkpoint 2
+    assert (life.after[0], life.before[0]) == (
+        1,
+        5,
+    )  # of the first two, without checkpoint 2
 
 
 @pytest.mark.parametrize(
@@ -90,7 +93,9 @@ class Planted:
         X = (self.codes * there) @ self.D
         X = X + self.noise / np.sqrt(self.D.shape[1]) * self.rng.normal(size=X.shape)
         if dense:
-            X = X + dense * self.rng.normal(size=(len(X), 1)) * self.rng.normal(size=X.shape[1])
+            X = X + dense * self.rng.normal(size=(len(X), 1)) * self.rng.normal(
+                size=X.shape[1]
+            )
         return scaled(X)
 
     def lives(self, step=STEPS - 1, **dense):
@@ -130,7 +135,11 @@ def test_fading_components_are_found_where_they_are_there():
     planted = Planted(2, [0] * 10, [STEPS] * 6 + [6] * 4)
     which, _, life = planted.lives(step=5)
     fades = np.isin(which, [6, 7, 8, 9])
-    assert fades.sum() >= 3 and (life.gone[fades] == 6).all() and (life.gone[~fades] == -1).all()
+    assert (
+        fades.sum() >= 3
+        and (life.gone[fades] == 6).all()
+        and (life.gone[~fades] == -1).all()
+    )
 
 
 def test_noise_has_hardly_a_component_that_both_halves_find():

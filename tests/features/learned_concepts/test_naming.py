@@ -70,21 +70,35 @@ def test_words_are_joined_of_pieces_and_found_beside():
 
 
 def test_rules_hold_where_they_say():
-    places = one_text("Tim", "said", '"', "the", "cat", '"', ".", "she", "said", "the", "the")
-    assert holds(places, "inside quotation marks") == [False] * 3 + [True] * 3 + [False] * 5
-    assert holds(places, "first word of a sentence") == [True] + [False] * 6 + [True] + [False] * 3
+    places = one_text(
+        "Tim", "said", '"', "the", "cat", '"', ".", "she", "said", "the", "the"
+    )
+    assert (
+        holds(places, "inside quotation marks")
+        == [False] * 3 + [True] * 3 + [False] * 5
+    )
+    assert (
+        holds(places, "first word of a sentence")
+        == [True] + [False] * 6 + [True] + [False] * 3
+    )
     repeated = holds(places, "word that has occurred before")
     assert repeated == [False] * 8 + [True] * 3
     assert holds(places, "word that has just occurred") == [False] * 10 + [True]
     assert holds(places, "after with a capital") == [False, True] + [False] * 9
-    assert holds(places, "word article") == [False] * 3 + [True] + [False] * 5 + [True] * 2
+    assert (
+        holds(places, "word article") == [False] * 3 + [True] + [False] * 5 + [True] * 2
+    )
     assert set(FLAGS) <= {rule.label for rule in places.rules()}
 
 
 def test_brackets_that_are_never_opened_do_not_count():
     assert holds(one_text(")", "cat", "(", "dog", ")"), "inside brackets") == [
-        False, False, False, True, True,
-    ]  # fmt: skip
+        False,
+        False,
+        False,
+        True,
+        True,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +107,10 @@ def test_brackets_that_are_never_opened_do_not_count():
         (lambda p: p.words(-1) == p.names.index("looking"), "after “looking”"),
         (lambda p: p.words(1) == p.names.index("house"), "before “house”"),
         (lambda p: p.sample.position == 16, "position “17”"),
-        (lambda p: np.array(holds(p, "inside quotation marks")), "inside quotation marks"),
+        (
+            lambda p: np.array(holds(p, "inside quotation marks")),
+            "inside quotation marks",
+        ),
     ],
 )
 def test_a_planted_rule_is_named_and_told_on_other_texts(places, namer, truth, label):
@@ -106,10 +123,15 @@ def test_a_planted_rule_is_named_and_told_on_other_texts(places, namer, truth, l
 
 def test_a_second_condition_is_about_another_word(places, namer):
     comma = places.words(0) == places.names.index(",")
-    after = np.isin(places.words(-1), [places.names.index(word) for word in ("said", "ran")])
+    after = np.isin(
+        places.words(-1), [places.names.index(word) for word in ("said", "ran")]
+    )
     name = namer.name(comma & after)
     assert name.phi > 0.95 and "said" in name.label and "ran" in name.label
-    assert {part.split(" “")[0] for part in name.label.split(", ", 1)} == {"word", "after"}
+    assert {part.split(" “")[0] for part in name.label.split(", ", 1)} == {
+        "word",
+        "after",
+    }
 
 
 def test_shuffled_places_are_not_called_significant_too_often(places, namer):
@@ -130,9 +152,15 @@ def test_the_test_is_that_of_the_hypergeometric_distribution():
     namer = Namer(places, half, places.sample.text, 0)
     fires = rng.random(600) < 0.1
     rule = next(rule for rule in places.rules() if rule.label == "word article")
-    K, n, k = rule.holds[~half].sum(), fires[~half].sum(), (rule.holds & fires)[~half].sum()
+    K, n, k = (
+        rule.holds[~half].sum(),
+        fires[~half].sum(),
+        (rule.holds & fires)[~half].sum(),
+    )
     urn = hypergeom(300, K, n)
-    assert namer.judged(rule, fires).p_value == pytest.approx(norm.sf((k - urn.mean()) / urn.std()))
+    assert namer.judged(rule, fires).p_value == pytest.approx(
+        norm.sf((k - urn.mean()) / urn.std())
+    )
 
 
 def test_phi_is_the_correlation_of_two_properties():
@@ -150,7 +178,9 @@ def test_contexts_come_from_the_range_of_codes_and_from_misses(places):
     rule[::9] = True
     made = contexts(code, fires, rule, places, 4, 0)
     values = made["context_code"]
-    assert values.shape == (len(BANDS), 4) and (np.diff(values[:3].mean(axis=1)) < 0).all()
+    assert (
+        values.shape == (len(BANDS), 4) and (np.diff(values[:3].mean(axis=1)) < 0).all()
+    )
     assert (values[:3] > 2).all() and (values[3] < 0.5).all()
     for band in made["context_text"]:
         assert len(set(band.tolist())) == 4  # distinct texts
@@ -165,5 +195,7 @@ def test_a_code_with_few_strong_places_leaves_gaps(places):
     code = np.zeros(len(places.sample.text))
     code[3] = 5.0
     made = contexts(code, code > 1, np.zeros(len(code), dtype=bool), places, 4, 0)
-    assert (made["context_text"][0] >= 0).sum() == 1 and (made["context_text"][3] == -1).all()
+    assert (made["context_text"][0] >= 0).sum() == 1 and (
+        made["context_text"][3] == -1
+    ).all()
     assert (made["context_id"][3] == -1).all()

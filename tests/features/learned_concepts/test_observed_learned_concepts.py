@@ -20,11 +20,15 @@ class ContextModel(nn.Module):
         super().__init__()
         rng = np.random.default_rng(0)
         rows = rng.normal(size=(VOCABULARY, WIDTH))
-        self.words = nn.Embedding.from_pretrained(torch.from_numpy(rows).float(), freeze=False)
+        self.words = nn.Embedding.from_pretrained(
+            torch.from_numpy(rows).float(), freeze=False
+        )
         after = np.zeros((VOCABULARY, WIDTH))
         for ids, strength in zip((FROM_START, BORN, FADES), strengths, strict=True):
             after[list(ids)] = 3 * strength * rng.normal(size=WIDTH)
-        self.after = nn.Embedding.from_pretrained(torch.from_numpy(after).float(), freeze=False)
+        self.after = nn.Embedding.from_pretrained(
+            torch.from_numpy(after).float(), freeze=False
+        )
         self.register_buffer(
             "noise", torch.from_numpy(0.4 * rng.normal(size=(4999, WIDTH))).float()
         )
@@ -33,7 +37,11 @@ class ContextModel(nn.Module):
     def forward(self, input_ids, attention_mask=None):
         before = torch.cat([input_ids[:, :1], input_ids[:, :-1]], dim=1)
         places = torch.arange(1, input_ids.shape[1] + 1)
-        history = 31 * input_ids + (input_ids * places**2).sum(dim=1, keepdim=True) + 997 * places
+        history = (
+            31 * input_ids
+            + (input_ids * places**2).sum(dim=1, keepdim=True)
+            + 997 * places
+        )
         noise = self.noise[history % len(self.noise)]
         return self.out(self.words(input_ids) + self.after(before) + noise)
 
@@ -44,7 +52,9 @@ def run(planted=True, steps=STEPS):
 
 
 def inputs():
-    return og.Inputs.from_tokens(np.random.default_rng(1).integers(0, VOCABULARY, (150, 30)))
+    return og.Inputs.from_tokens(
+        np.random.default_rng(1).integers(0, VOCABULARY, (150, 30))
+    )
 
 
 def observable(**options):
@@ -55,7 +65,11 @@ def observable(**options):
 def result(tmp_path_factory):
     folder = tmp_path_factory.mktemp("learned")
     study = og.Study(
-        run(), inputs(), [observable()], device="cpu", control_runs={"nothing": run(planted=False)}
+        run(),
+        inputs(),
+        [observable()],
+        device="cpu",
+        control_runs={"nothing": run(planted=False)},
     )
     return study.run(folder / "study")
 
@@ -68,9 +82,14 @@ def layer(result):
 def of(layer, ids):
     """Return the component that answers to places after some ids."""
     label = " · ".join(map(str, sorted(ids)))
-    rules = [sorted(rule.split("“")[-1].rstrip("”").split(" · ")) for rule in layer.rule.values]
+    rules = [
+        sorted(rule.split("“")[-1].rstrip("”").split(" · "))
+        for rule in layer.rule.values
+    ]
     beyond = layer.found_in.values == "beyond the token"
-    same = [i for i, rule in enumerate(rules) if rule == label.split(" · ") and beyond[i]]
+    same = [
+        i for i, rule in enumerate(rules) if rule == label.split(" · ") and beyond[i]
+    ]
     return layer.isel(concept=same[0])  # the first was found at the latest step
 
 
@@ -78,7 +97,9 @@ def test_planted_lives_have_their_kinds_and_steps(layer):
     born, start, fades = (of(layer, ids) for ids in (BORN, FROM_START, FADES))
     assert born.concept_kind.item() == "born" and float(born.concept_born) == 30
     assert float(born.concept_born_after) < 30 <= float(born.concept_born_before)
-    assert start.concept_kind.item() == "from the start" and np.isnan(start.concept_gone)
+    assert start.concept_kind.item() == "from the start" and np.isnan(
+        start.concept_gone
+    )
     assert float(fades.concept_gone) == 50
     assert float(layer.n_born) == 1 <= float(layer.n_born_high)
 
@@ -88,7 +109,9 @@ def test_the_token_and_the_learned_share_are_those_that_were_planted(layer):
     words, after = model.words.weight.detach(), model.after.weight.detach()
     parts = [float(table.var(0, unbiased=False).sum()) for table in (words, after)]
     noise = float(model.noise.var(0, unbiased=False).sum())
-    assert float(layer.token_share[-1]) == pytest.approx(parts[0] / (sum(parts) + noise), abs=0.05)
+    assert float(layer.token_share[-1]) == pytest.approx(
+        parts[0] / (sum(parts) + noise), abs=0.05
+    )
     assert np.isnan(layer.learned_share[0])  # nothing by construction
     # Noise and what is there from the start are predicted by the first checkpoint.
     assert float(layer.learned_share.sel(step=20)) < 0.02
@@ -98,7 +121,12 @@ def test_the_token_and_the_learned_share_are_those_that_were_planted(layer):
 def test_the_rule_of_a_component_is_what_was_planted(layer):
     born = of(layer, BORN)
     assert str(born.rule.item()).startswith("after “") and float(born.name_p) < 1e-6
-    assert 0.9 < float(born.name_auc_low) <= float(born.name_auc) <= float(born.name_auc_high)
+    assert (
+        0.9
+        < float(born.name_auc_low)
+        <= float(born.name_auc)
+        <= float(born.name_auc_high)
+    )
     assert born.context_text.sel(band="top").min() >= 0
 
 
@@ -107,7 +135,9 @@ def test_names_are_shown_beyond_chance_and_an_untrained_model_alone(layer):
     is_beyond = (layer.name_p.values <= 0.05) & (layer.name_phi.values > limit)
     assert ((layer["name"].values != "") == is_beyond).all()
     assert float(layer.n_named) == is_beyond.sum()
-    np.testing.assert_array_equal(layer.named_phi, np.where(is_beyond, layer.name_phi, 0))
+    np.testing.assert_array_equal(
+        layer.named_phi, np.where(is_beyond, layer.name_phi, 0)
+    )
 
 
 def test_directions_read_and_write_the_component(layer):
@@ -118,11 +148,18 @@ def test_directions_read_and_write_the_component(layer):
         A = model(ids).double().numpy().reshape(-1, WIDTH)
     before = np.concatenate([ids[:, :1], ids[:, :-1]], axis=1).ravel()
     planted = np.isin(before, BORN)
-    token = np.stack([A[ids.ravel() == i].mean(axis=0) for i in range(VOCABULARY)])[ids.ravel()]
+    token = np.stack([A[ids.ravel() == i].mean(axis=0) for i in range(VOCABULARY)])[
+        ids.ravel()
+    ]
     read = ((A - token) / born.scale.values) @ born.readout.values
     assert np.corrcoef(read, planted)[0, 1] > 0.9
     written = model.after.weight[BORN[0]].double().detach().numpy()
-    cosine = born.decoder.values @ written / np.linalg.norm(born.decoder) / np.linalg.norm(written)
+    cosine = (
+        born.decoder.values
+        @ written
+        / np.linalg.norm(born.decoder)
+        / np.linalg.norm(written)
+    )
     assert cosine > 0.95
 
 
@@ -182,7 +219,11 @@ def test_masked_places_have_no_token():
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"tokens": "mean"}, "tokens"), ({"n_concepts": 0}, "n_concepts"), ({"examples": -1}, "exam")],
+    [
+        ({"tokens": "mean"}, "tokens"),
+        ({"n_concepts": 0}, "n_concepts"),
+        ({"examples": -1}, "exam"),
+    ],
 )
 def test_bad_arguments_are_refused(options, message):
     with pytest.raises(ArgumentError, match=message):

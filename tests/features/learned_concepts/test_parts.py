@@ -51,14 +51,20 @@ def test_shares_are_of_the_whole_layer_and_of_each_text(sample):
     tokens, H = sample
     left = tokens.left(H)
     explained, rest = tokens.explained(left, H), tokens.share(left, H)
-    assert explained.value == pytest.approx(1 - (left**2).sum() / (H**2).sum(), abs=1e-5)
+    assert explained.value == pytest.approx(
+        1 - (left**2).sum() / (H**2).sum(), abs=1e-5
+    )
     assert explained.value + rest.value == pytest.approx(1, abs=1e-9)
     first = tokens.unit == 0
     of_text = explained.of_text[1][0]
-    assert of_text == pytest.approx(1 - (left[first] ** 2).sum() / (H[first] ** 2).sum(), abs=1e-5)
+    assert of_text == pytest.approx(
+        1 - (left[first] ** 2).sum() / (H[first] ** 2).sum(), abs=1e-5
+    )
     # The weighted mean over texts is the value, as what resamples texts takes it to be.
     weights = explained.weights[1]
-    assert np.average(explained.of_text[1], weights=weights) == pytest.approx(explained.value)
+    assert np.average(explained.of_text[1], weights=weights) == pytest.approx(
+        explained.value
+    )
 
 
 def test_predictions_are_those_of_ridge_regression_on_the_other_half():
@@ -77,7 +83,9 @@ def test_predictions_are_those_of_ridge_regression_on_the_other_half():
 def test_noise_cannot_be_read_and_a_linear_map_can():
     rng = np.random.default_rng(2)
     X = scaled(rng.normal(size=(3000, 8)))
-    Y = np.stack([X @ rng.normal(size=8), rng.normal(size=3000)], axis=1).astype(np.float32)
+    Y = np.stack([X @ rng.normal(size=8), rng.normal(size=3000)], axis=1).astype(
+        np.float32
+    )
     readable = Predictor(X, np.arange(3000) < 1500).readable(Y)
     assert (readable[:, 0] > 0.99).all() and (np.abs(readable[:, 1]) < 0.15).all()
 

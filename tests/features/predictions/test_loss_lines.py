@@ -34,7 +34,11 @@ def chains(texts=150, length=80, seed=0):
         draws = rng.random((texts, 1))
         ids[:, place] = (after[ids[:, place - 1]].cumsum(axis=1) < draws).sum(axis=1)
     words = -(share * np.log(share)).sum()
-    return Inputs.from_tokens(ids), words, -(share[:, None] * after * np.log(after + 1e-300)).sum()
+    return (
+        Inputs.from_tokens(ids),
+        words,
+        -(share[:, None] * after * np.log(after + 1e-300)).sum(),
+    )
 
 
 def predicted(inputs):
@@ -45,7 +49,9 @@ def test_lines_are_the_entropies_of_a_planted_chain():
     inputs, words, pairs = chains()
     found = guesses(inputs, predicted(inputs), VOCABULARY, pairs=True)
     assert found["unigram"].mean() == pytest.approx(words, abs=0.03)
-    assert pairs < found["bigram"].mean() < pairs + 0.12  # 12,000 tokens for 2,500 pairs
+    assert (
+        pairs < found["bigram"].mean() < pairs + 0.12
+    )  # 12,000 tokens for 2,500 pairs
     assert blind_guess(VOCABULARY) == pytest.approx(np.log(50))
 
 
@@ -60,7 +66,9 @@ def test_frequencies_are_those_of_the_other_texts_smoothed():
     inputs = Inputs.from_tokens([[1, 1, 2], [1, 2, 3]])
     found = guesses(inputs, inputs.ordinary, 4, pairs=False)["unigram"]
 
-    def cost(smoothing):  # the first text from the counts of the second, and the other way round
+    def cost(
+        smoothing,
+    ):  # the first text from the counts of the second, and the other way round
         one = np.array([1, 1, 1]) + smoothing
         other = np.array([2, 1, 0]) + smoothing
         total = 3 + 4 * smoothing
@@ -85,7 +93,9 @@ def test_texts_without_a_predicted_token_cost_nothing():
 
 def curve(levels, texts=40, spread=0.3, seed=0):
     noise = np.random.default_rng(seed).normal(0, spread, texts)
-    return np.asarray(levels, dtype=float)[:, None] + noise - noise.mean(), np.ones(texts)
+    return np.asarray(levels, dtype=float)[:, None] + noise - noise.mean(), np.ones(
+        texts
+    )
 
 
 def test_crossing_is_the_first_step_from_which_on_it_stays_below():
@@ -96,7 +106,9 @@ def test_crossing_is_the_first_step_from_which_on_it_stays_below():
 
 def test_interval_is_over_texts_and_paired_with_the_line():
     losses, weights = curve([5, 3.05, 2.95, 2.0, 1], spread=1.0)
-    hard = losses[0] - losses[0].mean()  # what is hard for the model is as hard for the line
+    hard = (
+        losses[0] - losses[0].mean()
+    )  # what is hard for the model is as hard for the line
     paired = crossing(STEPS, losses, 3.0 + hard, weights)
     alone = crossing(STEPS, losses, np.full(40, 3.0), weights)
     assert (paired.low, paired.high) == (10, 20) and alone.high > 20
@@ -149,13 +161,18 @@ def test_masks_are_claimed_of_masked_models_alone():
 
 def claims_on(data):
     """What is claimed of a loss, by kind and label."""
-    return {(c.kind, c.subject.label): c for c in og.observables.Loss().claims("loss", data)}
+    return {
+        (c.kind, c.subject.label): c for c in og.observables.Loss().claims("loss", data)
+    }
 
 
 def test_claims_name_step_interval_and_level():
     data = summarised([8.4, 7.0, 6.0, 5.5, 5.0], bigram=5.2)
     found = claims_on(data)
-    for label, level, low, high in (("word frequencies", 6.3, 10, 20), ("bigrams", 5.2, 40, 80)):
+    for label, level, low, high in (
+        ("word frequencies", 6.3, 10, 20),
+        ("bigrams", 5.2, 40, 80),
+    ):
         claim = found[Kind.PASSES, label]
         assert claim.certainty is Certainty.SURE
         assert (claim.since_low, claim.since, claim.since_high) == (low, high, high)
@@ -185,7 +202,9 @@ def test_luck_against_a_blind_guess_is_dated_only_where_texts_are_sure():
 def test_cells_hold_the_lines_that_their_objective_has(tmp_path, objective):
     steps, inputs = [0, 1, 2], tiny_inputs()
     size = int(inputs.ids.max()) + 1
-    of_pairs = {step: nn.Sequential(nn.Embedding(size, 8), nn.Linear(8, size)) for step in steps}
+    of_pairs = {
+        step: nn.Sequential(nn.Embedding(size, 8), nn.Linear(8, size)) for step in steps
+    }
     models = of_pairs if objective == "causal" else developing(steps)
     loss = og.observables.Loss(objective=objective)
     trajectory = og.Trajectory.from_models(models)
@@ -207,7 +226,10 @@ def test_half_of_each_gain_is_where_it_was_planted():
     data = summarised([8.3, 6.5, 6.1, 5.4, 5.0], own_unigram=own)
     assert float(data.loss_half_frequencies) == 10  # 1.8 of 2.2 nats
     assert float(data.loss_half_context) == 40  # .7 of 1.1 nats
-    assert (float(data.loss_half_context_low), float(data.loss_half_context_high)) == (20, 40)
+    assert (float(data.loss_half_context_low), float(data.loss_half_context_high)) == (
+        20,
+        40,
+    )
     assert float(data.loss_below_own_unigram) == 40
 
 
@@ -223,5 +245,7 @@ def test_a_model_without_context_gains_by_frequencies_alone():
     levels = np.array([8.3, 6.5, 6.1, 6.0, 6.0])
     data = summarised(levels, unigram=6.3, own_unigram=levels + 2e-7)
     assert float(data.loss_below_unigram) == 20
-    assert np.isnan(data.loss_below_own_unigram) and np.isnan(data.loss_half_context_high)
+    assert np.isnan(data.loss_below_own_unigram) and np.isnan(
+        data.loss_half_context_high
+    )
     assert np.isfinite(data.loss_half_frequencies_high)

@@ -50,7 +50,9 @@ def claims_of(result):
 
 @pytest.mark.parametrize("every", [False, True])
 def test_losses_at_places_are_those_of_a_bare_computation(tmp_path, every):
-    inputs = og.Inputs.from_tokens(sums(), vocab_size=P, score="last:1" if every else "")
+    inputs = og.Inputs.from_tokens(
+        sums(), vocab_size=P, score="last:1" if every else ""
+    )
     node = studied(inputs, tmp_path, every=every)["place-losses"]
     ids = torch.tensor(sums())
     for step in STEPS:
@@ -81,8 +83,13 @@ def test_the_learned_place_is_claimed_and_no_heading_may_say_worse(tmp_path):
     loss = result["loss"].loss.values
     assert loss[-1] > loss[0]  # the mean of both places rose
     claims = claims_of(result)
-    (learned,) = (c for c in claims if c.kind is Kind.LEARNED and c.certainty is Certainty.SURE)
-    assert (learned.subject.quantity, learned.subject.label) == ("place_loss", "place 3")
+    (learned,) = (
+        c for c in claims if c.kind is Kind.LEARNED and c.certainty is Certainty.SURE
+    )
+    assert (learned.subject.quantity, learned.subject.label) == (
+        "place_loss",
+        "place 3",
+    )
     assert learned.since == 10 and learned.last < 0.01
     assert {line.name for line in learned.beside} == {"uniform", "frequencies"}
     assert learned_places(claims)[0] == learned
@@ -98,7 +105,9 @@ class Worse(Answers):
 
 def test_a_run_that_gets_worse_everywhere_may_be_called_so(tmp_path):
     trajectory = og.Trajectory.from_models({step: Worse(step / 4) for step in STEPS})
-    claims = claims_of(studied(og.Inputs.from_tokens(sums(), vocab_size=P), tmp_path, trajectory))
+    claims = claims_of(
+        studied(og.Inputs.from_tokens(sums(), vocab_size=P), tmp_path, trajectory)
+    )
     assert may_say_worse(claims)
 
 
@@ -118,15 +127,23 @@ def test_texts_of_several_lengths_have_ranges_of_places_and_no_claims(tmp_path):
 @pytest.mark.parametrize("seed", range(3))
 def test_motion_that_learns_nothing_learns_no_place(tmp_path, seed):
     generator = torch.Generator().manual_seed(seed)
-    models, weights = {}, [torch.randn(P, 8, generator=generator) * 0.1, torch.zeros(P, 8)]
+    models, weights = (
+        {},
+        [torch.randn(P, 8, generator=generator) * 0.1, torch.zeros(P, 8)],
+    )
     for step in STEPS:
         model = nn.Sequential(nn.Embedding(P, 8), nn.Linear(8, P))
         weights = [w + 0.3 * torch.randn(w.shape, generator=generator) for w in weights]
-        model[0].weight.data, model[1].weight.data = weights[0].clone(), weights[1].clone()
+        model[0].weight.data, model[1].weight.data = (
+            weights[0].clone(),
+            weights[1].clone(),
+        )
         models[step] = model
     inputs = og.Inputs.from_tokens(sums(), vocab_size=P)
     claims = claims_of(studied(inputs, tmp_path, og.Trajectory.from_models(models)))
-    assert not [c for c in claims if c.kind is Kind.LEARNED and c.certainty is Certainty.SURE]
+    assert not [
+        c for c in claims if c.kind is Kind.LEARNED and c.certainty is Certainty.SURE
+    ]
 
 
 def test_a_gap_that_turns_right_forbids_worse():

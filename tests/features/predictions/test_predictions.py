@@ -37,7 +37,9 @@ class Lookup(nn.Module):
 
     def __init__(self, table):
         super().__init__()
-        self.table = nn.Embedding.from_pretrained(torch.as_tensor(table, dtype=torch.float32))
+        self.table = nn.Embedding.from_pretrained(
+            torch.as_tensor(table, dtype=torch.float32)
+        )
 
     def forward(self, input_ids):
         return self.table(input_ids)
@@ -66,7 +68,9 @@ def planted(tmp_path_factory):
     """The result of the planted tables, and the token before each gap."""
     models = {step: Lookup(table) for step, table in planted_tables().items()}
     observable = Predictions(n_gaps=5, top=4, objective="causal")
-    study = og.Study(og.Trajectory.from_models(models), cycles(), [observable], device="cpu")
+    study = og.Study(
+        og.Trajectory.from_models(models), cycles(), [observable], device="cpu"
+    )
     tree = study.run(tmp_path_factory.mktemp("planted") / "study")
     text, position = choose_gaps(cycles(), 5)
     return tree["predictions"].to_dataset(), cycles().ids[text, position - 1]
@@ -86,10 +90,16 @@ def test_answers_are_those_of_the_planted_tables(planted):
         at, right = data.sel(step=step), data.right_id.values
         own = p[np.arange(5), right]
         np.testing.assert_allclose(at.right_probability, own, rtol=1e-5)
-        np.testing.assert_allclose(at.answer_probability, -np.sort(-p)[:, :4], rtol=1e-5)
-        np.testing.assert_array_equal(at.answer_id, np.argsort(-p, axis=1, kind="stable")[:, :4])
+        np.testing.assert_allclose(
+            at.answer_probability, -np.sort(-p)[:, :4], rtol=1e-5
+        )
+        np.testing.assert_array_equal(
+            at.answer_id, np.argsort(-p, axis=1, kind="stable")[:, :4]
+        )
         ties = [(row[:i] == row[i]).sum() for row, i in zip(p, right, strict=True)]
-        np.testing.assert_array_equal(at.right_rank, 1 + (p > own[:, None]).sum(axis=1) + ties)
+        np.testing.assert_array_equal(
+            at.right_rank, 1 + (p > own[:, None]).sum(axis=1) + ties
+        )
         assert float(at.right) == pytest.approx(own.mean())
 
 
@@ -98,8 +108,12 @@ def test_the_right_token_leads_from_its_planted_step(planted):
     forgotten = before < WORDS // 2
     assert forgotten.any() and not forgotten.all()
     np.testing.assert_array_equal(data.right_leads_from, np.where(forgotten, 60, 20))
-    common = np.where(data.right_id == COMMON, 0, 10)  # right at step 10 by luck, until step 40
-    np.testing.assert_array_equal(data.right_leads_after, np.where(forgotten, 40, common))
+    common = np.where(
+        data.right_id == COMMON, 0, 10
+    )  # right at step 10 by luck, until step 40
+    np.testing.assert_array_equal(
+        data.right_leads_after, np.where(forgotten, 40, common)
+    )
 
 
 def test_who_knows_frequencies_alone_gives_one_answer_everywhere(planted):
@@ -111,11 +125,15 @@ def test_who_knows_frequencies_alone_gives_one_answer_everywhere(planted):
     end = int(data.shared_first_answer[-1])
     words = f"At step 10, {count} of {count} gaps share one first answer; at step 60, "
     assert said[0] == f"{words}{'no two' if end == 1 else end} do."
-    assert said[1].startswith(f"At step 60 the right token leads in 5 of {count} gaps, ")
+    assert said[1].startswith(
+        f"At step 60 the right token leads in 5 of {count} gaps, "
+    )
     assert ", at step 0 in 0; the most frequent" in said[1]
 
 
-def test_right_tokens_at_the_end_stand_beside_those_at_first_and_in_control_runs(planted):
+def test_right_tokens_at_the_end_stand_beside_those_at_first_and_in_control_runs(
+    planted,
+):
     data, _ = planted
     count = data.sizes["gap"]
     share = np.full((2, data.sizes["step"]), np.nan)
@@ -123,7 +141,9 @@ def test_right_tokens_at_the_end_stand_beside_those_at_first_and_in_control_runs
     data = data.assign(right_first_control=(("run", "step"), share))
     (words,) = (w for w in Predictions().words(data, {}) if "right token leads" in w)
     words = OF_STEPS.fill(words)
-    assert f"leads in 5 of {count} gaps, at step 0 in 0, in control runs in 2–4; " in words
+    assert (
+        f"leads in 5 of {count} gaps, at step 0 in 0, in control runs in 2–4; " in words
+    )
     share[:, -1] = np.nan  # not read at the last step
     (words,) = (w for w in Predictions().words(data, {}) if "right token leads" in w)
     assert "control" not in words
@@ -189,7 +209,9 @@ def test_chosen_gaps_are_free_words_in_distinct_texts(tokenizer):
 def test_the_choice_depends_on_its_seed_alone(tokenizer):
     inputs = Inputs.from_texts(TEXTS, tokenizer, max_length=64)
     first = choose_gaps(inputs, 4, random_state=1)
-    np.testing.assert_array_equal(first, choose_gaps(inputs.padded("left"), 4, random_state=1))
+    np.testing.assert_array_equal(
+        first, choose_gaps(inputs.padded("left"), 4, random_state=1)
+    )
     others = [choose_gaps(inputs, 4, random_state=seed) for seed in range(2, 6)]
     assert any(not np.array_equal(first, other) for other in others)
 
@@ -202,20 +224,28 @@ def test_half_of_the_right_tokens_are_frequent():
     chosen = inputs.ids[text, position]
     counts = np.bincount(inputs.ids.ravel(), minlength=200)
     order = np.argsort(-counts, kind="stable")
-    frequent = set(order[: 1 + int(np.argmax(np.cumsum(counts[order]) >= counts.sum() / 2))])
+    frequent = set(
+        order[: 1 + int(np.argmax(np.cumsum(counts[order]) >= counts.sum() / 2))]
+    )
     assert sum(i in frequent for i in chosen) == 5
 
 
 def test_scripts_without_spaces_have_gaps_of_letters():
     rng = np.random.default_rng(0)
-    texts = tuple("".join(rng.choice(list("的一是不了人我在有他"), 19)) + "。" for _ in range(8))
+    texts = tuple(
+        "".join(rng.choice(list("的一是不了人我在有他"), 19)) + "。" for _ in range(8)
+    )
     ids = np.array([[ord(c) - ord("。") for c in text] for text in texts])
     spans = np.tile(np.stack([np.arange(20), np.arange(1, 21)], axis=1), (8, 1, 1))
     everywhere = np.ones(ids.shape, dtype=bool)
-    inputs = Inputs(ids=ids, mask=everywhere, special=~everywhere, spans=spans, texts=texts)
+    inputs = Inputs(
+        ids=ids, mask=everywhere, special=~everywhere, spans=spans, texts=texts
+    )
     text, position = choose_gaps(inputs, 6)
     assert len(set(text)) == 6
-    assert all(texts[t][p] != "。" and 8 <= p < 16 for t, p in zip(text, position, strict=True))
+    assert all(
+        texts[t][p] != "。" and 8 <= p < 16 for t, p in zip(text, position, strict=True)
+    )
 
 
 def test_texts_of_one_document_give_one_gap():
@@ -226,15 +256,21 @@ def test_texts_of_one_document_give_one_gap():
 
 
 def test_texts_of_one_token_leave_nothing_out():
-    with pytest.raises(ArgumentError, match="no text has an ordinary token after its first"):
+    with pytest.raises(
+        ArgumentError, match="no text has an ordinary token after its first"
+    ):
         choose_gaps(Inputs.from_tokens([[1], [2]]), 2)
 
 
 def test_shares_leave_out_the_units_they_are_asked_for():
     inputs = Inputs.from_tokens([[1, 1, 2], [1, 2, 2, 3]])
-    share, most, its = shares_elsewhere(inputs, np.array([2, 2, 9]), np.array([0, -1, 1]))
+    share, most, its = shares_elsewhere(
+        inputs, np.array([2, 2, 9]), np.array([0, -1, 1])
+    )
     assert share.tolist() == pytest.approx([0.5, 3 / 7, 0.0])
-    assert most.tolist() == [2, 1, 1] and its.tolist() == pytest.approx([0.5, 3 / 7, 2 / 3])
+    assert most.tolist() == [2, 1, 1] and its.tolist() == pytest.approx(
+        [0.5, 3 / 7, 2 / 3]
+    )
     alone = shares_elsewhere(Inputs.from_tokens([[1, 2]]), np.array([1]), np.array([0]))
     assert np.isnan(alone[0]).all() and alone[1].tolist() == [-1]
 
@@ -243,11 +279,28 @@ def word_pieces():
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    words = ["[PAD]", "[MASK]", "[UNK]", "the", "list", "of", "item", "##s", "empty", "is", "."]
-    whole = Tokenizer(models.WordPiece({w: i for i, w in enumerate(words)}, unk_token="[UNK]"))
+    words = [
+        "[PAD]",
+        "[MASK]",
+        "[UNK]",
+        "the",
+        "list",
+        "of",
+        "item",
+        "##s",
+        "empty",
+        "is",
+        ".",
+    ]
+    whole = Tokenizer(
+        models.WordPiece({w: i for i, w in enumerate(words)}, unk_token="[UNK]")
+    )
     whole.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return PreTrainedTokenizerFast(
-        tokenizer_object=whole, pad_token="[PAD]", mask_token="[MASK]", unk_token="[UNK]"
+        tokenizer_object=whole,
+        pad_token="[PAD]",
+        mask_token="[MASK]",
+        unk_token="[UNK]",
     )
 
 
@@ -261,27 +314,39 @@ def sentence_pieces():
     whole.pre_tokenizer = pre_tokenizers.Metaspace()
     return PreTrainedTokenizerFast(
         tokenizer_object=whole, pad_token="<pad>", unk_token="<unk>"
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("make", [word_pieces, sentence_pieces])
 def test_sentences_are_tokenised_as_with_their_answers(make):
     tokenizer = make()
-    gaps = given_gaps(["the ____[list] is empty.", "the ____[items] of the list"], tokenizer)
+    gaps = given_gaps(
+        ["the ____[list] is empty.", "the ____[items] of the list"], tokenizer
+    )
     for row, text in enumerate(["the list is empty.", "the items of the list"]):
         kept = gaps.inputs.ids[row][gaps.inputs.mask[row]]
         assert kept.tolist() == tokenizer(text, add_special_tokens=False).input_ids
     assert gaps.position.tolist() == [1, 1] and gaps.width.tolist() == [1, 2]
     pieces = tokenizer.convert_ids_to_tokens(gaps.right_id.tolist())
     assert [p.strip("▁") for p in pieces] == ["list", "item"]
-    assert gaps.before == ("the ", "the ") and gaps.after == (" is empty.", " of the list")
+    assert gaps.before == ("the ", "the ") and gaps.after == (
+        " is empty.",
+        " of the list",
+    )
 
 
 def test_a_gap_without_an_answer_is_one_token_wide(tokenizer):
-    gaps = given_gaps(["The method ____ a new list.", "Changed in version 3____8: new."], tokenizer)
+    gaps = given_gaps(
+        ["The method ____ a new list.", "Changed in version 3____8: new."], tokenizer
+    )
     assert gaps.width.tolist() == [1, 1] and gaps.right_id.tolist() == [-1, -1]
-    pieces = tokenizer.batch_decode([[i] for i in gaps.inputs.ids[1][gaps.inputs.mask[1]]])
-    assert pieces[int(gaps.position[1]) - 1] == "3" and pieces[int(gaps.position[1]) + 1] == "8"
+    pieces = tokenizer.batch_decode(
+        [[i] for i in gaps.inputs.ids[1][gaps.inputs.mask[1]]]
+    )
+    assert (
+        pieces[int(gaps.position[1]) - 1] == "3"
+        and pieces[int(gaps.position[1]) + 1] == "8"
+    )
 
 
 def test_a_causal_model_sees_nothing_behind_the_gap(tokenizer):
@@ -310,7 +375,9 @@ def test_a_gap_inside_a_token_is_refused(tokenizer):
 
 
 def test_sentences_need_a_fast_tokenizer():
-    with pytest.raises(ArgumentError, match="sentences need a fast tokenizer, and the run has no"):
+    with pytest.raises(
+        ArgumentError, match="sentences need a fast tokenizer, and the run has no"
+    ):
         given_gaps(["a ____ b"], None)
 
 
@@ -330,7 +397,9 @@ def said(tokenizer, tmp_path_factory):
     inputs = Inputs.from_texts(TEXTS, tokenizer, max_length=48)
     sentences = ["The ____[items] of the list", "If the ____ is not iterable,"]
     observable = Predictions(sentences, top=3)
-    study = og.Study(trajectory, inputs, [observable], device="cpu", controls=2, control_steps=3)
+    study = og.Study(
+        trajectory, inputs, [observable], device="cpu", controls=2, control_steps=3
+    )
     tree = study.run(tmp_path_factory.mktemp("said") / "study")
     return tree["predictions"].to_dataset(), models
 
@@ -347,10 +416,14 @@ def test_sentences_get_the_models_own_answers(said, tokenizer):
             with torch.no_grad():
                 p = model(input_ids=ids).logits[0, at].double().softmax(-1).numpy()
             found = data.sel(step=step).isel(gap=gap)
-            np.testing.assert_allclose(found.answer_probability, -np.sort(-p)[:3], rtol=1e-4)
+            np.testing.assert_allclose(
+                found.answer_probability, -np.sort(-p)[:3], rtol=1e-4
+            )
             assert found.answer_id.values.tolist() == np.argsort(-p)[:3].tolist()
             if gap == 0:
-                assert float(found.right_probability) == pytest.approx(p[items[0]], rel=1e-4)
+                assert float(found.right_probability) == pytest.approx(
+                    p[items[0]], rel=1e-4
+                )
                 assert int(data.right_id[0]) == items[0]
             else:
                 assert np.isnan(found.right_probability) and int(found.right_rank) == -1
@@ -358,7 +431,9 @@ def test_sentences_get_the_models_own_answers(said, tokenizer):
 
 def test_pieces_of_all_ids_are_there(said, tokenizer):
     data, _ = said
-    known = dict(zip(data.piece.values.tolist(), data.piece_text.values.tolist(), strict=True))
+    known = dict(
+        zip(data.piece.values.tolist(), data.piece_text.values.tolist(), strict=True)
+    )
     ids = {*data.answer_id.values.ravel().tolist(), *data.frequent_id.values.tolist()}
     assert ids <= set(known)
     spaced = next(i for i in known if known[i].startswith(" "))
@@ -379,8 +454,9 @@ def test_the_page_shows_the_answers(said):
     kinds = [figure["kind"] for figure in json.loads(data.attrs["figures"])]
     assert kinds == ["curves", "curves", "table", "curves"]
     assert data.gap_text.values.tolist() == [
-        "The ____ of the list", "If the ____ is not iterable,",
-    ]  # fmt: skip
+        "The ____ of the list",
+        "If the ____ is not iterable,",
+    ]
     assert data.gap.values.tolist()[1] == "2"
     assert data.answer_at_last.values[0].endswith("%")
 
@@ -390,7 +466,10 @@ def test_missing_steps_stay_missing():
         {
             "shared_first_answer": ("step", [2.0, np.nan, 1.0]),
             "answer_id": (("step", "gap", "rank"), [[[1.0]], [[np.nan]], [[2.0]]]),
-            "answer_probability": (("step", "gap", "rank"), [[[0.5]], [[np.nan]], [[0.9]]]),
+            "answer_probability": (
+                ("step", "gap", "rank"),
+                [[[0.5]], [[np.nan]], [[0.9]]],
+            ),
             "right_probability": (("step", "gap"), [[0.2], [np.nan], [0.9]]),
             "right_rank": (("step", "gap"), [[2.0], [np.nan], [1.0]]),
             "right_id": ("gap", [2]),
@@ -405,7 +484,9 @@ def test_missing_steps_stay_missing():
     )
     found = Predictions().summarise(cells, {})
     assert found.answer_id.values.ravel().tolist() == [1, -1, 2]
-    assert float(found.right_leads_from[0]) == 9 and float(found.right_leads_after[0]) == 0
+    assert (
+        float(found.right_leads_from[0]) == 9 and float(found.right_leads_after[0]) == 0
+    )
     assert found.answer_at_last.values.tolist() == ["z 90 %"]
 
 

@@ -19,7 +19,9 @@ LENGTHS = (9, 14, 3, 12, 14, 6)
 def texts(side="right"):
     rng = np.random.default_rng(0)
     rows = [[5, *rng.integers(6, 30, length - 1)] for length in LENGTHS]
-    inputs = Inputs.from_tokens(rows, special_ids=[5], mask_token_id=MASK, vocab_size=64)
+    inputs = Inputs.from_tokens(
+        rows, special_ids=[5], mask_token_id=MASK, vocab_size=64
+    )
     return inputs.padded(side)
 
 
@@ -41,7 +43,10 @@ def own_losses(model, ids, masked):
 def result(request, tmp_path_factory):
     models = {step: build(request.param, seed=step) for step in (0, 1, 2)}
     study = og.Study(
-        og.Trajectory.from_models(models), texts("left"), [TokenLosses(2, 10)], device="cpu"
+        og.Trajectory.from_models(models),
+        texts("left"),
+        [TokenLosses(2, 10)],
+        device="cpu",
     )
     tree = study.run(tmp_path_factory.mktemp(request.param) / "study")
     return tree["token-losses"].to_dataset(), models, request.param
@@ -59,12 +64,16 @@ def test_losses_equal_a_pass_for_each_token(result):
             assert at.token_id.values.tolist() == ids[:10].tolist()
             assert float(at.text_loss) == pytest.approx(np.nanmean(own), rel=1e-4)
         shown = data.sel(step=step)
-        assert float(shown.shown_loss) == pytest.approx(np.nanmean(shown.token_loss.values))
+        assert float(shown.shown_loss) == pytest.approx(
+            np.nanmean(shown.token_loss.values)
+        )
 
 
 def test_long_texts_of_different_units_are_chosen(result):
     data, _, _ = result
-    assert set(data.text_number.values.tolist()) <= {1, 3, 4} and data.sizes["place"] == 10
+    assert (
+        set(data.text_number.values.tolist()) <= {1, 3, 4} and data.sizes["place"] == 10
+    )
     copies = Inputs.from_tokens([[5, 6, 7, 8]] * 3 + [[6, 7]])
     chosen = ShownTexts.of(copies, 3, 8).number
     assert len(chosen) == 2 and 3 in chosen
@@ -100,7 +109,9 @@ def test_word_frequencies_stand_beside_each_token(result):
 def test_what_is_beyond_a_text_is_empty(tmp_path):
     trajectory = og.Trajectory.from_models({s: build("gpt2", seed=s) for s in (0, 1)})
     inputs = Inputs.from_tokens([[6, 7, 8, 9], [6, 7]])
-    tree = og.Study(trajectory, inputs, [TokenLosses()], device="cpu").run(tmp_path / "study")
+    tree = og.Study(trajectory, inputs, [TokenLosses()], device="cpu").run(
+        tmp_path / "study"
+    )
     data = tree["token-losses"]
     assert data.token_id.values.tolist() == [[6, 7, 8, 9], [6, 7, -1, -1]]
     assert np.isfinite(data.token_loss.values[0]).tolist() == [
@@ -115,7 +126,9 @@ def test_a_reference_step_that_is_not_finite_loses_its_own_cells_alone(tmp_path)
     with torch.no_grad():
         for weight in models[2].parameters():
             weight.fill_(float("nan"))
-    study = og.Study(og.Trajectory.from_models(models), texts(), [TokenLosses(2, 10)], device="cpu")
+    study = og.Study(
+        og.Trajectory.from_models(models), texts(), [TokenLosses(2, 10)], device="cpu"
+    )
     with pytest.warns(StudyWarning):
         data = study.run(tmp_path / "study")["token-losses"].to_dataset()
     lost = np.isnan(data.token_loss.values).all(axis=(1, 2))
@@ -128,7 +141,9 @@ def test_the_result_says_whether_tokens_were_masked(result):
     assert bool(data.masked) == (family == "bert")
 
 
-@pytest.mark.parametrize("options", [{"n_texts": 0}, {"max_tokens": 1}, {"objective": "class"}])
+@pytest.mark.parametrize(
+    "options", [{"n_texts": 0}, {"max_tokens": 1}, {"objective": "class"}]
+)
 def test_arguments_out_of_range_are_refused(options):
     with pytest.raises(ArgumentError, match=next(iter(options))):
         TokenLosses(**options)
@@ -157,10 +172,16 @@ def test_lines_of_the_loss_are_made_once_for_all_steps(tmp_path, monkeypatch):
     loss._guesses.cache_clear()
     models = {step: build("gpt2", seed=step) for step in range(4)}
     study = og.Study(
-        og.Trajectory.from_models(models), texts(), [og.observables.Loss()], device="cpu"
+        og.Trajectory.from_models(models),
+        texts(),
+        [og.observables.Loss()],
+        device="cpu",
     )
     node = study.run(tmp_path / "study")["loss"]
-    assert [len(args[0]) for args in made] == [2, len(LENGTHS)]  # two texts in the dry run
+    assert [len(args[0]) for args in made] == [
+        2,
+        len(LENGTHS),
+    ]  # two texts in the dry run
     inputs, predicted = texts(), np.zeros(texts().ids.shape, dtype=bool)
     predicted[:, 1:] = inputs.ordinary[:, 1:]
     alone = guesses(inputs, predicted, 64, pairs=False)["unigram"]
@@ -169,11 +190,17 @@ def test_lines_of_the_loss_are_made_once_for_all_steps(tmp_path, monkeypatch):
 
 def test_other_texts_or_masks_get_lines_of_their_own():
     loss._guesses.cache_clear()
-    one, other = texts(), Inputs.from_tokens([[6, 7, 8], [7, 8, 9, 6]], mask_token_id=MASK)
+    one, other = (
+        texts(),
+        Inputs.from_tokens([[6, 7, 8], [7, 8, 9, 6]], mask_token_id=MASK),
+    )
     keys = [
-        (one, 64, None), (other, 64, None), (one, 65, None), (one, 64, (0.15, 0)),
+        (one, 64, None),
+        (other, 64, None),
+        (one, 65, None),
+        (one, 64, (0.15, 0)),
         (one, 64, (0.15, 1)),
-    ]  # fmt: skip
+    ]
     found = [loss._guesses(KnownTexts.of(i), *rest) for i, *rest in keys]
     assert loss._guesses.cache_info().misses == len(keys)
     assert [len(each) for each in found] == [2, 2, 2, 1, 1]

@@ -62,7 +62,9 @@ def world():
     after = (truth + frequency).softmax(-1)
     ids = torch.randint(0, WORDS, (TEXTS, 1), generator=generator)
     for _ in range(LENGTH):
-        ids = torch.cat([ids, torch.multinomial(after[ids[:, -1]], 1, generator=generator)], 1)
+        ids = torch.cat(
+            [ids, torch.multinomial(after[ids[:, -1]], 1, generator=generator)], 1
+        )
     return truth, frequency, Inputs.from_tokens(ids.numpy(), vocab_size=WORDS)
 
 
@@ -85,7 +87,9 @@ def judged(*models, pairs=3):
     beside = {}
     for k in range(2 * pairs):
         control = Trajectory.from_models(run).control("mirrored", random_state=k)
-        beside[f"mirrored {k}"] = cells({step: control[step].model() for step in run}, inputs)
+        beside[f"mirrored {k}"] = cells(
+            {step: control[step].model() for step in run}, inputs
+        )
     data = with_controls(cells(run, inputs), beside, LOSS.quantities, LOSS.compared)
     return with_verdicts({"loss": LOSS.summarise(data, {})})["loss"]
 
@@ -99,7 +103,9 @@ def words_of(node, based=False):
     return screen.heading, " ".join(f"{s.lead} {s.text}" for s in screen.sentences)
 
 
-@pytest.mark.parametrize(("first", "last"), [(0.5, 1.0), (1.0, 1.6), (1.6, 0.9), (0.4, 0.7)])
+@pytest.mark.parametrize(
+    ("first", "last"), [(0.5, 1.0), (1.0, 1.6), (1.6, 0.9), (0.4, 0.7)]
+)
 def test_a_model_whose_scale_alone_changes_learned_and_forgot_nothing(first, last):
     node = judged(base(scale=first), base(scale=last))
     assert node.loss_trained_start == 1 and node.moved.all()
@@ -151,12 +157,19 @@ def test_what_it_comes_to_know_of_places_is_learned_however_sure_it_is(scale):
         [claim] = claims(node, Kind.LEARNED)
         assert claim.certainty is Certainty.OPEN and claim.reason not in ONLY
         assert not node.not_improved.any()  # "nothing here was learned" would be wrong
-        assert node.loss_gain > node.loss_gain_noise  # at its best temperature it is better
+        assert (
+            node.loss_gain > node.loss_gain_noise
+        )  # at its best temperature it is better
 
 
 def test_what_it_knows_no_more_is_forgotten_with_two_checkpoints():
     node = judged(base(0.75), base(0.55))
-    assert node.lost.all() and node.beyond.all() and node.changed.all() and not node.learned.any()
+    assert (
+        node.lost.all()
+        and node.beyond.all()
+        and node.changed.all()
+        and not node.learned.any()
+    )
     assert node.judgeable.all() and node.loss_p_lost < 0.01
     [claim] = claims(node, Kind.FORGOT)
     assert claim.certainty is Certainty.SURE and claim.first < claim.last
@@ -167,13 +180,19 @@ def test_what_it_knows_no_more_is_forgotten_with_two_checkpoints():
 
 def test_without_pairs_nothing_is_called_forgotten():
     node = judged(base(0.75), base(0.55), pairs=0)
-    assert "loss_p_lost" not in node and not node.lost.any() and not claims(node, Kind.FORGOT)
+    assert (
+        "loss_p_lost" not in node
+        and not node.lost.any()
+        and not claims(node, Kind.FORGOT)
+    )
 
 
 def test_a_base_worse_than_a_blind_guess_can_learn():
     first, last = base(0.3, scale=3.5), base(0.6, scale=2.5)
     node = judged(first, last)
-    assert node.loss[0] > node.loss_uniform and node.loss_calibrated[0] < node.loss_uniform
+    assert (
+        node.loss[0] > node.loss_uniform and node.loss_calibrated[0] < node.loss_uniform
+    )
     assert node.loss_trained_start == 1 and node.learned.all()
     alone = judged(first, last, pairs=0)
     assert alone.learned.all() and alone.loss_p_learned == 0.001
@@ -195,9 +214,13 @@ def test_a_rise_counts_as_far_as_it_exceeds_the_harm_of_motion():
         gains = np.stack([-harm[:3] + luck[:3], -harm[:3] - luck[:3]], axis=1).ravel()
         rises.append((harm[3] + luck[3] + 0.05 * rng.normal(), gains))
     p = p_lost_by_motion(
-        np.array([r for r, _ in rises]), np.full(4000, 0.0025), np.array([g for _, g in rises])
+        np.array([r for r, _ in rises]),
+        np.full(4000, 0.0025),
+        np.array([g for _, g in rises]),
     )
     assert (p <= 0.05).mean() < 0.065 and (p <= 0.05).mean() > 0.02
     sure = p_lost_by_motion(np.array([1.5]), np.array([0.0025]), rises[0][1][None])
     assert sure[0] < 0.01
-    assert np.isnan(p_lost_by_motion(np.array([1.0]), np.array([0.0]), np.zeros((1, 2)))).all()
+    assert np.isnan(
+        p_lost_by_motion(np.array([1.0]), np.array([0.0]), np.zeros((1, 2)))
+    ).all()

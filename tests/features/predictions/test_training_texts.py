@@ -48,12 +48,16 @@ def grokking():
 
 def inputs(score="last:1"):
     made = {"text": HELD_OUT, "training": TRAINING}
-    return {n: og.Inputs.from_tokens(r, score=score, vocab_size=P) for n, r in made.items()}
+    return {
+        n: og.Inputs.from_tokens(r, score=score, vocab_size=P) for n, r in made.items()
+    }
 
 
 def studied(tmp_path, trajectory=None, texts=None):
     observable = og.observables.TrainingTexts("training", objective="causal")
-    study = og.Study(trajectory or grokking(), texts or inputs(), [observable], device="cpu")
+    study = og.Study(
+        trajectory or grokking(), texts or inputs(), [observable], device="cpu"
+    )
     return study.run(tmp_path / "s", progress=False)
 
 
@@ -84,7 +88,11 @@ def test_both_steps_of_grokking_are_claimed(tmp_path):
     memorised, generalises = claims[Kind.MEMORISED], claims[Kind.GENERALISES]
     assert memorised.certainty is generalises.certainty is Certainty.SURE
     assert (memorised.since, memorised.since_low, memorised.since_high) == (20, 10, 20)
-    assert (generalises.since, generalises.since_low, generalises.since_high) == (40, 30, 40)
+    assert (generalises.since, generalises.since_low, generalises.since_high) == (
+        40,
+        30,
+        40,
+    )
     assert Kind.OVERFITS not in claims  # the loss rises, and falls again
 
 
@@ -99,7 +107,9 @@ def node_of(held, training, scored=False, counts=10, line=3.0):
         data[f"{name}_right"] = (("step", text), np.exp(-costs))
         data[f"{name}_line"] = (text, np.full(costs.shape[1], line))
         data[f"{name}_count"] = (text, np.full(costs.shape[1], counts))
-    means = np.stack([values["training"].mean(axis=1), values["held"].mean(axis=1)], axis=1)
+    means = np.stack(
+        [values["training"].mean(axis=1), values["held"].mean(axis=1)], axis=1
+    )
     return xr.Dataset(
         {
             **data,
@@ -138,7 +148,9 @@ def test_a_flat_end_does_not_overfit():
             [4.0, 2.0, 1.5, 1.5, 1.5, 1.5], [4.0, 1.9, 1.3, 0.9, 0.5, 0.3], seed=seed
         )
         claims = claims_of_sets("n", node_of(held, training))
-        named += sum(c.kind is Kind.OVERFITS and c.certainty is Certainty.SURE for c in claims)
+        named += sum(
+            c.kind is Kind.OVERFITS and c.certainty is Certainty.SURE for c in claims
+        )
     assert named <= 4
 
 
@@ -149,7 +161,9 @@ def test_a_loss_that_rises_with_that_of_training_texts_does_not_overfit():
 
 
 def test_without_answers_it_is_the_share_of_the_final_gain():
-    held, training = courses([4.0, 2.0, 1.10, 1.02, 1.0], [4.0, 1.03, 1.01, 1.0, 1.0], noise=0.01)
+    held, training = courses(
+        [4.0, 2.0, 1.10, 1.02, 1.0], [4.0, 1.03, 1.01, 1.0, 1.0], noise=0.01
+    )
     by_kind = {c.kind: c for c in claims_of_sets("n", node_of(held, training))}
     # 95 % of the gain of 2 nats over frequencies leave 0.1.
     assert by_kind[Kind.MEMORISED].since == 10
@@ -172,7 +186,11 @@ def test_a_study_file_holds_training_texts_within_its_inputs(tmp_path):
     np.save(tmp_path / "train.npy", TRAINING)
     content = {
         "trajectory": {"folder": ".", "model": "model.py:build", "only": "step_1.pt"},
-        "inputs": {"tokens": "held.npy", "score": "last:1", "training": {"tokens": "train.npy"}},
+        "inputs": {
+            "tokens": "held.npy",
+            "score": "last:1",
+            "training": {"tokens": "train.npy"},
+        },
         "observables": [],
     }
     sets = make_sources(content, tmp_path)[1]
@@ -182,7 +200,9 @@ def test_a_study_file_holds_training_texts_within_its_inputs(tmp_path):
 
 
 def test_the_guide_says_both_steps_of_sums(tmp_path, monkeypatch):
-    (block,) = re.findall(r"```python\n(.*?)```", (GUIDES / "answers.md").read_text(), re.S)
+    (block,) = re.findall(
+        r"```python\n(.*?)```", (GUIDES / "answers.md").read_text(), re.S
+    )
     monkeypatch.chdir(tmp_path)
     there = {}
     exec(block, there)

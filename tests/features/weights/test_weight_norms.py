@@ -34,7 +34,9 @@ def run_of(change):
 
 
 def study(run, observable, folder):
-    return og.Study(run, og.Inputs.from_tokens([[1, 2]]), [observable], device="cpu").run(folder)
+    return og.Study(
+        run, og.Inputs.from_tokens([[1, 2]]), [observable], device="cpu"
+    ).run(folder)
 
 
 @pytest.mark.parametrize("shape", [(5, 3), (3, 5), (4, 4), (1, 6)])
@@ -43,13 +45,17 @@ def test_they_are_what_the_singular_values_give(shape):
     values = np.linalg.svd(W.double().numpy(), compute_uv=False)
     found = _measures(W)
     assert found["norm"] == pytest.approx(np.linalg.norm(W.double()), rel=1e-12)
-    assert found["stable_rank"] == pytest.approx(np.sum(values**2) / np.max(values) ** 2, rel=1e-10)
+    assert found["stable_rank"] == pytest.approx(
+        np.sum(values**2) / np.max(values) ** 2, rel=1e-10
+    )
     assert _measures(torch.eye(4))["stable_rank"] == pytest.approx(4)
     assert _measures(torch.zeros(shape)) == {"norm": 0.0, "stable_rank": 0.0}
 
 
 def test_scaling_changes_the_norm_and_not_the_rank(tmp_path):
-    tree = study(run_of(lambda m, step: m.up.weight.mul_(2.0**step)), WeightNorms(), tmp_path)
+    tree = study(
+        run_of(lambda m, step: m.up.weight.mul_(2.0**step)), WeightNorms(), tmp_path
+    )
     node = tree["weight-norms"].to_dataset()
     assert node.layer.values.tolist() == ["embed.weight", "up.weight"]
     up, embed = node.sel(layer="up.weight"), node.sel(layer="embed.weight")
@@ -74,7 +80,9 @@ def test_parts_of_fused_projections_are_matrices_of_their_own():
 
     model = GPT2Model(GPT2Config(vocab_size=9, n_embd=4, n_head=2, n_layer=1))
     (need,) = WeightNorms("q").needs()
-    found = og.capture.read(model, [need], {"text": og.Inputs.from_tokens([[1, 2]])})[need]
+    found = og.capture.read(model, [need], {"text": og.Inputs.from_tokens([[1, 2]])})[
+        need
+    ]
     assert {name: tuple(W.shape) for name, W in found.items()} == {
         "h.0.attn.c_attn.weight#q": (4, 4)
     }

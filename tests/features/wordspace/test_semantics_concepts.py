@@ -43,7 +43,9 @@ def test_concepts_equal_the_dense_svd(method, shape, kind):
 def test_all_concepts_put_the_centred_matrix_together(method):
     S = random_support(20, 50)
     basis = semantics.svd_concepts(S, k=19, method=method)
-    np.testing.assert_allclose((basis.U * basis.sigma) @ basis.V.T, S - S.mean(0), atol=1e-8)
+    np.testing.assert_allclose(
+        (basis.U * basis.sigma) @ basis.V.T, S - S.mean(0), atol=1e-8
+    )
     np.testing.assert_allclose(np.ones(20) @ basis.U, 0, atol=1e-8)
 
 
@@ -59,7 +61,9 @@ def test_no_more_concepts_than_the_rank(method):
 @given(st.integers(0, 10**6))
 def test_signs_do_not_depend_on_the_solver(seed):
     S = random_support(30, 45, 0.2, seed)
-    bases = [semantics.svd_concepts(S, k=4, method=m) for m in ("dense", "gram", "lanczos")]
+    bases = [
+        semantics.svd_concepts(S, k=4, method=m) for m in ("dense", "gram", "lanczos")
+    ]
     for basis in bases:
         peak = np.abs(basis.U).argmax(0)
         assert (np.take_along_axis(basis.U, peak[None], 0) > 0).all()
@@ -82,7 +86,9 @@ def test_rounding_does_not_choose_among_ties():
 
 
 def test_weights_multiply_the_columns():
-    support = semantics.support_matrix(np.random.default_rng(0).integers(0, 9, 900), lengths=2)
+    support = semantics.support_matrix(
+        np.random.default_rng(0).integers(0, 9, 900), lengths=2
+    )
     for of in ("S", "P"):
         matrix = getattr(support, of).toarray() * support.pi
         _, sigma, _ = dense_svd(matrix, 5)
@@ -130,7 +136,10 @@ def test_a_basis_says_what_it_was_taken_from():
     assert weighted == "centred matrix of conditional probabilities, contexts weighted"
     W = np.random.default_rng(0).normal(size=(5, 3))
     assert semantics.embedding_concepts(W).source == "word embeddings, centred"
-    assert semantics.embedding_concepts(W, centred=False).source == "word embeddings, not centred"
+    assert (
+        semantics.embedding_concepts(W, centred=False).source
+        == "word embeddings, not centred"
+    )
 
 
 def test_a_matrix_without_concepts_is_refused():
@@ -205,11 +214,12 @@ def test_normalised_typicality_does_not_depend_on_the_length_of_a_row():
     scales = np.linspace(1, 9, 60)[:, None]
     longer = ConceptBasis(basis.U * scales, basis.sigma, None, basis.words)
     for a, b in zip(
-        semantics.orthants(ConceptBasis(basis.U, basis.sigma, None, basis.words), 3,
-                           normalised=True),
+        semantics.orthants(
+            ConceptBasis(basis.U, basis.sigma, None, basis.words), 3, normalised=True
+        ),
         semantics.orthants(longer, 3, normalised=True),
         strict=True,
-    ):  # fmt: skip
+    ):
         assert a.words == b.words
         np.testing.assert_allclose(a.typicality, b.typicality)
 
@@ -217,8 +227,13 @@ def test_normalised_typicality_does_not_depend_on_the_length_of_a_row():
 def test_flipping_a_concept_flips_signatures_only():
     basis = a_basis()
     flip = np.array([1, -1, 1, 1, 1, 1])
-    flipped = ConceptBasis(basis.U * flip, basis.sigma, basis.V * flip, basis.words, basis.contexts)
-    groups = [{(o.words, o.contexts) for o in semantics.orthants(b, 4)} for b in (basis, flipped)]
+    flipped = ConceptBasis(
+        basis.U * flip, basis.sigma, basis.V * flip, basis.words, basis.contexts
+    )
+    groups = [
+        {(o.words, o.contexts) for o in semantics.orthants(b, 4)}
+        for b in (basis, flipped)
+    ]
     assert groups[0] == groups[1]
 
 
@@ -241,7 +256,9 @@ def test_clusters_find_planted_groups():
     rng = np.random.default_rng(0)
     centres = np.eye(4) * 5
     truth = rng.integers(0, 4, size=80)
-    U = centres[truth] * rng.uniform(0.2, 3, size=(80, 1)) + rng.normal(0, 0.02, size=(80, 4))
+    U = centres[truth] * rng.uniform(0.2, 3, size=(80, 1)) + rng.normal(
+        0, 0.02, size=(80, 4)
+    )
     basis = ConceptBasis(U, np.ones(4), None)
     found = semantics.spectral_clusters(basis, k=4, dims="k", normalised=True)
     assert sorted(len(c.words) for c in found) == sorted(np.bincount(truth).tolist())

@@ -16,7 +16,9 @@ streams = st.lists(st.integers(-1, 5), min_size=2, max_size=120)
 
 
 @settings(max_examples=150)
-@given(streams, st.integers(1, 7), st.integers(1, 40), st.integers(1, 3), st.integers(0, 3))
+@given(
+    streams, st.integers(1, 7), st.integers(1, 40), st.integers(1, 3), st.integers(0, 3)
+)
 def test_counts_equal_a_plain_count(ids, vocab_size, n_contexts, shortest, more):
     longest = shortest + more
     kept, columns, counts = brute_force(ids, vocab_size, n_contexts, shortest, longest)
@@ -72,7 +74,9 @@ def test_excluded_words_end_the_context():
     support = semantics.support_matrix("a b <unk> c a b a", lengths=(1, 2))
     assert "<unk>" not in support.words
     assert ("b", "c") not in list(support.contexts)
-    by_id = semantics.support_matrix(np.array([1, 2, 0, 3, 1, 2, 1]), lengths=(1, 2), exclude=[0])
+    by_id = semantics.support_matrix(
+        np.array([1, 2, 0, 3, 1, 2, 1]), lengths=(1, 2), exclude=[0]
+    )
     np.testing.assert_array_equal(by_id.counts.toarray(), support.counts.toarray())
 
 
@@ -84,13 +88,17 @@ def test_no_context_crosses_the_end_of_a_text():
 
 
 def test_contexts_that_never_repeat_are_kept_when_there_is_room():
-    support = semantics.support_matrix("one two three four five six seven", lengths=(2, 6))
+    support = semantics.support_matrix(
+        "one two three four five six seven", lengths=(2, 6)
+    )
     assert support.shape == (7, 15)
     assert (support.counts.sum(0) == 1).all()
 
 
 def test_a_vocabulary_larger_than_the_text_is_the_whole_text():
-    support = semantics.support_matrix("a b a c", vocab_size=10**6, n_contexts=10**6, lengths=1)
+    support = semantics.support_matrix(
+        "a b a c", vocab_size=10**6, n_contexts=10**6, lengths=1
+    )
     assert support.words == ("a", "b", "c")
 
 
@@ -115,9 +123,13 @@ def test_pairs_keep_the_most_frequent_words_and_contexts():
     assert support.counts.toarray().tolist() == [[2, 0], [1, 1]]
 
 
-@pytest.mark.parametrize(("exclude", "left_out"), [("2", True), (2, True), ("02", False)])
+@pytest.mark.parametrize(
+    ("exclude", "left_out"), [("2", True), (2, True), ("02", False)]
+)
 def test_ids_without_names_are_excluded_by_their_decimal_ones(exclude, left_out):
-    support = semantics.support_matrix([1, 2, 3, 1, 2, 3, 1, 3], lengths=(1, 1), exclude=[exclude])
+    support = semantics.support_matrix(
+        [1, 2, 3, 1, 2, 3, 1, 3], lengths=(1, 1), exclude=[exclude]
+    )
     assert ("2" in support.words) is not left_out
 
 

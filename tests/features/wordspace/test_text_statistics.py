@@ -30,7 +30,9 @@ class OfToken(torch.nn.Module):
 @pytest.fixture(scope="module")
 def inputs():
     rng = np.random.default_rng(0)
-    return og.Inputs.from_tokens([rng.integers(1, 7, 8) for _ in range(6)], vocab_size=7)
+    return og.Inputs.from_tokens(
+        [rng.integers(1, 7, 8) for _ in range(6)], vocab_size=7
+    )
 
 
 def test_costs_of_classes_are_sums_of_probabilities_in_a_plain_loop(inputs):
@@ -77,11 +79,17 @@ def study(tmp_path_factory):
         coarse[z + 1, [5 + i if z < 4 else 1 + i for i in range(4)]] = 1
         fine[z + 1, (z + 4) % 8 + 1] = 1
     steps = [0, 10, 20, 40, 80, 160]
-    models = {s: OfToken(4 * min(s / 20, 1) * coarse + 4 * (s >= 160) * fine) for s in steps}
+    models = {
+        s: OfToken(4 * min(s / 20, 1) * coarse + 4 * (s >= 160) * fine) for s in steps
+    }
     observable = TextStatistics(depth=3, loss="loss", n_draws=4, objective="causal")
     trajectory = og.Trajectory.from_models(models)
-    run = og.Study(trajectory, inputs, [og.observables.Loss(objective="causal"), observable])
-    return run.run(tmp_path_factory.mktemp("statistics"))["text-statistics"].to_dataset()
+    run = og.Study(
+        trajectory, inputs, [og.observables.Loss(objective="causal"), observable]
+    )
+    return run.run(tmp_path_factory.mktemp("statistics"))[
+        "text-statistics"
+    ].to_dataset()
 
 
 def test_planted_broad_classes_come_before_single_words(study):
@@ -95,14 +103,20 @@ def test_planted_broad_classes_come_before_single_words(study):
     assert float(end[0]) == pytest.approx(np.log(2), abs=0.05)
     share = study.class_information.sel(step=80) / end
     assert float(share[0]) > 0.95 and float(share[2]) < 0.8
-    assert float(study.class_information.isel(step=0).max()) == pytest.approx(0, abs=1e-6)
+    assert float(study.class_information.isel(step=0).max()) == pytest.approx(
+        0, abs=1e-6
+    )
 
 
 def test_the_panel_has_a_dot_a_row_and_the_null_beside_it(study):
     figures = {each["id"]: each for each in json.loads(study.attrs["figures"])}
     assert figures["reached"]["rows"] == "statistic"
     assert figures["reached"]["interval"] == ["reached_step_low", "reached_step_high"]
-    assert {"reached_random_low", "reached_random_high", "class_information_random"} <= set(study)
+    assert {
+        "reached_random_low",
+        "reached_random_high",
+        "class_information_random",
+    } <= set(study)
     assert "nats" in study.attrs["statements"]
 
 

@@ -15,14 +15,21 @@ class Scored:
     """
 
     def __init__(self, before, text, tokenizer):
-        row = tokenizer(before + text, return_special_tokens_mask=True, return_offsets_mapping=True)
+        row = tokenizer(
+            before + text, return_special_tokens_mask=True, return_offsets_mapping=True
+        )
         ends = [end for _, end in row["offset_mapping"]]
         special = row["special_tokens_mask"]
-        scored = [end > len(before) and not s for end, s in zip(ends, special, strict=True)]
+        scored = [
+            end > len(before) and not s for end, s in zip(ends, special, strict=True)
+        ]
         ids = list(row["input_ids"])
         if scored[0]:
             ids, scored = [tokenizer.bos_token_id, *ids], [False, *scored]
-        self.ids, self.places = tuple(ids), [place for place, has in enumerate(scored) if has]
+        self.ids, self.places = (
+            tuple(ids),
+            [place for place, has in enumerate(scored) if has],
+        )
 
     def score(self, log_p):
         """Return the score by what a model gives on its tokens, (n, V)."""
@@ -31,7 +38,11 @@ class Scored:
 
 def of_pairs(pairs, tokenizer):
     """Return right and wrong text of each pair, one after the other."""
-    return [Scored("", pair[side], tokenizer) for pair in pairs for side in ("right", "wrong")]
+    return [
+        Scored("", pair[side], tokenizer)
+        for pair in pairs
+        for side in ("right", "wrong")
+    ]
 
 
 def of_questions(questions, tokenizer):
@@ -46,7 +57,9 @@ def of_questions(questions, tokenizer):
 def ngram_scores(scored, texts, vocabulary):
     """Return the scores by four-grams of the study's texts; those asked are not counted."""
     asked = [
-        Text(one.ids, tuple(place not in one.places for place in range(len(one.ids))), -1)
+        Text(
+            one.ids, tuple(place not in one.places for place in range(len(one.ids))), -1
+        )
         for one in scored
     ]
     both = [*texts, *asked]
@@ -74,4 +87,6 @@ def likelier(apart, tie=0.0):
 
 def by_group(values, groups):
     """Return the mean of each group."""
-    return {name: float(np.mean(values[np.array(groups) == name])) for name in set(groups)}
+    return {
+        name: float(np.mean(values[np.array(groups) == name])) for name in set(groups)
+    }

@@ -31,7 +31,9 @@ def sequences(tokens, count, period):
     The draw: a generator of the seeds 0 and 11, for each sequence a choice without replacement.
     """
     rng = np.random.default_rng([0, 11])
-    whole = np.array([rng.choice(tokens, 2 * period, replace=False) for _ in range(count)])
+    whole = np.array(
+        [rng.choice(tokens, 2 * period, replace=False) for _ in range(count)]
+    )
     return np.tile(whole[:, :period], 2), whole
 
 
@@ -46,4 +48,6 @@ def scores(maps, period):
         [(i, i - period) for i in second],
         [(i, i - period + 1) for i in second],
     )
-    return np.array([[one[tuple(zip(*at, strict=True))].mean() for one in maps] for at in places])
+    return np.array(
+        [[one[tuple(zip(*at, strict=True))].mean() for one in maps] for at in places]
+    )

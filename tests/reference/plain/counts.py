@@ -33,7 +33,9 @@ class Counted:
         """Return that of one token, from its probability after a shorter context."""
         context = context_of(text, place, length)
         there = Counter() if context is None else self.elsewhere(context, text.unit)
-        return (there[text.ids[place]] + strength * shorter) / (there.total() + strength)
+        return (there[text.ids[place]] + strength * shorter) / (
+            there.total() + strength
+        )
 
 
 def context_of(text, place, length):

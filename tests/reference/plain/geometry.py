@@ -47,7 +47,9 @@ def blocks(unit, count=10):
 def jackknife(measure, unit, *sides):
     """Return the standard error of a measure of rows, by leaving out one block at a time."""
     parts = blocks(unit)
-    without = [measure(*(np.delete(side, rows, axis=0) for side in sides)) for rows in parts]
+    without = [
+        measure(*(np.delete(side, rows, axis=0) for side in sides)) for rows in parts
+    ]
     return np.sqrt((len(parts) - 1) * np.var(without))
 
 
@@ -103,10 +105,18 @@ class Change:
     """
 
     def __init__(self, first, matrix):
-        self.first, self.matrix = (np.asarray(W).reshape(len(W), -1) for W in (first, matrix))
+        self.first, self.matrix = (
+            np.asarray(W).reshape(len(W), -1) for W in (first, matrix)
+        )
         self.change = self.matrix - self.first
-        if self.first.shape[0] > self.first.shape[1]:  # directions are of the shorter side
-            self.first, self.matrix, self.change = self.first.T, self.matrix.T, self.change.T
+        if (
+            self.first.shape[0] > self.first.shape[1]
+        ):  # directions are of the shorter side
+            self.first, self.matrix, self.change = (
+                self.first.T,
+                self.matrix.T,
+                self.change.T,
+            )
         self.directions, self.values = np.linalg.svd(self.first)[:2]
 
     @property
@@ -119,7 +129,9 @@ class Change:
     def leading_share(self):
         """Share of the energy of the change in these directions."""
         inside = self.directions[:, : self.leading].T @ self.change
-        return (inside**2).sum() / (self.change**2).sum() if self.change.any() else np.nan
+        return (
+            (inside**2).sum() / (self.change**2).sum() if self.change.any() else np.nan
+        )
 
     @property
     def rank(self):

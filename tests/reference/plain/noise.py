@@ -56,5 +56,9 @@ def measured(name, dims, of_text, weights, value=None, minimum=-np.inf):
 def band(name, dims, draws):
     """Return the draws of a null over the last axis, with the range of few or 95 % of many."""
     few = draws.shape[-1] < 20
-    ends = (draws.min(-1), draws.max(-1)) if few else np.quantile(draws, [0.025, 0.975], axis=-1)
+    ends = (
+        (draws.min(-1), draws.max(-1))
+        if few
+        else np.quantile(draws, [0.025, 0.975], axis=-1)
+    )
     return {f"{name}_low": (dims, ends[0]), f"{name}_high": (dims, ends[1])}

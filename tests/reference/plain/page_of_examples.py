@@ -73,10 +73,15 @@ class PageOfExamples:
         """Return the answers in gaps; which gaps there are is drawn, and read off their texts."""
         gaps = [
             self._gap(str(before), int(right))
-            for before, right in zip(data.gap_before.values, data.right_id.values, strict=True)
+            for before, right in zip(
+                data.gap_before.values, data.right_id.values, strict=True
+            )
         ]
         log_p = np.array(
-            [[reads[number].log_p[at - 1] for number, at in gaps] for reads in self.run.reads]
+            [
+                [reads[number].log_p[at - 1] for number, at in gaps]
+                for reads in self.run.reads
+            ]
         )
         right = data.right_id.values.astype(int)
         probability = np.exp(log_p[:, np.arange(len(gaps)), right])
@@ -89,7 +94,9 @@ class PageOfExamples:
         top = np.sort(np.exp(log_p), axis=2)[..., ::-1][..., : data.sizes["rank"]]
         likeliest = self._likeliest(data, log_p)
         first = likeliest[..., 0]
-        leads = np.array([predictions.leads_from(self.steps, ranks == 1) for ranks in rank.T])
+        leads = np.array(
+            [predictions.leads_from(self.steps, ranks == 1) for ranks in rank.T]
+        )
         shares = [
             counts.shares_elsewhere(self.texts, token, self.texts[number].unit)
             for token, (number, _) in zip(right.tolist(), gaps, strict=True)
@@ -98,7 +105,9 @@ class PageOfExamples:
         ones, gap = np.ones(len(gaps)), ("step", "gap")
         return {
             **measured("right", STEP, probability, ones, minimum=0.0),
-            **measured("right_first", STEP, (rank == 1).astype(float), ones, minimum=0.0),
+            **measured(
+                "right_first", STEP, (rank == 1).astype(float), ones, minimum=0.0
+            ),
             "right_probability": (gap, probability),
             "right_rank": (gap, rank),
             "answer_probability": ((*gap, "rank"), top),
@@ -134,8 +143,12 @@ class PageOfExamples:
         """Return scores and accuracies of pairs."""
         pairs = self.run.pairs
         scored = abilities.of_pairs(pairs, self.run.tokenizer)
-        right, wrong = self.run.scores(scored).reshape(len(self.steps), -1, 2).transpose(2, 0, 1)
-        ngrams = abilities.ngram_scores(scored, self.texts, self.vocabulary).reshape(-1, 2)
+        right, wrong = (
+            self.run.scores(scored).reshape(len(self.steps), -1, 2).transpose(2, 0, 1)
+        )
+        ngrams = abilities.ngram_scores(scored, self.texts, self.vocabulary).reshape(
+            -1, 2
+        )
         sizes = np.array([len(one.places) for one in scored]).reshape(-1, 2)
         found = {
             "score_right": (("step", "pair"), right),
@@ -145,7 +158,11 @@ class PageOfExamples:
         }
         by_ngrams = abilities.likelier(ngrams[:, 0] - ngrams[:, 1], 1e-9)
         return found | self._of_groups(
-            data, "pair", abilities.likelier(right - wrong), by_ngrams, np.full(len(pairs), 0.5)
+            data,
+            "pair",
+            abilities.likelier(right - wrong),
+            by_ngrams,
+            np.full(len(pairs), 0.5),
         )
 
     def choices(self, data):
@@ -156,7 +173,10 @@ class PageOfExamples:
         size = np.array([len(question["answers"]) for question in questions])
         number = np.repeat(np.arange(len(questions)), size)
         right = [question["right"] for question in questions]
-        scores, long = self.run.scores(scored), np.array([len(answer) for answer in answers])
+        scores, long = (
+            self.run.scores(scored),
+            np.array([len(answer) for answer in answers]),
+        )
         by_length = [abilities.likeliest(row, number, right) for row in scores / long]
         ngrams = abilities.ngram_scores(scored, self.texts, self.vocabulary)
         groups = [question["group"] for question in questions]
@@ -181,7 +201,10 @@ class PageOfExamples:
     def _of_groups(self, data, one, right, ngrams, chance):
         """Return accuracies of groups and of all examples, with the lines beside them."""
         rows = self.run.pairs if one == "pair" else self.run.questions
-        groups, names = [row["group"] for row in rows], [str(name) for name in data.group.values]
+        groups, names = (
+            [row["group"] for row in rows],
+            [str(name) for name in data.group.values],
+        )
 
         def of(values):
             share = abilities.by_group(values, groups)

@@ -24,9 +24,13 @@ class PageOfLayers:
     def over_layers(self, data, measure):
         """Return (T, layers) tables of what `measure` gives by name for a step and a layer."""
         labels = [str(label) for label in data.layer.values]
-        cells = [[measure(step, label) for label in labels] for step in range(len(self.steps))]
+        cells = [
+            [measure(step, label) for label in labels]
+            for step in range(len(self.steps))
+        ]
         return {
-            name: np.array([[cell[name] for cell in row] for row in cells]) for name in cells[0][0]
+            name: np.array([[cell[name] for cell in row] for row in cells])
+            for name in cells[0][0]
         }
 
     def activation_decay(self, data):
@@ -40,7 +44,9 @@ class PageOfLayers:
             error = geometry.sum_stderr(left, self.run.unit_of_row)
             return {
                 "rotation_removed": distance / norm,
-                "rotation_removed_stderr": error / (2 * distance * norm) if distance else 0.0,
+                "rotation_removed_stderr": error / (2 * distance * norm)
+                if distance
+                else 0.0,
                 "distance": np.linalg.norm(here - there),
                 "relative": np.linalg.norm(here - there) / norm,
                 "norm": np.linalg.norm(here),
@@ -61,7 +67,8 @@ class PageOfLayers:
             far = geometry.outliers(A)
             cell = {name: rank(A) for name, rank in RANKS.items()}
             cell |= {
-                f"{name}_stderr": geometry.jackknife(rank, unit, A) for name, rank in RANKS.items()
+                f"{name}_stderr": geometry.jackknife(rank, unit, A)
+                for name, rank in RANKS.items()
             }
             without = geometry.participation_ratio(A[~far])
             return {**cell, "outliers": far.sum(), "without_outliers": without}
@@ -82,17 +89,24 @@ class PageOfLayers:
             pair = [self.run.activations(at, label) for at in (step, -1)]
             return {
                 "similarity": geometry.unbiased_cka(*pair),
-                "similarity_stderr": geometry.jackknife(geometry.unbiased_cka, unit, *pair),
+                "similarity_stderr": geometry.jackknife(
+                    geometry.unbiased_cka, unit, *pair
+                ),
                 "similarity_shuffled": geometry.shuffled_cka(*pair),
             }
 
         found = self.over_layers(data, measure)
         value, error = found["similarity"], found["similarity_stderr"]
         draws = found.pop("similarity_shuffled")
-        ends = {"similarity_low": value - Z * error, "similarity_high": value + Z * error}
+        ends = {
+            "similarity_low": value - Z * error,
+            "similarity_high": value + Z * error,
+        }
         dims = (*LAYER, "measure")
         return {
-            **{name: (dims, table[..., None]) for name, table in (found | ends).items()},
+            **{
+                name: (dims, table[..., None]) for name, table in (found | ends).items()
+            },
             "similarity_shuffled": ((*dims, "draw"), draws[..., None, :]),
             **band("similarity_shuffled", dims, draws[..., None, :]),
         }
@@ -107,22 +121,34 @@ class PageOfLayers:
         dictionaries = {}
 
         def measure(step, label):
-            values, V = np.linalg.svd(self.run.activations(step, label), full_matrices=False)[1:]
+            values, V = np.linalg.svd(
+                self.run.activations(step, label), full_matrices=False
+            )[1:]
             W = V[:count].T * np.sqrt(values[:count])
-            W = W * np.sign((W * given.isel(step=step).sel(layer=label).values).sum(axis=0))
+            W = W * np.sign(
+                (W * given.isel(step=step).sel(layer=label).values).sum(axis=0)
+            )
             dictionaries[step, label] = W
             left = np.sqrt((values[count:] ** 2).sum() / (values**2).sum())
-            return {"dictionary": W, "reconstruction_error": left, "norm": np.linalg.norm(W)}
+            return {
+                "dictionary": W,
+                "reconstruction_error": left,
+                "norm": np.linalg.norm(W),
+            }
 
         found = self.over_layers(data, measure)
         last = len(self.steps) - 1
 
         def compare(step, label):
             W, V = dictionaries[step, label], dictionaries[last, label]
-            turn = geometry.rotation(*(self.run.activations(at, label) for at in (step, last)))
+            turn = geometry.rotation(
+                *(self.run.activations(at, label) for at in (step, last))
+            )
             aligned = (W, geometry.matched(W, V), geometry.matched(turn.T @ W, V))
             frobenius = [np.linalg.norm(X - V) for X in aligned]
-            procrustes = [np.linalg.norm(X @ geometry.rotation(X, V) - V) for X in aligned]
+            procrustes = [
+                np.linalg.norm(X @ geometry.rotation(X, V) - V) for X in aligned
+            ]
             apart = np.array([frobenius, procrustes])
             norm = np.sqrt((W**2).sum() + (V**2).sum())
             return {"distance_to_reference": apart, "relative_distance": apart / norm}
@@ -131,10 +157,14 @@ class PageOfLayers:
         more = {
             "dictionary": ("feature", "concept"),
             **dict.fromkeys(
-                ("distance_to_reference", "relative_distance"), ("distance", "alignment")
+                ("distance_to_reference", "relative_distance"),
+                ("distance", "alignment"),
             ),
         }
-        return {name: ((*LAYER, *more.get(name, ())), table) for name, table in found.items()}
+        return {
+            name: ((*LAYER, *more.get(name, ())), table)
+            for name, table in found.items()
+        }
 
     def attention_entropy(self, data):
         """Return the entropy of heads, of layers and of equal attention."""
@@ -178,7 +208,9 @@ class PageOfLayers:
         at = strongest[..., None]
         of_text = np.take_along_axis(repeated, at[..., None], axis=3)[..., 0, :]
         weights = np.arange(of_text.shape[-1]) % 2
-        found = measured("head_score", (*dims, "head"), repeated, np.ones(repeated.shape[-1]))
+        found = measured(
+            "head_score", (*dims, "head"), repeated, np.ones(repeated.shape[-1])
+        )
         del found["head_score_weights"]
         found |= measured("strongest_score", dims, of_text, weights)
         steps, layers = repeated.shape[:2]
@@ -208,11 +240,16 @@ class PageOfLayers:
         ]
 
         def table(of):
-            return np.array([[of(change) for change in row] for row in rows], dtype=float)
+            return np.array(
+                [[of(change) for change in row] for row in rows], dtype=float
+            )
 
         moved = table(lambda change: np.linalg.norm(change.change))
         share = table(lambda change: change.leading_share)
-        rank, new = table(lambda change: change.rank), table(lambda change: change.intruders())
+        rank, new = (
+            table(lambda change: change.rank),
+            table(lambda change: change.intruders()),
+        )
         first = [row[0] for row in rows]
         size = np.array([np.linalg.norm(change.first) for change in first])
         chance = np.array([change.leading / len(change.directions) for change in first])

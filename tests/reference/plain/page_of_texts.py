@@ -69,7 +69,10 @@ class PageOfTexts:
         ):
             gain = high - low
             half = np.full(len(gain), -gain[-1] / 2)
-            found[f"loss_half_{name}"] = ((), predictions.below_from(self.steps, -gain, half))
+            found[f"loss_half_{name}"] = (
+                (),
+                predictions.below_from(self.steps, -gain, half),
+            )
         return found
 
     def _renamed(self):
@@ -96,10 +99,15 @@ class PageOfTexts:
         found = measured("accuracy", STEP, *self.of_texts(right.astype(float)))
         found |= measured("margin", STEP, *self.of_texts(margin))
         found["accuracy_confidence"] = (STEP, sure.mean(axis=1))
-        of_bins = [predictions.reliability(*pair) for pair in zip(sure, right, strict=True)]
+        of_bins = [
+            predictions.reliability(*pair) for pair in zip(sure, right, strict=True)
+        ]
         apart, share = (np.stack(part) for part in zip(*of_bins, strict=True))
         unit = self.unit[self.of[0].text]
-        draws = [predictions.resampled_errors(s, r, unit) for s, r in zip(sure, right, strict=True)]
+        draws = [
+            predictions.resampled_errors(s, r, unit)
+            for s, r in zip(sure, right, strict=True)
+        ]
         again, chance = (np.stack(part) for part in zip(*draws, strict=True))
         return found | {
             "overconfidence": (("step", "bin"), apart),
@@ -138,7 +146,9 @@ class PageOfTexts:
         apart = np.stack([predictions.divergences(of, elsewhere)[0] for of in self.of])
         dims = ("step", "ngram")
         found = measured("divergence", dims, *self.of_texts(forward), minimum=0.0)
-        found |= measured("reverse_divergence", dims, *self.of_texts(backward), minimum=0.0)
+        found |= measured(
+            "reverse_divergence", dims, *self.of_texts(backward), minimum=0.0
+        )
         closest = np.array(self.steps, dtype=float)[forward.mean(axis=2).argmin(axis=0)]
         return found | {
             "smoothing": (("ngram",), np.array(smoothing)),
@@ -182,4 +192,7 @@ class PageOfTexts:
         ):
             reached[label] = loss[f"loss_half_{name}"][1]
         steps = np.array([reached[str(name)] for name in data.statistic.values])
-        return found | {"exchanged": ((), exchanged), "reached_step": (("statistic",), steps)}
+        return found | {
+            "exchanged": ((), exchanged),
+            "reached_step": (("statistic",), steps),
+        }

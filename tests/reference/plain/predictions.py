@@ -22,7 +22,9 @@ class Predictions:
     """
 
     def __init__(self, texts, reads):
-        places = [(number, at) for number, text in enumerate(texts) for at in text.predicted]
+        places = [
+            (number, at) for number, text in enumerate(texts) for at in text.predicted
+        ]
         self.places = places
         self.text = np.array([number for number, _ in places])
         self.unit = np.array([texts[number].unit for number, _ in places])
@@ -65,9 +67,14 @@ def renamed(of, words):
     """
     rng, targets = np.random.default_rng(0), np.unique(of.target)
     place = np.searchsorted(targets, of.target)
-    names = [targets, *(rng.choice(words, len(targets), replace=False) for _ in range(RENAMINGS))]
+    names = [
+        targets,
+        *(rng.choice(words, len(targets), replace=False) for _ in range(RENAMINGS)),
+    ]
     costs = -np.maximum(of.log_p, LEAST)
-    return np.array([costs[np.arange(len(place)), table[place]].mean() for table in names])
+    return np.array(
+        [costs[np.arange(len(place)), table[place]].mean() for table in names]
+    )
 
 
 def at_best_temperature(of):
@@ -88,7 +95,11 @@ def first_answers(of):
     first = of.log_p.argmax(axis=1)
     others = of.log_p.copy()
     others[np.arange(len(first)), of.target] = -np.inf
-    return np.exp(of.log_p.max(axis=1)), first == of.target, of.right - others.max(axis=1)
+    return (
+        np.exp(of.log_p.max(axis=1)),
+        first == of.target,
+        of.right - others.max(axis=1),
+    )
 
 
 def reliability(sure, right, bins=15):
@@ -119,10 +130,14 @@ def resampled_errors(sure, right, unit, draws=20):
     rng, units = np.random.default_rng([0, 14]), np.unique(unit)
     again = []
     for _ in range(draws):
-        times = np.bincount(rng.integers(0, len(units), len(units)), minlength=len(units))
+        times = np.bincount(
+            rng.integers(0, len(units), len(units)), minlength=len(units)
+        )
         rows = np.repeat(np.arange(len(unit)), times[np.searchsorted(units, unit)])
         again.append(calibration_error(sure[rows], right[rows]))
-    chance = [calibration_error(sure, rng.random(len(sure)) < sure) for _ in range(draws)]
+    chance = [
+        calibration_error(sure, rng.random(len(sure)) < sure) for _ in range(draws)
+    ]
     return np.array(again), np.array(chance)
 
 
@@ -168,4 +183,6 @@ def leads_from(steps, leads):
 
 def below_from(steps, costs, line):
     """Return the first step from which on mean costs stay 1e-5 below a line, NaN where never."""
-    return leads_from(steps, [bool(c + 1e-5 < at) for c, at in zip(costs, line, strict=True)])[0]
+    return leads_from(
+        steps, [bool(c + 1e-5 < at) for c, at in zip(costs, line, strict=True)]
+    )[0]

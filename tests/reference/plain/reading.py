@@ -77,19 +77,28 @@ class Reader:
         calls = {}
         handles = [
             self.model.get_submodule(path).register_forward_hook(
-                lambda _module, _args, output, path=path: calls.setdefault(path, []).append(output)
+                lambda _module, _args, output, path=path: calls.setdefault(
+                    path, []
+                ).append(output)
             )
-            for path in {label.partition("@")[0] for label in (*self.layers, *self.maps)}
+            for path in {
+                label.partition("@")[0] for label in (*self.layers, *self.maps)
+            }
         ]
         with torch.no_grad():
             output = self.model(torch.tensor([ids]))
         for handle in handles:
             handle.remove()
-        logits = self._own(output if isinstance(output, torch.Tensor) else output.logits, ids)
+        logits = self._own(
+            output if isinstance(output, torch.Tensor) else output.logits, ids
+        )
         outputs = {label: _call(calls, label) for label in (*self.layers, *self.maps)}
         return Read(
             logits.double().log_softmax(-1).numpy(),
-            {label: self._own(_first(outputs[label]), ids).numpy() for label in self.layers},
+            {
+                label: self._own(_first(outputs[label]), ids).numpy()
+                for label in self.layers
+            },
             {label: _map_of(outputs[label]) for label in self.maps},
         )
 
@@ -107,5 +116,7 @@ def _first(output):
 
 
 def _map_of(output):
-    (weights,) = [part for part in output if isinstance(part, torch.Tensor) and part.ndim == 4]
+    (weights,) = [
+        part for part in output if isinstance(part, torch.Tensor) and part.ndim == 4
+    ]
     return weights[0].double().numpy()

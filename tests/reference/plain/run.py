@@ -28,18 +28,30 @@ class Run:
     """
 
     def __init__(self, odd, folder, layers, maps):
-        self.odd, self.folder, self.steps, self.maps = odd, folder, odd_models.STEPS, maps
+        self.odd, self.folder, self.steps, self.maps = (
+            odd,
+            folder,
+            odd_models.STEPS,
+            maps,
+        )
         self.tokenizer = AutoTokenizer.from_pretrained(folder)
-        self.texts = texts_of((folder / "texts.txt").read_text().splitlines(), self.tokenizer)
+        self.texts = texts_of(
+            (folder / "texts.txt").read_text().splitlines(), self.tokenizer
+        )
         self.pairs, self.questions = (
-            [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
+            [
+                json.loads(line)
+                for line in (folder / f"{name}.jsonl").read_text().splitlines()
+            ]
             for name in ("pairs", "questions")
         )
         self.readers = [
             Reader(odd_models.load(odd, folder, step), odd.before, layers, maps)
             for step in self.steps
         ]
-        self.reads = [[reader.read(text.ids) for text in self.texts] for reader in self.readers]
+        self.reads = [
+            [reader.read(text.ids) for text in self.texts] for reader in self.readers
+        ]
 
     @property
     def rounding(self):
@@ -61,18 +73,25 @@ class Run:
             if is_special
         }
         known = min(len(self.tokenizer), self.reads[0][0].log_p.shape[1])
-        return np.array(sorted(set(range(known)) - special - {self.tokenizer.mask_token_id}))
+        return np.array(
+            sorted(set(range(known)) - special - {self.tokenizer.mask_token_id})
+        )
 
     def scores(self, scored):
         """Return (T, n) the scores of texts by every model."""
         return np.array(
-            [[one.score(reader.read(one.ids).log_p) for one in scored] for reader in self.readers]
+            [
+                [one.score(reader.read(one.ids).log_p) for one in scored]
+                for reader in self.readers
+            ]
         )
 
     def activations(self, step, label):
         """Return the rows of a layer at all ordinary tokens, text after text."""
         reads = zip(self.texts, self.reads[step], strict=True)
-        return np.concatenate([read.layers[label][text.ordinary] for text, read in reads])
+        return np.concatenate(
+            [read.layers[label][text.ordinary] for text, read in reads]
+        )
 
     @property
     def unit_of_row(self):
@@ -81,7 +100,9 @@ class Run:
 
     def tensors(self, name):
         """Return (T, ...) a tensor of the files in float64."""
-        files = [odd_models.tensors_of(self.odd, self.folder, step) for step in self.steps]
+        files = [
+            odd_models.tensors_of(self.odd, self.folder, step) for step in self.steps
+        ]
         return np.stack([tensors[name].double().numpy() for tensors in files])
 
     def sequences(self):
@@ -103,9 +124,15 @@ class Run:
         whole = slice(len(begin), None)
         scores, reached = [], 0
         for reader in self.readers:
-            maps = [[reader.read([*begin, *ids.tolist()]).maps for ids in kind] for kind in kinds]
+            maps = [
+                [reader.read([*begin, *ids.tolist()]).maps for ids in kind]
+                for kind in kinds
+            ]
             reached = reached + sum(
-                (one > 0).sum(axis=0) for kind in maps for read in kind for one in read.values()
+                (one > 0).sum(axis=0)
+                for kind in maps
+                for read in kind
+                for one in read.values()
             )
             scores.append(
                 [
@@ -123,4 +150,6 @@ class Run:
                 ]
             )
         share = (reached > 0) / (reached > 0).sum(axis=1, keepdims=True)
-        return np.array(scores), attention.scores(share[None, whole, whole], period)[:, 0]
+        return np.array(scores), attention.scores(share[None, whole, whole], period)[
+            :, 0
+        ]

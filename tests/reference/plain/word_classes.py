@@ -46,9 +46,13 @@ def information(log_p, target, words, codes, depth):
     for bits in range(1, depth + 1):
         names = np.array([of_word.get(i, -1) for i in range(p.shape[1])])
         names = np.where(names < 0, 2**bits, names & (2**bits - 1))
-        table = np.stack([p[:, names == name].sum(axis=1) for name in range(2**bits + 1)], axis=1)
+        table = np.stack(
+            [p[:, names == name].sum(axis=1) for name in range(2**bits + 1)], axis=1
+        )
         mine = names[target]
-        rows.append(np.log(table[np.arange(len(mine)), mine]) - np.log(table.mean(axis=0)[mine]))
+        rows.append(
+            np.log(table[np.arange(len(mine)), mine]) - np.log(table.mean(axis=0)[mine])
+        )
     return np.array(rows)
 
 

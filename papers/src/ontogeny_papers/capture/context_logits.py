@@ -67,7 +67,9 @@ def context_logits(
             for start in range(0, len(alike), batch_size):
                 rows = alike[start : start + batch_size]
                 read, at = _sequence(ids[rows, :length], rows, left, mask_token_id)
-                batch = Batch(rows, slice(0, read.shape[1]), read, np.ones(read.shape, bool))
+                batch = Batch(
+                    rows, slice(0, read.shape[1]), read, np.ones(read.shape, bool)
+                )
                 chooser.choose(batch, np.arange(len(rows)), at)
                 try:
                     logits = chooser.take(run(model, batch))
@@ -85,7 +87,9 @@ def context_logits(
                 columns = logits.index_select(1, words.to(logits.device))
                 word_logits[:, rows] = columns.float().cpu().numpy().T
     if not np.isfinite(word_logits).all():
-        raise NonFiniteError(f"{type(model).__name__} gives logits that are NaN or infinite.")
+        raise NonFiniteError(
+            f"{type(model).__name__} gives logits that are NaN or infinite."
+        )
     return word_logits
 
 
@@ -94,19 +98,28 @@ def _checked(
 ) -> tuple[np.ndarray, np.ndarray]:
     ids = np.asarray(contexts, dtype=np.int64)
     if ids.ndim != 2 or not len(ids):
-        raise ArgumentError(f"contexts must be (m, longest) token ids; their shape is {ids.shape}.")
+        raise ArgumentError(
+            f"contexts must be (m, longest) token ids; their shape is {ids.shape}."
+        )
     lengths = (ids >= 0).sum(axis=1)
     if (lengths == 0).any():
         raise ArgumentError(f"context {int(lengths.argmin())} has no token.")
     if gaps is not None and mask_token_id is None:
-        raise ArgumentError("left puts a mask token into the contexts; give mask_token_id.")
+        raise ArgumentError(
+            "left puts a mask token into the contexts; give mask_token_id."
+        )
     if gaps is not None and (gaps.shape != lengths.shape or (gaps > lengths).any()):
-        raise ArgumentError("left must give, for each context, how many of its tokens come first.")
+        raise ArgumentError(
+            "left must give, for each context, how many of its tokens come first."
+        )
     return ids, lengths
 
 
 def _sequence(
-    ids: np.ndarray, rows: np.ndarray, gaps: np.ndarray | None, mask_token_id: int | None
+    ids: np.ndarray,
+    rows: np.ndarray,
+    gaps: np.ndarray | None,
+    mask_token_id: int | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return what the model reads, and the column that it predicts from."""
     if gaps is None:

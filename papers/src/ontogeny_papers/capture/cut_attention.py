@@ -101,8 +101,13 @@ def _cut(
             "not know how to cut."
         )
     groups = query.shape[1] // key.shape[1]
-    key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
-    scores = query @ key.transpose(2, 3) * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+    key = key.repeat_interleave(groups, dim=1)
+    value = value.repeat_interleave(groups, dim=1)
+    scores = (
+        query
+        @ key.transpose(2, 3)
+        * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+    )
     if softcap is not None:
         scores = torch.tanh(scores / softcap) * softcap
     if position_bias is not None:
@@ -112,5 +117,9 @@ def _cut(
     strongest = scores.topk(min(k, scores.shape[-1]), dim=-1).indices
     mask = torch.zeros_like(scores, dtype=torch.bool).scatter_(-1, strongest, True)
     lowest = torch.finfo(scores.dtype).min
-    weights = scores.masked_fill(~mask, lowest).softmax(-1, dtype=torch.float32).to(value.dtype)
+    weights = (
+        scores.masked_fill(~mask, lowest)
+        .softmax(-1, dtype=torch.float32)
+        .to(value.dtype)
+    )
     return (weights @ value).transpose(1, 2).contiguous(), weights

@@ -100,17 +100,27 @@ def directional_derivatives(
     texts = Inputs.coerce(inputs)
     laid_out = settings.layout(texts)
     if at is not None and laid_out is not texts:
-        raise ArgumentError("at needs inputs that are padded on the right, as they are read.")
+        raise ArgumentError(
+            "at needs inputs that are padded on the right, as they are read."
+        )
     target = (Target(target) if isinstance(target, str) else target).resolved(model)
     check_fits(model, laid_out)
     paths = match_layers(model, layers)
     vectors = _directions(paths, directions)
     targets = Targets(model, laid_out, target, at)
-    moved = targets.wanted if along == "target" else _moved(laid_out, along)[targets.text]
+    moved = (
+        targets.wanted if along == "target" else _moved(laid_out, along)[targets.text]
+    )
     shifts = _Shifts(model, vectors)
     values = {p: np.empty((v.shape[1], len(targets))) for p, v in vectors.items()}
     by_mask = settings.positions == "mask"
-    with quiet(model), frozen(model), shifts.attached(), targets.attached(), torch.enable_grad():
+    with (
+        quiet(model),
+        frozen(model),
+        shifts.attached(),
+        targets.attached(),
+        torch.enable_grad(),
+    ):
         for examples, batch in targets.batches(settings.batch_size):
             shifts.start(batch.ids.shape, moved[examples, batch.columns])
             targets.choose(examples, batch)
@@ -124,7 +134,9 @@ def _dataset(values: Mapping[str, np.ndarray], targets: Targets) -> xr.Dataset:
     derivative = np.stack(list(values.values()))
     if not np.isfinite(derivative).all():
         bad = [path for path, v in values.items() if not np.isfinite(v).all()]
-        raise NonFiniteError(f"directional derivatives are NaN or infinite in {', '.join(bad)}.")
+        raise NonFiniteError(
+            f"directional derivatives are NaN or infinite in {', '.join(bad)}."
+        )
     return xr.Dataset(
         {
             "derivative": (("layer", "direction", "example"), derivative),
@@ -178,7 +190,9 @@ class _Shifts:
     def __init__(self, model: nn.Module, vectors: Mapping[str, np.ndarray]) -> None:
         self._model = model
         self._device = device_of(model)
-        self._vectors = {p: torch.from_numpy(v.copy()).to(self._device) for p, v in vectors.items()}
+        self._vectors = {
+            p: torch.from_numpy(v.copy()).to(self._device) for p, v in vectors.items()
+        }
         self._zeros: dict[str, Tensor] = {}
 
     @contextmanager
@@ -200,8 +214,15 @@ class _Shifts:
                 "derivative; choose a module that is called once."
             )
         vectors = self._vectors[label]
-        if not isinstance(hidden, Tensor) or tuple(hidden.shape) != (*self._shape, len(vectors)):
-            got = tuple(hidden.shape) if isinstance(hidden, Tensor) else type(hidden).__name__
+        if not isinstance(hidden, Tensor) or tuple(hidden.shape) != (
+            *self._shape,
+            len(vectors),
+        ):
+            got = (
+                tuple(hidden.shape)
+                if isinstance(hidden, Tensor)
+                else type(hidden).__name__
+            )
             raise ArgumentError(
                 f"directions of {label!r} have {len(vectors)} features, so it must give (texts, "
                 f"tokens, features) = ({self._shape[0]}, {self._shape[1]}, {len(vectors)}); "
@@ -209,7 +230,11 @@ class _Shifts:
             )
         wide = torch.float64 if hidden.dtype == torch.float64 else torch.float32
         zeros = torch.zeros(
-            self._shape[0], vectors.shape[1], dtype=wide, device=hidden.device, requires_grad=True
+            self._shape[0],
+            vectors.shape[1],
+            dtype=wide,
+            device=hidden.device,
+            requires_grad=True,
         )
         self._zeros[label] = zeros
         step = zeros @ vectors.to(hidden.device, wide).T
@@ -226,7 +251,9 @@ class _Shifts:
             )
         zeros = [self._zeros[label] for label in self._vectors]
         if total.requires_grad:
-            grads = torch.autograd.grad(total, zeros, allow_unused=True, materialize_grads=True)
+            grads = torch.autograd.grad(
+                total, zeros, allow_unused=True, materialize_grads=True
+            )
         else:
             grads = tuple(torch.zeros_like(zero) for zero in zeros)
         arrays = (gradient.detach().double().cpu().numpy() for gradient in grads)

@@ -39,7 +39,9 @@ class WordEmbeddings:
 
     Examples
     --------
-    >>> WordEmbeddings(np.zeros((2, 3), np.float32), np.arange(2), ("a", "b"), 0).W.shape
+    >>> WordEmbeddings(
+    ...     np.zeros((2, 3), np.float32), np.arange(2), ("a", "b"), 0
+    ... ).W.shape
     (2, 3)
     """
 
@@ -142,7 +144,11 @@ def word_embeddings(
 
 
 def context_embeddings(
-    model: nn.Module, windows: Any, lengths: tuple[int, int] = (1, 10), *, batch_size: int = 64
+    model: nn.Module,
+    windows: Any,
+    lengths: tuple[int, int] = (1, 10),
+    *,
+    batch_size: int = 64,
 ) -> ContextEmbeddings:
     """Return the context embeddings H of a causal model: one pass gives all lengths of a window.
 
@@ -206,7 +212,9 @@ def _matrix(model: nn.Module, of: str) -> torch.Tensor:
     weight = getattr(module, "weight", None)
     if not isinstance(weight, torch.Tensor) or weight.ndim != 2:
         other = "; of='input' takes its token embedding" if of == "decoder" else ""
-        raise ArgumentError(f"{type(model).__name__} has no {of} matrix of embeddings{other}.")
+        raise ArgumentError(
+            f"{type(model).__name__} has no {of} matrix of embeddings{other}."
+        )
     return weight
 
 
@@ -217,7 +225,9 @@ def _checked(ids: np.ndarray, lengths: tuple[int, int]) -> tuple[int, int]:
         )
     pair = isinstance(lengths, Sequence) and len(lengths) == 2
     if not pair or not 1 <= lengths[0] <= lengths[1]:
-        raise ArgumentError(f"lengths must have 1 <= shortest <= longest; got {lengths!r}.")
+        raise ArgumentError(
+            f"lengths must have 1 <= shortest <= longest; got {lengths!r}."
+        )
     if ids.shape[1] < lengths[1]:
         raise ArgumentError(
             f"windows hold {ids.shape[1]} tokens; contexts of {lengths[1]} need as many."
@@ -225,9 +235,13 @@ def _checked(ids: np.ndarray, lengths: tuple[int, int]) -> tuple[int, int]:
     return int(lengths[0]), int(lengths[1])
 
 
-def _states(model: nn.Module, ids: np.ndarray, site: str, batch_size: int) -> np.ndarray:
+def _states(
+    model: nn.Module, ids: np.ndarray, site: str, batch_size: int
+) -> np.ndarray:
     inputs = Inputs.from_tokens(ids, mask=np.ones(ids.shape, dtype=bool))
-    read = activations(model, inputs, site, max_tokens=None, batch_size=batch_size, device="cpu")
+    read = activations(
+        model, inputs, site, max_tokens=None, batch_size=batch_size, device="cpu"
+    )
     (states,) = read.values()
     return to_numpy(states).reshape(*ids.shape, -1)
 
@@ -239,7 +253,8 @@ def _check_causal(model: nn.Module, windows: np.ndarray, site: str) -> None:
     """
     other, half = changed_after(windows)
     first, second = (
-        torch.from_numpy(_states(model, ids, site, len(ids))[:, :half]) for ids in (windows, other)
+        torch.from_numpy(_states(model, ids, site, len(ids))[:, :half])
+        for ids in (windows, other)
     )
     apart = relative_change(first, second)
     if apart > ROUNDING:

@@ -108,13 +108,19 @@ def tcav_against_random(
     >>> ids = np.random.default_rng(0).integers(1, 9, (60, 5))
     >>> with_concept = Inputs.from_tokens(np.where(ids == 1, 2, ids)[:20])
     >>> data = tcav_against_random(
-    ...     model, with_concept, Inputs.from_tokens(ids[20:]), "1", target="causal", n_runs=9
+    ...     model,
+    ...     with_concept,
+    ...     Inputs.from_tokens(ids[20:]),
+    ...     "1",
+    ...     target="causal",
+    ...     n_runs=9,
     ... )
     >>> dict(data.random_score.sizes)
     {'layer': 1, 'run': 9}
     """
     check_choice("tokens", tokens, GRANULARITIES)
-    concept, random = Inputs.coerce(concept), Inputs.coerce(random)
+    concept = Inputs.coerce(concept)
+    random = Inputs.coerce(random)
     if examples is None:
         if len(concept) < 2:
             raise ArgumentError(
@@ -122,11 +128,17 @@ def tcav_against_random(
                 f"{len(concept)}. Give other texts to score as examples."
             )
         same = np.zeros(len(concept), int)
-        found_on, held_out = stratified_split(same, train_fraction, random_state, concept.groups)
+        found_on, held_out = stratified_split(
+            same, train_fraction, random_state, concept.groups
+        )
         concept, examples = concept.subset(found_on), concept.subset(held_out)
     settings = settings or ReadingSettings()
-    need = Activations(layers if isinstance(layers, str) else tuple(layers), None, tokens, None)
-    with_concept, pool = (read(model, [need], {"x": i}, settings)[need] for i in (concept, random))
+    need = Activations(
+        layers if isinstance(layers, str) else tuple(layers), None, tokens, None
+    )
+    with_concept, pool = (
+        read(model, [need], {"x": i}, settings)[need] for i in (concept, random)
+    )
     mine, others = (Units(i.groups[i.sample(tokens).text]) for i in (concept, random))
     draws = RandomConcepts.of_units(mine, others, n_runs, size, random_state)
     cav = CAV() if cav is None else cav
@@ -135,9 +147,14 @@ def tcav_against_random(
         for path, A in with_concept.items()
     }
     data = directional_derivatives(
-        model, examples, list(directions), directions, target, along=ALONG_OF[tokens],
+        model,
+        examples,
+        list(directions),
+        directions,
+        target,
+        along=ALONG_OF[tokens],
         settings=settings,
-    )  # fmt: skip
+    )
     for path in directions:
         zeros = (data.derivative.sel(layer=path) == 0).mean()
         check_influence(path, xr.Dataset({"zeros": zeros}))
@@ -170,7 +187,12 @@ class RandomConcepts:
 
     @classmethod
     def of(
-        cls, texts: int, pool: int, n_runs: int, size: int | None = None, random_state: int = 0
+        cls,
+        texts: int,
+        pool: int,
+        n_runs: int,
+        size: int | None = None,
+        random_state: int = 0,
     ) -> RandomConcepts:
         """Draw for a concept of `texts` rows from a pool of `pool` rows.
 
@@ -183,7 +205,9 @@ class RandomConcepts:
         size = min(texts, pool // 2) if size is None else size
         draws = random_draws(pool, size, n_runs, random_state)
         if size > texts:
-            raise ArgumentError(f"size must be at most {texts}, the concept's texts; got {size}.")
+            raise ArgumentError(
+                f"size must be at most {texts}, the concept's texts; got {size}."
+            )
         rng = np.random.default_rng([random_state, 1])
         return cls(np.sort(rng.permutation(texts)[:size]), draws)
 
@@ -206,7 +230,9 @@ class RandomConcepts:
             As `of`, and if the pool's texts are all of one document.
         """
         if concept.distinct and pool.distinct:
-            return cls.of(len(concept.of_row), len(pool.of_row), n_runs, size, random_state)
+            return cls.of(
+                len(concept.of_row), len(pool.of_row), n_runs, size, random_state
+            )
         n_runs = check_whole("n_runs", n_runs, minimum=2)
         return cls(*document_draws(concept, pool, n_runs, size, random_state))
 
@@ -218,11 +244,17 @@ class RandomConcepts:
         Run i separates the rows of the concept `A` (texts, m), and a random concept, from the
         same rows of `pool`.
         """
-        concept = [_fit(cav, A[self.own], pool[rest]) for _, rest in self.draws[:concept_runs]]
-        return np.stack([*concept, *(_fit(cav, pool[ids], pool[rest]) for ids, rest in self.draws)])
+        concept = [
+            _fit(cav, A[self.own], pool[rest]) for _, rest in self.draws[:concept_runs]
+        ]
+        return np.stack(
+            [*concept, *(_fit(cav, pool[ids], pool[rest]) for ids, rest in self.draws)]
+        )
 
 
-def random_draws(count: int, size: int, n_runs: int, random_state: int = 0) -> np.ndarray:
+def random_draws(
+    count: int, size: int, n_runs: int, random_state: int = 0
+) -> np.ndarray:
     """Return (n_runs, 2, size): two disjoint draws of `count` texts for each run.
 
     Examples
@@ -246,7 +278,9 @@ def random_draws(count: int, size: int, n_runs: int, random_state: int = 0) -> n
 
 def _fit(cav: CAV, positive: np.ndarray, negative: np.ndarray) -> np.ndarray:
     labels = np.repeat([1, 0], [len(positive), len(negative)])
-    fit = clone(cav).fit(np.concatenate([positive, negative]).astype(np.float64), labels)
+    fit = clone(cav).fit(
+        np.concatenate([positive, negative]).astype(np.float64), labels
+    )
     return np.asarray(fit.direction_)
 
 
@@ -257,7 +291,9 @@ def _tested(derivative: np.ndarray, layers: list[str]) -> xr.Dataset:
     varied = np.ptp(score, axis=1) > 0
     compared = varied | (np.ptp(random_score, axis=1) > 0)
     t_half, t_random = np.full((2, len(layers)), np.nan)
-    with warnings.catch_warnings():  # SciPy warns where one of the two kinds does not vary
+    with (
+        warnings.catch_warnings()
+    ):  # SciPy warns where one of the two kinds does not vary
         warnings.simplefilter("ignore", RuntimeWarning)
         t_half[varied] = ttest_1samp(score[varied], 0.5, axis=1).pvalue
         t_random[compared] = ttest_ind(

@@ -15,7 +15,11 @@ from ontogeny.units import Units
 
 
 def document_draws(
-    concept: Units, pool: Units, n_runs: int, size: int | None = None, random_state: int = 0
+    concept: Units,
+    pool: Units,
+    n_runs: int,
+    size: int | None = None,
+    random_state: int = 0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return rows of the concept, and two disjoint draws of as many from the pool for each run.
 
@@ -66,16 +70,23 @@ def document_draws(
             )
         sizes = np.diff(np.minimum(np.cumsum([0, *sizes]), size))
         sizes = sizes[sizes > 0]
-    ids = [_rows(concept, unit, count, rng) for unit, count in zip(units, sizes, strict=False)]
+    ids = [
+        _rows(concept, unit, count, rng)
+        for unit, count in zip(units, sizes, strict=False)
+    ]
     draws = np.random.default_rng(random_state)
-    return np.sort(np.concatenate(ids)), np.stack([_run(pool, sizes, draws) for _ in range(n_runs)])
+    return np.sort(np.concatenate(ids)), np.stack(
+        [_run(pool, sizes, draws) for _ in range(n_runs)]
+    )
 
 
 def _run(pool: Units, sizes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return two draws (2, size) of different documents, with `sizes` texts of each document."""
     order = rng.permutation(pool.count).tolist()
     sides: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
-    for count in sizes:  # the largest first: what holds one of them holds all that follow
+    for (
+        count
+    ) in sizes:  # the largest first: what holds one of them holds all that follow
         for side in sides:
             unit = next(unit for unit in order if pool.sizes[unit] >= count)
             order.remove(unit)
@@ -85,4 +96,6 @@ def _run(pool: Units, sizes: np.ndarray, rng: np.random.Generator) -> np.ndarray
 
 def _rows(units: Units, unit: int, count: int, rng: np.random.Generator) -> np.ndarray:
     rows = units.rows[unit]
-    return rows if len(rows) == count else np.sort(rng.choice(rows, count, replace=False))
+    return (
+        rows if len(rows) == count else np.sort(rng.choice(rows, count, replace=False))
+    )

@@ -59,8 +59,12 @@ class Target:
         check_choice("objective", self.objective, OBJECTIVES)
         check_choice("quantity", self.quantity, QUANTITIES)
         check_choice("per", self.per, ("text", "target"))
-        if self.label is not None and (not isinstance(self.label, int) or self.label < 0):
-            raise ArgumentError(f"label must be a class number or None; got {self.label!r}.")
+        if self.label is not None and (
+            not isinstance(self.label, int) or self.label < 0
+        ):
+            raise ArgumentError(
+                f"label must be a class number or None; got {self.label!r}."
+            )
 
     def resolved(self, model: nn.Module) -> Target:
         """Return the same with its objective read off the model's class, where it is auto.
@@ -108,10 +112,16 @@ class Targets:
     """
 
     def __init__(
-        self, model: nn.Module, inputs: Inputs, target: Target, mask: np.ndarray | None = None
+        self,
+        model: nn.Module,
+        inputs: Inputs,
+        target: Target,
+        mask: np.ndarray | None = None,
     ) -> None:
-        self._target, self._inputs = target, inputs
-        self._ids, self._shift = inputs.ids, 0
+        self._target = target
+        self._inputs = inputs
+        self._ids = inputs.ids
+        self._shift = 0
         self._rows: LogitRows | None = None
         if target.objective == "class":
             self._classes = _classes(inputs, target.label, mask)
@@ -132,10 +142,13 @@ class Targets:
             self._columns[np.arange(len(column)), column] = True
             self.position = column - inputs.mask.argmax(axis=1)[self.text]
         if not len(self.text):
-            raise ArgumentError(f"no text has a token to predict (objective={target.objective!r}).")
+            raise ArgumentError(
+                f"no text has a token to predict (objective={target.objective!r})."
+            )
 
     def _positions(self, mask: np.ndarray | None) -> np.ndarray:
-        inputs, target = self._inputs, self._target
+        inputs = self._inputs
+        target = self._target
         allowed = inputs.ordinary
         if target.objective == "causal":
             self._shift, allowed = 1, next_tokens(inputs)
@@ -144,10 +157,14 @@ class Targets:
         if target.objective == "causal":
             return allowed if mask is None else mask
         if mask is None:
-            self._ids, positions = inputs.corrupt(target.mask_fraction, target.random_state)
+            self._ids, positions = inputs.corrupt(
+                target.mask_fraction, target.random_state
+            )
             return positions
         if inputs.mask_token_id is None:
-            raise ArgumentError("these inputs have no mask token, so tokens cannot be masked.")
+            raise ArgumentError(
+                "these inputs have no mask token, so tokens cannot be masked."
+            )
         self._ids = np.where(mask, np.int64(inputs.mask_token_id), inputs.ids)
         return mask
 
@@ -158,8 +175,14 @@ class Targets:
     def wanted(self) -> np.ndarray:
         """(e, L) bool: the positions from which each example's targets are predicted."""
         if self._rows is None:
-            raise ArgumentError("along='target' needs token targets; a class has no position.")
-        return np.roll(self._columns, -self._shift, axis=1) if self._shift else self._columns
+            raise ArgumentError(
+                "along='target' needs token targets; a class has no position."
+            )
+        return (
+            np.roll(self._columns, -self._shift, axis=1)
+            if self._shift
+            else self._columns
+        )
 
     def batches(self, batch_size: int) -> list[tuple[np.ndarray, Batch]]:
         """Return the examples in batches, longest first, each as (examples, batch)."""
@@ -185,7 +208,8 @@ class Targets:
 
     def choose(self, examples: np.ndarray, batch: Batch) -> None:
         """Begin a batch of `examples`."""
-        self._examples, self._batch = examples, batch
+        self._examples = examples
+        self._batch = batch
         if self._rows is not None:
             row, column = np.nonzero(self._columns[examples, batch.columns])
             self._row = row
@@ -200,7 +224,8 @@ class Targets:
             _check_classes(logits, gold)
             weights = np.ones(len(gold))
         else:
-            logits, gold = self._rows.take(output), self._gold
+            logits = self._rows.take(output)
+            gold = self._gold
             # Each example counts once, however many targets it has.
             weights = 1 / np.bincount(self._row)[self._row]
         index = torch.from_numpy(np.ascontiguousarray(gold)).to(logits.device)
@@ -229,7 +254,9 @@ def _check_chosen(mask: np.ndarray, inputs: Inputs, allowed: np.ndarray) -> np.n
 
 def _classes(inputs: Inputs, label: int | None, mask: np.ndarray | None) -> np.ndarray:
     if mask is not None:
-        raise ArgumentError("at chooses tokens; objective='class' has no token targets.")
+        raise ArgumentError(
+            "at chooses tokens; objective='class' has no token targets."
+        )
     if label is not None:
         return np.full(len(inputs), label)
     if inputs.labels is None or np.asarray(inputs.labels).dtype.kind not in "iu":
@@ -241,7 +268,9 @@ def _classes(inputs: Inputs, label: int | None, mask: np.ndarray | None) -> np.n
 
 def _check_classes(logits: object, gold: np.ndarray) -> None:
     if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != len(gold):
-        got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+        got = (
+            tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+        )
         raise ArgumentError(
             f"objective='class' needs logits of shape (texts, classes) = ({len(gold)}, c); "
             f"got {got}."

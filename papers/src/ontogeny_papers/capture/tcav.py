@@ -123,12 +123,20 @@ def tcav(
         for path, A in activations.items()
     }
     pieces = concept_scores(
-        model, inputs, rows, fits, target=target, along=ALONG_OF[tokens], evaluate=evaluate,
+        model,
+        inputs,
+        rows,
+        fits,
+        target=target,
+        along=ALONG_OF[tokens],
+        evaluate=evaluate,
         settings=settings,
-    )  # fmt: skip
+    )
     for path, piece in pieces.items():
         check_influence(path, piece)
-    data = xr.concat([pieces[path] for path in fits], dim="layer").assign_coords(layer=list(fits))
+    data = xr.concat([pieces[path] for path in fits], dim="layer").assign_coords(
+        layer=list(fits)
+    )
     test = permutation_test(data.score, data.random_score, centre=0.5)
     slope = permutation_test(data.derivative, data.random_derivative, centre=0.0)
     return data.drop_vars("positive").assign(
@@ -169,7 +177,9 @@ def concept_scores(
         model, texts, list(stacked), stacked, target, along=along, settings=settings
     )
     return {
-        path: _scores(data.derivative.sel(layer=path).values, direction, rows.units(places))
+        path: _scores(
+            data.derivative.sel(layer=path).values, direction, rows.units(places)
+        )
         for path, direction in directions.items()
     }
 
@@ -188,7 +198,9 @@ def check_influence(path: str, scores: xr.Dataset) -> None:
         )
 
 
-def _scores(derivative: np.ndarray, concept: ConceptDirection, units: Units) -> xr.Dataset:
+def _scores(
+    derivative: np.ndarray, concept: ConceptDirection, units: Units
+) -> xr.Dataset:
     """Return scores from the derivatives (k, examples) along the stacked directions."""
     ends = np.cumsum([len(directions) for directions in concept.kinds.values()])
     kinds = dict(zip(concept.kinds, np.split(derivative, ends[:-1]), strict=True))
@@ -211,7 +223,8 @@ def _scores(derivative: np.ndarray, concept: ConceptDirection, units: Units) -> 
     )
     if "against" not in kinds:
         return scores
-    score, slope = (kinds["against"] > 0).mean(axis=1), kinds["against"].mean(axis=1)
+    score = (kinds["against"] > 0).mean(axis=1)
+    slope = kinds["against"].mean(axis=1)
     return scores.assign(
         against_score=score[0],
         against_derivative=slope[0],

@@ -11,7 +11,11 @@ import torch
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, cross_val_score
+from sklearn.model_selection import (
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    cross_val_score,
+)
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -74,7 +78,10 @@ class CAV(ClassifierMixin, BaseEstimator):
     >>> A = rng.normal(size=(200, 5))
     >>> A[:, 2] += 4 * y - 2
     >>> cav = CAV(l2=0.3).fit(A, y)
-    >>> int(abs(cav.direction_).argmax()), round(float(np.linalg.norm(cav.direction_)), 6)
+    >>> (
+    ...     int(abs(cav.direction_).argmax()),
+    ...     round(float(np.linalg.norm(cav.direction_)), 6),
+    ... )
     (2, 1.0)
     >>> bool(cav.cross_validated_accuracy(A, y).mean() > 0.95)
     True
@@ -120,7 +127,9 @@ class CAV(ClassifierMixin, BaseEstimator):
         """Return (n,) ``a . v + b``: positive on the side of ``classes_[1]``."""
         check_is_fitted(self)
         A = validate_data(self, _plain(X), reset=False, dtype=(np.float64, np.float32))
-        scores = A.astype(np.float64) @ _plain(self.coef_)[0] + _plain(self.intercept_)[0]
+        scores = (
+            A.astype(np.float64) @ _plain(self.coef_)[0] + _plain(self.intercept_)[0]
+        )
         return _give(scores, X)
 
     def predict(self, X: Array) -> Array:
@@ -128,7 +137,11 @@ class CAV(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         labels = self.classes_[(_plain(self.decision_function(X)) > 0).astype(int)]
         numeric = labels.dtype.kind in "biuf"
-        return torch.from_numpy(labels).to(X.device) if torch.is_tensor(X) and numeric else labels
+        return (
+            torch.from_numpy(labels).to(X.device)
+            if torch.is_tensor(X) and numeric
+            else labels
+        )
 
     def predict_proba(self, X: Array) -> Array:
         """Return (n, 2) probabilities of ``classes_``; meaningless for mean-difference."""
@@ -136,7 +149,12 @@ class CAV(ClassifierMixin, BaseEstimator):
         return _give(np.column_stack([1 - p, p]), X)
 
     def permuted(
-        self, X: Array, y: Any, n_draws: int = 100, random_state: int = 0, groups: Any = None
+        self,
+        X: Array,
+        y: Any,
+        n_draws: int = 100,
+        random_state: int = 0,
+        groups: Any = None,
     ) -> Fits:
         """Return random-concept CAVs: fits to the same activations with the labels shuffled.
 
@@ -167,12 +185,18 @@ class CAV(ClassifierMixin, BaseEstimator):
         (7, 3)
         """
         A, signs = clone(self)._validate(X, y)
-        rng, units = np.random.default_rng(random_state), Units.of(groups, len(A))
+        rng = np.random.default_rng(random_state)
+        units = Units.of(groups, len(A))
         draws = units.shuffles(signs, rng, check_whole("n_draws", n_draws))
         return self._solve(A, np.stack([signs[rows] for rows in draws]), None)
 
     def resampled(
-        self, X: Array, y: Any, n_draws: int = 20, random_state: int = 0, groups: Any = None
+        self,
+        X: Array,
+        y: Any,
+        n_draws: int = 20,
+        random_state: int = 0,
+        groups: Any = None,
     ) -> Fits:
         """Return refits to bootstrap resamples of the rows, drawn within each class.
 
@@ -180,13 +204,22 @@ class CAV(ClassifierMixin, BaseEstimator):
         otherwise from all of them.
         """
         A, signs = clone(self)._validate(X, y)
-        rng, units = np.random.default_rng(random_state), Units.of(groups, len(A))
-        strata, count = _strata(signs, units), check_whole("n_draws", n_draws)
-        weights = np.stack([_bootstrap_weights(signs, units, strata, rng) for _ in range(count)])
+        rng = np.random.default_rng(random_state)
+        units = Units.of(groups, len(A))
+        strata = _strata(signs, units)
+        count = check_whole("n_draws", n_draws)
+        weights = np.stack(
+            [_bootstrap_weights(signs, units, strata, rng) for _ in range(count)]
+        )
         return self._solve(A, np.repeat(signs[None], n_draws, 0), weights)
 
     def bootstrap_cosine(
-        self, X: Array, y: Any, n_draws: int = 20, random_state: int = 0, groups: Any = None
+        self,
+        X: Array,
+        y: Any,
+        n_draws: int = 20,
+        random_state: int = 0,
+        groups: Any = None,
     ) -> np.ndarray:
         """Return (n_draws,) cosines of refits to resampled rows with the fit to all rows.
 
@@ -205,7 +238,12 @@ class CAV(ClassifierMixin, BaseEstimator):
         return self.resampled(X, y, n_draws, random_state, groups).directions @ whole
 
     def cross_validated_accuracy(
-        self, X: Array, y: Any, folds: int = 5, random_state: int = 0, groups: Any = None
+        self,
+        X: Array,
+        y: Any,
+        folds: int = 5,
+        random_state: int = 0,
+        groups: Any = None,
     ) -> np.ndarray:
         """Return (folds,) accuracies on held-out rows, by stratified and shuffled folds.
 
@@ -225,17 +263,23 @@ class CAV(ClassifierMixin, BaseEstimator):
                 f"folds must lie between 2 and the {what} of the smaller class ({smallest}); "
                 f"got {folds!r}."
             )
-        groups, kind = units.place, StratifiedGroupKFold
+        groups = units.place
+        kind = StratifiedGroupKFold
         if units.distinct:
-            groups, kind = None, StratifiedKFold
+            groups = None
+            kind = StratifiedKFold
         split = kind(folds, shuffle=True, random_state=random_state)
-        return np.asarray(cross_val_score(clone(self), A, signs, groups=groups, cv=split))
+        return np.asarray(
+            cross_val_score(clone(self), A, signs, groups=groups, cv=split)
+        )
 
     def _validate(self, X: Array, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return float64 activations and signs (n,) of the labels; set ``classes_``."""
         self._check_options()
         if y is None:
-            raise ValueError("This CAV estimator requires y to be passed, but the target y is None")
+            raise ValueError(
+                "This CAV estimator requires y to be passed, but the target y is None"
+            )
         A, y = validate_data(self, _plain(X), _plain(y), dtype=(np.float64, np.float32))
         check_classification_targets(y)
         kind = type_of_target(y)
@@ -259,13 +303,17 @@ class CAV(ClassifierMixin, BaseEstimator):
         if self.max_iter is not None:
             check_whole("max_iter", self.max_iter)
 
-    def _solve(self, A: np.ndarray, signs: np.ndarray, weights: np.ndarray | None) -> Fits:
+    def _solve(
+        self, A: np.ndarray, signs: np.ndarray, weights: np.ndarray | None
+    ) -> Fits:
         """Return the fits for each row of `signs` (K, n) and `weights` (K, n)."""
         if self.solver == "mean-difference":
             return mean_differences(A, signs, weights, self.intercept)
         limit = self.max_iter or _ITERATIONS[self.solver]
         if self.solver == "adam":
-            return adam(A, signs, weights, self.l2, self.intercept, self.learning_rate, limit)
+            return adam(
+                A, signs, weights, self.l2, self.intercept, self.learning_rate, limit
+            )
         solver = RidgeLogistic(A, self.l2, self.intercept)
         solved = solver.solve_many(signs, weights, self.tol, limit)
         return Fits(*map(np.array, zip(*solved, strict=True)))
@@ -290,7 +338,9 @@ def _bootstrap_weights(
     while True:
         times = np.zeros(units.count)
         for members in strata:
-            times[members] = rng.multinomial(len(members), np.full(len(members), 1 / len(members)))
+            times[members] = rng.multinomial(
+                len(members), np.full(len(members), 1 / len(members))
+            )
         weights = np.asarray(times[units.place])
         if all(weights[signs == sign].any() for sign in (-1, 1)):
             return weights

@@ -143,10 +143,17 @@ class ConceptDirection:
 
 
 def fit_direction(
-    A: Any, rows: LabelledRows, cav: CAV, n_random: int, n_refits: int, random_state: int = 0
+    A: Any,
+    rows: LabelledRows,
+    cav: CAV,
+    n_random: int,
+    n_refits: int,
+    random_state: int = 0,
 ) -> ConceptDirection:
     """Fit a direction to the training rows of activations `A` (n, m) and test it on the others."""
-    values = np.asarray(A.detach().cpu() if hasattr(A, "detach") else A, dtype=np.float64)
+    values = np.asarray(
+        A.detach().cpu() if hasattr(A, "detach") else A, dtype=np.float64
+    )
     if len(values) != len(rows.text):
         raise ArgumentError(
             f"activations have {len(values)} rows for {len(rows.text)} labelled texts."

@@ -53,7 +53,9 @@ def mean_differences(
     coef = above - below
     middle = -((above + below) / 2 * coef).sum(1)
     ones = np.ones(len(signs), dtype=int)
-    return Fits(coef, middle if intercept else np.zeros(len(signs)), ones.astype(bool), ones)
+    return Fits(
+        coef, middle if intercept else np.zeros(len(signs)), ones.astype(bool), ones
+    )
 
 
 def adam(
@@ -70,8 +72,13 @@ def adam(
     `signs` and `weights` are (K, n) as in `mean_differences`. The number of steps is the fit by
     definition, so it counts as converged wherever it ends.
     """
-    samples, labels = torch.from_numpy(A), torch.from_numpy(signs.T.copy())
-    counted = torch.ones_like(labels) if weights is None else torch.from_numpy(weights.T.copy())
+    samples = torch.from_numpy(A)
+    labels = torch.from_numpy(signs.T.copy())
+    counted = (
+        torch.ones_like(labels)
+        if weights is None
+        else torch.from_numpy(weights.T.copy())
+    )
     counted = counted / counted.sum(0)
     v = torch.zeros(A.shape[1], len(signs), dtype=torch.float64, requires_grad=True)
     b = torch.zeros(len(signs), dtype=torch.float64, requires_grad=intercept)
@@ -84,7 +91,9 @@ def adam(
             optimizer.step()
     count = len(signs)
     coef = v.detach().numpy().T.copy()
-    return Fits(coef, b.detach().numpy(), np.ones(count, dtype=bool), np.full(count, steps))
+    return Fits(
+        coef, b.detach().numpy(), np.ones(count, dtype=bool), np.full(count, steps)
+    )
 
 
 def _unit(coef: np.ndarray) -> np.ndarray:

@@ -78,7 +78,9 @@ class RidgeLogistic:
                 counted = None if weights is None else weights[k]
                 yield self._solve(row, counted, tol, max_iter, zero)
             return
-        points, steps, converged = self._unit_steps(signs, tol, min(max_iter, _UNIT_STEPS))
+        points, steps, converged = self._unit_steps(
+            signs, tol, min(max_iter, _UNIT_STEPS)
+        )
         for k, row in enumerate(signs):
             if converged[k]:
                 yield self._solution(points[:, k], steps, True)
@@ -110,13 +112,18 @@ class RidgeLogistic:
     ) -> Solved:
         objective = _Objective(self._white, self._pull, signs, weights)
         options = {"maxiter": max_iter, "gtol": tol / np.sqrt(len(start)), "ftol": 0.0}
-        result = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
-        point, steps, size = result.x, int(result.nit), float(np.linalg.norm(result.jac))
+        result = minimize(
+            objective, start, jac=True, method="L-BFGS-B", options=options
+        )
+        point = result.x
+        steps = int(result.nit)
+        size = float(np.linalg.norm(result.jac))
         slope = result.jac
         # Line searches end where the objective's last digit does; unit steps need no objective.
         for _ in range(_UNIT_STEPS if tol < size < 10 * _ROUNDING else 0):
             point = point - slope
-            slope, steps = objective(point)[1], steps + 1
+            slope = objective(point)[1]
+            steps = steps + 1
             size = float(np.linalg.norm(slope))
             if size <= tol:
                 break
@@ -130,7 +137,8 @@ class RidgeLogistic:
                 method="trust-ncg",
                 options=options,
             )
-            point, steps = result.x, steps + int(result.nit)
+            point = result.x
+            steps = steps + int(result.nit)
             size = float(np.linalg.norm(result.jac))
         return self._solution(point, steps, size <= tol)
 
@@ -144,11 +152,19 @@ class _Objective:
     """The objective and its gradient in whitened coordinates ``z = L^T v``."""
 
     def __init__(
-        self, white: np.ndarray, pull: np.ndarray, signs: np.ndarray, weights: np.ndarray | None
+        self,
+        white: np.ndarray,
+        pull: np.ndarray,
+        signs: np.ndarray,
+        weights: np.ndarray | None,
     ) -> None:
-        self._rows, self._pull, self._signs = white, pull, signs
+        self._rows = white
+        self._pull = pull
+        self._signs = signs
         total = len(signs) if weights is None else weights.sum()
-        self._weights = np.full(len(signs), 1 / total) if weights is None else weights / total
+        self._weights = (
+            np.full(len(signs), 1 / total) if weights is None else weights / total
+        )
 
     def __call__(self, z: np.ndarray) -> tuple[float, np.ndarray]:
         margins = self._signs * (self._rows @ z)
@@ -160,4 +176,6 @@ class _Objective:
     def curvature(self, z: np.ndarray, direction: np.ndarray) -> np.ndarray:
         margins = self._rows @ z
         bend = self._weights * expit(margins) * expit(-margins)
-        return np.asarray(self._rows.T @ (bend * (self._rows @ direction)) + self._pull @ direction)
+        return np.asarray(
+            self._rows.T @ (bend * (self._rows @ direction)) + self._pull @ direction
+        )

@@ -45,24 +45,42 @@ class Structure:
 
 _BY_ENERGY = "in order of energy"
 _STRUCTURES = {
-    "nmf": Structure(True, "positive", False, "inside the orthant", f"unit columns, {_BY_ENERGY}"),
+    "nmf": Structure(
+        True, "positive", False, "inside the orthant", f"unit columns, {_BY_ENERGY}"
+    ),
     "convex-nmf": Structure(
-        True, "positive", False, "no", f"unit columns (strict: rows of H sum to 1), {_BY_ENERGY}"
+        True,
+        "positive",
+        False,
+        "no",
+        f"unit columns (strict: rows of H sum to 1), {_BY_ENERGY}",
     ),
     "semi-nmf": Structure(
         True, "positive", False, "inside the orthant", f"unit columns, {_BY_ENERGY}"
     ),
     "svd": Structure(
-        False, "no", True, "if repeated", "by singular value, largest entry of a column positive"
+        False,
+        "no",
+        True,
+        "if repeated",
+        "by singular value, largest entry of a column positive",
     ),
     "pca": Structure(
-        False, "no", True, "if repeated", "by variance, largest entry of a column positive"
+        False,
+        "no",
+        True,
+        "if repeated",
+        "by variance, largest entry of a column positive",
     ),
     "sparse-pca": Structure(
         True, "no", True, "no", f"unit columns, largest entry positive, {_BY_ENERGY}"
     ),
     "ica": Structure(
-        True, "no", True, "no", f"unit-variance codes, largest entry positive, {_BY_ENERGY}"
+        True,
+        "no",
+        True,
+        "no",
+        f"unit-variance codes, largest entry positive, {_BY_ENERGY}",
     ),
     "kmeans": Structure(True, "no", False, "no", _BY_ENERGY),
     "dictionary": Structure(
@@ -118,7 +136,8 @@ def canonical_form(U: Array, W: Array, name: str) -> tuple[Array, Array]:
     True
     """
     rules = structure(name)
-    codes, dictionary = as_tensor(matrix("U", U)), as_tensor(matrix("W", W))
+    codes = as_tensor(matrix("U", U))
+    dictionary = as_tensor(matrix("W", W))
     if codes.shape[1] != dictionary.shape[1]:
         raise ArgumentError(
             "U and W must have the same number of columns; "
@@ -127,7 +146,8 @@ def canonical_form(U: Array, W: Array, name: str) -> tuple[Array, Array]:
     if rules.scaling == "positive":
         norm = torch.linalg.vector_norm(dictionary, dim=0)
         norm = torch.where(norm > 0, norm, 1.0)
-        codes, dictionary = codes * norm, dictionary / norm
+        codes = codes * norm
+        dictionary = dictionary / norm
     solution = Solution(codes, dictionary)
     solution.canonical(signed=rules.sign, ordered=rules.permutation)
     return give(solution.codes, U), give(solution.dictionary, W)

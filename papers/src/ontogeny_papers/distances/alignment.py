@@ -7,7 +7,12 @@ from typing import Any, NamedTuple
 
 from ontogeny.arrays import Array, namespace
 from ontogeny.distances.matching import assignments, permutations
-from ontogeny.distances.nearest import diagonal, least_squares_of, signed_permutation_of, signs
+from ontogeny.distances.nearest import (
+    diagonal,
+    least_squares_of,
+    signed_permutation_of,
+    signs,
+)
 from ontogeny.distances.norms import frobenius_of
 from ontogeny.distances.pair import Factors, Pair, give, give_stack, pair_of
 from ontogeny.distances.rotations import best_rotation, procrustes_of
@@ -102,7 +107,10 @@ def alignment_residual(W: Array, V: Array, under: str = "permutation") -> Any:
     --------
     >>> W = [[1.0, 0.0], [0.0, 2.0]]
     >>> V = [[0.0, -1.0], [2.0, 0.0]]
-    >>> alignment_residual(W, V, "permutation") > 0.1, alignment_residual(W, V, "rotation") < 1e-12
+    >>> (
+    ...     alignment_residual(W, V, "permutation") > 0.1,
+    ...     alignment_residual(W, V, "rotation") < 1e-12,
+    ... )
     (True, True)
     """
     pair, argument = pair_of(W, V)
@@ -116,7 +124,9 @@ def alignment_residual(W: Array, V: Array, under: str = "permutation") -> Any:
     size = pair.xp.sqrt(pair.first.squares)
     if bool(pair.xp.any((size == 0) & (residual > 0))):
         raise ArgumentError("W is zero: nothing of it could be left.")
-    return give(residual / pair.xp.where(size > 0, size, pair.xp.ones_like(size)), argument)
+    return give(
+        residual / pair.xp.where(size > 0, size, pair.xp.ones_like(size)), argument
+    )
 
 
 def _permutation(pair: Pair) -> Array:
@@ -135,8 +145,12 @@ def _scaled_permutation(pair: Pair) -> Array:
     # With its best scale, v_j explains ||w_i||^2 cos^2 of column w_i.
     xp = pair.xp
     lengths = xp.sum(pair.first.stack**2, axis=-2)
-    permutation = permutations(assignments(pair.cosines**2 * lengths[..., None]), lengths)
-    return permutation @ diagonal(_scales(pair.first.stack, pair.second.stack @ permutation))
+    permutation = permutations(
+        assignments(pair.cosines**2 * lengths[..., None]), lengths
+    )
+    return permutation @ diagonal(
+        _scales(pair.first.stack, pair.second.stack @ permutation)
+    )
 
 
 def _rotation(pair: Pair) -> Array:
@@ -145,7 +159,8 @@ def _rotation(pair: Pair) -> Array:
 
 def _scales(first: Array, second: Array) -> Array:
     xp = namespace(first, second)
-    inner, lengths = _matched_products(first, second), xp.sum(second * second, axis=-2)
+    inner = _matched_products(first, second)
+    lengths = xp.sum(second * second, axis=-2)
     usable = (lengths > 0) & (inner != 0)
     return xp.where(usable, inner / xp.where(usable, lengths, 1.0), xp.ones_like(inner))
 

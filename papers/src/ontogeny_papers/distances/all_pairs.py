@@ -68,13 +68,20 @@ def step_labels(steps: Sequence[int] | np.ndarray | None, count: int) -> np.ndar
     """
     labels = np.arange(count) if steps is None else np.asarray(steps)
     if labels.shape != (count,):
-        raise ArgumentError(f"steps must name the {count} steps; its shape is {labels.shape}.")
+        raise ArgumentError(
+            f"steps must name the {count} steps; its shape is {labels.shape}."
+        )
     distinct, times = np.unique(labels, return_counts=True)
     if len(distinct) < count:
-        twice, often = distinct[times > 1][0], times[times > 1][0]
+        twice = distinct[times > 1][0]
+        often = times[times > 1][0]
         raise ArgumentError(f"steps must differ; {twice} stands there {often} times.")
-    if labels.dtype.kind in "iuf" and (at := np.flatnonzero(~(labels[1:] > labels[:-1]))).size:
-        before, after = labels[at[0]], labels[at[0] + 1]
+    if (
+        labels.dtype.kind in "iuf"
+        and (at := np.flatnonzero(~(labels[1:] > labels[:-1]))).size
+    ):
+        before = labels[at[0]]
+        after = labels[at[0] + 1]
         raise ArgumentError(
             f"steps must increase; {after} follows {before}. Sort the stack by its steps."
         )
@@ -185,7 +192,10 @@ def _weighted(pair: Pair, first: Array, second: Array) -> tuple[Array, Array]:
     """Weighted correlation by the codes of the row, and by those of the columns."""
     xp = pair.xp
     index = xp.asarray(pair.matches, device=second.device)
-    return (weighted_of(pair, first), weighted_of(pair, xp.take_along_axis(second, index, axis=-1)))
+    return (
+        weighted_of(pair, first),
+        weighted_of(pair, xp.take_along_axis(second, index, axis=-1)),
+    )
 
 
 def _cores() -> int:

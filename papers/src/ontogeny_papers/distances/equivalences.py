@@ -81,7 +81,8 @@ def equivalence(
     """
     check_choice("under", under, EQUIVALENCES)
     pair, argument = pair_of(W, V)
-    codes, others = codes_of("U", U, argument), codes_of("X", X, argument)
+    codes = codes_of("U", U, argument)
+    others = codes_of("X", X, argument)
     if codes.shape != others.shape:
         raise ArgumentError(
             f"U and X must have the same shape; got {tuple(codes.shape)} and {tuple(others.shape)}."
@@ -94,8 +95,13 @@ def equivalence(
     )
     T = _FINDERS.get(under, _orthogonal(under))(sides)
     xp = pair.xp
-    gaps = xp.sqrt(squares(sides.W - sides.V @ T)), xp.sqrt(squares(sides.X - sides.U @ T.mT))
-    return Equivalence(give(gaps[0], argument), give(gaps[1], argument), give_stack(T, argument))
+    gaps = (
+        xp.sqrt(squares(sides.W - sides.V @ T)),
+        xp.sqrt(squares(sides.X - sides.U @ T.mT)),
+    )
+    return Equivalence(
+        give(gaps[0], argument), give(gaps[1], argument), give_stack(T, argument)
+    )
 
 
 class _Sides(NamedTuple):
@@ -120,8 +126,11 @@ def _orthogonal(under: str) -> Callable[[_Sides], Array]:
 
     def find(sides: _Sides) -> Array:
         xp = namespace(sides.W)
-        here, there = [sides.W, sides.U], [sides.V, sides.X]
-        return align(xp.concat(here, axis=-2), xp.concat(there, axis=-2), under).transform
+        here = [sides.W, sides.U]
+        there = [sides.V, sides.X]
+        return align(
+            xp.concat(here, axis=-2), xp.concat(there, axis=-2), under
+        ).transform
 
     return find
 
@@ -131,17 +140,24 @@ def _scaling(sides: _Sides) -> Array:
     inner = xp.sum(sides.V * sides.W, axis=-2) + xp.sum(sides.U * sides.X, axis=-2)
     size = xp.sum(sides.V**2, axis=-2) + xp.sum(sides.U**2, axis=-2)
     usable = (size > 0) & (inner != 0)
-    return diagonal(xp.where(usable, inner / xp.where(usable, size, 1.0), xp.ones_like(inner)))
+    return diagonal(
+        xp.where(usable, inner / xp.where(usable, size, 1.0), xp.ones_like(inner))
+    )
 
 
 def _scaled_permutation(sides: _Sides) -> Array:
     # With its best scale, column j of (X, V) explains gain_ij of column i of (U, W).
     xp = namespace(sides.W)
     inner = sides.W.mT @ sides.V + sides.U.mT @ sides.X
-    size = xp.sum(sides.V**2, axis=-2)[..., None, :] + xp.sum(sides.U**2, axis=-2)[..., :, None]
+    size = (
+        xp.sum(sides.V**2, axis=-2)[..., None, :]
+        + xp.sum(sides.U**2, axis=-2)[..., :, None]
+    )
     gain = inner**2 / xp.where(size > 0, size, xp.ones_like(size))
     permutation = permutations(assignments(gain), gain)
-    return permutation @ _scaling(sides._replace(V=sides.V @ permutation, X=sides.X @ permutation))
+    return permutation @ _scaling(
+        sides._replace(V=sides.V @ permutation, X=sides.X @ permutation)
+    )
 
 
 def _invertible(sides: _Sides) -> Array:
@@ -197,15 +213,21 @@ def cka_of_grams(K: Array, L: Array | None = None) -> Any:
     """
     K, argument = double("K", K)
     L = K if L is None else double("L", L)[0]
-    xp, n = namespace(K, L), K.shape[-1]
-    fits = K.ndim == 3 and L.ndim == 3 and tuple(K.shape[1:]) == tuple(L.shape[1:]) == (n, n)
+    xp = namespace(K, L)
+    n = K.shape[-1]
+    fits = (
+        K.ndim == 3
+        and L.ndim == 3
+        and tuple(K.shape[1:]) == tuple(L.shape[1:]) == (n, n)
+    )
     if not fits or n < 4:
         raise ArgumentError(
             "K and L must hold inner products of the same n examples, (s, n, n) and (t, n, n) with "
             f"n at least 4; got {tuple(K.shape)} and {tuple(L.shape)}."
         )
     off = 1.0 - xp.eye(n, dtype=K.dtype, device=K.device)
-    K, L = K * off, L * off
+    K = K * off
+    L = L * off
 
     def hsic(A: Array, B: Array, product: Any) -> Array:
         rows = [xp.sum(side, axis=-1) for side in (A, B)]
@@ -216,6 +238,10 @@ def cka_of_grams(K: Array, L: Array | None = None) -> Any:
 
     norms = [hsic(side, side, lambda a, b: xp.sum(a * b, axis=-1)) for side in (K, L)]
     if not all(bool(xp.all(values > 0)) for values in norms):
-        raise ArgumentError("all examples are equal: nothing can be correlated with them.")
+        raise ArgumentError(
+            "all examples are equal: nothing can be correlated with them."
+        )
     similarity = hsic(K, L, lambda a, b: a @ b.mT)
-    return xp.astype(similarity / xp.sqrt(norms[0][:, None] * norms[1][None, :]), argument.dtype)
+    return xp.astype(
+        similarity / xp.sqrt(norms[0][:, None] * norms[1][None, :]), argument.dtype
+    )

@@ -67,10 +67,14 @@ def concept_plane(
     import xarray as xr
 
     points = _points("stack", stack)
-    count, m, r = points.shape[0], points.shape[2], points.shape[1]
+    count = points.shape[0]
+    m = points.shape[2]
+    r = points.shape[1]
     labels = step_labels(steps, count)
     if not 1 <= n_axes <= min(m, count * r - 1):
-        raise ArgumentError(f"n_axes must be between 1 and {min(m, count * r - 1)}; got {n_axes}.")
+        raise ArgumentError(
+            f"n_axes must be between 1 and {min(m, count * r - 1)}; got {n_axes}."
+        )
     centre = points.mean(axis=(0, 1))
     directions = _axes(points.reshape(-1, m) - centre, n_axes)
     variables = {
@@ -86,7 +90,9 @@ def concept_plane(
                 f"got {tuple(control.shape)}."
             )
         variables |= _projected("control_", other, centre, directions)
-    return xr.Dataset(variables, coords={"step": labels, "axis": np.arange(1, n_axes + 1)})
+    return xr.Dataset(
+        variables, coords={"step": labels, "axis": np.arange(1, n_axes + 1)}
+    )
 
 
 def _points(name: str, stack: Array) -> np.ndarray:

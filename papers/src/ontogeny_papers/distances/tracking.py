@@ -86,7 +86,9 @@ def matching_level(
     """
     pair, argument = pair_of(W, V)
     if argument.ndim != 2:
-        raise ArgumentError(f"W and V must have two dimensions; their shape is {argument.shape}.")
+        raise ArgumentError(
+            f"W and V must have two dimensions; their shape is {argument.shape}."
+        )
     score = float(optimal_of(pair)[0])
     null = shuffled_matches(
         pair.first, pair.second, n_shuffles, np.random.default_rng(random_state)
@@ -110,11 +112,14 @@ def shuffled_matches(
     """Return the matched ``|cos|`` of one W with shuffled copies of one V, (n_shuffles, r)."""
     if n_shuffles < 1:
         raise ArgumentError(f"n_shuffles must be at least 1; got {n_shuffles}.")
-    W, V = to_numpy(first.stack), to_numpy(second.stack)
+    W = to_numpy(first.stack)
+    V = to_numpy(second.stack)
     if len(W) != 1 or len(V) != 1:
         raise ArgumentError("shuffled matches are those of a single pair.")
     here = prepared(Factors(W, first.floor), svd=False)
-    copies = (Factors(rng.permuted(V, axis=-2), second.floor) for _ in range(n_shuffles))
+    copies = (
+        Factors(rng.permuted(V, axis=-2), second.floor) for _ in range(n_shuffles)
+    )
     return np.concatenate([Pair(here, copy).matched for copy in copies])
 
 
@@ -190,12 +195,16 @@ def tracks(
     record = _Record(len(argument), int(argument.shape[-1]))
     for t in range(1, len(argument)):
         pair = Pair(part(factors, slice(t - 1, t)), part(factors, slice(t, t + 1)))
-        limit = _chance(pair, n_shuffles, level, rng) if threshold is None else threshold
+        limit = (
+            _chance(pair, n_shuffles, level, rng) if threshold is None else threshold
+        )
         record.extend(t, pair, limit)
     return record.dataset(labels)
 
 
-def _chance(pair: Pair, n_shuffles: int, level: float, rng: np.random.Generator) -> float:
+def _chance(
+    pair: Pair, n_shuffles: int, level: float, rng: np.random.Generator
+) -> float:
     null = shuffled_matches(pair.first, pair.second, n_shuffles, rng)
     return float(np.quantile(null, 1.0 - level))
 
@@ -223,17 +232,29 @@ class _Record:
         before = np.arange(len(cosines))
         after = pair.matches[0]
         is_alike = cosines[before, after] > limit
-        before, after = before[is_alike], after[is_alike]
+        before = before[is_alike]
+        after = after[is_alike]
         self.threshold[t] = limit
         self.cosine[t, after] = cosines[before, after]
         self.track[t, after] = self.track[t - 1, before]
-        self.sign[t, after] = np.where(inner[before, after] < 0, -1, 1) * self.sign[t - 1, before]
+        self.sign[t, after] = (
+            np.where(inner[before, after] < 0, -1, 1) * self.sign[t - 1, before]
+        )
         self.start[t, after], self.end[t - 1, before] = "continued", "continued"
-        self._new(t, np.setdiff1d(np.arange(len(cosines)), after), before, cosines, limit)
-        self._ended(t, np.setdiff1d(np.arange(len(cosines)), before), after, cosines, limit)
+        self._new(
+            t, np.setdiff1d(np.arange(len(cosines)), after), before, cosines, limit
+        )
+        self._ended(
+            t, np.setdiff1d(np.arange(len(cosines)), before), after, cosines, limit
+        )
 
     def _new(
-        self, t: int, born: np.ndarray, alive: np.ndarray, cosines: np.ndarray, limit: float
+        self,
+        t: int,
+        born: np.ndarray,
+        alive: np.ndarray,
+        cosines: np.ndarray,
+        limit: float,
     ) -> None:
         self.track[t, born] = self.track.max() + 1 + np.arange(len(born))
         for child in born if len(alive) else ():
@@ -243,7 +264,12 @@ class _Record:
                 self.parent[t, child] = self.track[t - 1, parent]
 
     def _ended(
-        self, t: int, dying: np.ndarray, alive: np.ndarray, cosines: np.ndarray, limit: float
+        self,
+        t: int,
+        dying: np.ndarray,
+        alive: np.ndarray,
+        cosines: np.ndarray,
+        limit: float,
     ) -> None:
         for column in dying if len(alive) else ():
             heir = alive[np.argmax(cosines[column, alive])]
@@ -255,7 +281,9 @@ class _Record:
         import xarray as xr
 
         tables = ("track", "cosine", "sign", "start", "end", "parent", "heir")
-        variables = {name: (("step", "concept"), getattr(self, name)) for name in tables}
+        variables = {
+            name: (("step", "concept"), getattr(self, name)) for name in tables
+        }
         return xr.Dataset(
             variables | {"threshold": ("step", self.threshold)},
             coords={"step": steps, "concept": np.arange(self.track.shape[1])},

@@ -15,7 +15,11 @@ AVERAGES = ("aligned", "unaligned", "report-code")
 
 
 def average_dictionary(
-    stack: Array, how: str = "aligned", *, reference: Array | None = None, group: int = 24
+    stack: Array,
+    how: str = "aligned",
+    *,
+    reference: Array | None = None,
+    group: int = 24,
 ) -> np.ndarray:
     """Average the dictionaries of several checkpoints into one cloud of concepts.
 
@@ -87,7 +91,9 @@ def _consecutive(W: np.ndarray, group: int) -> np.ndarray:
     return rows[: count * group].reshape(count, group, -1).mean(axis=1)
 
 
-def window_steps(steps: Sequence[int] | np.ndarray, window: tuple[float, float]) -> np.ndarray:
+def window_steps(
+    steps: Sequence[int] | np.ndarray, window: tuple[float, float]
+) -> np.ndarray:
     """Return which of `steps` lie in the closed interval `window`, as truth values (T,).
 
     Raises
@@ -103,10 +109,14 @@ def window_steps(steps: Sequence[int] | np.ndarray, window: tuple[float, float])
     try:
         low, high = (float(end) for end in window)
     except (TypeError, ValueError):
-        raise ArgumentError(f"a window must be a pair of steps; got {window!r}.") from None
+        raise ArgumentError(
+            f"a window must be a pair of steps; got {window!r}."
+        ) from None
     steps = np.asarray(steps)
     if not low <= high:
-        raise ArgumentError(f"a window must go from a lower to a higher step; got {window}.")
+        raise ArgumentError(
+            f"a window must go from a lower to a higher step; got {window}."
+        )
     inside = (steps >= low) & (steps <= high)
     if not inside.any():
         raise ArgumentError(

@@ -143,9 +143,12 @@ class TwoExponentials(Shape):
 
     def bounds(self, gap: float, offset: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return the ranges of rate, ratio and share; the faster one does not fall at once."""
-        fastest, (low, high) = self._fastest(gap), self.shares
+        fastest = self._fastest(gap)
+        (low, high) = self.shares
         least = np.array([self.slowest, self.least_ratio, low])
-        return least, np.array([fastest / self.least_ratio, fastest / self.slowest, high])
+        return least, np.array(
+            [fastest / self.least_ratio, fastest / self.slowest, high]
+        )
 
     def grid(self, gap: float, offset: bool) -> np.ndarray:
         """Return triples whose faster exponential is not too fast."""
@@ -163,8 +166,10 @@ class TwoExponentials(Shape):
     def slopes(self, s: np.ndarray, theta: np.ndarray) -> np.ndarray:
         """Return the derivatives by rate, ratio and share."""
         rate, ratio, share = theta
-        fast, slow = _unit_fall(s, rate * ratio), _unit_fall(s, rate)
-        faster, slower = _unit_fall_slope(s, rate * ratio), _unit_fall_slope(s, rate)
+        fast = _unit_fall(s, rate * ratio)
+        slow = _unit_fall(s, rate)
+        faster = _unit_fall_slope(s, rate * ratio)
+        slower = _unit_fall_slope(s, rate)
         by_rate = share * ratio * faster + (1 - share) * slower
         return np.stack([by_rate, share * rate * faster, fast - slow], axis=1)
 
@@ -205,5 +210,10 @@ class FarCompressed(StretchedExponential):
 SHAPES: dict[str, Shape] = {
     shape.name: shape for shape in (Exponential(), Power(), StretchedExponential())
 }
-ALTERNATIVES: tuple[Shape, ...] = (FarPower(), FarStretched(), FarCompressed(), TwoExponentials())
+ALTERNATIVES: tuple[Shape, ...] = (
+    FarPower(),
+    FarStretched(),
+    FarCompressed(),
+    TwoExponentials(),
+)
 """Shapes that differ materially from an exponential."""

@@ -37,7 +37,9 @@ class CodeMatching:
         """Return codes of the second fit (n, r) in the order and with the signs of the first."""
         V = matrix("V", V)
         if V.shape[1] != len(self.order):
-            raise ArgumentError(f"V must have {len(self.order)} columns; it has {V.shape[1]}.")
+            raise ArgumentError(
+                f"V must have {len(self.order)} columns; it has {V.shape[1]}."
+            )
         xp = namespace(V)
         signs = xp.asarray(self.signs, dtype=V.dtype, device=V.device)
         return V[:, xp.asarray(self.order, device=V.device)] * signs
@@ -69,7 +71,8 @@ def match_codes(U: Array, V: Array) -> CodeMatching:
     >>> matching.order.tolist(), matching.signs.tolist()
     ([1, 2, 0], [-1.0, 1.0, 1.0])
     """
-    first, second = _standard("U", U), _standard("V", V)
+    first = _standard("U", U)
+    second = _standard("V", V)
     if first.shape != second.shape:
         raise ArgumentError(
             f"U and V must have the same shape (n, r); got {first.shape} and {second.shape}."
@@ -176,7 +179,9 @@ def encode(
         )
     if isinstance(match, str):
         if match != "each":
-            raise ArgumentError(f"match must be None, 'each' or a CodeMatching; got {match!r}.")
+            raise ArgumentError(
+                f"match must be None, 'each' or a CodeMatching; got {match!r}."
+            )
         match = match_codes(codes, reference)
     if match is not None:
         reference = match.apply(reference)

@@ -28,7 +28,8 @@ def false_discovery(p_values: ArrayLike) -> np.ndarray:
     array([0.03, 0.04,  nan, 0.04])
     """
     values = checked_p_values(p_values)
-    corrected, is_finite = np.full(values.shape, np.nan), np.isfinite(values)
+    corrected = np.full(values.shape, np.nan)
+    is_finite = np.isfinite(values)
     if is_finite.any():
         corrected[is_finite] = false_discovery_control(values[is_finite])
     return corrected

@@ -94,7 +94,7 @@ def no_fit(model: str, names: Sequence[str], series: np.ndarray, reason: str) ->
     n = int(np.count_nonzero(~np.isnan(series)))
     return Fit(
         model, nothing, nothing, NAN, NAN, NAN, NAN, NAN, False, reason, n, empty, empty
-    )  # fmt: skip
+    )
 
 
 def finished_fit(
@@ -108,7 +108,8 @@ def finished_fit(
 ) -> Fit:
     """Return a fit with `count` free parameters and all that follows from its curve."""
     there = ~np.isnan(series)
-    y, residual = series[there], (series - fitted)[there]
+    y = series[there]
+    residual = (series - fitted)[there]
     rss = smallest_rss(residual, y)
     aicc, bic = information_criteria(rss, len(y), count)
     return Fit(
@@ -157,7 +158,9 @@ def information_criteria(rss: float, n: int, parameters: int) -> tuple[float, fl
     """
     k = parameters + 1
     spare = n - k - 1
-    aicc = n * np.log(rss / n) + 2 * k + (2 * k * (k + 1) / spare if spare > 0 else np.inf)
+    aicc = (
+        n * np.log(rss / n) + 2 * k + (2 * k * (k + 1) / spare if spare > 0 else np.inf)
+    )
     return float(aicc), float(n * np.log(rss / n) + k * np.log(n))
 
 

@@ -66,13 +66,17 @@ class FitComparison:
     def ruled_out(self) -> bool:
         """Whether some other shape is at least nine times as likely as an exponential."""
         largest = max(self.evidence.values(), default=NAN)
-        return bool(self.evidence.get("exponential", NAN) <= largest * (1 - ENOUGH) / ENOUGH)
+        return bool(
+            self.evidence.get("exponential", NAN) <= largest * (1 - ENOUGH) / ENOUGH
+        )
 
     @property
     def _candidate(self) -> bool:
         fit = self.fits["exponential"]
         falls = bool(self.best) and fit.determined and fit.rate < 0
-        return bool(falls and fit.residual_p >= LEVEL)  # NaN: not tested, so not counted
+        return bool(
+            falls and fit.residual_p >= LEVEL
+        )  # NaN: not tested, so not counted
 
     @property
     def reason(self) -> str:
@@ -90,7 +94,8 @@ class FitComparison:
             return f"No comparison: {self.reason}."
         if self.best == "constant":
             return "No decay: a constant fits best."
-        fit, weight = self.fits["exponential"], self.evidence["exponential"]
+        fit = self.fits["exponential"]
+        weight = self.evidence["exponential"]
         others = in_words(self.remaining)
         if self.exponential:
             return f"Exponential (weight {weight:.2f}, R² {fit.r2:.3f})."
@@ -162,8 +167,12 @@ def compare_fits(
     for name, degree in (("straight", 1), ("constant", 0)):
         fits[name] = _polynomial(name, degree, steps, series)
     scores = np.array([getattr(fit, criterion) for fit in fits.values()])
-    if not np.isfinite(scores).all():  # the best of those that few values allow is not the best
-        return FitComparison(fits, dict.fromkeys(fits, NAN), "", criterion, {"exponential": NAN})
+    if not np.isfinite(
+        scores
+    ).all():  # the best of those that few values allow is not the best
+        return FitComparison(
+            fits, dict.fromkeys(fits, NAN), "", criterion, {"exponential": NAN}
+        )
     relative = np.exp(-(scores - scores.min()) / 2)
     weights = dict(zip(fits, (relative / relative.sum()).tolist(), strict=True))
     best = max(weights, key=lambda name: (weights[name], -len(fits[name].parameters)))

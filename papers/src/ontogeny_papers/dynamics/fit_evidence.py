@@ -65,13 +65,14 @@ def exponential_evidence(
     (True, 1.0)
     """
     there = ~np.isnan(series)
-    t, y = times[there], series[there]
+    t = times[there]
+    y = series[there]
     scores = {name: fits[name].bic for name in ("exponential", "straight")}
     for shape in ALTERNATIVES:
         rss = least_rss(shape, t, y, offset)
-        scores[shape.name] = information_criteria(rss, len(y), len(shape.parameters) + 1 + offset)[
-            1
-        ]
+        scores[shape.name] = information_criteria(
+            rss, len(y), len(shape.parameters) + 1 + offset
+        )[1]
     values = np.array(list(scores.values()))
     weights = np.exp(-(values - values.min()) / 2)
     return dict(zip(scores, (weights / weights.sum()).tolist(), strict=True))
@@ -94,9 +95,15 @@ def remaining(evidence: Mapping[str, float]) -> tuple[str, ...]:
     if not weight < ENOUGH:  # NaN: nothing was compared
         return ()
     odds = ENOUGH / (1 - ENOUGH)
-    others = sorted(((w, n) for n, w in evidence.items() if n != "exponential"), reverse=True)
+    others = sorted(
+        ((w, n) for n, w in evidence.items() if n != "exponential"), reverse=True
+    )
     likelier = tuple(name for w, name in others if w >= weight * odds)
-    return likelier or tuple(name for w, name in others if w >= weight / odds) or (others[0][1],)
+    return (
+        likelier
+        or tuple(name for w, name in others if w >= weight / odds)
+        or (others[0][1],)
+    )
 
 
 def in_words(names: Sequence[str]) -> str:
@@ -108,4 +115,4 @@ def in_words(names: Sequence[str]) -> str:
     'a power law, a straight line or two exponentials'
     """
     words = [IN_WORDS[name] for name in names]
-    return " or ".join([", ".join(words[:-1])] * (len(words) > 1) + words[-1:])
+    return " or ".join(([", ".join(words[:-1])] if len(words) > 1 else []) + words[-1:])

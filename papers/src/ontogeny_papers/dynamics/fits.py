@@ -16,7 +16,11 @@ STARTS = 3
 
 
 def fit_exponential(
-    steps: ArrayLike, values: ArrayLike, offset: bool = True, *, reference_index: int | None = None
+    steps: ArrayLike,
+    values: ArrayLike,
+    offset: bool = True,
+    *,
+    reference_index: int | None = None,
 ) -> Fit:
     """Fit A exp(c t) + b by least squares, the best of all local minima on a grid of rates.
 
@@ -54,14 +58,25 @@ def fit_exponential(
     --------
     >>> steps = np.array([0, 1, 2, 4, 8, 16, 32, 64, 128])
     >>> fit = fit_exponential(steps, 3 * np.exp(-0.1 * steps) + 1)
-    >>> round(fit.amplitude, 6), round(fit.rate, 6), round(fit.offset, 6), round(fit.r2, 6)
+    >>> (
+    ...     round(fit.amplitude, 6),
+    ...     round(fit.rate, 6),
+    ...     round(fit.offset, 6),
+    ...     round(fit.r2, 6),
+    ... )
     (3.0, -0.1, 1.0, 1.0)
     """
-    return fit_shape("exponential", steps, values, offset, reference_index=reference_index)
+    return fit_shape(
+        "exponential", steps, values, offset, reference_index=reference_index
+    )
 
 
 def fit_power(
-    steps: ArrayLike, values: ArrayLike, offset: bool = True, *, reference_index: int | None = None
+    steps: ArrayLike,
+    values: ArrayLike,
+    offset: bool = True,
+    *,
+    reference_index: int | None = None,
 ) -> Fit:
     """Fit A (1 + t/τ)^−p + b, a power law beyond τ; parameters and errors as `fit_exponential`.
 
@@ -78,7 +93,11 @@ def fit_power(
 
 
 def fit_stretched_exponential(
-    steps: ArrayLike, values: ArrayLike, offset: bool = True, *, reference_index: int | None = None
+    steps: ArrayLike,
+    values: ArrayLike,
+    offset: bool = True,
+    *,
+    reference_index: int | None = None,
 ) -> Fit:
     """Fit A exp(−(t/τ)^β) + b; parameters and errors as `fit_exponential`.
 
@@ -115,16 +134,21 @@ def fit_shape(
     steps = checked_steps(steps)
     series = checked_series("values", values, steps, reference_index)
     there = ~np.isnan(series)
-    t, y = steps[there], series[there]
+    t = steps[there]
+    y = series[there]
     reason = refusal(y, len(shape.parameters) + 1 + offset)
     if reason:
-        return no_fit(shape.name, ("amplitude", "offset", *shape.parameters), series, reason)
+        return no_fit(
+            shape.name, ("amplitude", "offset", *shape.parameters), series, reason
+        )
     gap = float(np.diff(t).min() / t[-1])
     theta = _best(shape, t / t[-1], y, offset, gap)
     return _described(shape, steps / t[-1], float(t[-1]), series, theta, offset, gap)
 
 
-def least_rss(shape: Shape, times: np.ndarray, values: np.ndarray, offset: bool) -> float:
+def least_rss(
+    shape: Shape, times: np.ndarray, values: np.ndarray, offset: bool
+) -> float:
     """Return the least sum of squares that a shape leaves of values (n,), none of them missing.
 
     Times count from the first to the last value.
@@ -137,10 +161,14 @@ def least_rss(shape: Shape, times: np.ndarray, values: np.ndarray, offset: bool)
     """
     s = (times - times[0]) / (times[-1] - times[0])
     theta = _best(shape, s, values, offset, float(np.diff(s).min()))
-    return smallest_rss(_residuals(shape.curve(s, theta)[None], values, offset)[0], values)
+    return smallest_rss(
+        _residuals(shape.curve(s, theta)[None], values, offset)[0], values
+    )
 
 
-def _best(shape: Shape, s: np.ndarray, y: np.ndarray, offset: bool, gap: float) -> np.ndarray:
+def _best(
+    shape: Shape, s: np.ndarray, y: np.ndarray, offset: bool, gap: float
+) -> np.ndarray:
     """Return the shape parameters with the least sum of squares: grid, then local descent."""
     grid = shape.grid(gap, offset)
     rss = _projected(shape.curve(s, grid), y, offset)
@@ -166,9 +194,11 @@ def _slopes_left(
     shape: Shape, s: np.ndarray, theta: np.ndarray, y: np.ndarray, offset: bool
 ) -> np.ndarray:
     """Return the derivative of `_residuals` by theta, without its smallest term (Kaufman 1975)."""
-    curve, slopes = shape.curve(s, theta), shape.slopes(s, theta)
+    curve = shape.curve(s, theta)
+    slopes = shape.slopes(s, theta)
     if offset:
-        curve, slopes = curve - curve.mean(), slopes - slopes.mean(axis=0)
+        curve = curve - curve.mean()
+        slopes = slopes - slopes.mean(axis=0)
     square = max(float(curve @ curve), np.finfo(float).tiny)
     residual = slopes - np.outer(curve, curve @ slopes) / square
     return -float(curve @ y) / square * residual
@@ -177,7 +207,8 @@ def _slopes_left(
 def _residuals(curves: np.ndarray, y: np.ndarray, offset: bool) -> np.ndarray:
     """Return what each curve (n, T), with its best amplitude and offset, leaves of y (T,)."""
     if offset:
-        curves, y = curves - curves.mean(axis=1, keepdims=True), y - y.mean()
+        curves = curves - curves.mean(axis=1, keepdims=True)
+        y = y - y.mean()
     norms = np.linalg.norm(curves, axis=1, keepdims=True)
     unit = curves / np.where(norms > 0, norms, 1.0)
     return y - (unit @ y)[:, None] * unit

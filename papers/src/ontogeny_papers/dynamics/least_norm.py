@@ -69,7 +69,9 @@ class Encoder:
                 f"its shape is {tuple(A.shape)}."
             )
         xp = namespace(A, self.matrix)
-        return xp.astype(A, self.matrix.dtype, copy=False) @ self.matrix + self.intercept
+        return (
+            xp.astype(A, self.matrix.dtype, copy=False) @ self.matrix + self.intercept
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,29 +162,38 @@ def fit_encoder(
     >>> A, E = rng.normal(size=(50, 4)), rng.normal(size=(4, 2))
     >>> U = A @ E
     >>> U[0] += 100.0  # one broken row
-    >>> [bool(abs(fit_encoder(A, U, norm).matrix - E).max() < 1e-2) for norm in ("fro", "l1")]
+    >>> [
+    ...     bool(abs(fit_encoder(A, U, norm).matrix - E).max() < 1e-2)
+    ...     for norm in ("fro", "l1")
+    ... ]
     [False, True]
     """
     check_choice("norm", norm, ENCODER_NORMS)
     if not (np.isfinite(ridge) and ridge >= 0):
         raise ArgumentError(f"ridge must be 0 or more; got {ridge!r}.")
     if not tol > 0 or max_iter < 1:
-        raise ArgumentError(f"tol must be above 0 and max_iter at least 1; got {tol}, {max_iter}.")
+        raise ArgumentError(
+            f"tol must be above 0 and max_iter at least 1; got {tol}, {max_iter}."
+        )
     wide, array = double("A", matrix("A", A))
     codes, given_codes = double("U", matrix("U", U))
     namespace(array, given_codes)
     if len(array) != len(given_codes):
         raise ArgumentError(f"A has {len(array)} rows and U {len(given_codes)}.")
     xp = namespace(wide)
-    a, u = _size(wide[0]), _size(codes[0])
+    a = _size(wide[0])
+    u = _size(codes[0])
     if u == 0 or a == 0:
-        u, a = u or 1.0, a or 1.0
+        u = u or 1.0
+        a = a or 1.0
     eps = float(xp.finfo(array.dtype).eps)
-    basis, target = _basis(wide[0] / a, eps, intercept), codes[0] / u
+    basis = _basis(wide[0] / a, eps, intercept)
+    target = codes[0] / u
     penalty = basis.penalty(ridge / a**2 if norm == "fro" else ridge * u / a**2)
     X, n_iter, gap = _solve(basis.Q, target, norm, penalty, tol, max_iter)
     E, b = basis.carried_back(X)
-    error, whole = matrix_norm(target - basis.Q @ X, norm), matrix_norm(target, norm)
+    error = matrix_norm(target - basis.Q @ X, norm)
+    whole = matrix_norm(target, norm)
     return Encoder(
         matrix=as_given(E * (u / a), array),
         intercept=as_given(b * u, array),
@@ -204,7 +215,9 @@ def _basis(A: Array, eps: float, constant: bool) -> _Basis:
     left, values, right = xp.linalg.svd(triangle, full_matrices=False)
     floor = eps * max(A.shape) ** 0.5 * xp.linalg.matrix_norm(A)
     rank = int(xp.sum(xp.astype(values > floor, xp.int64)))
-    Q, values, right = Q @ left[:, :rank], values[:rank], right[:rank].mT
+    Q = Q @ left[:, :rank]
+    values = values[:rank]
+    right = right[:rank].mT
     if constant:
         ones = xp.ones_like(A[:, :1]) / A.shape[0] ** 0.5
         Q = xp.concat([ones, Q], axis=1)
@@ -235,7 +248,8 @@ def _split(
     for n_iter in range(1, max_iter + 1):
         X = rho * (Q.mT @ (U - R - Y)) / (penalty + rho)
         moved = _RELAXATION * (Q @ X) + (1 - _RELAXATION) * (U - R)
-        before, R = R, norm.prox(U - moved - Y, 1.0 / rho)
+        before = R
+        R = norm.prox(U - moved - Y, 1.0 / rho)
         Y = Y + R + moved - U
         if n_iter % _CHECK_EVERY and n_iter < max_iter:
             continue
@@ -244,7 +258,8 @@ def _split(
             break
         if n_iter <= _BALANCED_FOR:
             change = _balance(norm, R + Q @ X - U, rho * (Q.mT @ (R - before)))
-            rho, Y = rho * change, Y / change
+            rho = rho * change
+            Y = Y / change
     return best.X, n_iter, best.gap
 
 
@@ -267,7 +282,9 @@ class _Best:
         scale = 1.0 / xp.clip(norm.dual(Z), 1.0, None)
         lower = scale * _per_problem(norm, Z * U) - scale**2 * size / 2
         if self._upper is None:
-            self._upper, self._lower, self.X = upper, lower, X
+            self._upper = upper
+            self._lower = lower
+            self.X = X
         else:
             better = upper < self._upper
             self.X = xp.where(better, X, self.X)
@@ -282,7 +299,9 @@ class _Best:
 
 def _per_problem(norm: ResidualNorm, entries: Array) -> Array:
     xp = namespace(entries)
-    return xp.sum(entries, axis=0) if norm.by_column else xp.reshape(xp.sum(entries), (1,))
+    return (
+        xp.sum(entries, axis=0) if norm.by_column else xp.reshape(xp.sum(entries), (1,))
+    )
 
 
 def _first_rho(norm: ResidualNorm, R: Array, U: Array) -> Array:
@@ -290,7 +309,9 @@ def _first_rho(norm: ResidualNorm, R: Array, U: Array) -> Array:
     xp = namespace(R)
     size = xp.sqrt(_per_problem(norm, R**2) / R.shape[0])
     whole = xp.sqrt(_per_problem(norm, U**2) / R.shape[0])
-    return 1.0 / xp.maximum(size, 1e-6 * xp.where(whole > 0, whole, xp.ones_like(whole)))
+    return 1.0 / xp.maximum(
+        size, 1e-6 * xp.where(whole > 0, whole, xp.ones_like(whole))
+    )
 
 
 def _balance(norm: ResidualNorm, primal: Array, dual: Array) -> Array:

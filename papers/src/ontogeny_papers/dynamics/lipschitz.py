@@ -33,7 +33,9 @@ class LipschitzRatios:
     at_step: np.ndarray
 
 
-def lipschitz_ratios(steps: ArrayLike, output: ArrayLike, input_: ArrayLike) -> LipschitzRatios:
+def lipschitz_ratios(
+    steps: ArrayLike, output: ArrayLike, input_: ArrayLike
+) -> LipschitzRatios:
     """Return ``d(f(x_t), f(x_ref)) / d(x_t, x_ref)`` along a run.
 
     Parameters
@@ -82,7 +84,9 @@ def lipschitz_ratios(steps: ArrayLike, output: ArrayLike, input_: ArrayLike) -> 
     largest = np.take_along_axis(filled, best[..., None], -1)[..., 0]
     is_finite = np.isfinite(largest)
     return LipschitzRatios(
-        ratio, np.where(is_finite, largest, np.nan), np.where(is_finite, steps[best], np.nan)
+        ratio,
+        np.where(is_finite, largest, np.nan),
+        np.where(is_finite, steps[best], np.nan),
     )
 
 
@@ -122,12 +126,16 @@ def local_constants(
     Examples
     --------
     >>> x = np.array([1.0, 1.0])
-    >>> constants = local_constants(lambda v: {"y": 3 * v[:1, None]}, x, [[1.0, 0.0], [0.0, 2.0]])
+    >>> constants = local_constants(
+    ...     lambda v: {"y": 3 * v[:1, None]}, x, [[1.0, 0.0], [0.0, 2.0]]
+    ... )
     >>> constants["y"].round(6)
     array([3., 0.])
     """
     if not relative_radius > 0:
-        raise ArgumentError(f"relative_radius must be above 0; got {relative_radius!r}.")
+        raise ArgumentError(
+            f"relative_radius must be above 0; got {relative_radius!r}."
+        )
     xp = namespace(x)
     norm = float(xp.linalg.vector_norm(x))
     if norm == 0 or not len(directions):
@@ -141,7 +149,8 @@ def local_constants(
         if length == 0 or not np.isfinite(length):
             raise ArgumentError("a direction must be finite and not zero.")
         for name, value in function(x + array * (radius / length)).items():
-            before, after = matrix(name, first[name]), matrix(name, value)
+            before = matrix(name, first[name])
+            after = matrix(name, value)
             moved = xp.astype(after, xp.float64) - xp.astype(before, xp.float64)
             ratios[name].append(float(xp.linalg.vector_norm(moved)) / radius)
     return {name: np.array(values) for name, values in ratios.items()}

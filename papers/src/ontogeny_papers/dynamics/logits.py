@@ -39,7 +39,9 @@ class LogitComparison:
     kl_stderr: float
 
 
-def compare_logits(Z: Array, Z_ref: Array, *, temperature: float = 1.0) -> LogitComparison:
+def compare_logits(
+    Z: Array, Z_ref: Array, *, temperature: float = 1.0
+) -> LogitComparison:
     """Compare codes with reference codes as distributions over concepts and as numbers.
 
     Parameters
@@ -79,7 +81,9 @@ def compare_logits(Z: Array, Z_ref: Array, *, temperature: float = 1.0) -> Logit
         )
     log_p = _log_shares(second, temperature)
     log_q = _log_shares(first, temperature)
-    P, Q, d = np.exp(log_p), np.exp(log_q), log_q - log_p
+    P = np.exp(log_p)
+    Q = np.exp(log_q)
+    d = log_q - log_p
     near = np.abs(d) < 1
     terms = np.where(near, P * (np.expm1(np.where(near, d, 0.0)) - d), Q - P - P * d)
     rows = np.maximum(terms, 0.0).sum(1)

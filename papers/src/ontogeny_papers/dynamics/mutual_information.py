@@ -12,7 +12,11 @@ CHUNK = 2**22  # numbers held at a time
 
 
 def mutual_information(
-    x: ArrayLike, y: ArrayLike, neighbours: int = 3, n_shuffles: int = 50, random_state: int = 0
+    x: ArrayLike,
+    y: ArrayLike,
+    neighbours: int = 3,
+    n_shuffles: int = 50,
+    random_state: int = 0,
 ) -> np.ndarray:
     """Return the mutual information of x and y in nats, minus what shuffled pairs give.
 
@@ -58,7 +62,8 @@ def mutual_information(
     >>> bool(0.4 < information < 0.65), bool(abs(none) < 0.1)
     (True, True)
     """
-    first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    first = np.asarray(x, dtype=np.float64)
+    second = np.asarray(y, dtype=np.float64)
     if first.ndim != 1 or not second.ndim or second.shape[-1] != len(first):
         raise ArgumentError(
             f"x must be (T,) and y (..., T); got shapes {first.shape} and {second.shape}."
@@ -78,7 +83,9 @@ def mutual_information(
         orders = rng.permuted(np.tile(np.arange(len(first)), (n_shuffles, 1)), axis=1)
         chance = [_kraskov(first, row[orders], neighbours).mean() for row in rows]
         information = information - np.array(chance)
-    return np.where(np.ptp(rows, axis=1) > 0, information, 0.0).reshape(second.shape[:-1])
+    return np.where(np.ptp(rows, axis=1) > 0, information, 0.0).reshape(
+        second.shape[:-1]
+    )
 
 
 def _scaled(rows: np.ndarray) -> np.ndarray:
@@ -98,7 +105,9 @@ def _kraskov(x: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
         part = rows[start : start + size]
         apart_y = np.abs(part[:, :, None] - part[:, None, :])
         apart_y[:, np.arange(count), np.arange(count)] = np.inf
-        reach = np.partition(np.maximum(apart_x, apart_y), k - 1, axis=2)[..., k - 1 : k]
+        reach = np.partition(np.maximum(apart_x, apart_y), k - 1, axis=2)[
+            ..., k - 1 : k
+        ]
         near_x = (apart_x < reach).sum(axis=2)
         near_y = (apart_y < reach).sum(axis=2)
         mean = (digamma(near_x + 1) + digamma(near_y + 1)).mean(axis=1)

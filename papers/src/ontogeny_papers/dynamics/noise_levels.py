@@ -51,7 +51,9 @@ class Panel:
         result = np.full(values.shape, np.nan)
         half = NEIGHBOURS // 2
         for columns, rows, matrix in self.groups:
-            residuals = np.einsum("ij,...jk->...ik", matrix, values[..., rows[:, None], columns])
+            residuals = np.einsum(
+                "ij,...jk->...ik", matrix, values[..., rows[:, None], columns]
+            )
             result[..., rows[half:-half, None], columns] = residuals
         return result
 
@@ -82,19 +84,23 @@ def single_boundary(
     """
     end = residuals.shape[-2]
     places = np.arange(min_residuals, end - min_residuals + 1)
-    start, stop = np.zeros_like(places), np.full_like(places, end)
+    start = np.zeros_like(places)
+    stop = np.full_like(places, end)
     cut = segment_costs(residuals, floor, start, places)
     cut = cut + segment_costs(residuals, floor, places, stop)
     whole = segment_costs(residuals, floor, start[:1], stop[:1])[..., 0]
     return whole - cut.min(axis=-1), places[cut.argmin(axis=-1)]
 
 
-def double_boundary(residuals: np.ndarray, floor: np.ndarray, min_residuals: int) -> np.ndarray:
+def double_boundary(
+    residuals: np.ndarray, floor: np.ndarray, min_residuals: int
+) -> np.ndarray:
     """Return how much the best two boundaries save, (...,); -inf where they do not fit."""
     end = residuals.shape[-2]
     first, second = np.triu_indices(end + 1, min_residuals)
     inside = (first >= min_residuals) & (second <= end - min_residuals)
-    first, second = first[inside], second[inside]
+    first = first[inside]
+    second = second[inside]
     if not len(first):
         return np.full(residuals.shape[:-2], -np.inf)
     ends = np.arange(end + 1)
@@ -142,5 +148,7 @@ def best_boundaries(
 
 def _sums(values: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
     """Return the sums over [start, stop) of values (..., T), which are not negative."""
-    sums = np.concatenate([np.zeros((*values.shape[:-1], 1)), np.cumsum(values, axis=-1)], axis=-1)
+    sums = np.concatenate(
+        [np.zeros((*values.shape[:-1], 1)), np.cumsum(values, axis=-1)], axis=-1
+    )
     return np.maximum(sums[..., stops] - sums[..., starts], 0.0)

@@ -67,7 +67,11 @@ def permutation_test(
     check_choice("alternative", alternative, ("two-sided", "greater"))
     values = np.asarray(observed, dtype=np.float64)
     draws = np.asarray(shuffled, dtype=np.float64)
-    if draws.shape[:-1] != values.shape or draws.ndim != values.ndim + 1 or not draws.shape[-1]:
+    if (
+        draws.shape[:-1] != values.shape
+        or draws.ndim != values.ndim + 1
+        or not draws.shape[-1]
+    ):
         raise ArgumentError(
             "shuffled must have the shape of observed and a last axis of at least one shuffle; "
             f"got {draws.shape} for {values.shape}."
@@ -80,10 +84,14 @@ def permutation_test(
         p_value[tested] = (size >= size[:, :1]).mean(axis=1)
         largest = size.max(axis=0)
         p_corrected[tested] = (largest[None] >= size[:, :1]).mean(axis=1)
-    return PermutationTest(p_value.reshape(values.shape), p_corrected.reshape(values.shape))
+    return PermutationTest(
+        p_value.reshape(values.shape), p_corrected.reshape(values.shape)
+    )
 
 
-def _standardised(every: np.ndarray, centre: float | None, alternative: str) -> np.ndarray:
+def _standardised(
+    every: np.ndarray, centre: float | None, alternative: str
+) -> np.ndarray:
     """Return distances from the centre in units of their spread over shuffles and observation.
 
     Centre and spread treat the observation like any shuffle, so that the test stays exact.

@@ -72,9 +72,7 @@ class LearningProgress:
         if self.never_moved:
             convergent = f"No change exceeded the noise {until}: nothing moved."
         elif self.converged:
-            convergent = (
-                f"Changes stayed within the noise from step {self.quiet_since:,.0f} {until}."
-            )
+            convergent = f"Changes stayed within the noise from step {self.quiet_since:,.0f} {until}."
         else:
             convergent = (
                 "Changes still exceeded the noise near the end: no convergence was observed "
@@ -127,19 +125,30 @@ def learning_progress(
     Examples
     --------
     >>> steps = np.arange(8) * 100
-    >>> curve = learning_progress(steps, [1.0, 1.02, 0.6, 0.3, 0.2, 0.2, 0.21, 0.2], noise=0.05)
-    >>> curve.progressed, curve.since, round(curve.bound, 2), curve.converged, curve.quiet_since
+    >>> curve = learning_progress(
+    ...     steps, [1.0, 1.02, 0.6, 0.3, 0.2, 0.2, 0.21, 0.2], noise=0.05
+    ... )
+    >>> (
+    ...     curve.progressed,
+    ...     curve.since,
+    ...     round(curve.bound, 2),
+    ...     curve.converged,
+    ...     curve.quiet_since,
+    ... )
     (True, 200.0, 0.42, True, 400.0)
     >>> curve.sentences[0]
     "Below its first value from step 200 up to step 700, as a walk's distance to its end would be."
     """
     times = checked_steps(steps)
-    series = checked_series("distance_to_reference", distance_to_reference, times, reference_index)
+    series = checked_series(
+        "distance_to_reference", distance_to_reference, times, reference_index
+    )
     there = ~np.isnan(series)
     if there.sum() < 3:
         raise ArgumentError(f"at least 3 values are needed; got {there.sum()}.")
     floor = floors(noise, None, series)[there]
-    t, m = times[there], series[there]
+    t = times[there]
+    m = series[there]
     since = _first_for_good(m < m[0] - floor)
     changes = np.abs(np.diff(m))
     quiet = changes <= np.maximum(floor[1:], RESOLUTION * np.abs(m).max())

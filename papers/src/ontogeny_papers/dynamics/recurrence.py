@@ -63,7 +63,10 @@ class Recurrence:
 
 
 def recurrence(
-    values: ArrayLike, steps: ArrayLike | None = None, *, reference_index: int | None = None
+    values: ArrayLike,
+    steps: ArrayLike | None = None,
+    *,
+    reference_index: int | None = None,
 ) -> Recurrence:
     """Fit the recurrence m_{t+1} = E(m_t, R_t) of Definition 10 with a linear map and its noise.
 
@@ -112,21 +115,30 @@ def recurrence(
     pairs = np.flatnonzero(there[:-1] & there[1:])
     gaps = np.diff(times)
     pairs = pairs[_even_stretch(gaps[pairs], pairs)]
-    every = (float(gaps[pairs].min()), float(gaps[pairs].max())) if len(pairs) else (NAN, NAN)
+    every = (
+        (float(gaps[pairs].min()), float(gaps[pairs].max()))
+        if len(pairs)
+        else (NAN, NAN)
+    )
     even = bool(len(pairs)) and every[1] - every[0] <= EVEN * every[1]
     reason = _refusal(series[pairs], len(pairs))
     if reason:
-        return Recurrence(NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, len(pairs), every, even, reason)
+        return Recurrence(
+            NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, len(pairs), every, even, reason
+        )
     return _mapped(series[pairs], series[pairs + 1], every, even)
 
 
 def _even_stretch(gaps: np.ndarray, pairs: np.ndarray) -> slice:
     """Return the longest stretch of neighbouring pairs with equal gaps, or all if none is long."""
-    best, start = slice(0, 0), 0
+    best = slice(0, 0)
+    start = 0
     for stop in range(1, len(gaps) + 1):
         ends = stop == len(gaps) or pairs[stop] != pairs[stop - 1] + 1
         if ends or abs(gaps[stop] - gaps[start]) > EVEN * gaps[start]:
-            if stop - start >= best.stop - best.start:  # the later one, where training is longer
+            if (
+                stop - start >= best.stop - best.start
+            ):  # the later one, where training is longer
                 best = slice(start, stop)
             start = stop
     return best if best.stop - best.start >= FEWEST_PAIRS else slice(None)
@@ -143,12 +155,14 @@ def _refusal(values: np.ndarray, count: int) -> str:
 def _mapped(
     now: np.ndarray, after: np.ndarray, every: tuple[float, float], even: bool
 ) -> Recurrence:
-    centre, count = now.mean(), len(now)
+    centre = now.mean()
+    count = len(now)
     spread = float(((now - centre) ** 2).sum())
     slope = float(((now - centre) * (after - after.mean())).sum() / spread)
     intercept = float(after.mean() - slope * centre)
     residuals = after - intercept - slope * now
-    rss, total = float((residuals**2).sum()), float(((after - after.mean()) ** 2).sum())
+    rss = float((residuals**2).sum())
+    total = float(((after - after.mean()) ** 2).sum())
     noise = float(np.sqrt(rss / (count - 2)))
     slope_error = noise / np.sqrt(spread)
     settles = slope + DICKEY_FULLER * slope_error < 1 and 1 - slope > RESOLUTION

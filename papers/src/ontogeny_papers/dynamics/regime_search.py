@@ -8,7 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from .jumps import jump_gains, without_bends
-from .noise_levels import ROUNDING, Panel, best_boundaries, double_boundary, single_boundary
+from .noise_levels import (
+    ROUNDING,
+    Panel,
+    best_boundaries,
+    double_boundary,
+    single_boundary,
+)
 from .trends import FEWEST_FOR_A_TREND, NEIGHBOURS, detrend
 
 # Noise whose level changes gradually over training: what a boundary has to beat.
@@ -74,12 +80,16 @@ def gradual_gains(
     (True, True)
     """
     saved = np.zeros((*residuals.shape[:-2], len(levels)))
-    logs, inverse = np.log(levels).T, (1 / levels).T
+    logs = np.log(levels).T
+    inverse = (1 / levels).T
     for k, smallest in enumerate(floor):
         size = np.abs(residuals[..., k])
         there = ~np.isnan(size)
-        sizes, count = np.where(there, size, 0.0), there.sum(axis=-1, keepdims=True)
-        plain = np.maximum(sizes.sum(axis=-1, keepdims=True) / np.maximum(count, 1), smallest)
+        sizes = np.where(there, size, 0.0)
+        count = there.sum(axis=-1, keepdims=True)
+        plain = np.maximum(
+            sizes.sum(axis=-1, keepdims=True) / np.maximum(count, 1), smallest
+        )
         scaled = np.maximum(sizes @ inverse / np.maximum(count, 1), smallest)
         saved += count * (np.log(plain) - np.log(scaled)) - there @ logs
     return saved.max(axis=-1), saved.argmax(axis=-1)
@@ -88,7 +98,9 @@ def gradual_gains(
 CHUNK = 2**21  # costs held at a time
 HALF = NEIGHBOURS // 2
 VISIBLE = 0.05
-FEWEST_ALONE = 30  # steps of a single curve: with 24, boundaries are hardly found, but bends are
+FEWEST_ALONE = (
+    30  # steps of a single curve: with 24, boundaries are hardly found, but bends are
+)
 
 
 class RegimeSearch:
@@ -106,14 +118,19 @@ class RegimeSearch:
         n_draws: int,
         rng: np.random.Generator,
     ) -> None:
-        self.steps, self.series, self.min_residuals = steps, series, min_residuals
-        self.n_draws, self.rng = n_draws, rng
+        self.steps = steps
+        self.series = series
+        self.min_residuals = min_residuals
+        self.n_draws = n_draws
+        self.rng = rng
         self.residuals = self.trend = np.full(series.shape, np.nan)
         self.reason = self._prepared()
 
     def places(self, count: int) -> tuple[int, ...]:
         """Return the best boundaries as positions of the first step of each later regime."""
-        boundaries = best_boundaries(self.central, self.floor, count, self.min_residuals)
+        boundaries = best_boundaries(
+            self.central, self.floor, count, self.min_residuals
+        )
         return tuple(place + HALF for place in boundaries)
 
     def p_value(self) -> float:
@@ -148,7 +165,9 @@ class RegimeSearch:
         every = np.concatenate([self.residuals[None, :, self.used], residuals])
         gains = jump_gains(self.panel, every, self.used, granted)
         spread = gains.std(axis=0)
-        largest = ((gains - gains.mean(axis=0)) / np.where(spread > 0, spread, 1.0)).max(axis=1)
+        largest = (
+            (gains - gains.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        ).max(axis=1)
         return _rank(largest[1:], float(largest[0]))
 
     def p_gradual(self, places: tuple[int, ...]) -> tuple[float, np.ndarray]:
@@ -163,14 +182,21 @@ class RegimeSearch:
         level = levels[int(best)]
         pool = self._filled(self.central / level[self.inner][:, None])
         rows = self.rng.integers(0, len(pool), (self.n_draws, len(self.steps)))
-        every = self.residuals[None, :, self.used], self._residuals_of(pool[rows] * level[:, None])
+        every = (
+            self.residuals[None, :, self.used],
+            self._residuals_of(pool[rows] * level[:, None]),
+        )
         p = self._beyond(every, levels, len(places))
         if self.p_jumps(places, granted=0) <= VISIBLE:
-            bare = [without_bends(self.panel, boundary, self.used) for boundary in every]
+            bare = [
+                without_bends(self.panel, boundary, self.used) for boundary in every
+            ]
             p = max(p, self._beyond(bare, levels, len(places)))
         return p, level
 
-    def _beyond(self, every: Sequence[np.ndarray], levels: np.ndarray, count: int) -> float:
+    def _beyond(
+        self, every: Sequence[np.ndarray], levels: np.ndarray, count: int
+    ) -> float:
         """Return the rank of what boundaries save beyond a gradual change in (observed, drawn)."""
         beyond = []
         for residuals in every:
@@ -179,7 +205,9 @@ class RegimeSearch:
             beyond.append(self._gains(inner)[count - 1] - gradual)
         return _rank(beyond[1], float(beyond[0][0]))
 
-    def bootstrap(self, places: tuple[int, ...], main: int) -> tuple[np.ndarray, np.ndarray]:
+    def bootstrap(
+        self, places: tuple[int, ...], main: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return boundary number `main` (draws,) and noise (draws, regimes, K) in resamples.
 
         With three regimes the boundary is looked for between its neighbours.
@@ -187,8 +215,11 @@ class RegimeSearch:
         residuals = self._residuals_of(self._resampled(places))
         ends = [0, *places, len(self.steps)]
         levels = [self.level(residuals, a, b) for a, b in itertools.pairwise(ends)]
-        start, stop = max(ends[main], HALF), min(ends[main + 2], len(self.steps) - HALF)
-        _, place = single_boundary(residuals[:, start:stop], self.floor, self.min_residuals)
+        start = max(ends[main], HALF)
+        stop = min(ends[main + 2], len(self.steps) - HALF)
+        _, place = single_boundary(
+            residuals[:, start:stop], self.floor, self.min_residuals
+        )
         return place + start, np.stack(levels, axis=1)
 
     def _prepared(self) -> str:
@@ -199,9 +230,7 @@ class RegimeSearch:
         usable = counts >= needed
         if not usable.any():
             largest = int(counts.max(initial=0))
-            return (
-                f"{largest} usable steps are too few to compare two noise levels ({needed} needed)"
-            )
+            return f"{largest} usable steps are too few to compare two noise levels ({needed} needed)"
         self.trend = np.full(self.series.shape, np.nan)
         fluctuation = np.full(self.series.shape, np.nan)
         noisy = np.zeros(len(counts), dtype=bool)
@@ -244,7 +273,9 @@ class RegimeSearch:
         for a, b in itertools.pairwise(ends):
             pool = self.residuals[self._inside(a, b)][:, self.used]
             filled = self._filled(pool[~np.isnan(pool).all(axis=1)])
-            parts.append(filled[self.rng.integers(0, len(filled), (self.n_draws, b - a))])
+            parts.append(
+                filled[self.rng.integers(0, len(filled), (self.n_draws, b - a))]
+            )
         return np.concatenate(parts, axis=1)
 
     def _filled(self, pool: np.ndarray) -> np.ndarray:
@@ -254,7 +285,9 @@ class RegimeSearch:
             gaps = np.isnan(filled[:, k])
             if gaps.any():
                 values = filled[~gaps, k]
-                filled[gaps, k] = self.rng.choice(values, gaps.sum()) if len(values) else 0.0
+                filled[gaps, k] = (
+                    self.rng.choice(values, gaps.sum()) if len(values) else 0.0
+                )
         return filled
 
     def _residuals_of(self, noise: np.ndarray) -> np.ndarray:
@@ -272,7 +305,9 @@ class RegimeSearch:
         size = max(1, CHUNK // len(self.steps) ** 2)
         chunks = [residuals[i : i + size] for i in range(0, len(residuals), size)]
         one, _ = single_boundary(residuals, self.floor, self.min_residuals)
-        two = [double_boundary(chunk, self.floor, self.min_residuals) for chunk in chunks]
+        two = [
+            double_boundary(chunk, self.floor, self.min_residuals) for chunk in chunks
+        ]
         return one, np.concatenate(two)
 
 
@@ -300,7 +335,9 @@ def _as_they_are(residuals: np.ndarray) -> np.ndarray:
 
 
 def _rank(draws: np.ndarray, observed: float) -> float:
-    return float((1 + np.sum(draws >= observed - 1e-9 * abs(observed))) / (1 + len(draws)))
+    return float(
+        (1 + np.sum(draws >= observed - 1e-9 * abs(observed))) / (1 + len(draws))
+    )
 
 
 def noise_level(residuals: np.ndarray) -> np.ndarray:

@@ -54,7 +54,8 @@ def regime_table(
     if layers is None and isinstance(scores, xr.DataArray) and "layer" in scores.coords:
         layers = [str(layer) for layer in scores.layer.values]
         scores = scores.transpose("layer", "step")
-    values, steps = np.asarray(scores, dtype=np.float64), np.asarray(steps)
+    values = np.asarray(scores, dtype=np.float64)
+    steps = np.asarray(steps)
     if values.ndim != 2 or steps.shape != (values.shape[1],):
         raise ArgumentError(
             "scores must be (layer, step) with one entry of steps each; their shapes are "
@@ -108,23 +109,33 @@ def compare_regimes(
     """
     names = ("early_mean", "early_sd", "late_mean", "late_sd")
     moments = (early_mean, early_sd, late_mean, late_sd)
-    arrays = {n: np.asarray(v, dtype=np.float64) for n, v in zip(names, moments, strict=True)}
+    arrays = {
+        n: np.asarray(v, dtype=np.float64) for n, v in zip(names, moments, strict=True)
+    }
     shapes = {a.shape for a in arrays.values()}
     if len(shapes) > 1 or arrays["early_mean"].ndim != 1:
-        raise ArgumentError(f"means and deviations must be one per layer; got shapes {shapes}.")
+        raise ArgumentError(
+            f"means and deviations must be one per layer; got shapes {shapes}."
+        )
     for name in ("early_sd", "late_sd"):
         if (arrays[name] < 0).any():
-            raise ArgumentError(f"{name} must not be negative; got {arrays[name].min()}.")
+            raise ArgumentError(
+                f"{name} must not be negative; got {arrays[name].min()}."
+            )
     difference = arrays["late_mean"] - arrays["early_mean"]
     spread = np.hypot(arrays["early_sd"], arrays["late_sd"])
-    labels = [str(i) for i in range(len(difference))] if layers is None else list(layers)
+    labels = (
+        [str(i) for i in range(len(difference))] if layers is None else list(layers)
+    )
     fixed = (spread == 0) & (difference != 0)
     if fixed.any():
         which = ", ".join(str(labels[i]) for i in np.flatnonzero(fixed))
         raise ArgumentError(
             f"the change of {which} has no scale: both deviations are zero and the means differ."
         )
-    standardised = np.where(spread > 0, difference / np.where(spread > 0, spread, 1), difference)
+    standardised = np.where(
+        spread > 0, difference / np.where(spread > 0, spread, 1), difference
+    )
     return xr.Dataset(
         {
             **{name: ("layer", array) for name, array in arrays.items()},
@@ -138,7 +149,9 @@ def compare_regimes(
     )
 
 
-def _within(name: str, values: np.ndarray, steps: np.ndarray, window: Window) -> np.ndarray:
+def _within(
+    name: str, values: np.ndarray, steps: np.ndarray, window: Window
+) -> np.ndarray:
     inside = values[:, (steps >= window[0]) & (steps <= window[1])]
     fewest = int(np.isfinite(inside).sum(axis=1).min(initial=inside.shape[1]))
     if fewest < 2:

@@ -59,7 +59,8 @@ def _shrunk_rows(V: Array, step: Array) -> Array:
     size = xp.abs(V)
     total = xp.cumulative_sum(xp.sort(size, axis=1, descending=True), axis=1)
     count = xp.arange(1, V.shape[1] + 1, dtype=V.dtype, device=V.device)
-    radius, mass = 0.0, float(step[0])
+    radius = 0.0
+    mass = float(step[0])
     while True:  # Newton from the left on a convex, falling, piecewise linear function
         shares = (total - radius) / count
         at = xp.argmax(shares, axis=1)
@@ -105,7 +106,10 @@ def _level(sizes: Array, mass: Array) -> Array:
     level = xp.clip(xp.max(sizes, axis=-1, keepdims=True) - mass, 0.0, None)
     while True:
         above = sizes > level
-        excess = xp.sum(xp.where(above, sizes - level, 0.0 * sizes), axis=-1, keepdims=True) - mass
+        excess = (
+            xp.sum(xp.where(above, sizes - level, 0.0 * sizes), axis=-1, keepdims=True)
+            - mass
+        )
         count = xp.sum(xp.astype(above, sizes.dtype), axis=-1, keepdims=True)
         moved = level + xp.clip(excess, 0.0, None) / xp.clip(count, 1.0, None)
         if bool(xp.all(moved <= level * (1 + 1e-15))):
@@ -136,7 +140,9 @@ NORMS: dict[str, ResidualNorm] = {
         _column_maxima, _clipped_columns, _column_sums, by_column=True, peaked=True
     ),
     "induced-l1": _L1,
-    "induced-linf": ResidualNorm(_largest_row_sum, _shrunk_rows, _sum_of_row_maxima, peaked=True),
+    "induced-linf": ResidualNorm(
+        _largest_row_sum, _shrunk_rows, _sum_of_row_maxima, peaked=True
+    ),
 }
 
 

@@ -51,7 +51,10 @@ def structure_p(gains: np.ndarray) -> float:
 
 
 def shared_structure(
-    steps: np.ndarray, trend: np.ndarray, fluctuation: np.ndarray, permutations: np.ndarray
+    steps: np.ndarray,
+    trend: np.ndarray,
+    fluctuation: np.ndarray,
+    permutations: np.ndarray,
 ) -> SharedStructure:
     """Look for a cycle and for jumps that two series have in common.
 
@@ -75,9 +78,13 @@ def shared_structure(
     >>> shared_structure(np.arange(40.0), np.zeros((2, 40)), cycle, orders).p_value
     0.03
     """
-    series = np.concatenate([fluctuation[None], fluctuation[:, permutations].transpose(1, 0, 2)])
+    series = np.concatenate(
+        [fluctuation[None], fluctuation[:, permutations].transpose(1, 0, 2)]
+    )
     cycles = _cycle_gains(_unit(series))
-    return SharedStructure(np.column_stack([cycles, *_jump_gains(steps, trend + series)]))
+    return SharedStructure(
+        np.column_stack([cycles, *_jump_gains(steps, trend + series)])
+    )
 
 
 def _cycle_gains(fluctuation: np.ndarray) -> np.ndarray:

@@ -17,7 +17,13 @@ from .mutual_information import mutual_information
 from .shared_structure import FREE, shared_structure, structure_p
 from .smoothing import rolling_mean
 from .surrogates import random_factors
-from .trends import FEWEST_FOR_A_TREND, NEIGHBOURS, checked_table, detrend, neighbour_residuals
+from .trends import (
+    FEWEST_FOR_A_TREND,
+    NEIGHBOURS,
+    checked_table,
+    detrend,
+    neighbour_residuals,
+)
 from .warping import dtw
 
 SLOW_SURROGATES = 99
@@ -146,11 +152,17 @@ def compare_signals(
     >>> rng = np.random.default_rng(2)
     >>> steps = np.arange(50) * 1000
     >>> shared, a, b = 0.02 * rng.normal(size=(3, 50))
-    >>> x, y, z = np.exp(-steps / 8000) + shared, np.exp(-steps / 20_000) + 0.5 * shared, a
+    >>> x, y, z = (
+    ...     np.exp(-steps / 8000) + shared,
+    ...     np.exp(-steps / 20_000) + 0.5 * shared,
+    ...     a,
+    ... )
     >>> comparison = compare_signals(x, y, steps)
     >>> comparison.pearson > 0.8, comparison.pearson_p < 0.01
     (True, True)
-    >>> other = compare_signals(x, np.exp(-steps / 20_000) + b, steps)  # as correlated, unrelated
+    >>> other = compare_signals(
+    ...     x, np.exp(-steps / 20_000) + b, steps
+    ... )  # as correlated, unrelated
     >>> other.pearson > 0.8, other.pearson_p > 0.05
     (True, True)
     """
@@ -160,7 +172,8 @@ def compare_signals(
         )
     times = checked_steps(np.arange(len(np.atleast_1d(x))) if steps is None else steps)
     first, second = (
-        checked_table(name, table, times, reference_index) for name, table in (("x", x), ("y", y))
+        checked_table(name, table, times, reference_index)
+        for name, table in (("x", x), ("y", y))
     )
     if n_draws < 19:
         raise ArgumentError(f"n_draws must be at least 19; got {n_draws}.")
@@ -176,7 +189,9 @@ def compare_signals(
     rows = [fields for fields, _ in compared]
     columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     single = np.ndim(x) == 1
-    values: dict[str, Any] = {k: v[0].item() for k, v in columns.items()} if single else columns
+    values: dict[str, Any] = (
+        {k: v[0].item() for k, v in columns.items()} if single else columns
+    )
     values |= _joint([joint for _, joint in compared if joint is not None])
     return SignalComparison(**values)
 
@@ -243,13 +258,17 @@ def standardise(values: ArrayLike) -> np.ndarray:
 def _standardised(name: str, values: ArrayLike) -> np.ndarray:
     series = numbers(name, values)
     if series.ndim == 0:
-        raise ArgumentError(f"{name} must have shape (steps, ...); got a single number.")
+        raise ArgumentError(
+            f"{name} must have shape (steps, ...); got a single number."
+        )
     series = np.moveaxis(checked_values(np.moveaxis(series, 0, -1), len(series)), -1, 0)
     there = ~np.isnan(series)
     count = there.sum(axis=0)
     filled = np.where(there, series, 0.0)
     mean = filled.sum(axis=0) / np.maximum(count, 1)
-    spread = np.sqrt((np.where(there, series - mean, 0.0) ** 2).sum(axis=0) / np.maximum(count, 1))
+    spread = np.sqrt(
+        (np.where(there, series - mean, 0.0) ** 2).sum(axis=0) / np.maximum(count, 1)
+    )
     if not (spread > RESOLUTION * np.abs(filled).max(axis=0)).all():
         raise ArgumentError(f"{name} must not be constant over the steps.")
     return (series - mean) / spread
@@ -273,7 +292,8 @@ def _compare_pair(
         raise ArgumentError(
             f"x and y must share at least {FEWEST_FOR_A_TREND} steps; they share {there.sum()}."
         )
-    x, y = _standardised("x", x[there]), _standardised("y", y[there])
+    x = _standardised("x", x[there])
+    y = _standardised("y", y[there])
     detrended = detrend(steps[there], np.stack([x, y]))
     fx, fy = detrended.fluctuation
     compared: dict[str, Any] = {
@@ -300,7 +320,9 @@ def _compare_pair(
     around = neighbour_residuals(steps[there]) @ np.stack([x, y]).T  # (T − 4, 2)
     loose = around[:, 1] * draws.factors[:, there][:, HALF:-HALF]
     orders = _orders_within(draws.orders, there)
-    structure = shared_structure(steps[there], detrended.trend, detrended.fluctuation, orders)
+    structure = shared_structure(
+        steps[there], detrended.trend, detrended.fluctuation, orders
+    )
     tested = _Tested(
         _correlation(fx, np.vstack([fy, noise])),
         _correlation(around[:, 0], np.vstack([around[:, 1], loose])),
@@ -326,13 +348,20 @@ def _compare_pair(
 
 
 def _untestable(noisy: np.ndarray) -> str:
-    names = [name for name, visible in zip(("x", "y"), noisy, strict=True) if not visible]
-    return f"no noise in {' and '.join(names)} distinguishable from the trend" if names else ""
+    names = [
+        name for name, visible in zip(("x", "y"), noisy, strict=True) if not visible
+    ]
+    return (
+        f"no noise in {' and '.join(names)} distinguishable from the trend"
+        if names
+        else ""
+    )
 
 
 def _correlation(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return Pearson's correlation of x (T,) with y (..., T); 0 where one is constant."""
-    a, b = x - x.mean(), y - y.mean(axis=-1, keepdims=True)
+    a = x - x.mean()
+    b = y - y.mean(axis=-1, keepdims=True)
     norms = np.linalg.norm(a) * np.linalg.norm(b, axis=-1)
     return np.asarray((b @ a) / np.where(norms > 0, norms, 1.0))
 

@@ -40,11 +40,15 @@ def rolling_mean(values: ArrayLike, half_window: int) -> np.ndarray:
     """
     series = np.asarray(values, dtype=np.float64)
     if series.ndim == 0 or series.size == 0:
-        raise ArgumentError(f"values must have shape (..., steps); its shape is {series.shape}.")
+        raise ArgumentError(
+            f"values must have shape (..., steps); its shape is {series.shape}."
+        )
     if half_window < 0:
         raise ArgumentError(f"half_window must be 0 or more; got {half_window}.")
     if not np.isfinite(series).all():
-        raise NonFiniteError(f"values holds {np.sum(~np.isfinite(series))} NaN or infinite values.")
+        raise NonFiniteError(
+            f"values holds {np.sum(~np.isfinite(series))} NaN or infinite values."
+        )
     kernel = np.ones(2 * min(int(half_window), series.shape[-1]) + 1)
     sums = convolve1d(series, kernel, axis=-1, mode="constant")
     return sums / convolve1d(np.ones(series.shape[-1]), kernel, mode="constant")

@@ -19,7 +19,9 @@ from ontogeny.errors import ArgumentError, NonFiniteError
 FEWEST_FOR_A_TREND = 10
 NEIGHBOURS = 4
 # A spline with more than half as many degrees of freedom as points would follow the noise.
-STIFFEST, SOFTEST, FLEXIBLE = 3.0, 0.5, 0.8
+STIFFEST = 3.0
+SOFTEST = 0.5
+FLEXIBLE = 0.8
 # What a noise-like fluctuation keeps when the spline may bend far more: white noise about 0.4,
 # a random walk about 0.15, a smooth curve without noise less than 0.02.
 LEAST_KEPT = 0.1
@@ -87,7 +89,9 @@ def detrend(steps: ArrayLike, values: ArrayLike) -> Detrended:
     steps = checked_steps(steps)
     series = checked_values(values, len(steps))
     if len(steps) < FEWEST_FOR_A_TREND:
-        raise ArgumentError(f"a trend needs at least {FEWEST_FOR_A_TREND} steps; got {len(steps)}.")
+        raise ArgumentError(
+            f"a trend needs at least {FEWEST_FOR_A_TREND} steps; got {len(steps)}."
+        )
     if np.isnan(series).any():
         raise NonFiniteError(f"values holds {np.sum(np.isnan(series))} NaN values.")
     roughness, basis = _demmler_reinsch(step_coordinate(steps))
@@ -104,7 +108,9 @@ def detrend(steps: ArrayLike, values: ArrayLike) -> Detrended:
     noisy = (best != softest) | (rss[..., flexible] >= LEAST_KEPT * rss[..., softest])
     size = np.abs(series).max(axis=-1)
     measurable = np.abs(fluctuation).max(axis=-1) > 1e-10 * size  # else it is rounding
-    return Detrended(series - fluctuation, fluctuation, freedom[best], noisy & measurable)
+    return Detrended(
+        series - fluctuation, fluctuation, freedom[best], noisy & measurable
+    )
 
 
 def step_coordinate(steps: np.ndarray) -> np.ndarray:
@@ -184,4 +190,6 @@ def checked_table(
             f"{name} must have shape ({len(steps)},) or ({len(steps)}, series), one row for each "
             f"step; its shape is {table.shape}."
         )
-    return checked_values(table.T, len(steps), reference_index).T.reshape(len(steps), -1)
+    return checked_values(table.T, len(steps), reference_index).T.reshape(
+        len(steps), -1
+    )

@@ -115,7 +115,11 @@ class Regimes:
     @property
     def gradual(self) -> bool:
         """Whether the noise changes, but a gradual change explains it as well as a boundary."""
-        return self.boundary is None and not self.reason and bool(np.isfinite(self.p_gradual))
+        return (
+            self.boundary is None
+            and not self.reason
+            and bool(np.isfinite(self.p_gradual))
+        )
 
     @property
     def order(self) -> str:
@@ -127,7 +131,11 @@ class Regimes:
             return "gradual" if self.gradual else "one"
         if len(self.regimes) > 2:
             return "three"
-        return "smooth then noisy" if self.regimes[0] is self.smooth else "noisy then smooth"
+        return (
+            "smooth then noisy"
+            if self.regimes[0] is self.smooth
+            else "noisy then smooth"
+        )
 
 
 def regimes(
@@ -206,13 +214,21 @@ def regimes(
     >>> result = regimes(steps, np.exp(-steps / 8000) + noise)
     >>> result.order, abs(result.boundary - 30_000) <= 2000
     ('smooth then noisy', True)
-    >>> regimes(steps, np.exp(-steps / 8000) + 0.03 * rng.normal(size=60)).boundary is None
+    >>> regimes(
+    ...     steps, np.exp(-steps / 8000) + 0.03 * rng.normal(size=60)
+    ... ).boundary is None
     True
     """
-    steps, series, single = _checked(steps, values, reference_index, min_residuals, level, n_draws)
+    steps, series, single = _checked(
+        steps, values, reference_index, min_residuals, level, n_draws
+    )
     mask = ~np.isnan(series).all(axis=1)
     job = RegimeSearch(
-        steps[mask], series[mask], min_residuals, n_draws, np.random.default_rng(random_state)
+        steps[mask],
+        series[mask],
+        min_residuals,
+        n_draws,
+        np.random.default_rng(random_state),
     )
     shape = (len(steps),) if single else series.shape
 
@@ -240,19 +256,26 @@ def regimes(
         gradual_ratio=float(noise[-1] / noise[0]),
     )
     if one.p_jumps <= max(JUMPS, 1 / (1 + n_draws)):
-        return dataclasses.replace(one, reason="several jumps of the trend look like noise")
+        return dataclasses.replace(
+            one, reason="several jumps of the trend look like noise"
+        )
     if p_gradual > max(GRADUAL, 1 / (1 + n_draws)):
         return one
     return _with_boundaries(one, job, single, places, p_third)
 
 
-def _parts(job: RegimeSearch, single: bool, places: tuple[int, ...]) -> tuple[Regime, ...]:
+def _parts(
+    job: RegimeSearch, single: bool, places: tuple[int, ...]
+) -> tuple[Regime, ...]:
     ends = [0, *places, len(job.steps)]
-    return tuple(_regime(job, a, b, single) for a, b in itertools.pairwise(ends) if a < b)
+    return tuple(
+        _regime(job, a, b, single) for a, b in itertools.pairwise(ends) if a < b
+    )
 
 
 def _regime(job: RegimeSearch, start: int, stop: int, single: bool) -> Regime:
-    values, steps = job.series[start:stop], job.steps[start:stop]
+    values = job.series[start:stop]
+    steps = job.steps[start:stop]
     there = ~np.isnan(values)
     count = there.sum(axis=0)
     mean = np.where(there, values, 0.0).sum(axis=0) / np.where(count > 0, count, NAN)
@@ -264,12 +287,19 @@ def _regime(job: RegimeSearch, start: int, stop: int, single: bool) -> Regime:
 
 
 def _with_boundaries(
-    one: Regimes, job: RegimeSearch, single: bool, places: tuple[int, ...], p_third: float
+    one: Regimes,
+    job: RegimeSearch,
+    single: bool,
+    places: tuple[int, ...],
+    p_third: float,
 ) -> Regimes:
     parts = _parts(job, single, places)
-    level = np.array([np.atleast_1d(part.noise)[job.used] for part in parts])  # (regimes, K)
+    level = np.array(
+        [np.atleast_1d(part.noise)[job.used] for part in parts]
+    )  # (regimes, K)
     size = np.nanmean(np.log(np.maximum(level, job.floor)), axis=1)
-    calm, loud = int(np.argmin(size)), int(np.argmax(size))
+    calm = int(np.argmin(size))
+    loud = int(np.argmax(size))
     main = int(np.argmax(np.abs(np.diff(size))))
     boundaries, noise = job.bootstrap(places, main)
     ratios = np.nanmean(np.log(np.maximum(noise, job.floor)), axis=2)
@@ -315,8 +345,10 @@ def _gap(job: RegimeSearch, part: Regime) -> float:
 def _ends(places: np.ndarray, place: int, count: int) -> tuple[int, int]:
     """Return the 95 % interval as positions, the wider of percentile and basic bootstrap."""
     below, above = np.quantile(places - place, TAILS)
-    reach_low, reach_high = min(below, -above, 0), max(above, -below, 0)
-    low, high = int(np.floor(place + reach_low)), int(np.ceil(place + reach_high))
+    reach_low = min(below, -above, 0)
+    reach_high = max(above, -below, 0)
+    low = int(np.floor(place + reach_low))
+    high = int(np.ceil(place + reach_high))
     return max(0, low), min(count - 1, high)
 
 
@@ -331,7 +363,9 @@ def _checked(
     steps = checked_steps(steps)
     series = checked_table("values", values, steps, reference_index)
     if min_residuals < 3:
-        raise ArgumentError(f"min_residuals must be at least 3 residuals; got {min_residuals}.")
+        raise ArgumentError(
+            f"min_residuals must be at least 3 residuals; got {min_residuals}."
+        )
     if not 0 < level < 1 or n_draws < 19:
         raise ArgumentError(
             f"level must lie between 0 and 1 and n_draws be at least 19; got {level}, {n_draws}."

@@ -42,20 +42,29 @@ def dtw(x: ArrayLike, y: ArrayLike, band: int | None = None) -> np.ndarray:
     """
     first, second = (np.asarray(v, dtype=np.float64) for v in (x, y))
     if not (first.ndim and second.ndim and first.size and second.size):
-        raise ArgumentError(f"x and y must be series; got shapes {first.shape}, {second.shape}.")
+        raise ArgumentError(
+            f"x and y must be series; got shapes {first.shape}, {second.shape}."
+        )
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
         raise NonFiniteError("x and y must be finite; they hold NaN or infinity.")
-    n, m = first.shape[-1], second.shape[-1]
+    n = first.shape[-1]
+    m = second.shape[-1]
     if band is not None and band < abs(n - m):
-        raise ArgumentError(f"band must be at least |{n} − {m}| = {abs(n - m)}; got {band}.")
+        raise ArgumentError(
+            f"band must be at least |{n} − {m}| = {abs(n - m)}; got {band}."
+        )
     cost = np.abs(first[..., :, None] - second[..., None, :])
     total = np.full((*cost.shape[:-2], n + 1, m + 1), np.inf)
     total[..., 0, 0] = 0.0
-    for diagonal in range(n + m - 1):  # cells of one diagonal do not depend on each other
+    for diagonal in range(
+        n + m - 1
+    ):  # cells of one diagonal do not depend on each other
         i = np.arange(max(0, diagonal - m + 1), min(n - 1, diagonal) + 1)
         j = diagonal - i
         if band is not None:
             i, j = i[np.abs(i - j) <= band], j[np.abs(i - j) <= band]
         before = np.minimum(total[..., i, j + 1], total[..., i + 1, j])
-        total[..., i + 1, j + 1] = cost[..., i, j] + np.minimum(before, total[..., i, j])
+        total[..., i + 1, j + 1] = cost[..., i, j] + np.minimum(
+            before, total[..., i, j]
+        )
     return np.asarray(total[..., n, m])

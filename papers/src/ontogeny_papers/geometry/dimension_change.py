@@ -97,7 +97,9 @@ def dimension_change(
     --------
     >>> rng = np.random.default_rng(0)
     >>> line, plane = (rng.normal(size=(8, 60, d)) @ np.eye(d, 5) for d in (1, 4))
-    >>> change = dimension_change(np.vstack([line, plane]), *np.repeat(np.eye(2, dtype=bool), 8, 1))
+    >>> change = dimension_change(
+    ...     np.vstack([line, plane]), *np.repeat(np.eye(2, dtype=bool), 8, 1)
+    ... )
     >>> bool(change.difference > 2), bool(change.p_value < 0.05)
     (True, True)
     """
@@ -105,11 +107,15 @@ def dimension_change(
     largest = np.abs(points).max(axis=(1, 2), keepdims=True)
     points /= np.where(largest > 0, largest, 1.0)  # squares must not under- or overflow
     check_estimator(method, discard)
-    windows = [_window(name, w, len(points)) for name, w in (("early", early), ("late", late))]
+    windows = [
+        _window(name, w, len(points)) for name, w in (("early", early), ("late", late))
+    ]
     logs = np.array([log_ratios(cloud)[0] for cloud in points])
     dims = np.array(
         [
-            np.nan if orthogonal_rows(cloud) else dimension_of_ratios(row, method, discard)
+            np.nan
+            if orthogonal_rows(cloud)
+            else dimension_of_ratios(row, method, discard)
             for cloud, row in zip(points, logs, strict=True)
         ]
     )
@@ -138,10 +144,14 @@ def _window(name: str, window: np.ndarray, count: int) -> np.ndarray:
     return mask
 
 
-def _errors(logs: np.ndarray, dims: np.ndarray, method: str, discard: float) -> np.ndarray:
+def _errors(
+    logs: np.ndarray, dims: np.ndarray, method: str, discard: float
+) -> np.ndarray:
     """Return the covariance (T, T) of the estimates' errors; 0 where an estimate is undefined."""
     usable = np.isfinite(dims)
-    centred = logs - np.nanmean(np.where(usable[:, None], logs, 0.0), axis=1, keepdims=True)
+    centred = logs - np.nanmean(
+        np.where(usable[:, None], logs, 0.0), axis=1, keepdims=True
+    )
     centred = np.where(np.isfinite(centred) & usable[:, None], centred, 0.0)
     size = np.sqrt((centred**2).sum(axis=1))
     unit = centred / np.where(size > 0, size, 1.0)[:, None]
@@ -155,9 +165,12 @@ def _between_blocks(dims: list[np.ndarray]) -> tuple[float, float]:
     """Return the standard error of the difference from block means, and its p-value."""
     if min(map(len, dims)) < BLOCKS:
         return np.nan, np.nan
-    means = [[part.mean() for part in np.array_split(values, BLOCKS)] for values in dims]
+    means = [
+        [part.mean() for part in np.array_split(values, BLOCKS)] for values in dims
+    ]
     variances = [np.var(values, ddof=1) / BLOCKS for values in means]
-    stderr, apart = float(np.sqrt(sum(variances))), float(dims[1].mean() - dims[0].mean())
+    stderr = float(np.sqrt(sum(variances)))
+    apart = float(dims[1].mean() - dims[0].mean())
     if stderr == 0:
         return 0.0, float(apart == 0)
     return stderr, float(2 * stats.t.sf(abs(apart) / stderr, 2 * (BLOCKS - 1)))

@@ -37,12 +37,16 @@ def row_frequencies(E: ArrayLike) -> np.ndarray:
     Examples
     --------
     >>> angle = 2 * np.pi * 3 * np.arange(11) / 11
-    >>> row_frequencies(np.stack([np.cos(angle), np.sin(angle)], axis=1)).round(6).tolist()
+    >>> row_frequencies(np.stack([np.cos(angle), np.sin(angle)], axis=1)).round(
+    ...     6
+    ... ).tolist()
     [0.0, 0.0, 1.0, 0.0, 0.0]
     """
     rows = np.asarray(E, dtype=np.float64)
     if rows.ndim != 2 or len(rows) < 4:
-        raise ArgumentError(f"E must have at least 4 rows and two dimensions; got {rows.shape}.")
+        raise ArgumentError(
+            f"E must have at least 4 rows and two dimensions; got {rows.shape}."
+        )
     if not np.isfinite(rows).all():
         raise NonFiniteError("E holds NaN or infinity.")
     apart = rows - rows.mean(axis=0)

@@ -131,7 +131,8 @@ def two_nn(
         raise ArgumentError("n_draws must be 0 or at least 2; got 1.")
     X = X / (np.abs(X).max() or 1.0)  # squares of distances must not under- or overflow
     ratios, coincides = log_ratios(X)
-    logs, duplicates = usable_logs(ratios), int(coincides.sum())
+    logs = usable_logs(ratios)
+    duplicates = int(coincides.sum())
     if len(logs) < FEWEST:
         raise ArgumentError(
             f"X must hold at least {FEWEST} points with two neighbours at a distance; of "
@@ -190,10 +191,13 @@ def two_nn_null(
     True
     """
     check_estimator(method, discard)
-    n, m = check_whole("n", n, minimum=FEWEST), check_whole("m", m)
+    n = check_whole("n", n, minimum=FEWEST)
+    m = check_whole("m", m)
     n_draws = check_whole("n_draws", n_draws)
     rng = np.random.default_rng(random_state)
-    draws = [usable_logs(log_ratios(rng.standard_normal((n, m)))[0]) for _ in range(n_draws)]
+    draws = [
+        usable_logs(log_ratios(rng.standard_normal((n, m)))[0]) for _ in range(n_draws)
+    ]
     return np.array([estimate(d[None], method, discard)[0] for d in draws])
 
 
@@ -230,7 +234,12 @@ def two_nn_calibrated(
     import xarray as xr
 
     argument = np.asarray(dims)
-    if argument.ndim != 1 or not argument.size or (argument < 1).any() or (argument % 1 != 0).any():
+    if (
+        argument.ndim != 1
+        or not argument.size
+        or (argument < 1).any()
+        or (argument % 1 != 0).any()
+    ):
         raise ArgumentError(f"dims must be whole numbers from 1 on; got {dims!r}.")
     n_draws = check_whole("n_draws", n_draws, minimum=2)
     dims = argument.astype(np.int64)
@@ -245,7 +254,8 @@ def two_nn_calibrated(
         )
         for d in dims
     ]
-    mean, sd = np.array([d.mean() for d in draws]), np.array([d.std(ddof=1) for d in draws])
+    mean = np.array([d.mean() for d in draws])
+    sd = np.array([d.std(ddof=1) for d in draws])
     near = np.abs(estimate.value - mean) <= 2 * np.hypot(sd, estimate.stderr)
     return xr.Dataset(
         {
@@ -300,9 +310,16 @@ def two_nn_blocks(
     for size in sizes:
         blocks = [order[i : i + size] for i in range(0, len(X) - size + 1, size)]
         result = np.array(
-            [two_nn(X[b], method, discard=discard, n_draws=0).value for b in blocks], dtype=float
+            [two_nn(X[b], method, discard=discard, n_draws=0).value for b in blocks],
+            dtype=float,
         )
-        rows.append((result.mean(), result.std(ddof=1) if len(result) > 1 else np.nan, len(result)))
+        rows.append(
+            (
+                result.mean(),
+                result.std(ddof=1) if len(result) > 1 else np.nan,
+                len(result),
+            )
+        )
     mean, sd, count = (np.array(column) for column in zip(*rows, strict=True))
     return xr.Dataset(
         {"dimension": ("size", mean), "sd": ("size", sd), "blocks": ("size", count)},
@@ -339,7 +356,11 @@ def standard_error(value: float, points: int, method: str, discard: float) -> fl
     size = min(points, _SIMULATED)
     dims = np.array(_DIMENSIONS)
     nearest = int(dims[np.argmin(np.abs(np.log(dims) - np.log(max(value, 1.0))))])
-    return value * _relative_spread(size, nearest, method, discard) * (size / points) ** 0.5
+    return (
+        value
+        * _relative_spread(size, nearest, method, discard)
+        * (size / points) ** 0.5
+    )
 
 
 @cache

@@ -23,7 +23,9 @@ _BLOCKS = 8
 _TOLERANCE = 1e-7  # of the variance: largest residual of a component that counts
 
 
-def leading_rank(snapshots: Array, variance: float, random_state: int = 0) -> int | None:
+def leading_rank(
+    snapshots: Array, variance: float, random_state: int = 0
+) -> int | None:
     """Return how many principal components hold `variance` of the snapshots (T, ...).
 
     None if more components are needed than some dozens of vectors can show; the Gram matrix tells
@@ -48,13 +50,15 @@ def leading_rank(snapshots: Array, variance: float, random_state: int = 0) -> in
     rng = np.random.default_rng(random_state)
     width = min(_BLOCK, len(flat) - 1)
     block = np.linalg.qr(_centred(rng.standard_normal((len(flat), width))))[0]
-    basis, image = np.empty((len(flat), 0)), np.empty((len(flat), 0))
+    basis = np.empty((len(flat), 0))
+    image = np.empty((len(flat), 0))
     for _ in range(_BLOCKS):
         basis = np.hstack([basis, block])
         image = np.hstack([image, _applied(flat, block)])
         small = basis.T @ image
         values, vectors = np.linalg.eigh((small + small.T) / 2)
-        values, vectors = values[::-1], vectors[:, ::-1]
+        values = values[::-1]
+        vectors = vectors[:, ::-1]
         is_enough = np.cumsum(values) >= variance * total
         if is_enough.any():
             k = int(np.argmax(is_enough)) + 1
@@ -90,7 +94,8 @@ def _slices(flat: Array) -> Iterator[tuple[slice, np.ndarray]]:
 
 def _total(flat: Array) -> float:
     """Return the summed squared distance of the snapshots from their mean."""
-    squares, mean = 0.0, np.zeros(flat.shape[1])
+    squares = 0.0
+    mean = np.zeros(flat.shape[1])
     for _, moved in _slices(flat):
         squares += float(np.vdot(moved, moved))
         mean += moved.sum(axis=0)

@@ -11,7 +11,9 @@ from .neighbours import two_nearest
 METHODS = ("regression", "origin", "facco", "likelihood")
 FEWEST = 5  # points with a usable ratio
 FLAT = 1e-6  # largest log ratio of distances that rounding alone may leave
-ROUNDING = 4 * np.finfo(np.float64).eps  # of the largest coordinate: closer points are one
+ROUNDING = (
+    4 * np.finfo(np.float64).eps
+)  # of the largest coordinate: closer points are one
 
 
 def log_ratios(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -21,7 +23,8 @@ def log_ratios(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     neighbours would have two at one distance, which raises the estimate (by a third where 60 % of
     points are doubled).
     """
-    logs, coincides = np.full(len(X), np.nan), np.zeros(len(X), dtype=bool)
+    logs = np.full(len(X), np.nan)
+    coincides = np.zeros(len(X), dtype=bool)
     if len(X) < 3:
         return logs, coincides
     near = two_nearest(X)

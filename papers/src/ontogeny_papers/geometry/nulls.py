@@ -123,9 +123,14 @@ def random_walk_null(
     6 6.0
     """
     gram, dimension = one_path(snapshots, gram, dimension)
-    lengths, rng = step_lengths(gram), np.random.default_rng(random_state)
+    lengths = step_lengths(gram)
+    rng = np.random.default_rng(random_state)
     return drawn_null(
-        gram, n_draws, ends, variance, lambda size: _walk_grams(lengths, dimension, size, rng)
+        gram,
+        n_draws,
+        ends,
+        variance,
+        lambda size: _walk_grams(lengths, dimension, size, rng),
     )
 
 
@@ -138,7 +143,9 @@ def drawn_null(
 ) -> NullDistribution:
     """Return `variance_rank` of `gram` (T, T) beside `n` draws; ``draw(size)`` is (size, T, T)."""
     windows = _windows(ends, gram)
-    draws = [rank_draws(draw(size), windows, variance) for size in batches(n, len(gram))]
+    draws = [
+        rank_draws(draw(size), windows, variance) for size in batches(n, len(gram))
+    ]
     return _beside(np.concatenate(draws), gram, ends, variance)
 
 
@@ -147,7 +154,9 @@ def _windows(ends: Sequence[int] | None, gram: np.ndarray) -> list[int]:
     count = len(gram)
     lengths = [count] if ends is None else [int(end) for end in ends]
     if not lengths or min(lengths) < 2 or max(lengths) > count:
-        raise ArgumentError(f"ends must be numbers of snapshots from 2 to {count}; got {ends}.")
+        raise ArgumentError(
+            f"ends must be numbers of snapshots from 2 to {count}; got {ends}."
+        )
     return lengths
 
 
@@ -173,7 +182,9 @@ def _walk_grams(
     return path_grams(gaussian_factor(len(lengths), dimension, size, rng), lengths)
 
 
-def gaussian_factor(count: int, dimension: int, size: int, rng: np.random.Generator) -> np.ndarray:
+def gaussian_factor(
+    count: int, dimension: int, size: int, rng: np.random.Generator
+) -> np.ndarray:
     """Draw (size, count, min(count, dimension)) factors of Gram matrices of Gaussian vectors.
 
     `count` independent standard normal vectors in `dimension` dimensions have the Gram matrix
@@ -182,7 +193,9 @@ def gaussian_factor(count: int, dimension: int, size: int, rng: np.random.Genera
     width = min(count, dimension)
     factor = np.tril(rng.standard_normal((size, count, width)), -1)
     diagonal = np.arange(width)
-    factor[:, diagonal, diagonal] = np.sqrt(rng.chisquare(dimension - diagonal, (size, width)))
+    factor[:, diagonal, diagonal] = np.sqrt(
+        rng.chisquare(dimension - diagonal, (size, width))
+    )
     return factor
 
 
@@ -231,7 +244,9 @@ def shuffled_increments_null(
     columns = []
     for end in _windows(ends, gram):
         batches = _shuffled_grams(gram[:end, :end], n_draws, random_state)
-        columns.append(np.concatenate([rank_draws(batch, [end], variance) for batch in batches]))
+        columns.append(
+            np.concatenate([rank_draws(batch, [end], variance) for batch in batches])
+        )
     return _beside(np.concatenate(columns, axis=1), gram, ends, variance)
 
 
@@ -275,11 +290,16 @@ def early_energy_null(
     return NullDistribution(observed, np.concatenate(draws))
 
 
-def _shuffled_grams(gram: np.ndarray, n: int, random_state: int) -> Iterator[np.ndarray]:
+def _shuffled_grams(
+    gram: np.ndarray, n: int, random_state: int
+) -> Iterator[np.ndarray]:
     """Yield displacement Gram matrices (size, T, T) of the path with its directions shuffled."""
-    steps, count = increments_gram(gram), len(gram)
+    steps = increments_gram(gram)
+    count = len(gram)
     squares = np.maximum(np.diagonal(steps), 0.0)
-    moves = np.flatnonzero(squares > ROUNDING * np.diagonal(gram).max())  # else no direction
+    moves = np.flatnonzero(
+        squares > ROUNDING * np.diagonal(gram).max()
+    )  # else no direction
     lengths = np.sqrt(squares[moves])
     products = np.outer(lengths, lengths)
     cosines = steps[np.ix_(moves, moves)] / products
@@ -293,16 +313,22 @@ def _shuffled_grams(gram: np.ndarray, n: int, random_state: int) -> Iterator[np.
         yield np.cumsum(np.cumsum(shuffled, axis=1), axis=2)
 
 
-def rank_draws(grams: np.ndarray, windows: Sequence[int], variance: float) -> np.ndarray:
+def rank_draws(
+    grams: np.ndarray, windows: Sequence[int], variance: float
+) -> np.ndarray:
     """Return the variance ranks (n, windows) of Gram matrices (n, T, T)."""
     spectra = [descending_eigenvalues(centred(grams[:, :end, :end])) for end in windows]
-    return np.stack([components_holding(variance, values) for values in spectra], axis=1)
+    return np.stack(
+        [components_holding(variance, values) for values in spectra], axis=1
+    )
 
 
 def one_gram(snapshots: Array | None, gram: np.ndarray | None) -> np.ndarray:
     """Return the Gram matrix of one of the two ways in which a path is given."""
     if (snapshots is None) == (gram is None):
-        raise ArgumentError("give either snapshots or gram=, their Gram matrix; not both.")
+        raise ArgumentError(
+            "give either snapshots or gram=, their Gram matrix; not both."
+        )
     argument = displacement_gram(snapshots) if gram is None else check_gram(gram)
     if len(argument) < 2:
         raise ArgumentError("a path needs at least 2 snapshots; got 1.")

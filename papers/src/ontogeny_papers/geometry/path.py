@@ -6,7 +6,12 @@ import numpy as np
 
 from ontogeny.arrays import Array
 from ontogeny.errors import ArgumentError, check_whole
-from ontogeny.geometry.rank import ROUNDING, centred, components_holding, participation_ratio
+from ontogeny.geometry.rank import (
+    ROUNDING,
+    centred,
+    components_holding,
+    participation_ratio,
+)
 
 from .leading import MANY, leading_rank
 from .snapshots import check_gram, increments_gram
@@ -45,7 +50,11 @@ def variance_rank(snapshots: Array, variance: float = 0.9) -> int:
     >>> variance_rank(line)
     1
     """
-    many = hasattr(snapshots, "shape") and snapshots.ndim >= 2 and snapshots.shape[0] > MANY
+    many = (
+        hasattr(snapshots, "shape")
+        and snapshots.ndim >= 2
+        and snapshots.shape[0] > MANY
+    )
     result = leading_rank(snapshots, variance) if many and 0 < variance <= 1 else None
     if result is None:
         result = variance_rank_from_gram(displacement_gram(snapshots), variance)
@@ -117,7 +126,8 @@ def walk_participation_ratio(gram: np.ndarray, dimension: int) -> float:
     """
     dimension = check_whole("dimension", dimension)
     squares = np.maximum(np.diagonal(increments_gram(check_gram(gram))), 0.0)
-    whole, fourth = float(squares.sum()) ** 2, float(np.sum(squares**2))
+    whole = float(squares.sum()) ** 2
+    fourth = float(np.sum(squares**2))
     return whole / (fourth + (whole - fourth) / dimension) if fourth > 0 else 0.0
 
 
@@ -196,8 +206,13 @@ def early_energies(grams: np.ndarray, early: float, components: int) -> np.ndarr
     inside = (np.swapaxes(vectors, -1, -2) @ later) ** 2
     is_large = values > ROUNDING * np.maximum(values[:, -1:], np.finfo(float).tiny)
     is_large[:, : max(0, end - components)] = False
-    share = np.where(is_large, 1.0 / np.where(is_large, values, 1.0), 0.0)[:, :, None] * inside
+    share = (
+        np.where(is_large, 1.0 / np.where(is_large, values, 1.0), 0.0)[:, :, None]
+        * inside
+    )
     ends = np.diagonal(grams, axis1=-2, axis2=-1)[:, end:]
     whole = ends - 2 * grams[:, end - 1, end:] + grams[:, end - 1, end - 1, None]
     total = whole.sum(axis=-1)
-    return np.where(total > 0, share.sum(axis=(-2, -1)) / np.where(total > 0, total, 1.0), 0.0)
+    return np.where(
+        total > 0, share.sum(axis=(-2, -1)) / np.where(total > 0, total, 1.0), 0.0
+    )

@@ -10,7 +10,14 @@ from scipy.linalg import toeplitz
 from ontogeny.arrays import Array
 from ontogeny.errors import ArgumentError
 
-from .nulls import NullDistribution, drawn_null, gaussian_factor, one_path, path_grams, step_lengths
+from .nulls import (
+    NullDistribution,
+    drawn_null,
+    gaussian_factor,
+    one_path,
+    path_grams,
+    step_lengths,
+)
 from .snapshots import check_gram, increments_gram
 
 
@@ -37,9 +44,14 @@ def increment_cosines(gram: np.ndarray) -> np.ndarray:
     steps = increments_gram(check_gram(gram))
     lengths = np.sqrt(np.maximum(np.diagonal(steps), 0.0))
     moves = lengths > 0
-    cosines = steps / np.where(moves[:, None] & moves, np.outer(lengths, lengths), np.inf)
+    cosines = steps / np.where(
+        moves[:, None] & moves, np.outer(lengths, lengths), np.inf
+    )
     pairs = (moves[:, None] & moves).astype(float)
-    result = [np.trace(cosines, lag) / max(np.trace(pairs, lag), 1.0) for lag in range(len(steps))]
+    result = [
+        np.trace(cosines, lag) / max(np.trace(pairs, lag), 1.0)
+        for lag in range(len(steps))
+    ]
     return np.array([1.0, *result[1:]])
 
 
@@ -67,12 +79,15 @@ def lag_cosine_null(
     1.0
     """
     gram, dimension = one_path(snapshots, gram, dimension)
-    lengths, rng = step_lengths(gram), np.random.default_rng(random_state)
+    lengths = step_lengths(gram)
+    rng = np.random.default_rng(random_state)
     values, vectors = np.linalg.eigh(toeplitz(increment_cosines(gram)))
     mix = vectors * np.sqrt(np.maximum(values, 0.0))
 
     def draw(size: int) -> np.ndarray:
-        return path_grams(mix @ gaussian_factor(len(lengths), dimension, size, rng), lengths)
+        return path_grams(
+            mix @ gaussian_factor(len(lengths), dimension, size, rng), lengths
+        )
 
     return drawn_null(gram, n_draws, ends, variance, draw)
 
@@ -100,12 +115,15 @@ def line_noise_null(
     1.0
     """
     gram, dimension = one_path(snapshots, gram, dimension)
-    count, rng = len(gram), np.random.default_rng(random_state)
+    count = len(gram)
+    rng = np.random.default_rng(random_state)
     speed, noise = _line(gram)
 
     def draw(size: int) -> np.ndarray:
         factor = gaussian_factor(count + 1, dimension, size, rng)
-        direction = factor[:, :1] / np.linalg.norm(factor[:, :1], axis=-1, keepdims=True)
+        direction = factor[:, :1] / np.linalg.norm(
+            factor[:, :1], axis=-1, keepdims=True
+        )
         points = speed * np.arange(count)[:, None] * direction
         points = points + factor[:, 1:] * np.sqrt(noise / dimension)
         points = points - points[:, :1]
@@ -117,7 +135,8 @@ def line_noise_null(
 def _line(gram: np.ndarray) -> tuple[float, float]:
     """Return the speed c and the noise's squared norm s: c² + 2s per step, (cT)² + 2s in all."""
     steps = len(gram) - 1
-    per_step, net = float(np.trace(increments_gram(gram))) / steps, float(gram[-1, -1])
+    per_step = float(np.trace(increments_gram(gram))) / steps
+    net = float(gram[-1, -1])
     if steps < 2:
         raise ArgumentError("a line with noise needs at least 3 snapshots.")
     squared = min(max((net - per_step) / (steps**2 - 1), 0.0), per_step)

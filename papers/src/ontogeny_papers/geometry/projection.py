@@ -116,14 +116,18 @@ def random_subspace_control(k: int, dimension: int) -> SubspaceControl:
     >>> round(control.rms, 7)
     0.0076465
     """
-    k, dimension = check_whole("k", k, minimum=0), check_whole("dimension", dimension)
+    k = check_whole("k", k, minimum=0)
+    dimension = check_whole("dimension", dimension)
     if k == 0 or k >= dimension:
         share = float(k > 0)
         return SubspaceControl(share, share, share, share)
-    a, b = k / 2, (dimension - k) / 2
+    a = k / 2
+    b = (dimension - k) / 2
     mean = np.exp(gammaln(a + 0.5) - gammaln(a) + gammaln(a + b) - gammaln(a + b + 0.5))
     low, high = np.sqrt(beta.ppf([0.025, 0.975], a, b))
-    return SubspaceControl(float(np.sqrt(k / dimension)), float(mean), float(low), float(high))
+    return SubspaceControl(
+        float(np.sqrt(k / dimension)), float(mean), float(low), float(high)
+    )
 
 
 def sampled_subspace_control(
@@ -147,13 +151,19 @@ def sampled_subspace_control(
     (3, 1)
     """
     argument = to_numpy(matrix("vectors", vectors)).astype(np.float64)
-    k, n_draws = check_whole("k", k), check_whole("n_draws", n_draws)
+    k = check_whole("k", k)
+    n_draws = check_whole("n_draws", n_draws)
     if k > argument.shape[1]:
-        raise ArgumentError(f"k must be from 1 to {argument.shape[1]}, the coordinates; got {k}.")
+        raise ArgumentError(
+            f"k must be from 1 to {argument.shape[1]}, the coordinates; got {k}."
+        )
     rng = np.random.default_rng(random_state)
     lengths = np.linalg.norm(argument, axis=1)
     lengths = np.where(lengths > 0, lengths, np.nan)
-    bases = (np.linalg.qr(rng.standard_normal((argument.shape[1], k)))[0] for _ in range(n_draws))
+    bases = (
+        np.linalg.qr(rng.standard_normal((argument.shape[1], k)))[0]
+        for _ in range(n_draws)
+    )
     return np.stack([np.linalg.norm(argument @ Q, axis=1) / lengths for Q in bases])
 
 
@@ -192,6 +202,8 @@ def block_matched_control(
     shares = np.empty((n_draws, len(energies.ranks)))
     for i, (k, size) in enumerate(zip(energies.ranks, energies.sizes, strict=True)):
         random = 0 < k < size
-        shares[:, i] = rng.beta(k / 2, (size - k) / 2, n_draws) if random else float(k > 0)
+        shares[:, i] = (
+            rng.beta(k / 2, (size - k) / 2, n_draws) if random else float(k > 0)
+        )
     total = energies.energy.sum(axis=0)
     return np.sqrt(shares @ energies.energy / np.where(total > 0, total, np.nan))

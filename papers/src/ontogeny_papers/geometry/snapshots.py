@@ -43,7 +43,9 @@ class SnapshotGram:
 
     def __init__(self, n_snapshots: int) -> None:
         n_snapshots = check_whole("n_snapshots", n_snapshots)
-        self._gram = np.zeros((n_snapshots, n_snapshots), order="F")  # only the upper triangle
+        self._gram = np.zeros(
+            (n_snapshots, n_snapshots), order="F"
+        )  # only the upper triangle
         self._dimension = 0
 
     @property
@@ -161,7 +163,10 @@ def check_gram(value: np.ndarray) -> np.ndarray:
             f"its shape is {argument.shape}. Snapshots go into gram() first."
         )
     size = np.abs(argument).max()
-    if np.abs(argument - argument.T).max() > 1e-6 * size or np.abs(argument[0]).max() > 1e-6 * size:
+    if (
+        np.abs(argument - argument.T).max() > 1e-6 * size
+        or np.abs(argument[0]).max() > 1e-6 * size
+    ):
         raise ArgumentError(
             "gram must be the symmetric Gram matrix of displacements from the first snapshot "
             "(first row and column zero), as ontogeny.geometry.gram returns."

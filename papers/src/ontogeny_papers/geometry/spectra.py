@@ -34,11 +34,14 @@ def gaussian_matrix_rank(rows: int, columns: int, variance: float = 0.9) -> floa
     >>> round(gaussian_matrix_rank(128, 128))
     65
     """
-    rows, columns = check_whole("rows", rows), check_whole("columns", columns)
+    rows = check_whole("rows", rows)
+    columns = check_whole("columns", columns)
     if not 0 < variance <= 1:
         raise ArgumentError(f"variance must lie in (0, 1]; got {variance}.")
-    small, ratio = min(rows, columns), min(rows, columns) / max(rows, columns)
-    low, high = (1 - np.sqrt(ratio)) ** 2, (1 + np.sqrt(ratio)) ** 2
+    small = min(rows, columns)
+    ratio = min(rows, columns) / max(rows, columns)
+    low = (1 - np.sqrt(ratio)) ** 2
+    high = (1 + np.sqrt(ratio)) ** 2
     # s = low + (high − low) sin²(a) takes the square-root ends out of the integral
     angle = (np.arange(20_000) + 0.5) / 20_000 * (np.pi / 2)
     s = low + (high - low) * np.sin(angle) ** 2

@@ -53,17 +53,21 @@ def principal_angles(W: Array, V: Array) -> Array:
     >>> np.round(np.degrees(principal_angles(W, V)), 6)
     array([ 0., 45.])
     """
-    W, V = matrix("W", W), matrix("V", V)
+    W = matrix("W", W)
+    V = matrix("V", V)
     xp = namespace(W, V)
     _check_rows(W, V)
     dtype = xp.result_type(W, V)
-    Q, R = _basis("W", W), _basis("V", V)
+    Q = _basis("W", W)
+    R = _basis("V", V)
     if Q.shape[1] < R.shape[1]:
         Q, R = R, Q
     cosines = xp.linalg.svdvals(Q.T @ R)
     sines = xp.flip(xp.linalg.svdvals(R - Q @ (Q.T @ R)))
     small = cosines**2 >= 0.5
-    angles = xp.where(small, xp.asin(xp.clip(sines, 0.0, 1.0)), xp.acos(xp.clip(cosines, 0.0, 1.0)))
+    angles = xp.where(
+        small, xp.asin(xp.clip(sines, 0.0, 1.0)), xp.acos(xp.clip(cosines, 0.0, 1.0))
+    )
     return xp.astype(angles, dtype)
 
 
@@ -74,7 +78,9 @@ def _basis(name: str, W: Array) -> Array:
     if size == 0:
         raise ArgumentError(f"{name} is zero, so its columns span no subspace.")
     tolerance = xp.finfo(W.dtype).eps * max(W.shape)
-    left, values, _ = xp.linalg.svd(xp.astype(W / size, xp.float64), full_matrices=False)
+    left, values, _ = xp.linalg.svd(
+        xp.astype(W / size, xp.float64), full_matrices=False
+    )
     return left[:, : int(xp.sum(values > tolerance * values[0]))]
 
 
@@ -115,7 +121,9 @@ def subspace_overlap(W: Array, V: Array) -> float:
 def _orthonormal(name: str, value: Array) -> np.ndarray:
     basis = to_numpy(matrix(name, value)).astype(np.float64)
     if np.abs(basis.T @ basis - np.eye(basis.shape[1])).max() > 1e-4:
-        raise ArgumentError(f"{name} must have orthonormal columns, as principal_basis gives them.")
+        raise ArgumentError(
+            f"{name} must have orthonormal columns, as principal_basis gives them."
+        )
     return basis
 
 
@@ -162,16 +170,22 @@ def random_subspace_angles(
     low, high = sorted((check_whole("r", r), check_whole("s", s)))
     n_draws = check_whole("n_draws", n_draws)
     if check_whole("dimension", dimension) < r + s:
-        raise ArgumentError(f"dimension must be at least r + s = {r + s}; got {dimension}.")
+        raise ArgumentError(
+            f"dimension must be at least r + s = {r + s}; got {dimension}."
+        )
     rng = np.random.default_rng(random_state)
     inside = rng.standard_normal((n_draws, low, high))
     outside = gaussian_factor(low, dimension - high, n_draws, rng)
     A, B = (factor @ np.swapaxes(factor, 1, 2) for factor in (inside, outside))
-    squares = np.stack([eigh(a, a + b, eigvals_only=True)[::-1] for a, b in zip(A, B, strict=True)])
+    squares = np.stack(
+        [eigh(a, a + b, eigvals_only=True)[::-1] for a, b in zip(A, B, strict=True)]
+    )
     return np.arccos(np.sqrt(np.clip(squares, 0.0, 1.0)))
 
 
-def principal_coefficients(gram: np.ndarray, k: int, end: int | None = None) -> np.ndarray:
+def principal_coefficients(
+    gram: np.ndarray, k: int, end: int | None = None
+) -> np.ndarray:
     """Return how the top principal components are made of the snapshots' displacements.
 
     Parameters
@@ -201,12 +215,19 @@ def principal_coefficients(gram: np.ndarray, k: int, end: int | None = None) -> 
     """
     grams = check_gram(gram)
     if len(grams) < 2:
-        raise ArgumentError("the directions of a path need at least 2 snapshots; there is 1.")
-    k, end = check_whole("k", k), check_whole("end", len(grams) if end is None else end, minimum=2)
+        raise ArgumentError(
+            "the directions of a path need at least 2 snapshots; there is 1."
+        )
+    k = check_whole("k", k)
+    end = check_whole("end", len(grams) if end is None else end, minimum=2)
     if end > len(grams):
-        raise ArgumentError(f"end must be from 2 to {len(grams)}, the snapshots; got {end}.")
+        raise ArgumentError(
+            f"end must be from 2 to {len(grams)}, the snapshots; got {end}."
+        )
     values, vectors = np.linalg.eigh(centred(grams[:end, :end]))
-    places = np.flatnonzero(values > ROUNDING * max(values[-1], np.finfo(float).tiny))[::-1][:k]
+    places = np.flatnonzero(values > ROUNDING * max(values[-1], np.finfo(float).tiny))[
+        ::-1
+    ][:k]
     vectors = vectors[:, places]
     # They sum to zero, so the mean drops out; exactly so, or a small component carries the first.
     return (vectors - vectors.mean(axis=0)) / np.sqrt(values[places])
@@ -251,7 +272,9 @@ def principal_basis(
     """
     grams = displacement_gram(snapshots) if gram is None else check_gram(gram)
     if len(snapshots) != len(grams):
-        raise ArgumentError(f"gram is of {len(grams)} snapshots; snapshots has {len(snapshots)}.")
+        raise ArgumentError(
+            f"gram is of {len(grams)} snapshots; snapshots has {len(snapshots)}."
+        )
     weights = principal_coefficients(grams, k, end)
     flat = snapshots[: len(weights)].reshape(len(weights), -1)
     basis = np.empty((flat.shape[1], weights.shape[1]))

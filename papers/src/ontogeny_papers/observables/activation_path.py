@@ -57,7 +57,12 @@ class ActivationPath(OfActivations):
         "On what path do a layer's activations move, along fixed random directions?"
     )
     quantities: ClassVar[tuple[Quantity, ...]] = (
-        Quantity("path", "coordinates of the activations", symbol="uᵀAₜv / ‖Aₜ‖", figure=False),
+        Quantity(
+            "path",
+            "coordinates of the activations",
+            symbol="uᵀAₜv / ‖Aₜ‖",
+            figure=False,
+        ),
         Quantity(
             "change",
             "change since the checkpoint before",
@@ -80,7 +85,8 @@ class ActivationPath(OfActivations):
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return ``path(layer, coordinate)`` at this step."""
         return by_layer(
-            reading[self.activations], lambda _, A: {"path": ("coordinate", self._coordinates(A))}
+            reading[self.activations],
+            lambda _, A: {"path": ("coordinate", self._coordinates(A))},
         )
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
@@ -95,5 +101,7 @@ class ActivationPath(OfActivations):
         if size == 0:
             raise ArgumentError("all activations are 0, which have no direction")
         rng = np.random.default_rng([self.random_state, 5])
-        rows, columns = (rng.standard_normal((self.coordinates, k)) for k in values.shape)
+        rows, columns = (
+            rng.standard_normal((self.coordinates, k)) for k in values.shape
+        )
         return np.asarray(((rows @ values) * columns).sum(axis=1) / size)

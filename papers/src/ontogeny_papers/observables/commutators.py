@@ -156,7 +156,9 @@ class Commutators(Observable):
                 f"batch_size={self.batch_size} needs {2 * self.batch_size} texts for a pair; the "
                 f"input set has {len(borrowed.inputs)}."
             )
-        batches = borrowed.draw(2 * self.pairs, self.batch_size, self.random_state, together=2)
+        batches = borrowed.draw(
+            2 * self.pairs, self.batch_size, self.random_state, together=2
+        )
         return updates.commutators(
             borrowed.model,
             borrowed.loss,
@@ -169,7 +171,9 @@ class Commutators(Observable):
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return norm, defect, cosine, gradient norm and loss of every pair."""
-        return self.stacked(reading, [measures(pair) for pair in self.each_pair(reading)])
+        return self.stacked(
+            reading, [measures(pair) for pair in self.each_pair(reading)]
+        )
 
     def stacked(self, reading: Any, pairs: Sequence[Mapping[str, float]]) -> xr.Dataset:
         """Return the numbers of all pairs along ``pair``, and the number of texts."""
@@ -195,7 +199,8 @@ def measures(pair: Commutator) -> dict[str, float]:
     NonFiniteError
         If a gradient is zero, so that defect and cosine are undefined.
     """
-    first, second = norm(pair.gradient_a), norm(pair.gradient_b)
+    first = norm(pair.gradient_a)
+    second = norm(pair.gradient_b)
     return {
         "norm": pair.norm,
         "defect": pair.defect,
@@ -234,7 +239,8 @@ def statements(data: xr.Dataset, n_pairs: int) -> list[str]:
         return []
     words = []
     for i in dict.fromkeys((int(there[0]), int(there[-1]))):
-        low, high = float(median.defect_over_pairs_low[i]), float(median.defect_over_pairs_high[i])
+        low = float(median.defect_over_pairs_low[i])
+        high = float(median.defect_over_pairs_high[i])
         words.append(
             f"{float(defect[i]):.3g} ({low:.3g}–{high:.3g}) at {{step}} {int(data.step[i]):,}"
         )

@@ -54,7 +54,9 @@ class EmbeddingFrequencies(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "embedding-frequencies"
-    question: ClassVar[str] = "Over how many frequencies do tokens that are numbers spread?"
+    question: ClassVar[str] = (
+        "Over how many frequencies do tokens that are numbers spread?"
+    )
     requires: ClassVar[str] = "weights alone"
     price: ClassVar[str] = "one Fourier transform at each step"
     quantities: ClassVar[tuple[Quantity, ...]] = (
@@ -70,7 +72,9 @@ class EmbeddingFrequencies(Observable):
             caption="Participation ratio of the variance over frequencies.",
         ),
     )
-    variables: ClassVar[Names] = {"power": ("share of the variance at each frequency", "1")}
+    variables: ClassVar[Names] = {
+        "power": ("share of the variance at each frequency", "1")
+    }
     section: ClassVar[Section] = Section(
         title="Frequencies of the embedding",
         definition="The rows of the numbers 0 to n − 1 as a periodic signal: the share of their "
@@ -95,9 +99,13 @@ class EmbeddingFrequencies(Observable):
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return the shares of the frequencies, how many there are, and the null."""
         data = by_layer(reading[self.needs()[0]], lambda _, E: self._measured(E))
-        return data.assign_coords(frequency=1 + np.arange(data.sizes.get("frequency", 0)))
+        return data.assign_coords(
+            frequency=1 + np.arange(data.sizes.get("frequency", 0))
+        )
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Figure]:
         """Return the frequencies over steps."""
         if "power" not in data:
             return []
@@ -108,12 +116,18 @@ class EmbeddingFrequencies(Observable):
         rows = E.detach().cpu().double().numpy()
         count = len(rows) if self.tokens is None else self.tokens
         if count > len(rows):
-            raise ArgumentError(f"tokens is {count}, but the embedding has {len(rows)} rows.")
+            raise ArgumentError(
+                f"tokens is {count}, but the embedding has {len(rows)} rows."
+            )
         rows = rows[:count]
         rng = np.random.default_rng(self.random_state)
-        null = [_count(row_frequencies(rng.permutation(rows))) for _ in range(self.n_draws)]
+        null = [
+            _count(row_frequencies(rng.permutation(rows))) for _ in range(self.n_draws)
+        ]
         power = row_frequencies(rows)
-        frequencies = Measured(_count(power), nulls={"permuted": ("draw", np.array(null))})
+        frequencies = Measured(
+            _count(power), nulls={"permuted": ("draw", np.array(null))}
+        )
         return {"frequencies": frequencies, "power": ("frequency", power)}
 
 

@@ -73,9 +73,16 @@ class LearningCoefficient(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "learning-coefficient"
-    minima: ClassVar[Mapping[str, int]] = {"chains": 2, "n_draws": 8, "batch_size": 1, "length": 2}
+    minima: ClassVar[Mapping[str, int]] = {
+        "chains": 2,
+        "n_draws": 8,
+        "batch_size": 1,
+        "length": 2,
+    }
     question: ClassVar[str] = "How degenerate is the loss around each checkpoint?"
-    requires: ClassVar[str] = "a causal model or a classifier, the extra llc (devinterp)"
+    requires: ClassVar[str] = (
+        "a causal model or a classifier, the extra llc (devinterp)"
+    )
     price: ClassVar[str] = "some hundred gradients at each step"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
@@ -93,12 +100,20 @@ class LearningCoefficient(Observable):
             caption="Finite, above the checkpoint's loss, without drift. Below 1, change lr, nβ or "
             "the pull.",
         ),
-        Quantity("rhat", "agreement of the chains (R-hat)", symbol="R̂", caption="1: they agree."),
+        Quantity(
+            "rhat",
+            "agreement of the chains (R-hat)",
+            symbol="R̂",
+            caption="1: they agree.",
+        ),
     )
     variables: ClassVar[Names] = {
         "trace": ("loss at each draw", "nats per answer"),
         "initial_loss": ("loss of the checkpoint", "nats per answer"),
-        "drift": ("difference of the coefficient between both halves of the draws", "1"),
+        "drift": (
+            "difference of the coefficient between both halves of the draws",
+            "1",
+        ),
         "of_chain": ("local learning coefficient of each chain", "1"),
     }
     section: ClassVar[Section] = Section(
@@ -200,7 +215,12 @@ def windows(
     >>> windows(Inputs.from_tokens([[1, 2, 3], [4, 5], [6, 7, 8, 9]]), None, 2)
     array([[1, 2, 3],
            [6, 7, 8]])
-    >>> windows(Inputs.from_tokens([[1, 2], [4, 5], [6, 7, 8]], labels=[0, 1, 1]), None, 2, True)
+    >>> windows(
+    ...     Inputs.from_tokens([[1, 2], [4, 5], [6, 7, 8]], labels=[0, 1, 1]),
+    ...     None,
+    ...     2,
+    ...     True,
+    ... )
     array([[1, 2, 0],
            [4, 5, 1]])
     """
@@ -217,5 +237,7 @@ def windows(
         return rows
     labels = np.asarray(inputs.labels)[places]
     if labels.dtype.kind not in "iu":
-        raise ArgumentError(f"labels must be the numbers of classes; got {labels[0]!r}.")
+        raise ArgumentError(
+            f"labels must be the numbers of classes; got {labels[0]!r}."
+        )
     return np.concatenate([rows, labels[:, None].astype(rows.dtype)], axis=1)

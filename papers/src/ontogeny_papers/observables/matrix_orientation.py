@@ -66,7 +66,9 @@ class Orientation(Observable):
 
     kind: ClassVar[str] = "orientation"
     minima: ClassVar[Mapping[str, int]] = {"k": 1, "n_draws": 1}
-    question: ClassVar[str] = "Do matrices of the same size share their principal directions?"
+    question: ClassVar[str] = (
+        "Do matrices of the same size share their principal directions?"
+    )
     requires: ClassVar[str] = "weights alone"
     price: ClassVar[str] = "one decomposition for each matrix and step"
     fewest_steps: ClassVar[int] = 2
@@ -121,7 +123,10 @@ class Orientation(Observable):
                 "size": gram.dimension,
                 "directions": len(basis),
             },
-            coords={"component": np.arange(len(basis)), "coordinate": np.arange(gram.dimension)},
+            coords={
+                "component": np.arange(len(basis)),
+                "coordinate": np.arange(gram.dimension),
+            },
         )
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
@@ -132,10 +137,14 @@ class Orientation(Observable):
         bases = [t[:d, :s].T for t, d, s in zip(tables, directions, sizes, strict=True)]
         compared = compared_bases(bases, overlap_null(self.n_draws, self.random_state))
         data = data.drop_vars(["basis", "component", "coordinate"])
-        data = data.assign({name: (("block", "block_"), table) for name, table in compared.items()})
+        data = data.assign(
+            {name: (("block", "block_"), table) for name, table in compared.items()}
+        )
         return data.assign_coords(block_=data.block.values)
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Figure]:
         """Return the overlaps as a map."""
         return [overlap_map("block", "block_")]
 
@@ -166,11 +175,13 @@ def compared_bases(bases: Sequence[np.ndarray], null: Null) -> dict[str, np.ndar
     names = ("overlap", "chance", "p_value")
     tables = {name: np.full((len(bases), len(bases)), np.nan) for name in names}
     for i, j in itertools.combinations(range(len(bases)), 2):
-        (entries, r), (others, s) = bases[i].shape, bases[j].shape
+        (entries, r) = bases[i].shape
+        (others, s) = bases[j].shape
         r, s = sorted((r, s))
         if not r or entries != others or entries < r + s:
             continue
-        overlap, chance = subspace_overlap(bases[i], bases[j]), null(r, s, entries)
+        overlap = subspace_overlap(bases[i], bases[j])
+        chance = null(r, s, entries)
         p_value = (1 + np.sum(chance >= overlap)) / (1 + len(chance))
         for name, value in zip(names, (overlap, s / entries, p_value), strict=True):
             tables[name][i, j] = tables[name][j, i] = value
@@ -196,7 +207,8 @@ def overlap_statements(data: xr.Dataset, what: str) -> list[str]:
     mask = _pairs(p_values)
     if not mask.any():
         return []
-    count, ratio = int((p_values[mask] < 0.05).sum()), data.ratio.values[mask]
+    count = int((p_values[mask] < 0.05).sum())
+    ratio = data.ratio.values[mask]
     return [
         (
             f"In {count} of {int(mask.sum())} {what} the principal directions overlap more than "
@@ -257,28 +269,41 @@ def orientation_across_runs(
     >>> from torch import nn
     >>> def run():
     ...     return Trajectory.from_models({step: nn.Linear(8, 8) for step in (0, 1, 2)})
-    >>> overlaps = orientation_across_runs({"seed 0": run(), "seed 1": run()}, "weight", k=1)
+    >>> overlaps = orientation_across_runs(
+    ...     {"seed 0": run(), "seed 1": run()}, "weight", k=1
+    ... )
     >>> dict(overlaps.overlap.sizes)
     {'block': 1, 'run': 2, 'run_': 2}
     """
     if len(runs) < 2:
-        raise ArgumentError(f"runs must hold at least two trajectories; got {len(runs)}.")
-    k, n_draws = check_whole("k", k), check_whole("n_draws", n_draws)
+        raise ArgumentError(
+            f"runs must hold at least two trajectories; got {len(runs)}."
+        )
+    k = check_whole("k", k)
+    n_draws = check_whole("n_draws", n_draws)
     short = [name for name, run in runs.items() if len(run) < 2]
     if short:
         raise ArgumentError(f"a path needs at least 2 steps; {', '.join(short)} has 1.")
     names = list(runs)
     with runs[names[0]][int(runs[names[0]].steps[0])].open() as reader:
         matched = capture.match_blocks(reader, blocks)
-    null, compared, angles = overlap_null(n_draws, random_state), [], []
+    null = overlap_null(n_draws, random_state)
+    compared = []
+    angles = []
     for block in matched:
         bases = [principal_basis(_path(run, block), k) for run in runs.values()]
         if len({len(basis) for basis in bases}) > 1:
-            sizes = ", ".join(f"{n}: {len(basis)}" for n, basis in zip(names, bases, strict=True))
-            raise ArgumentError(f"{block} has another number of entries in other runs: {sizes}.")
+            sizes = ", ".join(
+                f"{n}: {len(basis)}" for n, basis in zip(names, bases, strict=True)
+            )
+            raise ArgumentError(
+                f"{block} has another number of entries in other runs: {sizes}."
+            )
         compared.append(compared_bases(bases, null))
         angles.append(_angles(bases, k))
-    tables = {name: np.stack([basis[name] for basis in compared]) for name in compared[0]}
+    tables = {
+        name: np.stack([basis[name] for basis in compared]) for name in compared[0]
+    }
     tables["p_corrected"] = corrected_pairs(tables["p_value"])
     dims = ("block", "run", "run_")
     data = xr.Dataset(
@@ -309,5 +334,8 @@ def _path(run: Trajectory, name: str) -> np.ndarray:
         configuration = run[int(run.steps[0])].configuration()
         block = capture.weight_block(readers[0], name, configuration)
         return np.stack(
-            [block.rows(r, 0, block.shape[0]).float().numpy().reshape(-1) for r in readers]
+            [
+                block.rows(r, 0, block.shape[0]).float().numpy().reshape(-1)
+                for r in readers
+            ]
         )

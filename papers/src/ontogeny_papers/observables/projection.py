@@ -31,7 +31,9 @@ from .commutators import Commutators, measures
 VECTORS = ("commutator", "gradient", "difference of gradients")
 BASES = ("run so far", "whole run")
 SPACES = ("all parameters", "the blocks alone")
-SETTINGS = tuple(f"basis of the {basis}, {space}" for basis in BASES for space in SPACES)
+SETTINGS = tuple(
+    f"basis of the {basis}, {space}" for basis in BASES for space in SPACES
+)
 REST = "other parameters"
 _LARGEST = 2**30  # numbers of all snapshots together: 4 GiB
 
@@ -189,7 +191,8 @@ class Projection(Commutators):
     ) -> dict[str, list[np.ndarray]]:
         bases: dict[str, list[np.ndarray]] = {name: [] for name in BASES}
         for block in blocks:
-            path, gram = state[block].values, state[_gram(block)].values
+            path = state[block].values
+            gram = state[_gram(block)].values
             for name, last in zip(BASES, (end, len(gram)), strict=True):
                 basis = np.zeros((path.shape[1], 0))  # where nothing has moved yet
                 if last >= 2:
@@ -227,24 +230,31 @@ class _Tally:
     def __init__(
         self, blocks: Mapping[str, WeightBlock], bases: Mapping[str, list[np.ndarray]]
     ) -> None:
-        self._blocks, self._bases = blocks, bases
+        self._blocks = blocks
+        self._bases = bases
         self._inside: list[np.ndarray] = []  # of every pair (basis, vector, block)
         self._energy: list[np.ndarray] = []  # of every pair (vector, block)
         self._moves: dict[str, torch.Tensor] = {}
 
     def add(self, found: Commutator) -> None:
         """Take one pair."""
-        first, second = found.gradient_a, found.gradient_b
+        first = found.gradient_a
+        second = found.gradient_b
         for name in first:
             moves = (first[name] != 0) | (second[name] != 0)
-            self._moves[name] = self._moves[name] | moves if name in self._moves else moves
+            self._moves[name] = (
+                self._moves[name] | moves if name in self._moves else moves
+            )
         difference = {name: first[name] - second[name] for name in first}
-        inside, energy = [], []
+        inside = []
+        energy = []
         for vector in (found.delta, first, difference):
             pieces = [self._piece(block, vector) for block in self._blocks.values()]
             sizes = [float(piece @ piece) for piece in pieces]
             energy.append([*sizes, max(norm(vector) ** 2 - sum(sizes), 0.0)])
-            inside.append([[*_energies(pieces, self._bases[basis]), 0.0] for basis in BASES])
+            inside.append(
+                [[*_energies(pieces, self._bases[basis]), 0.0] for basis in BASES]
+            )
         self._energy.append(np.array(energy))
         self._inside.append(np.swapaxes(np.array(inside), 0, 1))
 
@@ -255,11 +265,13 @@ class _Tally:
 
     def result(self) -> xr.Dataset:
         """Return energies and shares with their controls, along ``pair``."""
-        inside, energy = np.stack(self._inside, -1), np.stack(self._energy, -1)
+        inside = np.stack(self._inside, -1)
+        energy = np.stack(self._energy, -1)
         sizes = self._sizes()
         ranks = np.array([[*(b.shape[1] for b in self._bases[n]), 0] for n in BASES])
         shape = (len(SETTINGS), len(VECTORS), inside.shape[-1])
-        rho, matched = np.full(shape, np.nan), np.full(shape, np.nan)
+        rho = np.full(shape, np.nan)
+        matched = np.full(shape, np.nan)
         control = np.full((3, len(SETTINGS)), np.nan)
         for b in range(len(BASES)):
             if not ranks[b].any():  # nothing has moved yet: there is no such subspace
@@ -267,7 +279,9 @@ class _Tally:
             for v in range(len(VECTORS)):
                 whole = BlockEnergies(inside[b, v], energy[v], ranks[b], sizes)
                 for s, part in enumerate((whole, whole.within), start=len(SPACES) * b):
-                    rho[s, v], matched[s, v], chance = part.rho, part.matched, part.control
+                    rho[s, v] = part.rho
+                    matched[s, v] = part.matched
+                    chance = part.control
                     control[:, s] = chance.rms, chance.low, chance.high
         dims = ("setting", "vector", "pair")
         return xr.Dataset(
@@ -295,7 +309,9 @@ class _Tally:
         """Return how many coordinates of each block, and of the rest, have a gradient at all."""
         whole = sum(int(moves.sum()) for moves in self._moves.values())
         sizes = [
-            int(block_values(block, self._moves).sum()) if block.tensor in self._moves else 0
+            int(block_values(block, self._moves).sum())
+            if block.tensor in self._moves
+            else 0
             for block in self._blocks.values()
         ]
         return np.array([*sizes, whole - sum(sizes)])
@@ -303,7 +319,10 @@ class _Tally:
 
 def _energies(pieces: Sequence[np.ndarray], bases: Sequence[np.ndarray]) -> list[float]:
     """Return the squared norm of each piece inside the subspace of its block."""
-    return [float(np.sum((piece @ basis) ** 2)) for piece, basis in zip(pieces, bases, strict=True)]
+    return [
+        float(np.sum((piece @ basis) ** 2))
+        for piece, basis in zip(pieces, bases, strict=True)
+    ]
 
 
 def _bootstrapped(
@@ -314,14 +333,18 @@ def _bootstrapped(
         values.sizes["pair"], size=(n_draws, values.sizes["pair"])
     )
     picked = values.isel(pair=xr.DataArray(draws, dims=("draw", "pair")))
-    medians = picked.median("pair", skipna=False).quantile([0.025, 0.975], "draw", skipna=False)
+    medians = picked.median("pair", skipna=False).quantile(
+        [0.025, 0.975], "draw", skipna=False
+    )
     low, high = (medians.isel(quantile=i, drop=True) for i in (0, 1))
     return [low, values.median("pair", skipna=False), high]
 
 
 def _statements(data: xr.Dataset, k: int) -> list[str]:
     setting = data.sel(setting=SETTINGS[0])
-    there = np.flatnonzero(np.isfinite(setting.rho_median.sel(vector=VECTORS[0]).values))
+    there = np.flatnonzero(
+        np.isfinite(setting.rho_median.sel(vector=VECTORS[0]).values)
+    )
     if not len(there):
         return []
     last = setting.isel(step=int(there[-1]))
@@ -332,14 +355,19 @@ def _statements(data: xr.Dataset, k: int) -> list[str]:
         f"gradient's; random directions hold {float(last.control):.3f}."
     )
     first, second = (last.rho.sel(vector=v) for v in VECTORS[:2])
-    if data.sizes["pair"] < FEWEST_PAIRS or not bool(((first > 0) & (second > 0)).all()):
+    if data.sizes["pair"] < FEWEST_PAIRS or not bool(
+        ((first > 0) & (second > 0)).all()
+    ):
         return [sentence]
     low, _, high = (float(np.exp(v)) for v in _bootstrapped(np.log(first / second), 0))
     verdict = "commutators lie in these directions as much as gradients do, within the interval"
     if high < 1 or low > 1:
         much = "less" if high < 1 else "more"
         verdict = f"commutators lie {much} in these directions than gradients do"
-    return [sentence, f"Commutator over gradient: {low:.2f} to {high:.2f} (95 %): {verdict}."]
+    return [
+        sentence,
+        f"Commutator over gradient: {low:.2f} to {high:.2f} (95 %): {verdict}.",
+    ]
 
 
 def block_values(block: WeightBlock, tensors: Mapping[str, Tensor]) -> Tensor:

@@ -58,7 +58,9 @@ class Chains:
         """How much the coefficient differs between both halves of the draws that count."""
         counted = self.trace[:, self.burn_in :]
         half = counted.shape[1] // 2
-        return self.n_beta * (counted[:, -half:].mean(axis=1) - counted[:, :half].mean(axis=1))
+        return self.n_beta * (
+            counted[:, -half:].mean(axis=1) - counted[:, :half].mean(axis=1)
+        )
 
     @property
     def accepted(self) -> np.ndarray:
@@ -136,7 +138,9 @@ def sampled_chains(
             loss_fn=_label_loss if classifier else None,
             **options,
         )
-    trace = np.asarray(data["loss_trace"].transpose("chain", "step").values, dtype=np.float64)
+    trace = np.asarray(
+        data["loss_trace"].transpose("chain", "step").values, dtype=np.float64
+    )
     return Chains(trace, float(data["init_loss"]), n_beta, burn_in)
 
 
@@ -147,7 +151,9 @@ def _label_loss(model: nn.Module, rows: Tensor) -> Tensor:
     """
     output = model(rows[:, :-1])
     logits = output if isinstance(output, Tensor) else output.logits
-    return cross_entropy(logits, rows[:, -1], reduction="none")[:, None].expand(rows[:, 1:].shape)
+    return cross_entropy(logits, rows[:, -1], reduction="none")[:, None].expand(
+        rows[:, 1:].shape
+    )
 
 
 @contextlib.contextmanager

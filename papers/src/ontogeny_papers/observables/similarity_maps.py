@@ -12,7 +12,12 @@ import torch
 import xarray as xr
 
 from ontogeny.errors import ArgumentError
-from ontogeny.features.activations.similarity import BLOCKS, LABELS, MEASURES, OfMeasures
+from ontogeny.features.activations.similarity import (
+    BLOCKS,
+    LABELS,
+    MEASURES,
+    OfMeasures,
+)
 from ontogeny.figures import Figure, Heatmap, Section
 from ontogeny.observables import Reading, by_layer
 from ontogeny.observables.catalogued import PASS
@@ -56,7 +61,10 @@ class StepSimilarity(OfSampledActivations):
     )
     variables: ClassVar[Names] = {
         "between": ("similarity between two {checkpoint}s", "1"),
-        "between_shuffled": ("similarity between two {checkpoint}s: tokens out of order", "1"),
+        "between_shuffled": (
+            "similarity between two {checkpoint}s: tokens out of order",
+            "1",
+        ),
     }
     section: ClassVar[Section] = Section(
         title="Similarity between {checkpoint}s",
@@ -95,14 +103,26 @@ class StepSimilarity(OfSampledActivations):
         """Return the similarities of all steps in place of the inner products."""
         if _GRAM not in data:
             return data
-        grams = data[_GRAM].transpose("layer", "step", "token", "token_").values.astype(np.float64)
+        grams = (
+            data[_GRAM]
+            .transpose("layer", "step", "token", "token_")
+            .values.astype(np.float64)
+        )
         units = Units(data["unit"].dropna("step").isel(step=0).values)
-        order = np.random.default_rng([self.random_state, 17]).permutation(units.place.size)
+        order = np.random.default_rng([self.random_state, 17]).permutation(
+            units.place.size
+        )
         tables = np.stack([_of_layer(gram, units, order) for gram in grams], axis=1)
         dims = ("layer", "step", "step_")
         names = ("between", "between_stderr", "between_shuffled")
-        values = {name: (dims, table) for name, table in zip(names, tables, strict=True)}
-        return data.drop_vars([_GRAM, "unit"]).assign_coords(step_=data.step.values).assign(values)
+        values = {
+            name: (dims, table) for name, table in zip(names, tables, strict=True)
+        }
+        return (
+            data.drop_vars([_GRAM, "unit"])
+            .assign_coords(step_=data.step.values)
+            .assign(values)
+        )
 
 
 def _of_layer(grams: np.ndarray, units: Units, order: np.ndarray) -> np.ndarray:
@@ -113,7 +133,8 @@ def _of_layer(grams: np.ndarray, units: Units, order: np.ndarray) -> np.ndarray:
     there = np.flatnonzero(np.isfinite(grams).all(axis=(1, 2)))
     tables = np.full((3, len(grams), len(grams)), np.nan)
     if len(there):
-        at, grams = np.ix_(there, there), grams[there]
+        at = np.ix_(there, there)
+        grams = grams[there]
         tables[0][at] = cka_of_grams(grams)
         blocks = units.blocks(BLOCKS)
         if len(blocks) > 1:
@@ -178,11 +199,13 @@ class LayerSimilarity(OfMeasures):
         data = self.similarities(pairs, reading.units(need))
         arrays = [values[path].double().cpu().numpy() for path in paths]
         dims = ("measure", "of_layer", "with_layer")
-        return data.assign(between=(dims, _between(arrays, self.measures))).assign_coords(
-            of_layer=paths, with_layer=paths
-        )
+        return data.assign(
+            between=(dims, _between(arrays, self.measures))
+        ).assign_coords(of_layer=paths, with_layer=paths)
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Figure]:
         """Return all pairs of layers at some steps, a figure for each measure."""
         if "between" not in data:
             return []

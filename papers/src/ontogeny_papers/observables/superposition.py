@@ -51,7 +51,9 @@ class FeatureGeometry(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "feature-geometry"
-    question: ClassVar[str] = "How many features does a matrix hold, and do they share dimensions?"
+    question: ClassVar[str] = (
+        "How many features does a matrix hold, and do they share dimensions?"
+    )
     requires: ClassVar[str] = "weights alone"
     price: ClassVar[str] = "products of columns at each step"
     quantities: ClassVar[tuple[Quantity, ...]] = (
@@ -104,12 +106,16 @@ class FeatureGeometry(Observable):
         data = by_layer(reading[self.needs()[0]], lambda _, W: self._measured(W))
         return data.assign_coords(feature=np.arange(data.sizes.get("feature", 0)))
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Figure]:
         """Return the norms of the features over steps."""
         if "feature_norm" not in data:
             return []
         title = "Norm of every feature"
-        return [Heatmap("norms", title, value="feature_norm", y="feature", facet="layer")]
+        return [
+            Heatmap("norms", title, value="feature_norm", y="feature", facet="layer")
+        ]
 
     def _measured(self, W: Tensor) -> dict[str, Any]:
         columns = W.detach().cpu().double().numpy()

@@ -66,7 +66,9 @@ class WeightRank(Observable):
 
     kind: ClassVar[str] = "weight-rank"
     minima: ClassVar[Mapping[str, int]] = {"n_draws": 4, "max_snapshots": 3}
-    question: ClassVar[str] = "In how few directions does each weight matrix move over the run?"
+    question: ClassVar[str] = (
+        "In how few directions does each weight matrix move over the run?"
+    )
     requires: ClassVar[str] = "weights alone"
     price: ClassVar[str] = "each matrix of all steps, once"
     fewest_steps: ClassVar[int] = 3
@@ -107,12 +109,18 @@ class WeightRank(Observable):
         "p_corrected": ("p-value of a lower variance rank, corrected", "1"),
         "walk": ("variance rank of random walks", "directions"),
         "shuffled": ("variance rank of directions in random order", "directions"),
-        "shuffled_mean": ("variance rank of directions in random order, mean", "directions"),
+        "shuffled_mean": (
+            "variance rank of directions in random order, mean",
+            "directions",
+        ),
         "lag": ("variance rank of walks with the same lag cosines", "directions"),
         "line": ("variance rank of a line with noise", "directions"),
         "growing_rank": ("variance rank of the run so far", "directions"),
         "growing_walk": ("variance rank of random walks so far", "directions"),
-        "growing_shuffled": ("variance rank of directions in random order so far", "directions"),
+        "growing_shuffled": (
+            "variance rank of directions in random order so far",
+            "directions",
+        ),
     }
     charts: ClassVar[Sequence[Figure]] = CHARTS
 
@@ -129,15 +137,22 @@ class WeightRank(Observable):
         count = len(reading.steps)
         if count < 3:
             raise ArgumentError("a variance rank needs at least 3 snapshots")
-        places = np.linspace(0, count - 1, min(count, self.max_snapshots)).round().astype(int)
-        gram, learned = SnapshotGram(len(places)), _Learned(reading.shape)
-        moved, to_last = np.zeros(count), np.zeros(count)
+        places = (
+            np.linspace(0, count - 1, min(count, self.max_snapshots))
+            .round()
+            .astype(int)
+        )
+        gram = SnapshotGram(len(places))
+        learned = _Learned(reading.shape)
+        moved = np.zeros(count)
+        to_last = np.zeros(count)
         for chunk in reading.chunks():
             moved += np.sum((chunk - chunk[0]) ** 2, axis=1)
             to_last += np.sum((chunk - chunk[-1]) ** 2, axis=1)
             gram.add(chunk[places])
             learned.add(chunk[-1] - chunk[0])
-        matrix, dimension = gram.gram, gram.dimension
+        matrix = gram.gram
+        dimension = gram.dimension
         series = {"displacement": np.sqrt(moved), "to_last": np.sqrt(to_last)}
         for name, values in self._growing(matrix, dimension).items():
             series[name] = np.full(count, np.nan)
@@ -149,7 +164,9 @@ class WeightRank(Observable):
                 "masked_rows": reading.masked_rows,
                 "snapshots": len(places),
                 "learned_rank": learned.rank(self.variance),
-                "gaussian_rank": geometry.gaussian_matrix_rank(*learned.shape, self.variance),
+                "gaussian_rank": geometry.gaussian_matrix_rank(
+                    *learned.shape, self.variance
+                ),
                 **self._separating(matrix, dimension),
                 **self._ranks(matrix, dimension),
             },
@@ -159,12 +176,18 @@ class WeightRank(Observable):
     def _separating(self, matrix: np.ndarray, dimension: int) -> dict[str, Any]:
         """Return the statistics of the path that differ between learning and a random walk."""
         seed = self.random_state
-        early = geometry.early_energy_null(gram=matrix, n_draws=self.n_draws, random_state=seed)
+        early = geometry.early_energy_null(
+            gram=matrix, n_draws=self.n_draws, random_state=seed
+        )
         return {
             "net_drift_ratio": geometry.net_drift_ratio(matrix),
             "increment_rank": geometry.increment_variance_rank(matrix, self.variance),
-            "increment_participation_ratio": geometry.increment_participation_ratio(matrix),
-            "walk_participation_ratio": geometry.walk_participation_ratio(matrix, dimension),
+            "increment_participation_ratio": geometry.increment_participation_ratio(
+                matrix
+            ),
+            "walk_participation_ratio": geometry.walk_participation_ratio(
+                matrix, dimension
+            ),
             "early_energy": float(early.observed),
             "p_early": float(early.p_higher),
             **_intervals(early=early),
@@ -197,12 +220,19 @@ class WeightRank(Observable):
 
     def _options(self, matrix: np.ndarray, n_draws: int) -> dict[str, Any]:
         seed = self.random_state
-        return {"gram": matrix, "variance": self.variance, "n_draws": n_draws, "random_state": seed}
+        return {
+            "gram": matrix,
+            "variance": self.variance,
+            "n_draws": n_draws,
+            "random_state": seed,
+        }
 
     @staticmethod
     def _ends(count: int) -> np.ndarray:
         """Return the sizes of the growing windows of `count` snapshots."""
-        return np.unique(np.geomspace(3, count, min(_WINDOWS, count - 2)).round().astype(int))
+        return np.unique(
+            np.geomspace(3, count, min(_WINDOWS, count - 2)).round().astype(int)
+        )
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Correct the p-values over blocks; add means by kind, and the distances of modules.
@@ -218,7 +248,9 @@ class WeightRank(Observable):
         by_kind = data[growing].assign_coords(block=kinds).groupby("block").mean()
         # Only the windows that were ranked: a line through the steps between them would be broken.
         by_kind = by_kind.dropna("step", how="all").rename(block="kind", step="step_")
-        by_kind.step_.attrs.update(long_name="last {checkpoint} of the run so far", units="{step}s")
+        by_kind.step_.attrs.update(
+            long_name="last {checkpoint} of the run so far", units="{step}s"
+        )
         data = data.assign({f"{name}_by_kind": by_kind[name] for name in growing})
         data = data.assign(module_distance=_by_module(data.to_last))
         data.variance_rank.attrs.update(symbol=symbol(self.variance))
@@ -278,7 +310,9 @@ class _Learned:
 def _by_module(to_last: xr.DataArray) -> xr.DataArray:
     """Return the distance of all matrices of a module together, (layer, step)."""
     modules = [str(block).rsplit(".", 2)[0] for block in to_last.block.values]
-    squares = (to_last**2).assign_coords(block=modules).groupby("block").sum(skipna=False)
+    squares = (
+        (to_last**2).assign_coords(block=modules).groupby("block").sum(skipna=False)
+    )
     order = [m for m in dict.fromkeys(modules) if m in set(squares.block.values)]
     distance = (squares**0.5).sel(block=order).rename(block="layer")
     return distance.transpose("layer", "step")

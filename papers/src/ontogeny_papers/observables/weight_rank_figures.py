@@ -47,7 +47,9 @@ def walk_rank(variance: float) -> int | None:
 
 def section(variance: float) -> Section:
     """Return the heading and margin notes."""
-    share, name, walk = f"{100 * variance:g} %", symbol(variance), walk_rank(variance)
+    share = f"{100 * variance:g} %"
+    name = symbol(variance)
+    walk = walk_rank(variance)
     of_walk = (
         "A random walk in many dimensions needs all its components. "
         if walk is None
@@ -72,16 +74,19 @@ def section(variance: float) -> Section:
 
 def statements(data: xr.Dataset, variance: float) -> list[str]:
     """Return what the ranks, the early components and the whole displacements show."""
-    rank, count = data.variance_rank.values, data.sizes["block"]
+    rank = data.variance_rank.values
+    count = data.sizes["block"]
     is_finite = np.isfinite(rank)
     if not is_finite.any():
         return []
     matrices = int(is_finite.sum())
     below = int((data.p_corrected.values[is_finite] < 0.05).sum())
-    early, of_random = _median(data.early_energy), _median(data.early_high)
+    early = _median(data.early_energy)
+    of_random = _median(data.early_high)
     ends = dict.fromkeys(f"{end(rank):.0f}" for end in (np.nanmin, np.nanmax))
     walk = _median((data.walk_low + data.walk_high) / 2)
-    whole, gaussian = _median(data.learned_rank), _median(data.gaussian_rank)
+    whole = _median(data.learned_rank)
+    gaussian = _median(data.gaussian_rank)
     ratio = _median(data.increment_participation_ratio)
     chance = _median(data.walk_participation_ratio)
     return [
@@ -122,7 +127,9 @@ CHARTS: tuple[Figure, ...] = (
         "Variance rank of the whole run",
         value="variance_rank",
         rows="block",
-        bands=[Band(f"{name}_low", f"{name}_high", label) for name, label in _NULLS.items()],
+        bands=[
+            Band(f"{name}_low", f"{name}_high", label) for name, label in _NULLS.items()
+        ],
         caption="Dots: measured. Bands, top to bottom as in the legend: 95 % of the draws.",
     ),
     Curves(
@@ -145,9 +152,12 @@ CHARTS: tuple[Figure, ...] = (
 
 def separating(variance: float) -> NumberTable:
     """Return the table of what separates a run from a random walk."""
-    share, increments = f"{100 * variance:g} %", "increments"
-    early, learned = "later motion in early components", f"rank of W_T − W_0 ({share})"
-    use, of_walk = "participation ratio of the increments", "participation ratio of a random walk"
+    share = f"{100 * variance:g} %"
+    increments = "increments"
+    early = "later motion in early components"
+    learned = f"rank of W_T − W_0 ({share})"
+    use = "participation ratio of the increments"
+    of_walk = "participation ratio of a random walk"
     of_learned = "variance rank of the whole displacement"
     of_increments = "variance rank of the increments"
     many = "directions"
@@ -162,7 +172,13 @@ def separating(variance: float) -> NumberTable:
                 "1",
                 "net drift (walk: 1)",
             ),
-            ("increment_rank", of_increments, many, f"directions for {share}", increments),
+            (
+                "increment_rank",
+                of_increments,
+                many,
+                f"directions for {share}",
+                increments,
+            ),
             ("increment_participation_ratio", use, many, "participation", increments),
             ("walk_participation_ratio", of_walk, many, "of a walk", increments),
             ("early_energy", "energy early in the path", "1", "measured", early),
@@ -174,7 +190,13 @@ def separating(variance: float) -> NumberTable:
                 early,
             ),
             ("learned_rank", of_learned, many, "measured", learned),
-            ("gaussian_rank", "variance rank of a Gaussian matrix", many, "Gaussian", learned),
+            (
+                "gaussian_rank",
+                "variance rank of a Gaussian matrix",
+                many,
+                "Gaussian",
+                learned,
+            ),
         ),
         rows="block",
         caption="Net drift: |w_T − w_0|² over the sum of squared steps. Early components: up to 4 "

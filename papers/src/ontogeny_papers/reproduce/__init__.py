@@ -65,4 +65,9 @@ def recipe(name: str) -> Recipe:
 
 
 def _every() -> dict[str, Recipe]:
-    return {**concepts.RECIPES, **execution.RECIPES, **semantics.RECIPES, **known.RECIPES}
+    return {
+        **concepts.RECIPES,
+        **execution.RECIPES,
+        **semantics.RECIPES,
+        **known.RECIPES,
+    }

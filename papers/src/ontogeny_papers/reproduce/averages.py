@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ontogeny.figures import Band, Curves, Figure, NullComparison, Scatter, Section, Table
+from ontogeny.figures import (
+    Band,
+    Curves,
+    Figure,
+    NullComparison,
+    Scatter,
+    Section,
+    Table,
+)
 from ontogeny.observables import Observable
 from ontogeny.quantities import Quantity, of_names
 from ontogeny.summary.figures import default_figures, figure_of_runs
@@ -22,11 +30,15 @@ from .comparison_judges import below_random_order, by_kind
 _MOST = 8  # values in a sentence; more are left to the figure
 _SPECIAL: dict[str, tuple[Quantity, ...]] = {
     "commutators": (
-        Quantity("mean_loss", "training loss, median of the pairs", "nats", y_scale="log"),
+        Quantity(
+            "mean_loss", "training loss, median of the pairs", "nats", y_scale="log"
+        ),
     ),
     "sae-probe": (
         Quantity("accuracy", "accuracy before removal", "share of answers"),
-        Quantity("latents_above_null", "latents that correlate beyond chance", "latents"),
+        Quantity(
+            "latents_above_null", "latents that correlate beyond chance", "latents"
+        ),
     ),
 }
 _AGAINST_LOSS = Scatter(
@@ -44,7 +56,10 @@ _AGAINST_LOSS = Scatter(
 
 
 def average_node(
-    observable: Observable, runs: Mapping[str, Sequence[xr.Dataset]], claim: str, source: str
+    observable: Observable,
+    runs: Mapping[str, Sequence[xr.Dataset]],
+    claim: str,
+    source: str,
 ) -> xr.Dataset:
     """Return the figures of an observable with means over seeds, and what they show in words.
 
@@ -58,7 +73,8 @@ def average_node(
         What the paper says, and where.
     """
     nodes_of = {
-        label: [_prepared(observable, node) for node in nodes] for label, nodes in runs.items()
+        label: [_prepared(observable, node) for node in nodes]
+        for label, nodes in runs.items()
     }
     first = next(iter(nodes_of.values()))[0]
     quantities = (*observable.quantities, *_SPECIAL.get(observable.kind, ()))
@@ -68,10 +84,15 @@ def average_node(
         special.append(_AGAINST_LOSS)
     figures = [*default_figures(first, quantities), *special]
     names = _drawn_names(figures)
-    section = (observable.section or Section(observable.name, "")).filled(observable.arguments())
+    section = (observable.section or Section(observable.name, "")).filled(
+        observable.arguments()
+    )
     below = _below(runs) if observable.kind == "weight-rank" else []
     means = mean_of_seeds(
-        {label: [_numbers(node, names) for node in nodes] for label, nodes in nodes_of.items()},
+        {
+            label: [_numbers(node, names) for node in nodes]
+            for label, nodes in nodes_of.items()
+        },
         [quantity for quantity in quantities if quantity.name in names],
         dataclasses.replace(section, source=source),
         figures=special,
@@ -93,14 +114,20 @@ def _prepared(observable: Observable, node: xr.Dataset) -> xr.Dataset:
 
 def _of_numbers(table: Table, data: xr.Dataset) -> Table:
     """Return a table without its columns of words, which have no mean."""
-    numeric = [column for column in table.columns if data[column.value].dtype.kind in "fiub"]
+    numeric = [
+        column for column in table.columns if data[column.value].dtype.kind in "fiub"
+    ]
     return dataclasses.replace(table, columns=numeric)
 
 
 def _drawn_names(figures: Sequence[Figure]) -> list[str]:
     """Return what the figures draw, without the intervals of one seed."""
-    names = dict.fromkeys(name for figure in figures for name in figure.variables() if name)
-    ends = {end for figure in figures for end in getattr(figure, "interval", None) or ()}
+    names = dict.fromkeys(
+        name for figure in figures for name in figure.variables() if name
+    )
+    ends = {
+        end for figure in figures for end in getattr(figure, "interval", None) or ()
+    }
     return [name for name in names if name not in ends]
 
 
@@ -125,11 +152,15 @@ def _below(runs: Mapping[str, Sequence[xr.Dataset]]) -> Iterator[str]:
 def _sentences(data: xr.Dataset, figures: Sequence[Figure]) -> Iterator[str]:
     """Give the values of the first figure in words; dots beside their nulls go before curves."""
     order = sorted(figures, key=lambda figure: not isinstance(figure, NullComparison))
-    figure: Any = next((item for item in order if isinstance(item, NullComparison | Curves)), None)
+    figure: Any = next(
+        (item for item in order if isinstance(item, NullComparison | Curves)), None
+    )
     if figure is None:  # only maps, whose values no sentence can hold
         return
     for label in data.run.values if "run" in data.dims else [None]:
-        one, start = (data, "") if label is None else (data.sel(run=label), f"{label}: ")
+        one, start = (
+            (data, "") if label is None else (data.sel(run=label), f"{label}: ")
+        )
         if values := _values(one, figure):
             yield f"{start}{figure.title}{values}."
 
@@ -139,7 +170,8 @@ def _values(data: xr.Dataset, figure: Any) -> str:
 
     Empty where there are more numbers than a sentence can hold.
     """
-    value, where = data[figure.value], ""
+    value = data[figure.value]
+    where = ""
     dims = [str(dim) for dim in value.dims if dim != "step"]
     if "step" in value.dims:
         data = data.dropna("step", how="all", subset=[figure.value])
@@ -159,19 +191,25 @@ def _values(data: xr.Dataset, figure: Any) -> str:
         + ("" if alike else f" ({null})")
         for at, part, null in zip(labels, parts, nulls, strict=True)
     ]
-    return f"{where}: {', '.join(texts)}" + (f"; {nulls[0]}" if alike and nulls[0] else "")
+    return f"{where}: {', '.join(texts)}" + (
+        f"; {nulls[0]}" if alike and nulls[0] else ""
+    )
 
 
 def _number(data: xr.Dataset, name: str) -> str:
     """Return the first and the last mean, the latter with its SD."""
     last = _last(data)
-    text, sd = f"{float(last[name]):.3g}", float(last[f"{name}_sd"])
+    text = f"{float(last[name]):.3g}"
+    sd = float(last[f"{name}_sd"])
     text += f" ± {sd:.2g}" if np.isfinite(sd) else ""
-    return f"{float(data[name][0]):.3g} and {text}" if "step" in data[name].dims else text
+    return (
+        f"{float(data[name][0]):.3g} and {text}" if "step" in data[name].dims else text
+    )
 
 
 def _nulls(data: xr.Dataset, bands: Sequence[Band]) -> str:
-    last, words = _last(data), []
+    last = _last(data)
+    words = []
     for band in bands:
         low, high = (f"{float(last[end]):.3g}" for end in (band.lower, band.upper))
         words.append(f"{band.label} {low}" + (f" to {high}" if high != low else ""))
@@ -209,9 +247,13 @@ def mean_of_seeds(
 
     Examples
     --------
-    >>> seeds = [xr.Dataset({"x": ("step", [1.0, y])}, {"step": [0, 1]}) for y in (2, 4)]
+    >>> seeds = [
+    ...     xr.Dataset({"x": ("step", [1.0, y])}, {"step": [0, 1]}) for y in (2, 4)
+    ... ]
     >>> section = Section("Loss", "Mean loss.")
-    >>> mean = mean_of_seeds({"one": seeds, "other": seeds}, [Quantity("x", "loss")], section)
+    >>> mean = mean_of_seeds(
+    ...     {"one": seeds, "other": seeds}, [Quantity("x", "loss")], section
+    ... )
     >>> mean.x.sel(run="one").values, dict(mean.x.attrs)
     (array([1., 3.]), {'long_name': 'loss', 'units': '1'})
     """
@@ -254,7 +296,9 @@ def over_seeds(runs_of: Mapping[str, Sequence[xr.Dataset]]) -> xr.Dataset:
 
     Examples
     --------
-    >>> data = over_seeds({"mixed": [xr.Dataset({"rank": 3.0}), xr.Dataset({"rank": 5.0})]})
+    >>> data = over_seeds(
+    ...     {"mixed": [xr.Dataset({"rank": 3.0}), xr.Dataset({"rank": 5.0})]}
+    ... )
     >>> float(data["rank"]), float(data["rank_sd"]), int(data["seeds"])
     (4.0, 1.4142135623730951, 2)
     """
@@ -266,7 +310,9 @@ def over_seeds(runs_of: Mapping[str, Sequence[xr.Dataset]]) -> xr.Dataset:
 
 
 def _of_run(seeds: Sequence[xr.Dataset]) -> xr.Dataset:
-    stacked = xr.concat(list(seeds), dim="seed", join="outer", data_vars="all", coords="minimal")
+    stacked = xr.concat(
+        list(seeds), dim="seed", join="outer", data_vars="all", coords="minimal"
+    )
     result: dict[str, xr.DataArray] = {}
     for name, values in stacked.data_vars.items():
         values = values.astype(np.float64)

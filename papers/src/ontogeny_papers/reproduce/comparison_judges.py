@@ -38,7 +38,9 @@ def by_kind(node: xr.Dataset) -> xr.Dataset:
     {'q_proj': 4.0}
     """
     kinds = [str(block).rsplit(".", 2)[-2] for block in node.block.values]
-    blockwise = [name for name, values in node.data_vars.items() if "block" in values.dims]
+    blockwise = [
+        name for name, values in node.data_vars.items() if "block" in values.dims
+    ]
     numbers = node[[name for name in blockwise if node[name].dtype.kind in "fiub"]]
     return numbers.astype(float).assign_coords(block=kinds).groupby("block").mean()
 
@@ -50,7 +52,8 @@ def below_random_order(runs: Sequence[xr.Dataset]) -> tuple[int, int, float]:
     it is too small rather than too large).
     """
     p_lower = np.concatenate([run.p_lower.values for run in runs])
-    count, tested = int((p_lower < LEVEL).sum()), int(np.isfinite(p_lower).sum())
+    count = int((p_lower < LEVEL).sum())
+    tested = int(np.isfinite(p_lower).sum())
     return count, tested, more_often(count, tested, LEVEL)[1]
 
 
@@ -72,16 +75,17 @@ def whole_ranks(runs: Sequence[xr.Dataset]) -> np.ndarray:
 
 def span(runs: Sequence[xr.Dataset], null: str) -> str:
     """Return ``"1.7 to 3.0"``, where 95 % of a null's ranks lie, mean over matrices and seeds."""
-    low, high = (np.mean([run[f"{null}_{end}"].mean() for run in runs]) for end in ("low", "high"))
+    low, high = (
+        np.mean([run[f"{null}_{end}"].mean() for run in runs])
+        for end in ("low", "high")
+    )
     return f"{low:.1f} to {high:.1f}"
 
 
 _FORGOTTEN = 0.1  # of the accuracy, since the best of many evaluations lies a few points too high
 _WORSE = 0.02  # of the accuracy
 _LEARNED = 0.9  # accuracy of every m
-_APART = (
-    "a mean difference above half a dimension, in the same direction in every seed, counts as more"
-)
+_APART = "a mean difference above half a dimension, in the same direction in every seed, counts as more"
 
 
 _LOW = "where the lower rank is that of random order, nothing is shown"
@@ -131,11 +135,16 @@ def equal_loss(results: Found) -> list[Verdict]:
 
 def _loss(results: Found, label: str) -> xr.DataArray:
     """Return the loss of each seed of a run, mean over the numbers of markers: (seed, step)."""
-    runs = [run.loss.mean("set").dropna("step") for run in results["readout-accuracy"][label]]
+    runs = [
+        run.loss.mean("set").dropna("step")
+        for run in results["readout-accuracy"][label]
+    ]
     return xr.concat(runs, dim="seed")
 
 
-def _at_equal_loss(results: Found, labels: Sequence[str], seed: int) -> tuple[float, float, float]:
+def _at_equal_loss(
+    results: Found, labels: Sequence[str], seed: int
+) -> tuple[float, float, float]:
     """Return the ranks of the second and the first run at equal loss, and the leader's step."""
     losses = {label: _loss(results, label).isel(seed=seed) for label in labels}
     leader, behind = sorted(labels, key=lambda label: float(losses[label][-1]))
@@ -164,7 +173,9 @@ def _solves(results: Found, claimed: Sequence[str]) -> list[Verdict]:
     """
     rows = []
     for label, runs in results["readout-accuracy"].items():
-        right, majority = (last_of(runs, name) for name in ("accuracy", "accuracy_majority"))
+        right, majority = (
+            last_of(runs, name) for name in ("accuracy", "accuracy_majority")
+        )
         solved = unanimous((right >= _LEARNED).all(axis=1), right)
         begun = bool((right > majority + 0.1).any())
         names = runs[0].set.values
@@ -229,7 +240,8 @@ def architecture(results: Found) -> list[Verdict]:
 
 def forgetting(results: Found) -> list[Verdict]:
     """Judge whether a curriculum forgets the smallest m, and mixed training does not."""
-    runs, ranks = results["readout-accuracy"], results["weight-rank"]
+    runs = results["readout-accuracy"]
+    ranks = results["weight-rank"]
     last = {label: last_of(seeds, "accuracy")[:, 0] for label, seeds in runs.items()}
     best = {
         label: each(seeds, lambda run: run.accuracy.isel(set=0).max())
@@ -243,7 +255,9 @@ def forgetting(results: Found) -> list[Verdict]:
     return [
         Verdict(
             "a curriculum forgets the smallest m, mixed training does not",
-            unanimous(lost[curriculum] & ~lost[mixed], *last.values()) if learned else None,
+            unanimous(lost[curriculum] & ~lost[mixed], *last.values())
+            if learned
+            else None,
             f"in the end {spread(last[curriculum], 2)} after {spread(best[curriculum], 2)} at best",
             f"mixed {spread(last[mixed], 2)} after {spread(best[mixed], 2)}; most frequent label "
             f"{majority:.2f}, a tenth counts as forgotten",
@@ -253,7 +267,8 @@ def forgetting(results: Found) -> list[Verdict]:
 
 
 def _rank_tells(
-    ranks: Mapping[str, Sequence[xr.Dataset]], accuracy: Mapping[str, Sequence[xr.Dataset]]
+    ranks: Mapping[str, Sequence[xr.Dataset]],
+    accuracy: Mapping[str, Sequence[xr.Dataset]],
 ) -> Verdict:
     """Judge whether the rank tells a curriculum from mixed training.
 
@@ -265,14 +280,24 @@ def _rank_tells(
         {label: number(seeds) for label, seeds in ranks.items()}
         for number in (whole_ranks, _of_random_order)
     )
-    hardest = {label: last_of(seeds, "accuracy").min(axis=1) for label, seeds in accuracy.items()}
-    gap, null = (float(abs(np.mean(x[mixed] - x[curriculum]))) for x in (rank, by_order))
+    hardest = {
+        label: last_of(seeds, "accuracy").min(axis=1)
+        for label, seeds in accuracy.items()
+    }
+    gap, null = (
+        float(abs(np.mean(x[mixed] - x[curriculum]))) for x in (rank, by_order)
+    )
     learned = min(right.mean() for right in hardest.values()) >= _LEARNED
     rank_tells = learned and null <= 0.5 * gap
-    higher = [exceeds(rank[a], rank[b], 1.0) for a, b in ((curriculum, mixed), (mixed, curriculum))]
+    higher = [
+        exceeds(rank[a], rank[b], 1.0)
+        for a, b in ((curriculum, mixed), (mixed, curriculum))
+    ]
     return Verdict(
         "(not claimed) the rank distinguishes the two",
-        None if None in higher or not (rank_tells if any(higher) else learned) else any(higher),
+        None
+        if None in higher or not (rank_tells if any(higher) else learned)
+        else any(higher),
         f"curriculum {spread(rank[curriculum])}, mixed {spread(rank[mixed])}",
         f"directions in random order {span(ranks[curriculum], 'shuffled')} and "
         f"{span(ranks[mixed], 'shuffled')}; lowest accuracy of a trained m "

@@ -50,7 +50,9 @@ class OrientationRecipe(MarkerRecipe):
         return Findings(verdicts, nodes, findings.attributes, numbers)
 
 
-def layers_and_ranks(results: Found, between: xr.Dataset | None = None) -> list[Verdict]:
+def layers_and_ranks(
+    results: Found, between: xr.Dataset | None = None
+) -> list[Verdict]:
     """Judge dimension and directions over seeds and layers; `between` seeds where it is given."""
     (ranks,) = results["weight-rank"].values()
     (directions,) = results["orientation"].values()
@@ -67,7 +69,8 @@ def _varies(between: xr.Dataset) -> Verdict:
     first, second = np.triu_indices(between.sizes["run"], 1)
     overlap = between.overlap.values[:, first, second]
     p_values = between.p_value.values[:, first, second].ravel()
-    count, tested = int((p_values < LEVEL).sum()), int(np.isfinite(p_values).sum())
+    count = int((p_values < LEVEL).sum())
+    tested = int(np.isfinite(p_values).sum())
     return Verdict(
         "the orientation of the subspace varies between seeds",
         unanimous(overlap < _APART, overlap),
@@ -86,7 +89,9 @@ def _same_dimension(runs: Sequence[xr.Dataset]) -> Verdict:
     layers = each(runs, _between_layers)
     return Verdict(
         "the dimension is the same over seeds and layers",
-        unanimous([between < 2 * MORE, bool((layers < 2 * MORE).all())], between, layers),
+        unanimous(
+            [between < 2 * MORE, bool((layers < 2 * MORE).all())], between, layers
+        ),
         f"ranks of a kind of matrix differ by at most {between:.2f} between seeds, and by "
         f"{spread(layers)} between layers of a seed",
         f"less than {2 * MORE:g} counts as the same; ranks of walks of the same steps would agree "
@@ -97,7 +102,9 @@ def _same_dimension(runs: Sequence[xr.Dataset]) -> Verdict:
 def _between_layers(run: xr.Dataset) -> float:
     """Return the largest difference of ranks of one kind between the layers of a run."""
     kinds = [str(block).rsplit(".", 2)[-2] for block in run.block.values]
-    grouped = run.variance_rank.astype(float).assign_coords(block=kinds).groupby("block")
+    grouped = (
+        run.variance_rank.astype(float).assign_coords(block=kinds).groupby("block")
+    )
     return float((grouped.max() - grouped.min()).max())
 
 
@@ -106,7 +113,9 @@ def _shared(runs: Sequence[xr.Dataset]) -> Verdict:
     pairs = [run.p_value.values[np.triu_indices(run.sizes["block"], 1)] for run in runs]
     counts = np.array([int((p < LEVEL).sum()) for p in pairs])
     tested = np.array([int(np.isfinite(p).sum()) for p in pairs])
-    shared = [more_often(c, t, LEVEL)[1] <= LEVEL for c, t in zip(counts, tested, strict=True)]
+    shared = [
+        more_often(c, t, LEVEL)[1] <= LEVEL for c, t in zip(counts, tested, strict=True)
+    ]
     return Verdict(
         "(not claimed) matrices of one run share directions more than random subspaces do",
         unanimous(shared),
@@ -122,7 +131,8 @@ _QUICK = MarkerRun.demo()
 # Comparisons train several runs: half the width at a higher rate learns as much in half the time.
 _SMALL = replace(_QUICK, width=64, optimizer=OptimizerSettings(learning_rate=3e-3))
 _STEPS = {"loss": "classification", "pairs": 9, "batch_size": 64}
-_ACCURACY, _ATTENTION = ReadoutAccuracy(), ReadoutAttention()
+_ACCURACY = ReadoutAccuracy()
+_ATTENTION = ReadoutAttention()
 _RANK = WeightRank(("q", "k", "v", "o"))
 _COMMUTATORS = Commutators(**_STEPS)  # type: ignore[arg-type]
 _PROJECTION = Projection(**_STEPS)  # type: ignore[arg-type]
@@ -152,7 +162,8 @@ def _recipe(
     kind: type[MarkerRecipe] = MarkerRecipe,
 ) -> MarkerRecipe:
     """Return a recipe whose quick size has two seeds and cheaper forms of the observables."""
-    whole, small = full or {"mixed": _FULL}, quick or {"mixed": _QUICK}
+    whole = full or {"mixed": _FULL}
+    small = quick or {"mixed": _QUICK}
     cheaper = tuple(replace(o, **_CHEAPER.get(o.kind, {})) for o in observables)
     return kind(
         name,
@@ -183,7 +194,9 @@ def _sizes(run: MarkerRun, depths: tuple[int, ...]) -> dict[str, MarkerRun]:
     """Return one run for each change of m, C and depth."""
     largest = max(run.task.counts)
     runs = {
-        f"m up to {m}": replace(run, task=replace(run.task, markers=tuple(range(1, m + 1))))
+        f"m up to {m}": replace(
+            run, task=replace(run.task, markers=tuple(range(1, m + 1)))
+        )
         for m in range(1, largest + 1)
     }
     wide = MarkerTask(modulus=16, markers=run.task.markers, vocab_size=32)
@@ -199,7 +212,9 @@ def _sizes(run: MarkerRun, depths: tuple[int, ...]) -> dict[str, MarkerRun]:
 def _stated(steps: int) -> dict[str, MarkerRun]:
     sgd = OptimizerSettings("sgd", 0.1, "constant")
     paper = replace(MarkerRun.paper(), steps=steps)
-    adamw = replace(paper, optimizer=OptimizerSettings(), steps=min(steps, MarkerRun.steps))
+    adamw = replace(
+        paper, optimizer=OptimizerSettings(), steps=min(steps, MarkerRun.steps)
+    )
     return {
         "SGD 0.001, as stated": paper,
         "SGD 0.1": replace(paper, optimizer=sgd),

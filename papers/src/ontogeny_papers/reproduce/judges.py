@@ -53,9 +53,15 @@ def low_ranks(results: Found) -> list[Verdict]:
     kinds = [str(kind).removesuffix("_proj").upper() for kind in means[0].block.values]
     rank = each(means, lambda run: run.variance_rank)
     drift = each(means, lambda run: run.net_drift_ratio)
-    vo, qk = ([i for i, kind in enumerate(kinds) if kind in pair] for pair in ("VO", "QK"))
-    walk, shuffled = (each(means, partial(null_middle, null=null)) for null in ("walk", "shuffled"))
-    apart, by_order = (x[:, qk].mean(axis=1) - x[:, vo].mean(axis=1) for x in (rank, shuffled))
+    vo, qk = (
+        [i for i, kind in enumerate(kinds) if kind in pair] for pair in ("VO", "QK")
+    )
+    walk, shuffled = (
+        each(means, partial(null_middle, null=null)) for null in ("walk", "shuffled")
+    )
+    apart, by_order = (
+        x[:, qk].mean(axis=1) - x[:, vo].mean(axis=1) for x in (rank, shuffled)
+    )
     single = np.concatenate([run.variance_rank.values for run in runs])
     within = unanimous(_three_to_five(rank).all(axis=1), rank)
     return [
@@ -89,7 +95,9 @@ def _confined(runs: Sequence[xr.Dataset]) -> Verdict:
     majority = count > tested / 2
     return Verdict(
         "the weights' paths are confined: lower than the same directions in random order",
-        majority if majority or p > LEVEL else None,  # more than chance, but not the paths as such
+        majority
+        if majority or p > LEVEL
+        else None,  # more than chance, but not the paths as such
         f"{count} of {tested} matrices have a lower rank than that (p < .05 each)",
         f"5 % by chance; as many or more {p_value(p)}, taking matrices as independent",
     )
@@ -99,8 +107,12 @@ def _collapse(runs: Sequence[xr.Dataset]) -> Verdict:
     """Judge whether the rank falls early, unless random paths of the same steps do so too."""
     measured = [_fall(run.growing_rank_by_kind) for run in runs]
     nulls = {
-        "random walks of the same steps": [_fall(growing_null(run, "walk")) for run in runs],
-        "directions in random order": [_fall(growing_null(run, "shuffled")) for run in runs],
+        "random walks of the same steps": [
+            _fall(growing_null(run, "walk")) for run in runs
+        ],
+        "directions in random order": [
+            _fall(growing_null(run, "shuffled")) for run in runs
+        ],
     }
     falls = unanimous([_collapses(*fall) for fall in measured], *measured)
     always = any(_collapses(*np.mean(null, axis=0)) for null in nulls.values())
@@ -141,15 +153,25 @@ def sizes(results: Found) -> list[Verdict]:
     Labels say what a run is: ``"m up to 2"``, ``"C = 16 instead of 8"``, ``"4 layers instead of
     2"``.
     """
-    runs, accuracy = results["weight-rank"], results["readout-accuracy"]
+    runs = results["weight-rank"]
+    accuracy = results["readout-accuracy"]
     by_m = [label for label in runs if label.startswith("m up to")]
     largest = by_m[-1]
     solved = {label: _trained(accuracy[label], largest) for label in runs}
     unseen = _unseen(accuracy, by_m)
     return [
         _stable(runs, by_m),
-        _grows("modulus", r"C = (\d+) instead of (\d+)", "C = {}", runs, largest, solved),
-        _grows("depth", r"(\d+) layers instead of (\d+)", "{} layers", runs, largest, solved),
+        _grows(
+            "modulus", r"C = (\d+) instead of (\d+)", "C = {}", runs, largest, solved
+        ),
+        _grows(
+            "depth",
+            r"(\d+) layers instead of (\d+)",
+            "{} layers",
+            runs,
+            largest,
+            solved,
+        ),
         *([] if unseen is None else [unseen]),
     ]
 
@@ -168,7 +190,9 @@ def _stable(runs: Mapping[str, Sequence[xr.Dataset]], by_m: Sequence[str]) -> Ve
 
 
 def _nulls(runs: Mapping[str, Sequence[xr.Dataset]], names: Mapping[str, str]) -> str:
-    return ", ".join(f"{name}: {span(runs[label], 'shuffled')}" for label, name in names.items())
+    return ", ".join(
+        f"{name}: {span(runs[label], 'shuffled')}" for label, name in names.items()
+    )
 
 
 def _by_label(ranks: Mapping[str, np.ndarray]) -> str:
@@ -178,7 +202,9 @@ def _by_label(ranks: Mapping[str, np.ndarray]) -> str:
 def _trained(runs: Sequence[xr.Dataset], largest: str) -> float:
     """Return the last accuracy of the m that are trained, the lowest of them, mean over seeds."""
     sets = [s for s in runs[0].set.values if _count(s) <= _count(largest)]
-    return float(each(runs, lambda run: run.accuracy.sel(set=sets).isel(step=-1).min()).mean())
+    return float(
+        each(runs, lambda run: run.accuracy.sel(set=sets).isel(step=-1).min()).mean()
+    )
 
 
 def _count(label: str) -> int:
@@ -214,14 +240,22 @@ def _grows(
         Lowest accuracy of an m that is trained, of every run.
     """
     matches = {label: re.fullmatch(pattern, label) for label in runs}
-    pairs = {label: tuple(map(int, match.groups())) for label, match in matches.items() if match}
+    pairs = {
+        label: tuple(map(int, match.groups()))
+        for label, match in matches.items()
+        if match
+    }
     signs = {label: 1 if here > there else -1 for label, (here, there) in pairs.items()}
     called = {label: name.format(here) for label, (here, _) in pairs.items()}
     called[base] = next((name.format(there) for _, there in pairs.values()), base)
     ranks = {label: whole_ranks(runs[label]) for label in (*signs, base)}
-    higher = [exceeds(s * ranks[label], s * ranks[base], MORE) for label, s in signs.items()]
+    higher = [
+        exceeds(s * ranks[label], s * ranks[base], MORE) for label, s in signs.items()
+    ]
     finished = all(solved[label] >= _SOLVED for label in ranks)
-    holds = None if not higher or None in higher else unanimous([bool(h) for h in higher])
+    holds = (
+        None if not higher or None in higher else unanimous([bool(h) for h in higher])
+    )
     right = ", ".join(f"{name} {solved[label]:.2f}" for label, name in called.items())
     rest = [name for label, name in called.items() if solved[label] < _SOLVED]
     unfinished = f"; {' and '.join(rest)}: the task is not learned ({_SOLVED}), so nothing is said"
@@ -235,7 +269,9 @@ def _grows(
     )
 
 
-def _unseen(accuracy: Mapping[str, Sequence[xr.Dataset]], by_m: Sequence[str]) -> Verdict | None:
+def _unseen(
+    accuracy: Mapping[str, Sequence[xr.Dataset]], by_m: Sequence[str]
+) -> Verdict | None:
     """Judge accuracy on every m above those of the largest mixture; None where none was tested."""
     *smaller, largest = by_m
     runs = accuracy[largest]
@@ -243,7 +279,9 @@ def _unseen(accuracy: Mapping[str, Sequence[xr.Dataset]], by_m: Sequence[str]) -
     if not sets:
         return None
     several = [run.sel(set=sets) for run in runs]
-    right, majority = (last_of(several, name) for name in ("accuracy", "accuracy_majority"))
+    right, majority = (
+        last_of(several, name) for name in ("accuracy", "accuracy_majority")
+    )
     following = {label: f"m={_count(label) + 1}" for label in smaller}
     fewer = "".join(
         f"; trained on {label}, {name}: {spread(_last(accuracy[label], name), 2)}"
@@ -273,16 +311,24 @@ def attention_and_rank(results: Found) -> list[Verdict]:
     the run so far has settled at the first step from which on it stays within 10 % of its last.
     The largest m counts, and the mean over the layers, as in the paper's figure.
     """
-    (attention,), (ranks,) = (results[n].values() for n in ("readout-attention", "weight-rank"))
+    (attention,), (ranks,) = (
+        results[n].values() for n in ("readout-attention", "weight-rank")
+    )
     (accuracy,) = results["readout-accuracy"].values()
-    entropy = [run.layer_entropy.isel(set=-1).mean("layer").dropna("step") for run in attention]
+    entropy = [
+        run.layer_entropy.isel(set=-1).mean("layer").dropna("step") for run in attention
+    ]
     fell, half = (
         np.array([settling_step(e.step.values, e.values, share) for e in entropy])
         for share in (0.9, 0.5)
     )
     settled = each(ranks, lambda run: _settled(run.growing_rank_by_kind.mean("kind")))
-    shuffled = each(ranks, lambda run: _settled(growing_null(run, "shuffled").mean("kind")))
-    first, low, last = np.array([[e.values[0], e.values.min(), e.values[-1]] for e in entropy]).T
+    shuffled = each(
+        ranks, lambda run: _settled(growing_null(run, "shuffled").mean("kind"))
+    )
+    first, low, last = np.array(
+        [[e.values[0], e.values.min(), e.values[-1]] for e in entropy]
+    ).T
     back = (last - low) / np.maximum(first - low, 1e-12)
     steps = float(entropy[0].step[-1])
     solved = listed(each(accuracy, _solved))
@@ -300,7 +346,9 @@ def attention_and_rank(results: Found) -> list[Verdict]:
         ),
         Verdict(
             "entropy drops smoothly",
-            unanimous(back < 0.1, back) if fallen else None,  # else there is nothing to regain
+            unanimous(back < 0.1, back)
+            if fallen
+            else None,  # else there is nothing to regain
             f"{name}: {spread(last, 2)} nats in the end, {spread(100 * back, 0)} % of the fall is "
             "taken back",
             f"no null; less than a tenth taken back counts as smooth; task solved (.95) at step "
@@ -313,8 +361,12 @@ def attention_and_rank(results: Found) -> list[Verdict]:
 def _of_timing(fell: np.ndarray, settled: np.ndarray, shuffled: np.ndarray) -> Verdict:
     """Judge whether entropy's fall and the rank's settling go together, over seeds or in time."""
     claim = "entropy's fall goes with the rank's stabilisation"
-    measured = f"entropy has fallen at step {listed(fell)}, rank settles at {listed(settled)}"
-    beside = f"rank with the same directions in random order settles at {listed(shuffled)}"
+    measured = (
+        f"entropy has fallen at step {listed(fell)}, rank settles at {listed(settled)}"
+    )
+    beside = (
+        f"rank with the same directions in random order settles at {listed(shuffled)}"
+    )
     together = unanimous(_apart(fell, settled) <= _TOGETHER, fell, settled)
     # A rank so far settles late whatever happens: where that of directions in random order does so
     # at the same time, coinciding shows nothing.
@@ -335,7 +387,9 @@ def _of_timing(fell: np.ndarray, settled: np.ndarray, shuffled: np.ndarray) -> V
 
 def _apart(some: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return how many times later the later of two steps is."""
-    return np.asarray(np.maximum(some, others) / np.maximum(np.minimum(some, others), 1))
+    return np.asarray(
+        np.maximum(some, others) / np.maximum(np.minimum(some, others), 1)
+    )
 
 
 def _settled(rank: xr.DataArray) -> float:

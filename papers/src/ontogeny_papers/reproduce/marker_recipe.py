@@ -52,7 +52,9 @@ class Scale:
 class MarkerRecipe(TrainedRecipe):
     """The reproduction of one figure or claim on the marker task; sizes are of `Scale`."""
 
-    def record(self, run: MarkerRun, folder: Path, size: Scale, materials: Materials) -> list[Path]:
+    def record(
+        self, run: MarkerRun, folder: Path, size: Scale, materials: Materials
+    ) -> list[Path]:
         """Train a run once for each seed; recipes in one folder share what is trained."""
         return record_marker_runs(
             folder, run, seeds=size.seeds, every=size.every, progress=materials.training
@@ -63,10 +65,14 @@ class MarkerRecipe(TrainedRecipe):
     ) -> dict[str, Inputs]:
         """Return one set for each number m that is tested, and one of all that are trained."""
         task = run.task
-        sets = {f"m={m}": task.inputs(size.texts, m, markers=m) for m in _tested(run, size)}
+        sets = {
+            f"m={m}": task.inputs(size.texts, m, markers=m) for m in _tested(run, size)
+        }
         return {**sets, "mixed": task.inputs(4 * size.texts, 0, markers=task.counts)}
 
-    def adapted(self, observable: Observable, run: MarkerRun, size: Scale) -> Observable:
+    def adapted(
+        self, observable: Observable, run: MarkerRun, size: Scale
+    ) -> Observable:
         """Return an observable with the sets that it reads and the marker's tokens."""
         fields: dict[str, Any] = {}
         if observable.kind in ("readout-accuracy", "readout-attention"):

@@ -53,7 +53,9 @@ class Pieces:
         data = self._read(name, path)
         if data is None:
             write_cell(path, Cell(measure(), fingerprint=self.fingerprint))
-            data = read_cell(path)  # so that a run in one go and a continued one draw the same
+            data = read_cell(
+                path
+            )  # so that a run in one go and a continued one draw the same
         return data.data.copy(deep=True)
 
     def piece_nodes(
@@ -63,7 +65,9 @@ class Pieces:
         measured = cache(measure)  # once, and only if one of them is missing
         names = self.piece(name, lambda: xr.Dataset(attrs={"nodes": list(measured())}))
         return {
-            node: self.piece(f"{name}-{node}", partial(lambda node: measured()[node], node))
+            node: self.piece(
+                f"{name}-{node}", partial(lambda node: measured()[node], node)
+            )
             for node in names.attrs["nodes"]
         }
 

@@ -77,13 +77,19 @@ class Materials:
     def words(self) -> WordStream:
         """The words of the text; those of a text file with its punctuation marks."""
         if self.text is None:
-            return semantics.word_stream(tasks.python_documentation(), punctuation=False)
+            return semantics.word_stream(
+                tasks.python_documentation(), punctuation=False
+            )
         return semantics.word_stream(self.text)
 
     @property
     def texts(self) -> list[str]:
         """The texts that are given, or Python's own documentation."""
-        return tasks.python_documentation() if self.text is None else tasks.text_files(self.text)
+        return (
+            tasks.python_documentation()
+            if self.text is None
+            else tasks.text_files(self.text)
+        )
 
     def support(self, vocab_size: int, n_contexts: int) -> Support:
         """Return the support matrix of the text, of contexts of 2 to 6 words."""
@@ -91,11 +97,18 @@ class Materials:
         return semantics.support_matrix(self.words, vocab_size, n_contexts)
 
     def of_seeds(
-        self, name: str, label: str, seeds: Sequence[int], measure: Callable[[int], xr.Dataset]
+        self,
+        name: str,
+        label: str,
+        seeds: Sequence[int],
+        measure: Callable[[int], xr.Dataset],
     ) -> list[xr.Dataset]:
         """Return what ``measure(seed)`` gives of every seed, each a piece of its own."""
         self.progress.note(f"{label}: {len(seeds)} seeds")
-        return [self.pieces.piece(f"{name}-{seed}", partial(measure, seed)) for seed in seeds]
+        return [
+            self.pieces.piece(f"{name}-{seed}", partial(measure, seed))
+            for seed in seeds
+        ]
 
     def description(self) -> str:
         """Return a sentence on the recorded runs, or on the length and the parts of the text."""
@@ -209,7 +222,8 @@ class Recipe(abc.ABC):
         size, materials, settings = self.prepared(
             folder, quick, seeds, text, sources, progress, training
         )
-        findings, place = self.measured(size, materials), materials.folder
+        findings = self.measured(size, materials)
+        place = materials.folder
         attributes = {
             "steps": json.dumps(_steps(findings.nodes.values())),
             **provenance(),
@@ -222,7 +236,9 @@ class Recipe(abc.ABC):
         if findings.verdicts:
             limits = self.limits if quick else ""
             about = materials.description() if self.reads_text else ""
-            verdict = verdict_view(findings.verdicts, self.claim, self.source, limits, about)
+            verdict = verdict_view(
+                findings.verdicts, self.claim, self.source, limits, about
+            )
             if quick:
                 verdict.attrs["setting"] = f"in a {_quick_words(size)}"
             nodes = {"verdict": verdict, **nodes}
@@ -247,7 +263,8 @@ class Recipe(abc.ABC):
         """
         place = Path(folder) / (f"{self.name}-quick" if quick else self.name)
         _check_own(place)
-        path, progress = self._checked(text), progress or Silent()
+        path = self._checked(text)
+        progress = progress or Silent()
         sources = sources or self.installed_sources()
         size = self._sized(self.quick if quick else self.full, seeds, sources)
         settings = plain({"size": dataclasses.asdict(size), "text": self.digest(path)})
@@ -261,9 +278,13 @@ class Recipe(abc.ABC):
     def _sized(self, size: Any, seeds: int | None, sources: Sequence[str]) -> Any:
         if sources:
             if not self.reads_runs:
-                raise ArgumentError(f"{self.name} trains its own runs; leave sources out.")
+                raise ArgumentError(
+                    f"{self.name} trains its own runs; leave sources out."
+                )
             if seeds is not None:
-                raise ArgumentError("leave seeds out: recorded runs are not trained again.")
+                raise ArgumentError(
+                    "leave seeds out: recorded runs are not trained again."
+                )
             names_of(sources)
             for source in sources:
                 check_source(source)
@@ -271,17 +292,25 @@ class Recipe(abc.ABC):
         if seeds is None:
             return size
         if not hasattr(size, "seeds"):
-            raise ArgumentError(f"{self.name} has no seeds; leave seeds out. Got {seeds}.")
-        return dataclasses.replace(size, seeds=tuple(range(check_whole("seeds", seeds))))
+            raise ArgumentError(
+                f"{self.name} has no seeds; leave seeds out. Got {seeds}."
+            )
+        return dataclasses.replace(
+            size, seeds=tuple(range(check_whole("seeds", seeds)))
+        )
 
     def _checked(self, text: str | Path | None) -> Path | None:
         if text is None:
             return None
         if not self.reads_text:
-            raise ArgumentError(f"{self.name} reads no text; leave it out. Got {str(text)!r}.")
+            raise ArgumentError(
+                f"{self.name} reads no text; leave it out. Got {str(text)!r}."
+            )
         path = Path(text)
         if not path.is_file():
-            raise ArgumentError(f"text must be the path of a text file; {path} is none.")
+            raise ArgumentError(
+                f"text must be the path of a text file; {path} is none."
+            )
         return path
 
     def digest(self, text: Path | None) -> str:
@@ -308,22 +337,35 @@ def _steps(nodes: Iterable[xr.Dataset]) -> list[int]:
 def _check_own(place: Path) -> None:
     """Refuse a folder that no recipe has written: its page would be overwritten."""
     if place.is_dir() and not settings_path(place).is_file():
-        others = [p.name for p in place.iterdir() if p.name not in _OWN and p.name[0] != "."]
+        others = [
+            p.name for p in place.iterdir() if p.name not in _OWN and p.name[0] != "."
+        ]
         if others:
-            raise ArgumentError(f"{place} holds other files ({others[0]}); give another folder.")
+            raise ArgumentError(
+                f"{place} holds other files ({others[0]}); give another folder."
+            )
 
 
 def _publish(
-    place: Path, name: str, nodes: Mapping[str, xr.Dataset], attributes: Mapping[Any, Any]
+    place: Path,
+    name: str,
+    nodes: Mapping[str, xr.Dataset],
+    attributes: Mapping[Any, Any],
 ) -> Path:
     """Write nodes and attributes as a study folder; return its page.
 
     Means over seeds have no checkpoints of their own, so that nothing is said of an audit.
     """
-    root_attributes = {key: value for key, value in attributes.items() if key != "findings"}
+    root_attributes = {
+        key: value for key, value in attributes.items() if key != "findings"
+    }
     root_attributes |= {"nodes": json.dumps(list(nodes)), "problems": json.dumps([])}
     whole = xr.DataTree.from_dict({"/": xr.Dataset(attrs=root_attributes), **nodes})
-    settings = {"format": "ontogeny-study-1", "title": attributes["title"], "recipe": name}
+    settings = {
+        "format": "ontogeny-study-1",
+        "title": attributes["title"],
+        "recipe": name,
+    }
     write_json(settings_path(place), settings)
     write_result(place, whole)
     return report.write(whole, place / "report.html")

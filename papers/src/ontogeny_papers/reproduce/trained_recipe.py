@@ -47,7 +47,9 @@ class TrainedRecipe(Recipe):
     reduced: Callable[[Found], Found] = lambda results: results
 
     @abc.abstractmethod
-    def record(self, run: Any, folder: Path, size: Any, materials: Materials) -> list[Path]:
+    def record(
+        self, run: Any, folder: Path, size: Any, materials: Materials
+    ) -> list[Path]:
         """Train a run once for each seed; return the folders of their trajectories."""
 
     @abc.abstractmethod
@@ -56,16 +58,21 @@ class TrainedRecipe(Recipe):
     ) -> dict[str, Inputs]:
         """Return the input sets of a run's study."""
 
-    def runs_folder(self, label: str, run: Any, size: Any, materials: Materials) -> Path:
+    def runs_folder(
+        self, label: str, run: Any, size: Any, materials: Materials
+    ) -> Path:
         """Return where the seeds of a run are recorded, for all recipes of one output folder.
 
         A run that another recipe or comparison calls by another name is trained once.
         """
-        runs, name = materials.folder.parent / "runs", folder_name(label, [asdict(run), size.every])
+        runs = materials.folder.parent / "runs"
+        name = folder_name(label, [asdict(run), size.every])
         same = sorted(runs.glob(f"*-{name.rpartition('-')[2]}"))
         return same[0] if same else runs / name
 
-    def study_folder(self, label: str, seed: int, recorded: Path, materials: Materials) -> Path:
+    def study_folder(
+        self, label: str, seed: int, recorded: Path, materials: Materials
+    ) -> Path:
         """Return where the study of one seed lies."""
         return materials.folder / "studies" / f"{_file_name(label)}-seed-{seed}"
 
@@ -94,7 +101,9 @@ class TrainedRecipe(Recipe):
                 attributes = tree.attrs
                 for observable in size.observables:
                     node = tree[observable.name].to_dataset().load()
-                    results.setdefault(observable.name, {}).setdefault(label, []).append(node)
+                    results.setdefault(observable.name, {}).setdefault(
+                        label, []
+                    ).append(node)
         nodes = {
             observable.name: average_node(
                 observable, results[observable.name], self.claim, self.source
@@ -138,7 +147,9 @@ class TrainedRecipe(Recipe):
 
 def folder_name(label: str, settings: Any) -> str:
     """Return the name of a run's folder, the same for recipes that train the same."""
-    digest = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=4)
+    digest = hashlib.blake2b(
+        json.dumps(settings, sort_keys=True).encode(), digest_size=4
+    )
     return f"{_file_name(label)}-{digest.hexdigest()}"
 
 

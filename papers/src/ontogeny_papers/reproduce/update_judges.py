@@ -10,7 +10,17 @@ import xarray as xr
 from ontogeny.errors import ArgumentError, NonFiniteError
 
 from ..dynamics.signals import compare_signals
-from .verdicts import LEVEL, Found, Verdict, each, exceeds, named, short, spread, unanimous
+from .verdicts import (
+    LEVEL,
+    Found,
+    Verdict,
+    each,
+    exceeds,
+    named,
+    short,
+    spread,
+    unanimous,
+)
 
 _WEAK = 0.3  # correlation around the trends
 _EXCLUDED = 0.5  # correlation that the runs must rule out before one is called weak
@@ -92,7 +102,8 @@ def _explosion(run: xr.Dataset) -> float:
     """
     series = {"defect": _median(run, "defect"), "loss": run["loss"].median("pair")}
     finite = xr.Dataset(series).dropna("step")
-    loss, defect = finite["loss"].values, finite.defect.values
+    loss = finite["loss"].values
+    defect = finite.defect.values
     if len(loss) < 3:
         return float("nan")
     above = np.flatnonzero(loss > loss.min() + _CONVERGED * (loss[0] - loss.min()))
@@ -105,7 +116,9 @@ def _explosion(run: xr.Dataset) -> float:
 def _with_the_loss(runs: Sequence[xr.Dataset]) -> Verdict:
     """Judge whether norms of commutators rise and fall with the loss, beyond the trends of both."""
     claim = "spikes of commutators hardly go with those of the loss"
-    with np.errstate(divide="ignore"):  # a loss of 0 has no logarithm, which is said below
+    with np.errstate(
+        divide="ignore"
+    ):  # a loss of 0 has no logarithm, which is said below
         norm = np.log(each(runs, lambda run: _median(run, "norm"))).T
         loss = np.log(each(runs, lambda run: run["loss"].median("pair"))).T
     try:
@@ -206,10 +219,16 @@ def latents(results: Found) -> list[Verdict]:
     """Judge Figure 6: how many latents follow m, and what removing the five strongest costs."""
     (runs,) = results["sae-probe"].values()
     names = ["accuracy_lost", "latents_above_null", "accuracy"]
-    data = xr.concat([run[names] for run in runs], "seed", coords="minimal", compat="override")
+    data = xr.concat(
+        [run[names] for run in runs], "seed", coords="minimal", compat="override"
+    )
     count = data.latents_above_null.transpose("seed", "step", "variant")
-    lost = 100 * data.accuracy_lost.mean("variant").transpose("seed", "step", "ablation")
-    lost = lost.isel(step=slice(min(1, data.sizes["step"] - 1), None))  # untrained: nothing to lose
+    lost = 100 * data.accuracy_lost.mean("variant").transpose(
+        "seed", "step", "ablation"
+    )
+    lost = lost.isel(
+        step=slice(min(1, data.sizes["step"] - 1), None)
+    )  # untrained: nothing to lose
     mine, random, equal, largest = (
         lost.sel(ablation=name) for name in ("count", "random", "matched", "largest")
     )
@@ -218,9 +237,14 @@ def latents(results: Found) -> list[Verdict]:
     little = unanimous((mine < _LITTLE).all("step"), mine)
     # Where not even the largest latents cost more, removing so few shows nothing.
     always = bool((largest < _LITTLE).all())
-    strongest = each(runs, lambda run: run.count_correlation.isel(step=-1).max("latent"))
-    strong = each(runs, lambda run: (run.count_correlation.isel(step=-1) >= _STRONG).sum("latent"))
-    followed, variants = count.isel(step=-1).values, data.variant.values
+    strongest = each(
+        runs, lambda run: run.count_correlation.isel(step=-1).max("latent")
+    )
+    strong = each(
+        runs, lambda run: (run.count_correlation.isel(step=-1) >= _STRONG).sum("latent")
+    )
+    followed = count.isel(step=-1).values
+    variants = data.variant.values
     right = data.accuracy.sel(step=lost.step).transpose("seed", "step")
     return [
         Verdict(

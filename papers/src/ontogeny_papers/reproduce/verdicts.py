@@ -16,7 +16,11 @@ from ontogeny.errors import ArgumentError
 from ontogeny.figures import Column, Section, Table, attach
 
 _ANSWERS = {True: "reproduces", False: "does not reproduce", None: "not shown"}
-_OURS = {True: "holds", False: "does not hold", None: "not shown here"}  # counted by no page
+_OURS = {
+    True: "holds",
+    False: "does not hold",
+    None: "not shown here",
+}  # counted by no page
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,11 @@ class Verdict:
 
 
 def verdict_view(
-    verdicts: Sequence[Verdict], claim: str, source: str, limits: str = "", material: str = ""
+    verdicts: Sequence[Verdict],
+    claim: str,
+    source: str,
+    limits: str = "",
+    material: str = "",
 ) -> xr.Dataset:
     """Return the verdicts as a node with one table.
 
@@ -86,7 +94,9 @@ def verdict_view(
     """
     claims = [verdict.claim for verdict in verdicts]
     if not claims or len(set(claims)) < len(claims):
-        raise ArgumentError(f"verdicts must hold at least one claim, each once; got {claims}.")
+        raise ArgumentError(
+            f"verdicts must hold at least one claim, each once; got {claims}."
+        )
     data = xr.Dataset(
         {
             "answer": ("claim", [verdict.answer for verdict in verdicts]),
@@ -158,7 +168,11 @@ def unanimous(holds: ArrayLike, *numbers: ArrayLike) -> bool | None:
     (True, False, None)
     """
     is_true = np.asarray(holds, dtype=bool)
-    return if_finite(is_true.all(), *numbers) if is_true.all() or not is_true.any() else None
+    return (
+        if_finite(is_true.all(), *numbers)
+        if is_true.all() or not is_true.any()
+        else None
+    )
 
 
 def exceeds(here: ArrayLike, there: ArrayLike, by: float) -> bool | None:
@@ -245,7 +259,11 @@ def short(values: np.ndarray) -> str:
 
     Examples
     --------
-    >>> short(np.array([2e-5, 3e-5])), short(np.array([0.25])), short(np.array([310.0, 490.0]))
+    >>> (
+    ...     short(np.array([2e-5, 3e-5])),
+    ...     short(np.array([0.25])),
+    ...     short(np.array([310.0, 490.0])),
+    ... )
     ('2.5e-05 ± 7e-06', '0.25', '400 ± 100')
     >>> short(np.array([1234.0, 1235.0]))
     '1,234.5 ± 0.7'
@@ -257,7 +275,9 @@ def short(values: np.ndarray) -> str:
         return _rounded(mean, 2)
     sd = float(np.std(values, ddof=1))
     digits = 2
-    if abs(mean) >= 100 and sd:  # "1,200 ± 0.7" would look exact, which "0.12 ± 0.0007" does not
+    if (
+        abs(mean) >= 100 and sd
+    ):  # "1,200 ± 0.7" would look exact, which "0.12 ± 0.0007" does not
         digits = _leading_place(mean) - _leading_place(sd) + 1
     return f"{_rounded(mean, max(digits, 2))} ± {_rounded(sd, 1)}"
 
@@ -285,9 +305,13 @@ def listed(values: ArrayLike) -> str:
     if not len(finite):
         return f"never in {len(steps)}"
     never = (
-        f"; never in {len(steps) - len(finite)} of {len(steps)}" if len(finite) < len(steps) else ""
+        f"; never in {len(steps) - len(finite)} of {len(steps)}"
+        if len(finite) < len(steps)
+        else ""
     )
-    return f"{np.median(finite):,.0f} ({finite.min():,.0f} to {finite.max():,.0f}{never})"
+    return (
+        f"{np.median(finite):,.0f} ({finite.min():,.0f} to {finite.max():,.0f}{never})"
+    )
 
 
 def named(names: ArrayLike, values: np.ndarray, digits: int = 1) -> str:

@@ -100,7 +100,9 @@ def spectral_clusters(
     rows, names = _rows(basis, dims, normalised, of)
     distinct = _distinct(rows)
     if distinct < k:
-        raise ArgumentError(f"k is {k}, but only {distinct} of the {of} differ in these concepts.")
+        raise ArgumentError(
+            f"k is {k}, but only {distinct} of the {of} differ in these concepts."
+        )
     check_whole("random_state", random_state, 0, 2**32 - 1)
     fit = KMeans(n_clusters=int(k), n_init=10, random_state=random_state).fit(rows)
     distance = np.linalg.norm(rows - fit.cluster_centers_[fit.labels_], axis=1)
@@ -109,7 +111,9 @@ def spectral_clusters(
         members = np.flatnonzero(fit.labels_ == label)
         members = members[np.argsort(distance[members], kind="stable")]
         centre = fit.cluster_centers_[label]
-        clusters.append(Cluster(members, distance[members], centre, tuple(named(names, members))))
+        clusters.append(
+            Cluster(members, distance[members], centre, tuple(named(names, members)))
+        )
     return clusters
 
 
@@ -130,7 +134,9 @@ def _distinct(rows: np.ndarray) -> int:
     return len(np.unique(np.round(rows / (np.abs(rows).max() or 1.0), 9), axis=0))
 
 
-def _rows(basis: ConceptBasis, dims: int, normalised: bool, of: str) -> tuple[np.ndarray, Any]:
+def _rows(
+    basis: ConceptBasis, dims: int, normalised: bool, of: str
+) -> tuple[np.ndarray, Any]:
     """Return what is clustered, and its names."""
     picked = checked_dims(basis, dims)
     check_flag("normalised", normalised)
@@ -147,5 +153,7 @@ def _side(basis: ConceptBasis, of: str) -> tuple[np.ndarray, Any]:
     if of == "words":
         return basis.U, basis.words
     if basis.V is None:
-        raise ArgumentError("of='contexts', but this basis has no context analyzer vectors.")
+        raise ArgumentError(
+            "of='contexts', but this basis has no context analyzer vectors."
+        )
     return basis.V, basis.contexts

@@ -64,7 +64,11 @@ def support_confusion(
     --------
     >>> S = np.array([[1.0, 1], [1, 0]])
     >>> confusion = support_confusion(np.zeros((2, 2)), S)
-    >>> confusion.confusion.values.tolist(), float(confusion.exact), float(confusion.superset)
+    >>> (
+    ...     confusion.confusion.values.tolist(),
+    ...     float(confusion.exact),
+    ...     float(confusion.superset),
+    ... )
     ([[1, 0], [1, 0]], 0.5, 1.0)
     """
     check_choice("loss", loss, ("cross_entropy", "square"))
@@ -79,11 +83,17 @@ def support_confusion(
     sets, true = _distinct(support)
     if loss == "square":
         ideal = sets - sets.mean(axis=0)
-        outputs, power = stack, 2
+        outputs = stack
+        power = 2
     else:
-        ideal, outputs, power = sets / sets.sum(axis=0), softmax(stack, axis=-2), 1
+        ideal = sets / sets.sum(axis=0)
+        outputs = softmax(stack, axis=-2)
+        power = 1
     distance = np.stack(
-        [np.sum(np.abs(outputs - column[:, None]) ** power, axis=1) for column in ideal.T]
+        [
+            np.sum(np.abs(outputs - column[:, None]) ** power, axis=1)
+            for column in ideal.T
+        ]
     )
     predicted = distance.argmin(axis=0)
     count = sets.shape[1]
@@ -96,7 +106,10 @@ def support_confusion(
     shape = values.shape[:-2]
     return xr.Dataset(
         {
-            "confusion": ((*lead, "true", "predicted"), confusion.reshape(*shape, count, count)),
+            "confusion": (
+                (*lead, "true", "predicted"),
+                confusion.reshape(*shape, count, count),
+            ),
             "predicted_set": ((*lead, "context"), predicted.reshape(*shape, -1)),
             "exact": (lead, (predicted == true).mean(axis=1).reshape(shape)),
             "superset": (lead, contains[predicted, true].mean(axis=1).reshape(shape)),
@@ -213,20 +226,26 @@ def coarse_before_fine(
         (j, q)
         for j in range(support.shape[1])
         for q in range(sets.shape[1])
-        if (sets[:, q] >= support[:, j]).all() and sets[:, q].sum() > support[:, j].sum()
+        if (sets[:, q] >= support[:, j]).all()
+        and sets[:, q].sum() > support[:, j].sum()
     ]
     nested = [(j, q) for j, q in nested if sets[:, q].sum() < len(sets)]
     if not nested:
-        raise ArgumentError("no support set lies in a larger one, so nothing is coarse or fine.")
+        raise ArgumentError(
+            "no support set lies in a larger one, so nothing is coarse or fine."
+        )
     probabilities = softmax(values, axis=-2)
     groups = _as_frequent(support, frequencies)
     rng = np.random.default_rng(random_state)
     renamed = renamings(groups, n_draws, rng)
     last = rng.random(renamed.shape)
     times = np.asarray(steps, dtype=np.float64)
-    rows, null, exchanged = [], np.empty((len(nested), n_draws)), False
+    rows = []
+    null = np.empty((len(nested), n_draws))
+    exchanged = False
     for i, (j, q) in enumerate(nested):
-        contexts, of_context = support[:, j], probabilities[:, :, j]
+        contexts = support[:, j]
+        of_context = probabilities[:, :, j]
         coarse, fine = _learned(times, of_context, contexts, sets[:, [q]])
         classes = _random_classes(contexts, sets[:, q], renamed, last, groups)
         exchanged = exchanged or bool((classes != sets[:, [q]]).any())
@@ -238,7 +257,9 @@ def coarse_before_fine(
     means = null.mean(axis=0)
     low, high = np.quantile(means, [0.025, 0.975])
     advantage = float(ratios.mean())
-    label_of = {column.tobytes(): name for column, name in zip(sets.T, labels, strict=True)}
+    label_of = {
+        column.tobytes(): name for column, name in zip(sets.T, labels, strict=True)
+    }
     pairs = xr.Dataset(
         {
             "coarse_step": ("pair", pair_steps[:, 0]),
@@ -260,7 +281,9 @@ def _learned(
     """Return when each coarse set (V, n), and `fine` within it, is half learned: (n,) and (n,)."""
     of_own = (probabilities @ fine)[:, None]
     of_coarse = probabilities @ coarse
-    share, size, whole = of_own / of_coarse, coarse.sum(axis=0), len(fine)
+    share = of_own / of_coarse
+    size = coarse.sum(axis=0)
+    whole = len(fine)
     progress = np.stack(
         [
             (of_coarse - size / whole) / (1 - size / whole),
@@ -272,12 +295,16 @@ def _learned(
     return coarse_step, fine_step
 
 
-def _as_frequent(support: np.ndarray, frequencies: np.ndarray | None) -> list[np.ndarray]:
+def _as_frequent(
+    support: np.ndarray, frequencies: np.ndarray | None
+) -> list[np.ndarray]:
     """Return the words in groups of about the same frequency: the most frequent, and down."""
     if frequencies is None:
         often = (support / support.sum(axis=0)).mean(axis=1)
     else:
-        often = np.asarray(to_numpy(matrix("frequencies", frequencies, ndim=1)), dtype=np.float64)
+        often = np.asarray(
+            to_numpy(matrix("frequencies", frequencies, ndim=1)), dtype=np.float64
+        )
         if often.shape != (len(support),) or (often <= 0).any():
             raise ArgumentError(
                 f"frequencies must be {len(support)} numbers above 0, one a word; got shape "
@@ -301,7 +328,9 @@ def _random_classes(
     rank = np.where(fine > 0, -1.0, last + (coarse[renamed] == 0))
     sets = np.zeros(renamed.shape)
     for group in groups:
-        members = group[np.argsort(rank[:, group], axis=1)[:, : int(coarse[group].sum())]]
+        members = group[
+            np.argsort(rank[:, group], axis=1)[:, : int(coarse[group].sum())]
+        ]
         np.put_along_axis(sets, members, 1.0, axis=1)
     return sets.T
 
@@ -321,4 +350,6 @@ def _labels(sets: np.ndarray, words: Sequence[str] | None) -> list[str]:
     words = check_texts("words", words, "words")
     if len(words) != len(sets):
         raise ArgumentError(f"words must hold {len(sets)} words; got {len(words)}.")
-    return [" ".join(w for w, there in zip(words, s, strict=True) if there) for s in sets.T]
+    return [
+        " ".join(w for w, there in zip(words, s, strict=True) if there) for s in sets.T
+    ]

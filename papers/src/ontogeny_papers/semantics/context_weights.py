@@ -9,7 +9,13 @@ import numpy as np
 from scipy.optimize import minimize
 
 from ontogeny.arrays import Array, is_array, namespace, to_numpy
-from ontogeny.errors import ArgumentError, check_number, check_texts, check_type, check_whole
+from ontogeny.errors import (
+    ArgumentError,
+    check_number,
+    check_texts,
+    check_type,
+    check_whole,
+)
 from ontogeny.features.wordspace.concepts import ConceptBasis
 from ontogeny.features.wordspace.counting import matched_positions, relabelled
 from ontogeny.features.wordspace.support import ContextWords
@@ -84,7 +90,9 @@ class ContextWeights:
         often = np.argsort(-self.order.shares, kind="stable")
         groups = np.split(often, range(_NEIGHBOURS, len(often), _NEIGHBOURS))
         candidates = [self._exchanged(groups, rng) for _ in range(_EXCHANGES)]
-        return min(candidates, key=lambda candidate: abs(candidate.spread - self.spread))
+        return min(
+            candidates, key=lambda candidate: abs(candidate.spread - self.spread)
+        )
 
     def at(self, ids: Array) -> Array:
         """Return the weight of every token's own loss, for any training loop.
@@ -126,12 +134,18 @@ class ContextWeights:
             )
         support = self.order.support
         if not isinstance(support.contexts, ContextWords):
-            raise ArgumentError("the order's contexts were not counted in running text.")
+            raise ArgumentError(
+                "the order's contexts were not counted in running text."
+            )
         rows = np.full((*np.atleast_2d(tokens).shape[:-1], tokens.shape[-1] + 1), -1)
-        rows[:, :-1] = np.atleast_2d(tokens)  # nothing is matched across the end of a text
+        rows[:, :-1] = np.atleast_2d(
+            tokens
+        )  # nothing is matched across the end of a text
         stream = relabelled(rows.ravel(), support.word_ids)
         sums, counts = np.zeros((2, len(stream)))
-        for positions, columns in matched_positions(stream, support.contexts.ids, support.shape[0]):
+        for positions, columns in matched_positions(
+            stream, support.contexts.ids, support.shape[0]
+        ):
             sums += np.bincount(positions, self.weights[columns], minlength=len(stream))
             counts += np.bincount(positions, minlength=len(stream))
         mean = np.where(counts > 0, sums / np.maximum(counts, 1), 1.0)
@@ -141,7 +155,9 @@ class ContextWeights:
             return weights
         return xp.asarray(weights, dtype=xp.float32, device=array.device)
 
-    def _exchanged(self, groups: list[np.ndarray], rng: np.random.Generator) -> ContextWeights:
+    def _exchanged(
+        self, groups: list[np.ndarray], rng: np.random.Generator
+    ) -> ContextWeights:
         weights = self.weights.copy()
         for group in groups:
             weights[group] = weights[rng.permutation(group)]
@@ -152,7 +168,11 @@ class ContextWeights:
 
 
 def context_weights(
-    order: PredictedOrder, concept: int | Iterable[str], factor: float, *, largest: float = 4.0
+    order: PredictedOrder,
+    concept: int | Iterable[str],
+    factor: float,
+    *,
+    largest: float = 4.0,
 ) -> ContextWeights:
     """Return loss weights by context under which a concept should be learned sooner or later.
 
@@ -193,7 +213,9 @@ def context_weights(
     Examples
     --------
     >>> from ontogeny import semantics, tasks
-    >>> order = semantics.predicted_order(tasks.bundled_texts("english")[:60], 5, vocab_size=99)
+    >>> order = semantics.predicted_order(
+    ...     tasks.bundled_texts("english")[:60], 5, vocab_size=99
+    ... )
     >>> weights = context_weights(order, 3, 1.5)
     >>> round(weights.chosen_ratio, 3), round(float(order.shares @ weights.weights), 3)
     (1.5, 1.0)
@@ -201,7 +223,9 @@ def context_weights(
     check_type("order", order, PredictedOrder)
     check_number("factor", factor, above=True)
     if not isinstance(concept, int | np.integer):
-        concept = check_texts("concept", concept, "words")  # also an iterator, read once
+        concept = check_texts(
+            "concept", concept, "words"
+        )  # also an iterator, read once
     lowest, highest = factor_limits(order, concept, largest=largest)
     basis = _basis(order, concept)
     assert basis.V is not None and order.basis.V is not None
@@ -239,7 +263,9 @@ def factor_limits(
     Examples
     --------
     >>> from ontogeny import semantics, tasks
-    >>> order = semantics.predicted_order(tasks.bundled_texts("english")[:60], 5, vocab_size=99)
+    >>> order = semantics.predicted_order(
+    ...     tasks.bundled_texts("english")[:60], 5, vocab_size=99
+    ... )
     >>> low, high = factor_limits(order, 3)
     >>> low < 1 < high < 4
     True
@@ -303,5 +329,7 @@ def _closest(
         value = shares @ (w - 1) ** 2 / 2 - dual @ missed - softness @ dual**2 / 2
         return -float(value), missed + softness * dual
 
-    fit = minimize(negative, np.zeros(len(rows)), jac=True, method="BFGS", options={"gtol": 1e-9})
+    fit = minimize(
+        negative, np.zeros(len(rows)), jac=True, method="BFGS", options={"gtol": 1e-9}
+    )
     return weights(fit.x)

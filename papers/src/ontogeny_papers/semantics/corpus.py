@@ -17,7 +17,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ontogeny.arrays import is_array, to_numpy
-from ontogeny.errors import ArgumentError, check_choice, check_flag, check_iterable, check_texts
+from ontogeny.errors import (
+    ArgumentError,
+    check_choice,
+    check_flag,
+    check_iterable,
+    check_texts,
+)
 from ontogeny.features.wordspace.counting import highest_id
 from ontogeny.features.wordspace.support import WordStream
 
@@ -32,7 +38,9 @@ _MARKS = (
     r"\u2000-\u200b\u200e-\u206f\u20a0-\u20cf\u2190-\u2bff\u3000-\u303f\uff00-\uff0f\uff1a-\uff20"
 )
 _LETTERS = rf"[^\s{_MARKS}{_CJK}]+"
-_WORD = re.compile(rf"</?\w+>|<\|\w+\|>|@[-,.]@|[{_CJK}]|{_LETTERS}(?:['’]{_LETTERS})*|[^\s]")
+_WORD = re.compile(
+    rf"</?\w+>|<\|\w+\|>|@[-,.]@|[{_CJK}]|{_LETTERS}(?:['’]{_LETTERS})*|[^\s]"
+)
 _IS_MARK = re.compile(rf"[{_MARKS}]+")
 
 
@@ -73,7 +81,9 @@ def splitter(
     return cut
 
 
-Tokens: TypeAlias = Any  # a WordStream, integer array(s), a text, a path, words, or lists of words
+Tokens: TypeAlias = (
+    Any  # a WordStream, integer array(s), a text, a path, words, or lists of words
+)
 
 BREAK = -1
 _NOTHING = object()  # the first entry where there is none
@@ -165,7 +175,9 @@ def token_stream(tokens: Tokens, names: Sequence[str] | None = None) -> WordStre
         return _of_words(list(rest))
     if is_array(first) or _holds_numbers(first):
         return _of_ids(_joined(rest), names)
-    if isinstance(first, Sequence) and not len(first):  # what a first text without tokens is not
+    if isinstance(first, Sequence) and not len(
+        first
+    ):  # what a first text without tokens is not
         texts = (text for text in rest if not isinstance(text, Sequence) or len(text))
         return token_stream(texts, names)
     if isinstance(first, Sequence) or first is _NOTHING:
@@ -185,17 +197,25 @@ def _texts(texts: Any, field: str) -> Iterator[str]:
         except OSError as error:
             raise ArgumentError(f"{texts} cannot be read: {error.strerror}.") from None
         except UnicodeDecodeError as error:
-            raise ArgumentError(f"{texts} is not UTF-8 text: byte {error.start}.") from None
+            raise ArgumentError(
+                f"{texts} is not UTF-8 text: byte {error.start}."
+            ) from None
         return
     some = False
-    for i, row in enumerate(check_iterable("texts", texts, "texts, one text or a path")):
+    for i, row in enumerate(
+        check_iterable("texts", texts, "texts, one text or a path")
+    ):
         text = row.get(field) if isinstance(row, Mapping) else row
         if not isinstance(text, str):
-            raise ArgumentError(f"texts: entry {i} must be a string; it is {_kind(text)}.")
+            raise ArgumentError(
+                f"texts: entry {i} must be a string; it is {_kind(text)}."
+            )
         yield text
         some = True
     if not some:
-        raise ArgumentError("texts must hold a text; they are empty, or were all read before.")
+        raise ArgumentError(
+            "texts must hold a text; they are empty, or were all read before."
+        )
 
 
 def _numbered(texts: Iterable[list[str]]) -> WordStream:
@@ -223,10 +243,14 @@ def _of_words(words: list[str]) -> WordStream:
 
 def _checked_words(words: Any) -> list[str]:
     if isinstance(words, str) or not isinstance(words, Sequence):
-        raise ArgumentError(f"tokens must hold lists of words; one entry is {_kind(words)}.")
+        raise ArgumentError(
+            f"tokens must hold lists of words; one entry is {_kind(words)}."
+        )
     for word in words:
         if not isinstance(word, str):
-            raise ArgumentError(f"tokens must hold words; one of them is {_kind(word)}.")
+            raise ArgumentError(
+                f"tokens must hold words; one of them is {_kind(word)}."
+            )
     return list(words)
 
 
@@ -239,9 +263,15 @@ def _joined(rows: Iterable[Any]) -> np.ndarray:
                 "tokens must be integer ids in one dimension a text; "
                 f"got {ids.dtype} of shape {ids.shape}."
             )
-        ids = ids.astype(np.int64) if ids.dtype == np.uint64 else ids  # joins to floats otherwise
+        ids = (
+            ids.astype(np.int64) if ids.dtype == np.uint64 else ids
+        )  # joins to floats otherwise
         parts += [ids, np.array([BREAK], dtype=np.int8)]
-    return parts[0] if len(parts) == 2 else np.concatenate([*parts[:-1], np.zeros(0, np.int8)])
+    return (
+        parts[0]
+        if len(parts) == 2
+        else np.concatenate([*parts[:-1], np.zeros(0, np.int8)])
+    )
 
 
 def _of_ids(ids: np.ndarray, names: Sequence[str] | None) -> WordStream:
@@ -249,7 +279,9 @@ def _of_ids(ids: np.ndarray, names: Sequence[str] | None) -> WordStream:
     if names is None:
         return WordStream(ids, _Numbers(highest + 1))
     if highest >= len(names):
-        raise ArgumentError(f"tokens hold id {highest}, but names holds {len(names)} words.")
+        raise ArgumentError(
+            f"tokens hold id {highest}, but names holds {len(names)} words."
+        )
     return WordStream(ids, names)
 
 

@@ -68,10 +68,13 @@ def embedding_concepts(
     U, roots, Rt = np.linalg.svd(vectors, full_matrices=False)
     rank = int((roots > 1e-10 * max(np.abs(vectors).max(), roots[0])).sum())
     if rank == 0:
-        raise ArgumentError("W has the same embedding in every row; it holds no concept.")
+        raise ArgumentError(
+            "W has the same embedding in every row; it holds no concept."
+        )
     k = min(k, rank)
     signs = column_signs(U[:, :k])
-    U, R = U[:, :k] * signs, Rt[:k].T * signs
+    U = U[:, :k] * signs
+    R = Rt[:k].T * signs
     V = None
     if H is not None:
         hidden = to_numpy(matrix("H", H)).astype(np.float64)

@@ -106,14 +106,17 @@ def step_imbalance(V: int, R: int) -> StepImbalance:
     >>> bool(np.allclose(step.U * step.sigma @ step.V.T, step.S_centred))
     True
     """
-    V, R = check_whole("V", V, 2), check_whole("R", R)
+    V = check_whole("V", V, 2)
+    R = check_whole("R", R)
     if V * (V // 2) * (R + 1) > _LARGEST:
         raise ArgumentError(
             f"V and R must make a matrix of at most {_LARGEST} entries, V · V/2 · (R + 1); "
             f"got V={V} and R={R}."
         )
     if V % 2:
-        raise ArgumentError(f"V must be even, half majorities and half minorities; got {V}.")
+        raise ArgumentError(
+            f"V must be even, half majorities and half minorities; got {V}."
+        )
     half = V // 2
     F = _cosine_basis(half)
     counts = np.repeat([R, 1], half)
@@ -121,7 +124,9 @@ def step_imbalance(V: int, R: int) -> StepImbalance:
     U = np.zeros((V, V - 1))
     U[:half, : half - 1], U[half:, half:] = F, F
     U[:half, half - 1], U[half:, half - 1] = -math.sqrt(1 / V), math.sqrt(1 / V)
-    sigma = np.repeat([math.sqrt(R), math.sqrt((R + 1) / 2), 1.0], [half - 1, 1, half - 1])
+    sigma = np.repeat(
+        [math.sqrt(R), math.sqrt((R + 1) / 2), 1.0], [half - 1, 1, half - 1]
+    )
     right = np.zeros((len(S[0]), V - 1))
     right[: half * R, : half - 1] = np.repeat(F, R, axis=0) / math.sqrt(R)
     between = math.sqrt(2 / ((R + 1) * V))
@@ -169,5 +174,6 @@ def loss_growth_rates(S_centred: np.ndarray, omega: np.ndarray) -> np.ndarray:
 
 def _cosine_basis(n: int) -> np.ndarray:
     """Return the DCT-II without its first vector: (n, n − 1), orthonormal, orthogonal to ones."""
-    place, frequency = np.arange(n)[:, None] + 0.5, np.arange(1, n)
+    place = np.arange(n)[:, None] + 0.5
+    frequency = np.arange(1, n)
     return math.sqrt(2 / n) * np.cos(np.pi * place * frequency / n)

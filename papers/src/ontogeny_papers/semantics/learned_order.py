@@ -38,7 +38,11 @@ class LearningOrder:
 
 
 def learning_order(
-    sigma: ArrayLike, learned_at: ArrayLike, *, n_draws: int = 9999, random_state: int = 0
+    sigma: ArrayLike,
+    learned_at: ArrayLike,
+    *,
+    n_draws: int = 9999,
+    random_state: int = 0,
 ) -> LearningOrder:
     """Test whether concepts with larger singular values are learned earlier.
 
@@ -76,7 +80,9 @@ def learning_order(
             f"its shape is {steps.shape}."
         )
     if len(values) < 3:
-        raise ArgumentError(f"a rank correlation needs at least 3 concepts; got {len(values)}.")
+        raise ArgumentError(
+            f"a rank correlation needs at least 3 concepts; got {len(values)}."
+        )
     check_whole("n_draws", n_draws)
     check_whole("random_state", random_state, 0)
     learned = np.isfinite(steps)
@@ -91,7 +97,10 @@ def learning_order(
     p_value = (1 + reached) / (1 + n_draws)
     # Products of ranks that are exactly equal may come out as 1 + 2e-16.
     return LearningOrder(
-        float(np.clip(round(spearman, 12), -1, 1)), p_value, int(learned.sum()), len(values)
+        float(np.clip(round(spearman, 12), -1, 1)),
+        p_value,
+        int(learned.sum()),
+        len(values),
     )
 
 

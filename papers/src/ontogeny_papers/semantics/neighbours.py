@@ -29,7 +29,9 @@ class NeighbourVectors:
 
     Examples
     --------
-    >>> near = neighbour_vectors("in may in june the cat", ["may", "june", "cat"], window=1)
+    >>> near = neighbour_vectors(
+    ...     "in may in june the cat", ["may", "june", "cat"], window=1
+    ... )
     >>> (near.vectors @ near.vectors.T).toarray().round(1)
     array([[1. , 0.1, 0. ],
            [0.1, 1. , 0. ],
@@ -50,7 +52,9 @@ class NeighbourVectors:
         index = {word: i for i, word in enumerate(self.words)}
         rows = np.array([index.get(word, -1) for word in words])
         if (rows < 0).all():
-            raise ArgumentError("neighbours: none of the words is among those it was made for.")
+            raise ArgumentError(
+                "neighbours: none of the words is among those it was made for."
+            )
         picked = self.vectors[np.maximum(rows, 0)]
         return sparse.csr_array(sparse.diags_array((rows >= 0).astype(float)) @ picked)
 
@@ -85,14 +89,18 @@ def neighbour_vectors(
 
     Examples
     --------
-    >>> neighbour_vectors("in may . in june . the cat", ["may", "june", "cat"]).vectors.shape
+    >>> neighbour_vectors(
+    ...     "in may . in june . the cat", ["may", "june", "cat"]
+    ... ).vectors.shape
     (3, 24)
     """
     check_whole("window", window)
     words = check_texts("words", words, "words")
     stream = token_stream(heldout)
     index = {word: i for i, word in enumerate(words)}
-    rows_of = np.array([index.get(word, -1) for word in stream.words] + [-1], dtype=np.int64)
+    rows_of = np.array(
+        [index.get(word, -1) for word in stream.words] + [-1], dtype=np.int64
+    )
     ids = np.maximum(stream.ids.astype(np.int64), -1)
     rows = rows_of[ids]
     V = len(stream.words)
@@ -105,7 +113,9 @@ def neighbour_vectors(
         blocks.append(sparse.coo_array(entries, shape=(len(words), V)).tocsr())
     counts = sparse.csr_array(sparse.hstack(blocks))
     if not counts.nnz:
-        raise ArgumentError("heldout: none of the words stands beside another word there.")
+        raise ArgumentError(
+            "heldout: none of the words stands beside another word there."
+        )
     return NeighbourVectors(_unit(_positive_pmi(counts)), tuple(words))
 
 
@@ -127,14 +137,19 @@ def mean_similarity(
     order = rows[np.lexsort((-typicality[rows], codes[rows]))]
     _, starts, inverse = np.unique(codes[order], return_index=True, return_inverse=True)
     first = np.arange(len(order)) - starts[inverse] < top
-    order, group = order[first], inverse[first]
+    order = order[first]
+    group = inverse[first]
     sizes = np.bincount(group)
-    members = sparse.csr_array((np.ones(len(order)), (group, order)), (len(sizes), len(codes)))
+    members = sparse.csr_array(
+        (np.ones(len(order)), (group, order)), (len(sizes), len(codes))
+    )
     sums = (members @ vectors).power(2).sum(1)
     pairs = sizes > 1
     if not pairs.any():
         return float("nan")
-    return float(np.mean((sums[pairs] - sizes[pairs]) / (sizes[pairs] * (sizes[pairs] - 1))))
+    return float(
+        np.mean((sums[pairs] - sizes[pairs]) / (sizes[pairs] * (sizes[pairs] - 1)))
+    )
 
 
 def _positive_pmi(counts: sparse.csr_array) -> sparse.csr_array:
@@ -149,4 +164,6 @@ def _positive_pmi(counts: sparse.csr_array) -> sparse.csr_array:
 
 def _unit(vectors: sparse.csr_array) -> sparse.csr_array:
     norms = np.sqrt(vectors.power(2).sum(1))
-    return sparse.csr_array(sparse.diags_array(1 / np.where(norms > 0, norms, 1.0)) @ vectors)
+    return sparse.csr_array(
+        sparse.diags_array(1 / np.where(norms > 0, norms, 1.0)) @ vectors
+    )

@@ -63,9 +63,11 @@ class Objective:
             by_logits = xp.exp(L - _log_normaliser(L)) - self.P
         if self.weights is not None:
             by_logits = by_logits * self.weights
-        dW, dH = by_logits @ H.T, W.T @ by_logits
+        dW = by_logits @ H.T
+        dH = W.T @ by_logits
         if self.ridge:
-            dW, dH = dW + self.ridge * W, dH + self.ridge * H
+            dW = dW + self.ridge * W
+            dH = dH + self.ridge * H
         return dW, dH
 
     def candidates(self) -> dict[str, Array]:
@@ -75,7 +77,9 @@ class Objective:
             xp = namespace(self.P)
             matrices["P"] = self.P - xp.mean(self.P, axis=0, keepdims=True)
         if self.weights is not None:
-            matrices |= {f"{name} diag(π)": M * self.weights for name, M in matrices.items()}
+            matrices |= {
+                f"{name} diag(π)": M * self.weights for name, M in matrices.items()
+            }
         return matrices
 
     def growth_rates(self) -> np.ndarray:
@@ -88,7 +92,9 @@ class Objective:
         M = self.candidates()[name if self.weights is None else f"{name} diag(π)"]
         rates = to_numpy(namespace(M).linalg.svdvals(M)).astype(np.float64)
         if rates[0] == 0:
-            raise ArgumentError("all contexts have the same distribution: nothing to learn.")
+            raise ArgumentError(
+                "all contexts have the same distribution: nothing to learn."
+            )
         return rates
 
 
@@ -147,9 +153,13 @@ def check_support(S: Array) -> np.ndarray:
     """
     support = to_numpy(matrix("S", S)).astype(np.float64)
     if not np.isin(support, (0.0, 1.0)).all():
-        raise ArgumentError("S must hold only 0 and 1: the support, not centred and not counts.")
+        raise ArgumentError(
+            "S must hold only 0 and 1: the support, not centred and not counts."
+        )
     if not support.any(axis=0).all():
-        raise ArgumentError(f"context {int(np.argmin(support.any(axis=0)))} has no next word in S.")
+        raise ArgumentError(
+            f"context {int(np.argmin(support.any(axis=0)))} has no next word in S."
+        )
     return support
 
 

@@ -54,7 +54,8 @@ class OrderComparison:
         return float(low), float(high)
 
     def __str__(self) -> str:
-        (low, high), (lower, upper) = self.interval, self.shuffled_interval
+        (low, high) = self.interval
+        (lower, upper) = self.shuffled_interval
         seeds = f"{len(self.of_seed)} seed{'s' * (len(self.of_seed) != 1)}"
         return (
             f"rank correlation {self.spearman:.2f} ({low:.2f} to {high:.2f}) over "
@@ -110,7 +111,9 @@ def compare_order(
     >>> order = semantics.predicted_order(texts, 5, vocab_size=40, n_draws=2)
     >>> times = np.arange(2000.0)
     >>> grown = 1 / (1 + np.exp(8 - order.rates * times[:, None]))
-    >>> shares = np.stack([grown] + [np.full_like(grown, 0.1)] * len(order.shuffled), axis=1)
+    >>> shares = np.stack(
+    ...     [grown] + [np.full_like(grown, 0.1)] * len(order.shuffled), axis=1
+    ... )
     >>> compare_order(order, times, shares).spearman
     1.0
     """
@@ -127,11 +130,16 @@ def compare_order(
             f"each of {len(times)} steps; their shape is {np.shape(shares)}."
         )
     learned = first_crossing(times, values.transpose(0, 2, 3, 1), level, lasting=True)
-    first, shuffled = learned[:, 0], learned[:, 1:]
-    of_seed = np.array([learning_order(order.rates, row, n_draws=1).spearman for row in first])
+    first = learned[:, 0]
+    shuffled = learned[:, 1:]
+    of_seed = np.array(
+        [learning_order(order.rates, row, n_draws=1).spearman for row in first]
+    )
     null = [
         [learning_order(basis.sigma, row, n_draws=1).spearman for row in seeds]
-        for basis, seeds in zip(order.shuffled, shuffled.transpose(1, 0, 2), strict=True)
+        for basis, seeds in zip(
+            order.shuffled, shuffled.transpose(1, 0, 2), strict=True
+        )
     ]
     early = rankdata(-np.where(np.isfinite(first), first, np.inf), axis=1)
     rng = np.random.default_rng(random_state)
@@ -151,7 +159,9 @@ def _correlation(large: np.ndarray, early: np.ndarray) -> np.ndarray:
     ranks = [rankdata(values, axis=-1) for values in (large, early)]
     a, b = (rank - rank.mean(axis=-1, keepdims=True) for rank in ranks)
     norm = np.sqrt((a**2).sum(axis=-1) * (b**2).sum(axis=-1))
-    rho: np.ndarray = np.where(norm > 0, (a * b).sum(axis=-1) / np.where(norm > 0, norm, 1), 0.0)
+    rho: np.ndarray = np.where(
+        norm > 0, (a * b).sum(axis=-1) / np.where(norm > 0, norm, 1), 0.0
+    )
     return rho
 
 
@@ -163,7 +173,9 @@ def _interval(
     concept = rng.integers(k, size=(_DRAWS, 1, k))
     seed = rng.integers(seeds, size=(_DRAWS, seeds, 1))
     large = resampled[corpus[:, None, None], concept]
-    draws = _correlation(np.broadcast_to(large, (_DRAWS, seeds, k)), early[seed, concept])
+    draws = _correlation(
+        np.broadcast_to(large, (_DRAWS, seeds, k)), early[seed, concept]
+    )
     low, high = np.quantile(draws.mean(axis=1), [0.025, 0.975])
     return float(low), float(high)
 
@@ -172,5 +184,7 @@ def _p_value(rates: np.ndarray, early: np.ndarray, rng: np.random.Generator) -> 
     """Return how often one random order of the concepts, the same in all seeds, reaches theirs."""
     rho = _correlation(np.broadcast_to(rates, early.shape), early).mean()
     orders = rng.permuted(np.tile(rates, (_DRAWS, 1)), axis=1)[:, None]
-    null = _correlation(np.broadcast_to(orders, (_DRAWS, *early.shape)), early[None]).mean(axis=1)
+    null = _correlation(
+        np.broadcast_to(orders, (_DRAWS, *early.shape)), early[None]
+    ).mean(axis=1)
     return float((1 + (null >= rho - 1e-12).sum()) / (1 + _DRAWS))

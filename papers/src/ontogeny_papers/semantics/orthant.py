@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ontogeny.errors import ArgumentError, check_flag, check_iterable, check_number, check_type
+from ontogeny.errors import (
+    ArgumentError,
+    check_flag,
+    check_iterable,
+    check_number,
+    check_type,
+)
 from ontogeny.features.wordspace.concepts import ConceptBasis, signatures
 
 
@@ -100,7 +106,9 @@ def orthants(
     Examples
     --------
     >>> U = np.array([[0.9, 0.1], [0.4, -0.2], [-0.5, 0.3]])
-    >>> for orthant in orthants(ConceptBasis(U, np.ones(2), None, ("a", "b", "c")), dims=2):
+    >>> for orthant in orthants(
+    ...     ConceptBasis(U, np.ones(2), None, ("a", "b", "c")), dims=2
+    ... ):
     ...     print(orthant.name, orthant.words, orthant.typicality)
     ++ ('a',) [1.]
     -+ ('c',) [0.8]
@@ -153,7 +161,8 @@ class _Side:
 def _orthant(
     code: int, dims: tuple[int, ...], words: _Side, contexts: _Side, basis: ConceptBasis
 ) -> Orthant:
-    mine, theirs = words.members(code), contexts.members(code)
+    mine = words.members(code)
+    theirs = contexts.members(code)
     return Orthant(
         tuple(-1 if code >> i & 1 else 1 for i in range(len(dims))),
         dims,
@@ -178,14 +187,20 @@ def checked_dims(basis: ConceptBasis, dims: int | Sequence[int]) -> tuple[int, .
     check_type("basis", basis, ConceptBasis)
     listed: Any = dims
     if isinstance(dims, int | np.integer) and not isinstance(dims, bool):
-        listed = range(min(int(dims), basis.k + 1))  # one too many says the same as a million do
+        listed = range(
+            min(int(dims), basis.k + 1)
+        )  # one too many says the same as a million do
     picked = tuple(check_iterable("dims", listed, "concepts, or a number of concepts"))
-    if not all(isinstance(d, int | np.integer) and not isinstance(d, bool) for d in picked):
+    if not all(
+        isinstance(d, int | np.integer) and not isinstance(d, bool) for d in picked
+    ):
         raise ArgumentError(
             f"dims must be a number of concepts, or concepts counted from 0; got {dims!r}."
         )
     if not picked or len(set(picked)) < len(picked):
-        raise ArgumentError(f"dims must name at least one concept, each once; got {dims!r}.")
+        raise ArgumentError(
+            f"dims must name at least one concept, each once; got {dims!r}."
+        )
     if min(picked) < 0 or max(picked) >= basis.k:
         raise ArgumentError(
             f"dims must be concepts 0 to {basis.k - 1} of this basis, or at most {basis.k} of "

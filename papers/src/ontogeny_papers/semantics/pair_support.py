@@ -47,20 +47,25 @@ def support_from_pairs(
     """
     words: dict[str, int] = {}
     contexts: dict[tuple[str, ...], int] = {}
-    rows, columns = [], []
+    rows = []
+    columns = []
     for pair in check_iterable("pairs", pairs, "(context, next word) pairs"):
         context, word = _checked_pair(pair)
         rows.append(words.setdefault(word, len(words)))
         columns.append(contexts.setdefault(context, len(contexts)))
     if not rows:
-        raise ArgumentError("pairs must hold at least one (context, next word) pair; got none.")
+        raise ArgumentError(
+            "pairs must hold at least one (context, next word) pair; got none."
+        )
     kept_words = _most_frequent("vocab_size", np.array(rows), vocab_size)
     inside = np.isin(rows, kept_words)
     frequent = _most_frequent("n_contexts", np.array(columns)[inside], n_contexts)
     counts = sparse.coo_array(
-        (np.ones(len(rows), dtype=np.int64), (rows, columns)), (len(words), len(contexts))
+        (np.ones(len(rows), dtype=np.int64), (rows, columns)),
+        (len(words), len(contexts)),
     ).tocsr()[kept_words][:, frequent]
-    names, texts = tuple(words), tuple(contexts)
+    names = tuple(words)
+    texts = tuple(contexts)
     return Support(
         sparse.csr_array(counts),
         tuple(names[i] for i in kept_words),
@@ -72,12 +77,16 @@ def support_from_pairs(
 def _most_frequent(name: str, labels: np.ndarray, n: int | None) -> np.ndarray:
     if n is not None:
         check_whole(name, n)
-    return frequent_words(labels, np.zeros(0, dtype=int), len(labels) if n is None else n)[0]
+    return frequent_words(
+        labels, np.zeros(0, dtype=int), len(labels) if n is None else n
+    )[0]
 
 
 def _checked_pair(pair: Any) -> tuple[tuple[str, ...], str]:
     if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-        raise ArgumentError(f"pairs must hold (context, next word); one entry is {pair!r}.")
+        raise ArgumentError(
+            f"pairs must hold (context, next word); one entry is {pair!r}."
+        )
     context, word = pair
     if not isinstance(word, str):
         raise ArgumentError(f"pairs must hold words; one entry is {pair!r}.")

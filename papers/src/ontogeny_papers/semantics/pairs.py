@@ -35,7 +35,9 @@ class SignatureLift:
 
     Examples
     --------
-    >>> SignatureLift(np.array([3.0, 0.5]), np.ones((4, 2)), np.ones((4, 2))).lift.p_value
+    >>> SignatureLift(
+    ...     np.array([3.0, 0.5]), np.ones((4, 2)), np.ones((4, 2))
+    ... ).lift.p_value
     0.2
     """
 
@@ -46,7 +48,9 @@ class SignatureLift:
     @property
     def lift(self) -> Score:
         """Of pairs with the same signature."""
-        return Score(float(self.by_distance[0]), self.permuted[:, 0], self.rotated[:, 0])
+        return Score(
+            float(self.by_distance[0]), self.permuted[:, 0], self.rotated[:, 0]
+        )
 
     @property
     def falls(self) -> bool:
@@ -95,14 +99,18 @@ def signature_lift(
     Examples
     --------
     >>> from ontogeny import semantics
-    >>> support = semantics.support_matrix("to go to see to go a cat a dog a cat", lengths=1)
+    >>> support = semantics.support_matrix(
+    ...     "to go to see to go a cat a dog a cat", lengths=1
+    ... )
     >>> lift = signature_lift(support, semantics.svd_concepts(support, 1), dims=1)
     >>> lift.by_distance.shape
     (2,)
     """
     picked = checked_dims(basis, dims)
     if len(picked) > MOST_DIMS:
-        raise ArgumentError(f"dims must name at most {MOST_DIMS} concepts; got {len(picked)}.")
+        raise ArgumentError(
+            f"dims must name at most {MOST_DIMS} concepts; got {len(picked)}."
+        )
     if basis.V is None:
         raise ArgumentError("basis must have context analyzer vectors; it has none.")
     S = sparse.csr_array(values_of(support, "S")[0])
@@ -113,15 +121,22 @@ def signature_lift(
         )
     S = sparse.csr_array(S != 0, dtype=np.float64)
     if not S.nnz:
-        raise ArgumentError("support must hold a word that follows a context; all are 0.")
+        raise ArgumentError(
+            "support must hold a word that follows a context; all are 0."
+        )
     check_whole("n_permutations", n_permutations, 0)
     check_whole("n_rotations", n_rotations, 0)
     check_whole("random_state", random_state, 0)
-    U, V = basis.U[:, picked], basis.V[:, picked]
+    U = basis.U[:, picked]
+    V = basis.V[:, picked]
     p = len(picked)
     rng = np.random.default_rng(random_state)
-    words, contexts = signatures(U), signatures(V)
-    permuted = [_densities(S, rng.permutation(words), contexts, p) for _ in range(n_permutations)]
+    words = signatures(U)
+    contexts = signatures(V)
+    permuted = [
+        _densities(S, rng.permutation(words), contexts, p)
+        for _ in range(n_permutations)
+    ]
     rotated = []
     for _ in range(n_rotations):
         R = random_rotation(p, rng)
@@ -133,16 +148,21 @@ def signature_lift(
     )
 
 
-def _densities(S: sparse.csr_array, words: np.ndarray, contexts: np.ndarray, p: int) -> np.ndarray:
+def _densities(
+    S: sparse.csr_array, words: np.ndarray, contexts: np.ndarray, p: int
+) -> np.ndarray:
     """Return the relative density of the support at each Hamming distance of signatures."""
     members = sparse.csr_array(
         (np.ones(len(words)), (words, np.arange(len(words)))), (2**p, len(words))
     )
     theirs = sparse.csr_array(
-        (np.ones(len(contexts)), (np.arange(len(contexts)), contexts)), (len(contexts), 2**p)
+        (np.ones(len(contexts)), (np.arange(len(contexts)), contexts)),
+        (len(contexts), 2**p),
     )
     hits = (members @ S @ theirs).toarray()
-    pairs = np.outer(np.bincount(words, minlength=2**p), np.bincount(contexts, minlength=2**p))
+    pairs = np.outer(
+        np.bincount(words, minlength=2**p), np.bincount(contexts, minlength=2**p)
+    )
     codes = np.arange(2**p)
     apart = np.bitwise_count(codes[:, None] ^ codes)
     inside = np.bincount(apart.ravel(), hits.ravel(), minlength=p + 1)

@@ -13,7 +13,13 @@ from scipy.special import softmax
 from scipy.stats import rankdata
 
 from ontogeny.arrays import matrix, to_numpy
-from ontogeny.errors import ArgumentError, check_choice, check_flag, check_texts, check_whole
+from ontogeny.errors import (
+    ArgumentError,
+    check_choice,
+    check_flag,
+    check_texts,
+    check_whole,
+)
 from ontogeny.features.wordspace.centred_svd import GRAM_ROWS, Centred
 from ontogeny.features.wordspace.concepts import ConceptBasis, svd_concepts
 from ontogeny.features.wordspace.support import Support, WordStream
@@ -87,12 +93,15 @@ class PredictedOrder:
 
         Examples
         --------
-        >>> order = predicted_order("one two one four one two one six " * 9, 2, lengths=1)
+        >>> order = predicted_order(
+        ...     "one two one four one two one six " * 9, 2, lengths=1
+        ... )
         >>> order.labels(1)
         ['one / two', 'two / six']
         """
         check_whole("words", words)
-        names, labels = self.support.words, []
+        names = self.support.words
+        labels = []
         for u in self.basis.U.T:
             ranked = np.argsort(-u, kind="stable")
             ends = (ranked[:words], ranked[::-1][:words])
@@ -135,9 +144,13 @@ class PredictedOrder:
         sigma = np.linalg.norm(v, axis=0)
         if sigma[0] < 1e-12 * self.rates[0]:
             raise ArgumentError("words follow every context as often as all others do.")
-        return ConceptBasis(u, sigma, v / sigma, self.support.words, self.support.contexts)
+        return ConceptBasis(
+            u, sigma, v / sigma, self.support.words, self.support.contexts
+        )
 
-    def learned_share(self, logits: Any, basis: ConceptBasis | None = None) -> np.ndarray:
+    def learned_share(
+        self, logits: Any, basis: ConceptBasis | None = None
+    ) -> np.ndarray:
         """Return how much of every concept a model has learned.
 
         The share is u_kᵀ O diag(shares) v_k / σ_k, where O is what the model puts out: its
@@ -164,7 +177,9 @@ class PredictedOrder:
 
         Examples
         --------
-        >>> order = predicted_order("one two one four one two one six " * 9, 2, lengths=1)
+        >>> order = predicted_order(
+        ...     "one two one four one two one six " * 9, 2, lengths=1
+        ... )
         >>> exact = np.log(order.support.P.toarray() + 1e-30)
         >>> (
         ...     order.learned_share(exact).round(3),
@@ -172,7 +187,9 @@ class PredictedOrder:
         ... )
         (array([1., 1.]), True)
         """
-        return self._shares(self._output(logits), self.basis if basis is None else basis)
+        return self._shares(
+            self._output(logits), self.basis if basis is None else basis
+        )
 
     def learned_shares(self, logits: Any) -> np.ndarray:
         """Return `learned_share` of the corpus's concepts and of each shuffled corpus's.
@@ -183,7 +200,9 @@ class PredictedOrder:
             (1 + draws, k), the corpus itself first.
         """
         output = self._output(logits)
-        return np.stack([self._shares(output, basis) for basis in (self.basis, *self.shuffled)])
+        return np.stack(
+            [self._shares(output, basis) for basis in (self.basis, *self.shuffled)]
+        )
 
     def _output(self, logits: Any) -> np.ndarray:
         values = np.asarray(to_numpy(matrix("logits", logits)), dtype=np.float64)
@@ -262,8 +281,14 @@ def predicted_order(
     Examples
     --------
     >>> from ontogeny import tasks
-    >>> order = predicted_order(tasks.bundled_texts("english")[:60], k=5, vocab_size=99, n_draws=2)
-    >>> order.rates.shape, bool((order.rate_interval[:, 0] < order.rates).all()), order.unit
+    >>> order = predicted_order(
+    ...     tasks.bundled_texts("english")[:60], k=5, vocab_size=99, n_draws=2
+    ... )
+    >>> (
+    ...     order.rates.shape,
+    ...     bool((order.rate_interval[:, 0] < order.rates).all()),
+    ...     order.unit,
+    ... )
     ((5,), True, 'texts')
     """
     check_choice("loss", loss, _DRIVERS)
@@ -280,7 +305,8 @@ def predicted_order(
     # Few of many concepts are wanted, for which the Gram matrix is several times as fast.
     method = "gram" if min(support.shape) <= GRAM_ROWS else "auto"
     basis, *shuffled = (
-        svd_concepts(c, k, of=_DRIVERS[loss], weights=shares, method=method) for c in corpora
+        svd_concepts(c, k, of=_DRIVERS[loss], weights=shares, method=method)
+        for c in corpora
     )
     k = min(candidate.k for candidate in (basis, *shuffled))
     basis, *shuffled = (_leading(candidate, k) for candidate in (basis, *shuffled))
@@ -298,8 +324,12 @@ def predicted_order(
 
 
 def _stream(texts: Tokens, names: Sequence[str] | None) -> WordStream:
-    several = isinstance(texts, Sequence) and not isinstance(texts, str) and len(texts) > 0
-    if several and any(isinstance(text, str) and len(text.split()) > 1 for text in texts):
+    several = (
+        isinstance(texts, Sequence) and not isinstance(texts, str) and len(texts) > 0
+    )
+    if several and any(
+        isinstance(text, str) and len(text.split()) > 1 for text in texts
+    ):
         if names is not None:
             raise ArgumentError(
                 f"names must be left out where texts are words: they name token ids; got {names!r}."
@@ -310,7 +340,9 @@ def _stream(texts: Tokens, names: Sequence[str] | None) -> WordStream:
 
 def _leading(basis: ConceptBasis, k: int) -> ConceptBasis:
     assert basis.V is not None
-    U, sigma, V = basis.U[:, :k], basis.sigma[:k], basis.V[:, :k]
+    U = basis.U[:, :k]
+    sigma = basis.sigma[:k]
+    V = basis.V[:, :k]
     return ConceptBasis(U, sigma, V, basis.words, basis.contexts, basis.source)
 
 

@@ -25,7 +25,9 @@ class RefinementTree:
     Examples
     --------
     >>> U = np.array([[0.9, 0.1], [0.4, -0.2], [-0.5, 0.3]])
-    >>> tree = refinement_tree(ConceptBasis(U, np.ones(2), None, ("a", "b", "c")), depth=2)
+    >>> tree = refinement_tree(
+    ...     ConceptBasis(U, np.ones(2), None, ("a", "b", "c")), depth=2
+    ... )
     >>> [[orthant.name for orthant in level] for level in tree.levels]
     [['+', '-'], ['++', '-+', '+-']]
     >>> tree.path("b")
@@ -55,7 +57,9 @@ class RefinementTree:
         return path
 
 
-def refinement_tree(basis: ConceptBasis, depth: int = 5, **options: Any) -> RefinementTree:
+def refinement_tree(
+    basis: ConceptBasis, depth: int = 5, **options: Any
+) -> RefinementTree:
     """Return the orthants of the first 1, 2, ... `depth` concepts as a tree.
 
     Parameters
@@ -78,11 +82,15 @@ def refinement_tree(basis: ConceptBasis, depth: int = 5, **options: Any) -> Refi
 
     Examples
     --------
-    >>> basis = ConceptBasis(np.array([[0.9, 0.1], [-0.4, 0.2]]), np.ones(2), None, ("a", "b"))
+    >>> basis = ConceptBasis(
+    ...     np.array([[0.9, 0.1], [-0.4, 0.2]]), np.ones(2), None, ("a", "b")
+    ... )
     >>> [len(level) for level in refinement_tree(basis, 2).levels]
     [2, 2]
     """
     if not isinstance(depth, int | np.integer):
         raise ArgumentError(f"depth must be a number of concepts; got {depth!r}.")
     checked_dims(basis, depth)
-    return RefinementTree(tuple(tuple(orthants(basis, p, **options)) for p in range(1, depth + 1)))
+    return RefinementTree(
+        tuple(tuple(orthants(basis, p, **options)) for p in range(1, depth + 1))
+    )

@@ -51,13 +51,17 @@ class ResampledCorpus:
         place = np.arange(len(ids)) // BLOCK if few else text
         assert isinstance(support.contexts, ContextWords)  # counted in a stream
         matches = list(matched_positions(ids, support.contexts.ids, V))
-        positions, columns = (np.concatenate(arrays) for arrays in zip(*matches, strict=True))
+        positions, columns = (
+            np.concatenate(arrays) for arrays in zip(*matches, strict=True)
+        )
         unit = np.unique(place[positions], return_inverse=True)[1]
         counted = support.counts.tocoo()
         keys = counted.row.astype(np.int64) * m + counted.col
         pair = np.searchsorted(keys, ids[positions].astype(np.int64) * m + columns)
         shape = (support.counts.nnz, int(unit.max()) + 1)
-        of_unit = sparse.coo_array((np.ones(len(unit)), (pair, unit)), shape=shape).tocsr()
+        of_unit = sparse.coo_array(
+            (np.ones(len(unit)), (pair, unit)), shape=shape
+        ).tocsr()
         return cls(support, of_unit, f"blocks of {BLOCK} words" if few else "texts")
 
     @property
@@ -80,6 +84,10 @@ class ResampledCorpus:
         times = rng.multinomial(self.count, np.full(self.count, 1 / self.count))
         whole = self.support.counts
         data = (self.of_unit @ times).round().astype(whole.dtype)
-        counts = sparse.csr_array((data, whole.indices, whole.indptr), shape=whole.shape, copy=True)
+        counts = sparse.csr_array(
+            (data, whole.indices, whole.indptr), shape=whole.shape, copy=True
+        )
         counts.eliminate_zeros()
-        return Support(counts, self.support.words, self.support.contexts, self.support.word_ids)
+        return Support(
+            counts, self.support.words, self.support.contexts, self.support.word_ids
+        )

@@ -82,9 +82,12 @@ def max_margin_logits(
     support = check_support(S)
     target = support - support.mean(axis=0)
     if not target.any():
-        raise ArgumentError("S has every word after every context, so nothing is separated.")
+        raise ArgumentError(
+            "S has every word after every context, so nothing is separated."
+        )
     rho = 1 / float(np.linalg.norm(target, 2))
-    Z, dual = target.copy(), np.zeros_like(target)
+    Z = target.copy()
+    dual = np.zeros_like(target)
     best = math.inf
     for i in range(1, max_iterations + 1):
         L = _soft_threshold(Z - dual, 1 / rho)
@@ -155,10 +158,16 @@ def ridge_path(
     >>> bool(path.cosine[1] > path.cosine[0])
     True
     """
-    S = check_centred("S_centred", to_numpy(matrix("S_centred", S_centred)).astype(np.float64))
-    penalties = np.sort(np.asarray(matrix("ridges", ridges, ndim=1), dtype=np.float64))[::-1]
+    S = check_centred(
+        "S_centred", to_numpy(matrix("S_centred", S_centred)).astype(np.float64)
+    )
+    penalties = np.sort(np.asarray(matrix("ridges", ridges, ndim=1), dtype=np.float64))[
+        ::-1
+    ]
     if (penalties <= 0).any():
-        raise ArgumentError(f"ridges must be positive; the smallest is {penalties[-1]:g}.")
+        raise ArgumentError(
+            f"ridges must be positive; the smallest is {penalties[-1]:g}."
+        )
     check_whole("d", d)
     check_whole("max_iterations", max_iterations)
     check_whole("random_state", random_state, 0)
@@ -174,7 +183,9 @@ def ridge_path(
     if max_margin is not None:
         max_margin = to_numpy(matrix("max_margin", max_margin))
         if max_margin.shape != S.shape:
-            raise ArgumentError(f"max_margin must have shape {S.shape}; got {max_margin.shape}.")
+            raise ArgumentError(
+                f"max_margin must have shape {S.shape}; got {max_margin.shape}."
+            )
     U, sigma, Vt = np.linalg.svd(S, full_matrices=False)
     mask = sigma > 1e-6 * sigma[0]
     rng = np.random.default_rng(random_state)
@@ -183,8 +194,11 @@ def ridge_path(
     rows = []
     for ridge in penalties:
         objective = make_objective(S, "cross_entropy", P, pi, float(ridge))
-        if ridge >= strongest:  # zero is the minimiser, and no gradient leads away from it
-            weights, error = np.zeros_like(start), 0.0
+        if (
+            ridge >= strongest
+        ):  # zero is the minimiser, and no gradient leads away from it
+            weights = np.zeros_like(start)
+            error = 0.0
         else:
             weights, error = _minimum(objective, point, d, max_iterations)
             # Concepts that a stronger penalty kept out are zero there, and no gradient leads away.
@@ -194,7 +208,9 @@ def ridge_path(
         rows.append(
             {
                 "cosine": _cosine(L, S),
-                "max_margin_cosine": np.nan if max_margin is None else _cosine(L, max_margin),
+                "max_margin_cosine": np.nan
+                if max_margin is None
+                else _cosine(L, max_margin),
                 "logit_norm": float(np.linalg.norm(L)),
                 "cross_entropy": plain.value(W, H),
                 "gradient_norm": error,
@@ -230,14 +246,21 @@ def _minimum(
         point,
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": max_iterations, "maxfun": 2 * max_iterations, "ftol": 0, "gtol": 1e-9},
+        options={
+            "maxiter": max_iterations,
+            "maxfun": 2 * max_iterations,
+            "ftol": 0,
+            "gtol": 1e-9,
+        },
     )
     norm = float(np.linalg.norm(minimum.x))
     scale = max(objective.ridge * norm, 1e-300)
     return minimum.x, float(np.linalg.norm(value(minimum.x)[1])) / scale
 
 
-def _split(x: np.ndarray, shape: tuple[int, int], d: int) -> tuple[np.ndarray, np.ndarray]:
+def _split(
+    x: np.ndarray, shape: tuple[int, int], d: int
+) -> tuple[np.ndarray, np.ndarray]:
     words, contexts = shape
     return x[: words * d].reshape(words, d), x[words * d :].reshape(d, contexts)
 
@@ -256,7 +279,9 @@ def _project(Y: np.ndarray, inside: np.ndarray) -> np.ndarray:
     """Return the nearest matrix whose support is level in a column and the rest 1 below it."""
     outside = np.sort(np.where(inside, -np.inf, Y + 1), axis=0)[::-1]
     finite = np.where(np.isfinite(outside), outside, 0.0)
-    sums = np.sum(Y, axis=0, where=inside) + np.vstack([0 * finite[:1], np.cumsum(finite, axis=0)])
+    sums = np.sum(Y, axis=0, where=inside) + np.vstack(
+        [0 * finite[:1], np.cumsum(finite, axis=0)]
+    )
     levels = sums / (inside.sum(axis=0) + np.arange(len(Y) + 1)[:, None])
     # Words outside join the level one by one, highest first, as long as they stand above it.
     joined = np.sum(np.logical_and.accumulate(outside > levels[:-1], axis=0), axis=0)

@@ -10,7 +10,13 @@ import numpy as np
 from sklearn.metrics import adjusted_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
-from ontogeny.errors import ArgumentError, check_iterable, check_texts, check_type, check_whole
+from ontogeny.errors import (
+    ArgumentError,
+    check_iterable,
+    check_texts,
+    check_type,
+    check_whole,
+)
 from ontogeny.features.wordspace.concepts import ConceptBasis, signatures
 
 from .neighbours import NeighbourVectors, mean_similarity
@@ -90,7 +96,9 @@ class Coherence:
     Examples
     --------
     >>> labels = {"june": "month", "july": "month", "two": "number", "ten": "number"}
-    >>> coherence([["june", "july"], ["two", "ten"]], labels, n_permutations=9).ami.value
+    >>> coherence(
+    ...     [["june", "july"], ["two", "ten"]], labels, n_permutations=9
+    ... ).ami.value
     1.0
     """
 
@@ -142,17 +150,23 @@ def coherence(
     """
     check_whole("random_state", random_state, 0)
     members = [
-        tuple(check_texts(f"groups: entry {i}", getattr(group, "words", group), "words"))
+        tuple(
+            check_texts(f"groups: entry {i}", getattr(group, "words", group), "words")
+        )
         for i, group in enumerate(check_iterable("groups", groups, "groups of words"))
     ]
     words = [word for group in members for word in group]
     if len(set(words)) < len(words):
         twice = next(word for word in words if words.count(word) > 1)
-        raise ArgumentError(f"groups must not share words; {twice!r} is in more than one.")
+        raise ArgumentError(
+            f"groups must not share words; {twice!r} is in more than one."
+        )
     scorer = _Scorer(words, labels, neighbours)
     codes = np.repeat(np.arange(len(members)), [len(group) for group in members])
     ranks = -np.arange(len(words), dtype=np.float64)
-    return scorer.compared(codes, ranks, n_permutations, [], np.random.default_rng(random_state))
+    return scorer.compared(
+        codes, ranks, n_permutations, [], np.random.default_rng(random_state)
+    )
 
 
 def orthant_coherence(
@@ -199,13 +213,17 @@ def orthant_coherence(
     >>> rng = np.random.default_rng(0)
     >>> words = tuple("abcdefgh")
     >>> basis = ConceptBasis(rng.normal(size=(8, 2)), np.ones(2), None, words)
-    >>> scores = orthant_coherence(basis, dict.fromkeys(words[:4], "x") | {"e": "y"}, dims=2)
+    >>> scores = orthant_coherence(
+    ...     basis, dict.fromkeys(words[:4], "x") | {"e": "y"}, dims=2
+    ... )
     >>> scores.labelled, scores.ami.rotated.shape
     (5, (100,))
     """
     picked = checked_dims(basis, dims)
     if basis.words is None:
-        raise ArgumentError("basis must know its words; give them to embedding_concepts.")
+        raise ArgumentError(
+            "basis must know its words; give them to embedding_concepts."
+        )
     check_whole("random_state", random_state, 0)
     rows = basis.U[:, picked]
     scorer = _Scorer(list(basis.words), labels, neighbours)
@@ -213,7 +231,9 @@ def orthant_coherence(
     check_whole("n_rotations", n_rotations, 0)
     turned = [rows @ random_rotation(rows.shape[1], rng) for _ in range(n_rotations)]
     others = [(signatures(x), np.abs(x).sum(1)) for x in turned]
-    return scorer.compared(signatures(rows), np.abs(rows).sum(1), n_permutations, others, rng)
+    return scorer.compared(
+        signatures(rows), np.abs(rows).sum(1), n_permutations, others, rng
+    )
 
 
 def purity(groups: np.ndarray, classes: np.ndarray) -> float:
@@ -237,14 +257,19 @@ def random_rotation(p: int, rng: np.random.Generator) -> np.ndarray:
     True
     """
     Q, R = np.linalg.qr(rng.normal(size=(p, p)))
-    return Q * np.sign(np.diag(R))  # without the signs QR's choice would favour some rotations
+    return Q * np.sign(
+        np.diag(R)
+    )  # without the signs QR's choice would favour some rotations
 
 
 class _Scorer:
     """The scores of any partition of the same words, given as a code and a typicality a word."""
 
     def __init__(
-        self, words: Sequence[str], labels: Mapping[str, str], neighbours: NeighbourVectors | None
+        self,
+        words: Sequence[str],
+        labels: Mapping[str, str],
+        neighbours: NeighbourVectors | None,
     ) -> None:
         check_type("labels", labels, Mapping)
         check_type("neighbours", neighbours, NeighbourVectors, type(None))
@@ -281,7 +306,9 @@ class _Scorer:
         check_whole("n_permutations", n_permutations, 0)
         # All words change places, also those without a class; only the labelled ones are scored.
         n = len(codes)
-        draws = [self(rng.permutation(codes), rng.random(n)) for _ in range(n_permutations)]
+        draws = [
+            self(rng.permutation(codes), rng.random(n)) for _ in range(n_permutations)
+        ]
         turned = [self(*other) for other in rotated]
         value = self(codes, typicality)
         scores = [
@@ -293,7 +320,9 @@ class _Scorer:
             for i, v in enumerate(value)
         ]
         groups = len(np.unique(codes[self.kept]))
-        return Coherence(scores[0], scores[1], int(self.kept.sum()), groups, *scores[2:])
+        return Coherence(
+            scores[0], scores[1], int(self.kept.sum()), groups, *scores[2:]
+        )
 
 
 def _spread(draws: np.ndarray) -> str:

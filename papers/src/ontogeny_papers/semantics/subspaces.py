@@ -44,7 +44,9 @@ def leading_directions(M: Array, k: int) -> Array:
     M = matrix("M", M)
     xp = namespace(M)
     if check_whole("k", k) > min(M.shape):
-        raise ArgumentError(f"k must lie in 1 to {min(M.shape)}, the smaller side of M; got {k}.")
+        raise ArgumentError(
+            f"k must lie in 1 to {min(M.shape)}, the smaller side of M; got {k}."
+        )
     centred = M - xp.mean(M, axis=0, keepdims=True)
     if M.shape[1] <= M.shape[0]:
         return xp.linalg.svd(centred, full_matrices=False)[0][:, :k]
@@ -80,7 +82,8 @@ def subspace_overlap(U: Array, Q: Array, ks: Sequence[int]) -> list[float]:
     >>> subspace_overlap(np.eye(3)[:, :2], np.eye(3)[:, [1, 2]], [1, 2])
     [0.0, 0.5]
     """
-    U, Q = matrix("U", U), matrix("Q", Q)
+    U = matrix("U", U)
+    Q = matrix("Q", Q)
     xp = namespace(U, Q)
     if U.shape[0] != Q.shape[0]:
         raise ArgumentError(
@@ -90,6 +93,8 @@ def subspace_overlap(U: Array, Q: Array, ks: Sequence[int]) -> list[float]:
     ks = list(check_iterable("ks", ks, "whole numbers"))
     for k in ks:
         if check_whole("ks", k) > columns:
-            raise ArgumentError(f"ks must lie in 1 to {columns}, the columns given; got {k}.")
+            raise ArgumentError(
+                f"ks must lie in 1 to {columns}, the columns given; got {k}."
+            )
     squares = (U[:, :columns].T @ Q[:, :columns]) ** 2
     return [float(xp.sum(squares[:k, :k])) / k for k in ks]

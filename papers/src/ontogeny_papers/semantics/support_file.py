@@ -88,14 +88,18 @@ def load_support(path: str | PathLike[str]) -> Support:
         raise ArgumentError(f"{path} is no support matrix: {error}") from None
     V, m = (int(n) for n in parts["shape"])
     contexts = parts["contexts"]
-    counts = sparse.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=(V, m))
+    counts = sparse.csr_array(
+        (parts["data"], parts["indices"], parts["indptr"]), shape=(V, m)
+    )
     try:
         counts.check_format(full_check=True)
     except ValueError as error:
         raise ArgumentError(f"{path} is no support matrix: {error}") from None
     fit = len(parts["words"]) == len(parts["word_ids"]) == V and len(contexts) == m
     if not fit or contexts.max(initial=-1) >= V or (counts.data <= 0).any():
-        raise ArgumentError(f"{path} is no support matrix: its parts do not fit each other.")
+        raise ArgumentError(
+            f"{path} is no support matrix: its parts do not fit each other."
+        )
     words = tuple(str(word) for word in parts["words"])
     return Support(counts, words, ContextWords(contexts, words), parts["word_ids"])
 

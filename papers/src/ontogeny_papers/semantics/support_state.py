@@ -54,7 +54,9 @@ def shuffled_next_words(support: Support, random_state: int = 0) -> Support:
     return Support(counts, support.words, support.contexts, support.word_ids)
 
 
-def support_state(corpus: Cloze, n_concepts: int, n_draws: int, random_state: int) -> xr.Dataset:
+def support_state(
+    corpus: Cloze, n_concepts: int, n_draws: int, random_state: int
+) -> xr.Dataset:
     """Return what is compared with every checkpoint, as one dataset.
 
     ``U``, ``V``, ``sigma`` of every matrix in `MATRICES` and ``null_U``, ``null_V``,
@@ -99,15 +101,23 @@ def bases_of(support: Support, n_concepts: int) -> dict[str, ConceptBasis]:
     >>> {name: basis.U.shape for name, basis in bases.items()}["P diag(π)"]
     (3, 2)
     """
-    return {name: svd_concepts(support, n_concepts, **how) for name, how in MATRICES.items()}
+    return {
+        name: svd_concepts(support, n_concepts, **how) for name, how in MATRICES.items()
+    }
 
 
 def _variables(bases: dict[str, ConceptBasis], k: int) -> dict[str, Any]:
     """Return the first `k` concepts of all matrices; singular vectors in float32."""
     columns = bases.values()
     return {
-        "U": (("matrix", "word", "concept"), np.stack([b.U[:, :k] for b in columns]).astype("f4")),
-        "V": (("matrix", "context", "concept"), np.stack([_right(b, k) for b in columns])),
+        "U": (
+            ("matrix", "word", "concept"),
+            np.stack([b.U[:, :k] for b in columns]).astype("f4"),
+        ),
+        "V": (
+            ("matrix", "context", "concept"),
+            np.stack([_right(b, k) for b in columns]),
+        ),
         "sigma": (("matrix", "concept"), np.stack([b.sigma[:k] for b in columns])),
     }
 
@@ -124,7 +134,11 @@ def _labels(basis: ConceptBasis, k: int) -> list[str]:
     labels = []
     for u in basis.U[:, :k].T:
         order = np.argsort(-u, kind="stable")
-        high, low = order[:3], order[::-1][:3]
-        ends = [" ".join(words[i].strip() or repr(words[i]) for i in end) for end in (high, low)]
+        high = order[:3]
+        low = order[::-1][:3]
+        ends = [
+            " ".join(words[i].strip() or repr(words[i]) for i in end)
+            for end in (high, low)
+        ]
         labels.append(f"{ends[0]} / {ends[1]}")
     return labels

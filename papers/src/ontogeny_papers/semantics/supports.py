@@ -10,7 +10,12 @@ import numpy as np
 
 from ontogeny.errors import ArgumentError, check_iterable
 from ontogeny.features.wordspace.cloze import Cloze, cloze_of
-from ontogeny.features.wordspace.support import HIGHEST_ID, Support, WordStream, support_of
+from ontogeny.features.wordspace.support import (
+    HIGHEST_ID,
+    Support,
+    WordStream,
+    support_of,
+)
 
 from .corpus import Tokens, token_stream
 
@@ -63,7 +68,9 @@ def support_matrix(
 
     Examples
     --------
-    >>> support = support_matrix("the cat sat . the cat ran . the dog ran .", lengths=(1, 2))
+    >>> support = support_matrix(
+    ...     "the cat sat . the cat ran . the dog ran .", lengths=(1, 2)
+    ... )
     >>> support.shape
     (6, 14)
     >>> j = list(support.contexts).index(("the", "cat"))
@@ -72,7 +79,9 @@ def support_matrix(
     """
     stream = token_stream(tokens, names)
     ids = _excluded(stream, exclude)
-    return support_of(stream, vocab_size, n_contexts, lengths, excluded=ids, per_length=per_length)
+    return support_of(
+        stream, vocab_size, n_contexts, lengths, excluded=ids, per_length=per_length
+    )
 
 
 def cloze_support(
@@ -109,9 +118,14 @@ def cloze_support(
 
     Examples
     --------
-    >>> cloze = cloze_support("the cat sat . the dog sat . the cat ran .", lengths=(2, 2))
+    >>> cloze = cloze_support(
+    ...     "the cat sat . the dog sat . the cat ran .", lengths=(2, 2)
+    ... )
     >>> j = list(cloze.support.contexts).index(("the", "sat"))
-    >>> [cloze.support.words[z] for z in cloze.support.S[:, [j]].nonzero()[0]], int(cloze.left[j])
+    >>> (
+    ...     [cloze.support.words[z] for z in cloze.support.S[:, [j]].nonzero()[0]],
+    ...     int(cloze.left[j]),
+    ... )
     (['cat', 'dog'], 1)
     """
     stream = token_stream(tokens, names)
@@ -122,7 +136,9 @@ def cloze_support(
 def _excluded(stream: WordStream, exclude: Iterable[str | int]) -> list[int]:
     """Return the ids to leave out; words that do not occur are left out already."""
     one = isinstance(exclude, str | int | np.integer)
-    items: list[Any] = [exclude] if one else [*check_iterable("exclude", exclude, "words or ids")]
+    items: list[Any] = (
+        [exclude] if one else [*check_iterable("exclude", exclude, "words or ids")]
+    )
     for e in items:
         if not isinstance(e, str | int | np.integer):
             raise ArgumentError(f"exclude must hold words or ids; got {e!r}.")

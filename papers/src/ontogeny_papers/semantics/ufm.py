@@ -9,7 +9,13 @@ import numpy as np
 import xarray as xr
 
 from ontogeny.arrays import Array, namespace
-from ontogeny.errors import ArgumentError, check_choice, check_iterable, check_number, check_whole
+from ontogeny.errors import (
+    ArgumentError,
+    check_choice,
+    check_iterable,
+    check_number,
+    check_whole,
+)
 
 from .objectives import Objective, check_centred, make_objective
 from .ufm_records import UfmBasis, UfmRecorder, basis_of, with_theory
@@ -149,9 +155,14 @@ def train_ufm(
     )
 
 
-def _check_sizes(d: int, delta: float, step_size: float, ridge: float, records: int) -> None:
+def _check_sizes(
+    d: int, delta: float, step_size: float, ridge: float, records: int
+) -> None:
     check_whole("d", d)
-    if check_number("delta", delta, -math.inf) > _LARGEST_DELTA or delta < -_LARGEST_DELTA:
+    if (
+        check_number("delta", delta, -math.inf) > _LARGEST_DELTA
+        or delta < -_LARGEST_DELTA
+    ):
         raise ArgumentError(
             f"delta must lie between -{_LARGEST_DELTA} and {_LARGEST_DELTA}, or e^-delta is lost; "
             f"got {delta}."
@@ -189,7 +200,8 @@ def _start(
 ) -> tuple[Array, Array]:
     xp = namespace(S)
     rng = np.random.default_rng(random_state)
-    scale, r = math.exp(-delta), len(basis.sigma)
+    scale = math.exp(-delta)
+    r = len(basis.sigma)
     where = {"dtype": S.dtype, "device": getattr(S, "device", None)}
     if init == "aligned":
         R = xp.asarray(np.linalg.qr(rng.standard_normal((d, r)))[0], **where)

@@ -161,18 +161,24 @@ def basis_of(S: Array, d: int) -> UfmBasis:
 class UfmRecorder:
     """What is kept of the training at chosen iterations."""
 
-    def __init__(self, objective: Objective, basis: UfmBasis, grams: frozenset[int]) -> None:
-        self.objective, self.basis, self.grams = objective, basis, grams
+    def __init__(
+        self, objective: Objective, basis: UfmBasis, grams: frozenset[int]
+    ) -> None:
+        self.objective = objective
+        self.basis = basis
+        self.grams = grams
         self.ks = [k for k in OVERLAPS if k <= len(basis.sigma)]
         self.directions = {
-            name: leading_directions(M, self.ks[-1]) for name, M in objective.candidates().items()
+            name: leading_directions(M, self.ks[-1])
+            for name, M in objective.candidates().items()
         }
         self._rows: list[dict[str, Any]] = []
         self._grams: list[tuple[float, np.ndarray, np.ndarray]] = []
 
     def take(self, i: int, time: float, W: Array, H: Array, gram: bool) -> None:
         """Record iteration `i`."""
-        L, S = W @ H, self.objective.S
+        L = W @ H
+        S = self.objective.S
         xp = namespace(L)
         loss = self.objective.value(W, H)
         if not math.isfinite(loss):
@@ -195,10 +201,15 @@ class UfmRecorder:
                     xp.linalg.vector_norm(L - self.basis.U @ inner @ self.basis.V.T)
                 ),
                 "mixing_norm": float(
-                    xp.linalg.vector_norm(inner - along * xp.eye(len(along), dtype=along.dtype))
+                    xp.linalg.vector_norm(
+                        inner - along * xp.eye(len(along), dtype=along.dtype)
+                    )
                 ),
-                "cosine": float(xp.sum(L * S)) / (norm * float(xp.linalg.vector_norm(S)) or 1.0),
-                "overlap": [subspace_overlap(U, Q, self.ks) for U in self.directions.values()],
+                "cosine": float(xp.sum(L * S))
+                / (norm * float(xp.linalg.vector_norm(S)) or 1.0),
+                "overlap": [
+                    subspace_overlap(U, Q, self.ks) for U in self.directions.values()
+                ],
             }
         )
         if gram:
@@ -211,7 +222,9 @@ class UfmRecorder:
             "singular_value": ("time", "concept"),
             "overlap": ("time", "matrix", "k"),
         }
-        columns = {name: np.array([row[name] for row in self._rows]) for name in self._rows[0]}
+        columns = {
+            name: np.array([row[name] for row in self._rows]) for name in self._rows[0]
+        }
         data = xr.Dataset(
             {
                 name: (dims.get(name, ("time",)), values)
@@ -226,7 +239,9 @@ class UfmRecorder:
                 "k": self.ks,
             },
         )
-        data = data.assign(sigma=("concept", to_numpy(self.basis.sigma).astype(np.float64)))
+        data = data.assign(
+            sigma=("concept", to_numpy(self.basis.sigma).astype(np.float64))
+        )
         if self._grams:
             times, words, contexts = zip(*self._grams, strict=True)
             data = data.assign(
@@ -238,14 +253,17 @@ class UfmRecorder:
 
 def with_theory(data: xr.Dataset, objective: Objective, delta: float) -> xr.Dataset:
     """Return the records with half-times, and with the closed form where it is known."""
-    times, series = data.time.values, data.projection.values.T
+    times = data.time.values
+    series = data.projection.values.T
     sigma = data.sigma.values
     # A projection that ends below zero is no share of a concept: it has no half-time.
     last = np.where(series[:, -1] > 0, series[:, -1], np.nan)
     level = sigma if objective.loss == "square" else last
     data = data.assign(half_time=("concept", first_crossing(times, series, level / 2)))
     if objective.loss == "square" and objective.is_plain:
-        data = data.assign(theory=(("time", "concept"), sigma * closed_form(sigma, delta, times)))
+        data = data.assign(
+            theory=(("time", "concept"), sigma * closed_form(sigma, delta, times))
+        )
         if (np.log(sigma) + 2 * delta > math.log(2)).all():
             data = data.assign(theory_half_time=("concept", half_times(sigma, delta)))
     return _labelled(data)

@@ -44,7 +44,9 @@ _LISTS = {
         seen taken given known shown written gone born begun grown drawn broken chosen thrown
         spoken driven fallen worn beaten laid sought set""",
 }
-_LISTED = {word: name for name, words in reversed(_LISTS.items()) for word in words.split()}
+_LISTED = {
+    word: name for name, words in reversed(_LISTS.items()) for word in words.split()
+}
 
 _FORMS = (
     ("year", re.compile(r"1[0-9]{3}s?|20[0-9]{2}s?")),
@@ -54,7 +56,10 @@ _FORMS = (
     ("-ed", re.compile(r"[a-z]{2,}ed")),
     ("-ing", re.compile(r"[a-z]{3,}ing")),
     ("-ly", re.compile(r"[a-z]{3,}ly")),
-    ("abstract noun", re.compile(r"[a-z]{3,}(tion|sion|ment|ness|ity|ance|ence|ship|ism)")),
+    (
+        "abstract noun",
+        re.compile(r"[a-z]{3,}(tion|sion|ment|ness|ity|ance|ence|ship|ism)"),
+    ),
     ("adjective", re.compile(r"[a-z]{3,}(ous|ful|ive|able|ible|ical|less|ish)")),
     ("plural", re.compile(r"[a-z]{3,}[^suioa'\W]s")),
 )

@@ -138,13 +138,26 @@ def commutator(
     >>> _ = torch.manual_seed(0)
     >>> model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
     >>> result = commutator(
-    ...     model, lambda m, x: m(x).square().mean(), torch.randn(5, 3), torch.randn(5, 3), lr=1e-3
+    ...     model,
+    ...     lambda m, x: m(x).square().mean(),
+    ...     torch.randn(5, 3),
+    ...     torch.randn(5, 3),
+    ...     lr=1e-3,
     ... )
-    >>> list(result.delta) == [name for name, _ in model.named_parameters()], result.norm < 1e-4
+    >>> (
+    ...     list(result.delta) == [name for name, _ in model.named_parameters()],
+    ...     result.norm < 1e-4,
+    ... )
     (True, True)
     """
     pairs = commutators(
-        model, loss, [batch_a, batch_b], lr, method=method, dtype=dtype, random_state=random_state
+        model,
+        loss,
+        [batch_a, batch_b],
+        lr,
+        method=method,
+        dtype=dtype,
+        random_state=random_state,
     )
     return next(pairs)
 
@@ -189,7 +202,9 @@ def commutators(
     >>> model = nn.Linear(3, 1)
     >>> batches = torch.eye(3)[:, None]
     >>> every = [(0, 1), (0, 2), (1, 2)]
-    >>> results = commutators(model, lambda m, x: m(x).square().mean(), batches, 0.1, every)
+    >>> results = commutators(
+    ...     model, lambda m, x: m(x).square().mean(), batches, 0.1, every
+    ... )
     >>> sum(1 for _ in results)
     3
     """
@@ -201,7 +216,9 @@ def commutators(
     return _results(field, batches, float(lr), indices, method)
 
 
-def _pairs(pairs: Sequence[tuple[int, int]] | None, count: int) -> list[tuple[int, int]]:
+def _pairs(
+    pairs: Sequence[tuple[int, int]] | None, count: int
+) -> list[tuple[int, int]]:
     if pairs is None:
         if count % 2:
             raise ArgumentError(
@@ -212,7 +229,9 @@ def _pairs(pairs: Sequence[tuple[int, int]] | None, count: int) -> list[tuple[in
         indices = [(int(a), int(b)) for a, b in pairs]
     except (TypeError, ValueError):
         indices = []
-    if not indices or any(a == b or not (0 <= a < count and 0 <= b < count) for a, b in indices):
+    if not indices or any(
+        a == b or not (0 <= a < count and 0 <= b < count) for a, b in indices
+    ):
         raise ArgumentError(
             f"pairs must be positions of two different batches out of {count}; got {pairs!r}."
         )
@@ -249,7 +268,8 @@ def _delta(
     lr: float,
     method: str,
 ) -> Vector:
-    (a, b), (gradient_a, gradient_b) = pair, gradients
+    (a, b) = pair
+    (gradient_a, gradient_b) = gradients
     if method == "bracket":
         of_b = field.derivative(batches[b], gradient_a, seed=b)
         of_a = field.derivative(batches[a], gradient_b, seed=a)
@@ -257,6 +277,7 @@ def _delta(
     _, a_after_b = field.gradient(batches[a], field.moved(gradient_b, -lr), seed=a)
     _, b_after_a = field.gradient(batches[b], field.moved(gradient_a, -lr), seed=b)
     return {
-        name: lr * ((a_after_b[name] - gradient_a[name]) - (b_after_a[name] - gradient_b[name]))
+        name: lr
+        * ((a_after_b[name] - gradient_a[name]) - (b_after_a[name] - gradient_b[name]))
         for name in gradient_a
     }

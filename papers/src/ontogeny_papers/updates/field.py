@@ -96,12 +96,18 @@ class GradientField:
             )
         self.dtype = working_dtype(model, dtype)
         self.start: Vector = {
-            name: self._cast(p) for name, p in model.named_parameters() if p.requires_grad
+            name: self._cast(p)
+            for name, p in model.named_parameters()
+            if p.requires_grad
         }
         if not self.start:
-            raise ArgumentError(f"{type(model).__name__} has no parameter with requires_grad.")
+            raise ArgumentError(
+                f"{type(model).__name__} has no parameter with requires_grad."
+            )
         self._frozen = {
-            name: self._cast(p) for name, p in model.named_parameters() if not p.requires_grad
+            name: self._cast(p)
+            for name, p in model.named_parameters()
+            if not p.requires_grad
         }
         self._buffers = dict(model.named_buffers())
         self._called = LossOf(model, loss)
@@ -116,7 +122,9 @@ class GradientField:
 
     def moved(self, direction: Mapping[str, Tensor], by: float) -> Vector:
         """Return the parameters ``start + by * direction``."""
-        return {name: tensor + by * direction[name] for name, tensor in self.start.items()}
+        return {
+            name: tensor + by * direction[name] for name, tensor in self.start.items()
+        }
 
     def gradient(
         self, batch: Any, at: Mapping[str, Tensor] | None = None, seed: int = 0
@@ -145,15 +153,21 @@ class GradientField:
         with self._fixed(seed), torch.enable_grad():
             value = self._loss(leaves, batch)
             if not value.requires_grad:
-                raise ArgumentError("the loss does not depend on any trainable parameter.")
-            gradients = torch.autograd.grad(value, list(leaves.values()), allow_unused=True)
+                raise ArgumentError(
+                    "the loss does not depend on any trainable parameter."
+                )
+            gradients = torch.autograd.grad(
+                value, list(leaves.values()), allow_unused=True
+            )
         gradient = {
             name: torch.zeros_like(t) if g is None else g
             for (name, t), g in zip(point.items(), gradients, strict=True)
         }
         return _finite(float(value.detach()), gradient)
 
-    def derivative(self, batch: Any, direction: Mapping[str, Tensor], seed: int = 0) -> Vector:
+    def derivative(
+        self, batch: Any, direction: Mapping[str, Tensor], seed: int = 0
+    ) -> Vector:
         """Return the Hessian of the loss at the model's parameters times `direction`.
 
         Forward-mode differentiation of the gradient; fused attention kernels, which cannot be
@@ -169,10 +183,18 @@ class GradientField:
         state = {**parameters, **self._frozen}
         state |= {name: self._cast(b) for name, b in self._buffers.items()}
         swapped = {f"model.{name}": tensor for name, tensor in state.items()}
-        value = torch.func.functional_call(self._called, swapped, (self._of_dtype(batch),))
+        value = torch.func.functional_call(
+            self._called, swapped, (self._of_dtype(batch),)
+        )
         if not isinstance(value, Tensor) or value.ndim:
-            got = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
-            raise ArgumentError(f"loss(model, batch) must return a scalar tensor; got {got}.")
+            got = (
+                tuple(value.shape)
+                if isinstance(value, Tensor)
+                else type(value).__name__
+            )
+            raise ArgumentError(
+                f"loss(model, batch) must return a scalar tensor; got {got}."
+            )
         return value
 
     def _of_dtype(self, batch: Any) -> Any:
@@ -199,7 +221,8 @@ class LossOf(nn.Module):
     def __init__(self, model: nn.Module, loss: Loss) -> None:
         super().__init__()
         self.training = model.training
-        self.model, self._loss = model, loss
+        self.model = model
+        self._loss = loss
 
     def forward(self, batch: Any) -> Tensor:
         """Return the loss of the model on a batch."""
@@ -214,7 +237,9 @@ def _finite(value: float, gradient: Vector) -> tuple[float, Vector]:
     return value, gradient
 
 
-def working_dtype(model: nn.Module, dtype: torch.dtype | str | None = None) -> torch.dtype:
+def working_dtype(
+    model: nn.Module, dtype: torch.dtype | str | None = None
+) -> torch.dtype:
     """Return the dtype that an update is computed in.
 
     Parameters
@@ -238,9 +263,13 @@ def working_dtype(model: nn.Module, dtype: torch.dtype | str | None = None) -> t
     if dtype is None:
         count = sum(p.numel() for p in model.parameters())
         return torch.float64 if count <= SMALL else torch.float32
-    working = {"float32": torch.float32, "float64": torch.float64}.get(str(dtype).split(".")[-1])
+    working = {"float32": torch.float32, "float64": torch.float64}.get(
+        str(dtype).split(".")[-1]
+    )
     if working is None:
-        raise ArgumentError(f"dtype must be 'float32', 'float64' or None; got {dtype!r}.")
+        raise ArgumentError(
+            f"dtype must be 'float32', 'float64' or None; got {dtype!r}."
+        )
     return working
 
 
@@ -264,8 +293,12 @@ class KeepDouble(TorchFunctionMode):
         if func in _CASTS:
             return args[0].double()
         args = tuple(_wide(a) for a in args)
-        return func(*args, **{name: _wide(value) for name, value in (kwargs or {}).items()})
+        return func(
+            *args, **{name: _wide(value) for name, value in (kwargs or {}).items()}
+        )
 
 
 def _wide(value: Any) -> Any:
-    return torch.float64 if isinstance(value, torch.dtype) and value in _NARROW else value
+    return (
+        torch.float64 if isinstance(value, torch.dtype) and value in _NARROW else value
+    )

@@ -23,7 +23,9 @@ class PairStatistics:
     p90_interval: tuple[float, float]
 
 
-def pair_statistics(values: Array, n_draws: int = 1000, random_state: int = 0) -> PairStatistics:
+def pair_statistics(
+    values: Array, n_draws: int = 1000, random_state: int = 0
+) -> PairStatistics:
     """Return median and 90 % point of a number measured on several pairs of batches.
 
     Intervals are percentile bootstraps over pairs, which must not share batches. No interval of
@@ -58,7 +60,9 @@ def pair_statistics(values: Array, n_draws: int = 1000, random_state: int = 0) -
     resampled = array[rng.integers(len(array), size=(n_draws, len(array)))]
     medians, tails = np.quantile(resampled, [0.5, 0.9], axis=1)
     median, tail = np.quantile(array, [0.5, 0.9])
-    return PairStatistics(float(median), _interval(medians), float(tail), _interval(tails))
+    return PairStatistics(
+        float(median), _interval(medians), float(tail), _interval(tails)
+    )
 
 
 def _interval(draws: np.ndarray) -> tuple[float, float]:

@@ -66,8 +66,12 @@ def aligned_tokens(
             f"have tokens of {' and '.join(map(repr, names))} that end at the same character."
         )
     whole = [TokenSample(*np.array(rows).T) for rows in matched]
-    order = draw(TokenSample(np.arange(len(whole[0])), whole[0].text), max_tokens, random_state)
-    samples = [TokenSample(part.text[order.text], part.position[order.text]) for part in whole]
+    order = draw(
+        TokenSample(np.arange(len(whole[0])), whole[0].text), max_tokens, random_state
+    )
+    samples = [
+        TokenSample(part.text[order.text], part.position[order.text]) for part in whole
+    ]
     return samples, (
         "The runs read other texts or other tokens of them: tokens that end at the same "
         f"characters of {left} of {longest} texts are compared, {len(whole[0]):,} places."
@@ -80,7 +84,8 @@ def _ends(inputs: Inputs) -> dict[str, tuple[int, dict[int, int]]]:
     places: dict[str, tuple[int, dict[int, int]]] = {}
     for i, text in enumerate(inputs.texts):
         mask = inputs.mask[i]
-        spans, ordinary = inputs.spans[i][mask].tolist(), inputs.ordinary[i][mask].tolist()
+        spans = inputs.spans[i][mask].tolist()
+        ordinary = inputs.ordinary[i][mask].tolist()
         pairs = enumerate(zip(spans, ordinary, strict=True))
         ends = {end: k for k, ((start, end), counts) in pairs if counts and end > start}
         places.setdefault(text, (i, ends))
@@ -89,6 +94,7 @@ def _ends(inputs: Inputs) -> dict[str, tuple[int, dict[int, int]]]:
 
 def rows_of(inputs: Inputs, sample: TokenSample) -> np.ndarray:
     """Return which rows of a reading of all ordinary tokens a sample is."""
-    whole, longest = inputs.sample("all"), inputs.ids.shape[1]
+    whole = inputs.sample("all")
+    longest = inputs.ids.shape[1]
     keys = whole.text * longest + whole.position
     return np.searchsorted(keys, sample.text * longest + sample.position)

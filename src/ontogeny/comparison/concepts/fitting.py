@@ -110,7 +110,9 @@ def order_agreement(births: np.ndarray, random_state: int = 0) -> tuple[float, f
     rng = np.random.default_rng(random_state)
     permuted = [mean(rng.permuted(ranks, axis=1)) for _ in range(DRAWS)]
     there = mean(ranks)
-    return there, (1 + sum(agreement >= there - 1e-12 for agreement in permuted)) / (1 + DRAWS)
+    return there, (1 + sum(agreement >= there - 1e-12 for agreement in permuted)) / (
+        1 + DRAWS
+    )
 
 
 def of_layer(
@@ -125,7 +127,8 @@ def of_layer(
     With `words`, concepts get labels, and the fit to tokens in other orders is made as well, and
     what a second run changed that began at the step `start` of the first.
     """
-    made, first = _dictionary(runs[0]), runs[0]
+    made = _dictionary(runs[0])
+    first = runs[0]
     X: dict[str, Any] = {
         run.name: LayerViews(list(files[run.name].values()), path)
         for run, path in zip(runs, paths, strict=True)
@@ -137,11 +140,15 @@ def of_layer(
     birth, low, high = (np.full(present.shape, np.nan) for _ in range(3))
     life = {}
     for i, name in enumerate(joint.runs_):
-        lives, births, own_steps = joint.lives_[name], joint.births_[name], steps[name]
+        lives = joint.lives_[name]
+        births = joint.births_[name]
+        own_steps = steps[name]
         born = lives.born[concepts]
         at_start = np.where(present[i] & (lives.start[concepts] == 0), START, np.nan)
         birth[i] = np.where(born >= 0, own_steps[born], at_start)
-        low[i] = np.where(born >= 0, own_steps[np.maximum(births.after[concepts], 0)], np.nan)
+        low[i] = np.where(
+            born >= 0, own_steps[np.maximum(births.after[concepts], 0)], np.nan
+        )
         high[i] = np.where(born >= 0, own_steps[births.before[concepts]], np.nan)
         strength = joint.strength_[name][:, concepts]
         share = strength / np.maximum(strength.max(axis=0), 1e-30)
@@ -149,7 +156,9 @@ def of_layer(
     if words is None:
         return LayerConcepts(present, birth, low, high, life, [])
     chance = _chance(made, X, first.units)
-    label = words.labels(joint.codes_[:, concepts], X[first.name][0], int(steps[first.name][0]))
+    label = words.labels(
+        joint.codes_[:, concepts], X[first.name][0], int(steps[first.name][0])
+    )
     change = _change(joint, concepts, start)
     return LayerConcepts(present, birth, low, high, life, label, chance, change)
 
@@ -169,13 +178,19 @@ def _change(
     first = base.at(-1 if start is None else steps.index(start))
     asked = np.isin(np.arange(len(joint.replicates_)), concepts)
     # From a known start the basis is common, also where most concepts have turned.
-    from_start, readable = start is not None, joint.readable
-    of_all = concept_changes(first, tuned.at(-1), asked, readable=readable, common_basis=from_start)
+    from_start = start is not None
+    readable = joint.readable
+    of_all = concept_changes(
+        first, tuned.at(-1), asked, readable=readable, common_basis=from_start
+    )
     if start is None and not of_all.common_basis:
         return None
     # Where the first writes almost nothing, a ratio to it is a number of noise.
     ends = {"ratio": of_all.ratio, "ratio_low": of_all.low, "ratio_high": of_all.high}
-    ends = {name: np.where(of_all.kind == "new", np.nan, value) for name, value in ends.items()}
+    ends = {
+        name: np.where(of_all.kind == "new", np.nan, value)
+        for name, value in ends.items()
+    }
     values = {"kind": of_all.kind, **ends, "cosine": of_all.cosine}
     return {name: value[concepts] for name, value in values.items()}
 
@@ -206,17 +221,22 @@ class Describing:
         """
         if self.run.need.tokens == "mean" or not codes.shape[1]:
             return [""] * codes.shape[1]
-        words, pieces = self.texts.words(self.pieces), self.pieces
+        words = self.texts.words(self.pieces)
+        pieces = self.pieces
         untrained = alike = None
         if step == 0:
             fitted = self.run.observable.untrained_codes(torch.from_numpy(first))
             if fitted.any():
                 untrained, alike = self.texts.of_untrained(fitted, words)
         descriptions = self.texts.described(codes, untrained, pieces)
-        variables = xr.Dataset(self.texts.with_classes(descriptions, codes, words, alike, pieces))
+        variables = xr.Dataset(
+            self.texts.with_classes(descriptions, codes, words, alike, pieces)
+        )
         none = np.full(codes.shape[1], "", dtype=object)
         classes = variables["class_name"].values if "class_name" in variables else none
-        lines = zip(classes, variables["name"].values, variables["token_id"].values, strict=True)
+        lines = zip(
+            classes, variables["name"].values, variables["token_id"].values, strict=True
+        )
         return [str(c) or str(name) or self._tokens(ids) for c, name, ids in lines]
 
     def _tokens(self, ids: np.ndarray) -> str:
@@ -225,7 +245,9 @@ class Describing:
 
 def _dictionary(run: RunViews) -> JointDictionary:
     joint = run.observable
-    count = joint.fit_steps if isinstance(joint.fit_steps, int) else len(joint.fit_steps)
+    count = (
+        joint.fit_steps if isinstance(joint.fit_steps, int) else len(joint.fit_steps)
+    )
     return JointDictionary(
         joint.n_concepts,
         joint.method,
@@ -238,8 +260,12 @@ def _dictionary(run: RunViews) -> JointDictionary:
     )
 
 
-def _chance(made: JointDictionary, X: Mapping[str, LayerViews], groups: np.ndarray) -> float:
+def _chance(
+    made: JointDictionary, X: Mapping[str, LayerViews], groups: np.ndarray
+) -> float:
     """Return how many concepts are shared by chance; on the checkpoints of the fit alone."""
     count = made.fit_steps if isinstance(made.fit_steps, int) else 12
-    fewer = {n: [views[i] for i in fitted_steps(count, len(views))] for n, views in X.items()}
+    fewer = {
+        n: [views[i] for i in fitted_steps(count, len(views))] for n, views in X.items()
+    }
     return made.false_shared_rate(fewer, groups=groups)

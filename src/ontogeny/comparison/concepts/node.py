@@ -20,7 +20,15 @@ from ...words.formats import with_interval
 from ...words.labels import short_names
 from ..rows import numbered
 from .fitting import START, Describing, LayerConcepts, of_layer
-from .views import RunViews, began_at, cell_of, fingerprint_of, matched_layers, price, views_of
+from .views import (
+    RunViews,
+    began_at,
+    cell_of,
+    fingerprint_of,
+    matched_layers,
+    price,
+    views_of,
+)
 
 NODE = "shared-concepts"
 COUNTS = ("in_all", "in_some", "in_one", "born_in_all", "from_start")
@@ -40,7 +48,9 @@ SECTION = Section(
 )
 
 
-def concepts_of_runs(studies: Mapping[str, tuple[Study, Path]], progress: Progress) -> xr.Dataset:
+def concepts_of_runs(
+    studies: Mapping[str, tuple[Study, Path]], progress: Progress
+) -> xr.Dataset:
     """Return the node of the concepts of several runs.
 
     Parameters
@@ -74,7 +84,9 @@ def price_of_concepts(studies: Mapping[str, tuple[Study, Path]]) -> str:
     everything = [run for part in views_of(studies) for run in part.values()]
     fingerprint = fingerprint_of(everything)
     done = _finished(cell_of(everything, fingerprint), fingerprint) is not None
-    return "concepts over all runs: nothing is to be read" if done else price(everything)
+    return (
+        "concepts over all runs: nothing is to be read" if done else price(everything)
+    )
 
 
 def _finished(path: Path, fingerprint: Mapping[str, Any]) -> xr.Dataset | None:
@@ -83,7 +95,11 @@ def _finished(path: Path, fingerprint: Mapping[str, Any]) -> xr.Dataset | None:
         cell = read_cell(path) if path.exists() else None
     except StoreError:
         return None
-    return cell.data if cell is not None and dict(cell.fingerprint) == fingerprint else None
+    return (
+        cell.data
+        if cell is not None and dict(cell.fingerprint) == fingerprint
+        else None
+    )
 
 
 def _fitted(
@@ -91,25 +107,32 @@ def _fitted(
 ) -> xr.Dataset:
     """Read all views, and fit layer by layer."""
     layers, words = matched_layers(runs)
-    files, of_controls = {}, {}
+    files = {}
+    of_controls = {}
     for run in runs:
         progress.note(f"reading the concepts of {run.name}")
         files[run.name] = run.read(progress)
     for run in controls:
         of_controls[run.name] = run.read(progress)
-    describing, fitted, start = Describing.of(runs[0]), {}, began_at(runs, files)
+    describing = Describing.of(runs[0])
+    fitted = {}
+    start = began_at(runs, files)
     # A run made nothing of the concepts of one that was trained from it.
     is_base_second = start is None and began_at(runs[::-1], files) is not None
     for label in layers:
         doing = f"fitting the concepts of {label} over {len(runs)} runs"
         progress.note(doing)
         activity.now(doing)
-        control = of_layer(controls, of_controls, layers[label], None) if controls else None
+        control = (
+            of_layer(controls, of_controls, layers[label], None) if controls else None
+        )
         one = of_layer(runs, files, layers[label], describing, start)
         fitted[label] = (replace(one, change=None) if is_base_second else one, control)
     names = [run.name for run in runs]
     if start is not None:
-        words = f"{words} {names[1]} starts from {names[0]} at {{step}} {start:,}.".strip()
+        words = (
+            f"{words} {names[1]} starts from {names[0]} at {{step}} {start:,}.".strip()
+        )
     elif any(one.change is not None for one, _ in fitted.values()):
         words = (
             f"{words} Whether {names[1]} starts from {names[0]} is not known: no {{checkpoint}} of "
@@ -130,18 +153,25 @@ def node_of(
     for name, part in {"steps_read": 0, "control_steps_read": 1}.items():
         if fit := next(iter(layers_of_runs.values()))[part]:
             data[name] = "run", [len(steps) for steps, _ in fit.life.values()]
-    shared, partial = _Lines("concept", runs), _Lines("partly_shared", runs)
+    shared = _Lines("concept", runs)
+    partial = _Lines("partly_shared", runs)
     changed = _Lines("changed_concept", runs)
     names_of_layers = layer_names(list(layers_of_runs))
     for layer, (one, _) in zip(names_of_layers, layers_of_runs.values(), strict=True):
         middle = np.median(np.where(one.birth >= 0, one.birth, np.inf), axis=0)
         order = np.lexsort((-one.present.sum(axis=0), middle))
-        shared.add(layer, one, [i for i in order if one.everywhere[i] and not one.from_start[i]])
+        shared.add(
+            layer,
+            one,
+            [i for i in order if one.everywhere[i] and not one.from_start[i]],
+        )
         partial.add(layer, one, [i for i in order if not one.everywhere[i]])
         if one.change is not None:
             kinds = {kind: i for i, kind in enumerate(reversed(CHANGES))}
             rank = [kinds.get(kind, -1) for kind in one.change["kind"]]
-            changed.add(layer, one, [i for i in np.argsort(rank, kind="stable") if rank[i] >= 0])
+            changed.add(
+                layer, one, [i for i in np.argsort(rank, kind="stable") if rank[i] >= 0]
+            )
     data = data.merge(shared.data()).merge(partial.data()).merge(changed.data())
     if "concept" in data.dims:
         born = (data.concept_birth >= 0).all("run").values
@@ -167,14 +197,22 @@ def layer_names(layers: Sequence[str]) -> list[str]:
     return [kinds[" " in n].format(n) if n[:1].isdigit() else n for n in short]
 
 
-def _counts(fits: Mapping[str, tuple[LayerConcepts, LayerConcepts | None]]) -> dict[str, Any]:
+def _counts(
+    fits: Mapping[str, tuple[LayerConcepts, LayerConcepts | None]],
+) -> dict[str, Any]:
     """Return the counts of each layer, over ``layer``."""
     rows = [_counts_of_layer(*fit) for fit in fits.values()]
-    return {name: ("layer", np.array([float(r[name]) for r in rows])) for name in rows[0]}
+    return {
+        name: ("layer", np.array([float(r[name]) for r in rows])) for name in rows[0]
+    }
 
 
-def _counts_of_layer(one: LayerConcepts, control: LayerConcepts | None) -> dict[str, Any]:
-    number, (order, p), change = one.present.sum(axis=0), one.order(), one.change
+def _counts_of_layer(
+    one: LayerConcepts, control: LayerConcepts | None
+) -> dict[str, Any]:
+    number = one.present.sum(axis=0)
+    (order, p) = one.order()
+    change = one.change
     return {
         "in_all": one.everywhere.sum(),
         "in_some": ((number > 1) & ~one.everywhere).sum(),
@@ -185,9 +223,14 @@ def _counts_of_layer(one: LayerConcepts, control: LayerConcepts | None) -> dict[
         "order_correlation": order,
         "order_p": p,
         "by_chance": one.chance,
-        **{k: np.nan if change is None else (change["kind"] == k).sum() for k in CHANGES},
+        **{
+            k: np.nan if change is None else (change["kind"] == k).sum()
+            for k in CHANGES
+        },
         "in_all_control": np.nan if control is None else control.everywhere.sum(),
-        "born_in_all_control": np.nan if control is None else control.born_everywhere.sum(),
+        "born_in_all_control": np.nan
+        if control is None
+        else control.born_everywhere.sum(),
     }
 
 
@@ -203,7 +246,8 @@ class _Lines:
         """Add the chosen concepts of a layer."""
         if not chosen:
             return
-        d, places = self.dim, np.array(chosen)
+        d = self.dim
+        places = np.array(chosen)
         short = layer.removeprefix("the layer at ")
         self.labels += [f"{short} · {one.label[i] or f'concept {i}'}" for i in chosen]
         values: dict[str, Any] = {
@@ -230,9 +274,13 @@ class _Lines:
         """Return all of them."""
         if not self.parts:
             return xr.Dataset()
-        unique = [text if n == 1 else f"{text} ({n})" for text, n in numbered(self.labels)]
+        unique = [
+            text if n == 1 else f"{text} ({n})" for text, n in numbered(self.labels)
+        ]
         data = xr.concat(self.parts, self.dim, join="outer")
-        return data.assign_coords({self.dim: np.array(unique, dtype=object), "run": self.runs})
+        return data.assign_coords(
+            {self.dim: np.array(unique, dtype=object), "run": self.runs}
+        )
 
 
 def _birth_text(one: LayerConcepts, run: int, concept: int) -> str:
@@ -244,7 +292,9 @@ def _birth_text(one: LayerConcepts, run: int, concept: int) -> str:
         return "from the start"
     if np.isnan(birth):
         return "no clear birth"
-    return with_interval(birth, float(one.low[run, concept]), float(one.high[run, concept]))
+    return with_interval(
+        birth, float(one.low[run, concept]), float(one.high[run, concept])
+    )
 
 
 def _with_names(data: xr.Dataset) -> xr.Dataset:
@@ -276,7 +326,9 @@ def _with_names(data: xr.Dataset) -> xr.Dataset:
     }
     for name, text in words.items():
         if name in data:
-            data[name].attrs.update(long_name=text, units="{step}s" if name in steps else "")
+            data[name].attrs.update(
+                long_name=text, units="{step}s" if name in steps else ""
+            )
     for dim in ("concept", "partly_shared"):
         for end, text in (("layer", "layer"), ("label", "tokens"), ("runs", "runs")):
             if f"{dim}_{end}" in data:
@@ -314,15 +366,26 @@ def _figures(data: xr.Dataset, runs: Sequence[str]) -> list[Figure]:
             )
         )
     more = "births_meet order_correlation order_p by_chance in_all_control born_in_all_control"
-    names = [n for n in [*CHANGES, *COUNTS, *more.split()] if bool(data[n].notnull().any())]
+    names = [
+        n for n in [*CHANGES, *COUNTS, *more.split()] if bool(data[n].notnull().any())
+    ]
     figures.append(
-        Table("shared-counts", "What runs share", rows="layer", columns=[Column(n) for n in names])
+        Table(
+            "shared-counts",
+            "What runs share",
+            rows="layer",
+            columns=[Column(n) for n in names],
+        )
     )
     if "changed_concept" in data.dims:
         d = "changed_concept"
         ends = f"{d}_ratio_low", f"{d}_ratio_high"
         ratio = Column(f"{d}_ratio", "strength by that in the first", interval=ends)
-        columns = [Column(f"{d}_kind", "change"), ratio, Column(f"{d}_cosine", "cosine")]
+        columns = [
+            Column(f"{d}_kind", "change"),
+            ratio,
+            Column(f"{d}_cosine", "cosine"),
+        ]
         title = f"What {runs[1]} made of the concepts of {runs[0]}"
         figures.insert(0, Table("concept-changes", title, rows=d, columns=columns))
     for dim, title in (

@@ -119,11 +119,14 @@ class RunViews:
         inputs = self.part.job.inputs_of(self.need)
         if self.sample is None:
             return self.need.units(inputs)
-        return replace(self.need, max_tokens=None).units(inputs)[rows_of(inputs, self.sample)]
+        return replace(self.need, max_tokens=None).units(inputs)[
+            rows_of(inputs, self.sample)
+        ]
 
     def _values(self, step: int) -> dict[str, Any]:
         """Return the activations of a checkpoint by layer, at the tokens that are compared."""
-        job, need = self.part.job, self.need
+        job = self.part.job
+        need = self.need
         if self.sample is None:
             return dict(read_needs(job, self.part.trajectory, step, [need])[need])
         need = replace(need, max_tokens=None)
@@ -144,7 +147,9 @@ class RunViews:
     @property
     def place(self) -> Path:
         """The folder of the views."""
-        return self.folder / FOLDER / f"views {self.part.name}".strip().replace(" ", "-")
+        return (
+            self.folder / FOLDER / f"views {self.part.name}".strip().replace(" ", "-")
+        )
 
     def read(self, progress: Progress) -> dict[int, Path]:
         """Return the files of all views by step, and read those that are missing.
@@ -153,13 +158,16 @@ class RunViews:
         """
         views = {}
         for step, digest in self.digests.items():
-            path, fingerprint = self.place / f"{step}.safetensors", self._fingerprint(digest)
+            path = self.place / f"{step}.safetensors"
+            fingerprint = self._fingerprint(digest)
             if not _stands(path, fingerprint):
                 try:
                     with pinned(self.part.job.settings.threads):
                         values = self._values(step)
                 except (CheckpointError, NonFiniteError) as error:
-                    progress.note(f"{self.name}: step {step} is left out of its concepts: {error}")
+                    progress.note(
+                        f"{self.name}: step {step} is left out of its concepts: {error}"
+                    )
                     continue
                 write_cell(path, Cell(_dataset(values), fingerprint=fingerprint))
             views[step] = path
@@ -202,7 +210,8 @@ class LayerViews(Sequence[np.ndarray]):
     """The views of one layer, from their files when they are asked for."""
 
     def __init__(self, files: Sequence[Path], layer: str) -> None:
-        self._files, self._layer = files, layer
+        self._files = files
+        self._layer = layer
 
     def __len__(self) -> int:
         return len(self._files)
@@ -222,7 +231,8 @@ def views_of(
     ArgumentError
         If a study has no joint concepts, or they are of other texts or tokens.
     """
-    runs, controls = {}, {}
+    runs = {}
+    controls = {}
     for name, (study, folder) in studies.items():
         observables = [o for o in study.observables if o.kind == "joint-concepts"]
         if not observables:
@@ -259,13 +269,19 @@ def views_here(runs: Mapping[str, Any], progress: Progress) -> bool:
 def _align(runs: dict[str, RunViews], controls: dict[str, RunViews]) -> None:
     """Let all runs read the same places of their texts, where their tokenizers differ."""
     inputs = [run.part.job.inputs_of(run.need) for run in runs.values()]
-    if len({texts.fingerprint for texts in inputs}) == 1 or any(i.texts is None for i in inputs):
+    if len({texts.fingerprint for texts in inputs}) == 1 or any(
+        i.texts is None for i in inputs
+    ):
         _check_same(runs)
         return
     needs = [run.need for run in runs.values()]
     if any(need.tokens != "all" for need in needs):
-        raise ArgumentError("runs with other tokens are aligned by characters with tokens='all'.")
-    samples, note = aligned_tokens(inputs, list(runs), needs[0].max_tokens, needs[0].random_state)
+        raise ArgumentError(
+            "runs with other tokens are aligned by characters with tokens='all'."
+        )
+    samples, note = aligned_tokens(
+        inputs, list(runs), needs[0].max_tokens, needs[0].random_state
+    )
     for name, sample in zip(list(runs), samples, strict=True):
         for part in (runs, controls):
             if name in part:
@@ -276,8 +292,11 @@ def _check_same(runs: Mapping[str, RunViews]) -> None:
     """Refuse views of other tokens: one token must be the same in all runs."""
     first = next(iter(runs.values()))
     for run in runs.values():
-        inputs, theirs = run.components()["inputs"], first.components()["inputs"]
-        reads = [(n.tokens, n.max_tokens, n.random_state) for n in (run.need, first.need)]
+        inputs = run.components()["inputs"]
+        theirs = first.components()["inputs"]
+        reads = [
+            (n.tokens, n.max_tokens, n.random_state) for n in (run.need, first.need)
+        ]
         if inputs != theirs or reads[0] != reads[1]:
             what = "texts" if inputs != theirs else "tokens of them"
             raise ArgumentError(
@@ -296,7 +315,9 @@ def matched_layers(runs: Sequence[RunViews]) -> tuple[dict[str, list[str]], str]
     """
     match = match_layers([run.layers for run in runs])
     if match is None:
-        raise ArgumentError("the layers of the runs could not be matched for shared concepts.")
+        raise ArgumentError(
+            "the layers of the runs could not be matched for shared concepts."
+        )
     paths = (
         [run.layers[places[i]] for run, places in zip(runs, match.places, strict=True)]
         for i in range(len(match.labels))
@@ -304,15 +325,20 @@ def matched_layers(runs: Sequence[RunViews]) -> tuple[dict[str, list[str]], str]
     return dict(zip(match.labels, paths, strict=True)), match.words
 
 
-def began_at(runs: Sequence[RunViews], files: Mapping[str, Mapping[int, Path]]) -> int | None:
+def began_at(
+    runs: Sequence[RunViews], files: Mapping[str, Mapping[int, Path]]
+) -> int | None:
     """Return the step of the first of two runs at whose weights the second begins, if it does."""
     if len(runs) != 2:
         return None
     base, tuned = runs
-    whole, first = tuned.part.graph.digests.whole, next(iter(tuned.part.trajectory))
+    whole = tuned.part.graph.digests.whole
+    first = next(iter(tuned.part.trajectory))
     # The weights of a base that is given, or adapted, are part of what its step 0 is made of.
     begun = {whole(first), whole(first.sources[0])}
-    return max((step for step in files[base.name] if base.digests[step] in begun), default=None)
+    return max(
+        (step for step in files[base.name] if base.digests[step] in begun), default=None
+    )
 
 
 def fingerprint_of(runs: Sequence[RunViews]) -> dict[str, Any]:
@@ -321,7 +347,9 @@ def fingerprint_of(runs: Sequence[RunViews]) -> dict[str, Any]:
         f"{r.name} {r.part.name}": [r.observable.arguments(), r.components(), r.digests]
         for r in runs
     }
-    return dict(plain({**code_of(_FIT, [type(r.observable) for r in runs]), "runs": of_runs}))
+    return dict(
+        plain({**code_of(_FIT, [type(r.observable) for r in runs]), "runs": of_runs})
+    )
 
 
 def cell_of(runs: Sequence[RunViews], fingerprint: Mapping[str, Any]) -> Path:

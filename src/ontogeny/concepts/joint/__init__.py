@@ -5,4 +5,10 @@ from .lives import Lives
 from .presence import BirthIntervals, Presence
 from .runs import StaleDictionaryWarning
 
-__all__ = ["BirthIntervals", "JointDictionary", "Lives", "Presence", "StaleDictionaryWarning"]
+__all__ = [
+    "BirthIntervals",
+    "JointDictionary",
+    "Lives",
+    "Presence",
+    "StaleDictionaryWarning",
+]

@@ -10,7 +10,9 @@ from ...errors import ArgumentError
 from .lives import HALF, QUARTER, SECOND
 from .presence import LEVEL, Presence
 
-TURNED = 0.5  # cosine between the decoders of both models, below which a concept has turned
+TURNED = (
+    0.5  # cosine between the decoders of both models, below which a concept has turned
+)
 CHANGES = ("kept", "turned", "lost", "new", "unclear", "no concept")
 
 
@@ -106,16 +108,22 @@ def concept_changes(
     """
     for name, presence in (("first", first), ("second", second)):
         if (n := len(presence.strength)) != 1:
-            raise ArgumentError(f"{name} must hold the latents at one checkpoint; it holds {n}.")
+            raise ArgumentError(
+                f"{name} must hold the latents at one checkpoint; it holds {n}."
+            )
     pair = np.concatenate([first.readable, second.readable])
     best = pair.max(axis=0)
-    is_shown = best >= readable if concept is None else concept & (best >= readable - SECOND)
+    is_shown = (
+        best >= readable if concept is None else concept & (best >= readable - SECOND)
+    )
     there = pair >= readable - SECOND
     ratio, low, high = _ratios(first, second, n_draws, random_state)
     fainter = (ratio < QUARTER) & (high < HALF)
     stronger = (ratio > 1 / QUARTER) & (low > 1 / HALF)
-    lost, new = there[0] & ~there[1] & fainter, there[1] & ~there[0] & stronger
-    in_both, cosine = there.all(axis=0), _cosines(first, second)
+    lost = there[0] & ~there[1] & fainter
+    new = there[1] & ~there[0] & stronger
+    in_both = there.all(axis=0)
+    cosine = _cosines(first, second)
     known = np.isfinite(cosine)
     alike = cosine[is_shown & in_both & known]
     common = common_basis or bool(len(alike) and np.median(alike) >= TURNED)
@@ -160,10 +168,16 @@ def _cosines(first: Presence, second: Presence) -> np.ndarray:
     square = 1.0
     for there in (first, second):
         # Stored presences are float32, in which the smallest number below would be 0.
-        strength, floor = (x[0].astype(np.float64) ** 2 for x in (there.strength, there.floor))
-        length = np.einsum("srm,srm->r", there.decoders, there.decoders, dtype=np.float64)
+        strength, floor = (
+            x[0].astype(np.float64) ** 2 for x in (there.strength, there.floor)
+        )
+        length = np.einsum(
+            "srm,srm->r", there.decoders, there.decoders, dtype=np.float64
+        )
         # Noise lengthens a decoder, and takes as much off the cosine.
-        share = np.where(strength > floor, strength / np.maximum(strength + floor, 1e-300), np.nan)
+        share = np.where(
+            strength > floor, strength / np.maximum(strength + floor, 1e-300), np.nan
+        )
         square = square * length * share
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.clip(inner / np.sqrt(square), -1, 1)

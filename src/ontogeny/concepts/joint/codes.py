@@ -22,7 +22,9 @@ from .whitening import Gathered
 
 # Crosscoders: codes from all checkpoints by one linear layer, a decoder for each checkpoint.
 
-EPOCHS, BATCH, LEARNING_RATE = 40, 512, 3e-3
+EPOCHS = 40
+BATCH = 512
+LEARNING_RATE = 3e-3
 ALPHA = 1e-2  # of the L1 variant: against the mean squared error, per unit of code times norm
 
 
@@ -57,10 +59,14 @@ def crosscoder_codes(
     generator = torch.Generator().manual_seed(seed)
     unit = Y.square().mean().sqrt()
     X = Y / torch.where(unit > 0, unit, 1.0)
-    gate = gate_of("vanilla" if method == "l1" else method, min(k, r), ALPHA / len(widths))
+    gate = gate_of(
+        "vanilla" if method == "l1" else method, min(k, r), ALPHA / len(widths)
+    )
     rows = torch.randperm(len(X), generator=generator)[torch.arange(r) % len(X)]
     W = X[rows].mT + 0.1 * torch.randn(X.shape[1], r, generator=generator)
-    model = Crosscoder(W / torch.linalg.vector_norm(W, dim=0, keepdim=True), gate, widths)
+    model = Crosscoder(
+        W / torch.linalg.vector_norm(W, dim=0, keepdim=True), gate, widths
+    )
     model.match_size(X[:BATCH])
     train(model, X, EPOCHS, BATCH, LEARNING_RATE, generator)
     with torch.no_grad():
@@ -73,8 +79,12 @@ METHODS = ("ica", "svd", "batchtopk", "l1")
 TRAINED = ("batchtopk", "l1")
 REFINED = 2  # times that codes are read anew from what all checkpoints write
 RIDGE = 1e-2  # added to the covariance of the residual, against its mean variance
-SKEWED = 1.0  # skewness of sparse codes, at least; ICA of noise alone finds up to half of it
-ROUNDING = 1e-3  # the same against the mean variance of the activations, where nothing is left
+SKEWED = (
+    1.0  # skewness of sparse codes, at least; ICA of noise alone finds up to half of it
+)
+ROUNDING = (
+    1e-3  # the same against the mean variance of the activations, where nothing is left
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +112,9 @@ class Fits:
 
     def replicates(self, again: np.ndarray) -> np.ndarray:
         """Return (r,) which latents both halves find; where there are no halves, which `again`."""
-        return np.asarray(np.where(np.isnan(self.half), again, self.half) >= FOUND_AGAIN)
+        return np.asarray(
+            np.where(np.isnan(self.half), again, self.half) >= FOUND_AGAIN
+        )
 
 
 def fitted_codes(
@@ -120,7 +132,10 @@ def fitted_codes(
     """
     with plain_tensors(), one_thread(blas=True):
         if method != "ica":
-            codes = [sparse(S, k) for S in _other_method(gathered, r, method, round(k), seeds)]
+            codes = [
+                sparse(S, k)
+                for S in _other_method(gathered, r, method, round(k), seeds)
+            ]
             return Fits(codes[0], codes[1:], None, np.full(r, np.nan))
         Z = gathered.whitened(r, seeds[0])
         starts = [None, *seeds[1:]]
@@ -131,11 +146,15 @@ def fitted_codes(
         parts = [of_half(Z, rows, r) for rows in (half, ~half)]
         parts = [np.hstack([part, -part]) for part in parts]  # sources have no sign
         matches = [found_again(sources[0], part) for part in parts]
-        matched = [part[:, match] for part, (_, match) in zip(parts, matches, strict=True)]
+        matched = [
+            part[:, match] for part, (_, match) in zip(parts, matches, strict=True)
+        ]
         both = np.where(half[:, None], *matched)
         *codes, halves = _all_refined([*sources, both], r, k, gathered)
         correlation = np.min([c for c, _ in matches], axis=0)
-        return Fits(codes[0], codes[1:], halves, np.pad(correlation, (0, r - len(correlation))))
+        return Fits(
+            codes[0], codes[1:], halves, np.pad(correlation, (0, r - len(correlation)))
+        )
 
 
 def _other_method(
@@ -143,7 +162,10 @@ def _other_method(
 ) -> list[np.ndarray]:
     if method in TRAINED:
         Y = torch.from_numpy(gathered.stack())
-        return [crosscoder_codes(Y, gathered.widths, r, method, k, seed).numpy() for seed in seeds]
+        return [
+            crosscoder_codes(Y, gathered.widths, r, method, k, seed).numpy()
+            for seed in seeds
+        ]
     Z = gathered.whitened(r, seeds[0])
     return [np.pad(Z, ((0, 0), (0, r - Z.shape[1]))) for _ in seeds]
 
@@ -175,7 +197,10 @@ def refined(
     codes = [sparse(S, k) for S, k in zip(sources, densities, strict=True)]
     centred = [U - U.mean(axis=0) for U in codes]
     grams = [(u.T @ u).astype(np.float64) for u in centred]
-    solvers = [u @ inverse_of(G).astype(np.float32) for u, G in zip(centred, grams, strict=True)]
+    solvers = [
+        u @ inverse_of(G).astype(np.float32)
+        for u, G in zip(centred, grams, strict=True)
+    ]
     readings = [np.zeros_like(U) for U in codes]
     information = [np.zeros_like(G) for G in grams]
     for X in gathered.steps():
@@ -186,7 +211,9 @@ def refined(
             readings[i] += X @ readout.astype(np.float32)
             information[i] += D @ readout
     refit = []
-    for S, U, u, read, gram in zip(sources, codes, centred, readings, information, strict=True):
+    for S, U, u, read, gram in zip(
+        sources, codes, centred, readings, information, strict=True
+    ):
         # What all checkpoints read of the residual alone: with what the codes themselves write
         # taken off, a code only moves by what the sparse codes have lost.
         full = U + _divided(read - u @ gram.astype(np.float32), np.diag(gram))
@@ -197,11 +224,16 @@ def refined(
 def _readout(D: np.ndarray, gram: np.ndarray, moment: np.ndarray) -> np.ndarray:
     """Return ``N^-1 D^T`` (m, r) of decoders D, with N what least squares leave of `moment`."""
     residual = moment - D.T @ gram @ D
-    size = max(RIDGE * np.trace(residual), ROUNDING * np.trace(moment), 1e-30) / len(residual)
+    size = max(RIDGE * np.trace(residual), ROUNDING * np.trace(moment), 1e-30) / len(
+        residual
+    )
     residual.flat[:: len(residual) + 1] += size
     scale = float(np.trace(residual)) / len(residual)
     try:
-        return np.asarray(scipy.linalg.solve(residual / scale, D.T, assume_a="pos")) / scale
+        return (
+            np.asarray(scipy.linalg.solve(residual / scale, D.T, assume_a="pos"))
+            / scale
+        )
     except np.linalg.LinAlgError:
         # Of codes that are nearly collinear, rounding may leave a direction a negative variance.
         variances, axes = np.linalg.eigh(residual)
@@ -231,10 +263,14 @@ def sparse(codes: np.ndarray, k: float) -> np.ndarray:
     spread = codes.std(axis=0)
     used = spread > 1e-6 * max(float(np.abs(codes).max()), 1e-30)
     signs = np.where(skewness(codes) < 0, -1.0, 1.0)
-    values = np.where(used, codes / np.where(used, spread, 1.0) * signs, 0.0).astype(np.float32)
+    values = np.where(used, codes / np.where(used, spread, 1.0) * signs, 0.0).astype(
+        np.float32
+    )
     # One limit for the whole table, not one a token: a text full of concepts may have more than k.
     count = min(round(len(values) * k), values.size)
-    limit = max(float(np.partition(values, values.size - count, axis=None)[-count]), 0.0)
+    limit = max(
+        float(np.partition(values, values.size - count, axis=None)[-count]), 0.0
+    )
     return np.where((values >= limit) & (values > 0), values, np.float32(0.0))
 
 

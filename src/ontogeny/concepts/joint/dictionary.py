@@ -127,14 +127,22 @@ class JointDictionary(BaseEstimator):
     >>> U = rng.exponential(size=(1500, 4)) * (rng.uniform(size=(1500, 4)) < 0.1)
     >>> there = np.ones((6, 4))
     >>> there[:3, 3] = 0  # the last one is born at index 3
-    >>> X = [(U * s) @ rng.normal(size=(4, 16)) + 0.02 * rng.normal(size=(1500, 16)) for s in there]
-    >>> joint = JointDictionary(n_concepts=4, n_active=1).fit(X, steps=[0, 10, 20, 40, 80, 160])
+    >>> X = [
+    ...     (U * s) @ rng.normal(size=(4, 16)) + 0.02 * rng.normal(size=(1500, 16))
+    ...     for s in there
+    ... ]
+    >>> joint = JointDictionary(n_concepts=4, n_active=1).fit(
+    ...     X, steps=[0, 10, 20, 40, 80, 160]
+    ... )
     >>> sorted(joint.lives_.kind.tolist()), joint.born_steps().tolist()
     (['born', 'from the start', 'from the start', 'from the start'], [40])
 
     Another run of another width, which never has the first concept:
 
-    >>> Y = [(U * [0, 1, 1, 1]) @ rng.normal(size=(4, 9)) + 0.02 * rng.normal(size=(1500, 9))] * 6
+    >>> Y = [
+    ...     (U * [0, 1, 1, 1]) @ rng.normal(size=(4, 9))
+    ...     + 0.02 * rng.normal(size=(1500, 9))
+    ... ] * 6
     >>> both = JointDictionary(n_concepts=4, n_active=1).fit({"wide": X, "narrow": Y})
     >>> both.present_.sum(axis=1).tolist(), int(both.present_.all(axis=0).sum())
     ([4, 3], 3)
@@ -154,7 +162,9 @@ class JointDictionary(BaseEstimator):
     n_draws: int = 100
     random_state: Any = 0
 
-    def fit(self, X: Any, y: Any = None, *, groups: Any = None, steps: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, groups: Any = None, steps: Any = None
+    ) -> Self:
         """Fit to activations of the same tokens at several checkpoints.
 
         Parameters
@@ -185,9 +195,12 @@ class JointDictionary(BaseEstimator):
         self._check()
         rng = np.random.default_rng(check_seed(self.random_state).randint(2**31 - 1))
         data = by_name(X)
-        self._runs = self._opened(data, of_each("steps", steps, list(data)), groups, rng)
+        self._runs = self._opened(
+            data, of_each("steps", steps, list(data)), groups, rng
+        )
         self._tokens = next(iter(self._runs.values())).tokens
-        self.runs_, self.rows_ = tuple(self._runs), self._tokens.rows
+        self.runs_ = tuple(self._runs)
+        self.rows_ = self._tokens.rows
         self.n_tokens_in_ = self._tokens.shape[0]
         self.n_features_in_ = self._by_run(lambda run: run.tokens.shape[1])
         seeds = rng.integers(2**31 - 1, size=1 + self.reseeds).tolist()
@@ -253,7 +266,9 @@ class JointDictionary(BaseEstimator):
         self._judge()
         return self
 
-    def false_birth_rate(self, X: Any, *, groups: Any = None, n_draws: int = 1) -> float:
+    def false_birth_rate(
+        self, X: Any, *, groups: Any = None, n_draws: int = 1
+    ) -> float:
         """Return the share of latents that are called born where nothing is: a refit to chance.
 
         At each checkpoint the tokens are put in another random order. Each checkpoint is what it
@@ -272,7 +287,9 @@ class JointDictionary(BaseEstimator):
         ]
         return float(np.mean(called))
 
-    def false_shared_rate(self, X: Any, *, groups: Any = None, n_draws: int = 1) -> float:
+    def false_shared_rate(
+        self, X: Any, *, groups: Any = None, n_draws: int = 1
+    ) -> float:
         """Return how many latents are called present in several runs where the runs share nothing.
 
         The tokens of every run are put in another random order, the same at all of its checkpoints:
@@ -288,9 +305,13 @@ class JointDictionary(BaseEstimator):
             How many refits the number is averaged over.
         """
         if len(by_name(X)) < 2:
-            raise ArgumentError(f"X must hold at least two named runs; got {type(X).__name__}.")
+            raise ArgumentError(
+                f"X must hold at least two named runs; got {type(X).__name__}."
+            )
         refits = self._refits(X, groups, n_draws, together=True)
-        return float(np.mean([(refit.present_.sum(axis=0) > 1).sum() for refit in refits]))
+        return float(
+            np.mean([(refit.present_.sum(axis=0) > 1).sum() for refit in refits])
+        )
 
     def born_steps(self) -> Any:
         """Return the training steps of the confirmed births, in order of the latents.
@@ -329,12 +350,16 @@ class JointDictionary(BaseEstimator):
             return other.tokens.of_run(first, name)
 
         for name, snapshots in data.items():
-            runs[name] = FittedRun.opened(name, snapshots, steps[name], self.fit_steps, tokens)
+            runs[name] = FittedRun.opened(
+                name, snapshots, steps[name], self.fit_steps, tokens
+            )
         return runs
 
     def _gathered(self, data: Mapping[str, Snapshots]) -> Gathered:
         """Read the checkpoints that codes are fitted on, one at a time."""
-        width = sum(len(run.fitted) * run.tokens.shape[1] for run in self._runs.values())
+        width = sum(
+            len(run.fitted) * run.tokens.shape[1] for run in self._runs.values()
+        )
         gathered = Gathered(len(self.rows_), width, 1, stacked=self.method in TRAINED)
         for name, run in self._runs.items():
             for _, values in data[name].read(run.fitted.tolist()):
@@ -343,17 +368,25 @@ class JointDictionary(BaseEstimator):
 
     def _decode(self, fits: Fits, data: Mapping[str, Snapshots]) -> None:
         """Read all checkpoints once, with the codes and with those of other fits."""
-        self.codes_, self.half_ = fits.codes, fits.half
+        self.codes_ = fits.codes
+        self.half_ = fits.half
         self._decoder = Decoder(self.codes_, self._tokens.block)
         matches = [found_again(self.codes_, fit) for fit in fits.others]
         again = [correlation for correlation, _ in matches]
-        self.found_again_ = np.min(again, axis=0) if again else np.full(self.n_concepts, np.nan)
+        self.found_again_ = (
+            np.min(again, axis=0) if again else np.full(self.n_concepts, np.nan)
+        )
         self.replicates_ = fits.replicates(self.found_again_)
-        matched = [codes[:, match] for codes, (_, match) in zip(fits.others, matches, strict=True)]
+        matched = [
+            codes[:, match]
+            for codes, (_, match) in zip(fits.others, matches, strict=True)
+        ]
         everywhere = np.ones(len(self.codes_), dtype=bool)
         others = [PartialDecoder(codes, everywhere) for codes in matched]
         if fits.halves is not None:
-            others += [PartialDecoder(fits.halves, rows) for rows in self._tokens.halves]
+            others += [
+                PartialDecoder(fits.halves, rows) for rows in self._tokens.halves
+            ]
             again += [self.half_, self.half_]
         for name, run in self._runs.items():
             run.read(data[name], self._decoder, others, again)
@@ -363,8 +396,12 @@ class JointDictionary(BaseEstimator):
         """Read further checkpoints; warn where the codes say little of them."""
         data = by_name(X)
         if unknown := [name for name in data if name not in self._runs]:
-            raise ArgumentError(f"X must hold runs of the fit, {list(self.runs_)}; got {unknown}.")
-        return {name: self._runs[name].later(x, self._decoder) for name, x in data.items()}
+            raise ArgumentError(
+                f"X must hold runs of the fit, {list(self.runs_)}; got {unknown}."
+            )
+        return {
+            name: self._runs[name].later(x, self._decoder) for name, x in data.items()
+        }
 
     def _judge(self) -> None:
         """Keep what all checkpoints say, and the lives that follow."""
@@ -391,7 +428,9 @@ class JointDictionary(BaseEstimator):
         self, X: Any, groups: Any, n_draws: int, *, together: bool
     ) -> Iterator[JointDictionary]:
         """Give fits to tokens in random orders, one `together` for all checkpoints of a run."""
-        rng = np.random.default_rng(check_seed(self.random_state).randint(2**31 - 1) + 1)
+        rng = np.random.default_rng(
+            check_seed(self.random_state).randint(2**31 - 1) + 1
+        )
         for _ in range(check_whole("n_draws", n_draws)):
             refit = clone(self).set_params(
                 reseeds=0, n_draws=0, random_state=int(rng.integers(2**31))

@@ -76,7 +76,10 @@ class Lives:
 
 
 def lives(
-    strength: np.ndarray, readable: np.ndarray, whitened: np.ndarray, threshold: float = 0.6
+    strength: np.ndarray,
+    readable: np.ndarray,
+    whitened: np.ndarray,
+    threshold: float = 0.6,
 ) -> Lives:
     """Return the lives of latents.
 
@@ -97,14 +100,17 @@ def lives(
     alive = strength >= HALF * strength.max(axis=0)
     is_readable = readable.max(axis=0) >= threshold - SECOND
     born = was_low(strength, start)
-    share, inside = np.ones((S, r)), np.full(r, -1)
+    share = np.ones((S, r))
+    inside = np.full(r, -1)
     for j in np.flatnonzero(concept & ~born).tolist():
         older = np.flatnonzero(is_readable & (cosine[0, j] > INSIDE))
         for i in older[older != j].tolist():
             part = _own_part(j, i, strength, cosine, whitened, alive)
             if part is not None:
-                share[:, j], inside[j] = part, i
-                start[j], born[j] = first_half(strength[:, [j]] * part[:, None])[0], True
+                share[:, j] = part
+                inside[j] = i
+                start[j] = first_half(strength[:, [j]] * part[:, None])[0]
+                born[j] = True
     grown = np.full(r, -1)
     for j in np.flatnonzero(concept & born & (inside < 0)).tolist():
         grown[j] = _grown_out_of(j, start, is_readable, alive, cosine)
@@ -136,7 +142,9 @@ def is_concept(readable: np.ndarray, threshold: float) -> np.ndarray:
 
 def first_half(strength: np.ndarray) -> np.ndarray:
     """Return the first checkpoint (..., r) at half of the peak of strengths (..., S, r)."""
-    return np.asarray((strength >= HALF * strength.max(axis=-2, keepdims=True)).argmax(axis=-2))
+    return np.asarray(
+        (strength >= HALF * strength.max(axis=-2, keepdims=True)).argmax(axis=-2)
+    )
 
 
 def was_low(strength: np.ndarray, start: np.ndarray) -> np.ndarray:
@@ -168,7 +176,10 @@ def _own_part(
     until = len(like) if like.all() else int(np.argmin(like))
     if until in (0, len(like)) or not alive[:until, i].all():
         return None
-    rise = [strength[:until, k].mean() / max(strength[until:, k].max(), 1e-30) for k in (j, i)]
+    rise = [
+        strength[:until, k].mean() / max(strength[until:, k].max(), 1e-30)
+        for k in (j, i)
+    ]
     if rise[0] > GROWS or rise[1] <= rise[0]:
         return None
     gram = whitened.astype(np.float64)
@@ -182,7 +193,11 @@ def _own_part(
 
 
 def _grown_out_of(
-    j: int, start: np.ndarray, candidates: np.ndarray, alive: np.ndarray, cosine: np.ndarray
+    j: int,
+    start: np.ndarray,
+    candidates: np.ndarray,
+    alive: np.ndarray,
+    cosine: np.ndarray,
 ) -> int:
     """Return the older latent whose decoders j shares, -1 for none.
 
@@ -196,8 +211,11 @@ def _grown_out_of(
 
 def confirmed(readable: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Return (r,) whether latents stay readable (S, r) after their start."""
-    S, rows = len(readable), np.arange(len(start))
-    row = np.zeros((S + 2, len(start)), dtype=int)  # how often in a row, from each checkpoint on
+    S = len(readable)
+    rows = np.arange(len(start))
+    row = np.zeros(
+        (S + 2, len(start)), dtype=int
+    )  # how often in a row, from each checkpoint on
     for t in reversed(range(S)):
         row[t] = np.where(readable[t], row[t + 1] + 1, 0)
     is_confirmed = np.zeros(len(start), dtype=bool)

@@ -53,7 +53,12 @@ class Presence:
     @classmethod
     def joined(cls, parts: Sequence[Presence]) -> Presence:
         """Return several runs of checkpoints as one."""
-        return cls(*(np.concatenate([getattr(p, f) for p in parts]) for f in cls.__annotations__))
+        return cls(
+            *(
+                np.concatenate([getattr(p, f) for p in parts])
+                for f in cls.__annotations__
+            )
+        )
 
     def at(self, index: int) -> Presence:
         """Return one of the checkpoints, by its index; -1 is the last."""
@@ -78,21 +83,30 @@ class Decoder:
         gram = (self.centred.T @ self.centred).astype(np.float64)
         self.used = np.diag(gram) > 0
         inverse = inverse_of(gram)
-        self.solver = self.centred @ inverse.astype(np.float32)  # (n, r): D = solver^T X
+        self.solver = self.centred @ inverse.astype(
+            np.float32
+        )  # (n, r): D = solver^T X
         self.variance = np.diag(gram) / len(codes)
-        self.error = np.diag(inverse)  # variance of a decoder, per variance of the residual
+        self.error = np.diag(
+            inverse
+        )  # variance of a decoder, per variance of the residual
         names, index = np.unique(block, return_inverse=True)
         ones = np.ones(len(codes), dtype=np.float32)
         shape = (len(names), len(codes))
-        self.blocks = scipy.sparse.csr_matrix((ones, (index, np.arange(len(codes)))), shape)
+        self.blocks = scipy.sparse.csr_matrix(
+            (ones, (index, np.arange(len(codes)))), shape
+        )
 
     def decode(self, X: np.ndarray) -> np.ndarray:
         """Return the decoders (r, m) of a standardised checkpoint `X` (n, m)."""
         return np.asarray(self.solver.T @ X)
 
-    def strength(self, X: np.ndarray, D: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    def strength(
+        self, X: np.ndarray, D: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, float]:
         """Return strength (r,), its floor (r,) and the share of the variance left over."""
-        n, free = len(X), max(len(X) - 1 - int(self.used.sum()), 1)
+        n = len(X)
+        free = max(len(X) - 1 - int(self.used.sum()), 1)
         total = float(np.einsum("nm,nm->", X, X, dtype=np.float64)) / n
         if total == 0:
             return np.zeros(len(D)), np.zeros(len(D)), 1.0
@@ -100,8 +114,14 @@ class Decoder:
         fitted = float((self.centred @ D * X).sum(dtype=np.float64)) / n
         share = max(1 - fitted / total, 0.0) * n / free
         # The squared strength that a decoder fitted to noise alone has on average; it is taken off.
-        floor = np.maximum(share * self.variance * self.error, 0)  # a pseudoinverse may round below
-        return np.sqrt(np.maximum(length * self.variance / total - floor, 0)), np.sqrt(floor), share
+        floor = np.maximum(
+            share * self.variance * self.error, 0
+        )  # a pseudoinverse may round below
+        return (
+            np.sqrt(np.maximum(length * self.variance / total - floor, 0)),
+            np.sqrt(floor),
+            share,
+        )
 
     def influence(self, X: np.ndarray, D: np.ndarray, size: float) -> np.ndarray:
         """Return by how much every block of texts moves the squared strength, (blocks, r).
@@ -109,7 +129,8 @@ class Decoder:
         The derivative of ``|d|^2 mean(u^2) / var`` by the weight of a token, summed over tokens;
         `size` is the variance of the checkpoint.
         """
-        n, variance = len(X), self.variance.astype(np.float32)
+        n = len(X)
+        variance = self.variance.astype(np.float32)
         if size == 0:
             return np.zeros((self.blocks.shape[0], len(D)), dtype=np.float32)
         residual = X - self.centred @ D
@@ -118,7 +139,9 @@ class Decoder:
         # variance of the checkpoint that both are divided by.
         of_token = 2 * variance * self.solver * (residual @ D.T)
         of_token += length * (self.centred**2 - variance) / n
-        of_token -= length * variance * ((X**2).sum(axis=1, keepdims=True) / size - 1) / n
+        of_token -= (
+            length * variance * ((X**2).sum(axis=1, keepdims=True) / size - 1) / n
+        )
         return np.asarray(self.blocks @ of_token / size, dtype=np.float32)
 
 
@@ -134,7 +157,8 @@ class PartialDecoder:
     """
 
     def __init__(self, codes: np.ndarray, rows: np.ndarray) -> None:
-        self._rows, sample = rows, codes[rows]
+        self._rows = rows
+        sample = codes[rows]
         self._decoder = Decoder(sample, np.zeros(len(sample)))
 
     def strength(self, X: np.ndarray) -> np.ndarray:
@@ -206,7 +230,9 @@ def birth_intervals(
     )
 
 
-def _quantile(values: np.ndarray, seen: np.ndarray, level: float, to: np.ufunc) -> np.ndarray:
+def _quantile(
+    values: np.ndarray, seen: np.ndarray, level: float, to: np.ufunc
+) -> np.ndarray:
     """Return a quantile (r,) of the values (draws, r) that are seen; -1 of none."""
     # Draws without a birth are sorted behind all others, where no `place` reaches.
     ordered = np.sort(np.where(seen, values, np.iinfo(int).max), axis=0)

@@ -31,11 +31,13 @@ class Moments:
     """
 
     def __init__(self, X: np.ndarray, half: np.ndarray) -> None:
-        self.X, self.halves = X, (half, ~half)
+        self.X = X
+        self.halves = (half, ~half)
         moments = [X[rows].T @ X[rows] for rows in self.halves]
         self.covariance = ((moments[0] + moments[1]) / len(X)).astype(np.float64)
         self._factors = [
-            _factor(moment, X[rows]) for rows, moment in zip(self.halves, moments, strict=True)
+            _factor(moment, X[rows])
+            for rows, moment in zip(self.halves, moments, strict=True)
         ]
 
     def predicted(self, codes: np.ndarray) -> np.ndarray:
@@ -44,12 +46,16 @@ class Moments:
         That of either half of the texts is fitted on the other half.
         """
         predicted = np.empty_like(codes)
-        for half, (weights, share) in zip(self.halves, self._readouts(codes), strict=True):
+        for half, (weights, share) in zip(
+            self.halves, self._readouts(codes), strict=True
+        ):
             values = self.X[~half] @ weights
             predicted[~half] = _above(values, _limits(values, share))
         return predicted
 
-    def predicted_of(self, others: np.ndarray, first: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    def predicted_of(
+        self, others: np.ndarray, first: np.ndarray, codes: np.ndarray
+    ) -> np.ndarray:
         """Return what the same readouts say of other tokens of the checkpoint, (e, r).
 
         Parameters
@@ -74,16 +80,22 @@ class Moments:
         """Give weights (m, r) fitted on either half, and on which share (r,) of it codes fire."""
         for half, factor in zip(self.halves, self._factors, strict=True):
             aim = codes[half]
-            weights = scipy.linalg.cho_solve(factor, self.X[half].T @ (aim - aim.mean(axis=0)))
+            weights = scipy.linalg.cho_solve(
+                factor, self.X[half].T @ (aim - aim.mean(axis=0))
+            )
             yield weights, (aim > 0).mean(axis=0)
 
-    def readable(self, codes: np.ndarray, predicted: np.ndarray | None = None) -> np.ndarray:
+    def readable(
+        self, codes: np.ndarray, predicted: np.ndarray | None = None
+    ) -> np.ndarray:
         """Return the correlation of each code with its readout on either half of the texts, (2, r).
 
         The readout is fitted on the other half; `predicted` is what it says, if that is known.
         """
         values = self.predicted(codes) if predicted is None else predicted
-        return np.stack([_correlation(values[i], codes[i]) for i in reversed(self.halves)])
+        return np.stack(
+            [_correlation(values[i], codes[i]) for i in reversed(self.halves)]
+        )
 
 
 class CheckpointReadout:
@@ -98,7 +110,8 @@ class CheckpointReadout:
     """
 
     def __init__(self, moments: Moments, decoder: Decoder) -> None:
-        self.moments, self.decoder = moments, decoder
+        self.moments = moments
+        self.decoder = decoder
 
     @cached_property
     def decoders(self) -> np.ndarray:
@@ -118,7 +131,9 @@ class CheckpointReadout:
     @cached_property
     def presence(self) -> Presence:
         """All that is said of the checkpoint."""
-        X, D, covariance = self.moments.X, self.decoders, self.moments.covariance
+        X = self.moments.X
+        D = self.decoders
+        covariance = self.moments.covariance
         strength, floor, share = self.decoder.strength(X, D)
         size = float(np.trace(covariance))
         # How many features vary independently: noise of a squared length averages over so many.
@@ -138,8 +153,12 @@ class CheckpointReadout:
 def _factor(moment: np.ndarray, X: np.ndarray) -> tuple[np.ndarray, bool]:
     """Return the Cholesky factor of the centred moment (m, m) of rows X, with a little added."""
     mean = X.mean(axis=0)
-    moment = moment.astype(np.float64) - len(X) * np.outer(mean, mean).astype(np.float64)
-    moment.flat[:: len(moment) + 1] += RIDGE * max(np.trace(moment), 1e-30) / len(moment)
+    moment = moment.astype(np.float64) - len(X) * np.outer(mean, mean).astype(
+        np.float64
+    )
+    moment.flat[:: len(moment) + 1] += (
+        RIDGE * max(np.trace(moment), 1e-30) / len(moment)
+    )
     return scipy.linalg.cho_factor(moment, overwrite_a=True)
 
 
@@ -162,8 +181,11 @@ def _above(predicted: np.ndarray, limit: np.ndarray) -> np.ndarray:
 
 def _correlation(P: np.ndarray, Q: np.ndarray) -> np.ndarray:
     """Return the correlations (r,) of columns; 0 where one is constant."""
-    P, Q = P - P.mean(axis=0), Q - Q.mean(axis=0)
-    length = np.sqrt((P**2).sum(axis=0, dtype=np.float64) * (Q**2).sum(axis=0, dtype=np.float64))
+    P = P - P.mean(axis=0)
+    Q = Q - Q.mean(axis=0)
+    length = np.sqrt(
+        (P**2).sum(axis=0, dtype=np.float64) * (Q**2).sum(axis=0, dtype=np.float64)
+    )
     product = (P * Q).sum(axis=0, dtype=np.float64)
     return np.where(length > 0, product / np.where(length > 0, length, 1.0), 0.0)
 

@@ -12,7 +12,14 @@ import numpy as np
 
 from ...errors import ArgumentError
 from .lives import Lives, lives
-from .presence import BirthIntervals, Decoder, PartialDecoder, Presence, birth_intervals, widened
+from .presence import (
+    BirthIntervals,
+    Decoder,
+    PartialDecoder,
+    Presence,
+    birth_intervals,
+    widened,
+)
 from .readout import CheckpointReadout, Moments
 from .snapshots import (
     Snapshots,
@@ -119,17 +126,24 @@ class Decoded(NamedTuple):
 
 
 def decoded(
-    snapshots: Snapshots, tokens: Tokens, decoder: Decoder, others: Sequence[PartialDecoder] = ()
+    snapshots: Snapshots,
+    tokens: Tokens,
+    decoder: Decoder,
+    others: Sequence[PartialDecoder] = (),
 ) -> Decoded:
     """Read all checkpoints once."""
-    parts, components, offsets = [], [], []
+    parts = []
+    components = []
+    offsets = []
     strengths: list[list[np.ndarray]] = [[] for _ in others]
     for _, values in snapshots.read(range(snapshots.count())):
         X, scale = tokens.standardised(values)
         parts.append(CheckpointReadout(Moments(X, tokens.half), decoder).presence)
         for other, strength in zip(others, strengths, strict=True):
             strength.append(other.strength(X))
-        component, offset = tokens.in_units(values, scale, parts[-1].decoders[0], decoder.codes)
+        component, offset = tokens.in_units(
+            values, scale, parts[-1].decoders[0], decoder.codes
+        )
         components.append(component)
         offsets.append(offset)
     return Decoded(
@@ -168,7 +182,9 @@ def of_each(name: str, value: Any, runs: Sequence[str]) -> dict[str, Any]:
         return dict.fromkeys(runs)
     if not isinstance(value, Mapping) or set(value) != set(runs):
         got = sorted(value) if isinstance(value, Mapping) else type(value).__name__
-        raise ArgumentError(f"{name} must hold one value for each run, {list(runs)}; got {got}.")
+        raise ArgumentError(
+            f"{name} must hold one value for each run, {list(runs)}; got {got}."
+        )
     return {run: value[run] for run in runs}
 
 
@@ -201,7 +217,9 @@ class FittedRun:
     ) -> FittedRun:
         """Return a run before the fit; `tokens` are made of its first checkpoint that is fitted."""
         count = snapshots.count()
-        step_numbers = training_steps(steps, count, f"steps[{name!r}]" if name else "steps")
+        step_numbers = training_steps(
+            steps, count, f"steps[{name!r}]" if name else "steps"
+        )
         fitted = fitted_steps(fit_steps, count)
         _, first = next(snapshots.read(fitted[:1].tolist()))
         return cls(step_numbers, fitted, tokens(first))
@@ -221,7 +239,10 @@ class FittedRun:
     def later(self, snapshots: Snapshots, decoder: Decoder) -> Decoded:
         """Return what codes say of further checkpoints; warn where that is little."""
         there = decoded(snapshots, self.tokens, decoder)
-        explained, least = there.presence.explained, self.presence.explained[self.fitted].min()
+        explained, least = (
+            there.presence.explained,
+            self.presence.explained[self.fitted].min(),
+        )
         if (explained < STALE * least).any():
             warnings.warn(
                 f"the shared codes explain {explained.min():.2f} of the variance of a new "
@@ -244,7 +265,9 @@ class FittedRun:
         """Read off the lives, and how sure births are."""
         there = self.presence
         self.lives = lives(there.strength, there.readable, there.whitened, readable)
-        births = birth_intervals(there, self.lives, n_draws, np.random.default_rng(seed))
+        births = birth_intervals(
+            there, self.lives, n_draws, np.random.default_rng(seed)
+        )
         for strength, again in self._again:
             # After `extend` other seeds have no strengths at the added checkpoints.
             if len(strength) == len(there.strength):

@@ -49,7 +49,9 @@ class Snapshots:
             return len(self.source)
         count = sum(1 for _ in self.source())
         if not count:
-            raise ArgumentError(f"{self.name} must give at least one checkpoint; it gave none.")
+            raise ArgumentError(
+                f"{self.name} must give at least one checkpoint; it gave none."
+            )
         return count
 
     def read(self, chosen: Sequence[int]) -> Iterator[tuple[int, np.ndarray]]:
@@ -69,7 +71,9 @@ class Snapshots:
             yield index, values
 
 
-def _matrices(source: Any, indices: Sequence[int], name: str) -> Iterator[tuple[int, Any]]:
+def _matrices(
+    source: Any, indices: Sequence[int], name: str
+) -> Iterator[tuple[int, Any]]:
     if not callable(source):
         yield from ((index, source[index]) for index in indices)
         return
@@ -163,7 +167,9 @@ def text_folds(groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return (n,) True for the tokens of a random half of the texts."""
     names, inverse = np.unique(groups, return_inverse=True)
     if len(names) < 2:
-        raise ArgumentError("groups must hold at least two texts: one is predicted from the other.")
+        raise ArgumentError(
+            "groups must hold at least two texts: one is predicted from the other."
+        )
     order = rng.permutation(len(names))
     sizes = np.bincount(inverse)[order]
     before = np.cumsum(sizes) - sizes / 2
@@ -202,5 +208,7 @@ def training_steps(steps: Any, count: int | None, name: str = "steps") -> np.nda
         or (count is not None and len(numbers) != count)
     ):
         length = "" if count is None else f" {count}"
-        raise ArgumentError(f"{name} must be{length} increasing numbers; got {steps!r}.")
+        raise ArgumentError(
+            f"{name} must be{length} increasing numbers; got {steps!r}."
+        )
     return numbers

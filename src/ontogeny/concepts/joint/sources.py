@@ -15,12 +15,21 @@ from torch import Tensor
 from ..ica import decorrelate, rotate
 
 STARTS = 300  # tokens of largest whitened norm that are climbed from
-CLIMB, TURN = 40, 1e-8  # iterations of a climb at most; 1 - |cosine| of an iteration that ends it
+CLIMB, TURN = (
+    40,
+    1e-8,
+)  # iterations of a climb at most; 1 - |cosine| of an iteration that ends it
 SAME = 0.5  # |cosine| of two ends of climbs that are one source
 SKEWED = 0.5  # skewness of a source at least
-DRAWS, FEW = 20, 4  # starts of the symmetric iteration where nothing is skewed, the best counts
+DRAWS, FEW = (
+    20,
+    4,
+)  # starts of the symmetric iteration where nothing is skewed, the best counts
 SMALL = 20_000  # numbers of a matrix that is small enough for all of these starts
-ITERATIONS, TOLERANCE = 60, 1e-4  # of it, with either contrast; sources of noise never settle
+ITERATIONS, TOLERANCE = (
+    60,
+    1e-4,
+)  # of it, with either contrast; sources of noise never settle
 FLAT = 1e-6  # variance of a direction on half of the tokens, against the largest, that is none
 
 
@@ -33,7 +42,8 @@ def unmixing(Z: np.ndarray, r: int, seed: int | None = None) -> np.ndarray:
     the best of 20 starts (of 4, where the matrix is large).
     """
     n, k = Z.shape
-    rows, rest = np.zeros((0, k), dtype=Z.dtype), np.eye(k, dtype=Z.dtype)
+    rows = np.zeros((0, k), dtype=Z.dtype)
+    rest = np.eye(k, dtype=Z.dtype)
     # The second is about the largest skewness that climbs find in Gaussian noise (n, k): where all
     # is noise; once a source is there, less does.
     limit = max(SKEWED, float(0.7 * k**1.5 / n + 4 * np.sqrt(k / n)))
@@ -45,9 +55,12 @@ def unmixing(Z: np.ndarray, r: int, seed: int | None = None) -> np.ndarray:
             break
         picks = _distinct(ends, skewness)
         picks = picks[skewness[picks] >= SKEWED]
-        limit, rows = SKEWED, np.concatenate([rows, (ends[picks] @ rest.T)[: r - len(rows)]])
+        limit = SKEWED
+        rows = np.concatenate([rows, (ends[picks] @ rest.T)[: r - len(rows)]])
         _, values, axes = np.linalg.svd(rows.astype(np.float64))
-        rest = np.ascontiguousarray(axes[int((values > 1e-3 * values[0]).sum()) :].T, Z.dtype)
+        rest = np.ascontiguousarray(
+            axes[int((values > 1e-3 * values[0]).sum()) :].T, Z.dtype
+        )
     return rows if len(rows) else _symmetric(Z, seed)
 
 
@@ -65,7 +78,9 @@ def _climbed(Z: np.ndarray, B: np.ndarray) -> np.ndarray:
         if not len(moving):
             break
         Y = Z @ B[moving].T
-        new = _unit((Y * Y).T @ Z / np.float32(len(Z)) - 2 * Y.mean(axis=0)[:, None] * B[moving])
+        new = _unit(
+            (Y * Y).T @ Z / np.float32(len(Z)) - 2 * Y.mean(axis=0)[:, None] * B[moving]
+        )
         cosine = (new * B[moving]).sum(axis=1)
         B[moving] = new * np.where(cosine < 0, -1, 1)[:, None].astype(Z.dtype)
         moving = moving[1 - np.abs(cosine) > TURN]
@@ -74,7 +89,9 @@ def _climbed(Z: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 def _distinct(B: np.ndarray, score: np.ndarray) -> np.ndarray:
     """Return which rows of B stand for all others: of rows that are near, that of highest score."""
-    near, is_candidate, members = np.abs(B @ B.T) >= SAME, np.ones(len(B), dtype=bool), []
+    near = np.abs(B @ B.T) >= SAME
+    is_candidate = np.ones(len(B), dtype=bool)
+    members = []
     for i in np.argsort(-score, kind="stable"):
         if is_candidate[i]:
             members.append(i)
@@ -84,19 +101,26 @@ def _distinct(B: np.ndarray, score: np.ndarray) -> np.ndarray:
 
 def _symmetric(Z: np.ndarray, seed: int | None) -> np.ndarray:
     """Return the rotation (k, k) whose sources are least Gaussian, of several starts."""
-    whitened, best, most = torch.from_numpy(np.ascontiguousarray(Z)), None, -np.inf
-    normal = np.log(np.cosh(scipy.stats.norm.ppf((np.arange(4000) + 0.5) / 4000))).mean()
+    whitened = torch.from_numpy(np.ascontiguousarray(Z))
+    best = None
+    most = -np.inf
+    normal = np.log(
+        np.cosh(scipy.stats.norm.ppf((np.arange(4000) + 0.5) / 4000))
+    ).mean()
     generator = torch.Generator().manual_seed(0 if seed is None else seed)
     for _ in range(DRAWS if Z.size <= SMALL else FEW):
         # Drawn over tokens: the start depends on the space that the columns span, and not on the
         # basis of any checkpoint.
-        first = decorrelate(torch.randn(Z.shape, generator=generator).to(whitened).mT @ whitened)
+        first = decorrelate(
+            torch.randn(Z.shape, generator=generator).to(whitened).mT @ whitened
+        )
         near, _, _ = rotate(whitened, first, _skewed, ITERATIONS, TOLERANCE)
         Q, _, _ = rotate(whitened, near, "logcosh", ITERATIONS, TOLERANCE)
         Y = Z @ Q.numpy().T
         negentropy = ((np.logaddexp(Y, -Y) - np.log(2)).mean(axis=0) - normal) ** 2
         if negentropy.sum() > most:
-            best, most = Q.numpy(), float(negentropy.sum())
+            best = Q.numpy()
+            most = float(negentropy.sum())
     assert best is not None
     return np.asarray(best)
 

@@ -102,7 +102,9 @@ def _unit(X: np.ndarray) -> np.float32:
 def of_stack(Y: np.ndarray, r: int) -> np.ndarray:
     """Return whitened columns (n, k) of the stack (n, S m)."""
     values, vectors = _leading(Y.T @ Y, r, 0)
-    return np.asarray(Y @ (vectors * (np.sqrt(len(Y)) / np.sqrt(values))).astype(np.float32))
+    return np.asarray(
+        Y @ (vectors * (np.sqrt(len(Y)) / np.sqrt(values))).astype(np.float32)
+    )
 
 
 def of_kernel(K: np.ndarray, r: int, seed: int) -> np.ndarray:
@@ -123,7 +125,8 @@ def _leading(C: np.ndarray, r: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     k = min(r, size)
     if size <= EXACT_BELOW or k > size // 4:
         values, vectors = scipy.linalg.eigh(C, subset_by_index=[size - k, size - 1])
-        values, vectors = values[::-1], vectors[:, ::-1]
+        values = values[::-1]
+        vectors = vectors[:, ::-1]
     else:
         vectors, values, _ = randomized_svd(
             C,

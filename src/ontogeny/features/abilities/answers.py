@@ -54,7 +54,9 @@ class Answers(OfExamples):
     """
 
     kind: ClassVar[str] = "answers"
-    question: ClassVar[str] = "Does the model find the last word of a text, and since when?"
+    question: ClassVar[str] = (
+        "Does the model find the last word of a text, and since when?"
+    )
     form: ClassVar[str] = "texts whose last word is to be found"
     fields_of_form: ClassVar[str] = "text, or prompt and answer"
     state_variables: ClassVar = (
@@ -111,7 +113,10 @@ class Answers(OfExamples):
         answers = [example.texts[0].strip() for example in examples]
         share = commonest([example.group for example in examples], answers)
         return {
-            "prompt": ("example", object_array([example.before[0] for example in examples])),
+            "prompt": (
+                "example",
+                object_array([example.before[0] for example in examples]),
+            ),
             "answer_text": ("example", object_array(answers)),
             "commonest": ("example", share),
         }
@@ -119,10 +124,14 @@ class Answers(OfExamples):
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return score and rank of each answer, and the accuracy of each group."""
         assert state is not None
-        scores, ranks = TokenTexts.of_state(state).scores_and_ranks(reading[self.needs()[0]])
+        scores, ranks = TokenTexts.of_state(state).scores_and_ranks(
+            reading[self.needs()[0]]
+        )
         groups, share, _ = by_group(state, "example", ranks == 1)
         variables = {"score": ("example", scores), "rank": ("example", ranks)}
-        return xr.Dataset({**variables, "accuracy": ("group", share)}, coords={"group": groups})
+        return xr.Dataset(
+            {**variables, "accuracy": ("group", share)}, coords={"group": groups}
+        )
 
     def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return which answers are right, how often the commonest one is, and which go together."""

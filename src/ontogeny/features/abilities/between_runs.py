@@ -46,7 +46,9 @@ def _between(runs: Mapping[str, xr.DataTree], courses: Sequence[Courses]) -> lis
     """Say which groups the second run does surely better than the first, and which worse."""
     keys = {"right", "p_chance"}  # gaps have a ``right`` of their own
     of_runs = [_nodes(tree) for tree in runs.values()]
-    nodes = [name for name in of_runs[0] if all(keys <= {*n.get(name, ())} for n in of_runs)]
+    nodes = [
+        name for name in of_runs[0] if all(keys <= {*n.get(name, ())} for n in of_runs)
+    ]
     ends = [[nodes_of[name].isel(step=-1) for nodes_of in of_runs] for name in nodes]
     uncorrected = [
         (of_group.change, courses[0][key], courses[1][key])
@@ -67,14 +69,21 @@ def _between(runs: Mapping[str, xr.DataTree], courses: Sequence[Courses]) -> lis
     sentences = [
         f"{two} {verb} {len(some):,} against {one}, {over}: {'; '.join(some[:_NAMED])}."
         for verb, some in (
-            ("gained", [_words(c, after, ", since") for c, _, after in changes if c.gained]),
+            (
+                "gained",
+                [_words(c, after, ", since") for c, _, after in changes if c.gained],
+            ),
             ("lost", [_words(c, before, was) for c, before, _ in changes if c.lost]),
         )
         if some
     ]
     if not sentences:
-        sentences = [f"{two} is not shown to have gained or lost abilities against {one}, {over}."]
-    return sentences + _on_these([(c, before) for c, before, _ in changes if c.on_these])
+        sentences = [
+            f"{two} is not shown to have gained or lost abilities against {one}, {over}."
+        ]
+    return sentences + _on_these(
+        [(c, before) for c, before, _ in changes if c.on_these]
+    )
 
 
 def _on_these(changes: Sequence[tuple[GroupChange, Ability]]) -> list[str]:
@@ -82,30 +91,40 @@ def _on_these(changes: Sequence[tuple[GroupChange, Ability]]) -> list[str]:
     if not changes:
         return []
     some = [_words(change, able) for change, able in changes]
-    more = [f"{len(some) - _NAMED:,} more"] * (len(some) > _NAMED)
+    more = [f"{len(some) - _NAMED:,} more"] if len(some) > _NAMED else []
     named = "; ".join([*some[:_NAMED], *more])
     how = f"differ on these examples (exact test of those that turned): {named}"
-    return [f"{len(some):,} {'groups' if len(some) > 1 else 'group'} {how}. {_NOT_BEYOND}"]
+    return [
+        f"{len(some):,} {'groups' if len(some) > 1 else 'group'} {how}. {_NOT_BEYOND}"
+    ]
 
 
 def _words(change: GroupChange, able: Ability, since: str = "") -> str:
     """Say a change, and since which step the run that is able is."""
     after = (
-        f"{since} {{step}} {step_text(able.above_from)}" if since and able.above_from > 0 else ""
+        f"{since} {{step}} {step_text(able.above_from)}"
+        if since and able.above_from > 0
+        else ""
     )
     ends = f"{100 * change.change.before:.0f} to {100 * change.change.after:.0f} %"
     return f"“{able.name}”, {ends}{after}"
 
 
 def _quoted(names: Sequence[tuple[str, str]]) -> str:
-    more = [f"{len(names) - _NAMED:,} more"] * (len(names) > _NAMED)
+    more = [f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else []
     return joined([*(f"“{name}”" for _, name in names[:_NAMED]), *more])
 
 
-def _agreement(names: Sequence[tuple[str, str]], courses: Sequence[Courses]) -> list[str]:
+def _agreement(
+    names: Sequence[tuple[str, str]], courses: Sequence[Courses]
+) -> list[str]:
     """Say how many groups are above chance in all runs, in some, in none."""
     counts = [sum(course[name].above for course in courses) for name in names]
-    some = [name for name, count in zip(names, counts, strict=True) if 0 < count < len(courses)]
+    some = [
+        name
+        for name, count in zip(names, counts, strict=True)
+        if 0 < count < len(courses)
+    ]
     number = counts.count(len(courses))
     verb = "is" if number == 1 else "are"
     every = f"{number:,} {verb} above chance in each of {len(courses)} runs"
@@ -117,9 +136,15 @@ def _agreement(names: Sequence[tuple[str, str]], courses: Sequence[Courses]) -> 
 def _order(names: Sequence[tuple[str, str]], courses: Sequence[Courses]) -> list[str]:
     """Say which groups left chance before which in every run, where intervals are apart."""
     after = {
-        first: [name for name in names if all(c[first].before(c[name]) for c in courses)]
+        first: [
+            name for name in names if all(c[first].before(c[name]) for c in courses)
+        ]
         for first in names
     }
     first, later = max(after.items(), key=lambda name: len(name[1]))
     where = f"In each of {len(courses)} runs"
-    return [f"{where}, {_quoted([first])} left chance before {_quoted(later)}."] if later else []
+    return (
+        [f"{where}, {_quoted([first])} left chance before {_quoted(later)}."]
+        if later
+        else []
+    )

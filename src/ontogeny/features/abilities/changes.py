@@ -12,10 +12,19 @@ import xarray as xr
 from ...dynamics import holm
 from .contrasts import Ties, ties_of_words
 from .exact_tests import p_changed
-from .intervals import LEVEL, Chance, above_chance, change_interval, p_turned, p_wandering
+from .intervals import (
+    LEVEL,
+    Chance,
+    above_chance,
+    change_interval,
+    p_turned,
+    p_wandering,
+)
 
 
-def chance_of(node: xr.Dataset, dim: str, chance: np.ndarray, members: np.ndarray) -> Chance:
+def chance_of(
+    node: xr.Dataset, dim: str, chance: np.ndarray, members: np.ndarray
+) -> Chance:
     """Return how likely some examples of a node are right by chance, and which go together."""
     if "word_right" in node:
         words = (node[name].values[members] for name in ("word_right", "word_wrong"))
@@ -55,7 +64,9 @@ class Change:
     p_after: float
 
     @classmethod
-    def of(cls, name: str, before: np.ndarray, after: np.ndarray, chance: Chance) -> Change:
+    def of(
+        cls, name: str, before: np.ndarray, after: np.ndarray, chance: Chance
+    ) -> Change:
         """Return the change between what is right before and after (n,)."""
         change = after - before
         known = np.isfinite(change).all() and len(change) > 1
@@ -152,7 +163,8 @@ def group_changes(before: xr.Dataset, after: xr.Dataset) -> list[GroupChange]:
     (True, 0.5, 1.0, 0.002)
     """
     (dim,) = before.right.dims
-    ours, theirs = _of_groups(before), _of_groups(after)
+    ours = _of_groups(before)
+    theirs = _of_groups(after)
     changes = []
     for name, place in ours.items():
         other = theirs.get(name, place[:0])
@@ -176,14 +188,21 @@ def corrected(changes: Sequence[Change]) -> list[GroupChange]:
         above_chance(np.array([getattr(change, name) for change in changes])).tolist()
         for name in ("p_before", "p_after")
     )
-    return [GroupChange(*each) for each in zip(changes, p_value, p_alone, was, now, strict=True)]
+    return [
+        GroupChange(*each)
+        for each in zip(changes, p_value, p_alone, was, now, strict=True)
+    ]
 
 
 def _of_groups(node: xr.Dataset) -> dict[str, np.ndarray]:
     """Return the places of the examples of each group."""
     (dim,) = node.right.dims
-    of_example = np.array([str(name) for name in node[f"group_of_{dim}"].values], dtype=object)
-    return {str(name): np.flatnonzero(of_example == str(name)) for name in node.group.values}
+    of_example = np.array(
+        [str(name) for name in node[f"group_of_{dim}"].values], dtype=object
+    )
+    return {
+        str(name): np.flatnonzero(of_example == str(name)) for name in node.group.values
+    }
 
 
 def _same_examples(

@@ -29,7 +29,10 @@ def is_choices(fields: Sequence[str]) -> bool:
 
     Examples
     --------
-    >>> is_choices(["prompt", "answer1", "answer2", "right"]), is_choices(["right", "wrong"])
+    >>> (
+    ...     is_choices(["prompt", "answer1", "answer2", "right"]),
+    ...     is_choices(["right", "wrong"]),
+    ... )
     (True, False)
     """
     return _form_of(fields) is not None
@@ -45,7 +48,9 @@ def question_of(record: Mapping[str, Any]) -> Question:
 
     Examples
     --------
-    >>> question_of({"goal": "open it", "sol1": "push", "sol2": "eat it", "label": 0}).key
+    >>> question_of(
+    ...     {"goal": "open it", "sol1": "push", "sol2": "eat it", "label": 0}
+    ... ).key
     0
     """
     form = _form_of(record)
@@ -57,15 +62,22 @@ def question_of(record: Mapping[str, Any]) -> Question:
         raise ArgumentError(
             f"its fields do not hold what others of its form do ({error})"
         ) from None
-    texts = [text_of({"answer": answer}, "answer", "answer").strip() for answer in question.answers]
+    texts = [
+        text_of({"answer": answer}, "answer", "answer").strip()
+        for answer in question.answers
+    ]
     if len(texts) < 2:
-        raise ArgumentError(f"it has {len(texts)} answers to choose from, and needs two")
+        raise ArgumentError(
+            f"it has {len(texts)} answers to choose from, and needs two"
+        )
     if len(set(texts)) < len(texts):
         raise ArgumentError("two of its answers are equal")
     return replace(question, answers=texts)
 
 
-def choice_of(record: Mapping[str, Any], stem: str, where: str, meaning: str = "") -> Example:
+def choice_of(
+    record: Mapping[str, Any], stem: str, where: str, meaning: str = ""
+) -> Example:
     """Return the example of a record.
 
     Parameters
@@ -103,7 +115,9 @@ def keys_of(records: Iterable[tuple[int, Any]], name: str) -> str:
     return meaning_of(_questions(records, name))
 
 
-def _questions(records: Iterable[tuple[int, Any]], name: str) -> Iterator[tuple[str, Question]]:
+def _questions(
+    records: Iterable[tuple[int, Any]], name: str
+) -> Iterator[tuple[str, Question]]:
     for line, record in records:
         try:
             if isinstance(record, dict):
@@ -118,11 +132,18 @@ def _arc(record: Mapping[str, Any]) -> Question:
     if isinstance(question, dict):  # as AI2 wrote it
         question = question["stem"]
     if isinstance(choices, dict):
-        answers, labels = choices["text"], choices["label"]
+        answers = choices["text"]
+        labels = choices["label"]
     else:
-        answers, labels = ([choice[key] for choice in choices] for key in ("text", "label"))
+        answers, labels = (
+            [choice[key] for choice in choices] for key in ("text", "label")
+        )
     return Question(
-        f"Question: {question}\nAnswer:", answers, record["answerKey"], labels, ("label",)
+        f"Question: {question}\nAnswer:",
+        answers,
+        record["answerKey"],
+        labels,
+        ("label",),
     )
 
 
@@ -142,7 +163,9 @@ def _cleaned(text: str) -> str:
 
 def _copa(record: Mapping[str, Any]) -> Question:
     word = {"cause": "because", "effect": "therefore"}[record["question"]]
-    answers = [record[name][0].lower() + record[name][1:] for name in ("choice1", "choice2")]
+    answers = [
+        record[name][0].lower() + record[name][1:] for name in ("choice1", "choice2")
+    ]
     prompt = f"{record['premise'].strip()[:-1]} {word}"
     return Question(prompt, answers, record["label"], meanings=_PLACE)
 
@@ -157,12 +180,16 @@ def _boolq(record: Mapping[str, Any]) -> Question:
 def _piqa(record: Mapping[str, Any]) -> Question:
     answers = (record["sol1"], record["sol2"])
     return Question(
-        f"Question: {record['goal']}\nAnswer:", answers, record["label"], meanings=_PLACE
+        f"Question: {record['goal']}\nAnswer:",
+        answers,
+        record["label"],
+        meanings=_PLACE,
     )
 
 
 def _plain(record: Mapping[str, Any]) -> Question:
-    field, right = named(record, ANSWERS), named(record, RIGHT)
+    field = named(record, ANSWERS)
+    right = named(record, RIGHT)
     answers = [v for k, v in record.items() if _NUMBERED.fullmatch(k)]
     while answers and not answers[-1]:  # rows with fewer answers than columns
         answers.pop()

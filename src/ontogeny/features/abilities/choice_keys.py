@@ -61,7 +61,8 @@ class Question:
         >>> Question("", ["3", "2", "1"], "1").readings()["from 1"]
         0
         """
-        number, value = len(self.answers), str(self.key).strip()
+        number = len(self.answers)
+        value = str(self.key).strip()
         answers = [str(answer).strip() for answer in self.answers]
         is_number = isinstance(self.key, int | float) and not isinstance(self.key, bool)
         labels = [str(label).strip() for label in self.labels]
@@ -73,7 +74,9 @@ class Question:
         found: dict[str, int] = {}
         for case, fold in (("", str), (" in any case", str.casefold)):
             for meaning, texts in names.items():
-                places = [i for i, text in enumerate(texts) if fold(text) == fold(value)]
+                places = [
+                    i for i, text in enumerate(texts) if fold(text) == fold(value)
+                ]
                 exact = [found[meaning]] if meaning in found else places
                 if meaning in self.meanings and len(exact) == 1:
                     found[meaning + case] = exact[0]
@@ -113,10 +116,16 @@ def meaning_of(questions: Iterable[tuple[str, Question]]) -> str:
 
     Examples
     --------
-    >>> meaning_of([("line 1", Question("", ["x", "y"], "0")), ("line 2", Question("", "xy", "1"))])
+    >>> meaning_of(
+    ...     [
+    ...         ("line 1", Question("", ["x", "y"], "0")),
+    ...         ("line 2", Question("", "xy", "1")),
+    ...     ]
+    ... )
     'from 0'
     """
-    fitting, number = Counter[str](), 0
+    fitting = Counter[str]()
+    number = 0
     apart: dict[tuple[str, str], str] = {}
     for where, question in questions:
         readings = question.readings()
@@ -126,7 +135,9 @@ def meaning_of(questions: Iterable[tuple[str, Question]]) -> str:
             if readings[pair[0]] != readings[pair[1]] and pair not in apart:
                 apart[pair] = _two(where, question, pair, readings)
     for is_exact in (True, False):
-        tier = [m for m, n in fitting.items() if n == number and (m in _EXACT) is is_exact]
+        tier = [
+            m for m, n in fitting.items() if n == number and (m in _EXACT) is is_exact
+        ]
         for pair, words in apart.items():
             if set(pair) <= set(tier):
                 raise ArgumentError(words)
@@ -135,9 +146,13 @@ def meaning_of(questions: Iterable[tuple[str, Question]]) -> str:
     return max(_WORDS, key=lambda meaning: fitting[meaning])
 
 
-def _two(where: str, question: Question, pair: Sequence[str], readings: dict[str, int]) -> str:
+def _two(
+    where: str, question: Question, pair: Sequence[str], readings: dict[str, int]
+) -> str:
     """Return the line that refuses a file of which two meanings fit all questions."""
-    one, other = (f"{_WORDS[m]} it is {str(question.answers[readings[m]])!r}" for m in pair)
+    one, other = (
+        f"{_WORDS[m]} it is {str(question.answers[readings[m]])!r}" for m in pair
+    )
     says = " or ".join(f'keys = "{m.removesuffix(" in any case")}"' for m in pair)
     return (
         f"examples must say which answers are right in one way; {where}: of {question.key!r}, "
@@ -158,7 +173,8 @@ def chosen(question: Question, meaning: str) -> int:
     for name in (meaning, f"{meaning} in any case"):
         if name in readings:
             return readings[name]
-    key, number = str(question.key).strip(), len(question.answers)
+    key = str(question.key).strip()
+    number = len(question.answers)
     if not readings:
         raise ArgumentError(f"its right answer {key!r} is none of its {number} answers")
     raise ArgumentError(

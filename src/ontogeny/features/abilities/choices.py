@@ -55,7 +55,9 @@ class Choices(OfExamples):
     >>> import tempfile
     >>> from pathlib import Path
     >>> file = Path(tempfile.mkdtemp()) / "q.jsonl"
-    >>> _ = file.write_text('{"prompt": "Grass is", "answers": ["green", "loud"], "right": 0}')
+    >>> _ = file.write_text(
+    ...     '{"prompt": "Grass is", "answers": ["green", "loud"], "right": 0}'
+    ... )
     >>> Choices(str(file)).arguments()["examples"]
     ('q.jsonl',)
     """
@@ -65,15 +67,27 @@ class Choices(OfExamples):
     kind: ClassVar[str] = "choices"
     one: ClassVar[str] = "question"
     measured: ClassVar[str] = "score"
-    question: ClassVar[str] = "Which of several answers does the model choose, and since when?"
+    question: ClassVar[str] = (
+        "Which of several answers does the model choose, and since when?"
+    )
     form: ClassVar[str] = "questions with answers to choose from"
-    fields_of_form: ClassVar[str] = "prompt, answers and right, or ARC's, HellaSwag's, ..."
+    fields_of_form: ClassVar[str] = (
+        "prompt, answers and right, or ARC's, HellaSwag's, ..."
+    )
     state_variables: ClassVar[tuple[str, ...]] = (
-        *("group_of_question", "prompt", "answer_text", "question_of_answer", "right_answer"),
+        *(
+            "group_of_question",
+            "prompt",
+            "answer_text",
+            "question_of_answer",
+            "right_answer",
+        ),
         *("characters", "right_ngrams", "left_out"),
     )
     quantities: ClassVar[tuple[Quantity, ...]] = (
-        *accuracy("question", "whose right answer is likeliest", "one answer given everywhere"),
+        *accuracy(
+            "question", "whose right answer is likeliest", "one answer given everywhere"
+        ),
         Quantity(
             "accuracy_normalised",
             "share of questions whose right answer is likeliest for its length",
@@ -128,12 +142,18 @@ class Choices(OfExamples):
         right = np.cumsum(numbers) - numbers + [example.right for example in examples]
         answers = [answer.strip() for example in examples for answer in example.texts]
         return {
-            "prompt": ("question", object_array([example.before[0] for example in examples])),
+            "prompt": (
+                "question",
+                object_array([example.before[0] for example in examples]),
+            ),
             "answer_text": ("answer", object_array(answers)),
             "question_of_answer": ("answer", of_answer),
             "right_answer": ("question", right),
             "characters": ("answer", np.array([len(answer) for answer in answers])),
-            "right_ngrams": ("question", _right(ngram_scores(tokens, *counted), of_answer, right)),
+            "right_ngrams": (
+                "question",
+                _right(ngram_scores(tokens, *counted), of_answer, right),
+            ),
         }
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
@@ -144,8 +164,13 @@ class Choices(OfExamples):
         for name, values in _both(scores, state).items():
             groups, share, size = by_group(state, "question", values)
             data[name] = ("group", share)
-        middle = (share * size + 2) / (size + 4)  # two more of each: all right is not without noise
-        data["accuracy_normalised_stderr"] = ("group", np.sqrt(middle * (1 - middle) / (size + 4)))
+        middle = (share * size + 2) / (
+            size + 4
+        )  # two more of each: all right is not without noise
+        data["accuracy_normalised_stderr"] = (
+            "group",
+            np.sqrt(middle * (1 - middle) / (size + 4)),
+        )
         return xr.Dataset(data, coords={"group": groups})
 
     def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -155,12 +180,17 @@ class Choices(OfExamples):
         first = np.flatnonzero(np.diff(data.question_of_answer.values, prepend=-1))
         options = [list(some) for some in np.split(answers, first[1:])]
         groups = list(map(str, data.group_of_question.values))
-        return right, *guesses(groups, options, answers[data.right_answer.values.astype(int)])
+        return right, *guesses(
+            groups, options, answers[data.right_answer.values.astype(int)]
+        )
 
 
 def _both(scores: np.ndarray, state: xr.Dataset) -> dict[str, np.ndarray]:
     """Return (..., questions) whether each is right, by scores and by scores for their length."""
-    places = state.question_of_answer.values.astype(int), state.right_answer.values.astype(int)
+    places = (
+        state.question_of_answer.values.astype(int),
+        state.right_answer.values.astype(int),
+    )
     return {
         "accuracy": _right(scores, *places),
         "accuracy_normalised": _right(scores / state.characters.values, *places),
@@ -172,7 +202,9 @@ def _right(scores: np.ndarray, of_answer: np.ndarray, right: np.ndarray) -> np.n
 
     Examples
     --------
-    >>> _right(np.array([-1.0, -2.0, -3.0, -3.0]), np.array([0, 0, 1, 1]), np.array([0, 3]))
+    >>> _right(
+    ...     np.array([-1.0, -2.0, -3.0, -3.0]), np.array([0, 0, 1, 1]), np.array([0, 3])
+    ... )
     array([1. , 0.5])
     """
     first = np.flatnonzero(np.diff(of_answer, prepend=-1))

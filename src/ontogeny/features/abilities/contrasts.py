@@ -11,7 +11,9 @@ from functools import cached_property
 import numpy as np
 
 # Thai, Lao, Burmese, Khmer, Chinese and Japanese leave no space between words.
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+)
 # Words, and marks apart from them; of scripts without spaces each sign.
 _WORDS = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]")
 
@@ -53,7 +55,9 @@ class Ties:
     @cached_property
     def is_single(self) -> np.ndarray:
         """(n,) whether the example is a cluster of its own."""
-        _, place, size = np.unique(self.cluster, return_inverse=True, return_counts=True)
+        _, place, size = np.unique(
+            self.cluster, return_inverse=True, return_counts=True
+        )
         return np.asarray(size[place] == 1)
 
     @cached_property
@@ -96,7 +100,10 @@ def words_apart(right: str, wrong: str) -> tuple[str, str]:
 
     Examples
     --------
-    >>> words_apart("The dogs run.", "The dogs runs."), words_apart('"Go!" he said', '"Go! he said')
+    >>> (
+    ...     words_apart("The dogs run.", "The dogs runs."),
+    ...     words_apart('"Go!" he said', '"Go! he said'),
+    ... )
     (('run', 'runs'), ('"', ''))
     >>> words_apart("a big dog", "a dog big"), words_apart("in Rome", "in rome")
     (('', ''), ('(capitals)', '(no capitals)'))
@@ -162,10 +169,14 @@ def joined_clusters(keys: Sequence[Iterable[Hashable]]) -> np.ndarray:
     key = len(keys) + _numbered([key for _, key in pairs])
     size = int(key.max(initial=len(keys) - 1)) + 1
     graph = coo_array((np.ones(len(pairs)), (place, key)), shape=(size, size))
-    return _numbered(connected_components(graph, directed=False)[1][: len(keys)].tolist())
+    return _numbered(
+        connected_components(graph, directed=False)[1][: len(keys)].tolist()
+    )
 
 
 def _numbered(names: Sequence[Hashable]) -> np.ndarray:
     """Return (n,) a number for each name, in the order in which they come first."""
     numbers: dict[Hashable, int] = {}
-    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=int)
+    return np.array(
+        [numbers.setdefault(name, len(numbers)) for name in names], dtype=int
+    )

@@ -49,7 +49,9 @@ def exchange_law(votes: np.ndarray, ties: Ties) -> np.ndarray:
         return law
     side, toward = ties.side[order], votes[order] * ties.side[order]
     columns = (np.ones_like(side), side > 0, toward > 0, toward < 0)
-    counts = np.stack([np.add.reduceat(column.astype(int), first) for column in columns], axis=1)
+    counts = np.stack(
+        [np.add.reduceat(column.astype(int), first) for column in columns], axis=1
+    )
     ends = np.flatnonzero(np.diff(of_cluster)) + 1
     for of_one in np.split(counts, ends):
         law = np.convolve(law, _of_cluster(tuple(map(tuple, of_one.tolist()))))
@@ -78,11 +80,14 @@ def p_changed(votes: np.ndarray, ties: Ties) -> float:
     >>> p_changed(np.array([1, 1, 1, 1, 0, 0]), Ties.of_clusters(np.arange(6)))
     0.125
     """
-    law, total = exchange_law(votes, ties), abs(int(np.sum(votes)))
+    law = exchange_law(votes, ties)
+    total = abs(int(np.sum(votes)))
     if total == 0:
         return 1.0
     centre = len(law) // 2
-    return float(min(1.0, law[centre + total :].sum() + law[: centre - total + 1].sum()))
+    return float(
+        min(1.0, law[centre + total :].sum() + law[: centre - total + 1].sum())
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -104,7 +109,8 @@ def _of_contrast(number: int, of_side: int, towards: int, away: int) -> np.ndarr
     votes = towards + away
     up = np.arange(min(towards, of_side) + 1)[:, None]
     down = np.arange(min(away, of_side) + 1)
-    rest, others = of_side - up - down, number - votes
+    rest = of_side - up - down
+    others = number - votes
     possible = (rest >= 0) & (rest <= others)
     rest = np.clip(rest, 0, others)
     weight = _ways(towards, up) + _ways(away, down) + _ways(others, rest)
@@ -116,7 +122,9 @@ def _of_contrast(number: int, of_side: int, towards: int, away: int) -> np.ndarr
 
 def _ways(of: int, number: np.ndarray | int) -> np.ndarray:
     """Return the logarithm of a binomial coefficient."""
-    return np.asarray(gammaln(of + 1.0) - gammaln(number + 1.0) - gammaln(of - number + 1.0))
+    return np.asarray(
+        gammaln(of + 1.0) - gammaln(number + 1.0) - gammaln(of - number + 1.0)
+    )
 
 
 def _of_coins(number: int) -> np.ndarray:
@@ -146,7 +154,9 @@ def guess_law(chance: np.ndarray, unit: np.ndarray) -> np.ndarray:
     from scipy.stats import binom
 
     _, first, size = np.unique(unit, return_index=True, return_counts=True)
-    kinds, number = np.unique(np.stack([size, chance[first]]), axis=1, return_counts=True)
+    kinds, number = np.unique(
+        np.stack([size, chance[first]]), axis=1, return_counts=True
+    )
     law = np.ones(1)
     for (each, p), many in zip(kinds.T, number, strict=True):
         of_kind = np.zeros(int(each) * many + 1)

@@ -55,7 +55,9 @@ class OfGroups(OfPredictions):
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_tokenizer")
 
     @abc.abstractmethod
-    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    def right_of(
+        self, data: xr.Dataset
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Return whether each example is right (step, n), and its probability by chance (n,).
 
         And a number for those that go together (n,), None where their words say it.
@@ -72,9 +74,13 @@ class OfGroups(OfPredictions):
         right, chance, cluster = self.right_of(data)
         if cluster is not None:
             data = data.assign(cluster=(self.one, cluster))
-        return with_courses(data, right, group, chance, data.get("right_ngrams"), self.one)
+        return with_courses(
+            data, right, group, chance, data.get("right_ngrams"), self.one
+        )
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Figure]:
         """Return a map of many groups."""
         return group_figures(data)
 
@@ -82,7 +88,9 @@ class OfGroups(OfPredictions):
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return which groups left chance, and what was left out."""
-        left_out = [str(name) for name in data.left_out.values] if "left_out" in data else []
+        left_out = (
+            [str(name) for name in data.left_out.values] if "left_out" in data else []
+        )
         return [*group_words(data, self.one), *filter(None, [said_of(left_out)])]
 
 
@@ -116,7 +124,11 @@ class OfExamples(OfGroups):
     def arguments(self) -> dict[str, Any]:
         """Return the fields; of files their names, and a digest of what they hold."""
         names = tuple(_apart(self.examples, "name"))
-        return {**super().arguments(), "examples": names, "content": digest_of(self.paths)}
+        return {
+            **super().arguments(),
+            "examples": names,
+            "content": digest_of(self.paths),
+        }
 
     @property
     def stem(self) -> str:
@@ -130,12 +142,19 @@ class OfExamples(OfGroups):
 
     def read(self) -> tuple[list[Example], list[str]]:
         """Return the examples of all files, and in a line each what was left out and why."""
-        examples, left_out = [], []
-        paths = [*dict.fromkeys(self.paths)]  # examples that are read twice would count twice
+        examples = []
+        left_out = []
+        paths = [
+            *dict.fromkeys(self.paths)
+        ]  # examples that are read twice would count twice
         digest_of(paths)  # which names the argument where one cannot be read
         for path, stem in zip(paths, _apart(paths, "stem"), strict=True):
             some, problems = read_examples(
-                read_records(path), Path(path).name, self.makes_examples(path), self.one, stem
+                read_records(path),
+                Path(path).name,
+                self.makes_examples(path),
+                self.one,
+                stem,
             )
             examples += some
             left_out += problems
@@ -152,16 +171,24 @@ class OfExamples(OfGroups):
         """Return the examples as tokens, with what is known of them before a model is asked."""
         asked, texts = self.needs()
         reading = run.reading(run.reference_step)
-        predictor, inputs = reading[asked], reading[texts]
+        predictor = reading[asked]
+        inputs = reading[texts]
         examples, left_out = self.read()
         examples = examples[:TRIED] if run.is_trial else examples
         examples, tokens, problems = _as_tokens(examples, run.tokenizer(), predictor)
         counted = (inputs, predictor.vocabulary(inputs))
         groups = (self.one, object_array([example.group for example in examples]))
-        before = {f"group_of_{self.one}": groups, **self.before_asking(examples, tokens, counted)}
+        before = {
+            f"group_of_{self.one}": groups,
+            **self.before_asking(examples, tokens, counted),
+        }
         state = xr.Dataset({**tokens.variables(), **before})
         left_out = left_out + problems
-        return state.assign(left_out=("left_out", object_array(left_out))) if left_out else state
+        return (
+            state.assign(left_out=("left_out", object_array(left_out)))
+            if left_out
+            else state
+        )
 
     @abc.abstractmethod
     def before_asking(
@@ -180,10 +207,18 @@ def _once(examples: Sequence[Example], one: str) -> tuple[list[Example], list[st
     for example in examples:
         first.setdefault(replace(example, where=""), example)
     repeated = {id(example) for example in examples} - {id(e) for e in first.values()}
-    turned = {id(e) for key, e in first.items() if one == "pair" and _turned(key) in first}
-    left_out = [f"{e.where}: it repeats another one" for e in examples if id(e) in repeated]
-    left_out += [f"{e.where}: another one says the reverse" for e in examples if id(e) in turned]
-    return [example for example in first.values() if id(example) not in turned], left_out
+    turned = {
+        id(e) for key, e in first.items() if one == "pair" and _turned(key) in first
+    }
+    left_out = [
+        f"{e.where}: it repeats another one" for e in examples if id(e) in repeated
+    ]
+    left_out += [
+        f"{e.where}: another one says the reverse" for e in examples if id(e) in turned
+    ]
+    return [
+        example for example in first.values() if id(example) not in turned
+    ], left_out
 
 
 def _turned(example: Example) -> Example:
@@ -199,15 +234,26 @@ def accuracy(
     Its intervals are over `units`, the examples by default.
     """
     level = {"ngrams": f"{ORDER}-grams of the study's texts"} if ngrams else {}
-    grey = f"what n-grams of the study's texts reach, and {chance}" if ngrams else chance
-    over: dict[str, Any] = {"unit": f"{one}s", "shade": f"95 % over {units or f'{one}s'}"}
+    grey = (
+        f"what n-grams of the study's texts reach, and {chance}" if ngrams else chance
+    )
+    over: dict[str, Any] = {
+        "unit": f"{one}s",
+        "shade": f"95 % over {units or f'{one}s'}",
+    }
     over |= {"nulls": {**level, "chance": chance}}
     over |= {"minimum": 0.0, "better": "higher", "subject": None}
     over |= {"caption": f"Grey: {grey}."}
-    heading, title = f"{one.capitalize()}s {title}", f"share of {one}s {title}"
-    whole: dict[str, Any] = {"rows": f"{one}s of all groups", "heading": f"{heading}, all groups"}
+    heading = f"{one.capitalize()}s {title}"
+    title = f"share of {one}s {title}"
+    whole: dict[str, Any] = {
+        "rows": f"{one}s of all groups",
+        "heading": f"{heading}, all groups",
+    }
     return (
-        Quantity("accuracy", title, series="group", rows="{group}", heading=heading, **over),
+        Quantity(
+            "accuracy", title, series="group", rows="{group}", heading=heading, **over
+        ),
         Quantity(OVERALL, f"{title}, all groups", optional=True, **whole, **over),
     )
 
@@ -216,7 +262,10 @@ def names_of(one: str) -> Names:
     """Return titles and units of what all such observables give."""
     return {
         f"group_of_{one}": (f"group of the {one}", ""),
-        "right_from": (f"{{checkpoint}} from which on the {one} stays right", "{step}s"),
+        "right_from": (
+            f"{{checkpoint}} from which on the {one} stays right",
+            "{step}s",
+        ),
         "right_ngrams": ("whether n-grams of the study's texts are right", "1"),
         "left_out": ("examples that were left out, and why", ""),
         **GROUP_NAMES,
@@ -240,7 +289,8 @@ def commonest(groups: Sequence[str], answers: Sequence[str]) -> np.ndarray:
     >>> commonest(["a", "a", "b"], ["no", "yes", "no"]).tolist()
     [0.5, 0.5, 1.0]
     """
-    most, sizes = dict[str, int](), Counter(groups)
+    most = dict[str, int]()
+    sizes = Counter(groups)
     for (group, _), number in Counter(zip(groups, answers, strict=True)).items():
         most[group] = max(number, most.get(group, 0))
     return np.array([most[group] / sizes[group] for group in groups])
@@ -282,7 +332,9 @@ def _as_tokens(
     """
     before = [text for example in examples for text in example.before]
     texts = [text for example in examples for text in example.texts]
-    of_text = np.repeat(np.arange(len(examples)), [len(example.texts) for example in examples])
+    of_text = np.repeat(
+        np.arange(len(examples)), [len(example.texts) for example in examples]
+    )
     options = {"masked": predictor.masked, "longest": predictor.longest}
     tokens, problems = tokenised(before, texts, tokenizer, **options)
     why: dict[int, str] = {}
@@ -291,7 +343,9 @@ def _as_tokens(
             why.setdefault(place, f"{examples[place].where}: {problem}")
     good = [example for place, example in enumerate(examples) if place not in why]
     if not good:
-        raise ArgumentError(f"none of the examples can be read: {said_of([*why.values()])}")
+        raise ArgumentError(
+            f"none of the examples can be read: {said_of([*why.values()])}"
+        )
     if why:
         tokens = tokens.without(np.isin(of_text, [*why]))
     return good, tokens, [*why.values()]

@@ -37,23 +37,38 @@ GROUP_NAMES = {
     "accuracy_last": ("accuracy at the last {checkpoint}", "1"),
     "accuracy_last_low": ("accuracy at the last {checkpoint}, lower end", "1"),
     "accuracy_last_high": ("accuracy at the last {checkpoint}, upper end", "1"),
-    "accuracy_here_low": ("accuracy on these examples at the last {checkpoint}, lower end", "1"),
+    "accuracy_here_low": (
+        "accuracy on these examples at the last {checkpoint}, lower end",
+        "1",
+    ),
     "liking": ("accuracy that a fixed liking for words would reach", "1"),
     "p_chance": ("p-value of the last {checkpoint} against chance", "1"),
     "p_chance_smallest": ("p-value against chance if all examples were right", "1"),
-    "above_chance": ("above chance at the last {checkpoint}, corrected over groups", ""),
-    "above_chance_first": ("above chance at the first {checkpoint}, corrected over groups", ""),
+    "above_chance": (
+        "above chance at the last {checkpoint}, corrected over groups",
+        "",
+    ),
+    "above_chance_first": (
+        "above chance at the first {checkpoint}, corrected over groups",
+        "",
+    ),
     "change_low": ("change from first to last {checkpoint}, lower end", "1"),
     "change_high": ("change from first to last {checkpoint}, upper end", "1"),
     "p_change": ("p-value of no change beyond these examples, by clusters", "1"),
-    "p_turned": ("p-value of no change on these examples, by McNemar's exact test", "1"),
+    "p_turned": (
+        "p-value of no change on these examples, by McNemar's exact test",
+        "1",
+    ),
     "accuracy_p_changed": ("p_turned, held against the moves between checkpoints", "1"),
     "accuracy_overall_p_changed": ("the same of the examples of all groups", "1"),
     "accuracy_p_learned": ("p-value of what was learned of the group", "1"),
     "right": ("whether the example is right", "1"),
     "cluster": ("independent cluster of the example", ""),
     "above_from": ("{checkpoint} from which on it stays above chance", "{step}s"),
-    "above_from_low": ("last {checkpoint} before which it is not above chance", "{step}s"),
+    "above_from_low": (
+        "last {checkpoint} before which it is not above chance",
+        "{step}s",
+    ),
 }
 
 # Over the examples of all groups: the chart folds groups that did not change into this row.
@@ -89,7 +104,8 @@ def with_courses(
     dim
         Dimension of the examples.
     """
-    steps, names = data.step.values, [str(label) for label in data.group.values]
+    steps = data.step.values
+    names = [str(label) for label in data.group.values]
     of_example = np.array([str(label) for label in group.values], dtype=object)
     groups = []
     for name in names:
@@ -100,7 +116,9 @@ def with_courses(
         groups.append(_Group(course, by_chance, right[:, members], level))
     data = data.assign(_variables(groups, steps))
     begin = leads_from(steps, np.where(np.isfinite(right), right == 1.0, np.nan))[0]
-    data = data.assign({**_ends(data), "right": (("step", dim), right), "right_from": (dim, begin)})
+    data = data.assign(
+        {**_ends(data), "right": (("step", dim), right), "right_from": (dim, begin)}
+    )
     if len(names) > 1:
         every = chance_of(data, dim, chance, np.arange(right.shape[1]))
         data = data.assign(_overall(data, right, every))
@@ -147,31 +165,52 @@ def _variables(groups: Sequence[_Group], steps: np.ndarray) -> dict[str, Any]:
     is_learned = above & np.isfinite(at["above_from"])
     variables: dict[str, Any] = {
         **{
-            f"accuracy_{end}": (over, np.stack([getattr(c, end) for c in courses], axis=1))
+            f"accuracy_{end}": (
+                over,
+                np.stack([getattr(c, end) for c in courses], axis=1),
+            )
             for end in ("low", "high", "floor")
         },
-        "accuracy_chance": ("group", np.array([g.chance.of_example.mean() for g in groups])),
+        "accuracy_chance": (
+            "group",
+            np.array([g.chance.of_example.mean() for g in groups]),
+        ),
         "examples": ("group", np.array([g.right.shape[1] for g in groups])),
         "clusters": ("group", np.array([len(g.chance.ties.sizes) for g in groups])),
         "accuracy_here_low": ("group", np.array([g.here[0] for g in groups])),
         "p_chance": ("group", p_values),
         "p_chance_smallest": ("group", np.array([g.chance.smallest_p for g in groups])),
         "above_chance": ("group", above),
-        **{name: ("group", np.where(is_learned, values, np.nan)) for name, values in at.items()},
+        **{
+            name: ("group", np.where(is_learned, values, np.nan))
+            for name, values in at.items()
+        },
     }
-    further = {"accuracy_ngrams": [g.ngrams for g in groups], "liking": [g.liking for g in groups]}
-    known = {name: values for name, values in further.items() if np.isfinite(values).all()}
-    return variables | {name: ("group", np.array(values)) for name, values in known.items()}
+    further = {
+        "accuracy_ngrams": [g.ngrams for g in groups],
+        "liking": [g.liking for g in groups],
+    }
+    known = {
+        name: values for name, values in further.items() if np.isfinite(values).all()
+    }
+    return variables | {
+        name: ("group", np.array(values)) for name, values in known.items()
+    }
 
 
 def _ends(data: xr.Dataset) -> dict[str, Any]:
     """Return the accuracy at the first and the last step that was measured."""
-    complete = np.flatnonzero(np.isfinite(data.accuracy.transpose("step", "group")).all("group"))
+    complete = np.flatnonzero(
+        np.isfinite(data.accuracy.transpose("step", "group")).all("group")
+    )
     first, last = (complete[0], complete[-1]) if len(complete) else (0, -1)
     ends = {"first": ("", first), "last": ("", last)}
     ends |= {f"last_{end}": (f"_{end}", last) for end in ("low", "high")}
     return {
-        f"accuracy_{name}": ("group", data[f"accuracy{of}"].isel(step=int(place)).values)
+        f"accuracy_{name}": (
+            "group",
+            data[f"accuracy{of}"].isel(step=int(place)).values,
+        )
         for name, (of, place) in ends.items()
     }
 
@@ -179,7 +218,11 @@ def _ends(data: xr.Dataset) -> dict[str, Any]:
 def _overall(data: xr.Dataset, right: np.ndarray, every: Chance) -> dict[str, Any]:
     """Return the accuracy over the examples of all groups, as a row of the chart."""
     low, high = share_interval(right, every.ties)
-    names = [n for of in ("", "_chance", "_ngrams", "_control") if (n := f"accuracy{of}") in data]
+    names = [
+        n
+        for of in ("", "_chance", "_ngrams", "_control")
+        if (n := f"accuracy{of}") in data
+    ]
     means = data[names].weighted(data.examples).mean("group")
     return {
         f"{OVERALL}_low": ("step", low),
@@ -192,11 +235,15 @@ def _overall(data: xr.Dataset, right: np.ndarray, every: Chance) -> dict[str, An
 
 def _changes(data: xr.Dataset, groups: Sequence[_Group]) -> dict[str, Any]:
     """Return how sure the change of each group is from the first to the last step measured."""
-    measured = [np.flatnonzero(np.isfinite(group.right).all(axis=1)) for group in groups]
+    measured = [
+        np.flatnonzero(np.isfinite(group.right).all(axis=1)) for group in groups
+    ]
     if any(len(steps) < 2 for steps in measured):
         return {}
     changes = [
-        Change.of(str(name), group.right[steps[0]], group.right[steps[-1]], group.chance)
+        Change.of(
+            str(name), group.right[steps[0]], group.right[steps[-1]], group.chance
+        )
         for name, group, steps in zip(data.group.values, groups, measured, strict=True)
     ]
     was_above = above_chance(np.array([change.p_before for change in changes]))
@@ -225,7 +272,9 @@ def _learned(data: xr.Dataset, groups: Sequence[_Group]) -> dict[str, Any]:
     excess = data.accuracy_last - data.accuracy_chance
     rose = (data.accuracy_last > data.accuracy_first).values
     # What was not above chance gained all that it has; a change need not be sure as well.
-    nothing = np.array([not group.course.p_ends[0] <= LEVEL / 2 for group in groups]) & rose
+    nothing = (
+        np.array([not group.course.p_ends[0] <= LEVEL / 2 for group in groups]) & rose
+    )
     gain = np.where(nothing, 0.0, np.where(rose, data.p_change.values / 2, 1.0))
     ends = data.accuracy_control.isel(run=null).dropna("step", how="all")
     if not ends.sizes["step"]:
@@ -236,11 +285,17 @@ def _learned(data: xr.Dataset, groups: Sequence[_Group]) -> dict[str, Any]:
         return {}
     low, high = np.transpose([group.here for group in groups])
     texts = ((high - low) / (2 * Z)) ** 2
-    of_group, of_all = (luck**2).mean(axis=1, keepdims=True), max((luck**2).mean(), 1e-9)
+    of_group = (luck**2).mean(axis=1, keepdims=True)
+    of_all = max((luck**2).mean(), 1e-9)
     spread = np.sqrt(np.fmax(of_group / of_all, 1.0)) * luck.ravel()
     p_values = [data.p_chance.values, gain, p_by_luck(excess.values, texts, spread)]
     # One example alone shows nothing.
-    return {"accuracy_p_learned": ("group", np.nan_to_num(np.maximum.reduce(p_values), nan=1.0))}
+    return {
+        "accuracy_p_learned": (
+            "group",
+            np.nan_to_num(np.maximum.reduce(p_values), nan=1.0),
+        )
+    }
 
 
 def group_figures(data: xr.Dataset) -> list[Figure]:
@@ -266,5 +321,9 @@ def group_words(data: xr.Dataset, what: str) -> list[str]:
     single = [str(name) for name in data.group.values[data.examples.values < 2]]
     if not single:
         return []
-    names = single[:_NAMED] + [f"{len(single) - _NAMED:,} more"] * (len(single) > _NAMED)
-    return [f"One {what} alone shows nothing, so that no verdict is given: {joined(names)}."]
+    names = single[:_NAMED] + (
+        [f"{len(single) - _NAMED:,} more"] if len(single) > _NAMED else []
+    )
+    return [
+        f"One {what} alone shows nothing, so that no verdict is given: {joined(names)}."
+    ]

@@ -79,13 +79,20 @@ def one_answer(groups: Sequence[str], right: Sequence[str]) -> np.ndarray:
     answers: dict[str, set[str]] = {}
     for group, answer in zip(groups, right, strict=True):
         answers.setdefault(group, set()).add(_plain(answer))
-    keys = [[group if len(answers[group]) == 1 else place] for place, group in enumerate(groups)]
+    keys = [
+        [group if len(answers[group]) == 1 else place]
+        for place, group in enumerate(groups)
+    ]
     return joined_clusters(keys)
 
 
 def _members(cluster: np.ndarray) -> list[np.ndarray]:
     order = np.argsort(cluster, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(cluster[order])) + 1) if len(order) else []
+    return (
+        np.split(order, np.flatnonzero(np.diff(cluster[order])) + 1)
+        if len(order)
+        else []
+    )
 
 
 def _plain(answer: str) -> str:

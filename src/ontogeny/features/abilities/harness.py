@@ -64,7 +64,9 @@ class Harness(OfGroups):
 
     kind: ClassVar[str] = "harness"
     measured: ClassVar[str] = "right"
-    question: ClassVar[str] = "How well does the model do on tasks of the evaluation harness?"
+    question: ClassVar[str] = (
+        "How well does the model do on tasks of the evaluation harness?"
+    )
     requires: ClassVar[str] = "texts, a vocabulary head, pip install 'ontogeny[eval]'"
     minima: ClassVar[Mapping[str, int]] = {"limit": 1}
     file_arguments: ClassVar[tuple[str, ...]] = ("folders",)
@@ -98,12 +100,16 @@ class Harness(OfGroups):
         harness_library()
         for folder in self.folders:
             if not Path(folder).is_dir():
-                raise ArgumentError(f"folders must name folders of task files; got {folder!r}.")
+                raise ArgumentError(
+                    f"folders must name folders of task files; got {folder!r}."
+                )
 
     def files_read(self) -> Sequence[Path]:
         """Return all files of its folders."""
         files = (path for folder in self.folders for path in Path(folder).rglob("*"))
-        return sorted(path for path in files if path.is_file() and path.suffix != ".pyc")
+        return sorted(
+            path for path in files if path.is_file() and path.suffix != ".pyc"
+        )
 
     def samples(self, answers: Sequence[tuple[float, bool]] = ()) -> Judged:
         """Return what the harness asks for, and what it says of each example by the answers.
@@ -120,10 +126,15 @@ class Harness(OfGroups):
             If there is no such task or metric, a task asks for something else, or a value is
             neither 0 nor 1.
         """
-        library, model = harness_library(), _answering(answers)
-        manager = _manager(self.folders, tuple(p.stat().st_mtime_ns for p in self.files_read()))
+        library = harness_library()
+        model = _answering(answers)
+        manager = _manager(
+            self.folders, tuple(p.stat().st_mtime_ns for p in self.files_read())
+        )
         if unknown := [task for task in self.tasks if not manager.match_tasks([task])]:
-            raise ArgumentError(f"tasks must be tasks of the harness; got {unknown[0]!r}.")
+            raise ArgumentError(
+                f"tasks must be tasks of the harness; got {unknown[0]!r}."
+            )
         options = {"limit": self.limit, "bootstrap_iters": 0, "task_manager": manager}
         with _one_at_a_time:
             results = library.simple_evaluate(model, tasks=[*self.tasks], **options)
@@ -138,9 +149,13 @@ class Harness(OfGroups):
     def _right(self, sample: Mapping[str, Any]) -> float:
         metric = self.metric or sample["metrics"][0]
         if metric not in sample["metrics"]:
-            raise ArgumentError(f"metric must be one of {sample['metrics']}; got {metric!r}.")
+            raise ArgumentError(
+                f"metric must be one of {sample['metrics']}; got {metric!r}."
+            )
         if not np.isscalar(sample[metric]) or float(sample[metric]) not in (0, 1):
-            raise ArgumentError(f"metric must be 0 or 1 for each example, and {metric!r} is not.")
+            raise ArgumentError(
+                f"metric must be 0 or 1 for each example, and {metric!r} is not."
+            )
         return float(sample[metric])
 
     def prepare(self, run: Run) -> xr.Dataset:
@@ -152,11 +167,13 @@ class Harness(OfGroups):
         tokens, problems = tokenised(before, after, run.tokenizer(), **options)
         bad = {pair: why for pair, why in zip(asked, problems, strict=True) if why}
         why = [next((bad[p] for p in s["arguments"] if p in bad), "") for s in samples]
-        groups, targets = [s["group"] for s in samples], [str(s["target"]) for s in samples]
+        groups = [s["group"] for s in samples]
+        targets = [str(s["target"]) for s in samples]
         # Beside answers to a prompt a metric may ask for them without it (acc_mutual_info).
         asked_of = [s["arguments"] for s in samples]
         choices = [
-            [str(a[1]) for a in pairs if a[0] or not any(b[0] for b in pairs)] for pairs in asked_of
+            [str(a[1]) for a in pairs if a[0] or not any(b[0] for b in pairs)]
+            for pairs in asked_of
         ]
         right = [_right_text(*both) for both in zip(samples, choices, strict=True)]
         chance, cluster = guesses(groups, choices, right)
@@ -165,7 +182,10 @@ class Harness(OfGroups):
         cluster = np.where(is_free, len(cluster) + one_answer(groups, targets), cluster)
         state = {
             "group_of_example": ("example", object_array(groups)),
-            "prompt": ("example", object_array([str(s["arguments"][0][0]) for s in samples])),
+            "prompt": (
+                "example",
+                object_array([str(s["arguments"][0][0]) for s in samples]),
+            ),
             "answer_text": ("example", object_array(targets)),
             "chance": ("example", chance),
             "cluster": ("example", cluster),
@@ -179,9 +199,15 @@ class Harness(OfGroups):
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return whether each example is right, and the accuracy of each task."""
         assert state is not None
-        scores, ranks = TokenTexts.of_state(state).scores_and_ranks(reading[self.needs()[0]])
-        samples, _ = self.samples([*zip(scores.tolist(), (ranks == 1).tolist(), strict=True)])
-        right = np.array([sample["right"] for sample in samples])[state.good.values.astype(bool)]
+        scores, ranks = TokenTexts.of_state(state).scores_and_ranks(
+            reading[self.needs()[0]]
+        )
+        samples, _ = self.samples(
+            [*zip(scores.tolist(), (ranks == 1).tolist(), strict=True)]
+        )
+        right = np.array([sample["right"] for sample in samples])[
+            state.good.values.astype(bool)
+        ]
         groups, share, _ = by_group(state, "example", right)
         variables = {"right": ("example", right), "accuracy": ("group", share)}
         return xr.Dataset(variables, coords={"group": groups})
@@ -218,7 +244,9 @@ def harness_library() -> Any:
         ) from error
 
 
-_one_at_a_time = threading.Lock()  # tasks hold what they ask and are told until they are judged
+_one_at_a_time = (
+    threading.Lock()
+)  # tasks hold what they ask and are told until they are judged
 
 
 @lru_cache(maxsize=2)
@@ -241,7 +269,9 @@ def _answering(answers: Sequence[tuple[float, bool]]) -> Any:
         def loglikelihood(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
             first = len(self.asked)
             self.asked.extend(request.args for request in requests)
-            return list(answers[first : len(self.asked)]) or [(-1.0, False)] * len(requests)
+            return list(answers[first : len(self.asked)]) or [(-1.0, False)] * len(
+                requests
+            )
 
         def generate_until(self, requests: Sequence[Any]) -> list[str]:
             raise ArgumentError(

@@ -92,10 +92,14 @@ class GroupCourse:
     def p_ends(self) -> tuple[float, float]:
         """The p-values of the first and the last step that were measured; NaN where none was."""
         known = self.p_values[np.isfinite(self.p_values)]
-        return (float(known[0]), float(known[-1])) if len(known) else (math.nan, math.nan)
+        return (
+            (float(known[0]), float(known[-1])) if len(known) else (math.nan, math.nan)
+        )
 
 
-def course_of(steps: np.ndarray, right: np.ndarray, chance: Chance, groups: int = 1) -> GroupCourse:
+def course_of(
+    steps: np.ndarray, right: np.ndarray, chance: Chance, groups: int = 1
+) -> GroupCourse:
     """Return the course of a group.
 
     Parameters
@@ -118,7 +122,9 @@ def course_of(steps: np.ndarray, right: np.ndarray, chance: Chance, groups: int 
     (array([0.35, 0.91]), array([0.65, 1.  ]), 9.0)
     """
     low, high = share_interval(right, chance.ties)
-    cross = crossing(steps, *_blocks(1.0 - right, 1.0 - chance.of_example, chance.ties.units))
+    cross = crossing(
+        steps, *_blocks(1.0 - right, 1.0 - chance.of_example, chance.ties.units)
+    )
     p_values = np.array([chance.p_value(row) for row in right])
     # The sample that is luckiest among many groups would otherwise seem to leave chance first.
     sure = np.where(np.isfinite(p_values), p_values * groups <= LEVEL / 2, np.nan)
@@ -153,17 +159,22 @@ def share_interval(right: np.ndarray, ties: Ties) -> tuple[np.ndarray, np.ndarra
     >>> [end.round(2).tolist() for end in share_interval(np.ones((1, 30)), three)]
     [[0.18], [1.0]]
     """
-    mean, sizes = right.mean(axis=1), ties.sizes
+    mean = right.mean(axis=1)
+    sizes = ties.sizes
     if len(sizes) < 2:
         return np.full(len(mean), np.nan), np.full(len(mean), np.nan)
     if ties.is_alone:
         count = _worth(right)
     else:
         typical = (sizes**2).sum() / sizes.sum()
-        sums = np.column_stack([_sums(right, ties), np.full(len(mean), typical), 0 * mean])
+        sums = np.column_stack(
+            [_sums(right, ties), np.full(len(mean), typical), 0 * mean]
+        )
         weights = np.append(sizes, [typical, typical])
         middle = sums.sum(axis=1) / weights.sum()
-        spread = ((sums - middle[:, None] * weights) ** 2).sum(axis=1) / weights.sum() ** 2
+        spread = ((sums - middle[:, None] * weights) ** 2).sum(
+            axis=1
+        ) / weights.sum() ** 2
         variance = len(weights) / (len(weights) - 1) * spread
         freedom = sizes.sum() / typical - 1
         stretch = (Z / t.ppf(0.975, freedom)) ** 2 if freedom > 0.01 else 1e-9
@@ -174,7 +185,8 @@ def share_interval(right: np.ndarray, ties: Ties) -> tuple[np.ndarray, np.ndarra
 def change_interval(change: np.ndarray, ties: Ties) -> tuple[float, float]:
     """Return the 95 % interval of the mean of changes (n,), each -1 to 1, over clusters."""
     if ties.is_alone and len(change) > 1:
-        mean, half = change.mean(), float(change_floor(change[None])[0])
+        mean = change.mean()
+        half = float(change_floor(change[None])[0])
         return max(mean - half, -1.0), min(mean + half, 1.0)
     low, high = share_interval((change[None] + 1) / 2, ties)
     return float(2 * low[0] - 1), float(2 * high[0] - 1)
@@ -182,7 +194,8 @@ def change_interval(change: np.ndarray, ties: Ties) -> tuple[float, float]:
 
 def _worth(right: np.ndarray) -> np.ndarray:
     """Return (T,) how many examples independent ones (T, n) are worth."""
-    number, mean = right.shape[1], right.mean(axis=1)
+    number = right.shape[1]
+    mean = right.mean(axis=1)
     alone = mean * (1 - mean) / number
     deviation = right - mean[:, None]
     together = number / (number - 1) * (deviation**2).sum(axis=1) / number**2

@@ -67,13 +67,18 @@ class MinimalPairs(OfExamples):
     objective: str = "auto"
 
     kind: ClassVar[str] = "minimal-pairs"
-    question: ClassVar[str] = "Which of two texts does the model find likelier, and since when?"
+    question: ClassVar[str] = (
+        "Which of two texts does the model find likelier, and since when?"
+    )
     one: ClassVar[str] = "pair"
     measured: ClassVar[str] = "score_right"
     presets: ClassVar[Presets] = (
         PresetEntry(("one-model", "everything"), PREDICTED, 15, ("no_english",)),
         PresetEntry(
-            ("quick", "standard", "fine-tuning"), PREDICTED, 15, ("no_english", "many_passes")
+            ("quick", "standard", "fine-tuning"),
+            PREDICTED,
+            15,
+            ("no_english", "many_passes"),
         ),
     )
     form: ClassVar[str] = "minimal pairs"
@@ -83,7 +88,10 @@ class MinimalPairs(OfExamples):
         *("tokens_right", "tokens_wrong", "right_ngrams", "left_out"),
     )
     quantities: ClassVar[tuple[Quantity, ...]] = accuracy(
-        "pair", "whose right text is likelier", "chance", units="contrasts that share no word"
+        "pair",
+        "whose right text is likelier",
+        "chance",
+        units="contrasts that share no word",
     )
     section: ClassVar[Section] = Section(
         title="Minimal pairs",
@@ -131,7 +139,9 @@ class MinimalPairs(OfExamples):
     ) -> dict[str, Any]:
         """Return texts and contrasts of the pairs, and what n-grams say of them."""
         whole = [[f"{e.before[i]}{e.texts[i]}" for e in examples] for i in (0, 1)]
-        words = np.array([words_apart(*pair) for pair in zip(*whole, strict=True)], dtype=object)
+        words = np.array(
+            [words_apart(*pair) for pair in zip(*whole, strict=True)], dtype=object
+        )
         apart = -np.diff(ngram_scores(tokens, *counted).reshape(-1, 2))[:, 0]
         scored = tokens.scored.reshape(-1, 2).T
         return {

@@ -33,20 +33,31 @@ def ngram_scores(tokens: TokenTexts, inputs: Inputs, vocabulary: int) -> np.ndar
     enough = int(np.searchsorted(np.cumsum(counted.lengths), _TOKENS))
     counted = counted.subset(np.arange(max(1, enough)))
     scores = [
-        _scores(tokens, np.arange(first, min(first + _AT_ONCE, len(tokens))), counted, vocabulary)
+        _scores(
+            tokens,
+            np.arange(first, min(first + _AT_ONCE, len(tokens))),
+            counted,
+            vocabulary,
+        )
         for first in range(0, len(tokens), _AT_ONCE)
     ]
     return np.concatenate(scores)
 
 
-def _scores(tokens: TokenTexts, texts: np.ndarray, counted: Inputs, vocabulary: int) -> np.ndarray:
+def _scores(
+    tokens: TokenTexts, texts: np.ndarray, counted: Inputs, vocabulary: int
+) -> np.ndarray:
     rows = [row[mask] for row, mask in zip(counted.ids, counted.mask, strict=True)]
-    special = [row[mask] for row, mask in zip(counted.special, counted.mask, strict=True)]
+    special = [
+        row[mask] for row, mask in zip(counted.special, counted.mask, strict=True)
+    ]
     for text in texts:
         place = tokens.of(int(text))
         rows.append(tokens.ids[place].astype(np.int64))
         special.append(tokens.width[place] == 0)
-    unit = -np.ones(len(texts), dtype=np.int64)  # one unit, which is not counted for its own texts
+    unit = -np.ones(
+        len(texts), dtype=np.int64
+    )  # one unit, which is not counted for its own texts
     both = Inputs.from_tokens(
         rows, special=special, documents=np.concatenate([np.arange(len(counted)), unit])
     )
@@ -54,5 +65,7 @@ def _scores(tokens: TokenTexts, texts: np.ndarray, counted: Inputs, vocabulary: 
     probability = smoothed(both, text, column, vocabulary, ORDER)[-1][0]
     asked = text >= len(counted)
     return np.bincount(
-        text[asked] - len(counted), weights=np.log(probability[asked]), minlength=len(texts)
+        text[asked] - len(counted),
+        weights=np.log(probability[asked]),
+        minlength=len(texts),
     )

@@ -49,17 +49,22 @@ def pair_of(record: Mapping[str, Any], stem: str, where: str, method: str) -> Ex
     field = named(record, PROMPT)
     has_prompt = field is not None and bool(record[field])
     if has_prompt:  # what follows it is read without the space around
-        right, wrong = right.strip(), wrong.strip()
+        right = right.strip()
+        wrong = wrong.strip()
     if right == wrong:
         raise ArgumentError("its texts are equal")
     if has_prompt:
-        return Example.after(text_of(record, field, "prompt"), [right, wrong], 0, group, where)
+        return Example.after(
+            text_of(record, field, "prompt"), [right, wrong], 0, group, where
+        )
     return Example((right, wrong), ("", ""), 0, group, where)
 
 
 def _refuse_two(record: Mapping[str, Any]) -> None:
     """Refuse a record that holds two pairs by two names of fields: either may be meant."""
-    there = [names for names in zip(RIGHT, WRONG, strict=True) if {*names} <= record.keys()]
+    there = [
+        names for names in zip(RIGHT, WRONG, strict=True) if {*names} <= record.keys()
+    ]
     texts = {tuple(str(record[name]) for name in names) for names in there}
     if len(texts) > 1:
         both = " and ".join(f"{right}, {wrong}" for right, wrong in there)
@@ -68,15 +73,28 @@ def _refuse_two(record: Mapping[str, Any]) -> None:
 
 def _prefix_pair(record: Mapping[str, Any], group: str, where: str) -> Example:
     if record.get("one_prefix_method") is True:
-        names = ("one_prefix_prefix", "one_prefix_prefix", "one_prefix_word_good",
-                 "one_prefix_word_bad")  # fmt: skip
+        names = (
+            "one_prefix_prefix",
+            "one_prefix_prefix",
+            "one_prefix_word_good",
+            "one_prefix_word_bad",
+        )
     elif record.get("two_prefix_method") is True:
-        names = ("two_prefix_prefix_good", "two_prefix_prefix_bad", "two_prefix_word",
-                 "two_prefix_word")  # fmt: skip
+        names = (
+            "two_prefix_prefix_good",
+            "two_prefix_prefix_bad",
+            "two_prefix_word",
+            "two_prefix_word",
+        )
     else:
-        raise ArgumentError("it is not made for a prefix method; leave method = 'sentence'")
-    before_right, before_wrong, right, wrong = (text_of(record, name, name) for name in names)
+        raise ArgumentError(
+            "it is not made for a prefix method; leave method = 'sentence'"
+        )
+    before_right, before_wrong, right, wrong = (
+        text_of(record, name, name) for name in names
+    )
     if (before_right, right) == (before_wrong, wrong):
         raise ArgumentError("its texts are equal")
-    texts, before = (f" {right}", f" {wrong}"), (before_right, before_wrong)
+    texts = (f" {right}", f" {wrong}")
+    before = (before_right, before_wrong)
     return Example(texts, before, 0, group, where)

@@ -51,7 +51,9 @@ def trees(tokens: Any) -> Iterator[Tree]:
     >>> tree.ids, tree.path, tree.node, tree.token
     ([1, 5, 7], [[0], [0, 1], [0, 1, 2]], [0, 1, 0, 1, 2], [5, 6, 5, 7, 8])
     """
-    tree, path, before = Tree(), list[int](), np.zeros(0, np.int64)
+    tree = Tree()
+    path = list[int]()
+    before = np.zeros(0, np.int64)
     ids = tokens.ids.astype(">u4")  # the bytes of which are in the order of the numbers
     asked = np.flatnonzero(tokens.scored).tolist()  # one that is left out has no score
     for text in sorted(asked, key=lambda text: ids[tokens.of(text)].tobytes()):
@@ -63,8 +65,10 @@ def trees(tokens: Any) -> Iterator[Tree]:
         limit = max(_MOST, 2 * len(row)) if 2 * shared > len(row) else _NODES
         if tree.ids and len(tree.ids) + len(row) - shared > limit:
             yield tree
-            tree, shared = Tree(), 0
-        path, before = path[:shared], row
+            tree = Tree()
+            shared = 0
+        path = path[:shared]
+        before = row
         for token in row[shared:-1].tolist():
             path = [*path, len(tree.ids)]
             tree.path.append(path)
@@ -76,7 +80,9 @@ def trees(tokens: Any) -> Iterator[Tree]:
         yield tree
 
 
-def tree_scores(predictor: Any, tokens: Any, ranks: bool) -> tuple[np.ndarray, ...] | None:
+def tree_scores(
+    predictor: Any, tokens: Any, ranks: bool
+) -> tuple[np.ndarray, ...] | None:
     """Return (n,) scores and largest ranks, and (c,) texts by which to check them.
 
     None of a model that takes no trees, or of texts that it cannot take.
@@ -96,20 +102,26 @@ def tree_scores(predictor: Any, tokens: Any, ranks: bool) -> tuple[np.ndarray, .
     fits = takes(model, "position_ids") and tokens.ids.max() < rows_of(model)
     if predictor.masked or not fits or longest > window:
         return None
-    scores, rank = np.zeros(len(tokens)), np.zeros(len(tokens), dtype=np.int64)
-    largest, checked, logits = 0, [int(np.argmax(np.diff(tokens.start)))], LogitRows.of(model, True)
+    scores = np.zeros(len(tokens))
+    rank = np.zeros(len(tokens), dtype=np.int64)
+    largest = 0
+    checked = [int(np.argmax(np.diff(tokens.start)))]
+    logits = LogitRows.of(model, True)
     with quiet(model), logits.attached():
         for tree in trees(tokens):
             try:
                 log_p, ahead = _read(model, tree, logits, ranks)
-            except Exception:  # reading texts one by one shows what is wrong, if anything is
+            except (
+                Exception
+            ):  # reading texts one by one shows what is wrong, if anything is
                 return None
             np.add.at(scores, tree.text, log_p)
             np.maximum.at(rank, tree.text, ahead)
             for text, node in zip(tree.text, tree.node, strict=True):
                 # Farthest from where its tree begins, of those with nodes of others before them.
                 if node > largest and node >= len(tree.path[node]):
-                    largest, checked = node, [*checked[:1], text]
+                    largest = node
+                    checked = [*checked[:1], text]
     return None if np.isnan(scores).any() else (scores, rank, np.unique(checked))
 
 
@@ -117,31 +129,47 @@ def _read(
     model: nn.Module, tree: Tree, logits: LogitRows, ranks: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the log-probability of each token that has a score, and its rank if it is wanted."""
-    ids, device = np.array([tree.ids]), device_of(model)
+    ids = np.array([tree.ids])
+    device = device_of(model)
     asked, inverse = np.unique(tree.node, return_inverse=True)
-    logits.choose(Batch(asked[:1], slice(None), ids, ids >= 0), np.zeros_like(asked), asked)
-    dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), torch.float32)
+    logits.choose(
+        Batch(asked[:1], slice(None), ids, ids >= 0), np.zeros_like(asked), asked
+    )
+    dtype = next(
+        (p.dtype for p in model.parameters() if p.is_floating_point()), torch.float32
+    )
     bias = np.full((ids.size, ids.size), torch.finfo(dtype).min)
     for node, path in enumerate(tree.path):
         bias[node, path] = 0.0
     output = model(
         input_ids=torch.from_numpy(ids).to(device),
         attention_mask=torch.from_numpy(bias)[None, None].to(device, dtype),
-        position_ids=torch.tensor([[len(path) - 1 for path in tree.path]], device=device),
+        position_ids=torch.tensor(
+            [[len(path) - 1 for path in tree.path]], device=device
+        ),
         use_cache=False,
     )
-    row, tokens = torch.from_numpy(inverse), torch.tensor(tree.token)
-    log_p, rank = np.zeros(len(row)), np.zeros(len(row), dtype=np.int64)
+    row = torch.from_numpy(inverse)
+    tokens = torch.tensor(tree.token)
+    log_p = np.zeros(len(row))
+    rank = np.zeros(len(row), dtype=np.int64)
     for part, values in logits.parts(output):
-        values, here = values.float(), ((row >= part.start) & (row < part.stop)).nonzero()[:, 0]
+        values = values.float()
+        here = ((row >= part.start) & (row < part.stop)).nonzero()[:, 0]
         norm = values.logsumexp(-1)
         for some in here.split(_AT_ONCE if ranks else len(row)):
-            of_row, token = (row[some] - part.start).to(device), tokens[some].to(device)
+            of_row = (row[some] - part.start).to(device)
+            token = tokens[some].to(device)
             right = values[of_row, token]
             log_p[some] = (right - norm[of_row]).cpu()
-            if ranks:  # of equally likely tokens the one with the smaller id comes first
-                rows, right = values[of_row], right[:, None]
-                smaller = torch.arange(rows.shape[1], device=rows.device) < token[:, None]
+            if (
+                ranks
+            ):  # of equally likely tokens the one with the smaller id comes first
+                rows = values[of_row]
+                right = right[:, None]
+                smaller = (
+                    torch.arange(rows.shape[1], device=rows.device) < token[:, None]
+                )
                 ahead = (rows > right) | ((rows == right) & smaller)
                 rank[some] = 1 + ahead.sum(dim=1).cpu().numpy()
     return log_p, rank

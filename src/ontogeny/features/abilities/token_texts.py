@@ -66,7 +66,8 @@ class TokenTexts:
     def without(self, texts: np.ndarray) -> TokenTexts:
         """Return those that are not marked (n,)."""
         lengths = np.diff(self.start)
-        stays, start = np.repeat(~texts, lengths), np.cumsum([0, *lengths[~texts]])
+        stays = np.repeat(~texts, lengths)
+        start = np.cumsum([0, *lengths[~texts]])
         return TokenTexts(self.ids[stays], self.width[stays], start, self.mask_token_id)
 
     def variables(self) -> dict[str, Any]:
@@ -84,7 +85,11 @@ class TokenTexts:
         """Return the texts that `variables` put into a state."""
         mask_token = int(state["mask_token_id"])
         return cls(
-            *(state.token_ids.values, state.token_width.values, state.text_start.values),
+            *(
+                state.token_ids.values,
+                state.token_width.values,
+                state.text_start.values,
+            ),
             None if mask_token == _UNKNOWN else mask_token,
         )
 
@@ -109,14 +114,20 @@ class TokenTexts:
         """Return `scores`, and (n,) the largest rank of each text's tokens: 1 if all are first."""
         return self._asked(predictor, ranks=True)
 
-    def _asked(self, predictor: Predictor, ranks: bool) -> tuple[np.ndarray, np.ndarray]:
+    def _asked(
+        self, predictor: Predictor, ranks: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
         # Asked anew of every checkpoint: what one process has seen before must not change a bit.
         if (read := tree_scores(predictor, self, ranks)) is not None:
             scores, largest, checked = read
             expected = _at_scored(predictor, self, checked)[0]
-            if (np.abs(scores[checked] - expected) <= _rounding(predictor.model, expected)).all():
+            if (
+                np.abs(scores[checked] - expected)
+                <= _rounding(predictor.model, expected)
+            ).all():
                 return scores, largest
-        scores, largest = np.zeros(len(self)), np.zeros(len(self), dtype=np.int64)
+        scores = np.zeros(len(self))
+        largest = np.zeros(len(self), dtype=np.int64)
         for texts in self._batches():
             scores[texts], largest[texts] = _at_scored(predictor, self, texts)
         return scores, largest
@@ -129,7 +140,9 @@ class TokenTexts:
 
 def _rounding(model: torch.nn.Module, scores: np.ndarray) -> np.ndarray:
     """Return how far scores may be apart: SmolLM2-135M-Instruct's were by 0.85 in bfloat16."""
-    dtypes = {p.dtype for p in model.parameters() if p.is_floating_point()} or {torch.float32}
+    dtypes = {p.dtype for p in model.parameters() if p.is_floating_point()} or {
+        torch.float32
+    }
     return 1e-3 + 4 * max(torch.finfo(dtype).eps for dtype in dtypes) * np.abs(scores)
 
 
@@ -195,10 +208,15 @@ def tokenised(
             'tokenizer = "..." under [trajectory], or --tokenizer.'
         )
     if any(before) and not getattr(tokenizer, "is_fast", False):
-        raise ArgumentError("parts of texts have a score of their own with a fast tokenizer only.")
+        raise ArgumentError(
+            "parts of texts have a score of their own with a fast tokenizer only."
+        )
     most = min(longest or LONGEST, LONGEST)
     # One array each that grows: an array for every text takes four times their tokens.
-    ids, widths, start, problems = array("i"), array("h"), array("q", [0]), []
+    ids = array("i")
+    widths = array("h")
+    start = array("q", [0])
+    problems = []
     for row in _rows(before, texts, tokenizer, masked, most):
         problem = _problem(row, most)
         problems.append(problem)
@@ -206,7 +224,9 @@ def tokenised(
         widths.extend([0] if problem else row[1].tolist())
         start.append(len(ids))
     mask_token = getattr(tokenizer, "mask_token_id", None)
-    return TokenTexts(np.array(ids), np.array(widths), np.array(start), mask_token), problems
+    return TokenTexts(
+        np.array(ids), np.array(widths), np.array(start), mask_token
+    ), problems
 
 
 _Row = tuple[np.ndarray, np.ndarray]
@@ -240,12 +260,14 @@ def _rows(
             if one.spans is not None:
                 scored &= one.spans[:, 1] > len(at)
             width = _widths(one, text) if masked else np.ones(len(scored), np.int16)
-            ids, width = one.ids, np.where(scored, width, 0)
+            ids = one.ids
+            width = np.where(scored, width, 0)
             if not masked and width[0]:
                 if begin is None:
                     width[0] = 0
                 else:
-                    ids, width = np.append(begin, ids), np.append(0, width)
+                    ids = np.append(begin, ids)
+                    width = np.append(0, width)
             yield ids, width
 
 
@@ -264,14 +286,18 @@ def _encoded(texts: Sequence[str], tokenizer: Any, most: int) -> list[_One | Non
         fields = tokenize(texts, tokenizer, most + 2, "right", None)
     except ArgumentError:
         if len(texts) > 1:
-            return [entry for text in texts for entry in _encoded([text], tokenizer, most)]
+            return [
+                entry for text in texts for entry in _encoded([text], tokenizer, most)
+            ]
         return [None]
     if fields["dropped"]:
         return [entry for text in texts for entry in _encoded([text], tokenizer, most)]
     encoded: list[_One | None] = []
     for row, mask in enumerate(fields["mask"]):
         spans = None if fields["spans"] is None else fields["spans"][row][mask]
-        encoded.append(_One(fields["ids"][row][mask], fields["special"][row][mask], spans))
+        encoded.append(
+            _One(fields["ids"][row][mask], fields["special"][row][mask], spans)
+        )
     return encoded
 
 
@@ -281,10 +307,22 @@ def _widths(one: _One, text: str) -> np.ndarray:
     width = np.ones(count, np.int16)
     if one.spans is None:
         return width
-    spans, special = one.spans, one.special
+    spans = one.spans
+    special = one.special
     for place in range(count - 2, -1, -1):
-        (first, end), (after, stop) = spans[place], spans[place + 1]
-        inside = not special[place] and not special[place + 1] and end == after and first < end
-        if inside and after < stop and text[end - 1].isalnum() and text[after].isalnum():
+        (first, end) = spans[place]
+        (after, stop) = spans[place + 1]
+        inside = (
+            not special[place]
+            and not special[place + 1]
+            and end == after
+            and first < end
+        )
+        if (
+            inside
+            and after < stop
+            and text[end - 1].isalnum()
+            and text[after].isalnum()
+        ):
             width[place] = width[place + 1] + 1
     return width

@@ -44,9 +44,13 @@ class ActivationDecay(OfSampledActivations):
     """
 
     kind: ClassVar[str] = "activation-decay"
-    question: ClassVar[str] = "How far are a layer's activations from those of the last checkpoint?"
+    question: ClassVar[str] = (
+        "How far are a layer's activations from those of the last checkpoint?"
+    )
     presets: ClassVar[Presets] = (
-        PresetEntry(("quick", "standard", "fine-tuning", "everything"), SOME_LAYERS, 130),
+        PresetEntry(
+            ("quick", "standard", "fine-tuning", "everything"), SOME_LAYERS, 130
+        ),
     )
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
@@ -95,7 +99,8 @@ class ActivationDecay(OfSampledActivations):
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return distances, absolute and relative to the norms, with standard errors."""
         activations, reference = self.activations, Reference(self.activations)
-        there, units = reading[reference], Units(reading.units(activations))
+        there = reading[reference]
+        units = Units(reading.units(activations))
 
         def one(path: str, here: torch.Tensor) -> dict[str, Any]:
             rotations = Rotations(reading, reference, path, here, there[path].to(here))
@@ -105,7 +110,8 @@ class ActivationDecay(OfSampledActivations):
 
 
 def _distances(rotations: Rotations, units: Units) -> dict[str, Any]:
-    A, B = rotations.here, rotations.there
+    A = rotations.here
+    B = rotations.there
     origin = torch.zeros_like(A[:1]).expand_as(A)
     squares, reference = (float(squared_distances(X, origin).sum()) for X in (A, B))
     norm = (squares + reference) ** 0.5

@@ -28,10 +28,14 @@ _NO_ROWS = np.arange(0)
 _DRAWS = 10  # isotropic samples of the null
 # Times the median length of a token's activations: attention sinks have a hundred and more.
 OUTLYING = 20.0
-_CONSTANT = 1e-6  # variation, against the largest value, that float32 rounding may leave
+_CONSTANT = (
+    1e-6  # variation, against the largest value, that float32 rounding may leave
+)
 
 
-def _measure(name: str, title: str, units: str = "directions", **options: Any) -> Quantity:
+def _measure(
+    name: str, title: str, units: str = "directions", **options: Any
+) -> Quantity:
     nulls = {"null": "isotropic activations"}
     return Quantity(name, title, units, unit="blocks of texts", nulls=nulls, **options)
 
@@ -66,7 +70,10 @@ class EffectiveDimensions(OfSampledActivations):
     outliers: str = "keep"
 
     variables: ClassVar[Names] = {
-        "outliers": (f"tokens more than {OUTLYING:.0f} times as long as the median", "tokens"),
+        "outliers": (
+            f"tokens more than {OUTLYING:.0f} times as long as the median",
+            "tokens",
+        ),
         "without_outliers": ("participation ratio without such tokens", "directions"),
     }
     quantities: ClassVar[tuple[Quantity, ...]] = (
@@ -94,7 +101,9 @@ class EffectiveDimensions(OfSampledActivations):
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return the measures, their standard errors and the isotropic null of every layer."""
         units = np.asarray(reading.units(self.activations))
-        return by_layer(reading[self.activations], lambda path, A: self._beside_outliers(A, units))
+        return by_layer(
+            reading[self.activations], lambda path, A: self._beside_outliers(A, units)
+        )
 
     def _beside_outliers(self, A: torch.Tensor, units: np.ndarray) -> dict[str, Any]:
         """Return the measures, how many tokens outlie, and what these do to the first measure."""
@@ -103,7 +112,8 @@ class EffectiveDimensions(OfSampledActivations):
         inner = A.cpu()[usual]
         count = len(A) - len(inner)
         if self.outliers == "drop":
-            A, units = inner, units[usual.numpy()]
+            A = inner
+            units = units[usual.numpy()]
         measures = _measures(A, Units(units))
         ratio = measures["participation_ratio"].value
         if count and self.outliers == "keep":
@@ -155,11 +165,15 @@ def _measures(A: torch.Tensor, units: Units) -> dict[str, Measured]:
     blocks = units.blocks(_BLOCKS) if units.count > 1 else []
     pairs = zip(_spectra(apart.numpy(), blocks), _cosines(X, blocks), strict=True)
     value, *left_out = [[*_ranks(spectrum), cosine] for spectrum, cosine in pairs]
-    errors = np.sqrt((len(blocks) - 1) * np.var(left_out, axis=0)) if blocks else [None] * 4
+    errors = (
+        np.sqrt((len(blocks) - 1) * np.var(left_out, axis=0)) if blocks else [None] * 4
+    )
     null = _isotropic(*X.shape)
     return {
         q.name: Measured(v, stderr=e, nulls={"null": n})
-        for q, v, e, n in zip(EffectiveDimensions.quantities, value, errors, null, strict=True)
+        for q, v, e, n in zip(
+            EffectiveDimensions.quantities, value, errors, null, strict=True
+        )
     }
 
 
@@ -186,7 +200,8 @@ def _spectra(X: np.ndarray, blocks: Sequence[np.ndarray]) -> Iterator[np.ndarray
             rest = np.delete(np.arange(n), left_out)
             yield _roots(centred(gram[np.ix_(rest, rest)]))
         return
-    moment, total = X.T @ X, X.sum(0)
+    moment = X.T @ X
+    total = X.sum(0)
     for left_out in [X[rows] for rows in (_NO_ROWS, *blocks)]:
         rest = total - left_out.sum(0)
         inside = left_out.T @ left_out
@@ -206,8 +221,12 @@ def _cosines(X: torch.Tensor, blocks: Sequence[np.ndarray]) -> Iterator[float]:
     """
     norms = torch.linalg.vector_norm(X, dim=1, keepdim=True)
     unit = X / torch.where(norms > 0, norms, 1.0)
-    parts = [(part.sum(0), int(part.any(1).sum())) for part in (unit[rows] for rows in blocks)]
-    whole, count = unit.sum(0), int((norms > 0).sum())
+    parts = [
+        (part.sum(0), int(part.any(1).sum()))
+        for part in (unit[rows] for rows in blocks)
+    ]
+    whole = unit.sum(0)
+    count = int((norms > 0).sum())
     for total, alive in [(whole, count), *((whole - p, count - c) for p, c in parts)]:
         if alive < 2:
             raise ValueError("the activations do not vary over tokens")
@@ -223,12 +242,14 @@ def _isotropic(n: int, m: int) -> tuple[float, ...]:
     average.
     """
     rng = np.random.default_rng(0)
-    large, small = max(n - 1, m), min(n - 1, m)
+    large = max(n - 1, m)
+    small = min(n - 1, m)
     ranks = []
     for _ in range(_DRAWS):
         a = rng.chisquare(large - np.arange(small))
         b = rng.chisquare(np.arange(small - 1, 0, -1))
-        diagonal, beside = a + np.append(0.0, b), np.sqrt(a[:-1] * b)
+        diagonal = a + np.append(0.0, b)
+        beside = np.sqrt(a[:-1] * b)
         squares = eigvalsh_tridiagonal(diagonal, beside, lapack_driver="sterf")
         ranks.append(_ranks(np.sqrt(np.maximum(squares, 0.0))))
     return (*np.mean(ranks, axis=0).tolist(), 0.0)

@@ -87,7 +87,9 @@ def svcca(X: Array, Y: Array, *, variance: float = 0.99) -> Any:
     """
     X, Y, argument = _examples(X, Y, minimum=2)
     xp = namespace(X, Y)
-    (left, _, _, used_x), (right, _, _, used_y) = (_components(Z, variance) for Z in (X, Y))
+    (left, _, _, used_x), (right, _, _, used_y) = (
+        _components(Z, variance) for Z in (X, Y)
+    )
     correlations = xp.linalg.svdvals(left.mT @ right)
     smaller = xp.minimum(xp.sum(used_x, axis=-1), xp.sum(used_y, axis=-1))
     return give(xp.clip(xp.sum(correlations, axis=-1) / smaller, 0.0, 1.0), argument)
@@ -131,7 +133,9 @@ def pwcca(X: Array, Y: Array, *, variance: float = 1.0) -> Any:
     """
     X, Y, argument = _examples(X, Y, minimum=2)
     xp = namespace(X, Y)
-    (left, values, axes, used_x), (right, _, _, used_y) = (_components(Z, variance) for Z in (X, Y))
+    (left, values, axes, used_x), (right, _, _, used_y) = (
+        _components(Z, variance) for Z in (X, Y)
+    )
     turns, correlations, _ = xp.linalg.svd(left.mT @ right, full_matrices=False)
     weights = xp.sum(xp.abs((turns.mT * values[..., None, :]) @ axes), axis=-1)
     smaller = xp.minimum(xp.sum(used_x, axis=-1), xp.sum(used_y, axis=-1))
@@ -188,7 +192,8 @@ def _nearest(X: Array, k: int) -> Array:
     itself = xp.eye(X.shape[-2], dtype=X.dtype, device=X.device)
     cosines = unit @ unit.mT - 4.0 * itself
     farthest = xp.sort(cosines, axis=-1, stable=False)[..., -k, None]
-    nearer, equal = cosines > farthest, xp.astype(cosines == farthest, X.dtype)
+    nearer = cosines > farthest
+    equal = xp.astype(cosines == farthest, X.dtype)
     places_left = k - xp.sum(xp.astype(nearer, X.dtype), axis=-1, keepdims=True)
     first = (equal > 0) & (xp.cumulative_sum(equal, axis=-1) <= places_left)
     return xp.astype(nearer | first, X.dtype)
@@ -205,7 +210,9 @@ def _examples(X: Array, Y: Array, *, minimum: int) -> tuple[Array, Array, Array]
             f"got {tuple(argument.shape)} and {tuple(other.shape)}."
         )
     if argument.shape[-2] < minimum:
-        raise ArgumentError(f"at least {minimum} examples are needed; got {argument.shape[-2]}.")
+        raise ArgumentError(
+            f"at least {minimum} examples are needed; got {argument.shape[-2]}."
+        )
     return _centred("X", first), _centred("Y", second), argument
 
 
@@ -214,7 +221,9 @@ def _centred(name: str, stack: Array) -> Array:
     centred = stack - xp.mean(stack, axis=-2, keepdims=True)
     largest = xp.max(xp.abs(centred), axis=(-2, -1))
     if not bool(xp.all(largest > 1e-14 * xp.max(xp.abs(stack), axis=(-2, -1)))):
-        raise ArgumentError(f"all examples of {name} are equal: nothing can be correlated with it.")
+        raise ArgumentError(
+            f"all examples of {name} are equal: nothing can be correlated with it."
+        )
     return centred / largest[..., None, None]
 
 
@@ -239,5 +248,12 @@ def _components(X: Array, variance: float) -> tuple[Array, Array, Array, Array]:
     energy = values**2
     before = xp.cumulative_sum(energy, axis=-1) - energy
     rounding = max(X.shape[-2:]) * xp.finfo(X.dtype).eps * values[..., :1]
-    is_used = (values > rounding) & (before < variance * xp.sum(energy, axis=-1, keepdims=True))
-    return xp.where(is_used[..., None, :], left, 0.0), xp.where(is_used, values, 0.0), axes, is_used
+    is_used = (values > rounding) & (
+        before < variance * xp.sum(energy, axis=-1, keepdims=True)
+    )
+    return (
+        xp.where(is_used[..., None, :], left, 0.0),
+        xp.where(is_used, values, 0.0),
+        axes,
+        is_used,
+    )

@@ -88,8 +88,12 @@ class OfMeasures(OfActivations):
         """
         blocks = Units(units).blocks(BLOCKS)
 
-        def one(path: str, pair: tuple[torch.Tensor, torch.Tensor]) -> dict[str, Measured]:
-            return {self.measured: compared(*pair, self.measures, blocks, self.random_state)}
+        def one(
+            path: str, pair: tuple[torch.Tensor, torch.Tensor]
+        ) -> dict[str, Measured]:
+            return {
+                self.measured: compared(*pair, self.measures, blocks, self.random_state)
+            }
 
         return by_layer(pairs, one).assign_coords(measure=list(self.measures))
 
@@ -149,7 +153,9 @@ class Similarity(OfMeasures):
         """Return the similarities of every layer, their errors and the null."""
         activations, reference = self.needs()
         there = reading[reference]
-        pairs = {path: (here, there[path]) for path, here in reading[activations].items()}
+        pairs = {
+            path: (here, there[path]) for path, here in reading[activations].items()
+        }
         return self.similarities(pairs, reading.units(activations))
 
 
@@ -174,7 +180,8 @@ def compared(
         Seed of the orders of the null.
     """
     rng = np.random.default_rng([random_state, 6])
-    X, Y = here.double().cpu().numpy(), there.double().cpu().numpy()
+    X = here.double().cpu().numpy()
+    Y = there.double().cpu().numpy()
 
     def similar(X: np.ndarray, Y: np.ndarray) -> list[float]:
         return [float(MEASURES[name](X, Y)) for name in measures]

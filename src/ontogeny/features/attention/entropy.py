@@ -14,7 +14,13 @@ from ...inputs import ShownTexts
 from ...needs import Attention, InputSet, Need
 from ...observables import Observable, PresetEntry, Run, dataset
 from ...observables.catalogued import PASS, Presets
-from ...observables.pieces import PIECES, SHOWN, pieces_variable, shown_variables, with_pieces
+from ...observables.pieces import (
+    PIECES,
+    SHOWN,
+    pieces_variable,
+    shown_variables,
+    with_pieces,
+)
 from ...quantities import Measured, Quantity
 from ...words.names import Names
 
@@ -50,13 +56,21 @@ class AttentionEntropy(Observable):
     price: ClassVar[str] = PASS
     obstacles: ClassVar[tuple[str, ...]] = ("no_maps",)
     presets: ClassVar[Presets] = (
-        PresetEntry(("standard", "circuits", "fine-tuning", "everything", "one-model"), {}, 160),
+        PresetEntry(
+            ("standard", "circuits", "fine-tuning", "everything", "one-model"), {}, 160
+        ),
     )
     state_variables: ClassVar[tuple[str, ...]] = (*SHOWN, PIECES)
     variables: ClassVar[Names] = {
         **SHOWN,
-        "shown_entropy": ("attention entropy of each token shown, mean over heads", "nats"),
-        "shown_entropy_uniform": ("entropy of equal attention at each token shown", "nats"),
+        "shown_entropy": (
+            "attention entropy of each token shown, mean over heads",
+            "nats",
+        ),
+        "shown_entropy_uniform": (
+            "entropy of equal attention at each token shown",
+            "nats",
+        ),
         "piece_text": ("how a token is written", ""),
     }
     quantities: ClassVar[tuple[Quantity, ...]] = (
@@ -104,7 +118,9 @@ class AttentionEntropy(Observable):
         """Return which tokens are shown."""
         texts = InputSet(self.on)
         sample = ShownTexts.of(run.reading(run.reference_step)[texts], self.shown_texts)
-        return xr.Dataset(shown_variables(sample) | {PIECES: pieces_variable(run.pieces(texts))})
+        return xr.Dataset(
+            shown_variables(sample) | {PIECES: pieces_variable(run.pieces(texts))}
+        )
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return the entropy per layer and head, their mean, and that of uniform attention."""
@@ -114,7 +130,9 @@ class AttentionEntropy(Observable):
         entropy = (maps.entropy.astype(np.float64) * share).sum("text")
         uniform = {"uniform": (maps.uniform.astype(np.float64) * share).sum("text")}
         # A text without ordinary tokens has no entropy and no weight.
-        of_text = maps.entropy.mean("head").astype(np.float64).where(maps.tokens > 0, 0.0)
+        of_text = (
+            maps.entropy.mean("head").astype(np.float64).where(maps.tokens > 0, 0.0)
+        )
         of_text = of_text.transpose(..., "text")
         mean = Measured.over_texts(
             entropy.mean("head"),
@@ -124,8 +142,12 @@ class AttentionEntropy(Observable):
             [str(dim) for dim in of_text.dims],
             uniform,
         )
-        data = dataset({"layer_entropy": mean, "entropy": Measured(entropy, nulls=uniform)})
-        return data.assign({name: maps[name] for name in maps if name in self.variables})
+        data = dataset(
+            {"layer_entropy": mean, "entropy": Measured(entropy, nulls=uniform)}
+        )
+        return data.assign(
+            {name: maps[name] for name in maps if name in self.variables}
+        )
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the cells with how the tokens shown are written.
@@ -133,5 +155,7 @@ class AttentionEntropy(Observable):
         What equal attention would give hardly depends on the step: it is kept once.
         """
         if "shown_entropy_uniform" in data:
-            data = data.assign(shown_entropy_uniform=data.shown_entropy_uniform.max("step"))
+            data = data.assign(
+                shown_entropy_uniform=data.shown_entropy_uniform.max("step")
+            )
         return with_pieces(data, ["shown_token_id"]) if PIECES in data else data

@@ -75,7 +75,9 @@ class NgramAgreement(OfPredictions):
     )
     price: ClassVar[str] = DISTRIBUTIONS
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_order")
-    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), PREDICTED, 260),)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("circuits", "everything"), PREDICTED, 260),
+    )
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "divergence",
@@ -100,10 +102,19 @@ class NgramAgreement(OfPredictions):
         ),
     )
     variables: ClassVar[Names] = {
-        "smoothing": ("counts added (unigrams), or weight of the shorter n-gram in counts", "1"),
+        "smoothing": (
+            "counts added (unigrams), or weight of the shorter n-gram in counts",
+            "1",
+        ),
         "closest_step": ("{checkpoint} of the smallest divergence", "{step}s"),
-        "closest_step_low": ("{checkpoint} of the smallest divergence, lower end", "{step}s"),
-        "closest_step_high": ("{checkpoint} of the smallest divergence, upper end", "{step}s"),
+        "closest_step_low": (
+            "{checkpoint} of the smallest divergence, lower end",
+            "{step}s",
+        ),
+        "closest_step_high": (
+            "{checkpoint} of the smallest divergence, upper end",
+            "{step}s",
+        ),
     }
     section: ClassVar[Section] = Section(
         title="Agreement with n-grams",
@@ -120,7 +131,9 @@ class NgramAgreement(OfPredictions):
         """Refuse orders that there are not."""
         check_wholes("orders", self.orders, minimum=1, fewest=1)
         if max(self.orders) > LARGEST_ORDER:
-            raise ArgumentError(f"orders must be at most {LARGEST_ORDER}; got {self.orders}.")
+            raise ArgumentError(
+                f"orders must be at most {LARGEST_ORDER}; got {self.orders}."
+            )
 
     def needs(self) -> Sequence[Need]:
         """Return the model to be asked, the texts, and those that are counted."""
@@ -135,7 +148,9 @@ class NgramAgreement(OfPredictions):
                 f"orders must be (1,) for a masked model, which sees both sides of a token, while "
                 f"n-grams see those before it; got {self.orders}."
             )
-        models = _models(KnownTexts.of(counted), model.vocabulary(inputs), max(self.orders))
+        models = _models(
+            KnownTexts.of(counted), model.vocabulary(inputs), max(self.orders)
+        )
         rng = np.random.default_rng([self.random_state, 13])
         other = rng.permutation(np.argwhere(inputs.scored))
         compare = Comparison(models, inputs, self.orders, other)
@@ -144,10 +159,14 @@ class NgramAgreement(OfPredictions):
             null: ("ngram", [float(sums[f"{null}_{n}"].mean()) for n in self.orders])
             for null in ("uniform", "other")
         }
-        cell: dict[str, Any] = {"smoothing": ("ngram", models.smoothing[np.array(self.orders) - 1])}
+        cell: dict[str, Any] = {
+            "smoothing": ("ngram", models.smoothing[np.array(self.orders) - 1])
+        }
         for name, lines in (("divergence", nulls), ("reverse_divergence", {})):
             table = np.stack([sums[f"{name}_{n}"] for n in self.orders])
-            cell[name] = Measured.over_tokens("ngram", table, sums["text"], inputs.groups, lines)
+            cell[name] = Measured.over_tokens(
+                "ngram", table, sums["text"], inputs.groups, lines
+            )
         return dataset(cell).assign_coords(ngram=[_WORDS[n] for n in self.orders])
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
@@ -156,7 +175,9 @@ class NgramAgreement(OfPredictions):
             return data
         of_text = data.divergence_of_text.dropna("step", how="all")
         weights = data.divergence_weights.max("step").fillna(0.0)
-        closest = closest_steps(of_text.transpose("step", "ngram", "text"), weights.values)
+        closest = closest_steps(
+            of_text.transpose("step", "ngram", "text"), weights.values
+        )
         smoothing = data.smoothing.dropna("step", how="all").isel(step=0, drop=True)
         ends = {name: ("ngram", step) for name, step in closest.items()}
         return data.assign({"smoothing": smoothing, **ends})
@@ -165,7 +186,9 @@ class NgramAgreement(OfPredictions):
         """Return when the model was closest to each n-gram model."""
         if "closest_step" not in data:
             return []
-        return [_sentence(data.sel(ngram=label)) for label in data.ngram.values.tolist()]
+        return [
+            _sentence(data.sel(ngram=label)) for label in data.ngram.values.tolist()
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,9 +221,14 @@ class Comparison:
             self._of(text[i : i + size], column[i : i + size], log_p[i : i + size])
             for i in range(0, len(text), size)
         ]
-        return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+        return {
+            name: np.concatenate([piece[name] for piece in pieces])
+            for name in pieces[0]
+        }
 
-    def _of(self, text: np.ndarray, column: np.ndarray, log_p: Tensor) -> dict[str, np.ndarray]:
+    def _of(
+        self, text: np.ndarray, column: np.ndarray, log_p: Tensor
+    ) -> dict[str, np.ndarray]:
         p = log_p.exp()
         place = self.other[(text * self.inputs.ids.shape[1] + column) % len(self.other)]
         here = self.models.distributions(self.inputs, text, column)
@@ -244,12 +272,18 @@ def closest_steps(of_text: xr.DataArray, weights: np.ndarray) -> dict[str, np.nd
     ...     dims=("step", "ngram", "text"),
     ...     coords={"step": [0, 5, 9]},
     ... )
-    >>> {name: float(step[0]) for name, step in closest_steps(values, np.ones(4)).items()}
+    >>> {
+    ...     name: float(step[0])
+    ...     for name, step in closest_steps(values, np.ones(4)).items()
+    ... }
     {'closest_step': 5.0, 'closest_step_low': 5.0, 'closest_step_high': 5.0}
     """
-    steps, values = of_text.step.values, np.nan_to_num(of_text.values)
+    steps = of_text.step.values
+    values = np.nan_to_num(of_text.values)
     rng = np.random.default_rng(0)
-    times = rng.multinomial(len(weights), np.full(len(weights), 1 / len(weights)), _RESAMPLES)
+    times = rng.multinomial(
+        len(weights), np.full(len(weights), 1 / len(weights)), _RESAMPLES
+    )
     closest = steps[np.einsum("snt,rt->rsn", values, times * weights).argmin(axis=1)]
     low, high = np.quantile(closest, [0.025, 0.975], axis=0, method="nearest")
     step = steps[(values @ weights).argmin(axis=0)]
@@ -258,8 +292,10 @@ def closest_steps(of_text: xr.DataArray, weights: np.ndarray) -> dict[str, np.nd
 
 
 def _sentence(data: xr.Dataset) -> str:
-    label, step = str(data.ngram.values), float(data.closest_step)
-    low, high = float(data.closest_step_low), float(data.closest_step_high)
+    label = str(data.ngram.values)
+    step = float(data.closest_step)
+    low = float(data.closest_step_low)
+    high = float(data.closest_step_high)
     interval = "" if low == high else f" ({low:,.0f}–{high:,.0f})"
     smallest = float(data.divergence.min())
     return (

@@ -63,7 +63,9 @@ class Calibration(OfPredictions):
     minima: ClassVar[Mapping[str, int]] = {"bins": 2}
     question: ClassVar[str] = "Is the model as often right as it is sure?"
     price: ClassVar[str] = PASS
-    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), PREDICTED, 280),)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("circuits", "everything"), PREDICTED, 280),
+    )
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "calibration_error",
@@ -124,22 +126,31 @@ class Calibration(OfPredictions):
         """Return the error with resamples and null, accuracy, margin, and the bins."""
         model, inputs = (reading[need] for need in self.needs())
         answers = model.reduced(inputs, first_answers, self.random_state)
-        sure, right, text = answers["confidence"], answers["right"], inputs.groups[answers["text"]]
-        units, rng = Units(text), np.random.default_rng([self.random_state, 14])
+        sure = answers["confidence"]
+        right = answers["right"]
+        text = inputs.groups[answers["text"]]
+        units = Units(text)
+        rng = np.random.default_rng([self.random_state, 14])
         again = [units.resampled(rng) for _ in range(_RESAMPLES)]
         chance = [rng.random(len(sure)) < sure for _ in range(_DRAWS)]
         error = Measured(
             calibration_error(sure, right, self.bins),
             replicates=(
-                "refit", [calibration_error(sure[r], right[r], self.bins) for r in again],
+                "refit",
+                [calibration_error(sure[r], right[r], self.bins) for r in again],
             ),
             nulls={
-                "calibrated": ("draw", [calibration_error(sure, c, self.bins) for c in chance])
+                "calibrated": (
+                    "draw",
+                    [calibration_error(sure, c, self.bins) for c in chance],
+                )
             },
-        )  # fmt: skip
+        )
         accuracy = Measured.mean(right, text, {"confidence": float(sure.mean())})
         margin = Measured.mean(answers["margin"], text)
-        data = dataset({"calibration_error": error, "accuracy": accuracy, "margin": margin})
+        data = dataset(
+            {"calibration_error": error, "accuracy": accuracy, "margin": margin}
+        )
         apart, share = reliability(sure, right, self.bins)
         return data.assign_coords(
             refit=[f"texts {i + 1}" for i in range(_RESAMPLES)]
@@ -147,7 +158,7 @@ class Calibration(OfPredictions):
             overconfidence=("bin", apart),
             bin_share=("bin", share),
             confidence_from=("bin", np.arange(self.bins) / self.bins),
-        )  # fmt: skip
+        )
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the cells with the bins' confidence as labels, once."""
@@ -174,7 +185,11 @@ def first_answers(
     right = log_p.gather(1, target[:, None])[:, 0]
     other = log_p.scatter(1, target[:, None], -float("inf")).max(dim=1).values
     # Of two equally likely tokens neither is the first answer for sure; max names the first.
-    return {"confidence": best.exp().double(), "right": answer == target, "margin": right - other}
+    return {
+        "confidence": best.exp().double(),
+        "right": answer == target,
+        "margin": right - other,
+    }
 
 
 def calibration_error(confidence: ArrayLike, right: ArrayLike, bins: int = 15) -> float:
@@ -214,7 +229,8 @@ def reliability(
 
     The first is NaN in an empty bin.
     """
-    sure, hit = np.asarray(confidence, dtype=np.float64), np.asarray(right, dtype=np.float64)
+    sure = np.asarray(confidence, dtype=np.float64)
+    hit = np.asarray(right, dtype=np.float64)
     if sure.shape != hit.shape or sure.ndim != 1 or not len(sure):
         raise ArgumentError(
             "confidence and right must have the same length, at least 1; got shapes "

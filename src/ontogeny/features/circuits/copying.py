@@ -17,7 +17,10 @@ from ...observables.catalogued import PresetEntry, Presets
 from ...quantities import Measured, Quantity
 from .initial import at_first_step
 
-_NULLS = {"permuted": "embeddings of other tokens", "first": "all heads at the first checkpoint"}
+_NULLS = {
+    "permuted": "embeddings of other tokens",
+    "first": "all heads at the first checkpoint",
+}
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,9 @@ class CopyingHeads(Observable):
     requires: ClassVar[str] = "weights of a known family"
     price: ClassVar[str] = "a product of both vocabulary matrices at each step"
     obstacles: ClassVar[tuple[str, ...]] = ("no_copying",)
-    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything", "one-model"), {}, 240),)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("circuits", "everything", "one-model"), {}, 240),
+    )
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "strongest_copying",
@@ -69,12 +74,17 @@ class CopyingHeads(Observable):
             noise="exact",
             nulls=_NULLS,
             caption="One line a layer: the highest score of its heads at each {checkpoint}. The "
-                    "null of "
+            "null of "
             "permuted embeddings is the highest score as well.",
         ),
-        Quantity("copying", "copying score of each head", noise="exact", nulls=_NULLS,
-                 figure=False),
-    )  # fmt: skip
+        Quantity(
+            "copying",
+            "copying score of each head",
+            noise="exact",
+            nulls=_NULLS,
+            figure=False,
+        ),
+    )
     section: ClassVar[Section] = Section(
         title="Copying heads",
         definition="Of the map from tokens through a head to logits: the sum of its eigenvalues "
@@ -87,7 +97,13 @@ class CopyingHeads(Observable):
         source="Elhage et al. 2021",
     )
     charts: ClassVar[Sequence[Figure]] = (
-        Heatmap("heads", "Copying score of every head", value="copying", y="head", facet="layer"),
+        Heatmap(
+            "heads",
+            "Copying score of every head",
+            value="copying",
+            y="head",
+            facet="layer",
+        ),
     )
 
     def needs(self) -> Sequence[Need]:
@@ -103,7 +119,9 @@ class CopyingHeads(Observable):
             others = xr.DataArray(scores[1:], dims=("draw", "head"), coords=heads)
             return {
                 "copying": Measured(value, nulls={"permuted": others}),
-                "strongest_copying": Measured(value.max(), nulls={"permuted": others.max("head")}),
+                "strongest_copying": Measured(
+                    value.max(), nulls={"permuted": others.max("head")}
+                ),
             }
 
         return by_layer(reading[self.needs()[0]], one)

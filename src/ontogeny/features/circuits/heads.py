@@ -77,7 +77,9 @@ class AttentionHeads(Observable):
     requires: ClassVar[str] = "a tokenizer or texts, attention maps"
     price: ClassVar[str] = "one pass over 64 random sequences at each step"
     obstacles: ClassVar[tuple[str, ...]] = ("no_maps",)
-    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything", "one-model"), {}, 230),)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("circuits", "everything", "one-model"), {}, 230),
+    )
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "strongest_score",
@@ -129,7 +131,13 @@ class AttentionHeads(Observable):
 
     def needs(self) -> Sequence[Need]:
         """Return the scores of the heads."""
-        arguments = (self.layers, self.on, self.n_sequences, self.period, self.random_state)
+        arguments = (
+            self.layers,
+            self.on,
+            self.n_sequences,
+            self.period,
+            self.random_state,
+        )
         return [HeadScores(*arguments)]
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
@@ -150,25 +158,38 @@ class AttentionHeads(Observable):
                 of_text=(("score", "text"), of_text),
                 weights=("text", np.arange(of_text.shape[-1]) % 2),
                 nulls={
-                    "unrepeated": ("score", np.take_along_axis(plain, head[:, None], 1)[:, 0]),
+                    "unrepeated": (
+                        "score",
+                        np.take_along_axis(plain, head[:, None], 1)[:, 0],
+                    ),
                     "equal": equal,
                 },
             )
-            return {"head_score": heads, "strongest_score": best, "strongest_head": ("score", head)}
+            return {
+                "head_score": heads,
+                "strongest_score": best,
+                "strongest_head": ("score", head),
+            }
 
         return by_layer(scores.repeated, one).assign_coords(score=list(SCORES))
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return which heads stand out, where there is one checkpoint."""
-        return _of_one_model(data) if is_one_model(data) and "head_score" in data else []
+        return (
+            _of_one_model(data) if is_one_model(data) and "head_score" in data else []
+        )
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the cells with the scores of all heads at the first checkpoint.
 
         Sequences without repetition are no null of a previous-token head, which needs none.
         """
-        plain = [f"{name}_unrepeated" for name in _SCORED if f"{name}_unrepeated" in data]
-        repeats = {name: data[name].where(data.score != "previous-token") for name in plain}
+        plain = [
+            f"{name}_unrepeated" for name in _SCORED if f"{name}_unrepeated" in data
+        ]
+        repeats = {
+            name: data[name].where(data.score != "previous-token") for name in plain
+        }
         first = at_first_step(data, "head_score", ("layer", "head"))
         firsts = {} if first is None else {f"{name}_first": first for name in _SCORED}
         return data.assign(repeats | firsts)
@@ -186,9 +207,11 @@ def _of_one_model(data: xr.Dataset) -> list[str]:
         one = data.sel(score=score).isel(step=0)
         values = one.head_score.transpose("layer", "head")
         layer, head = np.unravel_index(np.nanargmax(values.values), values.shape)
-        best, equal = float(values[layer, head]), float(np.max(one.head_score_equal))
+        best = float(values[layer, head])
+        equal = float(np.max(one.head_score_equal))
         where = f"head {int(values['head'][head])} of {values.layer.values[layer]}"
-        name, count = f"{score} head", int(values.notnull().sum())
+        name = f"{score} head"
+        count = int(values.notnull().sum())
         if score == "previous-token":
             write = alike([0.1])
             scores.append(
@@ -198,7 +221,8 @@ def _of_one_model(data: xr.Dataset) -> list[str]:
             continue
         chance = float(one.head_score_unrepeated.max())
         low = one.get("head_score_low", one.head_score)
-        standing, write = int((low > chance).sum()), alike([0.1])
+        standing = int((low > chance).sum())
+        write = alike([0.1])
         some = f"{standing:,} of {count:,} heads surely score"
         some = some if standing else f"No head of {count:,} surely scores"
         scores.append(

@@ -63,7 +63,9 @@ class InContextLearning(OfPredictions):
     question: ClassVar[str] = "Does the model predict better late in a text than early?"
     price: ClassVar[str] = "three passes a step"
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_order")
-    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), PREDICTED, 250),)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("circuits", "everything"), PREDICTED, 250),
+    )
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "score",
@@ -76,7 +78,10 @@ class InContextLearning(OfPredictions):
             "context helps.",
         ),
         Quantity(
-            "place_loss", "loss early and late in a text", units="nats per token", series="place"
+            "place_loss",
+            "loss early and late in a text",
+            units="nats per token",
+            series="place",
         ),
     )
     section: ClassVar[Section] = Section(
@@ -107,7 +112,8 @@ class InContextLearning(OfPredictions):
         early = windows.losses(model, windows.texts, windows.early)
         late = windows.losses(model, windows.texts, windows.late)
         short = windows.losses(model, windows.shortened(), windows.early)
-        units, even = windows.texts.groups, np.ones(len(windows.texts))
+        units = windows.texts.groups
+        even = np.ones(len(windows.texts))
         score = Measured.over_texts(
             float((late - early).mean()),
             late - early,
@@ -119,7 +125,9 @@ class InContextLearning(OfPredictions):
         places = Measured.over_texts(
             ("place", table.mean(axis=1)), table, even, units, ("place", "text")
         )
-        return dataset({"score": score, "place_loss": places}).assign_coords(place=list(PLACES))
+        return dataset({"score": score, "place_loss": places}).assign_coords(
+            place=list(PLACES)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +150,9 @@ class Windows:
     size: int
 
     @classmethod
-    def of(cls, inputs: Inputs, early: int | None, late: int | None, window: int | None) -> Windows:
+    def of(
+        cls, inputs: Inputs, early: int | None, late: int | None, window: int | None
+    ) -> Windows:
         """Return the windows, with defaults that fit the texts.
 
         Raises
@@ -167,7 +177,9 @@ class Windows:
             )
         texts = inputs.padded("right")
         spans = cls(texts, early - 1, late - size, size)
-        begin, end = (texts.scored[:, spans._window(at)] for at in (spans.early, spans.late))
+        begin, end = (
+            texts.scored[:, spans._window(at)] for at in (spans.early, spans.late)
+        )
         long = texts.lengths >= late
         rows = np.flatnonzero(long & begin.any(axis=1) & end.any(axis=1))
         if not len(rows):
@@ -185,7 +197,9 @@ class Windows:
         begin, _ = frame(self.texts)
         begin = begin[: self.early]
         columns = slice(self.late - self.early + len(begin), self.late + self.size)
-        short = framed(begin, self.texts.ids[:, columns], special=self.texts.special[:, columns])
+        short = framed(
+            begin, self.texts.ids[:, columns], special=self.texts.special[:, columns]
+        )
         if self.texts.answers is None:
             return short
         answers = np.zeros_like(short.mask)

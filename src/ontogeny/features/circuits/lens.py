@@ -56,7 +56,9 @@ class LogitLens(Observable):
     requires: ClassVar[str] = "texts, a known family with a vocabulary head"
     price: ClassVar[str] = "the vocabulary head once for each layer, at each step"
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_way_to_logits")
-    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), PREDICTED, 270),)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("circuits", "everything"), PREDICTED, 270),
+    )
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "lens_loss",
@@ -86,12 +88,18 @@ class LogitLens(Observable):
         "occur and loses the context.",
         care="A layer may know what the vocabulary map cannot read yet: a high loss is no proof of "
         "ignorance, and early layers are off by construction.",
-        source="nostalgebraist 2020, \"interpreting GPT: the logit lens\"",
-    )  # fmt: skip
+        source='nostalgebraist 2020, "interpreting GPT: the logit lens"',
+    )
 
     def needs(self) -> Sequence[Need]:
         """Return the predictions of the layers."""
-        arguments = (self.layers, self.on, self.objective, self.max_tokens, self.random_state)
+        arguments = (
+            self.layers,
+            self.on,
+            self.objective,
+            self.max_tokens,
+            self.random_state,
+        )
         return [LayerPredictions(*arguments)]
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:

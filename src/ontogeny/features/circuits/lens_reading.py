@@ -22,7 +22,9 @@ from ...inputs.batches import Batch
 from ...needs import Need, Source
 from ...needs.base import MASK_FRACTION
 
-_LARGEST_GAP = 0.01  # nats that rounding of half precision may put between lens and model
+_LARGEST_GAP = (
+    0.01  # nats that rounding of half precision may put between lens and model
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +77,9 @@ class LayerPredictions(Need):
 
     def read(self, source: Source) -> LensReading:
         """Return the predictions of the layers."""
-        inputs, ids, positions = source.inputs, None, None
+        inputs = source.inputs
+        ids = None
+        positions = None
         if source.masked(self.objective):
             ids, positions = inputs.corrupt(MASK_FRACTION, self.random_state)
         check_fits(source.model, inputs, ids)
@@ -117,7 +121,9 @@ def way_to_logits(model: nn.Module) -> Callable[[Tensor], Tensor]:
     head = head_path(model)
     assert head is not None  # path_to_vocabulary has looked
     parts = [*path.norms] if path.head is None else [*path.norms, path.head[0]]
-    if not parts or not head.startswith(f"{parts[-1]}."):  # RoBERTa's head holds its map
+    if not parts or not head.startswith(
+        f"{parts[-1]}."
+    ):  # RoBERTa's head holds its map
         parts.append(head)
     modules = [model.get_submodule(part) for part in parts]
     cap = getattr(getattr(model, "config", None), "final_logit_softcapping", None)
@@ -145,7 +151,8 @@ class _LensCollector(PredictionCollector):
         super().__init__(model, inputs, positions)
         self.paths = tuple(layers)
         self.positions = _some(self.positions, max_tokens, random_state)
-        self._way, self._inputs = way_to_logits(model), inputs
+        self._way = way_to_logits(model)
+        self._inputs = inputs
         self._last = match_layers(model, "resid")[-1]
         self._rng = np.random.default_rng([random_state, 15])
         self._parts: dict[str, list[np.ndarray]] = {layer: [] for layer in layers}
@@ -160,10 +167,16 @@ class _LensCollector(PredictionCollector):
     def take(self, path: str, output: object) -> None:
         """Keep the stream at the predicting tokens."""
         stream = first_tensor(output)
-        row, column = (torch.from_numpy(part) for part in (self._row, self._column - self.shift))
-        self._streams[path] = stream[row.to(stream.device), column.to(stream.device)].clone()
+        row, column = (
+            torch.from_numpy(part) for part in (self._row, self._column - self.shift)
+        )
+        self._streams[path] = stream[
+            row.to(stream.device), column.to(stream.device)
+        ].clone()
 
-    def add(self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor) -> None:
+    def add(
+        self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor
+    ) -> None:
         """Read every layer at some of the tokens."""
         rows = slice(self._done, self._done + len(text))
         self._done += len(text)
@@ -173,7 +186,9 @@ class _LensCollector(PredictionCollector):
         for layer, stream in self._streams.items():
             log_q = self._way(stream[rows]).float().log_softmax(-1)
             loss = -log_q.gather(1, target[:, None])[:, 0]
-            apart = torch.where(p > 0, p * (log_p - log_q), torch.zeros_like(p)).sum(dim=1)
+            apart = torch.where(p > 0, p * (log_p - log_q), torch.zeros_like(p)).sum(
+                dim=1
+            )
             elsewhere = -log_q[other].gather(1, target[:, None])[:, 0]
             values = torch.stack([loss, apart, elsewhere]).double().cpu().numpy()
             if not np.isfinite(values).all():
@@ -188,9 +203,13 @@ class _LensCollector(PredictionCollector):
     def result(self) -> LensReading:
         """Return what all layers predict."""
         if not self._text:
-            raise ArgumentError("inputs hold no token that is predicted; use longer texts.")
+            raise ArgumentError(
+                "inputs hold no token that is predicted; use longer texts."
+            )
         unit = self._inputs.groups[np.concatenate(self._text)]
-        whole = {layer: np.concatenate(parts, axis=1) for layer, parts in self._parts.items()}
+        whole = {
+            layer: np.concatenate(parts, axis=1) for layer, parts in self._parts.items()
+        }
         return LensReading(unit, whole)
 
 
@@ -199,7 +218,9 @@ def _some(positions: np.ndarray, count: int | None, random_state: int) -> np.nda
     places = np.argwhere(positions)
     if count is None or len(places) <= count:
         return positions
-    rows = np.random.default_rng([random_state, 16]).choice(len(places), count, replace=False)
+    rows = np.random.default_rng([random_state, 16]).choice(
+        len(places), count, replace=False
+    )
     is_chosen = np.zeros_like(positions)
     is_chosen[tuple(places[rows].T)] = True
     return is_chosen

@@ -81,8 +81,15 @@ class NGrams:
         smoothings = smoothed(texts, text, column, vocabulary, order)
         scored, place = np.nonzero(texts.scored)
         tables = [_Counts.of(texts, scored, place, 0, vocabulary)]
-        tables += [_Counts.of(texts, text, column, n, vocabulary) for n in range(1, order)]
-        return cls(vocabulary, np.array([table for _, table in smoothings]), tuple(tables), texts)
+        tables += [
+            _Counts.of(texts, text, column, n, vocabulary) for n in range(1, order)
+        ]
+        return cls(
+            vocabulary,
+            np.array([table for _, table in smoothings]),
+            tuple(tables),
+            texts,
+        )
 
     def distributions(
         self, inputs: Inputs, text: np.ndarray, column: np.ndarray
@@ -95,13 +102,21 @@ class NGrams:
         Examples
         --------
         >>> models = NGrams.of(Inputs.from_tokens([[1, 2, 1], [2, 1, 2]]), 4, order=3)
-        >>> distributions = models.distributions(models.texts, np.array([0, 1]), np.array([2, 2]))
+        >>> distributions = models.distributions(
+        ...     models.texts, np.array([0, 1]), np.array([2, 2])
+        ... )
         >>> bool(np.allclose([shares.sum(axis=1) for shares in distributions], 1))
         True
         """
-        groups = inputs.groups[text] if inputs.fingerprint == self.texts.fingerprint else None
+        groups = (
+            inputs.groups[text]
+            if inputs.fingerprint == self.texts.fingerprint
+            else None
+        )
         distributions: list[np.ndarray] = []
-        for n, (table, strength) in enumerate(zip(self.tables, self.smoothing, strict=True)):
+        for n, (table, strength) in enumerate(
+            zip(self.tables, self.smoothing, strict=True)
+        ):
             counts = table.after(contexts(inputs, text, column, n), groups)
             prior = distributions[-1] if distributions else np.ones(self.vocabulary)
             smooth = counts + strength * prior
@@ -122,24 +137,34 @@ class _Counts:
 
     @classmethod
     def of(
-        cls, texts: Inputs, text: np.ndarray, column: np.ndarray, length: int, vocabulary: int
+        cls,
+        texts: Inputs,
+        text: np.ndarray,
+        column: np.ndarray,
+        length: int,
+        vocabulary: int,
     ) -> _Counts:
         context = contexts(texts, text, column, length)
         there = context >= 0
         unit = np.append(np.full(there.sum(), -1), texts.groups[text][there])
-        context, token = np.tile(context[there], 2), np.tile(texts.ids[text, column][there], 2)
+        context = np.tile(context[there], 2)
+        token = np.tile(texts.ids[text, column][there], 2)
         # numbered() takes no negative second number.
         pair = numbered(context, unit + 1)
         _, first, row = np.unique(pair, return_index=True, return_inverse=True)
         pairs = zip(unit[first].tolist(), context[first].tolist(), strict=True)
         places = {pair: place for place, pair in enumerate(pairs)}
         shape = (len(places) + 1, vocabulary)
-        return cls(places, sparse.coo_array((np.ones(len(row)), (row, token)), shape).tocsr())
+        return cls(
+            places, sparse.coo_array((np.ones(len(row)), (row, token)), shape).tocsr()
+        )
 
     def after(self, context: np.ndarray, text: np.ndarray | None) -> np.ndarray:
         """Return the counts (e, V) after each context, without those of the units `own`."""
         counts = self._rows(np.full(len(context), -1), context)
-        return (counts if text is None else counts - self._rows(text, context)).toarray()
+        return (
+            counts if text is None else counts - self._rows(text, context)
+        ).toarray()
 
     def _rows(self, unit: np.ndarray, context: np.ndarray) -> sparse.csr_array:
         pairs = zip(unit.tolist(), context.tolist(), strict=True)

@@ -54,7 +54,9 @@ def head_scores(maps: Any, period: int) -> tuple[Any, Any, Any]:
     --------
     >>> import numpy as np
     >>> maps = np.zeros((6, 6))
-    >>> maps[np.arange(3, 6), np.arange(1, 4)] = 1.0  # each looks at what followed its copy
+    >>> maps[np.arange(3, 6), np.arange(1, 4)] = (
+    ...     1.0  # each looks at what followed its copy
+    ... )
     >>> [float(score) for score in head_scores(maps, 3)]
     [0.0, 0.0, 1.0]
     """
@@ -64,7 +66,9 @@ def head_scores(maps: Any, period: int) -> tuple[Any, Any, Any]:
             f"maps must have the shape (..., {2 * period}, {2 * period}) for a period of {period}; "
             f"got {tuple(maps.shape)}."
         )
-    before, copy, after = (maps.diagonal(-back, -2, -1) for back in (1, period, period - 1))
+    before, copy, after = (
+        maps.diagonal(-back, -2, -1) for back in (1, period, period - 1)
+    )
     # The first query of the last diagonal belongs to the first half.
     return before.mean(-1), copy.mean(-1), after[..., 1:].mean(-1)
 
@@ -113,7 +117,9 @@ class HeadScores(Need):
     def read(self, source: Source) -> HeadReading:
         """Return the scores."""
         sequences = self._sequences(source)
-        collector = _HeadCollector(match_attention(source.model, self.layers), sequences)
+        collector = _HeadCollector(
+            match_attention(source.model, self.layers), sequences
+        )
         with attention_maps(source.model):
             feed(
                 source.model,
@@ -129,7 +135,11 @@ class HeadScores(Need):
 
     def _sequences(self, source: Source) -> RandomSequences:
         return sequences_for(
-            source.model, source.inputs, self.n_sequences, self.period, self.random_state
+            source.model,
+            source.inputs,
+            self.n_sequences,
+            self.period,
+            self.random_state,
         )
 
 
@@ -150,7 +160,8 @@ class _HeadCollector(MapCollector):
     def reduce(self, path: str, weights: Tensor) -> None:
         """Note the scores of the map's heads."""
         self._reached |= (weights.amax(dim=(0, 1)) > 0).cpu()
-        place, period = self._sequences.place, self._sequences.period
+        place = self._sequences.place
+        period = self._sequences.period
         scores = torch.stack(head_scores(weights[..., place, place].float(), period))
         shape = (len(SCORES), weights.shape[1], len(self._sequences.inputs))
         store = self._scores.setdefault(path, np.full(shape, np.nan))
@@ -168,7 +179,8 @@ class _HeadCollector(MapCollector):
         for path, values in by_layer.items():
             if not np.isfinite(values).all():
                 raise NonFiniteError(f"attention weights of {path!r} are not finite.")
-        count, place = self._sequences.count, self._sequences.place
+        count = self._sequences.count
+        place = self._sequences.place
         share = self._reached.numpy() / self._reached.numpy().sum(axis=1, keepdims=True)
         equal = np.array(head_scores(share[place, place], self._sequences.period))
         repeated = {path: values[..., :count] for path, values in by_layer.items()}

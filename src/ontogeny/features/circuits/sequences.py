@@ -74,7 +74,10 @@ def random_sequences(
     Examples
     --------
     >>> repeated, unrepeated = random_sequences(range(5, 40), 2, 4)
-    >>> bool((repeated[:, :4] == repeated[:, 4:]).all()), len(set(unrepeated[0].tolist()))
+    >>> (
+    ...     bool((repeated[:, :4] == repeated[:, 4:]).all()),
+    ...     len(set(unrepeated[0].tolist())),
+    ... )
     (True, 8)
     """
     check_whole("count", count)
@@ -86,7 +89,9 @@ def random_sequences(
             f"{len(distinct)}. Choose a smaller period."
         )
     rng = np.random.default_rng([random_state, 11])
-    sequences = np.stack([rng.choice(distinct, 2 * period, replace=False) for _ in range(count)])
+    sequences = np.stack(
+        [rng.choice(distinct, 2 * period, replace=False) for _ in range(count)]
+    )
     return np.tile(sequences[:, :period], 2), sequences
 
 
@@ -106,7 +111,9 @@ def sequences_for(
     begin, end = frame(inputs)
     config = getattr(model, "config", None)
     # Where nothing tells how long texts may be, they are as long as the inputs.
-    longest = int(inputs.lengths.max()) if config is None else longest_text(config) or 10**6
+    longest = (
+        int(inputs.lengths.max()) if config is None else longest_text(config) or 10**6
+    )
     longest -= len(begin) + len(end)
     fits = min(period, longest // 2, len(tokens) // 2)
     if fits < _SHORTEST:
@@ -128,9 +135,12 @@ def framed(
     >>> framed([1], np.array([[5, 6], [7, 8]])).special.tolist()
     [[True, False, False], [True, False, False]]
     """
-    sides = [np.tile(np.array(side, dtype=np.int64), (len(ids), 1)) for side in (begin, end)]
+    sides = [
+        np.tile(np.array(side, dtype=np.int64), (len(ids), 1)) for side in (begin, end)
+    ]
     whole = np.concatenate([sides[0], ids, sides[1]], axis=1)
-    mask, marks = np.ones(whole.shape, dtype=bool), np.ones(whole.shape, dtype=bool)
+    mask = np.ones(whole.shape, dtype=bool)
+    marks = np.ones(whole.shape, dtype=bool)
     marks[:, len(begin) : whole.shape[1] - len(end)] = special
     return Inputs.from_tokens(whole, mask, marks)
 
@@ -142,13 +152,19 @@ def ordinary_tokens(model: Any, inputs: Inputs) -> np.ndarray:
 
     Examples
     --------
-    >>> ordinary_tokens(None, Inputs.from_tokens([[1, 5, 6]], special_ids=[1], vocab_size=8))
+    >>> ordinary_tokens(
+    ...     None, Inputs.from_tokens([[1, 5, 6]], special_ids=[1], vocab_size=8)
+    ... )
     array([2, 3, 4, 5, 6, 7])
     """
     of_model = getattr(getattr(model, "config", None), "vocab_size", None)
     sizes = [size for size in (inputs.vocab_size, of_model) if isinstance(size, int)]
     ids = np.arange(min(sizes)) if sizes else np.unique(inputs.ids[inputs.ordinary])
-    special = {*inputs.ids[inputs.special].tolist(), inputs.pad_token_id, inputs.mask_token_id}
+    special = {
+        *inputs.ids[inputs.special].tolist(),
+        inputs.pad_token_id,
+        inputs.mask_token_id,
+    }
     return np.array([i for i in ids.tolist() if i not in special], dtype=np.int64)
 
 
@@ -162,16 +178,21 @@ def frame(inputs: Inputs) -> tuple[list[int], list[int]]:
     """
     texts = [
         (ids[mask], special[mask])
-        for ids, mask, special in zip(inputs.ids, inputs.mask, inputs.special, strict=True)
+        for ids, mask, special in zip(
+            inputs.ids, inputs.mask, inputs.special, strict=True
+        )
     ]
     begin = _shared(texts)
-    end = _shared((ids[len(begin) :][::-1], special[len(begin) :][::-1]) for ids, special in texts)
+    end = _shared(
+        (ids[len(begin) :][::-1], special[len(begin) :][::-1]) for ids, special in texts
+    )
     return begin, end[::-1]
 
 
 def _shared(texts: Iterable[tuple[np.ndarray, np.ndarray]]) -> list[int]:
     """Return the special tokens that all texts begin with."""
-    texts, numbers = list(texts), list[int]()
+    texts = list(texts)
+    numbers = list[int]()
     for place in range(min(len(ids) for ids, _ in texts)):
         first = {int(ids[place]) for ids, _ in texts}
         if len(first) > 1 or not all(special[place] for _, special in texts):

@@ -16,7 +16,9 @@ from .describe.neighbours import neighbours_of_gram
 EMPTY = -1  # an id where there is no token
 NEIGHBOURS = 3
 SKETCH = 64  # numbers by which a concept is known again
-WRITTEN = 5  # tokens on either side, that a concept writes; fewer of smaller vocabularies
+WRITTEN = (
+    5  # tokens on either side, that a concept writes; fewer of smaller vocabularies
+)
 
 KEPT = (
     "name",
@@ -52,27 +54,57 @@ _CONTEXTS: Names = {
     "{}_place": ("place of the strongest token in its text", "tokens"),
 }
 DESCRIBED: Names = {
-    "name": ("name: words of a class, or tokens that carry most of the squared code", ""),
-    "name_p": ("p-value of the concentration against permuted codes, corrected (Holm)", "1"),
-    "concentration": ("share of the squared code on three tokens, on held-out texts", "1"),
-    "concentration_limit": ("95th percentile of the concentration in the untrained model", "1"),
-    "concentration_untrained": ("concentration of the latents of the untrained model", "1"),
+    "name": (
+        "name: words of a class, or tokens that carry most of the squared code",
+        "",
+    ),
+    "name_p": (
+        "p-value of the concentration against permuted codes, corrected (Holm)",
+        "1",
+    ),
+    "concentration": (
+        "share of the squared code on three tokens, on held-out texts",
+        "1",
+    ),
+    "concentration_limit": (
+        "95th percentile of the concentration in the untrained model",
+        "1",
+    ),
+    "concentration_untrained": (
+        "concentration of the latents of the untrained model",
+        "1",
+    ),
     "unnamed_because": ("why no concept of the layer can get a name", ""),
-    "stands_in_because": ("why weights in random order stand for an untrained model", ""),
+    "stands_in_because": (
+        "why weights in random order stand for an untrained model",
+        "",
+    ),
     "token_id": ("ids of the tokens that carry most of the squared code", ""),
     "token_share": ("share of the squared code on a token", "1"),
     "firing": ("share of the tokens on which the concept fires", "1"),
-    "enrichment": ("share of the code's variance that is explained, leave-one-out", "1"),
-    "code_sketch": ("sums of a code with random signs: the same concept has them too", "1"),
+    "enrichment": (
+        "share of the code's variance that is explained, leave-one-out",
+        "1",
+    ),
+    "code_sketch": (
+        "sums of a code with random signs: the same concept has them too",
+        "1",
+    ),
     "sketch": ("number of the sum", ""),
     "fit_id": ("digest of the codes: which fit the concepts are of", ""),
     "written_up_id": ("ids of the tokens whose logits the concept raises most", ""),
     "written_up": ("logits that the concept raises most", "logits"),
     "written_down_id": ("ids of the tokens whose logits the concept lowers most", ""),
     "written_down": ("logits that the concept lowers most", "logits"),
-    "written_random": ("95th percentile of the largest logit of random directions", "logits"),
+    "written_random": (
+        "95th percentile of the largest logit of random directions",
+        "logits",
+    ),
     "near": ("number of a concept that writes alike", "1"),
-    "near_cosine": ("cosine with a concept that writes alike, where activations are white", "1"),
+    "near_cosine": (
+        "cosine with a concept that writes alike, where activations are white",
+        "1",
+    ),
     "piece_text": ("characters of a token", ""),
     "piece": ("token id", ""),
     "place": ("place before or after the strongest token", "tokens"),
@@ -84,11 +116,15 @@ DESCRIBED: Names = {
 
 def fit_id(codes: np.ndarray) -> tuple[tuple[()], np.ndarray]:
     """Return the digest of codes: labels by a person hold for the same fit only."""
-    digest = hashlib.blake2b(np.ascontiguousarray(codes).tobytes(), digest_size=8).hexdigest()
+    digest = hashlib.blake2b(
+        np.ascontiguousarray(codes).tobytes(), digest_size=8
+    ).hexdigest()
     return (), np.array(digest, dtype=object)
 
 
-def code_sketch(codes: np.ndarray, sample: TokenSample) -> tuple[tuple[str, str], np.ndarray]:
+def code_sketch(
+    codes: np.ndarray, sample: TokenSample
+) -> tuple[tuple[str, str], np.ndarray]:
     """Return (r, 64) what tells by its codes (n, r) whether a concept of another fit is the same.
 
     Sums of the standardised codes with random signs, which depend on text and place of a token
@@ -107,15 +143,17 @@ def code_sketch(codes: np.ndarray, sample: TokenSample) -> tuple[tuple[str, str]
     >>> bool((first[0] @ again[1][0]) > 0.9), bool(abs(first[0] @ again[1][1]) < 0.5)
     (True, True)
     """
-    token = (sample.text.astype(np.uint64) << np.uint64(32)) + (sample.position + 1).astype(
-        np.uint64
-    )
+    token = (sample.text.astype(np.uint64) << np.uint64(32)) + (
+        sample.position + 1
+    ).astype(np.uint64)
     bits = _mixed(token)[:, None] >> np.arange(SKETCH, dtype=np.uint64) & np.uint64(1)
     values = np.asarray(codes, dtype=np.float64)
     centred = values - values.mean(axis=0)
     sums = centred.T @ (2.0 * bits - 1.0)
     length = np.linalg.norm(sums, axis=1, keepdims=True)
-    return ("concept", "sketch"), (sums / np.where(length > 0, length, 1.0)).astype(np.float32)
+    return ("concept", "sketch"), (sums / np.where(length > 0, length, 1.0)).astype(
+        np.float32
+    )
 
 
 def _mixed(keys: np.ndarray) -> np.ndarray:
@@ -131,7 +169,9 @@ def near(gram: np.ndarray) -> dict[str, Any]:
     return arrays(neighbours_of_gram(gram, NEIGHBOURS))
 
 
-def vocabulary(directions: np.ndarray, readout: Readout | None, seed: int) -> dict[str, Any]:
+def vocabulary(
+    directions: np.ndarray, readout: Readout | None, seed: int
+) -> dict[str, Any]:
     """Return what directions (r, m) write to the vocabulary; nothing without a readout."""
     if readout is None:
         return {}
@@ -155,20 +195,32 @@ def tidied(data: xr.Dataset) -> xr.Dataset:
     for name, value in data.data_vars.items():
         if str(name) in _TEXTS:
             replaced[name] = value.where(value.notnull(), "").astype(object)
-        elif (str(name).endswith(_WHOLE) and value.dtype.kind in "iuf") or name == "near":
+        elif (
+            str(name).endswith(_WHOLE) and value.dtype.kind in "iuf"
+        ) or name == "near":
             replaced[name] = value.fillna(EMPTY).astype(np.int32)
     data = data.assign(replaced)
     if "piece_text" not in data:
         return data
-    whole = (v for n, v in data.data_vars.items() if str(n).endswith("_id") and v.dtype.kind == "i")
+    whole = (
+        v
+        for n, v in data.data_vars.items()
+        if str(n).endswith("_id") and v.dtype.kind == "i"
+    )
     ids = [np.unique(value.values) for value in whole]
     used = np.unique(np.concatenate([*ids, np.zeros(0, dtype=int)]))
     text_of = dict(
-        zip(data["piece"].values.tolist(), data["piece_text"].values.tolist(), strict=True)
+        zip(
+            data["piece"].values.tolist(),
+            data["piece_text"].values.tolist(),
+            strict=True,
+        )
     )
     texts = [text_of.get(i, str(i)) for i in used.tolist() if i >= 0]
     dataset = data.drop_vars(["piece_text", "piece"])
-    return dataset.assign(piece_text=piece_array(texts).assign_coords(piece=used[used >= 0]))
+    return dataset.assign(
+        piece_text=piece_array(texts).assign_coords(piece=used[used >= 0])
+    )
 
 
 def only_of(data: xr.Dataset, concept: xr.DataArray) -> xr.Dataset:
@@ -176,18 +228,24 @@ def only_of(data: xr.Dataset, concept: xr.DataArray) -> xr.Dataset:
     replaced = {}
     for name, value in data.data_vars.items():
         if str(name).startswith("context_"):
-            replaced[name] = value.where(concept, 0 if str(name).endswith("_code") else EMPTY)
+            replaced[name] = value.where(
+                concept, 0 if str(name).endswith("_code") else EMPTY
+            )
             replaced[name] = replaced[name].astype(value.dtype)
         elif name in ("name", "name_kind", "class_name"):
             replaced[name] = value.where(concept, "").astype(object)
-    return data.assign({name: replaced[name].transpose(*data[name].dims) for name in replaced})
+    return data.assign(
+        {name: replaced[name].transpose(*data[name].dims) for name in replaced}
+    )
 
 
 def arrays(*parts: xr.Dataset) -> dict[str, Any]:
     """Return the variables of datasets, small: float32 and int32."""
     small = {"f": np.float32, "i": np.int32}
     return {
-        str(name): value.astype(small[value.dtype.kind]) if value.dtype.kind in small else value
+        str(name): value.astype(small[value.dtype.kind])
+        if value.dtype.kind in small
+        else value
         for part in parts
         for name, value in part.data_vars.items()
     }

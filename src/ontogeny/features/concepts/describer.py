@@ -64,7 +64,8 @@ class Describer:
 
     def texts(self, reading: Any) -> Texts:
         """Return the texts of a reading, with the tokens that have codes."""
-        inputs, need = reading[InputSet(self.need.on)], self.need
+        inputs = reading[InputSet(self.need.on)]
+        need = self.need
         sample = inputs.sample(need.tokens, need.max_tokens, need.random_state)
         return Texts(inputs, sample, self.examples, need.random_state)
 
@@ -73,13 +74,19 @@ class Describer:
         if self.words_on is None:
             return []
         described = set(reading[InputSet(self.need.on)].texts or ())
-        return [t for t in reading[InputSet(self.words_on)].texts or () if t not in described]
+        return [
+            t
+            for t in reading[InputSet(self.words_on)].texts or ()
+            if t not in described
+        ]
 
     def readouts(self, reading: Any) -> Mapping[str, Readout]:
         """Return the maps of the layers to the vocabulary; none where nothing is described."""
         if not self.active:
             return {}
-        readouts: Mapping[str, Readout] = reading[Readouts(self.need.layers, self.need.on)]
+        readouts: Mapping[str, Readout] = reading[
+            Readouts(self.need.layers, self.need.on)
+        ]
         return readouts
 
     def untrained(
@@ -96,10 +103,13 @@ class Describer:
         """
         try:
             reading = run.untrained()
-            values, texts = reading[self.need], self.texts(reading)
+            values = reading[self.need]
+            texts = self.texts(reading)
         except (ArgumentError, CheckpointError, NonFiniteError) as error:
             return Untrained({}, {}, f"{NONE}: {error}".split("\n")[0].rstrip("."))
-        by_path, failed, alike = {}, {}, {}
+        by_path = {}
+        failed = {}
+        alike = {}
         for path, A in values.items():
             try:
                 by_path[path], judged = texts.of_untrained(codes(A), words)
@@ -107,7 +117,9 @@ class Describer:
                     alike[path] = judged
             except (ValueError, ArithmeticError, RuntimeError) as error:
                 failed[path] = f"{NONE}: {error}".split("\n")[0].rstrip(".")
-        return Untrained(by_path, failed, NONE, alike, getattr(reading, "stands_in_because", ""))
+        return Untrained(
+            by_path, failed, NONE, alike, getattr(reading, "stands_in_because", "")
+        )
 
     def pieces(self, run: Run) -> xr.DataArray:
         """Return how every token of the vocabulary is written."""
@@ -142,7 +154,9 @@ class Untrained:
         if "concentration_untrained" not in layer:
             return cls({}, {}, str(layer["unnamed_because"].item()))
         values = layer["concentration_untrained"].values
-        finite = {path: values[np.isfinite(values)]} if np.isfinite(values).any() else {}
+        finite = (
+            {path: values[np.isfinite(values)]} if np.isfinite(values).any() else {}
+        )
         return cls(finite, {}, str(layer["unnamed_because"].item()))
 
     def because(self, path: str) -> str:
@@ -158,11 +172,13 @@ class Untrained:
         if path in self.by_layer:
             values = self.by_layer[path]
             coords = {"untrained": np.arange(len(values))}
-            variables["concentration_untrained"] = xr.DataArray(values, coords, dims="untrained")
+            variables["concentration_untrained"] = xr.DataArray(
+                values, coords, dims="untrained"
+            )
             if path in self.alike:
-                variables["coherence_untrained"] = variables["concentration_untrained"].copy(
-                    data=self.alike[path]
-                )
+                variables["coherence_untrained"] = variables[
+                    "concentration_untrained"
+                ].copy(data=self.alike[path])
         return variables
 
 
@@ -177,7 +193,9 @@ class Texts:
 
     def concentration(self, codes: np.ndarray) -> np.ndarray:
         """Return the share (r,) of the squared code on three tokens, on held-out texts."""
-        return np.asarray(concentration(codes, self.inputs, self.sample, self.random_state))
+        return np.asarray(
+            concentration(codes, self.inputs, self.sample, self.random_state)
+        )
 
     def of_untrained(
         self, codes: np.ndarray, words: WordContexts | None
@@ -191,7 +209,9 @@ class Texts:
         self, codes: np.ndarray, untrained: np.ndarray | None, pieces: list[str]
     ) -> dict[str, Any]:
         """Return tokens, names and the like of the concepts with codes (n, r)."""
-        parts = (f(codes, self.inputs, self.sample) for f in (strongest_tokens, enrichment))
+        parts = (
+            f(codes, self.inputs, self.sample) for f in (strongest_tokens, enrichment)
+        )
         variables = arrays(*parts)
         return {
             **variables,
@@ -200,7 +220,9 @@ class Texts:
             "code_sketch": code_sketch(turned(codes), self.sample),
         }
 
-    def words(self, pieces: list[str], further: Sequence[str] = ()) -> WordContexts | None:
+    def words(
+        self, pieces: list[str], further: Sequence[str] = ()
+    ) -> WordContexts | None:
         """Return the words of the texts with their contexts; none of a single unit of texts."""
         try:
             rows = Rows(self.inputs, self.sample)
@@ -219,7 +241,8 @@ class Texts:
         """Return what describes concepts with codes (n, r) with their class names beside."""
         if words is None:
             return variables
-        rows, values = Rows(self.inputs, self.sample), turned(codes)
+        rows = Rows(self.inputs, self.sample)
+        values = turned(codes)
         classes = arrays(class_variables(values, rows, words, untrained))
         if untrained is None:
             del classes["coherence_limit"]  # NaN

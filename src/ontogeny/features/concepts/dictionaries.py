@@ -15,7 +15,13 @@ from ...arrays import on_host
 from ...distances.correlations import CORRELATIONS
 from ...distances.features import FeatureRotation
 from ...distances.nearest import matched
-from ...errors import ArgumentError, CheckpointError, NonFiniteError, check_choice, check_whole
+from ...errors import (
+    ArgumentError,
+    CheckpointError,
+    NonFiniteError,
+    check_choice,
+    check_whole,
+)
 from ...figures import Section
 from ...needs import Need
 from ...needs.derived import Reference
@@ -156,7 +162,9 @@ class Concepts(FromExtractor):
         check_names("distances", self.distances, distances.names())
         check_names("correlations", self.correlations, CORRELATIONS, minimum=0)
         if "internal" in self.correlations and self.n_concepts < 2:
-            raise ArgumentError("correlations: 'internal' needs at least two concepts; got 1.")
+            raise ArgumentError(
+                "correlations: 'internal' needs at least two concepts; got 1."
+            )
 
     @property
     def name(self) -> str:
@@ -202,14 +210,17 @@ class Concepts(FromExtractor):
 
         state = by_layer(values, one)
         state = state.assign(self._chain(run, fits)) if self.init == "chain" else state
-        return with_untrained(state, run, self._describer, lambda A: _codes(self._fit(A)[1]))
+        return with_untrained(
+            state, run, self._describer, lambda A: _codes(self._fit(A)[1])
+        )
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return dictionaries, codes in few numbers, and distances of every layer."""
         activations = self.activations
         reference = Reference(activations)
         describe = describing(reading, state, self._describer)
-        there, units = reading[reference], Units(reading.units(activations))
+        there = reading[reference]
+        units = Units(reading.units(activations))
         here = reading.step == reading.reference_step
 
         def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
@@ -220,8 +231,13 @@ class Concepts(FromExtractor):
             rotations = Rotations(reading, reference, path, A, there[path].to(A))
             units_of_noise = units if reading.noise else None
             fitted = Fitted(W_ref, U_ref)
-            variables, U, W = self._observe_layer(rotations, fitted, start, units_of_noise)
-            return {**variables, **describe(path, _codes(U), dictionary_array(W).values)}
+            variables, U, W = self._observe_layer(
+                rotations, fitted, start, units_of_noise
+            )
+            return {
+                **variables,
+                **describe(path, _codes(U), dictionary_array(W).values),
+            }
 
         return by_layer(reading[activations], one)
 
@@ -232,12 +248,19 @@ class Concepts(FromExtractor):
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return how many fits did not converge."""
         fits = data.converged.values
-        failed, count = int((fits == 0).sum()), int(np.isfinite(fits).sum())
-        sentences, again = named_words(data) if is_one_model(data) else [], replication_words(data)
-        if sentences and again:  # the first screen takes one: names alone would be too much
+        failed = int((fits == 0).sum())
+        count = int(np.isfinite(fits).sum())
+        sentences = named_words(data) if is_one_model(data) else []
+        again = replication_words(data)
+        if (
+            sentences and again
+        ):  # the first screen takes one: names alone would be too much
             sentences[0] += f" {again.pop(0)}"
         sentences += again
-        return [*sentences, *([f"{failed} of {count} fits did not converge."] if failed else [])]
+        return [
+            *sentences,
+            *([f"{failed} of {count} fits did not converge."] if failed else []),
+        ]
 
     @property
     def _describer(self) -> Describer:
@@ -281,7 +304,9 @@ class Concepts(FromExtractor):
             result |= self._noise(Fitted(W, on_host(U)), reference, rotations, units)
         return as_kept(result, self.keep_dictionaries), U, W
 
-    def _compared(self, W: torch.Tensor, other: Fitted, turn: FeatureRotation | None) -> xr.Dataset:
+    def _compared(
+        self, W: torch.Tensor, other: Fitted, turn: FeatureRotation | None
+    ) -> xr.Dataset:
         """Return distances of W to the other dictionary, also relative, and correlations."""
         V = other.dictionary
         aligned = {
@@ -294,7 +319,9 @@ class Concepts(FromExtractor):
         codes = other.codes if "weighted" in pairs else None
         measures = (*self.distances, *pairs)
         # All measures of one alignment at once: they share its factorisations.
-        values = [distances.compare(V, X, codes, measures=measures) for X in aligned.values()]
+        values = [
+            distances.compare(V, X, codes, measures=measures) for X in aligned.values()
+        ]
 
         def table(dim: str, names: Sequence[str]) -> xr.DataArray:
             rows = [[value[name] for value in values] for name in names]
@@ -307,19 +334,26 @@ class Concepts(FromExtractor):
         if pairs:
             variables["correlation_to_reference"] = table("correlation", pairs)
         if "internal" in self.correlations:
-            variables["internal_correlation"] = xr.DataArray(distances.correlation("internal", W))
+            variables["internal_correlation"] = xr.DataArray(
+                distances.correlation("internal", W)
+            )
         return xr.Dataset(variables)
 
     def _noise(
         self, here: Fitted, reference: Fitted, rotations: Rotations, units: Units
     ) -> dict[str, Any]:
         """Return the comparisons beside refits and chance, and what is kept of the refits."""
-        seeded = "random_state" in self._estimator().get_params() and self.extractor not in _EXACT
+        seeded = (
+            "random_state" in self._estimator().get_params()
+            and self.extractor not in _EXACT
+        )
         A = rotations.here
         others: dict[str, torch.Tensor] = {}
         codes: dict[str, torch.Tensor] = {}
         errors = []
-        for name, B, seed in cold_starts(A, self.random_state, seeded=seeded, units=units):
+        for name, B, seed in cold_starts(
+            A, self.random_state, seeded=seeded, units=units
+        ):
             estimator, codes[name], W = self._fit(B, seed=seed)
             others[name] = on_host(W).to(A.dtype)
             errors.append(_relative_error(estimator, B))
@@ -332,14 +366,19 @@ class Concepts(FromExtractor):
 
         return {
             **replication(A, here.codes, codes, fit, units, self.random_state),
-            **beside_refits(here, reference, others, self._compared, rotations, self.random_state),
+            **beside_refits(
+                here, reference, others, self._compared, rotations, self.random_state
+            ),
             **refit_transforms(here.dictionary, reference.dictionary, others),
             "reconstruction_error_refit": ("refit", np.array(errors)),
             "refit_dictionary": dictionary_array(matched(here.dictionary, refit)),
         }
 
     def _fit(
-        self, A: torch.Tensor, start: torch.Tensor | None = None, seed: int | None = None
+        self,
+        A: torch.Tensor,
+        start: torch.Tensor | None = None,
+        seed: int | None = None,
     ) -> tuple[Any, torch.Tensor, torch.Tensor]:
         """Return the fitted extractor, codes (n, r) and dictionary (m, r)."""
         if not bool(A.any()):
@@ -348,23 +387,36 @@ class Concepts(FromExtractor):
         U = estimator.fit_transform(A, init_dictionary=start)
         return estimator, U, estimator.components_.T
 
-    def _start(self, state: xr.Dataset, step: int, W_ref: torch.Tensor) -> torch.Tensor | None:
+    def _start(
+        self, state: xr.Dataset, step: int, W_ref: torch.Tensor
+    ) -> torch.Tensor | None:
         """Return the dictionary that the fit of a step starts from; None for a cold start."""
         if self.init == "reference":
             return W_ref
-        if self.init == "seeded" or "start" not in state or step not in state.step.values:
+        if (
+            self.init == "seeded"
+            or "start" not in state
+            or step not in state.step.values
+        ):
             return None
-        return torch.as_tensor(state.start.sel(step=step).values[: len(W_ref)]).to(W_ref)
+        return torch.as_tensor(state.start.sel(step=step).values[: len(W_ref)]).to(
+            W_ref
+        )
 
-    def _chain(self, run: Run, fits: Mapping[str, torch.Tensor]) -> dict[str, xr.DataArray]:
+    def _chain(
+        self, run: Run, fits: Mapping[str, torch.Tensor]
+    ) -> dict[str, xr.DataArray]:
         """Walk from the reference step outwards; return what each step starts from."""
         steps = np.asarray(run.steps)
-        before, after = steps[steps < run.reference_step], steps[steps > run.reference_step]
+        before = steps[steps < run.reference_step]
+        after = steps[steps > run.reference_step]
         starts: dict[int, xr.DataArray] = {}
         for walk in (before[::-1], after):
             last = dict(fits)
             for step in walk.tolist() if fits else []:
-                starts[step] = by_layer(last, lambda _, W: {"start": dictionary_array(W)}).start
+                starts[step] = by_layer(
+                    last, lambda _, W: {"start": dictionary_array(W)}
+                ).start
                 last |= self._next(run, step, last)
         order = sorted(starts)
         if not order:
@@ -378,7 +430,10 @@ class Concepts(FromExtractor):
         """Return the dictionaries of a step, each from the last one; none where it fails."""
         try:
             values = run.reading(step)[self.needs()[0]]
-        except (CheckpointError, NonFiniteError):  # its own cell says so; the chain goes on
+        except (
+            CheckpointError,
+            NonFiniteError,
+        ):  # its own cell says so; the chain goes on
             return {}
         dictionaries: dict[str, torch.Tensor] = {}
 

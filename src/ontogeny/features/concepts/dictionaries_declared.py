@@ -39,7 +39,10 @@ VARIABLES: Names = {
     "refit_transform_distance": ("change of the transform by refitting", "1"),
     "refit_log_det": ("log-determinant of the transform of refits", "1"),
     "refit_condition": ("condition number of the transform of refits", "1"),
-    "code_likeness": ("median correlation of each code with the nearest of the same fit", "1"),
+    "code_likeness": (
+        "median correlation of each code with the nearest of the same fit",
+        "1",
+    ),
     "refit_share": ("share of the squared change by refitting", "1"),
     **DESCRIBED,
 }

@@ -24,7 +24,12 @@ from .meaning.naming import chosen_names
 
 SHOWN = 6  # names in one sentence
 
-KEPT_OF_STATE = ("piece_text", "concentration_untrained", "unnamed_because", "stands_in_because")
+KEPT_OF_STATE = (
+    "piece_text",
+    "concentration_untrained",
+    "unnamed_because",
+    "stands_in_because",
+)
 
 NAMED = Quantity(
     "named",
@@ -40,7 +45,10 @@ Describe = Callable[[str, np.ndarray, np.ndarray], Mapping[str, Any]]
 
 
 def with_untrained(
-    state: xr.Dataset, run: Run, describer: Describer, codes: Callable[[torch.Tensor], np.ndarray]
+    state: xr.Dataset,
+    run: Run,
+    describer: Describer,
+    codes: Callable[[torch.Tensor], np.ndarray],
 ) -> xr.Dataset:
     """Return a state with how sharp the concepts of the untrained model are.
 
@@ -51,21 +59,28 @@ def with_untrained(
         return state
     untrained = describer.untrained(run, codes)
     layers = [xr.Dataset(untrained.variables(str(path))) for path in state.layer.values]
-    stacked = xr.concat(layers, dim=state.layer, join="outer", data_vars="all", coords="minimal")
+    stacked = xr.concat(
+        layers, dim=state.layer, join="outer", data_vars="all", coords="minimal"
+    )
     return state.assign(stacked.data_vars).assign(piece_text=describer.pieces(run))
 
 
-def describing(reading: Reading, state: xr.Dataset | None, describer: Describer) -> Describe:
+def describing(
+    reading: Reading, state: xr.Dataset | None, describer: Describer
+) -> Describe:
     """Return what describes the concepts of a layer from its path, codes (n, r) and dictionary.
 
     Concepts are turned to the side where they are strong, see `ontogeny.describe.orientation`.
     """
     if state is None or not describer.active:
         return lambda path, codes, dictionary: {}
-    texts, readouts = describer.texts(reading), describer.readouts(reading)
+    texts = describer.texts(reading)
+    readouts = describer.readouts(reading)
     pieces = [str(piece) for piece in state["piece_text"].values]
 
-    def describe(path: str, codes: np.ndarray, dictionary: np.ndarray) -> Mapping[str, Any]:
+    def describe(
+        path: str, codes: np.ndarray, dictionary: np.ndarray
+    ) -> Mapping[str, Any]:
         untrained = Untrained.stored(state.sel(layer=path), path)
         directions = (dictionary * orientation(codes)).T
         return {
@@ -86,7 +101,9 @@ def with_named(data: xr.Dataset) -> xr.Dataset:
     if "name" not in data:
         return data
     data = tidied(chosen_names(data))
-    has_values = data["concentration"].notnull().any("concept") & (data["unnamed_because"] == "")
+    has_values = data["concentration"].notnull().any("concept") & (
+        data["unnamed_because"] == ""
+    )
     if not has_values.any():
         return data
     return data.assign(named=(data["name"] != "").sum("concept").where(has_values))
@@ -104,7 +121,11 @@ def named_words(data: xr.Dataset) -> list[str]:
             sentences.append(f"No concept of {layer} can get a name: {because}.")
         else:
             sentences.append(_name_words(one, str(layer)))
-    return [total, *sentences] if len(sentences) > 1 and (data["name"] != "").any() else sentences
+    return (
+        [total, *sentences]
+        if len(sentences) > 1 and (data["name"] != "").any()
+        else sentences
+    )
 
 
 def _name_words(data: xr.Dataset, where: str) -> str:
@@ -147,7 +168,8 @@ def with_descriptions(
     """
     if not describer.active:
         return state
-    texts, pieces = describer.texts(reading), describer.pieces(run)
+    texts = describer.texts(reading)
+    pieces = describer.pieces(run)
     written = pieces.values.tolist()
     words = texts.words(written, describer.further_texts(reading))
     untrained = describer.untrained(run, untrained_codes, words)
@@ -211,7 +233,9 @@ def named_sentences(data: xr.Dataset) -> list[str]:
 
 def stand_in_sentence(data: xr.Dataset) -> list[str]:
     """Say what stands for the untrained model, where none of the kind can be made."""
-    reasons = data["stands_in_because"].values.ravel() if "stands_in_because" in data else ()
+    reasons = (
+        data["stands_in_because"].values.ravel() if "stands_in_because" in data else ()
+    )
     return [
         f"Names are judged beside this model with the values of each weight matrix in random "
         f"order, because {reason.rstrip('.')}."
@@ -222,7 +246,8 @@ def stand_in_sentence(data: xr.Dataset) -> list[str]:
 def _sentences(data: xr.Dataset) -> Iterator[str]:
     for layer in data.layer.values:
         one = data.sel(layer=layer)
-        count, because = float(one.n_concepts), str(one.unnamed_because.item())
+        count = float(one.n_concepts)
+        because = str(one.unnamed_because.item())
         if not count > 0:
             continue
         if because:

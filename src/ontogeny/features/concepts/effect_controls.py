@@ -138,8 +138,11 @@ def first_order_bands(
     others
         (r, k) latents whose tokens are taken.
     """
-    along = codes.T.astype(np.float64) @ gradients  # (r, m): minus the effect of any direction
-    length, size = np.linalg.norm(decoders, axis=1), strengths(codes)
+    along = (
+        codes.T.astype(np.float64) @ gradients
+    )  # (r, m): minus the effect of any direction
+    length = np.linalg.norm(decoders, axis=1)
+    size = strengths(codes)
     random = -(along @ directions.T) * length[:, None]
     effects = -(along @ decoders.T.astype(np.float64))  # codes by decoder
     scale = size[None, :] / np.where(size > 0, size, 1.0)[:, None]
@@ -152,7 +155,9 @@ def strengths(codes: np.ndarray) -> np.ndarray:
     return np.sqrt((codes.astype(np.float64) ** 2).mean(axis=0))
 
 
-def p_above(changes: np.ndarray, draws: np.ndarray, weights: np.ndarray, units: Units) -> float:
+def p_above(
+    changes: np.ndarray, draws: np.ndarray, weights: np.ndarray, units: Units
+) -> float:
     """Return the p-value that an effect lies above what a control gives.
 
     Student's t of one more draw, with the noise over texts of the difference added, and Welch's
@@ -205,34 +210,44 @@ class LayerEffects:
         A: np.ndarray,
         units: Units,
     ) -> None:
-        self._path, self._at, self._gradients = path, at, gradients
+        self._path = path
+        self._at = at
+        self._gradients = gradients
         self.all_codes = layer["codes"].values
         if len(self.all_codes) != len(A):
             raise ArgumentError(
                 f"codes are of {len(self.all_codes)} tokens, and {path!r} gives {len(A)}."
             )
         self._decoder = Decoder(self.all_codes, np.zeros(len(A), dtype=int))
-        self.codes, self.units = self.all_codes[rows], units
+        self.codes = self.all_codes[rows]
+        self.units = units
         self.weights = at.tokens.astype(np.float64)
         self._A, self._D = A[rows].astype(np.float64), self.decoders(A)
 
     def decoders(self, A: np.ndarray) -> np.ndarray:
         """Return least-squares decoders (r, m) in the units of activations (n, m)."""
-        return self._decoder.decode((A - A.mean(axis=0)).astype(np.float32)).astype(np.float64)
+        return self._decoder.decode((A - A.mean(axis=0)).astype(np.float32)).astype(
+            np.float64
+        )
 
     def mean(self, of_text: np.ndarray) -> np.ndarray:
         """Return means (...) over the predicted tokens of effects (..., texts)."""
         return np.asarray(of_text @ self.weights / self.weights.sum())
 
     def _per_token(self, sums: np.ndarray) -> np.ndarray:
-        return np.divide(sums, self.weights, out=np.zeros_like(sums), where=self.weights > 0)
+        return np.divide(
+            sums, self.weights, out=np.zeros_like(sums), where=self.weights > 0
+        )
 
     @cached_property
     def _first_order(self) -> np.ndarray:
         """(r, texts) effects of all latents to first order, in nats."""
         of_row = -(self._gradients @ self._D.T) * self.codes
-        text, count = self._at.sample.text, len(self.weights)
-        return np.stack([np.bincount(text, weights=values, minlength=count) for values in of_row.T])
+        text = self._at.sample.text
+        count = len(self.weights)
+        return np.stack(
+            [np.bincount(text, weights=values, minlength=count) for values in of_row.T]
+        )
 
     @property
     def effect(self) -> np.ndarray:
@@ -242,17 +257,27 @@ class LayerEffects:
     def first_order(self, seed: int) -> dict[str, Any]:
         """Return the first-order effects of all latents, their noise and their controls."""
         total = self.weights.sum()
-        means, weights = self.units.means(self._per_token(self._first_order), self.weights)
+        means, weights = self.units.means(
+            self._per_token(self._first_order), self.weights
+        )
         directions = random_directions(self._A, FIRST_ORDER, [seed, 5])
-        others = others_of(self.codes, min(NEAREST, int(self.codes.any(axis=0).sum()) - 1))
-        bands = first_order_bands(self.codes, self._gradients, self._D, directions, others)
+        others = others_of(
+            self.codes, min(NEAREST, int(self.codes.any(axis=0).sum()) - 1)
+        )
+        bands = first_order_bands(
+            self.codes, self._gradients, self._D, directions, others
+        )
         ends = {
             f"effect_{name}_{end}": ("concept", values / total)
             for name in ("random", "other")
             for end, values in zip(("low", "high"), getattr(bands, name), strict=True)
         }
         error = mean_stderr(means, weights)
-        return {"effect": ("concept", self.effect), "effect_stderr": ("concept", error), **ends}
+        return {
+            "effect": ("concept", self.effect),
+            "effect_stderr": ("concept", error),
+            **ends,
+        }
 
     def _cost(self, codes: np.ndarray, direction: np.ndarray) -> np.ndarray:
         """Return what a removal costs each text, in nats per predicted token."""
@@ -272,5 +297,8 @@ class LayerEffects:
         """Return (k, texts) what its direction costs on the tokens of other concepts."""
         size = strengths(self.codes)
         return np.stack(
-            [self._cost(self.codes[:, k] * (size[j] / size[k]), self._D[j]) for k in others]
+            [
+                self._cost(self.codes[:, k] * (size[j] / size[k]), self._D[j])
+                for k in others
+            ]
         )

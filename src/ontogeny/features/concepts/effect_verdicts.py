@@ -17,7 +17,9 @@ from .joint_lives import SET_ASIDE
 
 LEVEL = 0.05
 UNIT = "nats per predicted token"
-MATTERS, NO_MORE, NO_CONCEPT = "matters", "costs no more than chance", "no concept"
+MATTERS = "matters"
+NO_MORE = "costs no more than chance"
+NO_CONCEPT = "no concept"
 
 LEVELS = ("first_order", "removed")
 
@@ -25,7 +27,10 @@ REMOVED = Quantity(
     "removed",
     "what the removal of a concept costs",
     UNIT,
-    nulls={"random": "random directions", "other": "its direction where other concepts fire"},
+    nulls={
+        "random": "random directions",
+        "other": "its direction where other concepts fire",
+    },
 )
 VARIABLES: Names = {
     "effect": ("what the removal of a concept costs, to first order", UNIT),
@@ -40,7 +45,10 @@ VARIABLES: Names = {
     **REMOVED.names(),
     "removed_concept": ("number of the removed concept", "1"),
     "first_order": ("effect of the removed concept to first order", UNIT),
-    "removed_p_single": ("p-value that its removal costs no more than the controls", "1"),
+    "removed_p_single": (
+        "p-value that its removal costs no more than the controls",
+        "1",
+    ),
     "removed_p": ("the same, corrected over the concepts of a {checkpoint}", "1"),
     "judged_step": ("last {checkpoint} with controls", "{step}s"),
     "judged_removed": ("cost of removal at the last {checkpoint} with controls", UNIT),
@@ -51,7 +59,10 @@ VARIABLES: Names = {
     "matters_from": ("{checkpoint} with controls from which on it matters", "{step}s"),
     "n_judged": ("removed concepts that are judged", "concepts"),
     "n_matter": ("removed concepts that matter", "concepts"),
-    "first_order_correlation": ("correlation of effects to first order and by removal", "1"),
+    "first_order_correlation": (
+        "correlation of effects to first order and by removal",
+        "1",
+    ),
     "first_order_slope": ("cost of removal per effect to first order", "1"),
 }
 
@@ -71,9 +82,13 @@ def verdicts(data: xr.Dataset, joint: xr.Dataset) -> xr.Dataset:
     total = abs(data.effect).sum("step")
     data = data.assign(relative_effect=data.effect / total.where(total > 0))
     if "line_concept" in joint:
-        data = data.assign(relative_line=_lines(data.relative_effect, joint.line_concept))
+        data = data.assign(
+            relative_line=_lines(data.relative_effect, joint.line_concept)
+        )
     constant = {n: data[n] for n in ("removed_concept", "share") if n in data}
-    constant = {n: of.max("step") if "step" in of.dims else of for n, of in constant.items()}
+    constant = {
+        n: of.max("step") if "step" in of.dims else of for n, of in constant.items()
+    }
     data = null_bands(with_noise(data.assign(constant), REMOVED), REMOVED)
     data = data.assign(_agreement(data))
     if "removed_p_single" not in data or not data.removed_p_single.notnull().any():
@@ -86,7 +101,9 @@ def _lines(relative: xr.DataArray, line_concept: xr.DataArray) -> xr.DataArray:
     lines = line_concept.reindex(layer=relative.layer.values)
     table = relative.transpose("layer", "concept", "step").values
     numbers = lines.transpose("layer", "line").values
-    values = np.take_along_axis(table, np.nan_to_num(numbers)[..., None].astype(int), axis=1)
+    values = np.take_along_axis(
+        table, np.nan_to_num(numbers)[..., None].astype(int), axis=1
+    )
     values = np.where(np.isfinite(numbers)[..., None], values, np.nan)
     return xr.DataArray(values, dims=("layer", "line", "step"))
 
@@ -122,7 +139,11 @@ def _judged(data: xr.Dataset, concept: np.ndarray) -> dict[str, Any]:
     return {
         "removed_p": (order, p),
         "judged_step": float(data.step.values[last]),
-        **{name: data[of].isel(step=last, drop=True) for name, of in at.items() if of in data},
+        **{
+            name: data[of].isel(step=last, drop=True)
+            for name, of in at.items()
+            if of in data
+        },
         "judged_p": (over, p[last]),
         "verdict": (over, words.astype(object)),
         "matters_from": (over, _lasting(p[judged] <= LEVEL, data.step.values[judged])),
@@ -142,9 +163,12 @@ def _agreement(data: xr.Dataset) -> dict[str, Any]:
     lines = []
     for layer in data.layer.values:
         one = data.sel(layer=layer)
-        x, y = (one[name].transpose("step", "removal").values.ravel() for name in LEVELS)
+        x, y = (
+            one[name].transpose("step", "removal").values.ravel() for name in LEVELS
+        )
         is_finite = np.isfinite(x) & np.isfinite(y)
-        x, y = x[is_finite], y[is_finite]
+        x = x[is_finite]
+        y = y[is_finite]
         varies = len(x) > 2 and x.std() > 0 and y.std() > 0
         correlation = float(np.corrcoef(x, y)[0, 1]) if varies else np.nan
         lines.append((correlation, float(x @ y / (x @ x)) if varies else np.nan))
@@ -180,7 +204,9 @@ def figures(data: xr.Dataset) -> list[Figure]:
                 value="removed",
                 series="removal",
                 facet="layer",
-                interval=("removed_low", "removed_high") if "removed_low" in data else None,
+                interval=("removed_low", "removed_high")
+                if "removed_low" in data
+                else None,
                 caption="The strongest concepts of each layer. Shade: ±1.96 standard errors over "
                 "texts.",
             ),
@@ -225,7 +251,9 @@ def sentences(data: xr.Dataset, tokens: str) -> list[str]:
 
     Examples
     --------
-    >>> data = xr.Dataset({"depends": (("step", "layer"), [[0.0]])}, {"layer": ["h.5.mlp"]})
+    >>> data = xr.Dataset(
+    ...     {"depends": (("step", "layer"), [[0.0]])}, {"layer": ["h.5.mlp"]}
+    ... )
     >>> sentences(data, "last")
     ['The loss does not depend on h.5.mlp at these tokens, so nothing can be said of its concepts.']
     """
@@ -249,7 +277,8 @@ def _judgements(data: xr.Dataset) -> Iterator[str]:
     step = f"{float(data.judged_step):,.0f}"
     for layer in data.layer.values:
         one = data.sel(layer=layer)
-        judged, matter = int(one.n_judged), int(one.n_matter)
+        judged = int(one.n_judged)
+        matter = int(one.n_matter)
         if not judged:
             continue
         text = (

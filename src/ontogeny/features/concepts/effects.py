@@ -105,7 +105,9 @@ class ConceptEffects(OfJointConcepts):
     random_state: int = 0
 
     kind: ClassVar[str] = "concept-effects"
-    question: ClassVar[str] = "Does a concept matter: what does the loss rise by without it?"
+    question: ClassVar[str] = (
+        "Does a concept matter: what does the loss rise by without it?"
+    )
     requires: ClassVar[str] = "a node joint-concepts, a vocabulary head"
     price: ClassVar[str] = "tens of passes for each layer at some steps"
     fewest_steps: ClassVar[int] = 3
@@ -138,7 +140,9 @@ class ConceptEffects(OfJointConcepts):
         check_whole("n_removed", self.n_removed)
         check_whole("n_draws", self.n_draws, 3)
         if self.tokens == "masked" and self.objective == "causal":
-            raise ArgumentError("tokens='masked' needs a loss of masked tokens; got 'causal'.")
+            raise ArgumentError(
+                "tokens='masked' needs a loss of masked tokens; got 'causal'."
+            )
         if self.tokens == "masked" and self.mask_fraction != MASK_FRACTION:
             raise ArgumentError(
                 f"mask_fraction must be {MASK_FRACTION} with tokens='masked', as the activations "
@@ -166,7 +170,9 @@ class ConceptEffects(OfJointConcepts):
         return [
             self.activations,
             Reference(self.activations),
-            Gradients(LOSSES[self.objective], self.on, self.mask_fraction, self.random_state),
+            Gradients(
+                LOSSES[self.objective], self.on, self.mask_fraction, self.random_state
+            ),
         ]
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
@@ -174,7 +180,9 @@ class ConceptEffects(OfJointConcepts):
         if state is None:
             raise ArgumentError(f"{self.name} needs the codes of {self.of}; got None.")
         activations, reference, borrowed = self.needs()
-        values, there, model = reading[activations], reading[reference], reading[borrowed]
+        values = reading[activations]
+        there = reading[reference]
+        model = reading[borrowed]
         sample = model.inputs.sample(self.tokens, self.max_tokens, self.random_state)
         rows = self._rows(model, sample)
         tokens_left = TokenSample(sample.text[rows], sample.position[rows])
@@ -186,10 +194,14 @@ class ConceptEffects(OfJointConcepts):
             if not gradients[path].any():
                 return {"depends": 0.0}
             layer = layer_state(state, path)
-            part = LayerEffects(path, at, gradients[path], rows, layer, to_numpy(A), units)
+            part = LayerEffects(
+                path, at, gradients[path], rows, layer, to_numpy(A), units
+            )
             of_reference = part.decoders(to_numpy(there[path]))
             again = layer["found_again"].values
-            removed = chosen_concepts(part.all_codes, again, of_reference, self.n_removed)
+            removed = chosen_concepts(
+                part.all_codes, again, of_reference, self.n_removed
+            )
             return {
                 **part.first_order(self.random_state),
                 **self._removed(part, removed, reading.noise),
@@ -203,7 +215,9 @@ class ConceptEffects(OfJointConcepts):
         """Add relative effects, corrected p-values and the verdict of each removed concept."""
         return verdicts(data, nodes[self.of])
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Figure]:
         """Return the effects over steps, the verdicts, and how both levels agree."""
         return figures(data)
 
@@ -212,7 +226,9 @@ class ConceptEffects(OfJointConcepts):
         return sentences(data, self.tokens)
 
     def _loss(self, model: Any, sample: TokenSample) -> LossAtTokens:
-        return LossAtTokens(model, sample, self.objective, self.mask_fraction, self.random_state)
+        return LossAtTokens(
+            model, sample, self.objective, self.mask_fraction, self.random_state
+        )
 
     def _rows(self, model: Any, sample: TokenSample) -> np.ndarray:
         """Return the rows (k,) of the sample whose codes are those of what the model sees."""
@@ -220,10 +236,14 @@ class ConceptEffects(OfJointConcepts):
         if self.tokens != "masked":
             return np.flatnonzero(at.unmasked)
         if not at.masked:
-            raise ArgumentError("tokens='masked' needs a model that predicts masked tokens.")
+            raise ArgumentError(
+                "tokens='masked' needs a model that predicts masked tokens."
+            )
         return np.arange(len(sample))
 
-    def _removed(self, part: LayerEffects, removed: np.ndarray, controls: bool) -> dict[str, Any]:
+    def _removed(
+        self, part: LayerEffects, removed: np.ndarray, controls: bool
+    ) -> dict[str, Any]:
         """Return the exact effects of the removed concepts, and of their controls."""
         costs = np.stack([part.removed(j) for j in removed])
         variables: dict[str, Any] = {
@@ -240,14 +260,23 @@ class ConceptEffects(OfJointConcepts):
                 "other": np.stack([part.elsewhere(j, others[j]) for j in removed]),
             }
             p = [
-                max(p_above(mine, values[i], part.weights, part.units) for values in draws.values())
+                max(
+                    p_above(mine, values[i], part.weights, part.units)
+                    for values in draws.values()
+                )
                 for i, mine in enumerate(costs)
             ]
             variables["removed_p_single"] = ("removal", np.array(p))
-        nulls = {name: (("removal", "draw"), part.mean(values)) for name, values in draws.items()}
+        nulls = {
+            name: (("removal", "draw"), part.mean(values))
+            for name, values in draws.items()
+        }
         variables["removed"] = Measured.over_texts(
-            ("removal", part.mean(costs)), costs, part.weights, part.units.of_row,
+            ("removal", part.mean(costs)),
+            costs,
+            part.weights,
+            part.units.of_row,
             ("removal", "text"),
             nulls=nulls,
-        )  # fmt: skip
+        )
         return variables

@@ -84,7 +84,9 @@ class JointConcepts(OfActivations):
 
     Examples
     --------
-    >>> JointConcepts("model.layers.*.mlp", n_concepts=50, fit_steps=(0, 100, 1000)).name
+    >>> JointConcepts(
+    ...     "model.layers.*.mlp", n_concepts=50, fit_steps=(0, 100, 1000)
+    ... ).name
     'joint-concepts'
     """
 
@@ -103,8 +105,12 @@ class JointConcepts(OfActivations):
     words_on: str | None = None
 
     kind: ClassVar[str] = "joint-concepts"
-    question: ClassVar[str] = "Which concepts are there, what does each mean, and when is it born?"
-    price: ClassVar[str] = "one fit for each layer over twelve steps, then one regression a step"
+    question: ClassVar[str] = (
+        "Which concepts are there, what does each mean, and when is it born?"
+    )
+    price: ClassVar[str] = (
+        "one fit for each layer over twelve steps, then one regression a step"
+    )
     fewest_steps: ClassVar[int] = 2
     presets: ClassVar[Presets] = (
         PresetEntry(
@@ -125,13 +131,19 @@ class JointConcepts(OfActivations):
     compared: ClassVar[tuple[str, ...]] = ("named", "n_concepts", "n_born", "mean_life")
     variables: ClassVar[Names] = {
         "strength": ("root of the share of the variance that a concept writes", "1"),
-        "readability": ("correlation of the codes with a readout of this checkpoint", "1"),
+        "readability": (
+            "correlation of the codes with a readout of this checkpoint",
+            "1",
+        ),
         "whitened": ("inner products of decoders where activations are white", "1"),
         "influence": ("what each block of texts adds to the squared strength", "1"),
         "spread": ("noise of the squared strength", "1"),
         "half_strength": ("the same by a fit to one half of the texts", "1"),
         "found_again": ("correlation with the best match of another seed", "1"),
-        "half": ("correlation with the best match of half of the texts, the smaller one", "1"),
+        "half": (
+            "correlation with the best match of half of the texts, the smaller one",
+            "1",
+        ),
         "fitted_step": ("{checkpoint}s that the codes were fitted on", "{step}s"),
         "replicates": ("1 where both halves of the texts find it", "1"),
         **VARIABLES,
@@ -210,16 +222,22 @@ class JointConcepts(OfActivations):
 
     def bytes_to_prepare(self, rows: int, features: int, steps: int) -> int:
         """Return the bytes of a fit: one layer at a time, all its checkpoints together."""
-        count = self.fit_steps if isinstance(self.fit_steps, int) else len(self.fit_steps)
+        count = (
+            self.fit_steps if isinstance(self.fit_steps, int) else len(self.fit_steps)
+        )
         stacked = self.method in TRAINED
         return Gathered.size(rows, features, min(count, steps), stacked=stacked)
 
     def prepare(self, run: Run) -> xr.Dataset:
         """Fit the shared codes of every layer; checkpoints are read one at a time."""
-        steps, with_steps = self._steps_of(run), not isinstance(self.fit_steps, int)
-        need, stacked = self.activations, self.method in TRAINED
+        steps = self._steps_of(run)
+        with_steps = not isinstance(self.fit_steps, int)
+        need = self.activations
+        stacked = self.method in TRAINED
         with ExitStack() as files:
-            gathered, reading = read_together(run, steps, need, files, with_steps=with_steps)
+            gathered, reading = read_together(
+                run, steps, need, files, with_steps=with_steps
+            )
             half = fixed_half(reading.units(need))
             codes = by_layer(
                 gathered,
@@ -229,14 +247,18 @@ class JointConcepts(OfActivations):
                 },
             )
         codes = self._shown_codes.with_texts(codes, reading)
-        return with_descriptions(codes, run, reading, self._describer, self.untrained_codes)
+        return with_descriptions(
+            codes, run, reading, self._describer, self.untrained_codes
+        )
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return strength and readability of every latent at one checkpoint."""
-        need, describer = self.activations, self._describer
+        need = self.activations
+        describer = self._describer
         rng = np.random.default_rng([self.random_state, 2])
         texts = reading.units(need)
-        half, block = fixed_half(texts), text_blocks(texts, BLOCKS, rng)
+        half = fixed_half(texts)
+        block = text_blocks(texts, BLOCKS, rng)
         readouts = describer.readouts(reading)
         words = describer.texts(reading) if describer.active else None
         alike = alike_at_step(state, self.random_state)
@@ -247,11 +269,18 @@ class JointConcepts(OfActivations):
             X, size = standard(A)
             decoder = Decoder(layer["codes"].values, block)
             there = CheckpointReadout(Moments(X, half), decoder)
-            variables = observed(there, layer["codes_again"].values, self.readable - SECOND)
+            variables = observed(
+                there, layer["codes_again"].values, self.readable - SECOND
+            )
             if "codes_halves" in layer:
                 halves = layer["codes_halves"].values
-                by_half = [PartialDecoder(halves, rows).strength(X) for rows in (half, ~half)]
-                variables["half_strength"] = (("text_half", "concept"), np.stack(by_half))
+                by_half = [
+                    PartialDecoder(halves, rows).strength(X) for rows in (half, ~half)
+                ]
+                variables["half_strength"] = (
+                    ("text_half", "concept"),
+                    np.stack(by_half),
+                )
             if words is None:
                 return variables
             step = described_at_step(there, size, words, readouts.get(path))
@@ -265,7 +294,9 @@ class JointConcepts(OfActivations):
         data = with_names(lives_of_layers(data, self.readable, self.random_state))
         return shown_of_concepts(data)
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Figure]:
         """Return the lives as a heat map, and the strengths of newborn concepts."""
         if "life" not in data:
             return ()
@@ -299,7 +330,11 @@ class JointConcepts(OfActivations):
         """Return how many concepts there are in each layer, and what happened to them."""
         steps = data.fitted_step.values if "fitted_step" in data else np.zeros(0)
         fitted = [int(step) for step in np.unique(steps[np.isfinite(steps)])]
-        return [*sentences(data), *named_sentences(data), *stale_sentences(data, fitted)]
+        return [
+            *sentences(data),
+            *named_sentences(data),
+            *stale_sentences(data, fitted),
+        ]
 
     def texts_of(self, need: Activations, inputs: Any) -> Texts:
         """Return what says of the texts of a need which tokens a concept stands for."""
@@ -319,7 +354,9 @@ class JointConcepts(OfActivations):
         A control run is read at fewer steps, and maybe not at those that are named: it is fitted on
         as many.
         """
-        fit_steps = None if isinstance(self.fit_steps, int) else sorted(set(self.fit_steps))
+        fit_steps = (
+            None if isinstance(self.fit_steps, int) else sorted(set(self.fit_steps))
+        )
         if fit_steps and not run.is_control:
             return fit_steps
         # A control run may have other steps than those named: as many of its own are taken.
@@ -329,10 +366,18 @@ class JointConcepts(OfActivations):
 
     def _codes(self, layer: Gathered, half: np.ndarray) -> Mapping[str, Any]:
         # [seed, 1], [seed, 2], ...: fits, folds of texts and births draw from streams of their own.
-        seeds = np.random.default_rng([self.random_state, 1]).integers(2**31, size=2).tolist()
-        fits = fitted_codes(layer, self.n_concepts, self.method, self.n_active, seeds, half)
+        seeds = (
+            np.random.default_rng([self.random_state, 1])
+            .integers(2**31, size=2)
+            .tolist()
+        )
+        fits = fitted_codes(
+            layer, self.n_concepts, self.method, self.n_active, seeds, half
+        )
         if not fits.codes.any():
-            raise ArgumentError("the activations do not vary, so there are no concepts in them")
+            raise ArgumentError(
+                "the activations do not vary, so there are no concepts in them"
+            )
         (second,) = fits.others
         again = found_again(fits.codes, second)[0]
         variables = {
@@ -352,7 +397,11 @@ class JointConcepts(OfActivations):
         r = min(self.n_concepts, X.shape[1])
         gathered = Gathered(len(X), X.shape[1], 1, stacked=self.method in TRAINED)
         gathered.add(X)
-        seeds = np.random.default_rng([self.random_state, 1]).integers(2**31, size=1).tolist()
+        seeds = (
+            np.random.default_rng([self.random_state, 1])
+            .integers(2**31, size=1)
+            .tolist()
+        )
         # A narrow layer has fewer latents here than the joint dictionary: with `n_active` codes a
         # token each of them would fire more often than the shared ones.
         k = self.n_active * r / self.n_concepts

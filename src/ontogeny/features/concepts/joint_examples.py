@@ -96,14 +96,18 @@ class ShownCodes:
         """Return a state with the texts, and the shared codes of those tokens that were fitted."""
         if not self.count:
             return state
-        inputs, need = reading[InputSet(self.need.on)], self.need
+        inputs = reading[InputSet(self.need.on)]
+        need = self.need
         texts = ShownTexts.of(inputs, self.count)
-        row = rows_of(texts.sample, inputs.sample(need.tokens, need.max_tokens, need.random_state))
+        row = rows_of(
+            texts.sample, inputs.sample(need.tokens, need.max_tokens, need.random_state)
+        )
         codes = state.codes.transpose("layer", "token", "concept").values
         there = (row >= 0)[:, None]
         parts = [_grid(np.where(there, one[row], np.nan), one, texts) for one in codes]
         return state.assign(
-            shown_variables(texts) | {"shown_shared_code": (("layer", *_DIMS), np.stack(parts))}
+            shown_variables(texts)
+            | {"shown_shared_code": (("layer", *_DIMS), np.stack(parts))}
         )
 
     def at_step(
@@ -118,18 +122,26 @@ class ShownCodes:
         if not self.count:
             return lambda *_: {}
         texts_shown = ShownTexts.of(reading[InputSet(self.need.on)], self.count)
-        values, texts = reading[self._activations], reading.units(self.need)
+        values = reading[self._activations]
+        texts = reading.units(self.need)
         # Every text shown is on the side of the fold on which the sampled tokens of its unit are.
         first = np.isin(reading.units(self._activations), texts[half])
 
         def one(
             path: str, A: torch.Tensor, size: float, there: CheckpointReadout
         ) -> dict[str, Any]:
-            codes, moments = there.decoder.codes, there.moments
+            codes = there.decoder.codes
+            moments = there.moments
             # Centred by the mean of the sampled tokens, which the readouts were fitted on.
-            Y = to_numpy(values[path]).astype(np.float64) - to_numpy(A).astype(np.float64).mean(0)
-            Y[:, ~moments.X.any(axis=0)] = 0.0  # constant features, as where they are standardised
-            predicted = moments.predicted_of((Y / size).astype(np.float32), first, codes)
+            Y = to_numpy(values[path]).astype(np.float64) - to_numpy(A).astype(
+                np.float64
+            ).mean(0)
+            Y[:, ~moments.X.any(axis=0)] = (
+                0.0  # constant features, as where they are standardised
+            )
+            predicted = moments.predicted_of(
+                (Y / size).astype(np.float32), first, codes
+            )
             return {"shown_code": (_DIMS, _grid(predicted, codes, texts_shown))}
 
         return one
@@ -162,7 +174,9 @@ def shown_of_concepts(data: xr.Dataset) -> xr.Dataset:
             codes = data[name].fillna(MISSING).astype(np.uint8)
             if "concept_kind" in data:
                 concept = ~data.concept_kind.isin(["", "no concept"])
-                codes = codes.where(concept, np.uint8(MISSING)).transpose(*data[name].dims)
+                codes = codes.where(concept, np.uint8(MISSING)).transpose(
+                    *data[name].dims
+                )
             variables[name] = codes
     return data.assign(variables)
 

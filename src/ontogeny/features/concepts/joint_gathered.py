@@ -68,7 +68,12 @@ class CheckpointFile:
 
 
 def read_together(
-    run: Run, steps: Sequence[int], need: Activations, files: ExitStack, *, with_steps: bool
+    run: Run,
+    steps: Sequence[int],
+    need: Activations,
+    files: ExitStack,
+    *,
+    with_steps: bool,
 ) -> tuple[dict[str, CheckpointFile], Reading]:
     """Return the checkpoints of each layer, read one at a time, and the last reading.
 
@@ -102,7 +107,9 @@ def read_together(
             values = reading[need]
         except (CheckpointError, NonFiniteError) as error:
             if with_steps:
-                raise ArgumentError(f"fit_steps cannot use step {step}: {error}") from error
+                raise ArgumentError(
+                    f"fit_steps cannot use step {step}: {error}"
+                ) from error
             unread = error
             continue
         last = reading
@@ -117,12 +124,15 @@ def read_together(
     return gathered, last
 
 
-def observed(there: CheckpointReadout, again: np.ndarray, limit: float) -> dict[str, Any]:
+def observed(
+    there: CheckpointReadout, again: np.ndarray, limit: float
+) -> dict[str, Any]:
     """Return strength and readability of the latents at a checkpoint.
 
     `again` are the codes (n, r) of another seed; a latent is readable from `limit` on.
     """
-    presence, halves = there.presence, there.readable
+    presence = there.presence
+    halves = there.readable
     counts = [float((halves >= limit)[i].sum()) for i in (0, 1)]
     counts.append(float((there.moments.readable(again).mean(axis=0) >= limit).sum()))
     labels = {"refit": ["half 1", "half 2", "seed 1"]}
@@ -153,9 +163,13 @@ def stale_sentences(data: xr.Dataset, fitted: Sequence[int]) -> list[str]:
     Examples
     --------
     >>> explained = xr.DataArray(
-    ...     [[0.8], [0.7], [0.5]], {"step": [0, 10, 20], "layer": ["h.0"]}, ("step", "layer")
+    ...     [[0.8], [0.7], [0.5]],
+    ...     {"step": [0, 10, 20], "layer": ["h.0"]},
+    ...     ("step", "layer"),
     ... )
-    >>> stale_sentences(explained.to_dataset(name="explained"), (0, 10))[0].partition(":")[0]
+    >>> stale_sentences(explained.to_dataset(name="explained"), (0, 10))[0].partition(
+    ...     ":"
+    ... )[0]
     'The codes of h.0 have gone stale'
     """
     if "explained" not in data or not len(fitted):
@@ -167,7 +181,8 @@ def stale_sentences(data: xr.Dataset, fitted: Sequence[int]) -> list[str]:
         return []
     sentences = []
     for layer in data.layer.values:
-        least, later = float(old.sel(layer=layer).min()), new.sel(layer=layer).dropna("step")
+        least = float(old.sel(layer=layer).min())
+        later = new.sel(layer=layer).dropna("step")
         if later.size and float(later.min()) < STALE * least:
             worst = int(later.step[later.values.argmin()])
             sentences.append(

@@ -19,7 +19,11 @@ FEWEST = 3  # steps that lives can be read off
 # Kind of a latent that can be read, and that a fit to half of the texts does not find.
 APART = "not found again"
 
-SET_ASIDE = ("", "no concept", APART)  # kinds of latents that make no sentence and get no name
+SET_ASIDE = (
+    "",
+    "no concept",
+    APART,
+)  # kinds of latents that make no sentence and get no name
 
 COUNTS = {
     "n_concepts": "concepts",
@@ -65,7 +69,9 @@ def lives_of_layers(data: xr.Dataset, readable: float, seed: int) -> xr.Dataset:
         one = data.sel(layer=layer, drop=True)
         is_complete = one.strength.notnull().all("concept").values
         if is_complete.sum() >= FEWEST:
-            layers[layer] = _of_layer(one.isel(step=np.flatnonzero(is_complete)), readable, seed)
+            layers[layer] = _of_layer(
+                one.isel(step=np.flatnonzero(is_complete)), readable, seed
+            )
     if not layers:
         return data
     names = xr.DataArray(list(layers), dims="layer", name="layer")
@@ -73,14 +79,17 @@ def lives_of_layers(data: xr.Dataset, readable: float, seed: int) -> xr.Dataset:
     stacked = stacked.reindex(layer=data.layer.values, step=data.step.values)
     kinds = stacked.concept_kind
     stacked["concept_kind"] = kinds.where(kinds.notnull(), "").astype(object)
-    used = [n for n in ("whitened", "influence", "spread", "half_strength") if n in data]
+    used = [
+        n for n in ("whitened", "influence", "spread", "half_strength") if n in data
+    ]
     return data.drop_vars(used).assign(stacked.data_vars)
 
 
 def _of_layer(one: xr.Dataset, readable: float, seed: int) -> xr.Dataset:
     """Return the lives of one layer whose steps are all known."""
     strength, there = (
-        one[name].transpose("step", "concept").values for name in ("strength", "readability")
+        one[name].transpose("step", "concept").values
+        for name in ("strength", "readability")
     )
     whitened = one.whitened.transpose("step", "concept", "other").values
     life = lives(strength, there, whitened, readable)
@@ -96,7 +105,9 @@ def _of_layer(one: xr.Dataset, readable: float, seed: int) -> xr.Dataset:
     )
     births = birth_intervals(presence, life, DRAWS, np.random.default_rng([seed, 3]))
     if "half_strength" in one and bool(one.half_strength.notnull().all()):
-        for by_half in one.half_strength.transpose("text_half", "step", "concept").values:
+        for by_half in one.half_strength.transpose(
+            "text_half", "step", "concept"
+        ).values:
             births = widened(births, life.born, by_half, one.half.values)
     certain = np.ones(len(life.kind), dtype=bool)
     if "replicates" in one:
@@ -115,9 +126,16 @@ def _of_layer(one: xr.Dataset, readable: float, seed: int) -> xr.Dataset:
     indexes = (life.born, births.after, births.before, life.gone, life.settled)
     for name, index in zip(STEPS, indexes, strict=True):
         has_index = is_shown & (index >= 0)
-        values[name] = ("concept", np.where(has_index, steps[np.maximum(index, 0)], np.nan))
+        values[name] = (
+            "concept",
+            np.where(has_index, steps[np.maximum(index, 0)], np.nan),
+        )
     made = xr.Dataset(
-        {**values, **_counts(life, again, is_shown), **_curves(life, strength, is_shown)},
+        {
+            **values,
+            **_counts(life, again, is_shown),
+            **_curves(life, strength, is_shown),
+        },
         coords={"step": one.step.values},
     )
     # Numbered, so that layers with more or fewer of them can be stacked.
@@ -157,7 +175,11 @@ def _curves(life: Lives, strength: np.ndarray, is_shown: np.ndarray) -> dict[str
 
 def _mean_share(shares: np.ndarray, concept: np.ndarray) -> np.ndarray:
     """Return the mean of the concepts' shares (T, r) at each step, NaN where there is none."""
-    return shares[:, concept].mean(axis=1) if concept.any() else np.full(len(shares), np.nan)
+    return (
+        shares[:, concept].mean(axis=1)
+        if concept.any()
+        else np.full(len(shares), np.nan)
+    )
 
 
 def sentences(data: xr.Dataset) -> list[str]:
@@ -193,5 +215,7 @@ def _sentences(data: xr.Dataset) -> Iterator[str]:
                 f"{np.nanmax(one.concept_born_before.values):.0f}."
             )
         if numbers["n_gone"]:
-            text += f" Below a quarter of their peak at the end: {numbers['n_gone']:.0f}."
+            text += (
+                f" Below a quarter of their peak at the end: {numbers['n_gone']:.0f}."
+            )
         yield text

@@ -88,7 +88,8 @@ def beside_refits(
     ``refit``, and what is left where nothing is shared is the null ``chance``. Without resampled
     texts the noise is unknown.
     """
-    W, turn = here.dictionary, rotations.best
+    W = here.dictionary
+    turn = rotations.best
     comparison = compare(W, reference, turn)
     to_reference = _over_refits(others, lambda V: compare(V, reference, turn))
     to_fit = _over_refits(others, lambda V: compare(V, here, None))
@@ -123,7 +124,10 @@ def refit_transforms(
         transform = _transform(V, W_ref)
         return xr.Dataset(
             {
-                "refit_transform_distance": ("matching", _transform_distances(V, W, W_ref)),
+                "refit_transform_distance": (
+                    "matching",
+                    _transform_distances(V, W, W_ref),
+                ),
                 "refit_log_det": transform.log_det,
                 "refit_condition": transform.condition,
                 "refit_share": ("share_of", _shares(V, W)),
@@ -131,7 +135,10 @@ def refit_transforms(
             coords={"matching": list(MATCHINGS), "share_of": list(SHARES)},
         )
 
-    return {str(name): values for name, values in _over_refits(others, one).data_vars.items()}
+    return {
+        str(name): values
+        for name, values in _over_refits(others, one).data_vars.items()
+    }
 
 
 def _over_refits(
@@ -141,7 +148,9 @@ def _over_refits(
     return xr.concat([function(V) for V in others.values()], dim=names)
 
 
-def _transform_distances(V: torch.Tensor, W: torch.Tensor, W_ref: torch.Tensor) -> list[float]:
+def _transform_distances(
+    V: torch.Tensor, W: torch.Tensor, W_ref: torch.Tensor
+) -> list[float]:
     """Return how far the transforms of a refit and of the fit are apart, (matching,)."""
     fitting = matched(W_ref, W)
     apart = []
@@ -166,7 +175,11 @@ def _shares(V: torch.Tensor, W: torch.Tensor) -> list[float]:
 
 
 def _chance(
-    W: torch.Tensor, reference: Fitted, compare: Compare, rotations: Rotations, seed: int
+    W: torch.Tensor,
+    reference: Fitted,
+    compare: Compare,
+    rotations: Rotations,
+    seed: int,
 ) -> xr.Dataset:
     """Return comparisons where nothing is shared.
 
@@ -230,7 +243,12 @@ def shares(codes: Tensor, other: Tensor) -> tuple[float, float]:
 
 
 def replication(
-    A: Tensor, codes: Tensor, others: Mapping[str, Tensor], fit: Fit, units: Units, seed: int
+    A: Tensor,
+    codes: Tensor,
+    others: Mapping[str, Tensor],
+    fit: Fit,
+    units: Units,
+    seed: int,
 ) -> dict[str, xr.DataArray]:
     """Return what is found again, (change,), of what is tried, and how alike the codes are.
 
@@ -249,7 +267,9 @@ def replication(
     """
     rng = np.random.default_rng([seed, 2])
     order = torch.from_numpy(rng.permutation(len(A))).to(A.device)
-    half = torch.from_numpy(rng.permutation(units.count)[units.place] % 2 == 0).to(A.device)
+    half = torch.from_numpy(rng.permutation(units.count)[units.place] % 2 == 0).to(
+        A.device
+    )
     pairs: dict[str, list[tuple[Tensor, ...]]] = {
         change: [(codes, U) for name, U in others.items() if name.startswith(start)]
         for change, start in (("rounding", "float"), ("seed", "seed"))
@@ -257,22 +277,32 @@ def replication(
     # Codes of the fit are on the host, also where activations are on a device.
     pairs["order of tokens"] = [(codes[order.to(codes.device)], fit(A[order])[0])]
     both = min(int(half.sum()), int((~half).sum())) > codes.shape[1]
-    pairs["half of texts"] = [tuple(fit(A[h])[1](A) for h in (half, ~half))] if both else []
-    again = {c: np.mean([shares(*pair)[0] for pair in p]) for c, p in pairs.items() if p}
+    pairs["half of texts"] = (
+        [tuple(fit(A[h])[1](A) for h in (half, ~half))] if both else []
+    )
+    again = {
+        c: np.mean([shares(*pair)[0] for pair in p]) for c, p in pairs.items() if p
+    }
     return {
-        "found_again": xr.DataArray(list(again.values()), {"change": list(again)}, "change"),
+        "found_again": xr.DataArray(
+            list(again.values()), {"change": list(again)}, "change"
+        ),
         "code_likeness": xr.DataArray(shares(codes, codes)[1]),
     }
 
 
 def replication_words(data: xr.Dataset) -> list[str]:
     """Return what is found again at the last step where it was tried, over all layers."""
-    tried = data.get("found_again", xr.DataArray([], dims="step")).dropna("step", how="all")
+    tried = data.get("found_again", xr.DataArray([], dims="step")).dropna(
+        "step", how="all"
+    )
     if not tried.sizes["step"]:
         return []
     last = tried.isel(step=-1)
     mean = last.mean([dim for dim in last.dims if dim != "change"])
-    parts = [f"{100 * float(v):.0f} % with another {v.change.item()}" for v in mean if v == v]
+    parts = [
+        f"{100 * float(v):.0f} % with another {v.change.item()}" for v in mean if v == v
+    ]
     at = "A" if is_one_model(data) else f"At {{step}} {int(last.step):,} a"
     alike = float(data.code_likeness.sel(step=last.step).median())
     one = f"Its codes repeat: half of them correlate by {alike:.2f} or more with another one."

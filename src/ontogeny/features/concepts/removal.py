@@ -93,8 +93,10 @@ class LossAtTokens:
 
     def _batches(self, ids: np.ndarray | None) -> list[Batch]:
         """Return the texts that hold a row and a predicted token, with `ids` for theirs."""
-        reading, predicted = self.reading, self._seen[1]
-        size, inputs = reading.settings.batch_size, reading.inputs
+        reading = self.reading
+        predicted = self._seen[1]
+        size = reading.settings.batch_size
+        inputs = reading.inputs
         return [
             batch
             for batch in inputs.batches(size, ids)
@@ -130,7 +132,8 @@ class LossAtTokens:
         NonFiniteError
             If a gradient is NaN or infinite.
         """
-        reading, nothing = self.reading, _Nothing(self.sample)
+        reading = self.reading
+        nothing = _Nothing(self.sample)
         by_row: dict[str, np.ndarray] = {}
         with (
             quiet(reading.model),
@@ -151,7 +154,9 @@ class LossAtTokens:
                 raise NonFiniteError(f"gradients at {label!r} are NaN or infinite.")
         return by_row
 
-    def removed(self, label: str, codes: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    def removed(
+        self, label: str, codes: np.ndarray, direction: np.ndarray
+    ) -> np.ndarray:
         """Return by how much the summed loss of each text (texts,) rises without a part of a layer.
 
         The layer's output A becomes ``A - codes direction^T`` at the rows of the sample, exactly;
@@ -174,17 +179,26 @@ class LossAtTokens:
         NonFiniteError
             If a loss without the part is NaN or infinite.
         """
-        concerned = [b for b in self._read if codes[sampled_rows(self.sample, b)[1]].any()]
+        concerned = [
+            b for b in self._read if codes[sampled_rows(self.sample, b)[1]].any()
+        ]
         part = _Part(self.reading.model, label, self.sample, codes, direction)
-        rows = np.concatenate([b.rows for b in concerned]) if concerned else np.zeros(0, int)
+        rows = (
+            np.concatenate([b.rows for b in concerned])
+            if concerned
+            else np.zeros(0, int)
+        )
         change = np.zeros(len(self.losses))
         change[rows] = self._summed(concerned, (part,))[rows] - self.losses[rows]
         return change
 
     def _summed(self, batches: Sequence[Batch], others: Sequence[Any]) -> np.ndarray:
         """Return the summed loss of the texts of some batches, while `others` watch."""
-        reading, predicted = self.reading, self._seen[1]
-        collector = LossCollector(reading.model, reading.inputs, predicted if self.masked else None)
+        reading = self.reading
+        predicted = self._seen[1]
+        collector = LossCollector(
+            reading.model, reading.inputs, predicted if self.masked else None
+        )
         by_mask = reading.settings.positions == "mask"
         feed(reading.model, batches, [*others, collector], position_ids=by_mask)
         losses = collector.result()
@@ -225,7 +239,11 @@ class _Rows:
             or tuple(hidden.shape[:2]) != tuple(self._shape)
             or (width is not None and hidden.shape[2] != width)
         ):
-            got = tuple(hidden.shape) if isinstance(hidden, Tensor) else type(hidden).__name__
+            got = (
+                tuple(hidden.shape)
+                if isinstance(hidden, Tensor)
+                else type(hidden).__name__
+            )
             raise ArgumentError(
                 f"{label!r} must give (texts, tokens, features) = ({self._shape[0]}, "
                 f"{self._shape[1]}, {width or 'm'}); got {got}."
@@ -253,18 +271,26 @@ class _Nothing(_Rows):
         """Return the site's value plus zeros that require a gradient."""
         self.check_shape(label, hidden)
         shape = (len(self.slot), hidden.shape[2])
-        zeros = torch.zeros(shape, dtype=hidden.dtype, device=hidden.device, requires_grad=True)
+        zeros = torch.zeros(
+            shape, dtype=hidden.dtype, device=hidden.device, requires_grad=True
+        )
         result = self.plus(label, hidden, zeros)
         self._zeros[label] = zeros
         return result
 
-    def gradients(self, labels: Sequence[str], total: Tensor) -> Mapping[str, np.ndarray]:
+    def gradients(
+        self, labels: Sequence[str], total: Tensor
+    ) -> Mapping[str, np.ndarray]:
         """Return the derivatives (rows, m) of `total` in each layer; 0 where it has no part."""
         self.check_called(labels)
         zeros = [self._zeros[label] for label in labels]
         if not total.requires_grad:
-            return {k: np.zeros(tuple(z.shape), np.float32) for k, z in self._zeros.items()}
-        gradients = torch.autograd.grad(total, zeros, allow_unused=True, materialize_grads=True)
+            return {
+                k: np.zeros(tuple(z.shape), np.float32) for k, z in self._zeros.items()
+            }
+        gradients = torch.autograd.grad(
+            total, zeros, allow_unused=True, materialize_grads=True
+        )
         arrays = (gradient.detach().float().cpu().numpy() for gradient in gradients)
         return dict(zip(labels, arrays, strict=True))
 
@@ -281,9 +307,12 @@ class _Part(_Rows, Collector):
         direction: np.ndarray,
     ) -> None:
         super().__init__(sample)
-        self._model, self._label = model, label
+        self._model = model
+        self._label = label
         self._codes = torch.from_numpy(np.ascontiguousarray(codes, dtype=np.float32))
-        self._direction = torch.from_numpy(np.ascontiguousarray(direction, dtype=np.float32))
+        self._direction = torch.from_numpy(
+            np.ascontiguousarray(direction, dtype=np.float32)
+        )
 
     @contextmanager
     def attached(self) -> Iterator[None]:
@@ -293,7 +322,9 @@ class _Part(_Rows, Collector):
 
     def _without(self, label: str, hidden: Any) -> Tensor:
         self.check_shape(label, hidden, len(self._direction))
-        return self.plus(label, hidden, -self._codes[self.slot][:, None] * self._direction)
+        return self.plus(
+            label, hidden, -self._codes[self.slot][:, None] * self._direction
+        )
 
     def start(self, batch: Batch) -> set[str] | None:
         """Find the rows of the batch; wait for nothing."""

@@ -172,10 +172,13 @@ class VocabularyConcepts(Observable):
         """Return how often every token occurs, which are special, and how they are shown."""
         need = InputSet(self.on)
         inputs = run.reading(run.reference_step)[need]
-        pieces, tokenizer = run.pieces(need), run.tokenizer()
+        pieces = run.pieces(need)
+        tokenizer = run.tokenizer()
         counts = np.bincount(inputs.ids[inputs.ordinary], minlength=len(pieces))
         special = np.zeros(len(counts), dtype=bool)
-        special_ids = [i for i in getattr(tokenizer, "all_special_ids", ()) if i < len(special)]
+        special_ids = [
+            i for i in getattr(tokenizer, "all_special_ids", ()) if i < len(special)
+        ]
         special[special_ids] = True
         texts = [*pieces, *map(str, range(len(pieces), len(counts)))]
         return xr.Dataset(
@@ -192,7 +195,8 @@ class VocabularyConcepts(Observable):
         assert state is not None
         rows = self._rows(reading, state)
         joint = self._fitted(rows)
-        presence, codes = joint.presence_, joint.codes_
+        presence = joint.presence_
+        codes = joint.codes_
         largest = np.argsort(-codes, axis=0, kind="stable")[:TOKENS].T
         energy = np.take_along_axis(codes.T, largest, axis=1) ** 2
         counts = np.pad(state["count"].values, (0, reading.shape[0]))[rows.ids]
@@ -226,7 +230,9 @@ class VocabularyConcepts(Observable):
         )
         if not self.keep_codes:
             return data
-        return data.assign(codes=(("token", "concept"), codes)).assign_coords(token=rows.ids)
+        return data.assign(codes=(("token", "concept"), codes)).assign_coords(
+            token=rows.ids
+        )
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add the lives, leave out what is the same matrix twice, and keep the pieces shown."""
@@ -246,10 +252,14 @@ class VocabularyConcepts(Observable):
         lived = lived.assign(readability=data.readability)
         return tidied(lived)
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Figure]:
         """Return the lives as a heat map, and the strengths of newborn concepts."""
         figures = JointConcepts().figures(data, nodes)
-        return [replace(f, facet="block") for f in figures if f.id in ("lives", "newborn")]
+        return [
+            replace(f, facet="block") for f in figures if f.id in ("lives", "newborn")
+        ]
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return how many concepts each matrix has, when they were born, and what chance gives."""
@@ -257,7 +267,9 @@ class VocabularyConcepts(Observable):
 
     def _rows(self, reading: BlockReading, state: xr.Dataset) -> Rows:
         if len(reading.shape) != 2:
-            raise ArgumentError(f"{reading.name} must be a matrix; its shape is {reading.shape}")
+            raise ArgumentError(
+                f"{reading.name} must be a matrix; its shape is {reading.shape}"
+            )
         if len(reading.steps) < FEWEST + 1:
             raise ArgumentError(
                 f"lives take at least {FEWEST + 1} checkpoints; there are {len(reading.steps)}"
@@ -267,7 +279,8 @@ class VocabularyConcepts(Observable):
             raise ArgumentError(
                 f"start='subtracted' takes a checkpoint of step 0; the first is {reading.steps[0]}"
             )
-        counts, special = state["count"].values, state["special"].values
+        counts = state["count"].values
+        special = state["special"].values
         ids = chosen_ids(counts, special, reading.shape[0], self.max_tokens)
         start = None
         if untrained and self.start != "kept":
@@ -299,13 +312,25 @@ class VocabularyConcepts(Observable):
         """Return how many latents of the nulls pass for concepts, and for born; means of refits."""
         if not self.nulls:
             return {}
-        seeds = np.random.default_rng([self.random_state, 4]).integers(2**31, size=self.nulls)
-        concepts, born = [], []
+        seeds = np.random.default_rng([self.random_state, 4]).integers(
+            2**31, size=self.nulls
+        )
+        concepts = []
+        born = []
         for seed in seeds.tolist():
-            fits = [self._fitted(null) for null in (rows.permuted(seed), rows.mixed(seed))]
+            fits = [
+                self._fitted(null) for null in (rows.permuted(seed), rows.mixed(seed))
+            ]
             sure = [fit.replicates_ for fit in fits]
-            concepts.append([(f.is_concept_ & s).sum() for f, s in zip(fits, sure, strict=True)])
-            born.append([((f.lives_.born >= 0) & s).sum() for f, s in zip(fits, sure, strict=True)])
+            concepts.append(
+                [(f.is_concept_ & s).sum() for f, s in zip(fits, sure, strict=True)]
+            )
+            born.append(
+                [
+                    ((f.lives_.born >= 0) & s).sum()
+                    for f, s in zip(fits, sure, strict=True)
+                ]
+            )
         return {
             "null_concepts": ("null", np.mean(concepts, axis=0)),
             "null_born": ("null", np.mean(born, axis=0)),
@@ -314,7 +339,8 @@ class VocabularyConcepts(Observable):
 
 def _correlations(codes: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Return the correlation (r,) of each code (n, r) with values (n,); 0 where one is constant."""
-    U, v = codes - codes.mean(axis=0), values - values.mean()
+    U = codes - codes.mean(axis=0)
+    v = values - values.mean()
     lengths = np.linalg.norm(U, axis=0) * np.linalg.norm(v)
     return np.where(lengths > 0, v @ U / np.where(lengths > 0, lengths, 1.0), 0.0)
 
@@ -337,5 +363,7 @@ def _once(data: xr.Dataset) -> xr.Dataset:
         if isinstance(digest, str):  # NaN of a matrix that failed
             one = first.setdefault(digest, str(block))
             same |= {str(block): one} if one != str(block) else {}
-    dataset = data.drop_vars("digest").sel(block=[b for b in data.block.values if b not in same])
+    dataset = data.drop_vars("digest").sel(
+        block=[b for b in data.block.values if b not in same]
+    )
     return dataset.assign_attrs(tied=json.dumps(same)) if same else dataset

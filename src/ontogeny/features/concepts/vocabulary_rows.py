@@ -116,8 +116,13 @@ class Rows(Sequence[np.ndarray]):
 
         def transform(_: int, rows: np.ndarray) -> np.ndarray:
             mixture = rows - rows.mean(axis=0)
-            for signs, order in turns:  # one round alone would leave waves of single tokens
-                mixture = scipy.fft.dct(signs[:, None] * mixture[order], axis=0, norm="ortho")
+            for (
+                signs,
+                order,
+            ) in turns:  # one round alone would leave waves of single tokens
+                mixture = scipy.fft.dct(
+                    signs[:, None] * mixture[order], axis=0, norm="ortho"
+                )
             return np.asarray(mixture, dtype=np.float32)
 
         return replace(self, transform=transform)
@@ -132,7 +137,9 @@ def sentences(data: xr.Dataset) -> list[str]:
     lines = list(_of_ties(data))
     if "n_concepts" not in data:
         return lines
-    for block, life in zip(data.block.values, of_lives(data.rename(block="layer")), strict=True):
+    for block, life in zip(
+        data.block.values, of_lives(data.rename(block="layer")), strict=True
+    ):
         lines += [life, *_of_block(str(block), data.sel(block=block))]
     return lines
 
@@ -148,7 +155,8 @@ def _of_block(block: str, one: xr.Dataset) -> Iterator[str]:
         strongest = born[np.argsort(-one.strength.max("step").values[born])][:NAMED]
         early = strongest[np.argsort(one.concept_born.values[strongest], kind="stable")]
         listed = "; ".join(
-            f"{{step}} {one.concept_born.values[j]:.0f}: {_tokens(one, j)}" for j in early
+            f"{{step}} {one.concept_born.values[j]:.0f}: {_tokens(one, j)}"
+            for j in early
         )
         yield f"The strongest that were born in {block}, with their first tokens: {listed}."
     concepts = np.flatnonzero(~one.concept_kind.isin(SET_ASIDE).values)
@@ -173,5 +181,9 @@ def _of_block(block: str, one: xr.Dataset) -> Iterator[str]:
 
 def _tokens(one: xr.Dataset, j: int) -> str:
     ids = one.token_id.values[j][:TOKENS].tolist()
-    texts = dict(zip(one["piece"].values.tolist(), one["piece_text"].values.tolist(), strict=True))
+    texts = dict(
+        zip(
+            one["piece"].values.tolist(), one["piece_text"].values.tolist(), strict=True
+        )
+    )
     return ", ".join(f"“{shown(str(texts.get(i, i)))}”" for i in ids)

@@ -3,5 +3,8 @@
 # The names that it gives to public modules, and which of its own modules defines each.
 PUBLIC = {
     "geometry": {"increments": ["intruder_dimensions", "share_in_leading"]},
-    "observables": {"concept_change": ["ConceptChange"], "weight_change": ["WeightChange"]},
+    "observables": {
+        "concept_change": ["ConceptChange"],
+        "weight_change": ["WeightChange"],
+    },
 }

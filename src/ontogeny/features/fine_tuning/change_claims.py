@@ -53,7 +53,9 @@ def _of_controls(data: xr.Dataset, change: str) -> tuple[Beside, ...]:
     counts = _at_end(beside).sel(change=change)
     runs = [str(run) for run in counts["run"].values]
     pairs = zip(runs, counts.values.tolist(), strict=True)
-    return tuple(Beside("control", run, count) for run, count in pairs if np.isfinite(count))
+    return tuple(
+        Beside("control", run, count) for run, count in pairs if np.isfinite(count)
+    )
 
 
 def _sureness(count: float, beside: tuple[Beside, ...]) -> dict[str, Any]:

@@ -66,7 +66,9 @@ class ConceptChange(OfJointConcepts):
     random_state: int = 0
 
     kind: ClassVar[str] = "concept-change"
-    question: ClassVar[str] = "Which concepts did a further training keep, turn, lose and make?"
+    question: ClassVar[str] = (
+        "Which concepts did a further training keep, turn, lose and make?"
+    )
     requires: ClassVar[str] = "a node joint-concepts"
     price: ClassVar[str] = "one regression for each layer and step"
     fewest_steps: ClassVar[int] = 2
@@ -89,7 +91,10 @@ class ConceptChange(OfJointConcepts):
         "change": ("what became of a concept", ""),
         "change_kind": ("what became of a concept by the last checkpoint", ""),
         "called": ("name, else the tokens that carry most of it", ""),
-        "turned_by": ("cosine between what it writes at the first and the last checkpoint", "1"),
+        "turned_by": (
+            "cosine between what it writes at the first and the last checkpoint",
+            "1",
+        ),
     }
     section: ClassVar[Section] = Section(
         title="Concepts kept, turned, lost and new",
@@ -111,7 +116,9 @@ class ConceptChange(OfJointConcepts):
         """Return what every latent writes at one checkpoint, and how well it can be read."""
         texts = reading.units(self.activations)
         half = fixed_half(texts)
-        block = text_blocks(texts, BLOCKS, np.random.default_rng([self.random_state, 2]))
+        block = text_blocks(
+            texts, BLOCKS, np.random.default_rng([self.random_state, 2])
+        )
 
         def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
             values = to_numpy(A)
@@ -119,35 +126,48 @@ class ConceptChange(OfJointConcepts):
             decoder = Decoder(layer_state(state, path)["codes"].values, block)
             there = CheckpointReadout(Moments(X, half), decoder).presence
             arrays = {
-                n: (_DIMS.get(n, _EACH), getattr(there, n)[0].astype(np.float32)) for n in _PARTS
+                n: (_DIMS.get(n, _EACH), getattr(there, n)[0].astype(np.float32))
+                for n in _PARTS
             }
             # Features are numbered: layers of several widths are stacked.
-            return dict[Any, Any](xr.Dataset(arrays, {"feature": np.arange(X.shape[1])}))
+            return dict[Any, Any](
+                xr.Dataset(arrays, {"feature": np.arange(X.shape[1])})
+            )
 
         return by_layer(reading[self.activations], one)
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add what became of each concept at each step, and a list of what did not stay."""
-        joint, shape = nodes[self.of], [data.sizes[dim] for dim in ("layer", "concept")]
+        joint = nodes[self.of]
+        shape = [data.sizes[dim] for dim in ("layer", "concept")]
         if "decoders" not in data or "replicates" not in joint:
             return data
         counts = np.full([data.sizes["step"], shape[0], len(_KINDS)], np.nan)
-        kind, cosine = np.full(shape, "", dtype=object), np.full(shape, np.nan)
+        kind = np.full(shape, "", dtype=object)
+        cosine = np.full(shape, np.nan)
         for i, layer in enumerate(data.layer.values):
             there = _presences(data.isel(layer=i))
             asked = joint.replicates.sel(layer=layer).values > 0
             for step, presence in there.items():
                 # Checkpoints of one run have one basis, also where most concepts have turned.
                 changes = concept_changes(
-                    there[min(there)], presence, asked, readable=self.readable, common_basis=True
+                    there[min(there)],
+                    presence,
+                    asked,
+                    readable=self.readable,
+                    common_basis=True,
                 )
                 counts[step, i] = [changes.counts()[name] for name in _KINDS]
-                kind[i], cosine[i] = changes.kind, changes.cosine
+                kind[i] = changes.kind
+                cosine[i] = changes.cosine
         return data.drop_vars(_PARTS).assign(
             concepts_since=(("step", "layer", "change"), counts),
             change=list(_KINDS),
             change_kind=(("layer", "concept"), kind),
-            called=(("layer", "concept"), _called(joint.reindex(layer=data.layer.values), shape)),
+            called=(
+                ("layer", "concept"),
+                _called(joint.reindex(layer=data.layer.values), shape),
+            ),
             turned_by=(("layer", "concept"), cosine),
         )
 
@@ -161,8 +181,12 @@ def _presences(one: xr.Dataset) -> dict[int, Presence]:
     there = {}
     for step in np.flatnonzero(one.strength.notnull().all("concept")).tolist():
         at = one.isel(step=[step]).dropna("feature")
-        parts = {n: at[n].transpose("step", *_DIMS.get(n, _EACH)).values for n in _PARTS}
-        there[step] = Presence(**parts, explained=np.ones(1), whitened=np.zeros((1, 0, 0)))
+        parts = {
+            n: at[n].transpose("step", *_DIMS.get(n, _EACH)).values for n in _PARTS
+        }
+        there[step] = Presence(
+            **parts, explained=np.ones(1), whitened=np.zeros((1, 0, 0))
+        )
     return there
 
 
@@ -172,7 +196,9 @@ def _called(joint: xr.Dataset, shape: Sequence[int]) -> np.ndarray:
     pieces = written(joint) if "token_id" in joint else {}
     for place in np.ndindex(*shape):
         ids = joint.token_id.values[place][:TOKENS].tolist() if pieces else []
-        tokens = ", ".join(dict.fromkeys(shown(in_words(pieces[i])) for i in ids if i in pieces))
+        tokens = ", ".join(
+            dict.fromkeys(shown(in_words(pieces[i])) for i in ids if i in pieces)
+        )
         name = str(joint["name"].values[place]) if pieces else ""
         called[place] = name or f"C{place[1]}{f' ({tokens})' if tokens else ''}"
     return called

@@ -10,7 +10,9 @@ from ...errors import ArgumentError, NonFiniteError, check_number, check_whole
 HELD = 0.5  # the leading directions are those that hold this share of the first matrix's energy
 
 
-def share_in_leading(base: np.ndarray, change: np.ndarray, held: float = HELD) -> tuple[float, int]:
+def share_in_leading(
+    base: np.ndarray, change: np.ndarray, held: float = HELD
+) -> tuple[float, int]:
     """Return the share of a change's energy that lies in the leading directions of a matrix.
 
     Directions are singular vectors of the shorter side. Where the change has nothing to do with the
@@ -38,7 +40,10 @@ def share_in_leading(base: np.ndarray, change: np.ndarray, held: float = HELD) -
     Examples
     --------
     >>> base = np.diag([3.0, 1.0, 1.0])
-    >>> share_in_leading(base, np.diag([2.0, 0.0, 0.0])), share_in_leading(base, np.eye(3))[1]
+    >>> (
+    ...     share_in_leading(base, np.diag([2.0, 0.0, 0.0])),
+    ...     share_in_leading(base, np.eye(3))[1],
+    ... )
     ((1.0, 1), 1)
     """
     base, change = _pair(base, change)
@@ -76,7 +81,10 @@ def intruder_dimensions(
     --------
     >>> base = np.diag([4.0, 3.0, 2.0, 1.0])
     >>> stripe = np.full((4, 4), 9.0)
-    >>> intruder_dimensions(base, base + 0.1, 1), intruder_dimensions(base, base + stripe, 1, 0.6)
+    >>> (
+    ...     intruder_dimensions(base, base + 0.1, 1),
+    ...     intruder_dimensions(base, base + stripe, 1, 0.6),
+    ... )
     (0, 1)
     """
     base, tuned = _pair(base, tuned)
@@ -90,23 +98,32 @@ class Base:
 
     def __init__(self, gram: np.ndarray) -> None:
         energy, vectors = eigh(gram)
-        self.energy, self.vectors = np.maximum(energy[::-1], 0), vectors[:, ::-1]
+        self.energy = np.maximum(energy[::-1], 0)
+        self.vectors = vectors[:, ::-1]
 
     def leading(self, held: float) -> int:
         """Return how many directions hold a share of the energy; 0 of a matrix of zeros."""
         total = self.energy.sum()
-        return int(np.searchsorted(self.energy.cumsum(), held * total) + 1) if total else 0
+        return (
+            int(np.searchsorted(self.energy.cumsum(), held * total) + 1) if total else 0
+        )
 
     def share(self, change: np.ndarray, held: float) -> tuple[float, int]:
         """Return the share of a Gram matrix of changes in the leading directions; their number."""
-        k, total = self.leading(held), float(np.trace(change))
+        k = self.leading(held)
+        total = float(np.trace(change))
         leading = self.vectors[:, :k]
-        return float(np.sum(leading * (change @ leading))) / total if total else float("nan"), k
+        return float(np.sum(leading * (change @ leading))) / total if total else float(
+            "nan"
+        ), k
 
     def intruders(self, tuned: np.ndarray, n_leading: int, threshold: float) -> int:
         """Return how many leading directions of a Gram matrix are none of the first one's."""
         size = len(tuned)
-        top = (max(size - n_leading, 0), size - 1)  # eigenvalues are in increasing order
+        top = (
+            max(size - n_leading, 0),
+            size - 1,
+        )  # eigenvalues are in increasing order
         leading = eigh(tuned, subset_by_index=top)[1]
         return int(np.sum(np.abs(self.vectors.T @ leading).max(axis=0) < threshold))
 
@@ -118,11 +135,14 @@ def singular_values(gram: np.ndarray) -> np.ndarray:
 
 def _gram(matrix: np.ndarray) -> np.ndarray:
     """Return the Gram matrix of the shorter side."""
-    return matrix @ matrix.T if matrix.shape[0] <= matrix.shape[1] else matrix.T @ matrix
+    return (
+        matrix @ matrix.T if matrix.shape[0] <= matrix.shape[1] else matrix.T @ matrix
+    )
 
 
 def _pair(base: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    first, second = np.asarray(base, dtype=np.float64), np.asarray(other, dtype=np.float64)
+    first = np.asarray(base, dtype=np.float64)
+    second = np.asarray(other, dtype=np.float64)
     if first.ndim != 2 or first.shape != second.shape:
         raise ArgumentError(
             f"both matrices must have one shape (n, m); got {first.shape} and {second.shape}."

@@ -55,12 +55,16 @@ class WeightChange(Observable):
 
     kind: ClassVar[str] = "weight-change"
     minima: ClassVar[Mapping[str, int]] = {"n_leading": 1}
-    question: ClassVar[str] = "How far did a further training move each kind of weight matrix?"
+    question: ClassVar[str] = (
+        "How far did a further training move each kind of weight matrix?"
+    )
     requires: ClassVar[str] = "weights alone"
     price: ClassVar[str] = "three decompositions for each matrix and step"
     fewest_steps: ClassVar[int] = 2
     obstacles: ClassVar[tuple[str, ...]] = ("no_matrices",)
-    presets: ClassVar[Presets] = (PresetEntry(("fine-tuning",), {"blocks": "$changed"}, 30),)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("fine-tuning",), {"blocks": "$changed"}, 30),
+    )
     role: ClassVar[str] = "motion"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
@@ -80,8 +84,14 @@ class WeightChange(Observable):
         "distance_moved": ("distance moved from the first checkpoint", "weight units"),
         "size": ("norm at the first checkpoint", "weight units"),
         "effective_rank": ("effective rank of the change", "directions"),
-        "leading_share": ("share of the change in the first matrix's leading directions", "1"),
-        "leading_by_kind": ("share of the change in the first matrix's leading directions", "1"),
+        "leading_share": (
+            "share of the change in the first matrix's leading directions",
+            "1",
+        ),
+        "leading_by_kind": (
+            "share of the change in the first matrix's leading directions",
+            "1",
+        ),
         "leading_chance": ("share of leading directions among all", "1"),
         "intruders": ("intruder dimensions", "directions"),
     }
@@ -100,11 +110,36 @@ class WeightChange(Observable):
             "at-the-end",
             "At the last checkpoint",
             (
-                ("last_change", "distance moved, of the first norm, at the end", "1", "moved"),
-                ("last_rank", "effective rank of the change at the end", "directions", "rank"),
-                ("last_intruders", "intruder dimensions at the end", "directions", "intruders"),
-                ("last_leading", "share in leading directions at the end", "1", "in leading"),
-                ("last_chance", "share in leading directions by chance", "1", "by chance"),
+                (
+                    "last_change",
+                    "distance moved, of the first norm, at the end",
+                    "1",
+                    "moved",
+                ),
+                (
+                    "last_rank",
+                    "effective rank of the change at the end",
+                    "directions",
+                    "rank",
+                ),
+                (
+                    "last_intruders",
+                    "intruder dimensions at the end",
+                    "directions",
+                    "intruders",
+                ),
+                (
+                    "last_leading",
+                    "share in leading directions at the end",
+                    "1",
+                    "in leading",
+                ),
+                (
+                    "last_chance",
+                    "share in leading directions by chance",
+                    "1",
+                    "by chance",
+                ),
             ),
             rows="block",
             caption=f"Leading: the directions that hold {_HELD} of the first matrix's energy.",
@@ -134,7 +169,9 @@ class WeightChange(Observable):
         # The first matrix is read once if it is one piece; a high one is too large to be kept.
         first = lru_cache(maxsize=1)(partial(_matrix, reading, int(reading.steps[0])))
         base = Base(_grams(reading, int(reading.steps[0]), first)[0])
-        lines = [self._at(base, *_grams(reading, int(step), first)) for step in reading.steps]
+        lines = [
+            self._at(base, *_grams(reading, int(step), first)) for step in reading.steps
+        ]
         return xr.Dataset(
             {
                 **{name: ("step", [line[name] for line in lines]) for name in lines[0]},
@@ -144,10 +181,14 @@ class WeightChange(Observable):
             coords={"step": reading.steps},
         )
 
-    def _at(self, base: Base, matrix: np.ndarray, change: np.ndarray) -> dict[str, float]:
+    def _at(
+        self, base: Base, matrix: np.ndarray, change: np.ndarray
+    ) -> dict[str, float]:
         """Return what a step shows, by the Gram matrices of the matrix and of its change."""
         if not change.any():
-            zeros = dict.fromkeys(("distance_moved", "effective_rank", "intruders"), 0.0)
+            zeros = dict.fromkeys(
+                ("distance_moved", "effective_rank", "intruders"), 0.0
+            )
             return {**zeros, "leading_share": np.nan}
         return {
             "distance_moved": float(np.sqrt(np.trace(change))),
@@ -161,7 +202,9 @@ class WeightChange(Observable):
         by_kind = data[["distance_moved", "size", "leading_share"]].assign_coords(
             block=[kind_of_block(str(block)) for block in data.block.values]
         )
-        squares = (by_kind[["distance_moved", "size"]] ** 2).groupby("block").sum(min_count=1)
+        squares = (
+            (by_kind[["distance_moved", "size"]] ** 2).groupby("block").sum(min_count=1)
+        )
         change = (squares.distance_moved / squares["size"]) ** 0.5
         leading = by_kind.leading_share.groupby("block").mean()
         last = data.isel(step=-1)
@@ -178,7 +221,8 @@ class WeightChange(Observable):
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return which kinds moved, how far, and in which directions."""
         frozen = (data.distance_moved == 0).all("step")
-        count, still = data.sizes["block"], int(frozen.sum())
+        count = data.sizes["block"]
+        still = int(frozen.sum())
         if still == count:
             return [f"None of {count} weight matrices moved."]
         if not data.distance_moved.isel(step=-1).notnull().any():
@@ -186,12 +230,18 @@ class WeightChange(Observable):
         moving = data.sel(block=~frozen)
         ends = data.relative_change.isel(step=-1).to_series().sort_values()
         ends = ends[ends > 0]
-        far, near = ends.index[-1], ends.index[0]
+        far = ends.index[-1]
+        near = ends.index[0]
         lines = [f"{still} of {count} weight matrices never moved."] if still else []
         far_by = f"by {100 * ends[far]:.2f} % of their norm at the first checkpoint"
-        least = f"; those of {near} least, by {100 * ends[near]:.2f} %" if near != far else ""
+        least = (
+            f"; those of {near} least, by {100 * ends[near]:.2f} %"
+            if near != far
+            else ""
+        )
         lines.append(f"The weights of {far} moved farthest, {far_by}{least}.")
-        share, chance = _median(moving.last_leading), _median(moving.last_chance)
+        share = _median(moving.last_leading)
+        chance = _median(moving.last_chance)
         lines.append(
             "The change of a matrix has an effective rank of "
             f"{_median(moving.last_rank):.1f} (median)."
@@ -217,13 +267,16 @@ def _grams(
     They are those of the shorter side. Of a high matrix some rows are read at a time: in float64,
     the embedding of 128,000 tokens in 4,096 dimensions would take 4 GB for each of three copies.
     """
-    n, columns = reading.shape[0], int(np.prod(reading.shape[1:]))
+    n = reading.shape[0]
+    columns = int(np.prod(reading.shape[1:]))
     size = n if n <= columns else max(1, _CHUNK // columns)
     sums = [np.zeros((min(n, columns),) * 2) for _ in range(2)]
     for start in range(0, n, size):
         base = first(start, min(start + size, n))
         is_first = step == reading.steps[0]
-        matrix = base if is_first else _matrix(reading, step, start, min(start + size, n))
+        matrix = (
+            base if is_first else _matrix(reading, step, start, min(start + size, n))
+        )
         change = matrix - base
         for total, part in zip(sums, (matrix, change), strict=True):
             total += part @ part.T if n <= columns else part.T @ part

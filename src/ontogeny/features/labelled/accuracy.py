@@ -41,7 +41,9 @@ class LabelAccuracy(Observable):
     on: str | None = None
 
     kind: ClassVar[str] = "labels"
-    question: ClassVar[str] = "How often does a classifier give the right label, of each class?"
+    question: ClassVar[str] = (
+        "How often does a classifier give the right label, of each class?"
+    )
     requires: ClassVar[str] = "texts with labels, a classifier"
     price: ClassVar[str] = PASS
     obstacles: ClassVar[tuple[str, ...]] = ("no_labels",)
@@ -90,7 +92,9 @@ class LabelAccuracy(Observable):
         """Refuse texts without labels."""
         name = self.on or next(iter(inputs))
         if name in inputs and inputs[name].labels is None:
-            raise ArgumentError(f"labels needs an input set with labels; {name!r} has none.")
+            raise ArgumentError(
+                f"labels needs an input set with labels; {name!r} has none."
+            )
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return accuracy, accuracy of each class and loss, with what each text says."""
@@ -101,7 +105,9 @@ class LabelAccuracy(Observable):
         labels = _class_numbers(value, logits.shape[1])
         answers = logits.argmax(1)
         right = (answers == labels).astype(float)
-        loss = -log_softmax(logits.astype(np.float64), axis=1)[np.arange(len(labels)), labels]
+        loss = -log_softmax(logits.astype(np.float64), axis=1)[
+            np.arange(len(labels)), labels
+        ]
         classes = np.unique(labels)
         member = labels == classes[:, None]
         count = member.sum(1)
@@ -116,11 +122,17 @@ class LabelAccuracy(Observable):
             "class_texts": ("class", count),
             **permuted_labels.exchanged(answers, labels, units),
         }
-        return dataset(variables).assign_coords({"class": _class_names(value.model, classes)})
+        return dataset(variables).assign_coords(
+            {"class": _class_names(value.model, classes)}
+        )
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the cells with how likely the gain is where no label was learned."""
-        return permuted_labels.with_exchanged_labels(data) if "accuracy_exchanged" in data else data
+        return (
+            permuted_labels.with_exchanged_labels(data)
+            if "accuracy_exchanged" in data
+            else data
+        )
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return the classes that the last checkpoint knows best, and what exchanges show."""
@@ -128,9 +140,12 @@ class LabelAccuracy(Observable):
         learned = permuted_labels.sentence(data)
         if len(last) < 2:
             return learned
-        best, least = last.idxmax(), last.idxmin()
+        best = last.idxmax()
+        least = last.idxmin()
         ends = ((label, 100 * last[label]) for label in (best, least))
-        shares = " and ".join(f"{share:.1f} % of class {label}" for label, share in ends)
+        shares = " and ".join(
+            f"{share:.1f} % of class {label}" for label, share in ends
+        )
         return [f"At the last {{checkpoint}} {shares} get their label.", *learned]
 
 
@@ -170,7 +185,9 @@ def _class_numbers(value: Any, n_classes: int) -> np.ndarray:
     """Return the class number of each text; names are looked up in the model's configuration."""
     labels = np.asarray(value.inputs.labels)
     if labels.dtype.kind not in "iu":
-        numbers = dict(getattr(getattr(value.model, "config", None), "label2id", None) or {})
+        numbers = dict(
+            getattr(getattr(value.model, "config", None), "label2id", None) or {}
+        )
         names = [str(label) for label in labels]
         unknown = sorted(set(names) - set(numbers))
         if unknown:

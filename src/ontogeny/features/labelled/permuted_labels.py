@@ -24,25 +24,40 @@ from ...words.controls import PAIRS
 DRAWS = 999
 # By which the first checkpoint is said to know the labels; verdicts are corrected over a page.
 LEVEL = 0.01
-LUCK, COUNT = 0.04, 4
+LUCK = 0.04
+COUNT = 4
 """Least standard deviation of the luck of answers, and as how many control runs it counts."""
 
 VARIABLES = {
-    "accuracy_exchanged": ("accuracy with the labels as they are, and exchanged", "share of texts"),
+    "accuracy_exchanged": (
+        "accuracy with the labels as they are, and exchanged",
+        "share of texts",
+    ),
     "accuracy_excess": ("accuracy beyond that with exchanged labels", "share of texts"),
-    "accuracy_p_gain": ("p-value of the gain since the first {checkpoint} among exchanges", "1"),
+    "accuracy_p_gain": (
+        "p-value of the gain since the first {checkpoint} among exchanges",
+        "1",
+    ),
     "accuracy_p_learned": ("p-value of what was learned of the labels", "1"),
-    "accuracy_trained_start": ("1 where the first {checkpoint} knows the labels already", "1"),
+    "accuracy_trained_start": (
+        "1 where the first {checkpoint} knows the labels already",
+        "1",
+    ),
 }
 
 
-def exchanged(answers: np.ndarray, labels: np.ndarray, units: np.ndarray) -> dict[str, Any]:
+def exchanged(
+    answers: np.ndarray, labels: np.ndarray, units: np.ndarray
+) -> dict[str, Any]:
     """Return the accuracy of answers (texts,) with their labels, and with them exchanged.
 
     Units exchange their labels as in `Units.shuffles`; the exchanges are the same at every step.
     """
     shuffles = Units(units).shuffles(labels, np.random.default_rng(0), DRAWS)
-    shares = [(answers == labels).mean(), *((answers == labels[rows]).mean() for rows in shuffles)]
+    shares = [
+        (answers == labels).mean(),
+        *((answers == labels[rows]).mean() for rows in shuffles),
+    ]
     return {
         "accuracy_exchanged": ("exchange", np.array(shares)),
         "accuracy_excess": float(shares[0] - np.mean(shares[1:])),
@@ -85,7 +100,9 @@ def with_exchanged_labels(data: xr.Dataset) -> xr.Dataset:
             of_pairs = beside.values[kinds == MIRRORED]
             luck = luck_of_pairs((of_pairs[:, 1] - of_pairs[:, 0])[None])[0]
             change = gains[last] - gains[last, 1:].mean()
-            p_last = float(p_by_luck(change[:1], change[1:].var(keepdims=True), luck[None])[0])
+            p_last = float(
+                p_by_luck(change[:1], change[1:].var(keepdims=True), luck[None])[0]
+            )
         if np.isfinite(p_last):
             derived["accuracy_p_learned"] = max(float(p_gain[last]), p_last)
     return data.assign(derived)
@@ -93,11 +110,14 @@ def with_exchanged_labels(data: xr.Dataset) -> xr.Dataset:
 
 def _beyond_luck(shares: np.ndarray, luck: np.ndarray) -> float:
     """Return how likely the first of the shares is where only texts and luck make it."""
-    excess, texts = np.array([shares[0] - shares[1:].mean()]), np.array([shares[1:].var()])
+    excess = np.array([shares[0] - shares[1:].mean()])
+    texts = np.array([shares[1:].var()])
     pooled = np.r_[luck, np.full(COUNT, LUCK)]
     # Of control runs with more luck than the least, the larger p-value: alone they are few, and
     # pooled with the least they are too sure (random heads on digits).
-    several = [pooled, luck] if len(luck) > 1 and (luck**2).mean() > LUCK**2 else [pooled]
+    several = (
+        [pooled, luck] if len(luck) > 1 and (luck**2).mean() > LUCK**2 else [pooled]
+    )
     return max(float(p_by_luck(excess, texts, one[None])[0]) for one in several)
 
 

@@ -15,7 +15,10 @@ PRESENT, ABSENT = (
 STILL = 0.5  # |cosine| of first and last decoder, below which a component has turned
 NONE = -1
 
-BORN, GROWS, START, NEVER = "born", "grows", "from the start", "not readable"
+BORN = "born"
+GROWS = "grows"
+START = "from the start"
+NEVER = "not readable"
 
 
 class Curves(NamedTuple):
@@ -57,7 +60,9 @@ def rises(readable: np.ndarray, strength: np.ndarray) -> Rise:
 
     Examples
     --------
-    >>> curve = np.array([[0.1, 0.1, 0.5], [0.1, 0.7, 0.1], [0.9, 0.2, 0.9], [0.9, 0.9, 0.9]])
+    >>> curve = np.array(
+    ...     [[0.1, 0.1, 0.5], [0.1, 0.7, 0.1], [0.9, 0.2, 0.9], [0.9, 0.9, 0.9]]
+    ... )
     >>> rise = rises(curve, curve)
     >>> rise.start.tolist(), rise.after.tolist(), rise.born.tolist()
     ([2, 1, 2], [1, 0, 1], [True, False, False])
@@ -71,11 +76,15 @@ def rises(readable: np.ndarray, strength: np.ndarray) -> Rise:
     # "Cannot be read at any checkpoint before its rise": one dip of what was readable is no birth.
     known_before = (~absent & (place <= after[..., None, :])).any(axis=-2)
     following = np.minimum(start + 1, count - 1)[..., None, :]
-    stays = np.take_along_axis(there, following, axis=-2)[..., 0, :] & (start < count - 1)
+    stays = np.take_along_axis(there, following, axis=-2)[..., 0, :] & (
+        start < count - 1
+    )
     return Rise(start, after, (after >= 0) & ~known_before & stays)
 
 
-def presence(readable: np.ndarray, strength: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def presence(
+    readable: np.ndarray, strength: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return at which checkpoints (..., S, r) components are there, and at which absent."""
     share = strength / np.maximum(np.nanmax(strength, axis=-2, keepdims=True), 1e-30)
     there = (readable >= READABLE) & (share >= PRESENT)
@@ -130,7 +139,9 @@ def lives(curves: Curves) -> Lives:
     kind = np.select(
         [is_born, whole.start[0] == 0, whole.start[0] > 0], [BORN, START, GROWS], NEVER
     )
-    silent = absent[::-1].argmin(axis=0)  # how many checkpoints at the end it is absent at
+    silent = absent[::-1].argmin(
+        axis=0
+    )  # how many checkpoints at the end it is absent at
     had = there.any(axis=0) & (silent > 0)
     return Lives(
         kind=kind,

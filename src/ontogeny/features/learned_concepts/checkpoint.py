@@ -20,7 +20,8 @@ def presence(read: Predictor, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray
     halves = readable.mean(axis=1)
     for fit, other in ((1, 1), (2, 0)):
         halves[fit] = readable[fit, other]
-    n, size = len(read.X), max(float(np.einsum("nm,nm->", read.X, read.X, dtype=np.float64)), 1e-30)
+    n = len(read.X)
+    size = max(float(np.einsum("nm,nm->", read.X, read.X, dtype=np.float64)), 1e-30)
     strength = []
     for fit in codes:
         written = decoders(read.X, fit)

@@ -13,7 +13,8 @@ from .parts import scaled
 AGAIN = 0.7  # correlation of codes from which on two components are the same
 RANK = 1e-5  # variance of a direction, against the largest, that is none
 FIRST = 20_000  # tokens on which the rotation begins
-ITERATIONS, TOLERANCE = 200, 1e-5
+ITERATIONS = 200
+TOLERANCE = 1e-5
 POLISH = 30  # iterations on all tokens
 
 
@@ -36,7 +37,9 @@ class Components(NamedTuple):
 
     def kept(self, which: np.ndarray) -> Components:
         """Return some of the components."""
-        return Components(self.codes[:, which], self.halves[:, :, which], self.again[which])
+        return Components(
+            self.codes[:, which], self.halves[:, :, which], self.again[which]
+        )
 
     @property
     def sharpness(self) -> np.ndarray:
@@ -52,12 +55,16 @@ def components(X: np.ndarray, half: np.ndarray, count: int, seed: int) -> Compon
     --------
     >>> rng = np.random.default_rng(0)
     >>> sources = rng.exponential(size=(4000, 3)) ** 2
-    >>> found = components(scaled(sources @ rng.normal(size=(3, 3))), np.arange(4000) < 2000, 3, 0)
+    >>> found = components(
+    ...     scaled(sources @ rng.normal(size=(3, 3))), np.arange(4000) < 2000, 3, 0
+    ... )
     >>> bool(found.again.min() > 0.9)
     True
     """
     codes = _fitted(X, np.ones(len(X), dtype=bool), count, seed)
-    codes *= np.where((codes.astype(np.float64) ** 3).sum(axis=0) < 0, -1, 1).astype(np.float32)
+    codes *= np.where((codes.astype(np.float64) ** 3).sum(axis=0) < 0, -1, 1).astype(
+        np.float32
+    )
     near = [nearest(codes, _fitted(X, rows, count, seed)) for rows in (half, ~half)]
     again = np.minimum(*(correlation for _, correlation in near))
     return Components(codes, np.stack([codes_of for codes_of, _ in near]), again)
@@ -70,7 +77,9 @@ def nearest(codes: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarr
     correlation = scaled(codes).T @ scaled(others) / len(codes)
     best = np.abs(correlation).argmax(axis=1)
     found = correlation[np.arange(len(best)), best]
-    return others[:, best] * np.where(found < 0, -1, 1).astype(np.float32), np.abs(found)
+    return others[:, best] * np.where(found < 0, -1, 1).astype(np.float32), np.abs(
+        found
+    )
 
 
 def _fitted(X: np.ndarray, rows: np.ndarray, count: int, seed: int) -> np.ndarray:
@@ -85,7 +94,9 @@ def _fitted(X: np.ndarray, rows: np.ndarray, count: int, seed: int) -> np.ndarra
     whiten = (axes[:, used] / np.sqrt(values[used])).astype(np.float32)
     Z = torch.from_numpy((part - mean) @ whiten)
     generator = torch.Generator().manual_seed(seed)
-    start = decorrelate(torch.randn(len(used), len(used), generator=generator).double()).float()
+    start = decorrelate(
+        torch.randn(len(used), len(used), generator=generator).double()
+    ).float()
     some = torch.randperm(len(Z), generator=generator)[:FIRST]
     turn, _, _ = rotate(Z[some], start, "logcosh", ITERATIONS, TOLERANCE)
     if len(some) < len(Z):

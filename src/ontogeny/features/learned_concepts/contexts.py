@@ -17,7 +17,12 @@ WORDS = 6
 
 
 def contexts(
-    code: np.ndarray, fires: np.ndarray, holds: np.ndarray, places: Places, count: int, seed: int
+    code: np.ndarray,
+    fires: np.ndarray,
+    holds: np.ndarray,
+    places: Places,
+    count: int,
+    seed: int,
 ) -> dict[str, Any]:
     """Return contexts of one component, its histogram and the words at its strong places.
 
@@ -34,7 +39,8 @@ def contexts(
     count
         Contexts of each band, in distinct texts.
     """
-    rng, order = np.random.default_rng(seed), np.argsort(-code, kind="stable")
+    rng = np.random.default_rng(seed)
+    order = np.argsort(-code, kind="stable")
     strong = order[: int(fires.sum())]
     middle = np.array_split(strong, 5)[2]
     low = np.array_split(strong, 5)[4]
@@ -52,14 +58,18 @@ def contexts(
         "context_id": np.where(
             drawn.ravel()[:, None] >= 0, places.ids(drawn.ravel(), AROUND), -1
         ).reshape(shape),
-        "histogram": np.histogram(np.clip(code, BINS[0], BINS[-1]), BINS)[0].astype(np.float32),
+        "histogram": np.histogram(np.clip(code, BINS[0], BINS[-1]), BINS)[0].astype(
+            np.float32
+        ),
         "words": _words(code, fires, places),
     }
 
 
 def _distinct(rows: np.ndarray, places: Places, count: int) -> np.ndarray:
     """Return the first row of each text, in the order of `rows`, at most `count`."""
-    _, first = np.unique(places.inputs.groups[places.sample.text[rows]], return_index=True)
+    _, first = np.unique(
+        places.inputs.groups[places.sample.text[rows]], return_index=True
+    )
     return rows[np.sort(first)[:count]]
 
 
@@ -69,6 +79,12 @@ def _of(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def _words(code: np.ndarray, fires: np.ndarray, places: Places) -> str:
     """Return the words that carry most of the squared code at strong places."""
-    carried = np.bincount(places.words(0), weights=np.where(fires, code.astype(np.float64) ** 2, 0))
-    best = [i for i in np.argsort(-carried, kind="stable")[:WORDS].tolist() if carried[i] > 0 and i]
+    carried = np.bincount(
+        places.words(0), weights=np.where(fires, code.astype(np.float64) ** 2, 0)
+    )
+    best = [
+        i
+        for i in np.argsort(-carried, kind="stable")[:WORDS].tolist()
+        if carried[i] > 0 and i
+    ]
     return " · ".join(places.names[i] for i in best)

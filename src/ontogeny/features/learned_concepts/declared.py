@@ -7,7 +7,10 @@ from ...quantities import Quantity
 from ...words.names import Names
 
 COUNTS: Names = {
-    "n_again": ("components beyond the token that both halves of the texts find", "components"),
+    "n_again": (
+        "components beyond the token that both halves of the texts find",
+        "components",
+    ),
     "n_learned": ("components of the learned part that both halves find", "components"),
     "n_untrained": ("components beyond the token of an untrained model", "components"),
     "n_named": ("components with a name", "components"),
@@ -19,7 +22,10 @@ LIVES: Names = {
     "concept_born_before": ("first step that is surely not before the birth", "steps"),
     "concept_born_share": ("share of refits that say born", "1"),
     "concept_gone": ("step from which on it is absent", "steps"),
-    "concept_turned": ("cosine of the decoders where it is first there and last there", "1"),
+    "concept_turned": (
+        "cosine of the decoders where it is first there and last there",
+        "1",
+    ),
     "n_born": ("components born during the run", "components"),
     "n_born_low": ("fewest births of a refit", "components"),
     "n_born_high": ("most births of a refit", "components"),
@@ -29,11 +35,20 @@ NAMES: Names = {
     "name": ("name: what its strong places share", ""),
     "rule": ("rule that the name was made of, also where it is not shown", ""),
     "words": ("words that carry most of the squared code", ""),
-    "name_phi": ("correlation of the name's rule with the strong places, on other texts", "1"),
+    "name_phi": (
+        "correlation of the name's rule with the strong places, on other texts",
+        "1",
+    ),
     "named_phi": ("the same of names that are shown; 0 without one", "1"),
     "name_limit": ("95th percentile of it among components of an untrained model", "1"),
-    "name_p": ("p-value beside places shuffled within their texts, corrected (Holm)", "1"),
-    "name_auc": ("how well the name's rule tells strong places from others, on other texts", "1"),
+    "name_p": (
+        "p-value beside places shuffled within their texts, corrected (Holm)",
+        "1",
+    ),
+    "name_auc": (
+        "how well the name's rule tells strong places from others, on other texts",
+        "1",
+    ),
     "name_auc_low": ("lower end of it", "1"),
     "name_auc_high": ("upper end of it", "1"),
 }
@@ -52,12 +67,18 @@ DIRECTIONS: Names = {
     "scale": ("standard deviation of what the token leaves", "activation units"),
 }
 FOUND: Names = {
-    "again": ("correlation with the nearest component of either half, the smaller one", "1"),
+    "again": (
+        "correlation with the nearest component of either half, the smaller one",
+        "1",
+    ),
     "sharpness": ("excess kurtosis of the codes", "1"),
     "in_learned": ("correlation with the nearest component of the learned part", "1"),
     "found_at": ("step whose activations it was found in", "steps"),
     "found_in": ("part of the activations that it was found in", ""),
-    "first_step": ("step that the learned part is taken against; -1: an untrained model", "steps"),
+    "first_step": (
+        "step that the learned part is taken against; -1: an untrained model",
+        "steps",
+    ),
     "firing": ("share of the tokens at which it is strong", "1"),
 }
 VARIABLES: Names = {

@@ -19,8 +19,11 @@ from .places import Places
 
 LEVEL = 0.05  # of names, corrected over the components of a layer
 LIMIT = 95  # percentile of the names of an untrained model that a name is beyond
-LEAST = 0.2  # correlation of a rule with the strong places, below which it names nothing
-BEYOND, LEARNED = "beyond the token", "learned part"
+LEAST = (
+    0.2  # correlation of a rule with the strong places, below which it names nothing
+)
+BEYOND = "beyond the token"
+LEARNED = "learned part"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,16 +70,25 @@ class Finder:
         """
         last, *earlier = left
         first, end = (np.asarray(X, dtype=np.float32) for X in (first, left[last]))
-        found = {step: self.components(np.asarray(X, np.float32)) for step, X in left.items()}
+        found = {
+            step: self.components(np.asarray(X, np.float32)) for step, X in left.items()
+        }
         of_learned = self.components(scaled(end - Predictor(first, self.half).of(end)))
         untrained = self.components(np.asarray(blank, dtype=np.float32))
         merged = [(last, BEYOND, found[last]), (last, LEARNED, of_learned)]
         merged += [(step, BEYOND, found[step]) for step in earlier]
         joined = _joined(merged)
-        codes, count = joined["codes"], joined["codes"].shape[-1]
+        codes = joined["codes"]
+        count = joined["codes"].shape[-1]
         near = [nearest(codes[0], found[step].codes) for step in earlier]
-        others = [np.where(r >= AGAIN, other, 0).astype(codes.dtype) for other, r in near]
-        numbers = {"n_again": found[last], "n_learned": of_learned, "n_untrained": untrained}
+        others = [
+            np.where(r >= AGAIN, other, 0).astype(codes.dtype) for other, r in near
+        ]
+        numbers = {
+            "n_again": found[last],
+            "n_learned": of_learned,
+            "n_untrained": untrained,
+        }
         variables = {
             **{name: float(len(part.again)) for name, part in numbers.items()},
             "codes": (
@@ -84,7 +96,10 @@ class Finder:
                 np.concatenate([codes, *(o[None] for o in others)]).astype(np.float16),
             ),
             "in_learned": ("concept", nearest(codes[0], of_learned.codes)[1]),
-            **{n: ("concept", joined[n]) for n in ("again", "sharpness", "found_at", "found_in")},
+            **{
+                n: ("concept", joined[n])
+                for n in ("again", "sharpness", "found_at", "found_in")
+            },
             **self._described(codes[0], untrained.codes),
             "first": (("token", "feature"), first.astype(np.float16)),
         }
@@ -109,7 +124,14 @@ class Finder:
         phi = np.array([name.phi for name in names])
         shown = (p_values <= LEVEL) & (phi > np.maximum(limit, LEAST))
         parts = [
-            contexts(codes[:, j], fires[:, j], name.holds, self.places, self.examples, self.seed)
+            contexts(
+                codes[:, j],
+                fires[:, j],
+                name.holds,
+                self.places,
+                self.examples,
+                self.seed,
+            )
             for j, name in enumerate(names)
         ]
         words = object_array([part.pop("words") for part in parts])
@@ -181,7 +203,9 @@ def _limits(names: list[Name]) -> dict[str, float]:
     values: dict[str, list[float]] = {}
     for name in names:
         values.setdefault(_attribute(name), []).append(name.phi)
-    return {attribute: float(np.percentile(phi, LIMIT)) for attribute, phi in values.items()}
+    return {
+        attribute: float(np.percentile(phi, LIMIT)) for attribute, phi in values.items()
+    }
 
 
 def _told_apart(names: list[Name], shown: np.ndarray, words: np.ndarray) -> list[str]:

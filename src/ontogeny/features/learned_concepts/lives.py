@@ -28,7 +28,9 @@ def with_lives(data: xr.Dataset) -> xr.Dataset:
     stacked = xr.concat(pieces, dim=data.layer[layers], join="outer", data_vars="all")
     stacked = stacked.reindex(layer=data.layer.values)
     kinds = stacked.concept_kind
-    return data.assign({**stacked, "concept_kind": kinds.where(kinds.notnull(), "").astype(object)})
+    return data.assign(
+        {**stacked, "concept_kind": kinds.where(kinds.notnull(), "").astype(object)}
+    )
 
 
 def _of_layer(one: xr.Dataset, there: np.ndarray) -> xr.Dataset:
@@ -42,7 +44,9 @@ def _of_layer(one: xr.Dataset, there: np.ndarray) -> xr.Dataset:
     )
     curves = Curves(np.nan_to_num(readable), np.nan_to_num(strength))
     life = lives(curves)
-    kind = np.where(one.found_in.values[concepts] == LEARNED, APART, life.kind).astype(object)
+    kind = np.where(one.found_in.values[concepts] == LEARNED, APART, life.kind).astype(
+        object
+    )
     born = kind == BORN
     indexes = {
         "concept_born": np.where(born, life.start, NONE),
@@ -66,23 +70,33 @@ def _of_layer(one: xr.Dataset, there: np.ndarray) -> xr.Dataset:
         "n_born_high": float(counts.max(initial=born.sum())),
         "life": (("concept", "step"), (curves.strength[0] / peak).T),
     }
-    coords = {"concept": one["concept"].values[concepts], "step": one.step.values[there]}
-    return xr.Dataset(values, coords).reindex(concept=one["concept"].values, step=one.step.values)
+    coords = {
+        "concept": one["concept"].values[concepts],
+        "step": one.step.values[there],
+    }
+    return xr.Dataset(values, coords).reindex(
+        concept=one["concept"].values, step=one.step.values
+    )
 
 
 def _turned(
-    one: xr.Dataset, there: np.ndarray, concepts: np.ndarray, curves: Curves, life: Lives
+    one: xr.Dataset,
+    there: np.ndarray,
+    concepts: np.ndarray,
+    curves: Curves,
+    life: Lives,
 ) -> np.ndarray:
     """Return the cosine (r,) of the decoders where a component is first there and at the end."""
     if "decoder" not in one:
         return np.full(int(concepts.sum()), np.nan)
     D = one.decoder.transpose("step", "concept", "feature").values[there][:, concepts]
     rows = np.arange(D.shape[1])
-    first, last = D[np.maximum(life.start, 0), rows], D[-1, rows]
+    first = D[np.maximum(life.start, 0), rows]
+    last = D[-1, rows]
     length = np.linalg.norm(first, axis=1) * np.linalg.norm(last, axis=1)
-    cosine = np.einsum("cm,cm->c", np.nan_to_num(first), np.nan_to_num(last)) / np.maximum(
-        length, 1e-30
-    )
+    cosine = np.einsum(
+        "cm,cm->c", np.nan_to_num(first), np.nan_to_num(last)
+    ) / np.maximum(length, 1e-30)
     return np.where(life.start >= 0, cosine, np.nan)
 
 
@@ -105,22 +119,29 @@ def _controls(one: xr.Dataset) -> tuple[float, list[Beside]]:
     """
     if "n_learned_control" not in one:
         return float("nan"), []
-    names = one["named_phi_control"].values if "named_phi_control" in one else np.zeros(0)
+    names = (
+        one["named_phi_control"].values if "named_phi_control" in one else np.zeros(0)
+    )
     limit = float(names[np.isfinite(names)].max(initial=0.0))
     own = float(one.n_learned)
     counts = zip(one.run.values, one.n_learned_control.values, strict=True)
-    return limit, [Beside("control", str(run), float(count), own) for run, count in counts]
+    return limit, [
+        Beside("control", str(run), float(count), own) for run, count in counts
+    ]
 
 
 def _of_concept(
     node: str, layer: str, one: xr.Dataset, limit: float, beside: list[Beside]
 ) -> Iterator[Claim]:
-    kind, number = str(one.concept_kind.item()), int(one["concept"])
+    kind = str(one.concept_kind.item())
+    number = int(one["concept"])
     label = str(one["name"].item()) if "name" in one else ""
     subject = Subject(node, "strength", layer, label or f"concept {number}")
-    certainty, reason = Certainty.SURE, None
+    certainty = Certainty.SURE
+    reason = None
     if not beside:
-        certainty, reason = Certainty.NOT_TESTED, Reason.NO_CONTROLS
+        certainty = Certainty.NOT_TESTED
+        reason = Reason.NO_CONTROLS
     elif "named_phi" not in one or not float(one["named_phi"]) > limit:
         certainty = Certainty.AS_CONTROLS
     common: dict[str, Any] = {
@@ -146,4 +167,6 @@ def _of_concept(
         yield Claim(Kind.FADED, since=float(one.concept_gone), **common)
     elif kind == START and np.isfinite(one.concept_turned):
         cosine = float(one.concept_turned)
-        yield Claim(Kind.KEPT if cosine >= STILL else Kind.TURNED, value=cosine, **common)
+        yield Claim(
+            Kind.KEPT if cosine >= STILL else Kind.TURNED, value=cosine, **common
+        )

@@ -75,14 +75,22 @@ class Namer:
         (n,) units of texts.
     """
 
-    def __init__(self, places: Places, half: np.ndarray, unit: np.ndarray, seed: int) -> None:
-        self.half, self.unit, self.seed = half, unit, seed
-        self._fixed = [rule for rule in places.rules() if 0 < rule.holds.sum() < len(half)]
+    def __init__(
+        self, places: Places, half: np.ndarray, unit: np.ndarray, seed: int
+    ) -> None:
+        self.half = half
+        self.unit = unit
+        self.seed = seed
+        self._fixed = [
+            rule for rule in places.rules() if 0 < rule.holds.sum() < len(half)
+        ]
         held = np.stack([rule.holds[half] for rule in self._fixed])
         self._holds = sparse.csr_array(
             held.astype(np.float32)
         )  # on the half that rules are chosen on
-        self._words = {name: places.words(offset) for name, offset in ATTRIBUTES.items()}
+        self._words = {
+            name: places.words(offset) for name, offset in ATTRIBUTES.items()
+        }
         self._words[POSITION] = places.sample.position + 1
         self._names = places.names
 
@@ -92,13 +100,16 @@ class Namer:
         chosen = self._best(fires[train], np.ones(train.sum(), dtype=bool))
         within = self._best(fires[train], chosen.holds[train], apart=chosen)
         both = Rule(f"{chosen.label}, {within.label}", chosen.holds & within.holds)
-        gain = phi(both.holds[train], fires[train]) - phi(chosen.holds[train], fires[train])
+        gain = phi(both.holds[train], fires[train]) - phi(
+            chosen.holds[train], fires[train]
+        )
         return self.judged(both if gain >= BETTER else chosen, fires)
 
     def judged(self, rule: Rule, fires: np.ndarray) -> Name:
         """Return a rule with what it says of places on the other half of the texts."""
         rows = ~self.half
-        holds, aim = rule.holds[rows], fires[rows]
+        holds = rule.holds[rows]
+        aim = fires[rows]
         by_unit = indicator(self.unit[rows]).astype(np.float64)
         sizes, held, hits, true = (
             by_unit @ values.astype(np.float64)
@@ -106,25 +117,43 @@ class Namer:
         )
         # Shuffled within a text, hits and places of the rule meet as balls drawn from an urn.
         expected = held * hits / sizes
-        variance = expected * (sizes - held) * (sizes - hits) / (sizes * np.maximum(sizes - 1, 1))
+        variance = (
+            expected
+            * (sizes - held)
+            * (sizes - hits)
+            / (sizes * np.maximum(sizes - 1, 1))
+        )
         z = (true - expected).sum() / np.sqrt(max(float(variance.sum()), 1e-30))
         rng = np.random.default_rng(self.seed)
-        weights = rng.multinomial(len(sizes), np.full(len(sizes), 1 / len(sizes)), DRAWS)
+        weights = rng.multinomial(
+            len(sizes), np.full(len(sizes), 1 / len(sizes)), DRAWS
+        )
         counts = np.stack([true, held, hits, sizes])
         auc = _auc(counts.sum(axis=1)[:, None])[0]
         low, high = np.quantile(_auc(counts @ weights.T), [0.025, 0.975])
         p_value = float(norm.sf(z)) if variance.any() else 1.0
         return Name(
-            rule.label, phi(holds, aim), p_value, float(auc), float(low), float(high), rule.holds
+            rule.label,
+            phi(holds, aim),
+            p_value,
+            float(auc),
+            float(low),
+            float(high),
+            rule.holds,
         )
 
-    def _best(self, aim: np.ndarray, among: np.ndarray, apart: Rule | None = None) -> Rule:
+    def _best(
+        self, aim: np.ndarray, among: np.ndarray, apart: Rule | None = None
+    ) -> Rule:
         """Return the rule that correlates most with `aim` among some rows of the first half."""
         hits = aim & among
-        true, held = (self._holds @ np.stack([hits, among], axis=1).astype(np.float32)).T
+        true, held = (
+            self._holds @ np.stack([hits, among], axis=1).astype(np.float32)
+        ).T
         scores = _phi(true, held, hits.sum(), among.sum())
         order = np.argsort(-scores, kind="stable")
-        best, most = self._fixed[order[0]], scores[order[0]]
+        best = self._fixed[order[0]]
+        most = scores[order[0]]
         for attribute, words in self._words.items():
             # A second condition is about another word than the first.
             if apart is not None and apart.label.startswith(attribute):
@@ -132,10 +161,14 @@ class Namer:
             listed = self._listed(words[self.half][among], aim[among])
             if listed is not None and listed[1] > most:
                 most = listed[1]
-                best = Rule(self._label(attribute, listed[0]), np.isin(words, listed[0]))
+                best = Rule(
+                    self._label(attribute, listed[0]), np.isin(words, listed[0])
+                )
         return best
 
-    def _listed(self, words: np.ndarray, aim: np.ndarray) -> tuple[np.ndarray, float] | None:
+    def _listed(
+        self, words: np.ndarray, aim: np.ndarray
+    ) -> tuple[np.ndarray, float] | None:
         """Return the words at which strong places are frequent, the commonest first."""
         hits = np.bincount(words, weights=aim)
         count = np.bincount(words)
@@ -143,14 +176,20 @@ class Namer:
         often = often[often > 0]
         if not len(often):
             return None
-        order = often[np.argsort(-hits[often] / (count[often] + 2), kind="stable")][:LISTED]
-        scores = _phi(np.cumsum(hits[order]), np.cumsum(count[order]), aim.sum(), len(aim))
+        order = often[np.argsort(-hits[often] / (count[often] + 2), kind="stable")][
+            :LISTED
+        ]
+        scores = _phi(
+            np.cumsum(hits[order]), np.cumsum(count[order]), aim.sum(), len(aim)
+        )
         few = order[: int(scores.argmax()) + 1]
         return few[np.argsort(-hits[few], kind="stable")], float(scores.max())
 
     def _label(self, attribute: str, numbers: np.ndarray) -> str:
         listed = numbers[:SHOWN].tolist()
-        words = " · ".join(str(i) if attribute == POSITION else self._names[i] for i in listed)
+        words = " · ".join(
+            str(i) if attribute == POSITION else self._names[i] for i in listed
+        )
         return f"{attribute} “{words}”"
 
 

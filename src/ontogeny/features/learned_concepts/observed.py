@@ -32,7 +32,10 @@ from .naming import Namer
 from .parts import Predictor, Tokens, centred, scaled
 from .places import Places
 
-EARLIER = (0.75, 0.5)  # places among the steps that are searched too: what fades is not missed
+EARLIER = (
+    0.75,
+    0.5,
+)  # places among the steps that are searched too: what fades is not missed
 SEARCHED = 6  # steps from which on they are
 TOKENS = ("all", "later", "last", "cls", "masked")
 _NUMBERS = ("context_id", "context_text", "context_place")
@@ -79,7 +82,9 @@ class LearnedConcepts(OfActivations):
     random_state: int = 0
 
     kind: ClassVar[str] = "learned-concepts"
-    question: ClassVar[str] = "Which concepts did training make, and when was each born?"
+    question: ClassVar[str] = (
+        "Which concepts did training make, and when was each born?"
+    )
     price: ClassVar[str] = "five fits for each layer, then one regression a step"
     minima: ClassVar[Mapping[str, int]] = {"n_concepts": 1, "examples": 0}
     state_variables: ClassVar[tuple[str, ...]] = (
@@ -124,13 +129,18 @@ class LearnedConcepts(OfActivations):
         rows = {start: self._left(first, tokens), last: self._left(reading, tokens)}
         for step in _earlier(steps):
             with suppress(ArgumentError):
-                rows.setdefault(step, self._left(self._readable(run, [step])[1], tokens))
+                rows.setdefault(
+                    step, self._left(self._readable(run, [step])[1], tokens)
+                )
         blank = self._left(self._untrained(run, first), tokens)
-        finder, searched = self._finder(run, first), [step for step in rows if step != start]
+        finder = self._finder(run, first)
+        searched = [step for step in rows if step != start]
         searched = searched or [last]  # of several checkpoints only one can be read
 
         def one(path: str, X: np.ndarray) -> Mapping[str, Any]:
-            return finder.layer(X, blank[path], {step: rows[step][path] for step in searched})
+            return finder.layer(
+                X, blank[path], {step: rows[step][path] for step in searched}
+            )
 
         state = by_layer(rows[start], one)
         state = state.assign({PIECES: pieces_variable(run.pieces(self.activations))})
@@ -178,7 +188,8 @@ class LearnedConcepts(OfActivations):
         tokens = self._tokens(reading)
         half = fixed_half(tokens.unit)
         assert state is not None
-        is_first, dims = reading.step == int(state.first_step), ("fit", "concept")
+        is_first = reading.step == int(state.first_step)
+        dims = ("fit", "concept")
 
         def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
             layer = layer_state(state, path).dropna("concept", subset=["again"])
@@ -188,8 +199,11 @@ class LearnedConcepts(OfActivations):
             variables: dict[str, Any] = {"token_share": tokens.explained(L, H)}
             if not is_first:
                 first = layer["first"].dropna("feature").values.astype(np.float32)
-                variables["learned_share"] = tokens.share(L - Predictor(first, half).of(L), H)
-            codes, read = layer["codes"].values.astype(np.float32), Predictor(scaled(L), half)
+                variables["learned_share"] = tokens.share(
+                    L - Predictor(first, half).of(L), H
+                )
+            codes = layer["codes"].values.astype(np.float32)
+            read = Predictor(scaled(L), half)
             readable, strength = presence(read, codes)
             variables |= {"readability": (dims, readable), "strength": (dims, strength)}
             if self.keep_directions:
@@ -202,12 +216,16 @@ class LearnedConcepts(OfActivations):
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add the lives of all components, and texts for ids."""
         texts = {
-            n: data[n].where(data[n].notnull(), "").astype(object) for n in _TEXTS if n in data
+            n: data[n].where(data[n].notnull(), "").astype(object)
+            for n in _TEXTS
+            if n in data
         }
         data = whole_numbers(data.assign(texts), _NUMBERS)
         return with_lives(with_pieces(data, ["context_id"]) if PIECES in data else data)
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Figure]:
         """Return the lives as a heat map, and the names in a table."""
         figures: list[Figure] = []
         if "life" in data:
@@ -223,7 +241,9 @@ class LearnedConcepts(OfActivations):
                 )
             )
         if "name_auc" in data:
-            columns = [Column(name) for name in ("rule", "words", "name_phi", "name_limit")]
+            columns = [
+                Column(name) for name in ("rule", "words", "name_phi", "name_limit")
+            ]
             auc = Column("name_auc", interval=("name_auc_low", "name_auc_high"))
             figures.append(
                 Table(
@@ -251,7 +271,8 @@ class LearnedConcepts(OfActivations):
 
     def _finder(self, run: Run, reading: Reading) -> Finder:
         unit = reading.units(self.activations)
-        half, seed = fixed_half(unit), self.random_state
+        half = fixed_half(unit)
+        seed = self.random_state
         places = namer = None
         if self.examples:
             inputs = reading[InputSet(self.on)]

@@ -28,7 +28,8 @@ def indicator(labels: np.ndarray) -> sparse.csr_array:
            [0., 1., 0.]], dtype=float32)
     """
     kinds, place = np.unique(labels, return_inverse=True)
-    ones, rows = np.ones(len(labels), dtype=np.float32), np.arange(len(labels))
+    ones = np.ones(len(labels), dtype=np.float32)
+    rows = np.arange(len(labels))
     return sparse.csr_array((ones, (place, rows)), shape=(len(kinds), len(labels)))
 
 
@@ -60,8 +61,11 @@ class Tokens:
         [0.75, 0.75, -2.0]
         """
         _, kind = np.unique(self.token, return_inverse=True)
-        _, pair = np.unique(kind * (self.unit.max() + 1) + self.unit, return_inverse=True)
-        of_kind, of_pair = indicator(kind), indicator(pair)
+        _, pair = np.unique(
+            kind * (self.unit.max() + 1) + self.unit, return_inverse=True
+        )
+        of_kind = indicator(kind)
+        of_pair = indicator(pair)
         others = np.bincount(kind)[kind] - np.bincount(pair)[pair]
         sums = (of_kind @ H)[kind]
         sums -= (of_pair @ H)[pair]
@@ -80,7 +84,9 @@ class Tokens:
         value = 1 - float(shares @ total / total.sum())
         return Measured(value, of_text=("text", 1 - shares), weights=("text", total))
 
-    def _shares(self, part: np.ndarray, whole: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _shares(
+        self, part: np.ndarray, whole: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         sums = [_by_unit(values, self.unit) for values in (part, whole)]
         total = np.maximum(sums[1], 1e-30)
         return sums[0] / total, total
@@ -120,19 +126,24 @@ class Predictor:
     """
 
     def __init__(self, X: np.ndarray, half: np.ndarray) -> None:
-        self.X, self.halves = X, (half, ~half)
+        self.X = X
+        self.halves = (half, ~half)
         self._moments = [X[rows].T @ X[rows] for rows in self.halves]
 
     def weights(self, Y: np.ndarray, side: int | None = None) -> np.ndarray:
         """Return weights (m, r) that predict Y (n, r), from one half of the texts or from all."""
         sides = (0, 1) if side is None else (side,)
         moment = sum(self._moments[i] for i in sides).astype(np.float64)
-        moment.flat[:: len(moment) + 1] += RIDGE * max(np.trace(moment), 1e-30) / len(moment)
+        moment.flat[:: len(moment) + 1] += (
+            RIDGE * max(np.trace(moment), 1e-30) / len(moment)
+        )
         products = np.zeros((len(moment), Y.shape[1]))
         for i in sides:
             aim = Y[self.halves[i]]
             products += self.X[self.halves[i]].T @ (aim - aim.mean(axis=0))
-        solved = scipy.linalg.solve(moment, products, assume_a="pos", check_finite=False)
+        solved = scipy.linalg.solve(
+            moment, products, assume_a="pos", check_finite=False
+        )
         return np.asarray(solved, dtype=np.float32)
 
     def of(self, Y: np.ndarray) -> np.ndarray:
@@ -150,4 +161,6 @@ class Predictor:
         """
         predicted = self.of(Y)
         pairs = [(predicted[rows], Y[rows]) for rows in self.halves]
-        return np.stack([np.einsum("nr,nr->r", scaled(P), scaled(Q)) / len(P) for P, Q in pairs])
+        return np.stack(
+            [np.einsum("nr,nr->r", scaled(P), scaled(Q)) / len(P) for P, Q in pairs]
+        )

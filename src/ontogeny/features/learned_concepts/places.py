@@ -36,9 +36,12 @@ CLASSES = {
 }
 SUFFIXES = "ing ed ly er est tion ness ful less ment ity ous able al en s 's"
 QUOTES = ('"', "“", "”")
-UNSPACED = "\N{CJK RADICAL REPEAT}"  # scripts from here on write no spaces between words
+UNSPACED = (
+    "\N{CJK RADICAL REPEAT}"  # scripts from here on write no spaces between words
+)
 _ENDS = re.compile(r"[.!?]")
-_OPENED, _CLOSED = re.compile(r"[(\[{]"), re.compile(r"[)\]}]")
+_OPENED = re.compile(r"[(\[{]")
+_CLOSED = re.compile(r"[)\]}]")
 
 
 class Rule(NamedTuple):
@@ -59,11 +62,16 @@ class Places:
         How each id is written.
     """
 
-    def __init__(self, inputs: Inputs, sample: TokenSample, pieces: Sequence[str]) -> None:
-        self.inputs, self.sample = inputs, sample
+    def __init__(
+        self, inputs: Inputs, sample: TokenSample, pieces: Sequence[str]
+    ) -> None:
+        self.inputs = inputs
+        self.sample = sample
         self._pieces = pieces
         # Ids alone, or words without marks of spaces: nothing joins them.
-        self._spaced = any(piece[:1].isspace() or piece[-1:].isspace() for piece in pieces)
+        self._spaced = any(
+            piece[:1].isspace() or piece[-1:].isspace() for piece in pieces
+        )
         self.names: list[str] = [""]  # of the words, by number
         self._number: dict[str, int] = {"": 0}
         shape = inputs.ids.shape
@@ -79,7 +87,9 @@ class Places:
         order = self._order[text, self._column] + offset
         lines = (self._words[t] for t in text)
         pairs = zip(lines, order.tolist(), strict=True)
-        return np.array([line[i] if 0 <= i < len(line) else 0 for line, i in pairs], dtype=np.int64)
+        return np.array(
+            [line[i] if 0 <= i < len(line) else 0 for line, i in pairs], dtype=np.int64
+        )
 
     def rules(self) -> Iterator[Rule]:
         """Give what needs no list of words of its own: classes, suffixes, and where a place is."""
@@ -87,22 +97,30 @@ class Places:
         for attribute, offset in ATTRIBUTES.items():
             numbers = self.words(offset)
             for label, listed in CLASSES.items():
-                yield Rule(f"{attribute} {label}", np.isin(lower, listed.split())[numbers])
+                yield Rule(
+                    f"{attribute} {label}", np.isin(lower, listed.split())[numbers]
+                )
             for suffix in SUFFIXES.split():
                 ends = [len(n) > len(suffix) + 2 and n.endswith(suffix) for n in lower]
                 yield Rule(f"{attribute} in -{suffix}", np.array(ends)[numbers])
             for label, test in FORMS.items():
-                yield Rule(f"{attribute} {label}", np.array([*map(test, self.names)])[numbers])
+                yield Rule(
+                    f"{attribute} {label}", np.array([*map(test, self.names)])[numbers]
+                )
         for label, flags in zip(FLAGS, self._flags, strict=True):
             yield Rule(label, flags[self.sample.text, self._column])
 
     def ids(self, rows: np.ndarray, around: tuple[int, int]) -> np.ndarray:
         """Return (rows, places) the ids around some rows; -1 beyond the text."""
         text = self.sample.text[rows][:, None]
-        place = self.sample.position[rows][:, None] + np.arange(around[0], around[1] + 1)
+        place = self.sample.position[rows][:, None] + np.arange(
+            around[0], around[1] + 1
+        )
         inside = (place >= 0) & (place < self.inputs.lengths[text])
         return np.where(
-            inside, self.inputs.ids[text, self._first[text] + np.where(inside, place, 0)], -1
+            inside,
+            self.inputs.ids[text, self._first[text] + np.where(inside, place, 0)],
+            -1,
         )
 
     @cached_property
@@ -121,7 +139,9 @@ class Places:
         columns = np.flatnonzero(self.inputs.mask[text])
         ids = self.inputs.ids[text, columns].tolist()
         special = self.inputs.special[text, columns].tolist()
-        pieces = ["" if s else self._piece(i) for i, s in zip(ids, special, strict=True)]
+        pieces = [
+            "" if s else self._piece(i) for i, s in zip(ids, special, strict=True)
+        ]
         starts = [
             i == 0 or not self._spaced or _begins(pieces[i - 1], piece)
             for i, piece in enumerate(pieces)
@@ -170,26 +190,40 @@ FORMS: dict[str, Callable[[str], bool]] = {
 }
 
 
-def _flags(pieces: list[str], starts: list[bool], order: list[int], words: list[str]) -> np.ndarray:
+def _flags(
+    pieces: list[str], starts: list[bool], order: list[int], words: list[str]
+) -> np.ndarray:
     """Return (flags, tokens) what holds of each token of a text, in the order of `FLAGS`."""
     place = np.arange(len(pieces))
     quotes = np.cumsum([sum(map(piece.count, QUOTES)) for piece in pieces])
-    depth = np.cumsum([len(_OPENED.findall(p)) - len(_CLOSED.findall(p)) for p in pieces])
-    depth = depth - np.minimum.accumulate(np.minimum(depth, 0))  # what was never opened closes none
+    depth = np.cumsum(
+        [len(_OPENED.findall(p)) - len(_CLOSED.findall(p)) for p in pieces]
+    )
+    depth = depth - np.minimum.accumulate(
+        np.minimum(depth, 0)
+    )  # what was never opened closes none
     inside = [np.concatenate([[0], values[:-1]]) for values in (quotes % 2, depth)]
     of_words = np.array(list(_of_words(words)), dtype=bool)[order].T
-    own = np.array([place == 0, place < 4, inside[0] == 1, inside[1] > 0, np.logical_not(starts)])
+    own = np.array(
+        [place == 0, place < 4, inside[0] == 1, inside[1] > 0, np.logical_not(starts)]
+    )
     return np.concatenate([own, of_words])
 
 
 def _of_words(words: list[str]) -> Iterator[tuple[bool, bool, bool, bool]]:
     """Give for each word: first of a sentence, seen before, just seen, the last one seen before."""
     seen: set[str] = set()
-    begins, last_known = True, False
+    begins = True
+    last_known = False
     for i, word in enumerate(words):
         is_word = any(map(str.isalnum, word))
         known = is_word and word in seen
-        yield begins and is_word, known, known and word in words[max(i - 3, 0) : i], last_known
+        yield (
+            begins and is_word,
+            known,
+            known and word in words[max(i - 3, 0) : i],
+            last_known,
+        )
         begins = (begins and not is_word) or bool(_ENDS.search(word))
         last_known = known
         seen.add(word)

@@ -67,7 +67,9 @@ class Predictions(OfPredictions):
 
     kind: ClassVar[str] = "predictions"
     minima: ClassVar[Mapping[str, int]] = {"n_gaps": 1, "top": 1}
-    question: ClassVar[str] = "What does the model say in gaps of sentences, and is it right?"
+    question: ClassVar[str] = (
+        "What does the model say in gaps of sentences, and is it right?"
+    )
     price: ClassVar[str] = "a few texts"
     presets: ClassVar[Presets] = (
         PresetEntry(
@@ -130,8 +132,14 @@ class Predictions(OfPredictions):
         "right_id": ("right token", ""),
         "right_probability": ("probability of the right token", "1"),
         "right_rank": ("rank of the right token among all answers", ""),
-        "right_leads_from": ("{checkpoint} from which on the right token leads", "{step}s"),
-        "right_leads_after": ("last {checkpoint} before the right token leads", "{step}s"),
+        "right_leads_from": (
+            "{checkpoint} from which on the right token leads",
+            "{step}s",
+        ),
+        "right_leads_after": (
+            "last {checkpoint} before the right token leads",
+            "{step}s",
+        ),
         "frequency": ("share of the right token among the tokens of other texts", "1"),
         "frequent_id": ("most frequent token of the other texts", ""),
         "frequent_share": ("share of the most frequent token of the other texts", "1"),
@@ -152,12 +160,15 @@ class Predictions(OfPredictions):
         """Return the gaps, with what word frequencies say of them."""
         asked, texts = self.needs()
         reading = run.reading(run.reference_step)
-        inputs, pieces = reading[texts], run.pieces(texts)
+        inputs = reading[texts]
+        pieces = run.pieces(texts)
         if self.sentences:
             gaps = given_gaps(self.sentences, run.tokenizer())
             unit = np.full(len(gaps), -1)  # texts of their own
         else:
-            gaps = gaps_at(inputs, *choose_gaps(inputs, self.n_gaps, self.random_state), pieces)
+            gaps = gaps_at(
+                inputs, *choose_gaps(inputs, self.n_gaps, self.random_state), pieces
+            )
             unit = gaps.unit
         if not reading[asked].masked:
             gaps = gaps.cut()
@@ -178,20 +189,32 @@ class Predictions(OfPredictions):
         assert state is not None
         gaps = Gaps.of_dataset(state)
         at_gaps = reading[self.needs()[0]].at(
-            gaps.inputs, np.arange(len(gaps)), gaps.position, width=gaps.width, top=self.top
+            gaps.inputs,
+            np.arange(len(gaps)),
+            gaps.position,
+            width=gaps.width,
+            top=self.top,
         )
         has_answer = gaps.right_id >= 0
         probability = np.exp(at_gaps.right_log_probability.values)
-        first, answers = at_gaps.right_rank.values == 1, at_gaps.answer_id.values
+        first = at_gaps.right_rank.values == 1
+        answers = at_gaps.answer_id.values
         measured: dict[str, Any] = {
-            "shared_first_answer": int(np.unique(answers[:, 0], return_counts=True)[1].max()),
+            "shared_first_answer": int(
+                np.unique(answers[:, 0], return_counts=True)[1].max()
+            ),
             "answer_id": (("gap", "rank"), answers),
-            "answer_probability": (("gap", "rank"), np.exp(at_gaps.answer_log_probability.values)),
+            "answer_probability": (
+                ("gap", "rank"),
+                np.exp(at_gaps.answer_log_probability.values),
+            ),
         }
         if has_answer.any():
             unit = gaps.unit[has_answer]
             measured["right"] = _over_gaps(probability[has_answer], unit)
-            measured["right_first"] = _over_gaps(first[has_answer].astype(np.float64), unit)
+            measured["right_first"] = _over_gaps(
+                first[has_answer].astype(np.float64), unit
+            )
         data = dataset(measured).assign_coords(rank=np.arange(1, self.top + 1))
         return data.assign(
             right_probability=("gap", np.where(has_answer, probability, np.nan)),
@@ -203,18 +226,30 @@ class Predictions(OfPredictions):
         if "right_rank" not in data:
             return data
         leads = (data.right_rank == 1).where(data.right_rank.notnull())
-        begin, before = leads_from(data.step.values, leads.transpose("step", "gap").values)
-        data = whole_numbers(data, ["answer_id", "right_rank", "right_id", "frequent_id"])
+        begin, before = leads_from(
+            data.step.values, leads.transpose("step", "gap").values
+        )
+        data = whole_numbers(
+            data, ["answer_id", "right_rank", "right_id", "frequent_id"]
+        )
         data = with_pieces(data, ["answer_id", "right_id", "frequent_id"])
-        data = data.assign(right_leads_from=("gap", begin), right_leads_after=("gap", before))
+        data = data.assign(
+            right_leads_from=("gap", begin), right_leads_after=("gap", before)
+        )
         return labelled(data.assign(_by_frequencies(data)))
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Figure]:
         """Return the gaps as a table, and the probability of each right token."""
         if "gap_text" not in data:
             return []
         has_answers = bool((data.right_id >= 0).any())
-        columns = [Column("gap_text", "text"), Column("right_text", "right")] if has_answers else []
+        columns = (
+            [Column("gap_text", "text"), Column("right_text", "right")]
+            if has_answers
+            else []
+        )
         columns = columns or [Column("gap_text", "text")]
         if is_one_model(data):
             return [_of_one_model(columns)]
@@ -222,7 +257,11 @@ class Predictions(OfPredictions):
             Column("answer_at_first", "first {checkpoint}"),
             Column("answer_at_last", "last {checkpoint}"),
         ]
-        columns += [Column("right_leads_from", "right from {checkpoint} on")] if has_answers else []
+        columns += (
+            [Column("right_leads_from", "right from {checkpoint} on")]
+            if has_answers
+            else []
+        )
         table = Table(
             "answers",
             "What it puts in the gap",
@@ -244,14 +283,19 @@ class Predictions(OfPredictions):
 
     def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
         """Return which gaps went from a wrong first answer to the right one, above 90 %."""
-        if "right_rank" not in data or is_one_model(data) or "run" in data.right_rank.dims:
+        if (
+            "right_rank" not in data
+            or is_one_model(data)
+            or "run" in data.right_rank.dims
+        ):
             return []
         there = data.dropna("step", subset=["right_rank"], how="all")
         if there.sizes["step"] < 2:
             return []
         ends = there.isel(step=[0, -1])
         (first, last), ranks = (
-            ends[of].transpose("step", "gap").values for of in ("right_probability", "right_rank")
+            ends[of].transpose("step", "gap").values
+            for of in ("right_probability", "right_rank")
         )
         gained = (ranks[0] > 1) & (ranks[1] == 1) & (last >= RIGHT)
         return [
@@ -277,28 +321,43 @@ class Predictions(OfPredictions):
         texts = [*filter(None, [_shared(data)]), *_led(data)]
         if is_one_model(data):
             step = f"t {{step}} {int(data.step[0]):,}"
-            texts = [text.replace(f"A{step}, ", "").replace(f"A{step} t", "T") for text in texts]
-            texts = [text.replace("At no {checkpoint} do two", "No two") for text in texts]
+            texts = [
+                text.replace(f"A{step}, ", "").replace(f"A{step} t", "T")
+                for text in texts
+            ]
+            texts = [
+                text.replace("At no {checkpoint} do two", "No two") for text in texts
+            ]
         return [sentence_start(text) for text in texts]
 
 
 def _of_one_model(columns: Sequence[Column]) -> Table:
     caption = "First answers with their probabilities."
     heads = [*columns, Column("answer_at_last", "answer")]
-    return Table("answers", "What it puts in the gap", columns=heads, rows="gap", caption=caption)
+    return Table(
+        "answers", "What it puts in the gap", columns=heads, rows="gap", caption=caption
+    )
 
 
 def _shared(data: xr.Dataset) -> str:
     """Say at which step most gaps share an answer, and how many do at the end."""
     shared = data.shared_first_answer.dropna("step")
-    at, end = int(shared.values.argmax()), shared.sizes["step"] - 1
-    gaps, most = data.sizes["gap"], int(shared[at])
+    at = int(shared.values.argmax())
+    end = shared.sizes["step"] - 1
+    gaps = data.sizes["gap"]
+    most = int(shared[at])
     if most == 1:
         return (
-            f"At no {{checkpoint}} do two of {gaps} gaps share a first answer." if gaps > 1 else ""
+            f"At no {{checkpoint}} do two of {gaps} gaps share a first answer."
+            if gaps > 1
+            else ""
         )
-    then, now, last = int(shared.step[at]), int(shared.step[end]), int(shared[end])
-    steps = f"At {{step}} {now:,}" if at == end else f"At {{step}}s {then:,} and {now:,}"
+    then = int(shared.step[at])
+    now = int(shared.step[end])
+    last = int(shared[end])
+    steps = (
+        f"At {{step}} {now:,}" if at == end else f"At {{step}}s {then:,} and {now:,}"
+    )
     if last == most:
         return f"{steps}, {most} of {gaps} gaps share one first answer."
     sentence = f"At {{step}} {then:,}, {most} of {gaps} gaps share one first answer"
@@ -314,9 +373,7 @@ def _led(data: xr.Dataset) -> list[str]:
     lead = int(data.right_leads_from.notnull().sum())
     sentence = f"At {{step}} {last:,} the right token leads in {lead} of {count} gaps"
     if first < last:
-        sentence += (
-            f", at {{step}} {first:,} in {int((data.right_rank.sel(step=first) == 1).sum())}"
-        )
+        sentence += f", at {{step}} {first:,} in {int((data.right_rank.sel(step=first) == 1).sum())}"
     beside = data.get("right_first_control")
     if beside is not None and (beside := beside.sel(step=last) * count).notnull().any():
         in_controls = value_range(beside.values, "{:.0f}".format)
@@ -324,7 +381,9 @@ def _led(data: xr.Dataset) -> list[str]:
     if "right_first_frequencies" not in data:
         return [f"{sentence}."]
     guessed = int((data.frequent_id == data.right_id).sum())
-    return [f"{sentence}; the most frequent token of the other texts would be right in {guessed}."]
+    return [
+        f"{sentence}; the most frequent token of the other texts would be right in {guessed}."
+    ]
 
 
 def _over_gaps(values: np.ndarray, unit: np.ndarray) -> Measured:

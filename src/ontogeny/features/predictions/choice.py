@@ -56,18 +56,24 @@ def choose_gaps(
     """
     inputs = inputs.padded("right")
     text, position = np.nonzero(inputs.scored)
-    text, position = text[position > 0], position[position > 0]
+    text = text[position > 0]
+    position = position[position > 0]
     if not len(text):
-        raise ArgumentError("no text has an ordinary token after its first one to leave out.")
+        raise ArgumentError(
+            "no text has an ordinary token after its first one to leave out."
+        )
     order = generator(random_state).permutation(len(text))
-    text, position = text[order], position[order]
+    text = text[order]
+    position = position[order]
     places: list[int] = []
     for allowed, whole_words in _conditions(inputs, text, position):
         places = _draw(inputs, text, position, allowed, whole_words, n_gaps, places)
         if len(places) == n_gaps:
             break
     at = np.array(places)
-    counts = np.bincount(inputs.ids[inputs.ordinary], minlength=int(inputs.ids.max()) + 1)
+    counts = np.bincount(
+        inputs.ids[inputs.ordinary], minlength=int(inputs.ids.max()) + 1
+    )
     often = counts[inputs.ids[text[at], position[at]]]
     at = at[np.argsort(-often, kind="stable")]
     return text[at], position[at]
@@ -80,12 +86,16 @@ def _conditions(
     running = np.cumsum(inputs.ordinary, axis=1)
     before = running[text, position] - 1
     after = running[text, -1] - before - 1
-    words, elsewhere = _words(inputs), _units_with(inputs) > 1
+    words = _words(inputs)
+    elsewhere = _units_with(inputs) > 1
     ids = inputs.ids[text, position]
     context = (before >= _BEFORE) & (after >= _AFTER)
     has_words = inputs.spans is not None and inputs.texts is not None
     yield words[ids] & elsewhere[ids] & context, has_words
-    yield words[ids] & elsewhere[ids] & context, False  # scripts without spaces between words
+    yield (
+        words[ids] & elsewhere[ids] & context,
+        False,
+    )  # scripts without spaces between words
     yield words[ids] & elsewhere[ids], False
     yield np.ones(len(text), dtype=bool), False
 
@@ -100,11 +110,16 @@ def _draw(
     places: list[int],
 ) -> list[int]:
     """Return `places` with more candidates, in the order that they are in."""
-    ids, unit = inputs.ids[text, position], inputs.groups[text]
+    ids = inputs.ids[text, position]
+    unit = inputs.groups[text]
     frequent = _frequent(ids, allowed)[ids]
     places = list(places)
     half = -(-n_gaps // 2)
-    for mask, most in ((frequent, half), (~frequent, n_gaps), (frequent | ~frequent, n_gaps)):
+    for mask, most in (
+        (frequent, half),
+        (~frequent, n_gaps),
+        (frequent | ~frequent, n_gaps),
+    ):
         taken = {"unit": set(unit[places]), "id": set(ids[places])}
         for at in np.flatnonzero(allowed & mask):
             if len(places) >= most:
@@ -130,7 +145,9 @@ def _frequent(ids: np.ndarray, allowed: np.ndarray) -> np.ndarray:
 def _units_with(inputs: Inputs) -> np.ndarray:
     """Return by id in how many units of texts it occurs."""
     rows, columns = np.nonzero(inputs.ordinary)
-    pairs = np.unique(np.stack([inputs.ids[rows, columns], inputs.groups[rows]]), axis=1)
+    pairs = np.unique(
+        np.stack([inputs.ids[rows, columns], inputs.groups[rows]]), axis=1
+    )
     return np.bincount(pairs[0], minlength=int(inputs.ids.max()) + 1)
 
 
@@ -150,7 +167,8 @@ def _words(inputs: Inputs) -> np.ndarray:
 def _is_part(inputs: Inputs, text: int, position: int) -> bool:
     """Return whether a token is no word that stands free: a space before it, no letter behind."""
     assert inputs.spans is not None and inputs.texts is not None
-    whole, (start, stop) = inputs.texts[text], inputs.spans[text, position]
+    whole = inputs.texts[text]
+    (start, stop) = inputs.spans[text, position]
     token = whole[start:stop]
     start += len(token) - len(token.lstrip())
     behind = whole[stop : stop + 1]

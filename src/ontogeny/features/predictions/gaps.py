@@ -19,7 +19,13 @@ from ...observables.pieces import object_array, written
 
 # A gap in a sentence, with the right answer in brackets where it is known.
 GAP = re.compile(r"____+(?:\[(?P<answer>[^\]]*)\])?")
-_FILLS = ("a", "the", "0", "x", ".")  # what stands in a gap of unknown answer while it is tokenised
+_FILLS = (
+    "a",
+    "the",
+    "0",
+    "x",
+    ".",
+)  # what stands in a gap of unknown answer while it is tokenised
 _LONGEST = 512
 _UNKNOWN = -1
 
@@ -67,7 +73,9 @@ class Gaps:
         --------
         >>> inputs = Inputs.from_tokens([[5, 6, 7, 8]])
         >>> one = np.array([1])
-        >>> Gaps(inputs, one, one, np.array([6]), one, ("",), ("",)).cut().inputs.ids.tolist()
+        >>> Gaps(
+        ...     inputs, one, one, np.array([6]), one, ("",), ("",)
+        ... ).cut().inputs.ids.tolist()
         [[5, 6]]
         """
         if not (there := self.position > 0).all():
@@ -75,7 +83,8 @@ class Gaps:
                 "a causal model predicts from what stands before a gap, and there is no token "
                 f"before that of '____{self.after[int(there.argmin())]}'; move the gap."
             )
-        inputs, end = self.inputs.padded("right"), self.position + 1
+        inputs = self.inputs.padded("right")
+        end = self.position + 1
         rows = [
             (ids[:stop], special[:stop])
             for ids, special, stop in zip(inputs.ids, inputs.special, end, strict=True)
@@ -86,8 +95,11 @@ class Gaps:
             mask_token_id=inputs.mask_token_id,
             vocab_size=inputs.vocab_size,
         )
-        one, nothing = np.ones(len(self), dtype=np.int64), ("",) * len(self)
-        return Gaps(shorter, self.position, one, self.right_id, self.unit, self.before, nothing)
+        one = np.ones(len(self), dtype=np.int64)
+        nothing = ("",) * len(self)
+        return Gaps(
+            shorter, self.position, one, self.right_id, self.unit, self.before, nothing
+        )
 
     def to_dataset(self) -> xr.Dataset:
         """Return the gaps as what a state can hold, over ``gap`` and ``place``."""
@@ -120,9 +132,12 @@ class Gaps:
             mask_token_id=None if mask_token == _UNKNOWN else mask_token,
         )
         position, width, right, unit = (
-            np.asarray(data[name].values) for name in ("position", "width", "right_id", "unit")
+            np.asarray(data[name].values)
+            for name in ("position", "width", "right_id", "unit")
         )
-        before, after = (tuple(map(str, data[name].values)) for name in ("gap_before", "gap_after"))
+        before, after = (
+            tuple(map(str, data[name].values)) for name in ("gap_before", "gap_after")
+        )
         return cls(inputs, position, width, right, unit, before, after)
 
 
@@ -188,7 +203,9 @@ def given_gaps(sentences: Sequence[str], tokenizer: Any) -> Gaps:
         )
     places = [_place(sentence, tokenizer) for sentence in sentences]
     texts, starts, widths, answered, before, after = zip(*places, strict=True)
-    inputs, position, is_known = _tokenised(texts, tokenizer), np.array(starts), np.array(answered)
+    inputs = _tokenised(texts, tokenizer)
+    position = np.array(starts)
+    is_known = np.array(answered)
     right = np.where(is_known, inputs.ids[np.arange(len(places)), position], _UNKNOWN)
     width = np.where(is_known, widths, 1)
     return Gaps(inputs, position, width, right, inputs.groups, before, after)
@@ -201,11 +218,14 @@ def _place(sentence: str, tokenizer: Any) -> tuple[str, int, int, bool, str, str
     """
     gap = GAP.search(sentence)
     assert gap is not None
-    before, after = sentence[: gap.start()], sentence[gap.end() :]
+    before = sentence[: gap.start()]
+    after = sentence[gap.end() :]
     answer = None if gap["answer"] is None else gap["answer"].strip()
     for fill in _FILLS if answer is None else (answer,):
         text = f"{before}{fill}{after}"
-        inside = _inside(_tokenised([text], tokenizer), len(before), len(before) + len(fill))
+        inside = _inside(
+            _tokenised([text], tokenizer), len(before), len(before) + len(fill)
+        )
         if len(inside) and (answer is not None or len(inside) == 1):
             return text, int(inside[0]), len(inside), answer is not None, before, after
     raise ArgumentError(
@@ -227,17 +247,21 @@ def _inside(inputs: Inputs, start: int, stop: int) -> np.ndarray:
     White space does not count: many tokenizers write it into the token after it.
     """
     assert inputs.spans is not None and inputs.texts is not None
-    text, spans = inputs.texts[0], inputs.spans[0]
+    text = inputs.texts[0]
+    spans = inputs.spans[0]
     there = inputs.ordinary[0] & (spans[:, 0] < stop) & (spans[:, 1] > start)
     inside = np.flatnonzero(there & [bool(text[a:b].strip()) for a, b in spans])
     if not len(inside):
         return inside
-    first, last = spans[inside[0], 0], spans[inside[-1], 1]
+    first = spans[inside[0], 0]
+    last = spans[inside[-1], 1]
     clean = not text[first:start].strip() and not text[stop:last].strip()
     return inside if clean else inside[:0]
 
 
-def gaps_at(inputs: Inputs, text: np.ndarray, position: np.ndarray, pieces: Sequence[str]) -> Gaps:
+def gaps_at(
+    inputs: Inputs, text: np.ndarray, position: np.ndarray, pieces: Sequence[str]
+) -> Gaps:
     """Return gaps of one token in texts of an input set.
 
     Parameters
@@ -258,25 +282,39 @@ def gaps_at(inputs: Inputs, text: np.ndarray, position: np.ndarray, pieces: Sequ
     inputs = inputs.padded("right")
     sides = [_sides(inputs, *at, pieces) for at in zip(text, position, strict=True)]
     before, after = zip(*sides, strict=True)
-    width, right = np.ones(len(text), dtype=np.int64), inputs.ids[text, position]
-    return Gaps(inputs.subset(text), position, width, right, inputs.groups[text], before, after)
+    width = np.ones(len(text), dtype=np.int64)
+    right = inputs.ids[text, position]
+    return Gaps(
+        inputs.subset(text), position, width, right, inputs.groups[text], before, after
+    )
 
 
-def _sides(inputs: Inputs, text: int, position: int, pieces: Sequence[str]) -> tuple[str, str]:
+def _sides(
+    inputs: Inputs, text: int, position: int, pieces: Sequence[str]
+) -> tuple[str, str]:
     """Return the characters before and after a token; white space is no part of it."""
     if inputs.spans is None or inputs.texts is None:
         ids = inputs.ids[text]
         mask = inputs.ordinary[text]
         size = len(pieces)  # ids without a tokenizer, a space apart
-        tokens = [pieces[i] if i < size and pieces[i] != str(i) else f" {i}" for i in ids]
+        tokens = [
+            pieces[i] if i < size and pieces[i] != str(i) else f" {i}" for i in ids
+        ]
         before = "".join(t for t, k in zip(tokens[:position], mask, strict=False) if k)
-        after = (t for t, k in zip(tokens[position + 1 :], mask[position + 1 :], strict=True) if k)
+        after = (
+            t
+            for t, k in zip(tokens[position + 1 :], mask[position + 1 :], strict=True)
+            if k
+        )
         return before, "".join(after)
-    whole, (start, stop) = inputs.texts[text], inputs.spans[text, position]
+    whole = inputs.texts[text]
+    (start, stop) = inputs.spans[text, position]
     token = whole[start:stop]
     start += len(token) - len(token.lstrip())
     stop -= len(token) - len(token.rstrip())
-    shown_to = inputs.spans[text][inputs.ordinary[text], 1].max()  # where the text was cut
+    shown_to = inputs.spans[text][
+        inputs.ordinary[text], 1
+    ].max()  # where the text was cut
     return whole[:start], whole[max(start, stop) : shown_to]
 
 
@@ -307,17 +345,25 @@ def labelled(data: xr.Dataset) -> xr.Dataset:
     texts = {
         "gap_text": [_short(str(before), str(after)) for before, after in sides],
         "right_text": right,
-        **{f"answer_at_{end}": _answers(data.isel(step=at), pieces) for end, at in ends.items()},
+        **{
+            f"answer_at_{end}": _answers(data.isel(step=at), pieces)
+            for end, at in ends.items()
+        },
     }
     labels = [f"{i} {text}".strip() for i, text in enumerate(right, start=1)]
     data = data.assign_coords(gap=np.array(labels, dtype=str))
-    return data.assign({name: ("gap", np.array(v, dtype=str)) for name, v in texts.items()})
+    return data.assign(
+        {name: ("gap", np.array(v, dtype=str)) for name, v in texts.items()}
+    )
 
 
 def _answers(data: xr.Dataset, pieces: Mapping[int, str]) -> list[str]:
     first = data.isel(rank=0)
-    ids, shares = first.answer_id.values.tolist(), first.answer_probability.values.tolist()
-    return [f"{_token(pieces[i])} {percent(p)}" for i, p in zip(ids, shares, strict=True)]
+    ids = first.answer_id.values.tolist()
+    shares = first.answer_probability.values.tolist()
+    return [
+        f"{_token(pieces[i])} {percent(p)}" for i, p in zip(ids, shares, strict=True)
+    ]
 
 
 def _token(piece: str) -> str:

@@ -100,7 +100,15 @@ class Loss(OfPredictions):
     price: ClassVar[str] = PASS
     presets: ClassVar[Presets] = (
         PresetEntry(
-            ("quick", "standard", "weights", "circuits", "fine-tuning", "everything", "one-model"),
+            (
+                "quick",
+                "standard",
+                "weights",
+                "circuits",
+                "fine-tuning",
+                "everything",
+                "one-model",
+            ),
             PREDICTED,
             10,
         ),
@@ -166,18 +174,24 @@ class Loss(OfPredictions):
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return the mean loss and that of every text, weighted by its predicted tokens."""
         losses, inputs = (reading[need] for need in self.needs())
-        of_text, weights = losses.loss.values.astype(np.float64), losses.tokens.values
+        of_text = losses.loss.values.astype(np.float64)
+        weights = losses.tokens.values
         counted = weights > 0
         of_text = np.where(counted, of_text, 0.0)
         units = reading.units(self.needs()[0])
         mean = Measured.over_texts(_mean(of_text, weights), of_text, weights, units)
         renamed = ("renaming", losses["renamed"].values.astype(np.float32))
         lines = self._lines(inputs, losses, units)
-        return dataset({"loss": mean, "loss_renamed": renamed, **lines, **_without(losses, units)})
+        return dataset(
+            {"loss": mean, "loss_renamed": renamed, **lines, **_without(losses, units)}
+        )
 
-    def _lines(self, inputs: Inputs, losses: xr.Dataset, units: np.ndarray) -> dict[str, Any]:
+    def _lines(
+        self, inputs: Inputs, losses: xr.Dataset, units: np.ndarray
+    ) -> dict[str, Any]:
         """Return what guesses cost on the predicted tokens, over all and of every unit."""
-        vocabulary, masked = losses.attrs["vocabulary"], losses.attrs["objective"] == "masked"
+        vocabulary = losses.attrs["vocabulary"]
+        masked = losses.attrs["objective"] == "masked"
         variables: dict[str, Any] = {"loss_uniform": blind_guess(vocabulary)}
         if len(np.unique(inputs.groups[inputs.scored.any(axis=1)])) < 2:
             return variables
@@ -194,7 +208,9 @@ class Loss(OfPredictions):
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the cells with each line once, and the steps at which the loss went below it."""
         lines = [f"loss_{line}{end}" for line in _FIXED for end in ("", "_of_text")]
-        constants = [name for name in lines if name in data and "step" in data[name].dims]
+        constants = [
+            name for name in lines if name in data and "step" in data[name].dims
+        ]
         data = data.assign({name: _constant(data[name]) for name in constants})
         if self.floor is not None:
             data = data.assign(loss_best=self.floor)
@@ -206,7 +222,11 @@ class Loss(OfPredictions):
                 )
         if "loss_renamed" in data:
             data = renamed_words.with_renamed_words(data)
-        return data.assign(_half_gains(data)) if "loss_own_unigram_of_text" in data else data
+        return (
+            data.assign(_half_gains(data))
+            if "loss_own_unigram_of_text" in data
+            else data
+        )
 
     def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
         """Return what the loss passes and gains from, and whether it rose again."""
@@ -215,7 +235,8 @@ class Loss(OfPredictions):
 
 def _without(losses: xr.Dataset, units: np.ndarray) -> dict[str, Any]:
     """Return what the texts cost whatever the temperature, and whatever words are preferred."""
-    weights, matched = losses.tokens.values, losses["matched_tokens"].values
+    weights = losses.tokens.values
+    matched = losses["matched_tokens"].values
     of_text = np.where(weights > 0, losses["calibrated"].values, 0.0)
     calibrated = Measured.over_texts(_mean(of_text, weights), of_text, weights, units)
     of_text = losses["matched"].values
@@ -255,7 +276,11 @@ def _mean(of_text: np.ndarray, weights: np.ndarray) -> float:
 def _constant(values: xr.DataArray) -> xr.DataArray:
     """Return what is the same at all steps once, read where a step has it."""
     array = values.dropna("step", how="all")
-    return array.isel(step=0, drop=True) if array.sizes["step"] else values.isel(step=0, drop=True)
+    return (
+        array.isel(step=0, drop=True)
+        if array.sizes["step"]
+        else values.isel(step=0, drop=True)
+    )
 
 
 def _half_gains(data: xr.Dataset) -> dict[str, float]:
@@ -264,7 +289,9 @@ def _half_gains(data: xr.Dataset) -> dict[str, float]:
     A gain is what one line costs less than the one above it. Its half-way point is that of the sum
     over texts, so that a resample of texts has its own end.
     """
-    names = [name for name in ("own_unigram", "own_bigram") if f"loss_{name}_of_text" in data]
+    names = [
+        name for name in ("own_unigram", "own_bigram") if f"loss_{name}_of_text" in data
+    ]
     costs = [_of_text(data, f"loss_{name}") for name in names]
     lines = [data.loss_uniform.values, *costs, _of_text(data, "loss")]
     gains = [high - low for high, low in pairwise(lines)]
@@ -283,7 +310,9 @@ def _of_text(data: xr.Dataset, name: str) -> np.ndarray:
     return np.asarray(data[f"{name}_of_text"].transpose(..., "text").values)
 
 
-def _crossed(data: xr.Dataset, name: str, losses: np.ndarray, line: np.ndarray) -> dict[str, float]:
+def _crossed(
+    data: xr.Dataset, name: str, losses: np.ndarray, line: np.ndarray
+) -> dict[str, float]:
     """Return the step from which on some losses stay below a line, and its interval."""
     weights = data.loss_weights.transpose("step", "text").max("step").fillna(0.0)
     cross: Crossing = crossing(data.step.values, losses, line, weights.values)

@@ -59,7 +59,9 @@ def _is_line(data: xr.Dataset, ending: str) -> bool:
     return ending == "uniform" or f"loss_below_{ending}" in data
 
 
-def _passes(name: str, data: xr.Dataset, known: xr.DataArray, ending: str, label: str) -> Claim:
+def _passes(
+    name: str, data: xr.Dataset, known: xr.DataArray, ending: str, label: str
+) -> Claim:
     """Return whether, and since when, the loss is below what a guess costs."""
     line = data[f"loss_{ending}"].broadcast_like(data["loss"]).sel(step=known.step)
     level = float(line[-1])
@@ -95,7 +97,11 @@ def _surely_below_blind_from(data: xr.Dataset) -> float:
     since = math.nan
     for step, is_below, is_known in zip(data.step.values, below, measured, strict=True):
         if is_known:
-            since = (since if math.isfinite(since) else float(step)) if is_below else math.nan
+            since = (
+                (since if math.isfinite(since) else float(step))
+                if is_below
+                else math.nan
+            )
     return since
 
 
@@ -105,10 +111,16 @@ def _gains(name: str, data: xr.Dataset) -> Iterator[Claim]:
         since, low, high = _ends(data, f"loss_half_{kind}")
         is_of_base = since == data.step[0] and data.get("loss_trained_start", 0.0) > 0
         if math.isfinite(high) and data.sizes["step"] > 2 and not is_of_base:
-            dates: dict[str, Any] = {"since": since, "since_low": low, "since_high": high}
+            dates: dict[str, Any] = {
+                "since": since,
+                "since_low": low,
+                "since_high": high,
+            }
             evidence = (f"{name}/loss_half_{kind}",)
             subject = Subject(name, "loss", label=kind)
-            yield Claim(Kind.GAINS_FROM, subject, Certainty.SURE, **dates, evidence=evidence)
+            yield Claim(
+                Kind.GAINS_FROM, subject, Certainty.SURE, **dates, evidence=evidence
+            )
 
 
 def _renamed(name: str, data: xr.Dataset, known: xr.DataArray) -> Iterator[Claim]:
@@ -128,7 +140,9 @@ def _renamed(name: str, data: xr.Dataset, known: xr.DataArray) -> Iterator[Claim
         Certainty.SURE,
         last=float(known[-1]),
         units=str(data["loss"].attrs.get("units", "")),
-        beside=tuple(Beside("null", "renamed words", float(end)) for end in (low, high)),
+        beside=tuple(
+            Beside("null", "renamed words", float(end)) for end in (low, high)
+        ),
         p_value=float(last["loss_p_known"]),
         evidence=(f"{name}/loss_renamed",),
     )
@@ -145,7 +159,8 @@ def _rises_again(name: str, data: xr.Dataset, known: xr.DataArray) -> Iterator[C
     Steps of the interval have a loss that is not surely above the lowest: paired over texts where
     each has one of its own, at a level that allows for the choice among all steps.
     """
-    losses, steps = known.values.astype(float), known.step.values
+    losses = known.values.astype(float)
+    steps = known.step.values
     at = int(losses.argmin())
     above = losses - losses[at] > _noise_of_choice(data, steps, at)
     rise = float(losses[-1] - losses[at])
@@ -175,7 +190,9 @@ def _noise_of_choice(data: xr.Dataset, steps: Sequence[int], at: int) -> np.ndar
         error = data.get("loss_stderr")
         if error is None or error.dims != ("step",) or not error.notnull().any():
             return np.zeros(len(steps))
-        return np.full(len(steps), 1.96 * math.sqrt(2) * float(error.dropna("step")[-1]))
+        return np.full(
+            len(steps), 1.96 * math.sqrt(2) * float(error.dropna("step")[-1])
+        )
     values = of_text.transpose("step", "text").sel(step=steps)
     weights = data.get("loss_weights", xr.ones_like(of_text)).sel(step=steps)
     share = (weights / weights.sum("text")).transpose("step", "text").values

@@ -51,15 +51,22 @@ def claims_of_places(name: str, data: xr.Dataset) -> Sequence[Claim]:
     change, p_values = _tested(cost[1] - cost[0], weights)
     blind = float(data.place_loss_uniform)
     named = (p_values <= LEVEL) & (abs(change) >= LEAST * blind)
-    fell, rose = named & (change < 0), named & (change > 0)
+    fell = named & (change < 0)
+    rose = named & (change > 0)
     line = np.minimum(data.place_loss_frequencies.values, blind)
     below = _tested(cost[1] - line[:, None], weights)
     learned = fell & (below[0] < 0) & (below[1] <= LEVEL)
     if learned.all() or not learned.any():
         return []
-    moved = {Kind.CHANGED: fell | rose, Kind.LEARNED: learned, Kind.GAINED: _answered(ends)}
+    moved = {
+        Kind.CHANGED: fell | rose,
+        Kind.LEARNED: learned,
+        Kind.GAINED: _answered(ends),
+    }
     return [
-        replace(_claim(kind, name, ends, place, change[place], p_values[place]), **since)
+        replace(
+            _claim(kind, name, ends, place, change[place], p_values[place]), **since
+        )
         for kind, places in moved.items()
         for place in np.flatnonzero(places).tolist()
         for since in [_since(data, place, line[place]) if kind is Kind.LEARNED else {}]
@@ -73,7 +80,9 @@ def _since(data: xr.Dataset, place: int, line: float) -> dict[str, Any]:
     weights = there.place_count.values
     cross = crossing(there.step.values, cost, np.full(cost.shape[1], line), weights)
     ends = {"since": cross.step, "since_low": cross.low, "since_high": cross.high}
-    return {name: step if math.isfinite(step) else math.nan for name, step in ends.items()}
+    return {
+        name: step if math.isfinite(step) else math.nan for name, step in ends.items()
+    }
 
 
 def _is_asked(data: xr.Dataset) -> bool:
@@ -118,7 +127,9 @@ def _claim(
             "value": last - first,
             "units": "1",
         }
-        return Claim(kind, subject, Certainty.SURE, **ends_of, evidence=evidence, figure=figure)
+        return Claim(
+            kind, subject, Certainty.SURE, **ends_of, evidence=evidence, figure=figure
+        )
     first, last = (float(v) for v in ends.place_loss.isel(place=place).values)
     references = {"uniform": float(ends.place_loss_uniform)}
     references["frequencies"] = float(ends.place_loss_frequencies.isel(place=place))

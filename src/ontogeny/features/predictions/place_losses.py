@@ -60,7 +60,9 @@ class PlaceLosses(OfPredictions):
     question: ClassVar[str] = "At which places of a text does the model predict better?"
     price: ClassVar[str] = PASS
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_order")
-    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), PREDICTED, 12),)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("circuits", "everything"), PREDICTED, 12),
+    )
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "place_loss",
@@ -70,7 +72,9 @@ class PlaceLosses(OfPredictions):
             figure=False,
             nulls={"frequencies": "frequencies at that place"},
         ),
-        Quantity("place_accuracy", "share of right answers", series="place", figure=False),
+        Quantity(
+            "place_accuracy", "share of right answers", series="place", figure=False
+        ),
     )
     compared: ClassVar[tuple[str, ...]] = ("place_loss",)
     variables: ClassVar[Names] = {
@@ -111,7 +115,8 @@ class PlaceLosses(OfPredictions):
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return loss and accuracy at each place, and the loss of every text there."""
         asked, texts = self.needs()
-        inputs, value = reading[texts], reading[asked]
+        inputs = reading[texts]
+        value = reading[asked]
         if self.every:
             inputs = replace(inputs, answers=None)
             costs = value.reduced(inputs, TokenCosts().reduction(inputs, False))
@@ -128,7 +133,8 @@ class PlaceLosses(OfPredictions):
         place = before if one_form else np.floor(np.log2(before)).astype(int)
         kept, row = np.unique(place, return_inverse=True)
         units = Units(inputs.groups)
-        unit, shape = units.place[costs["text"]], (len(kept), units.count)
+        unit = units.place[costs["text"]]
+        shape = (len(kept), units.count)
         number = _table(row, unit, shape)
         sums = _table(row, unit, shape, costs["loss"])
         right = _table(row, unit, shape, costs["right"].astype(float))
@@ -157,8 +163,17 @@ class PlaceLosses(OfPredictions):
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the cells with what is the same at every step once."""
-        fixed = ("place_loss_frequencies", "place_count", "place_scored", "place_of_one_form")
-        names = [n for n in (*fixed, "place_loss_uniform") if "step" in data.get(n, data.step).dims]
+        fixed = (
+            "place_loss_frequencies",
+            "place_count",
+            "place_scored",
+            "place_of_one_form",
+        )
+        names = [
+            n
+            for n in (*fixed, "place_loss_uniform")
+            if "step" in data.get(n, data.step).dims
+        ]
         if "place_loss" not in data:
             return data
         there = data.dropna("step", subset=["place_loss_uniform"])
@@ -172,12 +187,16 @@ class PlaceLosses(OfPredictions):
 
 def _range(power: int) -> str:
     """Return the places of a range, which have 2^power to 2^(power + 1) - 1 tokens before them."""
-    first, last = 2**power + 1, 2 ** (power + 1)
+    first = 2**power + 1
+    last = 2 ** (power + 1)
     return str(first) if first == last else f"{first}–{last}"
 
 
 def _table(
-    row: np.ndarray, unit: np.ndarray, shape: tuple[int, int], weights: np.ndarray | None = None
+    row: np.ndarray,
+    unit: np.ndarray,
+    shape: tuple[int, int],
+    weights: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return sums of weights, or numbers, over (places, units)."""
     flat = np.bincount(row * shape[1] + unit, weights, shape[0] * shape[1])
@@ -187,7 +206,8 @@ def _table(
 def _error(of_unit: np.ndarray, number: np.ndarray) -> np.ndarray:
     """Return the standard error of the mean of each place over units (places,); NaN of one unit."""
     counted = number > 0
-    total, units = number.sum(axis=1), counted.sum(axis=1)
+    total = number.sum(axis=1)
+    units = counted.sum(axis=1)
     mean = (of_unit * number).sum(axis=1) / total
     spread = (((of_unit - mean[:, None]) * number) ** 2).sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -15,7 +15,9 @@ import xarray as xr
 from ...observables.crossing import crossing
 from . import trained_start
 
-LEVEL = 0.01  # by which steps are dated; the verdict of the row is corrected over the page
+LEVEL = (
+    0.01  # by which steps are dated; the verdict of the row is corrected over the page
+)
 
 
 VARIABLES = {
@@ -23,10 +25,16 @@ VARIABLES = {
         "loss with the {word}s as they are, and consistently renamed",
         "nats per token",
     ),
-    "loss_p_gain": ("share of renamings with as large a gain since the first {checkpoint}", "1"),
+    "loss_p_gain": (
+        "share of renamings with as large a gain since the first {checkpoint}",
+        "1",
+    ),
     "loss_p_known": ("share of renamings that cost as little", "1"),
     "loss_p_learned": ("p-value of what was learned of the words", "1"),
-    "loss_trained_start": ("1 where the first {checkpoint} knows the {word}s already", "1"),
+    "loss_trained_start": (
+        "1 where the first {checkpoint} knows the {word}s already",
+        "1",
+    ),
     "loss_learned_from": (
         "{checkpoint} from which on more was learned than renamings gain",
         "{step}s",
@@ -45,14 +53,20 @@ def with_renamed_words(data: xr.Dataset) -> xr.Dataset:
     Without these it is left out; or where the first step is no better than a blind guess as it is,
     it is that of the gain at the best temperature of each step.
     """
-    losses = data["loss_renamed"].transpose("step", "renaming").values.astype(np.float64)
+    losses = (
+        data["loss_renamed"].transpose("step", "renaming").values.astype(np.float64)
+    )
     complete = np.flatnonzero(np.isfinite(losses).all(axis=1))
     if not len(complete):
         return data
-    p_known, below, first = _share(-losses), surely_below_blind(data, "loss"), complete[0]
+    p_known = _share(-losses)
+    below = surely_below_blind(data, "loss")
+    first = complete[0]
     knows = bool(p_known[first] <= 1 / losses.shape[1])
     at_best = False
-    if knows and not below[first]:  # as on another domain: 8.36 nats, and 7.69 at its best
+    if (
+        knows and not below[first]
+    ):  # as on another domain: 8.36 nats, and 7.69 at its best
         calibrated = surely_below_blind(data, "loss_calibrated")
         at_best = bool(calibrated[first])
     if at_best:  # a temperature adds the same to all renamings
@@ -75,7 +89,9 @@ def with_renamed_words(data: xr.Dataset) -> xr.Dataset:
         variables["loss_p_learned"] = float(p_gain[last]) if counts else 1.0
         not_yet = complete[~learned[complete]]
         after = complete if not len(not_yet) else complete[complete > not_yet[-1]]
-        variables["loss_learned_from"] = float(data.step.values[after[0]]) if len(after) else np.nan
+        variables["loss_learned_from"] = (
+            float(data.step.values[after[0]]) if len(after) else np.nan
+        )
     return data.assign(variables | judged)
 
 
@@ -103,7 +119,9 @@ def surely_below_blind(data: xr.Dataset, name: str) -> np.ndarray:
     `name` is that of the loss as it is, or at the best temperature.
     """
     of_text = data[f"{name}_of_text"].transpose("step", "text").values
-    weights = data["loss_weights"].transpose("step", "text").max("step").fillna(0.0).values
+    weights = (
+        data["loss_weights"].transpose("step", "text").max("step").fillna(0.0).values
+    )
     line = np.full(of_text.shape[1], float(data["loss_uniform"].max()))
     return np.array(
         [

@@ -22,7 +22,11 @@ class TokenCosts:
     >>> costs = TokenCosts().reduction(None, False)(
     ...     np.zeros(1), np.ones(1), torch.tensor([0]), log_p
     ... )
-    >>> bool(costs["right"][0]), round(costs["loss"].item(), 3), costs["vocabulary"].tolist()
+    >>> (
+    ...     bool(costs["right"][0]),
+    ...     round(costs["loss"].item(), 3),
+    ...     costs["vocabulary"].tolist(),
+    ... )
     (True, 0.357, [2])
     """
 

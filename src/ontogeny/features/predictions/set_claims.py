@@ -24,7 +24,9 @@ KNOWN = 0.95  # share of right answers, or of the final gain
 _ROUNDING = 1e-4  # so that exactly 95 % are enough
 _RESAMPLED = 1000
 _SURE = 0.99  # of the draws, of a run that overfits: the place of the minimum is found in them
-_LEAST = 0.01  # of what held-out texts gain over frequencies: a smaller rise is not named
+_LEAST = (
+    0.01  # of what held-out texts gain over frequencies: a smaller rise is not named
+)
 
 
 def claims_of_sets(name: str, data: xr.Dataset) -> Sequence[Claim]:
@@ -37,7 +39,11 @@ def claims_of_sets(name: str, data: xr.Dataset) -> Sequence[Claim]:
     data
         The node, see `ontogeny.features.predictions.training_texts`.
     """
-    if "set_loss" not in data or "step" not in data.set_loss.dims or "run" in data.set_loss.dims:
+    if (
+        "set_loss" not in data
+        or "step" not in data.set_loss.dims
+        or "run" in data.set_loss.dims
+    ):
         return []
     data = data.dropna("step", subset=["gap"])
     if data.sizes["step"] < 2:
@@ -54,16 +60,24 @@ def _known(kind: Kind, node: str, data: xr.Dataset, which: str) -> Claim:
     costs = _over_units(data, f"{which}_cost")
     if bool(data.answers_scored):
         shares = _over_units(data, f"{which}_right")
-        values, line, weights = -shares, _ROUNDING - KNOWN, np.ones(shares.shape[1])
-        quantity, units, ends = "set_accuracy", "1", shares.mean(axis=1)
+        values = -shares
+        line = _ROUNDING - KNOWN
+        weights = np.ones(shares.shape[1])
+        quantity = "set_accuracy"
+        units = "1"
+        ends = shares.mean(axis=1)
     else:
         weights = data[f"{which}_count"].values.astype(float)
         frequencies = data[f"{which}_line"].values
         gain = frequencies - costs[-1]
-        values, line = costs - frequencies, -KNOWN * gain + _ROUNDING
-        quantity, units = "set_loss", "nats per token"
+        values = costs - frequencies
+        line = -KNOWN * gain + _ROUNDING
+        quantity = "set_loss"
+        units = "nats per token"
         ends = np.average(costs, weights=weights, axis=1)
-    cross = crossing(data.step.values, values, np.broadcast_to(line, values.shape[1]), weights)
+    cross = crossing(
+        data.step.values, values, np.broadcast_to(line, values.shape[1]), weights
+    )
     is_gained = bool(data.answers_scored) or _gained(values[-1], weights)
     label = "training" if which == "training" else "held-out"
     fields: dict[str, Any] = {
@@ -77,11 +91,17 @@ def _known(kind: Kind, node: str, data: xr.Dataset, which: str) -> Claim:
         "beside": _other(data, quantity, label),
     }
     if not is_gained or not math.isfinite(cross.step):
-        return Claim(kind, certainty=Certainty.OPEN, reason=Reason.WITHIN_NOISE, **fields)
+        return Claim(
+            kind, certainty=Certainty.OPEN, reason=Reason.WITHIN_NOISE, **fields
+        )
     since: dict[str, Any] = {"since": cross.step, "since_low": cross.low}
     if not cross.certain:
-        return Claim(kind, certainty=Certainty.OPEN, reason=Reason.FEW_TEXTS, **since, **fields)
-    return Claim(kind, certainty=Certainty.SURE, **since, since_high=cross.high, **fields)
+        return Claim(
+            kind, certainty=Certainty.OPEN, reason=Reason.FEW_TEXTS, **since, **fields
+        )
+    return Claim(
+        kind, certainty=Certainty.SURE, **since, since_high=cross.high, **fields
+    )
 
 
 def _other(data: xr.Dataset, quantity: str, label: str) -> tuple[Beside, ...]:
@@ -115,7 +135,8 @@ def _overfits(node: str, data: xr.Dataset) -> list[Claim]:
     step = data.step.values.astype(float)
     begins = _begins(costs, weights)
     shown = np.isfinite(begins).mean()
-    since, low = step[_stays_above(mean)], _quantile(step, begins, 0.025)
+    since = step[_stays_above(mean)]
+    low = _quantile(step, begins, 0.025)
     fields: dict[str, Any] = {
         "subject": Subject(node, "set_loss", label="held-out"),
         "value": rise,
@@ -129,14 +150,22 @@ def _overfits(node: str, data: xr.Dataset) -> list[Claim]:
         "beside": _other(data, "set_loss", "held-out"),
     }
     if shown < _SURE:
-        return [Claim(Kind.OVERFITS, certainty=Certainty.OPEN, reason=Reason.FEW_TEXTS, **fields)]
+        return [
+            Claim(
+                Kind.OVERFITS,
+                certainty=Certainty.OPEN,
+                reason=Reason.FEW_TEXTS,
+                **fields,
+            )
+        ]
     high = _quantile(step, begins, 0.975)
     return [Claim(Kind.OVERFITS, certainty=Certainty.SURE, since_high=high, **fields)]
 
 
 def _still_falls(data: xr.Dataset, lowest: int) -> bool:
     """Return whether the loss of training texts surely fell after a step."""
-    costs, weights = _over_units(data, "training_cost"), data.training_count.values.astype(float)
+    costs = _over_units(data, "training_cost")
+    weights = data.training_count.values.astype(float)
     return crossing(np.zeros(1), costs[-1:], costs[lowest], weights).certain
 
 
@@ -145,7 +174,9 @@ def _stays_above(mean: np.ndarray) -> int:
     return int(mean.argmin()) + 1
 
 
-def _begins(costs: np.ndarray, weights: np.ndarray, random_state: int = 0) -> np.ndarray:
+def _begins(
+    costs: np.ndarray, weights: np.ndarray, random_state: int = 0
+) -> np.ndarray:
     """Return for draws of texts the place after their minimum; infinite where the end is no higher.
 
     The end is compared with the place that is lowest for all texts: each draw's own minimum is
@@ -157,8 +188,12 @@ def _begins(costs: np.ndarray, weights: np.ndarray, random_state: int = 0) -> np
     means = drawn @ costs.T / drawn.sum(axis=1, keepdims=True)
     lowest = means.argmin(axis=1)
     whole = int(np.average(costs, weights=weights, axis=1).argmin())
-    rises = means[:, -1] > means[:, whole]  # at the minimum of all texts, which no draw chose
-    return np.where(rises, np.minimum(lowest + 1, means.shape[1] - 1).astype(float), np.inf)
+    rises = (
+        means[:, -1] > means[:, whole]
+    )  # at the minimum of all texts, which no draw chose
+    return np.where(
+        rises, np.minimum(lowest + 1, means.shape[1] - 1).astype(float), np.inf
+    )
 
 
 def _quantile(step: np.ndarray, places: np.ndarray, share: float) -> float:

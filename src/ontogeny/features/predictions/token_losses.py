@@ -96,8 +96,14 @@ class TokenLosses(OfPredictions):
     variables: ClassVar[Names] = {
         "token_loss": ("loss of each token", "nats"),
         "token_rank": ("rank of the right token among all answers", ""),
-        "token_leads_from": ("{checkpoint} from which on the right token leads", "{step}s"),
-        "token_leads_after": ("last {checkpoint} before the right token leads", "{step}s"),
+        "token_leads_from": (
+            "{checkpoint} from which on the right token leads",
+            "{step}s",
+        ),
+        "token_leads_after": (
+            "last {checkpoint} before the right token leads",
+            "{step}s",
+        ),
         "token_loss_frequencies": ("loss of each token by {word} frequencies", "nats"),
         "token_id": ("token", ""),
         "text_loss": ("mean loss of each text", "nats per token"),
@@ -121,8 +127,11 @@ class TokenLosses(OfPredictions):
         """Return which tokens are shown, and what they cost by word frequencies."""
         asked, texts = self.needs()
         reading = run.reading(run.reference_step)
-        model, inputs = reading[asked], reading[texts].padded("right")
-        texts_shown = ShownTexts.of(inputs, self.n_texts, self.max_tokens, self.random_state)
+        model = reading[asked]
+        inputs = reading[texts].padded("right")
+        texts_shown = ShownTexts.of(
+            inputs, self.n_texts, self.max_tokens, self.random_state
+        )
         predicted = texts_shown.scored.copy()
         if not model.masked:
             predicted[:, 0] = False
@@ -130,7 +139,9 @@ class TokenLosses(OfPredictions):
         costs = np.full(predicted.shape, np.nan)
         if len(np.unique(inputs.groups[inputs.scored.any(axis=1)])) > 1:
             vocabulary = model.vocabulary(inputs)
-            costs[row, place] = token_costs(inputs, texts_shown.number[row], place, vocabulary)
+            costs[row, place] = token_costs(
+                inputs, texts_shown.number[row], place, vocabulary
+            )
         tokens = ("text", "place")
         return xr.Dataset(
             {
@@ -148,10 +159,12 @@ class TokenLosses(OfPredictions):
         assert state is not None
         asked, texts = self.needs()
         inputs = reading[texts].padded("right")
-        predicted, numbers = state.predicted.values.astype(bool), state.text_number.values
+        predicted = state.predicted.values.astype(bool)
+        numbers = state.text_number.values
         row, place = np.nonzero(predicted)
         predictions = reading[asked].at(inputs, numbers[row], place)
-        loss, rank = np.full(predicted.shape, np.nan), np.full(predicted.shape, -1)
+        loss = np.full(predicted.shape, np.nan)
+        rank = np.full(predicted.shape, -1)
         loss[row, place] = -predictions.right_log_probability.values
         rank[row, place] = predictions.right_rank.values
         number = predicted.sum(axis=1)
@@ -168,11 +181,17 @@ class TokenLosses(OfPredictions):
         if "token_rank" not in data:
             return data
         ranks = data.token_rank.transpose("step", "text", "place")
-        begin, before = leads_from(data.step.values, (ranks == 1).where(ranks.notnull()).values)
+        begin, before = leads_from(
+            data.step.values, (ranks == 1).where(ranks.notnull()).values
+        )
         tokens = ("text", "place")
         costs = data.token_loss_frequencies
-        data = with_pieces(whole_numbers(data, ["token_id", "token_rank"]), ["token_id"])
-        data = data.assign(token_leads_from=(tokens, begin), token_leads_after=(tokens, before))
+        data = with_pieces(
+            whole_numbers(data, ["token_id", "token_rank"]), ["token_id"]
+        )
+        data = data.assign(
+            token_leads_from=(tokens, begin), token_leads_after=(tokens, before)
+        )
         if costs.notnull().any():
             return data.assign(shown_loss_frequencies=float(costs.mean()))
         return data

@@ -20,17 +20,28 @@ from ...words.control_kinds import kind_of
 from ...words.since_base import least
 
 _ROUNDING = 1e-4  # nats: the best temperature of the cost is found to 1e-5
-_OF_LEAST = 0.1  # of the least change at the best temperature, some is no preference of words
+_OF_LEAST = (
+    0.1  # of the least change at the best temperature, some is no preference of words
+)
 
 VARIABLES = {
     "loss_calibrated": ("loss at the model's best temperature", "nats per token"),
-    "loss_inverse_temperature": ("what logits are multiplied by at the best temperature", "1"),
+    "loss_inverse_temperature": (
+        "what logits are multiplied by at the best temperature",
+        "1",
+    ),
     "loss_matched": ("cost of telling which word stands where", "nats per token"),
     "loss_matched_blind": ("the same where places say nothing", "nats per token"),
     "loss_gain": ("gain at the best temperature", "nats per token"),
-    "loss_gain_noise": ("1.96 standard errors of that gain over texts", "nats per token"),
+    "loss_gain_noise": (
+        "1.96 standard errors of that gain over texts",
+        "nats per token",
+    ),
     "loss_matched_gain": ("gain whatever words are preferred", "nats per token"),
-    "loss_matched_gain_noise": ("1.96 standard errors of that gain over texts", "nats per token"),
+    "loss_matched_gain_noise": (
+        "1.96 standard errors of that gain over texts",
+        "nats per token",
+    ),
     "loss_p_lost": ("p-value of what was forgotten of the words", "1"),
     "loss_judged_at": (
         "last {checkpoint} that run and control runs share, where it is judged",
@@ -55,13 +66,17 @@ def judged_by_pairs(data: xr.Dataset) -> dict[str, float]:
     if len(shared) < 2:
         return {}
     ends = shared[[0, -1]]
-    matched, calibrated = (-of_runs.sel(step=ends).diff("step").values.T for of_runs in controls)
+    matched, calibrated = (
+        -of_runs.sel(step=ends).diff("step").values.T for of_runs in controls
+    )
     gain, error = _gain(data, "loss_matched", ends)
     at_best, its_error = _gain(data, "loss_calibrated", ends)
     smallest = least(data.sel(step=ends))
     learned = p_by_luck(np.array([gain]), np.array([error**2]), luck_of_pairs(matched))
     lost = p_lost_by_motion(np.array([-at_best]), np.array([its_error**2]), calibrated)
-    may_have_learned = at_best > smallest and gain > max(_OF_LEAST * smallest, _ROUNDING)
+    may_have_learned = at_best > smallest and gain > max(
+        _OF_LEAST * smallest, _ROUNDING
+    )
     return {
         "loss_p_learned": _of_two(learned) if may_have_learned else 1.0,
         "loss_p_lost": _of_two(lost) if -at_best > smallest else 1.0,
@@ -75,7 +90,9 @@ def judged_by_pairs(data: xr.Dataset) -> dict[str, float]:
 
 def _mirrored(data: xr.Dataset, name: str) -> xr.DataArray:
     """Return what mirrored control runs give of a variable (run, step)."""
-    nothing = xr.DataArray(np.empty((0, data.sizes["step"])), {"step": data.step}, ["run", "step"])
+    nothing = xr.DataArray(
+        np.empty((0, data.sizes["step"])), {"step": data.step}, ["run", "step"]
+    )
     beside = data.get(f"{name}_control", nothing).transpose("run", "step")
     kinds = [kind_of(str(run)) for run in beside["run"].values]
     return beside.isel(run=np.array(kinds) == MIRRORED) if kinds else beside
@@ -87,8 +104,12 @@ def _of_two(p: np.ndarray) -> float:
 
 def _gain(data: xr.Dataset, name: str, ends: np.ndarray) -> tuple[float, float]:
     """Return the gain between two steps and its standard error, paired over texts."""
-    of_step = data.get(f"{name}_weights", data["loss_weights"]).transpose("step", "text")
+    of_step = data.get(f"{name}_weights", data["loss_weights"]).transpose(
+        "step", "text"
+    )
     weights = of_step.max("step").fillna(0.0).values
-    first, last = data[f"{name}_of_text"].sel(step=ends).transpose("step", "text").values
+    first, last = (
+        data[f"{name}_of_text"].sel(step=ends).transpose("step", "text").values
+    )
     error = float(np.atleast_1d(mean_stderr(first - last, weights))[0])
     return -float(data[name].sel(step=ends).diff("step")[0]), error

@@ -122,12 +122,16 @@ class TrainingTexts(OfPredictions):
         accuracy, spread = np.array(
             [_mean(one["right"], w) for one, w in zip(read, weights, strict=True)]
         ).T
-        frequencies = [float(np.average(one["line"], weights=one["count"])) for one in read]
+        frequencies = [
+            float(np.average(one["line"], weights=one["count"])) for one in read
+        ]
         data = dataset(
             {
                 "set_loss": Measured(("set", loss), stderr=("set", error)),
                 "set_accuracy": Measured(("set", accuracy), stderr=("set", spread)),
-                "gap": Measured(float(loss[1] - loss[0]), stderr=float(np.hypot(*error))),
+                "gap": Measured(
+                    float(loss[1] - loss[0]), stderr=float(np.hypot(*error))
+                ),
             }
         )
         of_units: dict[str, Any] = {
@@ -145,8 +149,12 @@ class TrainingTexts(OfPredictions):
         """Return the cells with what is the same at every step once."""
         if "set_loss" not in data:
             return data
-        fixed = [f"{n}_{part}" for n in ("training", "held") for part in ("line", "count")]
-        names = [n for n in (*fixed, "answers_scored", "set_loss_frequencies") if n in data]
+        fixed = [
+            f"{n}_{part}" for n in ("training", "held") for part in ("line", "count")
+        ]
+        names = [
+            n for n in (*fixed, "answers_scored", "set_loss_frequencies") if n in data
+        ]
         once = data.dropna("step", subset=["gap"]).isel(step=0, drop=True)
         return data.assign({n: once[n] for n in names if "step" in data[n].dims})
 
@@ -186,13 +194,17 @@ def _wholly_right(costs: Mapping[str, np.ndarray], units: Units) -> np.ndarray:
     wrong = np.bincount(row, ~costs["right"].astype(bool))
     unit = units.place[texts]
     number = np.bincount(unit, minlength=units.count)
-    return np.asarray(np.bincount(unit, wrong == 0, units.count) / np.maximum(number, 1))
+    return np.asarray(
+        np.bincount(unit, wrong == 0, units.count) / np.maximum(number, 1)
+    )
 
 
 def _mean(values: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
     """Return a weighted mean over units and its standard error, 0 of one unit."""
     error = float(mean_stderr(values, weights))
-    return float(np.average(values, weights=weights)), error if np.isfinite(error) else 0.0
+    return float(np.average(values, weights=weights)), error if np.isfinite(
+        error
+    ) else 0.0
 
 
 @lru_cache(maxsize=4)

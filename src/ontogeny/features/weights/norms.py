@@ -41,7 +41,9 @@ class WeightNorms(Observable):
     blocks: str | tuple[str, ...] = "**.weight"
 
     kind: ClassVar[str] = "weight-norms"
-    question: ClassVar[str] = "How large is each weight matrix, and over how many directions?"
+    question: ClassVar[str] = (
+        "How large is each weight matrix, and over how many directions?"
+    )
     requires: ClassVar[str] = "weights alone"
     price: ClassVar[str] = "one decomposition for each matrix and step"
     role: ClassVar[str] = "motion"
@@ -70,7 +72,9 @@ class WeightNorms(Observable):
 
 def _measures(W: Tensor) -> dict[str, float]:
     """Return norm and stable rank, from the moments of the smaller side in double precision."""
-    W = W.detach().cpu() if W.device.type == "mps" else W.detach()  # which has no double precision
+    W = (
+        W.detach().cpu() if W.device.type == "mps" else W.detach()
+    )  # which has no double precision
     W = W.double()
     if not bool(torch.isfinite(W).all()):
         raise NonFiniteError("the weights hold NaN or infinity")

@@ -37,7 +37,9 @@ def centred_svd(
     triplets = {"dense": _dense, "gram": _gram, "lanczos": _lanczos}[method]
     U, sigma, V = triplets(Centred(A), min(int(k), *A.shape), random_state)
     is_large = sigma > NEGLIGIBLE[method] * max(_norm(A), np.finfo(float).tiny)
-    U, sigma, V = U[:, is_large], sigma[is_large], V[:, is_large]
+    U = U[:, is_large]
+    sigma = sigma[is_large]
+    V = V[:, is_large]
     signs = column_signs(U)
     return U * signs, sigma, V * signs
 
@@ -118,7 +120,9 @@ def _leading(gram: np.ndarray, k: int) -> np.ndarray:
     return np.linalg.eigh((gram + gram.T) / 2)[1][:, ::-1][:, :k]
 
 
-def _lanczos(A: Centred, k: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _lanczos(
+    A: Centred, k: int, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     operator = LinearOperator(
         A.shape,
         matvec=lambda x: A.times(x.reshape(-1)),

@@ -52,19 +52,25 @@ class ClassCosts:
         mine = self._classes(text, column)
         costs = {}
         for g, codes in enumerate(self.codes):
-            table = torch.zeros(p.shape[1], 2**self.depth, dtype=p.dtype, device=p.device)
+            table = torch.zeros(
+                p.shape[1], 2**self.depth, dtype=p.dtype, device=p.device
+            )
             table[torch.arange(p.shape[1]), torch.from_numpy(codes)] = 1
             shares = torch.cat([p @ table, rest], dim=1).cpu().numpy()
             self._sums[g] += shares.sum(axis=0)
             for q in range(1, self.depth + 1):
-                share = np.take_along_axis(_coarser(shares, q), _at(mine[g], q)[:, None], axis=1)
+                share = np.take_along_axis(
+                    _coarser(shares, q), _at(mine[g], q)[:, None], axis=1
+                )
                 costs[f"{g}_{q}"] = np.log(np.maximum(share[:, 0], _SMALLEST))
         return costs
 
     def result(self, numbers: Mapping[str, np.ndarray]) -> xr.Dataset:
         """Return ``information(grouping, depth, token)`` and the ``text`` of each token."""
         information = (("grouping", "depth", "token"), self.information(numbers))
-        return xr.Dataset({"information": information, "text": ("token", numbers["text"])})
+        return xr.Dataset(
+            {"information": information, "text": ("token", numbers["text"])}
+        )
 
     def information(self, sums: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return log p(class | context) − log p̄(class) of tokens, (groupings, depth, tokens)."""
@@ -74,7 +80,9 @@ class ClassCosts:
             [
                 [
                     sums[f"{g}_{q}"]
-                    - np.log(np.maximum(_coarser(mean[[g]], q)[0], _SMALLEST))[_at(mine[g], q)]
+                    - np.log(np.maximum(_coarser(mean[[g]], q)[0], _SMALLEST))[
+                        _at(mine[g], q)
+                    ]
                     for q in range(1, self.depth + 1)
                 ]
                 for g in range(len(self.codes))
@@ -132,7 +140,9 @@ def as_frequent(often: np.ndarray) -> list[np.ndarray]:
     return [np.array(group) for group in groups]
 
 
-def renamings(groups: Sequence[np.ndarray], n_draws: int, rng: np.random.Generator) -> np.ndarray:
+def renamings(
+    groups: Sequence[np.ndarray], n_draws: int, rng: np.random.Generator
+) -> np.ndarray:
     """Return new names of the words, drawn within their groups: (draws, V).
 
     Examples
@@ -181,16 +191,25 @@ class ClassInformation:
 
     def _classes(self, inputs: Inputs, masked: bool) -> xr.Dataset:
         lengths = (2, 4) if masked else (1, 3)
-        corpus = corpus_support(inputs, masked, self.vocab_size, self.n_contexts, lengths)
+        corpus = corpus_support(
+            inputs, masked, self.vocab_size, self.n_contexts, lengths
+        )
         basis = svd_concepts(corpus.support, self.depth)
         often = np.maximum(np.asarray(corpus.support.counts.sum(axis=1)).ravel(), 0.5)
         groups = as_frequent(often)
-        renamed = renamings(groups, self.n_draws, np.random.default_rng([self.random_state, 21]))
+        renamed = renamings(
+            groups, self.n_draws, np.random.default_rng([self.random_state, 21])
+        )
         codes = signatures(basis.U)
-        alone = np.concatenate([group for group in groups if len(group) == 1] or [np.zeros(0, int)])
+        alone = np.concatenate(
+            [group for group in groups if len(group) == 1] or [np.zeros(0, int)]
+        )
         return xr.Dataset(
             {
-                "word_id": ("word", np.asarray(corpus.support.word_ids, dtype=np.int64)),
+                "word_id": (
+                    "word",
+                    np.asarray(corpus.support.word_ids, dtype=np.int64),
+                ),
                 "code": (("grouping", "word"), np.vstack([codes, codes[renamed]])),
                 "exchanged": 1 - often[alone].sum() / often.sum(),
                 "depths": basis.k,
@@ -200,4 +219,6 @@ class ClassInformation:
     def reduction(self, inputs: Inputs, masked: bool) -> ClassCosts:
         """Return what takes the cost of every token's class out of a pass."""
         table = self.classes(inputs, masked)
-        return ClassCosts(table.word_id.values, table.code.values, int(table.depths), inputs)
+        return ClassCosts(
+            table.word_id.values, table.code.values, int(table.depths), inputs
+        )

@@ -11,7 +11,14 @@ from scipy import sparse
 from ...errors import ArgumentError, check_whole
 from ...inputs import Inputs
 from .counting import relabelled
-from .support import ContextWords, Support, WordStream, checked_lengths, support_of, vocabulary
+from .support import (
+    ContextWords,
+    Support,
+    WordStream,
+    checked_lengths,
+    support_of,
+    vocabulary,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +63,17 @@ def cloze_of(
     """
     shortest, longest = checked_lengths(lengths)
     if shortest < 2:
-        raise ArgumentError(f"lengths must be at least 2, one word on each side; got {lengths!r}.")
+        raise ArgumentError(
+            f"lengths must be at least 2, one word on each side; got {lengths!r}."
+        )
     check_whole("n_contexts", n_contexts)
     word_ids = vocabulary(stream, excluded, vocab_size)
-    ids, V = relabelled(stream.ids, word_ids), len(word_ids)
+    ids = relabelled(stream.ids, word_ids)
+    V = len(word_ids)
     gaps = [_gaps(ids, V, n, longest) for n in range(shortest, longest + 1)]
-    word, key, neighbours, counts, first = (np.concatenate(p) for p in zip(*gaps, strict=True))
+    word, key, neighbours, counts, first = (
+        np.concatenate(p) for p in zip(*gaps, strict=True)
+    )
     if not len(counts):
         raise ArgumentError(
             f"tokens hold no word between {shortest} to {longest} neighbours "
@@ -74,12 +86,14 @@ def cloze_of(
     place = np.full(len(counts), -1)
     place[order] = np.arange(len(order))
     column = place[key]
-    row, column = word[column >= 0], column[column >= 0]
+    row = word[column >= 0]
+    column = column[column >= 0]
     table = sparse.coo_array(
         (np.ones(len(row), dtype=np.int64), (row, column)), shape=(V, len(order))
     ).tocsr()
     table.sort_indices()
-    words, contexts = tuple(stream.words[i] for i in word_ids), neighbours[order]
+    words = tuple(stream.words[i] for i in word_ids)
+    contexts = neighbours[order]
     left = -(-(contexts >= 0).sum(axis=1) // 2)
     return Cloze(Support(table, words, ContextWords(contexts, words), word_ids), left)
 
@@ -90,7 +104,8 @@ def _gaps(ids: np.ndarray, V: int, n: int, longest: int) -> tuple[np.ndarray, ..
     Word and context number of each gap; then, of every context, its words (-1 up to `longest`), how
     often it occurs, and where first.
     """
-    left, right = -(-n // 2), n // 2
+    left = -(-n // 2)
+    right = n // 2
     offsets = [*range(-left, 0), *range(1, right + 1)]
     centre = np.arange(left, len(ids) - right)
     there = ids[centre] >= 0
@@ -98,7 +113,9 @@ def _gaps(ids: np.ndarray, V: int, n: int, longest: int) -> tuple[np.ndarray, ..
         there &= ids[centre + offset] >= 0
     centre = centre[there]
     key = np.zeros(len(centre), dtype=np.int64)
-    for offset in offsets:  # numbered anew each time, so that keys stay below tokens × words
+    for (
+        offset
+    ) in offsets:  # numbered anew each time, so that keys stay below tokens × words
         key = np.unique(key * V + ids[centre + offset], return_inverse=True)[1]
     _, first, counts = np.unique(key, return_index=True, return_counts=True)
     neighbours = np.full((len(first), longest), -1)
@@ -108,7 +125,11 @@ def _gaps(ids: np.ndarray, V: int, n: int, longest: int) -> tuple[np.ndarray, ..
 
 
 def corpus_support(
-    inputs: Inputs, masked: bool, vocab_size: int, n_contexts: int, lengths: tuple[int, int]
+    inputs: Inputs,
+    masked: bool,
+    vocab_size: int,
+    n_contexts: int,
+    lengths: tuple[int, int],
 ) -> Cloze:
     """Return the support matrix of an input set's tokens.
 

@@ -16,7 +16,9 @@ from .support import Support
 
 MOST_DIMS = 62  # signs of a row are numbered in 64 bits
 
-EQUAL = 1e-6  # singular values this close, of the larger one, are equal but for rounding
+EQUAL = (
+    1e-6  # singular values this close, of the larger one, are equal but for rounding
+)
 
 _SOURCES = {"S": "support matrix", "P": "matrix of conditional probabilities"}
 
@@ -109,12 +111,16 @@ class ConceptBasis:
         """
         words = to_numpy(matrix("W", W))
         if len(words) != len(self.U):
-            raise ArgumentError(f"W must have {len(self.U)} rows, one a word; got {len(words)}.")
+            raise ArgumentError(
+                f"W must have {len(self.U)} rows, one a word; got {len(words)}."
+            )
         if H is None:
             return words.T @ self.U, None
         contexts = to_numpy(matrix("H", H))
         if self.V is None:
-            raise ArgumentError("H was given, but this basis has no context analyzer vectors.")
+            raise ArgumentError(
+                "H was given, but this basis has no context analyzer vectors."
+            )
         if contexts.shape[1] != len(self.V):
             raise ArgumentError(
                 f"H must have {len(self.V)} columns, one a context; got {contexts.shape[1]}."
@@ -188,7 +194,9 @@ def svd_concepts(
     source += "" if weights is None else ", contexts weighted"
     basis = ConceptBasis(U, sigma, V, words, contexts)
     for plane in basis.planes:
-        source += f", concepts {plane[0] + 1} to {plane[-1] + 1} in any basis of their space"
+        source += (
+            f", concepts {plane[0] + 1} to {plane[-1] + 1} in any basis of their space"
+        )
     return replace(basis, source=source)
 
 
@@ -212,7 +220,9 @@ def _weights(weights: Any, support: Any, m: int) -> np.ndarray:
     if isinstance(weights, str):
         check_choice("weights", weights, ("pi",))
         if not isinstance(support, Support):
-            raise ArgumentError("weights='pi' needs a Support; give the weights of a matrix.")
+            raise ArgumentError(
+                "weights='pi' needs a Support; give the weights of a matrix."
+            )
         return support.pi
     values = to_numpy(matrix("weights", weights, ndim=1)).astype(np.float64)
     if values.shape != (m,) or (values < 0).any():
@@ -238,7 +248,11 @@ def signatures(vectors: np.ndarray) -> np.ndarray:
     [2, 3, 0]
     """
     if not is_array(vectors) or vectors.ndim != 2:
-        kind = f"shape {tuple(vectors.shape)}" if is_array(vectors) else type(vectors).__name__
+        kind = (
+            f"shape {tuple(vectors.shape)}"
+            if is_array(vectors)
+            else type(vectors).__name__
+        )
         raise ArgumentError(f"vectors must be an array of shape (n, p); got {kind}.")
     if not np.isfinite(vectors).all():
         raise NonFiniteError("vectors hold NaN or infinite values, which have no sign.")

@@ -42,7 +42,9 @@ def highest_id(ids: np.ndarray) -> int:
     return max(int(ids.max()), -1) if len(ids) else -1
 
 
-def frequent_words(ids: np.ndarray, excluded: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+def frequent_words(
+    ids: np.ndarray, excluded: np.ndarray, n: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the `n` most frequent ids of a stream and their counts; ties go to the first met.
 
     Examples
@@ -51,11 +53,15 @@ def frequent_words(ids: np.ndarray, excluded: np.ndarray, n: int) -> tuple[np.nd
     (array([4, 2]), array([2, 2]))
     """
     highest = highest_id(ids)
-    counts = np.zeros(highest + 2, dtype=np.int64)  # the last place is that of negative ids
+    counts = np.zeros(
+        highest + 2, dtype=np.int64
+    )  # the last place is that of negative ids
     first = np.full(highest + 2, len(ids), dtype=np.int64)
     for part in _chunks(len(ids)):
         places = np.maximum(ids[part].astype(np.int64), -1)  # unsigned ids have no -1
-        counts += np.bincount(places + 1, minlength=highest + 2)[np.r_[1 : highest + 2, 0]]
+        counts += np.bincount(places + 1, minlength=highest + 2)[
+            np.r_[1 : highest + 2, 0]
+        ]
         np.minimum.at(first, places, np.arange(part.start, part.stop))
     counts[-1] = 0
     counts[excluded[(excluded >= 0) & (excluded <= highest)]] = 0
@@ -81,7 +87,13 @@ def relabelled(ids: np.ndarray, words: np.ndarray) -> np.ndarray:
 
 
 def frequent_contexts(
-    ids: np.ndarray, n_words: int, n: int, shortest: int, longest: int, *, per_length: bool = False
+    ids: np.ndarray,
+    n_words: int,
+    n: int,
+    shortest: int,
+    longest: int,
+    *,
+    per_length: bool = False,
 ) -> Contexts:
     """Return the `n` most frequent contexts of `shortest` to `longest` words.
 
@@ -114,7 +126,9 @@ def frequent_contexts(
     return _selected(levels, n_words, n, shortest, per_length)
 
 
-def count_next_words(ids: np.ndarray, contexts: Contexts, n_words: int) -> sparse.csr_array:
+def count_next_words(
+    ids: np.ndarray, contexts: Contexts, n_words: int
+) -> sparse.csr_array:
     """Return how often each word follows each context, shape (n_words, m), in one pass.
 
     Examples
@@ -128,7 +142,10 @@ def count_next_words(ids: np.ndarray, contexts: Contexts, n_words: int) -> spars
     total = sparse.csr_array(shape, dtype=np.int64)
     for positions, columns in matched_positions(ids, contexts.ids, n_words):
         ones = np.ones(len(positions), dtype=np.int64)
-        total = total + sparse.coo_array((ones, (ids[positions], columns)), shape=shape).tocsr()
+        total = (
+            total
+            + sparse.coo_array((ones, (ids[positions], columns)), shape=shape).tocsr()
+        )
     total.sort_indices()
     return total
 
@@ -143,7 +160,9 @@ def matched_positions(
 
     Examples
     --------
-    >>> (matches,) = matched_positions(np.array([0, 1, 0, 1]), np.array([[0, 1], [1, -1]]), 2)
+    >>> (matches,) = matched_positions(
+    ...     np.array([0, 1, 0, 1]), np.array([[0, 1], [1, -1]]), 2
+    ... )
     >>> sorted(zip(*(column.tolist() for column in matches)))
     [(2, 0), (2, 1)]
     """
@@ -176,12 +195,16 @@ def _level(keys: np.ndarray, positions: np.ndarray) -> tuple[_Level, np.ndarray]
         return _Level(nothing, nothing, nothing), np.zeros(0, dtype=np.int32)
     if len(parts) == 1:
         return _Level(*parts[0]), inverses[0]
-    values, counts, first = (np.concatenate(column) for column in zip(*parts, strict=True))
+    values, counts, first = (
+        np.concatenate(column) for column in zip(*parts, strict=True)
+    )
     order = np.argsort(values, kind="stable")
     starts = np.flatnonzero(np.diff(values[order], prepend=values[order[0]] - 1))
     table = values[order][starts]
     level = _Level(
-        table, np.add.reduceat(counts[order], starts), np.minimum.reduceat(first[order], starts)
+        table,
+        np.add.reduceat(counts[order], starts),
+        np.minimum.reduceat(first[order], starts),
     )
     nodes = [
         np.searchsorted(table, part[0]).astype(np.int32)[inverse]
@@ -212,14 +235,19 @@ def _selected(
         level = levels[length - 1]
         quota = n // len(lengths) + (i < n % len(lengths)) if per_length else n
         nodes = np.lexsort((level.first, -level.counts))[:quota]
-        words, sizes = _words(levels, length, nodes, n_words), np.full(len(nodes), length)
+        words = _words(levels, length, nodes, n_words)
+        sizes = np.full(len(nodes), length)
         picked.append((words, level.counts[nodes], level.first[nodes], sizes))
-    words, counts, first, sizes = (np.concatenate(column) for column in zip(*picked, strict=True))
+    words, counts, first, sizes = (
+        np.concatenate(column) for column in zip(*picked, strict=True)
+    )
     order = np.lexsort((sizes, first, -counts))[:n]
     return Contexts(words[order], counts[order])
 
 
-def _words(levels: list[_Level], length: int, nodes: np.ndarray, n_words: int) -> np.ndarray:
+def _words(
+    levels: list[_Level], length: int, nodes: np.ndarray, n_words: int
+) -> np.ndarray:
     """Return the words of contexts by walking back from their last word to their first."""
     words = np.full((len(nodes), len(levels)), -1, dtype=np.int32)
     for place in range(length - 1, 0, -1):
@@ -252,16 +280,23 @@ class _Trie:
         """Return the next word's position, and the column, of contexts that start in `starts`."""
         at = np.arange(starts.start, starts.stop)
         nodes = np.zeros(len(at), dtype=np.int64)
-        nexts, columns = [], []
-        for place, (table, ends) in enumerate(zip(self.tables, self.columns, strict=True)):
+        nexts = []
+        columns = []
+        for place, (table, ends) in enumerate(
+            zip(self.tables, self.columns, strict=True)
+        ):
             inside = at + place + 1 < len(ids)
-            at, nodes = at[inside], nodes[inside]
+            at = at[inside]
+            nodes = nodes[inside]
             word = ids[at + place]
             is_word = word >= 0
             keys = nodes[is_word] * self.n_words + word[is_word]
             at_key = np.minimum(np.searchsorted(table, keys), max(len(table) - 1, 0))
-            hit = table[at_key] == keys if len(table) else np.zeros(len(keys), dtype=bool)
-            at, nodes = at[is_word][hit], at_key[hit]
+            hit = (
+                table[at_key] == keys if len(table) else np.zeros(len(keys), dtype=bool)
+            )
+            at = at[is_word][hit]
+            nodes = at_key[hit]
             following = ids[at + place + 1]
             counted = (ends[nodes] >= 0) & (following >= 0)
             nexts.append(at[counted] + place + 1)

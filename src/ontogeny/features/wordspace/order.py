@@ -63,7 +63,9 @@ def first_crossing(
     if lasting:  # the smallest value from here on, gaps left out
         series = np.fmin.accumulate(series[..., ::-1], axis=-1)[..., ::-1]
     rows = series.reshape(-1, len(times))
-    crossings = [_crossing(times, row, at) for row, at in zip(rows, levels.ravel(), strict=True)]
+    crossings = [
+        _crossing(times, row, at) for row, at in zip(rows, levels.ravel(), strict=True)
+    ]
     return np.array(crossings, dtype=np.float64).reshape(series.shape[:-1])
 
 

@@ -11,7 +11,13 @@ import numpy as np
 from scipy import sparse
 
 from ...errors import ArgumentError, check_flag, check_iterable, check_whole
-from .counting import count_next_words, frequent_contexts, frequent_words, highest_id, relabelled
+from .counting import (
+    count_next_words,
+    frequent_contexts,
+    frequent_words,
+    highest_id,
+    relabelled,
+)
 
 LONGEST = 1000  # words of a context: each length takes a pass over the text
 # The largest id that a table over ids is made for; tokenizers stay far below it.
@@ -134,7 +140,9 @@ class Support:
 
     @property
     def _per_context(self) -> np.ndarray:
-        return np.bincount(self.counts.indices, self.counts.data, minlength=self.shape[1])
+        return np.bincount(
+            self.counts.indices, self.counts.data, minlength=self.shape[1]
+        )
 
     def _with(self, data: np.ndarray) -> sparse.csr_array:
         parts = (data, self.counts.indices, self.counts.indptr)
@@ -161,7 +169,9 @@ def support_of(
 
     Examples
     --------
-    >>> support_of(WordStream(np.array([0, 1, 0, 2, 0, 1]), ("a", "b", "c")), lengths=1).shape
+    >>> support_of(
+    ...     WordStream(np.array([0, 1, 0, 2, 0, 1]), ("a", "b", "c")), lengths=1
+    ... ).shape
     (3, 3)
     """
     shortest, longest = checked_lengths(lengths)
@@ -170,7 +180,9 @@ def support_of(
     word_ids = vocabulary(stream, excluded, vocab_size)
     V = len(word_ids)
     ids = relabelled(stream.ids, word_ids)
-    contexts = frequent_contexts(ids, V, n_contexts, shortest, longest, per_length=per_length)
+    contexts = frequent_contexts(
+        ids, V, n_contexts, shortest, longest, per_length=per_length
+    )
     if not len(contexts.ids):
         raise ArgumentError(
             f"tokens hold no context of {shortest} to {longest} words that another word follows "
@@ -184,10 +196,18 @@ def support_of(
 def checked_lengths(lengths: Any) -> tuple[int, int]:
     """Return the shortest and the longest context, or refuse them."""
     one = isinstance(lengths, int | np.integer)
-    bounds = [lengths] * 2 if one else list(check_iterable("lengths", lengths, "two numbers"))
-    whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in bounds)
+    bounds = (
+        [lengths] * 2
+        if one
+        else list(check_iterable("lengths", lengths, "two numbers"))
+    )
+    whole = all(
+        isinstance(n, int | np.integer) and not isinstance(n, bool) for n in bounds
+    )
     if len(bounds) != 2 or not whole:
-        raise ArgumentError(f"lengths must be (shortest, longest) in words; got {lengths!r}.")
+        raise ArgumentError(
+            f"lengths must be (shortest, longest) in words; got {lengths!r}."
+        )
     if not 1 <= bounds[0] <= bounds[1] <= LONGEST:
         raise ArgumentError(
             f"lengths must have 1 <= shortest <= longest <= {LONGEST}; got {lengths!r}."
@@ -195,7 +215,9 @@ def checked_lengths(lengths: Any) -> tuple[int, int]:
     return int(bounds[0]), int(bounds[1])
 
 
-def vocabulary(stream: WordStream, excluded: Sequence[int], vocab_size: int) -> np.ndarray:
+def vocabulary(
+    stream: WordStream, excluded: Sequence[int], vocab_size: int
+) -> np.ndarray:
     """Return the most frequent ids of a stream that are not excluded, or refuse the stream."""
     check_whole("vocab_size", vocab_size)
     if highest_id(stream.ids) >= HIGHEST_ID:

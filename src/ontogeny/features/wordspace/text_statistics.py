@@ -83,14 +83,20 @@ class TextStatistics(OfPredictions):
     random_state: int = 0
 
     kind: ClassVar[str] = "text-statistics"
-    minima: ClassVar[Mapping[str, int]] = {"n_draws": 3, "vocab_size": 4, "n_contexts": 1}
+    minima: ClassVar[Mapping[str, int]] = {
+        "n_draws": 3,
+        "vocab_size": 4,
+        "n_contexts": 1,
+    }
     question: ClassVar[str] = (
         "Which statistics of its texts has the model reached, from coarse to fine, and when?"
     )
     price: ClassVar[str] = DISTRIBUTIONS
     presets: ClassVar[Presets] = (
         PresetEntry(
-            ("standard", "circuits", "everything", "one-model"), {"loss": "loss", **PREDICTED}, 40
+            ("standard", "circuits", "everything", "one-model"),
+            {"loss": "loss", **PREDICTED},
+            40,
         ),
     )
     summary_only: ClassVar[tuple[str, ...]] = ("loss",)
@@ -110,7 +116,10 @@ class TextStatistics(OfPredictions):
         ),
     )
     variables: ClassVar[Names] = {
-        "reached_step": ("{checkpoint} from which on half of the gain is there", "{step}s"),
+        "reached_step": (
+            "{checkpoint} from which on half of the gain is there",
+            "{step}s",
+        ),
         "reached_step_low": (
             "{checkpoint} from which on half of the gain is there, lower end",
             "{step}s",
@@ -119,8 +128,14 @@ class TextStatistics(OfPredictions):
             "{checkpoint} from which on half of the gain is there, upper end",
             "{step}s",
         ),
-        "reached_random_low": ("the same {checkpoint} for random classes, 2.5 %", "{step}s"),
-        "reached_random_high": ("the same {checkpoint} for random classes, 97.5 %", "{step}s"),
+        "reached_random_low": (
+            "the same {checkpoint} for random classes, 2.5 %",
+            "{step}s",
+        ),
+        "reached_random_high": (
+            "the same {checkpoint} for random classes, 97.5 %",
+            "{step}s",
+        ),
         "random_draws": ("information about each random grouping", "nats per token"),
         "exchanged": ("share of tokens whose word can take another class", "1"),
     }
@@ -154,7 +169,9 @@ class TextStatistics(OfPredictions):
         if self.loss is None:
             return
         if getattr(observables.get(self.loss), "kind", None) != "loss":
-            raise ArgumentError(f"loss must name a node of kind 'loss'; {self.loss!r} is none.")
+            raise ArgumentError(
+                f"loss must name a node of kind 'loss'; {self.loss!r} is none."
+            )
 
     def needs(self) -> Sequence[Need]:
         """Return the model to be asked, the texts, and the costs of classes."""
@@ -163,7 +180,11 @@ class TextStatistics(OfPredictions):
     @property
     def _information(self) -> Reduced:
         function = ClassInformation(
-            self.depth, self.vocab_size, self.n_contexts, self.n_draws, self.random_state
+            self.depth,
+            self.vocab_size,
+            self.n_contexts,
+            self.n_draws,
+            self.random_state,
         )
         return Reduced(function, self.on, self.objective, self.random_state)
 
@@ -174,13 +195,17 @@ class TextStatistics(OfPredictions):
         information = costs.information.values  # (grouping, depth, token)
         random = (("depth", "draw"), information[1:].mean(axis=2).T)
         measured = Measured.over_tokens(
-            "depth", information[0], costs.text.values, inputs.groups, {"random": random}
+            "depth",
+            information[0],
+            costs.text.values,
+            inputs.groups,
+            {"random": random},
         )
         data = dataset({"class_information": measured})
         labels = [f"depth {q}" for q in range(1, information.shape[1] + 1)]
-        return data.assign(exchanged=classes.exchanged, random_draws=random).assign_coords(
-            depth=labels
-        )
+        return data.assign(
+            exchanged=classes.exchanged, random_draws=random
+        ).assign_coords(depth=labels)
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add the step at which each statistic is reached, with those of the loss."""
@@ -191,16 +216,27 @@ class TextStatistics(OfPredictions):
         rows = self._of_classes(data)
         if self.loss is not None and self.loss in nodes:
             rows = _with_loss(rows, nodes[self.loss])
-        names, columns = list(rows), np.array(list(rows.values()), dtype=np.float64).T
+        names = list(rows)
+        columns = np.array(list(rows.values()), dtype=np.float64).T
         ends = ("step", "step_low", "step_high", "random_low", "random_high")
-        steps = {f"reached_{e}": ("statistic", c) for e, c in zip(ends, columns, strict=True)}
+        steps = {
+            f"reached_{e}": ("statistic", c) for e, c in zip(ends, columns, strict=True)
+        }
         exchanged = data.exchanged.dropna("step").isel(step=0, drop=True)
-        return data.assign(steps).assign(exchanged=exchanged).assign_coords(statistic=names)
+        return (
+            data.assign(steps)
+            .assign(exchanged=exchanged)
+            .assign_coords(statistic=names)
+        )
 
     def _of_classes(self, data: xr.Dataset) -> dict[str, tuple[float, ...]]:
         """Return step, its interval, and the band of the null, for the classes of every depth."""
         of_text = data.class_information_of_text.transpose("depth", "step", "text")
-        weights = data.class_information_weights.transpose("step", "text").max("step").fillna(0.0)
+        weights = (
+            data.class_information_weights.transpose("step", "text")
+            .max("step")
+            .fillna(0.0)
+        )
         rows = {}
         for label, gain in zip(data.depth.values, of_text.values, strict=True):
             is_finite = np.isfinite(gain).any(axis=1)
@@ -208,16 +244,24 @@ class TextStatistics(OfPredictions):
             cross = crossing(data.step.values, -gain, -last / 2, weights.values)
             draws = data.random_draws.sel(depth=label).transpose("draw", "step").values
             ends = draws[:, is_finite][:, -1]
-            half = np.where(ends > 0, ends / 2, np.inf)  # a grouping that gains nothing has no half
+            half = np.where(
+                ends > 0, ends / 2, np.inf
+            )  # a grouping that gains nothing has no half
             steps = first_crossing(data.step.values, draws, half, lasting=True)
             band = (
-                np.nanquantile(steps, [0.025, 0.975]) if np.isfinite(steps).any() else [np.nan] * 2
+                np.nanquantile(steps, [0.025, 0.975])
+                if np.isfinite(steps).any()
+                else [np.nan] * 2
             )
             values = (cross.step, cross.low, cross.high, *band)
-            rows[f"classes of {label}"] = tuple(v if np.isfinite(v) else np.nan for v in values)
+            rows[f"classes of {label}"] = tuple(
+                v if np.isfinite(v) else np.nan for v in values
+            )
         return rows
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Figure]:
         """Return the panel: which statistic is reached when."""
         if "reached_step" not in data or not data.reached_step.notnull().any():
             return []
@@ -229,7 +273,11 @@ class TextStatistics(OfPredictions):
                 rows="statistic",
                 interval=("reached_step_low", "reached_step_high"),
                 bands=[
-                    Band("reached_random_low", "reached_random_high", "random classes as frequent")
+                    Band(
+                        "reached_random_low",
+                        "reached_random_high",
+                        "random classes as frequent",
+                    )
                 ],
                 caption="{Checkpoint} from which on half of the last gain is there; whiskers: 95 "
                 "% over "
@@ -246,10 +294,14 @@ class TextStatistics(OfPredictions):
             return []
         end = data.class_information.dropna("step", how="all").isel(step=-1)
         draws = data.random_draws.dropna("step", how="all").isel(step=-1)
-        low, high = draws.quantile([0.025, 0.975], "draw").transpose("quantile", "depth").values
+        low, high = (
+            draws.quantile([0.025, 0.975], "draw").transpose("quantile", "depth").values
+        )
         parts = [
             f"{value:.2f} nats at {label} (random {a:.2f} to {b:.2f})"
-            for label, value, a, b in zip(data.depth.values, end.values, low, high, strict=True)
+            for label, value, a, b in zip(
+                data.depth.values, end.values, low, high, strict=True
+            )
         ]
         return [
             (
@@ -275,18 +327,29 @@ def _with_loss(
         ends = [f"loss_half_{name}{end}" for end in ("", "_low", "_high")]
         if all(end in loss for end in ends):
             rows_of_loss[label] = (*(float(loss[end]) for end in ends), np.nan, np.nan)
-    first = {label: row for label, row in rows_of_loss.items() if label == _GAINS["frequencies"]}
-    return {**first, **rows, **{k: v for k, v in rows_of_loss.items() if k not in first}}
+    first = {
+        label: row
+        for label, row in rows_of_loss.items()
+        if label == _GAINS["frequencies"]
+    }
+    return {
+        **first,
+        **rows,
+        **{k: v for k, v in rows_of_loss.items() if k not in first},
+    }
 
 
 def _order_words(data: xr.Dataset) -> list[str]:
     """Say which statistics surely came before which others; nothing where intervals overlap."""
-    there = data[["reached_step", "reached_step_low", "reached_step_high"]].dropna("statistic")
+    there = data[["reached_step", "reached_step_low", "reached_step_high"]].dropna(
+        "statistic"
+    )
     order = there.sortby("reached_step")
     names = order.statistic.values.tolist()
     if len(names) < 2:
         return []
-    first, last = order.isel(statistic=0), order.isel(statistic=-1)
+    first = order.isel(statistic=0)
+    last = order.isel(statistic=-1)
     if not float(first.reached_step_high) < float(last.reached_step_low):
         return ["The intervals of all statistics overlap, so their order is not known."]
     steps = [float(gain.reached_step) for gain in (first, last)]

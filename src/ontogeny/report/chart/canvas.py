@@ -45,17 +45,25 @@ NARROW = ChartLayout("narrow", 380, 132, 56, 16, 10.5, 21)
 _WIDTHS = {"–": 0.56, **dict.fromkeys("0123456789", 0.64)}
 
 
-def fitted(layout: ChartLayout, numbers: Sequence[str], ends: Sequence[str] = ()) -> ChartLayout:
+def fitted(
+    layout: ChartLayout, numbers: Sequence[str], ends: Sequence[str] = ()
+) -> ChartLayout:
     """Return the form with room right of the axis for the longest of `numbers`, behind `ends`.
 
     Examples
     --------
-    >>> fitted(WIDE, ["43 (40–48)"]).right, fitted(WIDE, ["113,368 (111,024–115,998)"]).right
+    >>> (
+    ...     fitted(WIDE, ["43 (40–48)"]).right,
+    ...     fitted(WIDE, ["113,368 (111,024–115,998)"]).right,
+    ... )
     (142, 178)
     """
     widths = [
         max(
-            (sum(_WIDTHS.get(c, 0.66 if c.isalpha() else 0.42) for c in t) for t in texts),
+            (
+                sum(_WIDTHS.get(c, 0.66 if c.isalpha() else 0.42) for c in t)
+                for t in texts
+            ),
             default=0.0,
         )
         for texts in (numbers, ends)
@@ -95,7 +103,9 @@ class Mark:
         inner = f"<title>{escape(self.title)}</title>" if self.title else ""
         if self.words is not None:
             place = f'x="{x:.1f}" y="{y:.1f}"'
-            return f'<text class="{self.style}" {place}>{escape(self.words)}{inner}</text>'
+            return (
+                f'<text class="{self.style}" {place}>{escape(self.words)}{inner}</text>'
+            )
         if self.radius:
             return f'<circle class="{self.style}" cx="{x:.1f}" cy="{y:.1f}" r="{self.radius}"/>'
         shape = "".join(_path(line) + "z" * self.closed for line in self.lines)
@@ -109,7 +119,8 @@ def _path(line: Points) -> str:
     path = f"M{left} {top}"
     for x, y in rest:
         path += f"H{x}" if y == top else f"V{y}" if x == left else f"L{x} {y}"
-        left, top = x, y
+        left = x
+        top = y
     return path
 
 
@@ -129,7 +140,8 @@ class Canvas:
         views: Sequence[str] = ("cells",),
         fill: Callable[[str], str] = str,
     ) -> None:
-        self.layout, self.fill = layout, fill
+        self.layout = layout
+        self.fill = fill
         self.views = tuple(views)
         self.scales = [StepScale(steps, kind) for kind in kinds]
         self.scale = self.scales[0]
@@ -145,7 +157,9 @@ class Canvas:
             f'<defs><pattern id="{hatch}" width="5" height="5" patternUnits="userSpaceOnUse" '
             'patternTransform="rotate(45)"><path class="hatch-line" d="M0 0V5"/></pattern></defs>'
         )
-        return pattern + "".join(p if isinstance(p, str) else p.svg(hatch) for p in self.parts)
+        return pattern + "".join(
+            p if isinstance(p, str) else p.svg(hatch) for p in self.parts
+        )
 
     @property
     def low(self) -> float:
@@ -171,7 +185,8 @@ class Canvas:
             return
         y = self.y
         for scale in self.scales:
-            self.scale, self.y = scale, y
+            self.scale = scale
+            self.y = y
             with self.tagged("g", f'class="on-{scale.kind}"'):
                 draw()
         self.scale = self.scales[0]
@@ -191,7 +206,11 @@ class Canvas:
         """Draw what only one view of the rows has."""
         if view not in self.views:
             return
-        with self.tagged("g", f'class="in-{view}"') if len(self.views) > 1 else nullcontext():
+        with (
+            self.tagged("g", f'class="in-{view}"')
+            if len(self.views) > 1
+            else nullcontext()
+        ):
             draw()
 
     def x(self, places: np.ndarray | float) -> np.ndarray:
@@ -201,33 +220,53 @@ class Canvas:
 
     def x_of_step(self, step: float) -> float:
         """Return where a step lies, kept inside the plot."""
-        return float(self.x(np.clip(self.scale.positions([step])[0], self.low, self.high)))
+        return float(
+            self.x(np.clip(self.scale.positions([step])[0], self.low, self.high))
+        )
 
     def lines(self, style: str, lines: Sequence[Points], title: str = "") -> None:
         """Append lines."""
-        self.parts.append(Mark(style, lines, title=self.fill(title), within=self.within))
+        self.parts.append(
+            Mark(style, lines, title=self.fill(title), within=self.within)
+        )
 
     def areas(self, style: str, outlines: Sequence[Points], title: str = "") -> None:
         """Append closed areas."""
-        self.parts.append(Mark(style, outlines, True, title=self.fill(title), within=self.within))
+        self.parts.append(
+            Mark(style, outlines, True, title=self.fill(title), within=self.within)
+        )
 
     def box(self, style: str, x: float, y: float, width: float, height: float) -> None:
         """Append a rectangle."""
-        right, bottom = x + width, y + height
+        right = x + width
+        bottom = y + height
         self.areas(style, [[(x, y), (right, y), (right, bottom), (x, bottom)]])
 
     def text(self, x: float, y: float, words: str, style: str, title: str = "") -> None:
         """Append text, with words that appear on hover."""
-        words, title = self.fill(words), self.fill(title)
-        self.parts.append(Mark(style, [[(x, y)]], words=words, title=title, within=self.within))
+        words = self.fill(words)
+        title = self.fill(title)
+        self.parts.append(
+            Mark(style, [[(x, y)]], words=words, title=title, within=self.within)
+        )
 
     def whisker(
-        self, low: float, y: float, at: float, high: float, dot: str = "dot", halo: bool = True
+        self,
+        low: float,
+        y: float,
+        at: float,
+        high: float,
+        dot: str = "dot",
+        halo: bool = True,
     ) -> None:
         """Append a whisker with a dot, in ink with a halo of paper: legible on every shade."""
-        for line, point, radius in (("halo", "halo-dot", 3.6), ("whisker", dot, 2.4))[not halo :]:
+        for line, point, radius in (("halo", "halo-dot", 3.6), ("whisker", dot, 2.4))[
+            not halo :
+        ]:
             self.lines(line, [[(low, y), (high, y)]])
-            self.parts.append(Mark(point, [[(at, y)]], radius=radius, within=self.within))
+            self.parts.append(
+                Mark(point, [[(at, y)]], radius=radius, within=self.within)
+            )
 
     def dot(self, style: str, x: float, y: float) -> None:
         """Append a dot."""
@@ -239,4 +278,6 @@ class Canvas:
         for line in ("halo", "control-whisker"):
             self.lines(line, [ends])
         for x in places:
-            self.parts.append(Mark("control-dot", [[(x, y)]], radius=1.9, within=self.within))
+            self.parts.append(
+                Mark("control-dot", [[(x, y)]], radius=1.9, within=self.within)
+            )

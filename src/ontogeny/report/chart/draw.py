@@ -17,14 +17,27 @@ import numpy as np
 
 from ...claims import Kind
 from ...words.content import Content, Finding, RegimeMark, Track
-from ...words.formats import interval_text, number, plural, sentence_start, with_interval
+from ...words.formats import (
+    interval_text,
+    number,
+    plural,
+    sentence_start,
+    with_interval,
+)
 from ...words.labels import truncate
 from ...words.rows import Row
 from ..scales import KINDS, pick_ticks
 from .canvas import WIDE, Canvas, ChartLayout, Points, fitted
 from .groups import RowGroup, arrange, named_in
 from .marks import draw_guides, has_marks
-from .rows import MAX_COLUMNS, draw_heading, draw_legend, draw_row, end_words, value_words
+from .rows import (
+    MAX_COLUMNS,
+    draw_heading,
+    draw_legend,
+    draw_row,
+    end_words,
+    value_words,
+)
 
 
 @dataclass(frozen=True)
@@ -53,7 +66,9 @@ def views_of(content: Content) -> tuple[str, ...]:
     return VIEWS if any(map(has_marks, content.rows)) else VIEWS[:1]
 
 
-def draw_chart(content: Content, layout: ChartLayout = WIDE, style: str = "") -> Drawing:
+def draw_chart(
+    content: Content, layout: ChartLayout = WIDE, style: str = ""
+) -> Drawing:
     """Return the chart with all its views.
 
     `style` is put into a standalone drawing, which has no links and only the first view.
@@ -62,26 +77,43 @@ def draw_chart(content: Content, layout: ChartLayout = WIDE, style: str = "") ->
     views = views[:1] if style else views
     canvas, groups = lay_chart(content, layout, views, links=not style)
     plot = (layout.left, canvas.layout.plot_width, canvas.low, canvas.high)
-    return Drawing(_wrapped(canvas, content.title, style), plot, _notices(content, groups))
+    return Drawing(
+        _wrapped(canvas, content.title, style), plot, _notices(content, groups)
+    )
 
 
 def lay_chart(
-    content: Content, layout: ChartLayout, views: Sequence[str] = VIEWS[:1], links: bool = False
+    content: Content,
+    layout: ChartLayout,
+    views: Sequence[str] = VIEWS[:1],
+    links: bool = False,
 ) -> tuple[Canvas, list[RowGroup]]:
     """Return all marks of the chart, and the rows that are shown; `links` are for the page."""
-    order, row_ids = {id(row): i for i, row in enumerate(content.rows)}, content.row_ids
-    rows_of_text = [row for node in content.nodes for row in named_in(node.rows, node.statements)]
+    order = {id(row): i for i, row in enumerate(content.rows)}
+    row_ids = content.row_ids
+    rows_of_text = [
+        row for node in content.nodes for row in named_in(node.rows, node.statements)
+    ]
     named = [row for row in content.rows if row.learned or _is_ordered(content, row)]
-    groups = arrange(content.rows, keep=[order[id(row)] for row in (*named, *rows_of_text)])
+    groups = arrange(
+        content.rows, keep=[order[id(row)] for row in (*named, *rows_of_text)]
+    )
     rows = [row for group in groups if not group.folded for row in group.rows]
-    words, ends = ([text(row, layout) for row in rows] for text in (value_words, end_words))
+    words, ends = (
+        [text(row, layout) for row in rows] for text in (value_words, end_words)
+    )
     if any(ends):  # both columns have a heading
-        words, ends = [*words, "half-change {point}"], [*ends, "first → last value"]
+        words = [*words, "half-change {point}"]
+        ends = [*ends, "first → last value"]
     layout = fitted(layout, words, ends)
-    canvas = Canvas(layout, content.steps, KINDS[: 1 + links], views, content.voice.fill)
+    canvas = Canvas(
+        layout, content.steps, KINDS[: 1 + links], views, content.voice.fill
+    )
     if groups:
         draw_legend(canvas, rows)
-    top, behind, middles = canvas.y + 8, len(canvas.parts), []
+    top = canvas.y + 8
+    behind = len(canvas.parts)
+    middles = []
     for group in groups:
         with _unspoken(canvas, links):
             places = [row_ids[order[id(row)]] for row in group.rows]
@@ -101,7 +133,9 @@ def lay_chart(
         draw_clock(canvas, content.voice.clock)
         canvas.on_axes(lambda: _findings(canvas, content.findings))
     if links:
-        canvas.parts.append(f'<line class="now" x1="0" x2="0" y1="{top:.1f}" y2="{bottom:.1f}"/>')
+        canvas.parts.append(
+            f'<line class="now" x1="0" x2="0" y1="{top:.1f}" y2="{bottom:.1f}"/>'
+        )
     return canvas, groups
 
 
@@ -122,7 +156,8 @@ def _unspoken(canvas: Canvas, links: bool) -> AbstractContextManager[None]:
 def _boundaries(canvas: Canvas, marks: Sequence[RegimeMark], top: float) -> None:
     """Draw a hairline through all rows, and over them a bar as long as its interval."""
     for mark in marks:
-        x, spread = canvas.x_of_step(mark.step), interval_text(mark.low, mark.high)
+        x = canvas.x_of_step(mark.step)
+        spread = interval_text(mark.low, mark.high)
         at = with_interval(mark.step, mark.low, mark.high)
         words = f"{sentence_start(mark.label)} at {{step}} {at}"
         canvas.lines("boundary", [[(x, top), (x, canvas.y)]], words)
@@ -134,16 +169,27 @@ def _boundaries(canvas: Canvas, marks: Sequence[RegimeMark], top: float) -> None
 def _breaks(canvas: Canvas, content: Content, top: float) -> None:
     """Draw a line through all rows before each step at which another run may begin."""
     for finding in content.findings:
-        if finding.kind in BREAKS and finding.steps and finding.steps[0] in content.steps[1:]:
+        if (
+            finding.kind in BREAKS
+            and finding.steps
+            and finding.steps[0] in content.steps[1:]
+        ):
             at = list(content.steps).index(finding.steps[0])
-            x = sum(canvas.x_of_step(step) for step in content.steps[at - 1 : at + 1]) / 2
-            canvas.lines("restart", [[(x, top), (x, canvas.y)]], sentence_start(finding.message))
+            x = (
+                sum(canvas.x_of_step(step) for step in content.steps[at - 1 : at + 1])
+                / 2
+            )
+            canvas.lines(
+                "restart", [[(x, top), (x, canvas.y)]], sentence_start(finding.message)
+            )
 
 
 def _wrapped(canvas: Canvas, title: str, style: str) -> str:
     """Put the parts into an SVG element; a standalone one has a margin, paper and its own style."""
-    layout, margin = canvas.layout, MARGIN if style else 0
-    width, height = layout.width + 2 * margin, math.ceil(canvas.y + 6) + 2 * margin
+    layout = canvas.layout
+    margin = MARGIN if style else 0
+    width = layout.width + 2 * margin
+    height = math.ceil(canvas.y + 6) + 2 * margin
     role = "img" if style else "grid"
     head = f'viewBox="{-margin} {-margin} {width:g} {height}" role="{role}"'
     paper = ""
@@ -164,13 +210,16 @@ def _notices(content: Content, groups: Sequence[RowGroup]) -> tuple[str, ...]:
     notices = []
     shown = {id(row) for group in groups for row in group.rows}
     lines = sum(len(group.rows) for group in groups if group.folded)
-    count, of = len(shown) - lines, len(content.rows) - lines
+    count = len(shown) - lines
+    of = len(content.rows) - lines
     if count < of:
         notices.append(
             f"{plural(count, 'row')} of {of:,} shown, chosen evenly. The table below holds all."
         )
     if len(content.steps) > MAX_COLUMNS:
-        notices.append(f"{MAX_COLUMNS} of {plural(len(content.steps), 'step')} shown as cells.")
+        notices.append(
+            f"{MAX_COLUMNS} of {plural(len(content.steps), 'step')} shown as cells."
+        )
     return tuple(notices)
 
 
@@ -178,22 +227,32 @@ def draw_track(
     canvas: Canvas, track: Track, levels: Mapping[str, float] = MappingProxyType({})
 ) -> None:
     """Draw the loss as a thin line with its first and last value, over lines at named levels."""
-    layout, top, height = canvas.layout, canvas.y + 16, 44.0
+    layout = canvas.layout
+    top = canvas.y + 16
+    height = 44.0
     good = np.flatnonzero(np.isfinite(track.values))
     finite = [level for level in levels.values() if math.isfinite(level)]
     low, high = (float(end([*track.values[good], *finite])) for end in (min, max))
     ys = top + height * (high - track.values) / ((high - low) or 1.0)
 
     def curve() -> None:
-        canvas.lines("curve", _stretches(canvas.x(canvas.scale.positions(track.steps)), ys))
+        canvas.lines(
+            "curve", _stretches(canvas.x(canvas.scale.positions(track.steps)), ys)
+        )
 
     for words, level in levels.items():
         if math.isfinite(level):
             y = top + height * (high - level) / ((high - low) or 1.0)
-            canvas.lines("boundary", [[(layout.left, y), (layout.width - layout.right, y)]], words)
+            canvas.lines(
+                "boundary",
+                [[(layout.left, y), (layout.width - layout.right, y)]],
+                words,
+            )
     canvas.on_axes(curve)
     middle = top + height / 2
-    canvas.text(0, middle, truncate(track.title, layout.label_characters), "name", track.title)
+    canvas.text(
+        0, middle, truncate(track.title, layout.label_characters), "name", track.title
+    )
     if track.units and not layout.narrow:
         canvas.text(0, middle + 14, truncate(track.units, 40), "note")
     for x, i in ((layout.left - 10, good[0]), (layout.width, good[-1])):
@@ -206,7 +265,11 @@ def _stretches(xs: np.ndarray, ys: np.ndarray) -> list[Points]:
     is_finite = np.isfinite(ys)
     starts = np.flatnonzero(np.diff(is_finite.astype(int))) + 1
     parts = zip(np.split(xs, starts), np.split(ys, starts), strict=True)
-    return [list(zip(x.tolist(), y.tolist(), strict=True)) for x, y in parts if np.isfinite(y[0])]
+    return [
+        list(zip(x.tolist(), y.tolist(), strict=True))
+        for x, y in parts
+        if np.isfinite(y[0])
+    ]
 
 
 def draw_clock(canvas: Canvas, clock: str) -> None:
@@ -218,7 +281,8 @@ def draw_clock(canvas: Canvas, clock: str) -> None:
 
 def draw_axis(canvas: Canvas) -> None:
     """Draw the step axis with its ticks and the break after step 0."""
-    layout, y = canvas.layout, canvas.y + 8
+    layout = canvas.layout
+    y = canvas.y + 8
     ticks = canvas.scale.ticks()
     line = [(layout.left, y), (layout.left + layout.plot_width, y)]
     marks = [
@@ -233,7 +297,8 @@ def draw_axis(canvas: Canvas) -> None:
         canvas.text(float(canvas.x(tick.position)), base, tick.label, "tick middle")
     if canvas.scale.breaks_at_zero:
         x = float(canvas.x(0.04))
-        left, right = [(x - 4, y + 4), (x, y - 4)], [(x, y + 4), (x + 4, y - 4)]
+        left = [(x - 4, y + 4), (x, y - 4)]
+        right = [(x, y + 4), (x + 4, y - 4)]
         canvas.areas("break", [[*left, *right[::-1]]])
         canvas.lines("axis", [left, right])
     canvas.y = y + 10 + layout.font

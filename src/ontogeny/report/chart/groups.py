@@ -31,11 +31,19 @@ class RowGroup:
     def summary(self) -> str:
         """What stands instead of the rows: how many, of what, and when half-way."""
         names = said_once([row.quantity for row in self.rows])
-        names = names if len(names) <= MOST_NAMES else [*names[:4], f"{len(names) - 4} more"]
+        names = (
+            names
+            if len(names) <= MOST_NAMES
+            else [*names[:4], f"{len(names) - 4} more"]
+        )
         steps = [row.half_step for row in self.rows if row.changed and row.has_half]
         words = f"{plural(len(self.rows), 'row')}: {joined(names)}"
         some = "" if len(steps) == len(self.rows) else f"{len(steps):,} of them "
-        return f"{words}; {some}half-way at {value_range(steps, step_text)}" if steps else words
+        return (
+            f"{words}; {some}half-way at {value_range(steps, step_text)}"
+            if steps
+            else words
+        )
 
 
 def arrange(
@@ -52,14 +60,18 @@ def arrange(
     has_news = any(map(is_news, rows))
     folded: set[str] = set()
     for row, heading in zip(rows, headings, strict=True):
-        is_quiet = not is_news(row) if has_news else row.role == "motion" and len(counts) > 1
+        is_quiet = (
+            not is_news(row) if has_news else row.role == "motion" and len(counts) > 1
+        )
         if is_quiet and counts[heading] > 2:
             folded.add(heading)
     places = [i for i, heading in enumerate(headings) if heading not in folded]
     picks = _thin(rows, places, limit if has_news else limit // 2) | set(keep)
     shown = [row for i, row in enumerate(rows) if i in picks or headings[i] in folded]
     # By half-change step, undefined ones last.
-    shown.sort(key=lambda row: row.half_step if math.isfinite(row.half_step) else math.inf)
+    shown.sort(
+        key=lambda row: row.half_step if math.isfinite(row.half_step) else math.inf
+    )
     alike: dict[str, list[Row]] = {}
     for row in shown:
         alike.setdefault(heading_of(row), []).append(row)
@@ -73,7 +85,9 @@ def named_in(rows: Sequence[Row], sentences: Sequence[str]) -> list[Row]:
 
     def named(row: Row) -> bool:
         names = {row.layer, row.label.replace(row.quantity, "").strip(" ·")} - {""}
-        return any(re.search(rf"(?<![\w.]){re.escape(n)}(?!\.?\w)", text) for n in names)
+        return any(
+            re.search(rf"(?<![\w.]){re.escape(n)}(?!\.?\w)", text) for n in names
+        )
 
     return [row for row in rows if named(row)]
 
@@ -86,12 +100,18 @@ def _thin(rows: Sequence[Row], places: Sequence[int], limit: int) -> set[int]:
         alike: dict[tuple[str, ...], list[int]] = {}
         for i in places:
             quantity = rows[i].quantity if of_quantity else ""
-            alike.setdefault((rows[i].section, quantity, heading_of(rows[i])), []).append(i)
-        if 2 * len(alike) <= limit:  # else of 35 quantities more rows would stay than the chart has
+            alike.setdefault(
+                (rows[i].section, quantity, heading_of(rows[i])), []
+            ).append(i)
+        if (
+            2 * len(alike) <= limit
+        ):  # else of 35 quantities more rows would stay than the chart has
             break
     picks: set[int] = set()
     for i, members in enumerate(sorted(alike.values(), key=len)):
         share = max((limit - len(picks)) // (len(alike) - i), 2)
-        at = np.unique(np.linspace(0, len(members) - 1, min(share, len(members))).round())
+        at = np.unique(
+            np.linspace(0, len(members) - 1, min(share, len(members))).round()
+        )
         picks.update(members[int(place)] for place in at)
     return picks

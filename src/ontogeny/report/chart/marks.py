@@ -35,7 +35,14 @@ def draw_marks(canvas: Canvas, row: Row, top: float, height: float) -> None:
     for k, run in reversed(list(enumerate(row.runs))):
         with _of_run(canvas, k):
             # No halo: the dots of other runs stay visible under the interval.
-            _mark(canvas, run.row, y, run.firm, is_chosen=k == 0 or canvas.linked, halo=False)
+            _mark(
+                canvas,
+                run.row,
+                y,
+                run.firm,
+                is_chosen=k == 0 or canvas.linked,
+                halo=False,
+            )
 
 
 def _of_run(canvas: Canvas, k: int) -> AbstractContextManager[None]:
@@ -45,11 +52,17 @@ def _of_run(canvas: Canvas, k: int) -> AbstractContextManager[None]:
 
 
 def _mark(
-    canvas: Canvas, row: Row, y: float, firm: bool, is_chosen: bool = True, halo: bool = True
+    canvas: Canvas,
+    row: Row,
+    y: float,
+    firm: bool,
+    is_chosen: bool = True,
+    halo: bool = True,
 ) -> None:
     if not math.isfinite(row.half_step):
         return
-    at, ends = canvas.x_of_step(row.half_step), (row.half_step_low, row.half_step_high)
+    at = canvas.x_of_step(row.half_step)
+    ends = (row.half_step_low, row.half_step_high)
     low, high = (canvas.x_of_step(end) if math.isfinite(end) else at for end in ends)
     if is_chosen:
         canvas.whisker(low, y, at, high, "dot" if firm else "open-dot", halo)
@@ -57,7 +70,9 @@ def _mark(
         canvas.dot("run-dot" if firm else "run-open-dot", at, y)
 
 
-def draw_guides(canvas: Canvas, rows: Sequence[float], top: float, bottom: float) -> None:
+def draw_guides(
+    canvas: Canvas, rows: Sequence[float], top: float, bottom: float
+) -> None:
     """Draw hairlines along the rows at heights `rows`, and through the numbers of the step axis."""
     layout = canvas.layout
     right = layout.left + layout.plot_width
@@ -75,15 +90,21 @@ def draw_guides(canvas: Canvas, rows: Sequence[float], top: float, bottom: float
 def draw_legend_of_marks(canvas: Canvas, rows: Sequence[Row]) -> None:
     """Explain the marks of runs and of control runs."""
     layout, em = canvas.layout, canvas.layout.font
-    x, y = 0.0, em
+    x = 0.0
+    y = em
     numbers = (
-        "median of the runs (range)" if any(row.runs for row in rows) else "half-change {point}"
+        "median of the runs (range)"
+        if any(row.runs for row in rows)
+        else "half-change {point}"
     )
-    right = layout.width - (0 if layout.narrow else max(layout.right, 0.56 * em * len(numbers)))
+    right = layout.width - (
+        0 if layout.narrow else max(layout.right, 0.56 * em * len(numbers))
+    )
     for style, words in _items(canvas, rows):
         width = SAMPLE + 6 + 0.52 * em * len(words) + em
         if x > 0 and x + width > right:
-            x, y = 0.0, y + 1.5 * em
+            x = 0.0
+            y = y + 1.5 * em
         _sample(canvas, style, x, y - 4)
         canvas.text(x + SAMPLE + 6, y, words, "note")
         x += width

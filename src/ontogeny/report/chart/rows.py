@@ -20,15 +20,20 @@ from .marks import draw_legend_of_marks, draw_marks
 
 MAX_COLUMNS = 220  # steps drawn as cells; more would be narrower than three pixels
 
-MISSING, HATCHED = -2, -1
+MISSING = -2
+HATCHED = -1
 
 OVERSHOOT = 0.05  # share of the whole change beyond the first or the last value that a cell shows
 
 
 def draw_legend(canvas: Canvas, rows: Sequence[Row]) -> None:
     """Explain colour, hatch and marks of the cells, and the marks of the forest plot."""
-    top, ends = canvas.y, []
-    for view, draw in (("cells", _legend_of_cells), ("intervals", draw_legend_of_marks)):
+    top = canvas.y
+    ends = []
+    for view, draw in (
+        ("cells", _legend_of_cells),
+        ("intervals", draw_legend_of_marks),
+    ):
         canvas.y = top
         canvas.in_view(view, partial(draw, canvas, rows))
         ends.append(canvas.y)
@@ -43,7 +48,9 @@ def _legend_of_cells(canvas: Canvas, rows: Sequence[Row]) -> None:
     layout = canvas.layout
     controlled = any(control_half_steps(row) for row in rows)
     em = layout.font
-    x, y, shade = 0.0, layout.font, 3.0
+    x = 0.0
+    y = layout.font
+    shade = 3.0
     canvas.text(x, y, "First value", "note")
     x += 5.6 * em
     for level in range(LEVELS):
@@ -52,7 +59,8 @@ def _legend_of_cells(canvas: Canvas, rows: Sequence[Row]) -> None:
     canvas.text(x, y, "last value", "note")
     x += 6 * em
     if layout.narrow:
-        x, y = 0.0, y + 1.6 * em
+        x = 0.0
+        y = y + 1.6 * em
     canvas.box("frame", x, y - 9, 22, 10)
     canvas.text(x + 28, y, "within noise or chance", "note")
     if not layout.narrow:
@@ -76,12 +84,19 @@ def _legend_of_cells(canvas: Canvas, rows: Sequence[Row]) -> None:
 def _legend_of_overshoot(canvas: Canvas) -> None:
     """Explain the lines in cells that lie beyond the last or the first value."""
     layout, em = canvas.layout, canvas.layout.font
-    x, y = 0.0, canvas.y + em - 2
+    x = 0.0
+    y = canvas.y + em - 2
     for shade, line, at, words in (
         (LEVELS - 1, "over", y - 6.5, "beyond last value"),
-        (0, "under", y - 1.5, "first the other way" if layout.narrow else "first the other way: "
-         "beyond first value"),
-    ):  # fmt: skip
+        (
+            0,
+            "under",
+            y - 1.5,
+            "first the other way"
+            if layout.narrow
+            else "first the other way: beyond first value",
+        ),
+    ):
         canvas.box(f"q{shade}", x, y - 9, 22, 10)
         canvas.lines(line, [[(x, at), (x + 22, at)]])
         canvas.text(x + 28, y, words, "note")
@@ -130,7 +145,8 @@ def _leading(canvas: Canvas, to: str) -> AbstractContextManager[None]:
 
 def draw_row(canvas: Canvas, row: Row, index: int, links: bool) -> None:
     """Draw labels, cells, the mark of the half-change step and the step in words."""
-    layout, top = canvas.layout, canvas.y
+    layout = canvas.layout
+    top = canvas.y
     height = layout.row - 2.5
     base = top + height / 2 + layout.font * 0.35
     canvas.within = f"row {'told' if row.changed else 'still'}"
@@ -139,14 +155,18 @@ def draw_row(canvas: Canvas, row: Row, index: int, links: bool) -> None:
     if links:
         # One stop for the tab key: the page moves it from row to row by the arrow keys.
         words = escape(canvas.fill(spoken(row)))
-        canvas.parts.append(f'<a href="#{row.section}" tabindex="-1" aria-label="{words}">')
+        canvas.parts.append(
+            f'<a href="#{row.section}" tabindex="-1" aria-label="{words}">'
+        )
     canvas.box("hit", 0, top - 1.25, layout.width, layout.row)
     _labels(canvas, row, base)
     canvas.on_axes(lambda: _on_axis(canvas, row, top, height))
     if words := value_words(row, layout):
         canvas.text(layout.width, base, words, "value end")
     if ends := end_words(row, layout):
-        canvas.text(layout.left + layout.plot_width + GAP, base, ends, "value", row.measure)
+        canvas.text(
+            layout.left + layout.plot_width + GAP, base, ends, "value", row.measure
+        )
     canvas.parts.append("</a></g></g>" if links else "</g>")
     canvas.within = ""
     canvas.y += layout.row
@@ -198,7 +218,9 @@ def _labels(canvas: Canvas, row: Row, base: float) -> None:
 def _cells(canvas: Canvas, row: Row, top: float, height: float) -> None:
     """Draw one path for each shade of the row."""
     keep = np.unique(
-        np.linspace(0, len(row.steps) - 1, min(len(row.steps), MAX_COLUMNS)).round().astype(int)
+        np.linspace(0, len(row.steps) - 1, min(len(row.steps), MAX_COLUMNS))
+        .round()
+        .astype(int)
     )
     edges = canvas.x(canvas.scale.edges(row.steps[keep]))
     shades = _shades(row)[keep]
@@ -210,8 +232,13 @@ def _cells(canvas: Canvas, row: Row, top: float, height: float) -> None:
             for left, right in _runs(edges, shades == shade)
         ]
         canvas.areas(styles.get(shade, f"q{shade}"), outlines)
-    for style, beyond, y in (("over", _over, top + 2.5), ("under", _under, bottom - 2.5)):
-        runs = [[(left, y), (right, y)] for left, right in _runs(edges, beyond(row)[keep])]
+    for style, beyond, y in (
+        ("over", _over, top + 2.5),
+        ("under", _under, bottom - 2.5),
+    ):
+        runs = [
+            [(left, y), (right, y)] for left, right in _runs(edges, beyond(row)[keep])
+        ]
         if runs:
             canvas.lines(style, runs)
 
@@ -219,7 +246,9 @@ def _cells(canvas: Canvas, row: Row, top: float, height: float) -> None:
 def _shades(row: Row) -> np.ndarray:
     """Shade of every cell: missing, hatched (within noise or chance), or 0 to LEVELS - 1."""
     missing = ~np.isfinite(row.progress)
-    shades = np.round(np.clip(np.nan_to_num(row.progress), 0, 1) * (LEVELS - 1)).astype(int)
+    shades = np.round(np.clip(np.nan_to_num(row.progress), 0, 1) * (LEVELS - 1)).astype(
+        int
+    )
     return np.where(missing, MISSING, np.where(_coloured(row), shades, HATCHED))
 
 
@@ -228,6 +257,8 @@ def _runs(edges: np.ndarray, member: np.ndarray) -> Iterable[tuple[float, float]
     places = np.flatnonzero(member)
     if not len(places):
         return
-    apart = (np.diff(places) > 1) | (edges[places[1:], 0] - edges[places[:-1], 1] >= 0.05)
+    apart = (np.diff(places) > 1) | (
+        edges[places[1:], 0] - edges[places[:-1], 1] >= 0.05
+    )
     for run in np.split(places, np.flatnonzero(apart) + 1):
         yield float(edges[run[0], 0]), float(edges[run[-1], 1])

@@ -15,7 +15,11 @@ def appeared(content: Content, concepts: Concepts | None) -> Line | None:
     """Return how many concepts have a name, beside control runs; None without concepts."""
     if concepts is None:
         reason = failure(content).rstrip(".") if asked_for(content) else ""
-        return Line("Concepts are not known:", f"{reason}.", "#verdict") if reason else None
+        return (
+            Line("Concepts are not known:", f"{reason}.", "#verdict")
+            if reason
+            else None
+        )
     total = plural(len(concepts.every), "concept")
     if not concepts.every:
         lead = f"None of {concepts.latents:,} latents can be read from two checkpoints."
@@ -42,4 +46,8 @@ def _listed(concepts: Concepts) -> str:
     """Return the first names, each once: classes of words before tokens."""
     names = list(dict.fromkeys(concept.name for concept in concepts.with_name))
     quoted = joined([f"“{name}”" for name in names[:MOST_NAMES]])
-    return f"Among them {quoted}." if len(names) > MOST_NAMES else f"The names are {quoted}."
+    return (
+        f"Among them {quoted}."
+        if len(names) > MOST_NAMES
+        else f"The names are {quoted}."
+    )

@@ -81,13 +81,19 @@ class ConceptArrays:
         """Return the numbers of a variable over all of its dimensions."""
         key = f"{name} over {dims}"
         if key not in self._read:
-            self._read[key] = self.data.variables[name].transpose(*dims).values.astype(float)
+            self._read[key] = (
+                self.data.variables[name].transpose(*dims).values.astype(float)
+            )
         return self._read[key]
 
     def of(self, name: str, place: Place) -> Any:
         """Return what a variable holds of one concept, or of its layer."""
         values = self.at_step(name)
-        return values[place] if "concept" in self.data.variables[name].dims else values[place[0]]
+        return (
+            values[place]
+            if "concept" in self.data.variables[name].dims
+            else values[place[0]]
+        )
 
     def number(self, name: str, place: Place) -> float:
         """Return a number of one concept, NaN where there is none or there are several."""
@@ -126,8 +132,12 @@ class ConceptArrays:
         """Return whole numbers with a value each, without those that stand for nothing."""
         if ids not in self or values not in self:
             return []
-        pairs = zip(self.of(ids, place).tolist(), self.of(values, place).tolist(), strict=True)
-        return [(int(i), value) for i, value in pairs if i >= 0 and math.isfinite(value)]
+        pairs = zip(
+            self.of(ids, place).tolist(), self.of(values, place).tolist(), strict=True
+        )
+        return [
+            (int(i), value) for i, value in pairs if i >= 0 and math.isfinite(value)
+        ]
 
     def contexts(self, name: str, place: Place) -> tuple[Context, ...]:
         """Return the places of texts that the variables of a name hold for a concept."""
@@ -135,7 +145,9 @@ class ConceptArrays:
         if any(part not in self for part in parts):
             return ()
         examples = zip(*(self.of(part, place).tolist() for part in parts), strict=True)
-        return tuple(self._context(*one) for one in examples if one[0] >= 0)  # NaN is none either
+        return tuple(
+            self._context(*one) for one in examples if one[0] >= 0
+        )  # NaN is none either
 
     def _context(
         self, text: float, at: float, ids: Sequence[float], codes: Sequence[float]
@@ -153,7 +165,9 @@ class ConceptArrays:
     def facts(self, place: Place, make: type[Facts] = Facts, **more: Any) -> Any:
         """Return what the node says of one concept, without its contexts and courses."""
         near = self._pairs("near", "near_cosine", place)
-        neighbours = [Neighbour(i, cosine, self.text("name", (place[0], i))) for i, cosine in near]
+        neighbours = [
+            Neighbour(i, cosine, self.text("name", (place[0], i))) for i, cosine in near
+        ]
         fields: dict[str, Any] = {
             "layer": str(self.data["layer"].values[place[0]]),
             "index": place[1],

@@ -28,9 +28,13 @@ from .tokens import Pieces
 # Concepts that the atlas holds of the first screen's node; of more, the sharpest of each layer.
 MOST = 480
 
-MOST_FURTHER = 360  # concepts that it holds of all other nodes together, which a menu leads to
+MOST_FURTHER = (
+    360  # concepts that it holds of all other nodes together, which a menu leads to
+)
 
-KEYFRAMES, FEWER, MANY = 8, 6, 240
+KEYFRAMES = 8
+FEWER = 6
+MANY = 240
 """Checkpoints of which a card shows contexts; fewer where there are many concepts."""
 
 RULE = (
@@ -72,7 +76,9 @@ def read_atlas(content: Content, concepts: Concepts | None) -> Atlas | None:
     further = further_concepts(content, concepts, MOST_FURTHER)
     payloads = [_payload(content, fit) for fit in further if fit.concepts.every]
     if concepts is not None and concepts.every:
-        payloads.insert(0, _payload(content, Fitted(concepts, concepts.node.title, MOST)))
+        payloads.insert(
+            0, _payload(content, Fitted(concepts, concepts.node.title, MOST))
+        )
     if not payloads:
         return None
     first, *others = payloads
@@ -80,12 +86,18 @@ def read_atlas(content: Content, concepts: Concepts | None) -> Atlas | None:
         title="Concept atlas",
         about=first["about"],
         notices=tuple(first["notices"]),
-        layers=tuple(sorted({(c["layer"], first["layers"][c["layer"]]["short"])
-                             for c in first["concepts"]})),
+        layers=tuple(
+            sorted(
+                {
+                    (c["layer"], first["layers"][c["layer"]]["short"])
+                    for c in first["concepts"]
+                }
+            )
+        ),
         kinds=tuple(sorted({c["kind"] for c in first["concepts"] if "kind" in c})),
         payload=first,
         further=tuple(others),
-    )  # fmt: skip
+    )
 
 
 def _about(content: Content, fitted: Fitted) -> str:
@@ -106,9 +118,13 @@ def _about(content: Content, fitted: Fitted) -> str:
             f"{words}. None got a name: each is no sharper than in the untrained model or by "
             f"chance, little explained by its tokens, or not borne out by contexts. {RULE}"
         )
-    alone = "" if content.controls or content.one_model else (
-        " No control was run, so it is not known how many names motion alone would give."
-    )  # fmt: skip
+    alone = (
+        ""
+        if content.controls or content.one_model
+        else (
+            " No control was run, so it is not known how many names motion alone would give."
+        )
+    )
     return f"{words}; {concepts.named:,} got a name. {RULE}{alone}"
 
 
@@ -144,7 +160,8 @@ def _selection(concepts: Concepts, most: int) -> list[Concept]:
 
 def _payload(content: Content, fitted: Fitted) -> dict[str, Any]:
     concepts, arrays = fitted.concepts, fitted.concepts.arrays
-    picks, pieces = _selection(concepts, fitted.most), Pieces.of(concepts.data)
+    picks = _selection(concepts, fitted.most)
+    pieces = Pieces.of(concepts.data)
     picks += concepts.apart[: max(fitted.most - len(picks), 0)]
     removals = read_removals(content, concepts.node.path)
     cards = []
@@ -200,7 +217,9 @@ def _lives(
     }
 
 
-def _views(content: Content, concepts: Concepts, picks: Sequence[Concept]) -> list[dict[str, Any]]:
+def _views(
+    content: Content, concepts: Concepts, picks: Sequence[Concept]
+) -> list[dict[str, Any]]:
     """Return what the life lines can show: a few concepts, more of them, and all."""
     place = {concept.place: i for i, concept in enumerate(picks)}
     views: list[dict[str, Any]] = []
@@ -225,12 +244,16 @@ def _views(content: Content, concepts: Concepts, picks: Sequence[Concept]) -> li
 
 def _means_words(content: Content, concepts: Concepts) -> str:
     """Say what is drawn under the concepts of a layer."""
-    line = "Under each layer: mean strength of its concepts, each as a share of its peak"
+    line = (
+        "Under each layer: mean strength of its concepts, each as a share of its peak"
+    )
     if has_controls(concepts.arrays):
         return f"{line}; grey: of those of the control runs."
-    why = "The result does not hold that of control runs." if content.controls else (
-        "No control was run."
-    )  # fmt: skip
+    why = (
+        "The result does not hold that of control runs."
+        if content.controls
+        else ("No control was run.")
+    )
     return f"{line}. {why}"
 
 
@@ -238,7 +261,9 @@ def _courses(
     arrays: ConceptArrays, concepts: Sequence[Concept], limit: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return (concept, step) strength as a share of its peak in bytes, and where it is readable."""
-    layer, number = (np.array([concept.place[i] for concept in concepts]) for i in (0, 1))
+    layer, number = (
+        np.array([concept.place[i] for concept in concepts]) for i in (0, 1)
+    )
     strength, course = (
         arrays.over_steps(name)[layer, number] for name in ("strength", "readability")
     )
@@ -258,7 +283,9 @@ def _own_keyframes(concept: Concept, steps: np.ndarray, count: int) -> list[int]
     """Return places of steps: first, readable, born, settled, last, and even ones between."""
     moments = [concept.readable_from, concept.born, concept.settled]
     places = {0, len(steps) - 1}
-    places.update(int(np.argmin(np.abs(steps - w))) for w in moments if math.isfinite(w))
+    places.update(
+        int(np.argmin(np.abs(steps - w))) for w in moments if math.isfinite(w)
+    )
     for place in np.linspace(0, len(steps) - 1, count).round().astype(int).tolist():
         if len(places) < count:
             places.add(place)

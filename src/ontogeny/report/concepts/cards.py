@@ -34,7 +34,9 @@ def card(arrays: ConceptArrays, concept: Concept, pieces: Pieces) -> dict[str, A
         "given": bool(concept.given),
         "kind": concept.kind,
         "sharp": finite(concept.sharpness, 3),
-        "alike": alike_words(facts.coherence, facts.coherence_limit) if concept.is_class else "",
+        "alike": alike_words(facts.coherence, facts.coherence_limit)
+        if concept.is_class
+        else "",
         "chips": _tokens(facts.tokens, pieces),
         "up": _tokens(facts.written_up, pieces),
         "down": _tokens(facts.written_down, pieces),
@@ -46,7 +48,11 @@ def card(arrays: ConceptArrays, concept: Concept, pieces: Pieces) -> dict[str, A
         "again": finite(arrays.number("found_again", concept.place), 3),
         "half": finite(arrays.number("half", concept.place), 3),
     }
-    return {name: value for name, value in fields.items() if value or type(value) in (int, float)}
+    return {
+        name: value
+        for name, value in fields.items()
+        if value or type(value) in (int, float)
+    }
 
 
 def finite(value: float, digits: int = 4) -> float | None:
@@ -81,19 +87,29 @@ def read_removals(content: Content, of: str) -> Removals:
         observable = observables.get(node.path) or {}
         if not set(data.data_vars) >= _REMOVAL or observable.get("of", of) != of:
             continue
-        if set(data["verdict"].dims) != {"layer", "removal"} or data["judged_step"].size != 1:
+        if (
+            set(data["verdict"].dims) != {"layer", "removal"}
+            or data["judged_step"].size != 1
+        ):
             continue
         order = ("layer", "removal")
         numbers = {n: data[n].transpose(*order).values.astype(float) for n in _COSTS}
         verdicts = data["verdict"].transpose(*order).values.astype(object)
         concepts = data["removed_concept"].transpose(*order).values.astype(float)
         step = float(data["judged_step"].values.reshape(-1)[0])
-        mask = np.isfinite(concepts) & np.isfinite(numbers["judged_removed"]) & (verdicts != "")
+        mask = (
+            np.isfinite(concepts)
+            & np.isfinite(numbers["judged_removed"])
+            & (verdicts != "")
+        )
         return {
             (plain_text(data["layer"].values[i]), int(concepts[i, k])): {
                 "step": step,
                 "verdict": plain_text(verdicts[i, k]),
-                **{name.removeprefix("judged_"): finite(numbers[name][i, k], 3) for name in _COSTS},
+                **{
+                    name.removeprefix("judged_"): finite(numbers[name][i, k], 3)
+                    for name in _COSTS
+                },
             }
             for i, k in np.argwhere(mask).tolist()
         }

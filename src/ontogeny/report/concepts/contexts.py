@@ -36,7 +36,10 @@ def shares(values: np.ndarray) -> np.ndarray:
 
 
 def packed_contexts(
-    arrays: ConceptArrays, picks: Sequence[Concept], keys: np.ndarray | None, pieces: Pieces
+    arrays: ConceptArrays,
+    picks: Sequence[Concept],
+    keys: np.ndarray | None,
+    pieces: Pieces,
 ) -> dict[str, Any] | None:
     """Return contexts over (concept, keyframe, example, place), or those of a single code.
 
@@ -47,8 +50,12 @@ def packed_contexts(
         names = (f"{start}context_id", f"{start}context_code")
         if any(arrays.dims(name) != dims for name in names):
             continue
-        follow = keys is not None and all("step" in arrays.data[name].dims for name in names)
-        tokens, codes = (_gathered(arrays, name, picks, keys if follow else None) for name in names)
+        follow = keys is not None and all(
+            "step" in arrays.data[name].dims for name in names
+        )
+        tokens, codes = (
+            _gathered(arrays, name, picks, keys if follow else None) for name in names
+        )
         tokens = np.nan_to_num(tokens.astype(float), nan=-1).astype(int)
         codes = np.clip(np.nan_to_num(codes.astype(float)), 0, 1)
         # The middle token is the strongest: a context without it was not kept.
@@ -63,7 +70,10 @@ def packed_contexts(
 
 
 def _gathered(
-    arrays: ConceptArrays, name: str, concepts: Sequence[Concept], keys: np.ndarray | None
+    arrays: ConceptArrays,
+    name: str,
+    concepts: Sequence[Concept],
+    keys: np.ndarray | None,
 ) -> np.ndarray:
     """Return a variable of the concepts, at their keyframes; steps are read as they are stored."""
     layer, number = (np.array([one.place[i] for one in concepts]) for i in (0, 1))

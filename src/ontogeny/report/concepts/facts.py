@@ -194,7 +194,9 @@ class Facts:
     written_random: float = math.nan
     neighbours: tuple[Neighbour, ...] = ()
     life: Life | None = None
-    steps: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int), compare=False)
+    steps: np.ndarray = field(
+        default_factory=lambda: np.zeros(0, dtype=int), compare=False
+    )
     strength: np.ndarray = field(default_factory=lambda: np.zeros(0), compare=False)
     readability: np.ndarray = field(default_factory=lambda: np.zeros(0), compare=False)
     effect: Effect | None = None

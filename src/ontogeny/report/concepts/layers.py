@@ -17,11 +17,14 @@ from .cards import finite
 from .contexts import packed, shares
 from .lives import Concept
 
-CONTROL, RUNS = "mean_life_control", ("run", "layer", "step")
+CONTROL = "mean_life_control"
+RUNS = ("run", "layer", "step")
 """Mean strength of the concepts of control runs, each as a share of its own peak."""
 
 
-def layers(content: Content, arrays: ConceptArrays, address: str) -> list[dict[str, Any]]:
+def layers(
+    content: Content, arrays: ConceptArrays, address: str
+) -> list[dict[str, Any]]:
     """Return every layer with its names, and what names in it are measured against.
 
     `address` is how links to the concepts of a node begin.
@@ -45,7 +48,9 @@ def unnamed_layers(arrays: ConceptArrays) -> list[str]:
     if arrays.dims("unnamed_because") != {"layer"}:
         return []
     shorts = short_names([plain_text(label) for label in arrays.data["layer"].values])
-    reasons = [plain_text(reason).rstrip(".") for reason in arrays.at_step("unnamed_because")]
+    reasons = [
+        plain_text(reason).rstrip(".") for reason in arrays.at_step("unnamed_because")
+    ]
     return [
         f"In {short} no name could be given: {reason}."
         for short, reason in zip(shorts, reasons, strict=True)
@@ -85,9 +90,13 @@ def mean_strengths(arrays: ConceptArrays, every: Sequence[Concept]) -> dict[str,
     strength = arrays.over_steps("strength")
     means = np.full((strength.shape[0], 3, strength.shape[2]), np.nan)
     for i in {concept.place[0] for concept in every}:
-        members = [concept for concept in every if concept.place[0] == i and concept.peak > 0]
+        members = [
+            concept for concept in every if concept.place[0] == i and concept.peak > 0
+        ]
         if members:
-            share = np.stack([strength[concept.place] / concept.peak for concept in members])
+            share = np.stack(
+                [strength[concept.place] / concept.peak for concept in members]
+            )
             means[i, 0] = share.mean(axis=0)
     if has_controls(arrays):
         runs = arrays.whole(CONTROL, RUNS)

@@ -15,12 +15,15 @@ from ...words.formats import plural
 from ...words.labels import truncate
 from .arrays import ConceptArrays
 
-FEW, MORE = 10, 30
+FEW = 10
+MORE = 30
 """Life lines that the first screen shows, at first and on demand; static pictures show the few."""
 
 SHEET = 24  # concepts of a contact sheet
 
-SHADES = "Tint: how close to its peak; hatched: cannot be read from that checkpoint alone."
+SHADES = (
+    "Tint: how close to its peak; hatched: cannot be read from that checkpoint alone."
+)
 # What is said of each kind of life.
 KINDS = {
     "from the start": "at half of its peak at the first checkpoint; it may weaken later",
@@ -142,11 +145,17 @@ class Concepts:
         into as many parts, and the sharpest of each part is chosen. Other places are for the
         sharpest of the rest.
         """
-        born = sorted((c for c in self.candidates if math.isfinite(c.born)), key=lambda c: c.born)
+        born = sorted(
+            (c for c in self.candidates if math.isfinite(c.born)), key=lambda c: c.born
+        )
         rest = [c for c in self.candidates if not math.isfinite(c.born)]
         rank = {concept.place: i for i, concept in enumerate(self.candidates)}
-        parts = [part for part in np.array_split(np.arange(len(born)), count) if len(part)]
-        first = [min((born[i] for i in part), key=lambda c: rank[c.place]) for part in parts]
+        parts = [
+            part for part in np.array_split(np.arange(len(born)), count) if len(part)
+        ]
+        first = [
+            min((born[i] for i in part), key=lambda c: rank[c.place]) for part in parts
+        ]
         return tuple(sorted([*first, *rest[: count - len(first)]], key=moment))
 
 
@@ -159,7 +168,8 @@ def moment(concept: Concept) -> float:
 
 def choice_words(concepts: Concepts, count: int) -> str:
     """Say which concepts have a life line, and of how many."""
-    n_chosen, of = len(concepts.choice(count)), len(concepts.candidates)
+    n_chosen = len(concepts.choice(count))
+    of = len(concepts.candidates)
     if n_chosen == of:
         return best_words(concepts, count)
     best = _best(concepts)
@@ -184,7 +194,8 @@ def best_words(concepts: Concepts, count: int) -> str:
 
 def _kind(concepts: Concepts) -> str:
     """Say how many concepts there are to choose from, and of how many in all."""
-    of, every = len(concepts.candidates), len(concepts.every)
+    of = len(concepts.candidates)
+    every = len(concepts.every)
     has_names = any(concept.given or concept.name for concept in concepts.candidates)
     noun = "named concept" if has_names else "concept"
     kind = plural(of, noun) if of > 1 else f"only {noun}"
@@ -193,7 +204,9 @@ def _kind(concepts: Concepts) -> str:
 
 
 def _best(concepts: Concepts) -> str:
-    return "sharpest" if math.isfinite(concepts.candidates[0].sharpness) else "strongest"
+    return (
+        "sharpest" if math.isfinite(concepts.candidates[0].sharpness) else "strongest"
+    )
 
 
 def line_names(concepts: Sequence[Concept]) -> list[str]:

@@ -16,16 +16,22 @@ from .arrays import ConceptArrays
 from .lives import Concept, Concepts
 
 KIND = "joint-concepts"
-NO_CONCEPT, APART = "no concept", "not found again"
+NO_CONCEPT = "no concept"
+APART = "not found again"
 # Kind of what was born by its strength and cannot be read for long after.
 UNCONFIRMED = "birth not confirmed"
 
-_READABLE, _SECOND = 0.6, 0.1  # defaults of the observable: at the best step, and less elsewhere
+_READABLE, _SECOND = (
+    0.6,
+    0.1,
+)  # defaults of the observable: at the best step, and less elsewhere
 
 
 def asked_for(content: Content) -> bool:
     """Return whether the study has joint concepts, computed or not."""
-    return KIND in _kinds(content).values() or any(n.path == KIND for n in content.nodes)
+    return KIND in _kinds(content).values() or any(
+        n.path == KIND for n in content.nodes
+    )
 
 
 def settings_of(content: Content, path: str) -> Mapping[str, Any]:
@@ -41,7 +47,10 @@ def _kinds(content: Content) -> dict[str, str]:
     settings = content.settings if isinstance(content.settings, Mapping) else {}
     observables = settings.get("observables")
     asked = list(observables) if isinstance(observables, Mapping) else []
-    return {path: str(settings_of(content, path).get("kind", "")) for path in [*asked, *paths]}
+    return {
+        path: str(settings_of(content, path).get("kind", ""))
+        for path in [*asked, *paths]
+    }
 
 
 def failure(content: Content) -> str:
@@ -56,7 +65,9 @@ def failure(content: Content) -> str:
             if failed:
                 return failed[0].removeprefix("failed: ")
         if "strength" in data and "concept_kind" not in data:
-            return f"lives take at least 3 checkpoints, and there are {data.sizes['step']}"
+            return (
+                f"lives take at least 3 checkpoints, and there are {data.sizes['step']}"
+            )
     return ""
 
 
@@ -73,9 +84,15 @@ def with_lives(content: Content) -> list[Node]:
 
 
 def _holds_lives(data: xr.Dataset) -> bool:
-    dims = {"concept_kind": {"layer", "concept"}, "strength": {"step", "layer", "concept"}}
+    dims = {
+        "concept_kind": {"layer", "concept"},
+        "strength": {"step", "layer", "concept"},
+    }
     dims["readability"] = dims["strength"]
-    return all(name in data and set(data[name].dims) == expected for name, expected in dims.items())
+    return all(
+        name in data and set(data[name].dims) == expected
+        for name, expected in dims.items()
+    )
 
 
 def of_lives(content: Content, node: Node) -> Concepts:
@@ -94,13 +111,18 @@ def of_step(node: Node, step: int) -> Concepts:
     """
     arrays = ConceptArrays(node.dataset, step)
     there = np.isfinite(arrays.at_step("token_share").astype(float)).any(axis=-1)
-    if "replicates" in arrays:  # a latent that half of the texts does not find is no concept
+    if (
+        "replicates" in arrays
+    ):  # a latent that half of the texts does not find is no concept
         there = there & (arrays.at_step("replicates") > 0)
     return _gathered(node, arrays, there, math.nan)
 
 
-def _gathered(node: Node, arrays: ConceptArrays, there: np.ndarray, readable: float) -> Concepts:
-    data, read = node.dataset, _control_steps(node.dataset)
+def _gathered(
+    node: Node, arrays: ConceptArrays, there: np.ndarray, readable: float
+) -> Concepts:
+    data = node.dataset
+    read = _control_steps(node.dataset)
     layers = [plain_text(label) for label in data["layer"].values]
     shorts = short_names(layers)
     lives = _lives(arrays, readable) if "concept_kind" in arrays else {}
@@ -117,10 +139,14 @@ def _gathered(node: Node, arrays: ConceptArrays, there: np.ndarray, readable: fl
         every=tuple(concepts),
         apart=tuple(sorted(apart, key=lambda c: -_or(c.peak, 0.0))),
         latents=int(there.size),
-        named=sum(bool(concept.name) for concept in concepts) if "name" in arrays else None,
+        named=sum(bool(concept.name) for concept in concepts)
+        if "name" in arrays
+        else None,
         unnamed=_unnamed(arrays),
         named_controls=_named_controls(data),
-        born_controls=tuple(int(n) for n in _over_layers(data, "n_born_control") if n == n),
+        born_controls=tuple(
+            int(n) for n in _over_layers(data, "n_born_control") if n == n
+        ),
         control_steps=int(read.sum()),
         born_seen=_seen_from(arrays, read, readable) if read.any() and lives else 0,
         readable=readable,
@@ -131,7 +157,8 @@ def _rank(concept: Concept) -> tuple[float, ...]:
     """Concepts stand by their names: classes of words first, the most coherent before others."""
     alike = _or(concept.coherence, 0.0) if concept.is_class else 0.0
     has_name = bool(concept.given or concept.name)
-    sharp, peak = _or(concept.sharpness, 0.0), _or(concept.peak, 0.0)
+    sharp = _or(concept.sharpness, 0.0)
+    peak = _or(concept.peak, 0.0)
     return not has_name, not concept.is_class, -alike, -sharp, -peak
 
 
@@ -149,7 +176,9 @@ def _unnamed(arrays: ConceptArrays) -> str:
 
 def _named_controls(data: xr.Dataset) -> tuple[tuple[int, int | None], ...]:
     """Return how many concepts of each control run got a name, over all layers, of how many."""
-    counts, of_ = (_over_layers(data, f"{name}_control") for name in ("named", "n_concepts"))
+    counts, of_ = (
+        _over_layers(data, f"{name}_control") for name in ("named", "n_concepts")
+    )
     totals = of_ if len(of_) == len(counts) else [math.nan] * len(counts)
     return tuple(
         (int(count), int(total) if math.isfinite(total) else None)
@@ -163,7 +192,9 @@ def _control_steps(data: xr.Dataset) -> np.ndarray:
     if "explained_control" not in data or "run" not in data["explained_control"].dims:
         return np.zeros(data.sizes.get("step", 0), dtype=bool)
     has_value = data["explained_control"].notnull()
-    return np.asarray(has_value.any([dim for dim in has_value.dims if dim != "step"]).values)
+    return np.asarray(
+        has_value.any([dim for dim in has_value.dims if dim != "step"]).values
+    )
 
 
 def _seen_from(arrays: ConceptArrays, read: np.ndarray, readable: float) -> int:
@@ -175,7 +206,9 @@ def _seen_from(arrays: ConceptArrays, read: np.ndarray, readable: float) -> int:
         return 0
     seen = 0
     for i, born in enumerate(arrays.at_step("concept_born").astype(float)):
-        strength, course = (arrays.over_steps(n)[i][:, read].T for n in ("strength", "readability"))
+        strength, course = (
+            arrays.over_steps(n)[i][:, read].T for n in ("strength", "readability")
+        )
         start = first_half(strength)
         sure = was_low(strength, start) & confirmed(course >= readable, start)
         seen += int((sure & np.isfinite(born)).sum())
@@ -186,7 +219,9 @@ def _over_layers(data: xr.Dataset, name: str) -> list[float]:
     """Return the sum over layers for each run, NaN where a layer is missing."""
     if name not in data or set(data[name].dims) != {"layer", "run"}:
         return []
-    totals: list[float] = data[name].astype(float).sum("layer", skipna=False).values.tolist()
+    totals: list[float] = (
+        data[name].astype(float).sum("layer", skipna=False).values.tolist()
+    )
     return totals
 
 
@@ -194,7 +229,8 @@ def _lives(arrays: ConceptArrays, readable: float) -> dict[str, np.ndarray]:
     """Return the peak of every latent, and from which step on it is readable; NaN where nowhere."""
     strength = np.nan_to_num(arrays.over_steps("strength"), nan=-math.inf)
     clear = np.nan_to_num(arrays.over_steps("readability"), nan=-1.0) >= readable
-    peak, first = strength.max(axis=2), arrays.data["step"].values[clear.argmax(axis=2)]
+    peak = strength.max(axis=2)
+    first = arrays.data["step"].values[clear.argmax(axis=2)]
     return {
         "peak": np.where(np.isfinite(peak), peak, np.nan),
         "readable_from": np.where(clear.any(axis=2), first, np.nan),
@@ -211,7 +247,8 @@ def _concept(
         read = plain_text(arrays.text(name, place))
         return "" if read == "nan" else read
 
-    kind, born = text("concept_kind"), arrays.number("concept_born", place)
+    kind = text("concept_kind")
+    born = arrays.number("concept_born", place)
     return Concept(
         place=place,
         layer=layer[0],

@@ -44,10 +44,14 @@ class Fitted:
         """
         key = (concept.layer, concept.number)
         change = {"kind": self.changes[key]} if key in self.changes else {}
-        return change | ({"followed": list(self.tracks[key])} if key in self.tracks else {})
+        return change | (
+            {"followed": list(self.tracks[key])} if key in self.tracks else {}
+        )
 
 
-def further_concepts(content: Content, first: Concepts | None, most: int) -> list[Fitted]:
+def further_concepts(
+    content: Content, first: Concepts | None, most: int
+) -> list[Fitted]:
     """Return the fits beside the one of the first screen, `most` concepts of all together."""
     if content.runs:  # of several runs
         return []
@@ -57,8 +61,13 @@ def further_concepts(content: Content, first: Concepts | None, most: int) -> lis
     if not lives and not single:
         return []
     share = most // (len(lives) + len(single))
-    titles = [node.title for node in (*([first.node] if first else []), *lives, *single)]
-    parts = [Fitted(of_lives(content, node), _title(node, titles), max(share, 1)) for node in lives]
+    titles = [
+        node.title for node in (*([first.node] if first else []), *lives, *single)
+    ]
+    parts = [
+        Fitted(of_lives(content, node), _title(node, titles), max(share, 1))
+        for node in lives
+    ]
     for node in single:
         parts += _of_steps(content, node, _title(node, titles), share)
     return parts
@@ -68,7 +77,9 @@ def _of_single_steps(node: Node) -> bool:
     """Return whether a node describes concepts that have no lives."""
     data = node.dataset
     dims = {"layer", "concept", "rank"}
-    described = "token_share" in data and set(data["token_share"].dims) - {"step"} == dims
+    described = (
+        "token_share" in data and set(data["token_share"].dims) - {"step"} == dims
+    )
     return described and "concept_kind" not in data and "step" in data.dims
 
 
@@ -87,7 +98,8 @@ def _of_steps(content: Content, node: Node, title: str, share: int) -> list[Fitt
     per_step = data.sizes["layer"] * data.sizes["concept"]
     count = max(1, min(share // max(per_step, 1), STEPS, len(steps)))
     places = np.unique(np.linspace(len(steps) - 1, 0, count).round().astype(int))[::-1]
-    tracks, voice = _tracks(content, node), content.voice
+    tracks = _tracks(content, node)
+    voice = content.voice
     return [
         Fitted(
             of_step(node, int(place)),
@@ -107,10 +119,17 @@ def _of_steps(content: Content, node: Node, title: str, share: int) -> list[Fitt
 def _changes(content: Content, node: Node) -> dict[tuple[str, int], str]:
     """Return what became of the concepts of a node, from the node that says so."""
     for other in content.nodes:
-        if settings_of(content, other.path).get("of") == node.path and "called" in other.dataset:
-            kinds = other.dataset["change_kind"].transpose("layer", "concept").to_series()
+        if (
+            settings_of(content, other.path).get("of") == node.path
+            and "called" in other.dataset
+        ):
+            kinds = (
+                other.dataset["change_kind"].transpose("layer", "concept").to_series()
+            )
             named = kinds.replace("no concept", "not readable")
-            return {(str(layer), int(n)): str(kind) for (layer, n), kind in named.items()}
+            return {
+                (str(layer), int(n)): str(kind) for (layer, n), kind in named.items()
+            }
     return {}
 
 
@@ -120,11 +139,16 @@ def _tracks(content: Content, node: Node) -> dict[int, Tracks]:
     for other in content.nodes:
         data = other.dataset
         dims = {"layer", "step", "concept"}
-        if settings_of(content, other.path).get("of") != node.path or "track" not in data:
+        if (
+            settings_of(content, other.path).get("of") != node.path
+            or "track" not in data
+        ):
             continue
         if set(data["track"].dims) != dims:
             continue
-        tracks = data["track"].transpose("layer", "step", "concept").values.astype(float)
+        tracks = (
+            data["track"].transpose("layer", "step", "concept").values.astype(float)
+        )
         for i, layer in enumerate(data["layer"].values):
             for number in np.unique(tracks[i][np.isfinite(tracks[i])]):
                 at, concept = np.nonzero(tracks[i] == number)

@@ -53,7 +53,9 @@ class Pieces:
 
     def all_places(self, tokens: np.ndarray) -> np.ndarray:
         """Return the places of an array of tokens."""
-        distinct, inverse = np.unique(np.asarray(tokens, dtype=int), return_inverse=True)
+        distinct, inverse = np.unique(
+            np.asarray(tokens, dtype=int), return_inverse=True
+        )
         places = np.array([self.place(int(token)) for token in distinct], dtype=int)
         return places[inverse].reshape(np.shape(tokens))
 

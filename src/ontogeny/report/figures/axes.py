@@ -69,5 +69,7 @@ def read_axis(dimension: str, labels: np.ndarray, groups: LayerGroups) -> Axis:
     if labels.dtype.kind in "iuf" and np.isfinite(labels).all():
         return Axis("number", labels.tolist())
     names = [plain_text(label) for label in labels]
-    group = [groups.of(name) for name in names] if dimension in LAYER_DIMENSIONS else None
+    group = (
+        [groups.of(name) for name in names] if dimension in LAYER_DIMENSIONS else None
+    )
     return Axis("category", names, short_names(names), group)

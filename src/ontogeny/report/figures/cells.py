@@ -61,7 +61,11 @@ class TableColumn:
     @property
     def ends(self) -> list[np.ndarray]:
         """Lower and upper ends, if there are any."""
-        return [self.beside[name] for name in self.column.interval or () if name in self.beside]
+        return [
+            self.beside[name]
+            for name in self.column.interval or ()
+            if name in self.beside
+        ]
 
     @property
     def spread(self) -> np.ndarray:
@@ -126,7 +130,9 @@ def decimals_of(column: TableColumn) -> int | None:
     """
     if column.head.words or column.values.dtype.kind in "iub":
         return None
-    spread = column.spread[column.is_filled & (column.spread > 0) & np.isfinite(column.spread)]
+    spread = column.spread[
+        column.is_filled & (column.spread > 0) & np.isfinite(column.spread)
+    ]
     if spread.size:
         places = 1 - np.floor(np.log10(spread))
         shared = int(np.clip(np.ceil(np.median(places)), 0, 8))
@@ -157,12 +163,18 @@ def cell_of(column: TableColumn, i: int, decimals: int | None, shaded: bool) -> 
     if column.values.dtype.kind in "iu":
         return Cell(text=f"{int(value):,}", sort=sort, shaded=shaded)
     spread = float(column.spread[i])
-    text = number(float(value), spread) if decimals is None else f"{float(value):,.{decimals}f}"
+    text = (
+        number(float(value), spread)
+        if decimals is None
+        else f"{float(value):,.{decimals}f}"
+    )
     words = _spread_words(column, i, spread, decimals)
     return Cell(text=text, spread=words, sort=sort, shaded=shaded)
 
 
-def _spread_words(column: TableColumn, i: int, spread: float, decimals: int | None) -> str:
+def _spread_words(
+    column: TableColumn, i: int, spread: float, decimals: int | None
+) -> str:
     """Return ``(0.012)`` for a standard deviation, ``[0.41, 0.46]`` for an interval."""
     if not math.isfinite(spread):
         return ""

@@ -93,14 +93,20 @@ class Drawable:
     @property
     def file_stem(self) -> str:
         """Name of the figure's files, without what a file system may not like."""
-        stem = re.sub(r"[^A-Za-z0-9]+", "-", f"{self.node.path}-{self.figure.id}").strip("-")
+        stem = re.sub(
+            r"[^A-Za-z0-9]+", "-", f"{self.node.path}-{self.figure.id}"
+        ).strip("-")
         return stem[:120] or "figure"
 
     @property
     def colour_dimension(self) -> str | None:
         """The dimension whose labels colour the points of a scatter."""
         colour = getattr(self.figure, "colour", None)
-        return colour if colour in (*self.choose, *self.points, self.figure.facet) else None
+        return (
+            colour
+            if colour in (*self.choose, *self.points, self.figure.facet)
+            else None
+        )
 
     @property
     def points(self) -> Sequence[str]:
@@ -122,7 +128,9 @@ class Drawable:
     @property
     def written(self) -> list[str]:
         """The variables of the figure's data file: what it draws, or all that its node is for."""
-        return list(map(str, self.node.dataset.data_vars)) if self.derived else self.stored
+        return (
+            list(map(str, self.node.dataset.data_vars)) if self.derived else self.stored
+        )
 
     @property
     def axes(self) -> dict[str, str]:
@@ -133,7 +141,9 @@ class Drawable:
     def selected(self, name: str) -> xr.DataArray:
         """Return the figure's selection of a variable of the result."""
         array = self.node.dataset[name]
-        select = {d: label for d, label in self.figure.select.items() if d in array.dims}
+        select = {
+            d: label for d, label in self.figure.select.items() if d in array.dims
+        }
         try:
             return array.sel(select).reset_coords(drop=True)
         except (KeyError, ValueError, IndexError):
@@ -142,7 +152,9 @@ class Drawable:
 
     def array(self, name: str) -> xr.DataArray:
         """Return what is drawn under a variable's name, thinned."""
-        return self.thin(self.extra[name] if name in self.extra else self.selected(name))
+        return self.thin(
+            self.extra[name] if name in self.extra else self.selected(name)
+        )
 
     def thin(self, array: xr.DataArray) -> xr.DataArray:
         """Return the places of an array that thinning leaves."""
@@ -155,7 +167,11 @@ class Drawable:
     def relative_name(self, name: str) -> str | None:
         """Return the variable that is a companion's own relative form, if the result has it."""
         is_pair = self.figure.relative and name in self.figure.companions()
-        return f"{name}_relative" if is_pair and f"{name}_relative" in self.node.dataset else None
+        return (
+            f"{name}_relative"
+            if is_pair and f"{name}_relative" in self.node.dataset
+            else None
+        )
 
     def axis(self, dimension: str) -> Axis:
         """Return the labels along a dimension of the arrays."""
@@ -177,15 +193,23 @@ class Drawable:
     def words(self, name: str) -> str:
         """Return what a variable is, with its unit."""
         units = self.units(name)
-        return self.label(name) if units in ("", "1") else f"{self.label(name)} ({units})"
+        return (
+            self.label(name) if units in ("", "1") else f"{self.label(name)} ({units})"
+        )
 
     @property
     def panels(self) -> list[int] | None:
         """Which labels of the facet have a panel, None for all; of steps no more than a few."""
         facet = self.axes.get("facet")
-        if facet is None or (axis := self.axis(facet)).kind != "step" or len(axis) <= STEP_PANELS:
+        if (
+            facet is None
+            or (axis := self.axis(facet)).kind != "step"
+            or len(axis) <= STEP_PANELS
+        ):
             return None
-        return np.unique(np.linspace(0, len(axis) - 1, STEP_PANELS).round().astype(int)).tolist()
+        return np.unique(
+            np.linspace(0, len(axis) - 1, STEP_PANELS).round().astype(int)
+        ).tolist()
 
     @property
     def point_count(self) -> int:
@@ -195,10 +219,13 @@ class Drawable:
     @property
     def drawn(self) -> list[int] | None:
         """Which points of a scatter are drawn, None for all: a sample with a fixed seed."""
-        room, count = max(POINTS_SHOWN // self._panel_count, 1), self.point_count
+        room = max(POINTS_SHOWN // self._panel_count, 1)
+        count = self.point_count
         if not self.points or count <= room:
             return None
-        return np.sort(np.random.default_rng(0).choice(count, room, replace=False)).tolist()
+        return np.sort(
+            np.random.default_rng(0).choice(count, room, replace=False)
+        ).tolist()
 
     @property
     def _panel_count(self) -> int:
@@ -211,9 +238,14 @@ class Drawable:
         if self.problem:
             return ""
         sizes = self.node.dataset.sizes
-        thinned = [f"{len(i):,} of {sizes[d]:,} along {d}" for d, i in self.places.items()
-                   if len(i) < sizes[d]]  # fmt: skip
-        parts = [f"Thinned to hold the page small: {', '.join(thinned)}." if thinned else ""]
+        thinned = [
+            f"{len(i):,} of {sizes[d]:,} along {d}"
+            for d, i in self.places.items()
+            if len(i) < sizes[d]
+        ]
+        parts = [
+            f"Thinned to hold the page small: {', '.join(thinned)}." if thinned else ""
+        ]
         parts.append(self.notice)
         if panels := self.panels:
             total = len(self.axis(self.axes["facet"]))
@@ -223,5 +255,7 @@ class Drawable:
         if indices := self.drawn:
             where = " in each panel" if self._panel_count > 1 else ""
             total = self.point_count
-            parts.append(f"{len(indices):,} of {total:,} points{where} shown, drawn at random.")
+            parts.append(
+                f"{len(indices):,} of {total:,} points{where} shown, drawn at random."
+            )
         return " ".join(filter(None, parts))

@@ -37,7 +37,9 @@ def texts(drawable: Drawable, name: Any) -> xr.DataArray:
     array = variable(drawable, name)
     if not is_text(array):
         raise Problem(f"{name!r} holds no texts.")
-    return with_texts(array, lambda text: plain_text(text) if isinstance(text, str) else "")
+    return with_texts(
+        array, lambda text: plain_text(text) if isinstance(text, str) else ""
+    )
 
 
 def with_texts(array: xr.DataArray, change: Callable[[Any], str]) -> xr.DataArray:

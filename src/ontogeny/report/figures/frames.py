@@ -28,7 +28,9 @@ def chart_frame(rows: Sequence[Row], view: str) -> pd.DataFrame:
     """
     if view == "cells":
         return _cells(rows)
-    return pd.DataFrame([mark for row in rows for mark in mark_records(row)], columns=list(MARKS))
+    return pd.DataFrame(
+        [mark for row in rows for mark in mark_records(row)], columns=list(MARKS)
+    )
 
 
 def _cells(rows: Sequence[Row]) -> pd.DataFrame:
@@ -43,4 +45,6 @@ def _cells(rows: Sequence[Row]) -> pd.DataFrame:
 
 def row_frame(rows: Sequence[Row]) -> pd.DataFrame:
     """Return one line for each row of the chart: where it went, when, and how it was judged."""
-    return pd.DataFrame([(row.name, *record(row)) for row in rows], columns=["row", *RECORD])
+    return pd.DataFrame(
+        [(row.name, *record(row)) for row in rows], columns=["row", *RECORD]
+    )

@@ -22,7 +22,9 @@ def read_panels(drawable: Drawable) -> Drawable:
         raise Problem(f"{figure.value!r} holds no values.")
     drawable = _with_axes(drawable, value)
     if figure.relative and numbers(drawable, figure.relative).dims != value.dims:
-        raise Problem(f"{figure.relative!r} must have the dimensions of {figure.value!r}.")
+        raise Problem(
+            f"{figure.relative!r} must have the dimensions of {figure.value!r}."
+        )
     for name in drawable.variables:
         check_dimensions(numbers(drawable, name), value.dims, repr(figure.value))
     for boundary in getattr(figure, "boundaries", ()):
@@ -33,15 +35,21 @@ def read_panels(drawable: Drawable) -> Drawable:
 def _with_axes(drawable: Drawable, value: xr.DataArray) -> Drawable:
     """Return the figure without those of its optional dimensions that the value lacks."""
     figure = drawable.figure
-    absent = {use: name for use, name in drawable.axes.items() if name not in value.dims}
+    absent = {
+        use: name for use, name in drawable.axes.items() if name not in value.dims
+    }
     optional = ("series", "facet", "runs")
     if missing := [name for use, name in absent.items() if use not in optional]:
-        raise Problem(f"{value.name!r} has no dimension {missing[0]!r}; it has {value.dims}.")
+        raise Problem(
+            f"{value.name!r} has no dimension {missing[0]!r}; it has {value.dims}."
+        )
     drawable = replace(drawable, figure=replace(figure, **dict.fromkeys(absent)))
     axes = drawable.axes
     if len(set(axes.values())) < len(axes):
         raise Problem(f"One dimension of {value.name!r} is used twice: {axes}.")
-    return replace(drawable, choose=[str(d) for d in value.dims if d not in axes.values()])
+    return replace(
+        drawable, choose=[str(d) for d in value.dims if d not in axes.values()]
+    )
 
 
 def _check_boundary(drawable: Drawable, boundary: Boundary) -> None:
@@ -51,17 +59,25 @@ def _check_boundary(drawable: Drawable, boundary: Boundary) -> None:
         raise Problem(f"Boundaries need training steps along x; x is {x!r}.")
     for name in boundary.variables:
         if x in variable(drawable, name).dims:
-            raise Problem(f"{name!r} is a boundary and cannot differ from step to step.")
+            raise Problem(
+                f"{name!r} is a boundary and cannot differ from step to step."
+            )
 
 
 def read_scatter(drawable: Drawable) -> Drawable:
     """Read a figure of points."""
     figure = drawable.figure
-    points = (figure.points,) if isinstance(figure.points, str) else tuple(figure.points)
-    coordinates = [numbers(drawable, name) for name in (figure.x, figure.y, figure.z) if name]
+    points = (
+        (figure.points,) if isinstance(figure.points, str) else tuple(figure.points)
+    )
+    coordinates = [
+        numbers(drawable, name) for name in (figure.x, figure.y, figure.z) if name
+    ]
     dims = list(dict.fromkeys(str(d) for array in coordinates for d in array.dims))
     if missing := [d for d in points if d not in dims]:
-        raise Problem(f"{figure.x!r} has no dimension {missing[0]!r}; it has {tuple(dims)}.")
+        raise Problem(
+            f"{figure.x!r} has no dimension {missing[0]!r}; it has {tuple(dims)}."
+        )
     if any(array.size == 0 for array in coordinates):
         raise Problem(f"{figure.x!r} holds no values.")
     facet = figure.facet if figure.facet in dims else None
@@ -74,7 +90,9 @@ def read_scatter(drawable: Drawable) -> Drawable:
         if name == figure.label or is_text(variable(drawable, name)):
             words[name] = with_texts(texts(drawable, name), show_token)
         check_dimensions(
-            words[name] if name in words else numbers(drawable, name), dims, "its points"
+            words[name] if name in words else numbers(drawable, name),
+            dims,
+            "its points",
         )
     return replace(
         drawable,

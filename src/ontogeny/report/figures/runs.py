@@ -20,7 +20,8 @@ from ...words.control_kinds import NO_NULLS, kind_of
 from ...words.formats import plain_text
 from .drawable import CONTROL_STEP, Drawable, Runs
 
-SIDE, DIFFERENCE = "side by side", "difference"
+SIDE = "side by side"
+DIFFERENCE = "difference"
 MOST_PANELS = 12  # more small multiples become a menu
 
 LINES = 6  # of more runs the others are a band instead of lines
@@ -38,8 +39,14 @@ def figure_with_runs(drawable: Drawable) -> Drawable:
     controls = _controls(drawable)
     if not controls:
         return drawable
-    control_names = [plain_text(name) for name in next(iter(controls.values()))[RUN].values]
-    nulls = [i for i, name in enumerate(control_names, start=1) if kind_of(name) not in NO_NULLS]
+    control_names = [
+        plain_text(name) for name in next(iter(controls.values()))[RUN].values
+    ]
+    nulls = [
+        i
+        for i, name in enumerate(control_names, start=1)
+        if kind_of(name) not in NO_NULLS
+    ]
     names = ["run", *(f"control: {name}" for name in control_names)]
     first = "run" if isinstance(drawable.figure, Heatmap) else "overlay"
     views = {first: drawable} | _views(drawable, len(names))
@@ -56,12 +63,17 @@ def _prediction_factor(count: int) -> float:
 
 def _controls(drawable: Drawable) -> dict[str, xr.DataArray]:
     """Return the values of control runs for the figure's forms, at the steps they were read at."""
-    figure, data = drawable.figure, drawable.node.dataset
-    if not isinstance(figure, Curves | Heatmap) or set(drawable.axes.values()) & {*NUMBERED, RUN}:
+    figure = drawable.figure
+    data = drawable.node.dataset
+    if not isinstance(figure, Curves | Heatmap) or set(drawable.axes.values()) & {
+        *NUMBERED,
+        RUN,
+    }:
         return {}
     controls = {}
     for name in filter(None, (figure.value, figure.relative)):
-        values_of_run, control = drawable.selected(name), f"{name}_{CONTROL}"
+        values_of_run = drawable.selected(name)
+        control = f"{name}_{CONTROL}"
         if control not in data or "step" not in values_of_run.dims:
             return {}
         values = drawable.selected(control)
@@ -81,7 +93,9 @@ def _read_at(data: xr.Dataset) -> np.ndarray:
     is_finite = np.zeros(data.sizes["step"], dtype=bool)
     for name, values in data.data_vars.items():
         if str(name).endswith(f"_{CONTROL}") and {RUN, "step"} <= set(values.dims):
-            finite_rows = values.transpose("step", ...).values.reshape(len(is_finite), -1)
+            finite_rows = values.transpose("step", ...).values.reshape(
+                len(is_finite), -1
+            )
             is_finite |= np.isfinite(finite_rows).any(axis=1)
     return is_finite
 
@@ -103,7 +117,11 @@ def _views(drawable: Drawable, count: int, runs: str = "") -> dict[str, Drawable
         SIDE: _arranged(drawable, series=lines, facet=RUN, count=count),
         DIFFERENCE: _arranged(drawable, series=None, facet=lines),
     }
-    return {"overlay": _arranged(drawable, series=RUN, facet=lines), **views} if runs else views
+    return (
+        {"overlay": _arranged(drawable, series=RUN, facet=lines), **views}
+        if runs
+        else views
+    )
 
 
 def _arranged(drawable: Drawable, count: int = 0, **uses: Any) -> Drawable:

@@ -14,7 +14,16 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from ...figures import Column, Pair
 from ...words.formats import plain_text
 from .axes import Axis
-from .cells import Cell, DataTable, Head, Line, TableColumn, cell_of, decimals_of, total_of
+from .cells import (
+    Cell,
+    DataTable,
+    Head,
+    Line,
+    TableColumn,
+    cell_of,
+    decimals_of,
+    total_of,
+)
 from .drawable import Drawable, Problem
 from .fields import check_dimensions, is_text, numbers, texts, variable
 
@@ -23,7 +32,8 @@ ROWS_SHOWN = 400  # rows of a table in the page; its files hold all
 
 def read_table(drawable: Drawable) -> Drawable:
     """Read a table: all of it, as words and as numbers."""
-    figure, data = drawable.figure, drawable.node.dataset
+    figure = drawable.figure
+    data = drawable.node.dataset
     dims = [d for d in (figure.group, figure.rows) if d]
     if missing := [d for d in dims if d not in data.sizes]:
         raise Problem(f"The result has no dimension {missing[0]!r}.")
@@ -35,7 +45,10 @@ def read_table(drawable: Drawable) -> Drawable:
     lines = _lines([drawable.axis(d) for d in dims], places, columns, figure.pairs)
     blank = ("",) * (len(dims) - 1)
     footer = tuple(
-        Line((under.label, *blank), tuple(total_of(column, i, under.signed) for column in columns))
+        Line(
+            (under.label, *blank),
+            tuple(total_of(column, i, under.signed) for column in columns),
+        )
         for i, under in enumerate(figure.footer)
     )
     labels = [line.full for line in lines] + [line.labels for line in footer]
@@ -47,14 +60,19 @@ def read_table(drawable: Drawable) -> Drawable:
         frame=_frame(dims, labels, columns),
     )
     more = f"The first {ROWS_SHOWN} of {len(lines):,} rows; the files hold all."
-    return replace(drawable, table=table, notice=more if len(lines) > ROWS_SHOWN else "")
+    return replace(
+        drawable, table=table, notice=more if len(lines) > ROWS_SHOWN else ""
+    )
 
 
-def _column(drawable: Drawable, column: Column, sizes: Mapping[str, int]) -> TableColumn:
+def _column(
+    drawable: Drawable, column: Column, sizes: Mapping[str, int]
+) -> TableColumn:
     name = column.value
     words = is_text(variable(drawable, name))
     array = texts(drawable, name) if words else numbers(drawable, name)
-    label, units = column.label or drawable.label(name), drawable.units(name)
+    label = column.label or drawable.label(name)
+    units = drawable.units(name)
     unit = "" if units == "1" or units in label else units
     columns = [] if words else [n for n in (column.sd, *(column.interval or ())) if n]
     return TableColumn(
@@ -62,7 +80,9 @@ def _column(drawable: Drawable, column: Column, sizes: Mapping[str, int]) -> Tab
         head=Head(label, unit, column.over, words),
         values=_flat(array, sizes),
         beside={n: _flat(numbers(drawable, n), sizes).astype(float) for n in columns},
-        totals=[_total(drawable, line.cells.get(name)) for line in drawable.figure.footer],
+        totals=[
+            _total(drawable, line.cells.get(name)) for line in drawable.figure.footer
+        ],
     )
 
 
@@ -86,7 +106,10 @@ def _total(drawable: Drawable, name: str | None) -> float | None:
 
 
 def _lines(
-    axes: Sequence[Axis], places: np.ndarray, columns: Sequence[TableColumn], pairs: Sequence[Pair]
+    axes: Sequence[Axis],
+    places: np.ndarray,
+    columns: Sequence[TableColumn],
+    pairs: Sequence[Pair],
 ) -> tuple[Line, ...]:
     shaded = _better(columns, pairs)
     decimals = [decimals_of(column) for column in columns]
@@ -95,7 +118,8 @@ def _lines(
         labels = tuple(_label(axis, k) for axis, k in zip(axes, place, strict=True))
         full = tuple(str(axis.values[k]) for axis, k in zip(axes, place, strict=True))
         cells = tuple(
-            cell_of(column, i, decimals[c], shaded[c, i]) for c, column in enumerate(columns)
+            cell_of(column, i, decimals[c], shaded[c, i])
+            for c, column in enumerate(columns)
         )
         starts = len(labels) > 1 and (not lines or lines[-1].labels[0] != labels[0])
         lines.append(Line(labels, cells, starts, full))
@@ -116,7 +140,8 @@ def _better(columns: Sequence[TableColumn], pairs: Sequence[Pair]) -> np.ndarray
     shaded = np.zeros((len(columns), len(columns[0].values)), dtype=bool)
     place = {column.column.value: c for c, column in enumerate(columns)}
     for pair in pairs:
-        a, b = place[pair.first], place[pair.second]
+        a = place[pair.first]
+        b = place[pair.second]
         if columns[a].head.words or columns[b].head.words:
             raise Problem(f"{pair.first!r} and {pair.second!r} must both hold numbers.")
         sign = -1.0 if pair.better == "lower" else 1.0
@@ -135,8 +160,13 @@ def _frame(
     for column in columns:
         blank = [None] * len(column.totals)
         arrays = {column.column.value: [*column.values.tolist(), *column.totals]}
-        arrays |= {name: [*array.tolist(), *blank] for name, array in column.beside.items()}
-        parts += [pd.Series(values, name=name, dtype=object) for name, values in arrays.items()]
+        arrays |= {
+            name: [*array.tolist(), *blank] for name, array in column.beside.items()
+        }
+        parts += [
+            pd.Series(values, name=name, dtype=object)
+            for name, values in arrays.items()
+        ]
     return pd.concat(parts, axis=1)
 
 

@@ -25,7 +25,8 @@ COUNT = "words in all"  # name of the array of how many words every cloud has
 def read_words(drawable: Drawable) -> Drawable:
     """Read a figure of clouds: its words, cut to the heaviest and written as people read them."""
     figure = drawable.figure
-    words, weight = texts(drawable, figure.words), numbers(drawable, figure.value)
+    words = texts(drawable, figure.words)
+    weight = numbers(drawable, figure.value)
     for name in filter(None, (figure.groups, figure.rank)):
         if name not in words.dims:
             raise Problem(f"{words.name!r} has no dimension {name!r}.")
@@ -58,7 +59,9 @@ def read_words(drawable: Drawable) -> Drawable:
 
 def heaviest(drawable: Drawable) -> float:
     """Return the largest weight of a word, or 0."""
-    return float(np.nanmax(np.abs(drawable.extra[drawable.figure.value].values), initial=0.0))
+    return float(
+        np.nanmax(np.abs(drawable.extra[drawable.figure.value].values), initial=0.0)
+    )
 
 
 def _heaviest(
@@ -74,7 +77,9 @@ def _heaviest(
     axis = words.get_axis_num(rank)
     size = np.where(real, np.abs(weights.values), -1.0)
     order = np.argsort(-size, axis=axis, kind="stable")
-    return np.take(order, range(min(WORDS_SHOWN, order.shape[axis])), axis=axis), weights
+    return np.take(
+        order, range(min(WORDS_SHOWN, order.shape[axis])), axis=axis
+    ), weights
 
 
 def _ranked(array: xr.DataArray, order: np.ndarray, rank: str) -> xr.DataArray:
@@ -85,7 +90,8 @@ def _ranked(array: xr.DataArray, order: np.ndarray, rank: str) -> xr.DataArray:
 
 def _tree(drawable: Drawable, words: xr.DataArray) -> list[list[int]]:
     """Return the groups in the order of drawing, each with its depth in the tree."""
-    groups, parent = drawable.figure.groups, drawable.figure.parent
+    groups = drawable.figure.groups
+    parent = drawable.figure.parent
     if groups is None:
         return [[0, 0]]
     count = words.sizes[groups]
@@ -93,7 +99,9 @@ def _tree(drawable: Drawable, words: xr.DataArray) -> list[list[int]]:
         return [[i, 0] for i in range(count)]
     above = texts(drawable, parent)
     if above.dims != (groups,):
-        raise Problem(f"{parent!r} must have the dimension {groups!r} alone; it has {above.dims}.")
+        raise Problem(
+            f"{parent!r} must have the dimension {groups!r} alone; it has {above.dims}."
+        )
     return preorder(list(map(plain_text, words[groups].values)), above.values.tolist())
 
 

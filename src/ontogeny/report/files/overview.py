@@ -36,17 +36,25 @@ def write_overview(
     for view in views_of(content):
         stem, title, caption = chart_words(content, view)
         written.append(folder / f"{stem}.csv")
-        written[-1].write_text(csv_text(chart_frame(content.rows, view)), encoding="utf-8")
+        written[-1].write_text(
+            csv_text(chart_frame(content.rows, view)), encoding="utf-8"
+        )
         if kinds:
-            written += write_chart(content, view, folder / stem, kinds, (title, caption))
+            written += write_chart(
+                content, view, folder / stem, kinds, (title, caption)
+            )
             captions.append(entry(stem, title, caption))
     first = None if content.runs else first_screen(content)
-    if kinds and first is not None and (first.loss or first.concepts):  # of one model, words alone
+    if (
+        kinds and first is not None and (first.loss or first.concepts)
+    ):  # of one model, words alone
         from ..paper import draw_first_screen, save
 
         words = (first.heading, _of_first_screen(content, first))
         picture = folder / "first-screen"
-        written += save(lambda: draw_first_screen(content, first), picture, kinds, *words)
+        written += save(
+            lambda: draw_first_screen(content, first), picture, kinds, *words
+        )
         captions.append(entry("first-screen", *words))
     return written
 
@@ -62,10 +70,18 @@ def chart_words(content: Content, view: str) -> tuple[str, str, str]:
         return "chart", f"Developmental chart: {content.title}", ""
     runs = next((row.runs for row in content.rows if row.runs), ())
     controlled = any(row.controls for row in content.rows)
-    sentences = [_HALF_CHANGES.format(", chance or controls" if controlled else " or chance")]
+    sentences = [
+        _HALF_CHANGES.format(", chance or controls" if controlled else " or chance")
+    ]
     sentences += ["Small open dots: control runs."] if controlled else []
-    caption = " ".join([*sentences, _OF_RUNS.format(runs[0].name)] if runs else sentences)
-    return "half-change-steps", f"Half-change {content.voice.point}s: {content.title}", caption
+    caption = " ".join(
+        [*sentences, _OF_RUNS.format(runs[0].name)] if runs else sentences
+    )
+    return (
+        "half-change-steps",
+        f"Half-change {content.voice.point}s: {content.title}",
+        caption,
+    )
 
 
 def _of_first_screen(content: Content, first: FirstScreen) -> str:
@@ -73,13 +89,19 @@ def _of_first_screen(content: Content, first: FirstScreen) -> str:
     loss = first.loss
     lined = loss is not None and bool(loss.levels)
     sentences = ["Dashed: what guesses cost."] if lined else []
-    sentences += ["Grey: control runs."] if loss and control_curve(content) is not None else []
+    sentences += (
+        ["Grey: control runs."] if loss and control_curve(content) is not None else []
+    )
     sentences += [_LINES] if first.concepts and first.concepts.lines else []
     return " ".join(sentences)
 
 
 def write_chart(
-    content: Content, view: str, stem: Path, kinds: Sequence[str], words: tuple[str, str]
+    content: Content,
+    view: str,
+    stem: Path,
+    kinds: Sequence[str],
+    words: tuple[str, str],
 ) -> list[Path]:
     """Write a view of the chart in some formats; return the files.
 

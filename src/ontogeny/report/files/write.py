@@ -14,7 +14,15 @@ from ...trees import MergedResult
 from ...words.content import Content, read_content
 from ...words.formats import step_text
 from ..chart.draw import draw_chart
-from ..concepts.lives import FEW, MARKS, SHADES, SHEET, Concepts, best_words, choice_words
+from ..concepts.lives import (
+    FEW,
+    MARKS,
+    SHADES,
+    SHEET,
+    Concepts,
+    best_words,
+    choice_words,
+)
 from ..figures.drawable import Drawable
 from ..figures.tables import latex_table
 from ..first_screen.screen import FirstScreen, first_screen
@@ -45,7 +53,9 @@ def chart_svg(tree: MergedResult) -> str:
     --------
     >>> import xarray as xr
     >>> data = xr.Dataset(
-    ...     {"loss": ("step", [8.3, 4.2])}, coords={"step": [0, 100]}, attrs={"role": "track"}
+    ...     {"loss": ("step", [8.3, 4.2])},
+    ...     coords={"step": [0, 100]},
+    ...     attrs={"role": "track"},
     ... )
     >>> chart_svg(xr.DataTree.from_dict({"loss": data}))[:4]
     '<svg'
@@ -99,7 +109,9 @@ def write_figures(
             continue
         path = target / _unused_name(drawable.file_stem, written)
         written.append(path)
-        path.write_text(csv_text(kind_of(drawable.figure).frame(drawable)), encoding="utf-8")
+        path.write_text(
+            csv_text(kind_of(drawable.figure).frame(drawable)), encoding="utf-8"
+        )
         caption = drawable.figure.caption
         if drawable.table is not None:
             written.append(path.with_suffix(".tex"))
@@ -137,8 +149,12 @@ def check_formats(formats: Sequence[str]) -> list[str]:
     ['png', 'pdf']
     """
     if isinstance(formats, str):
-        raise ArgumentError(f"formats must be a list such as {[formats]!r}; got {formats!r}.")
-    return list(dict.fromkeys(check_choice("formats", kind, FORMATS) for kind in formats))
+        raise ArgumentError(
+            f"formats must be a list such as {[formats]!r}; got {formats!r}."
+        )
+    return list(
+        dict.fromkeys(check_choice("formats", kind, FORMATS) for kind in formats)
+    )
 
 
 def _write_pictures(
@@ -151,12 +167,17 @@ def _write_pictures(
         notes = figure_notes(drawable, content)
     caption = " ".join(filter(None, [drawable.figure.caption, *notes]))
     title = drawable.figure.title
-    return save(lambda: draw_figure(drawable, content), beside, kinds, title, caption), caption
+    return save(
+        lambda: draw_figure(drawable, content), beside, kinds, title, caption
+    ), caption
 
 
 def _unused_name(stem: str, written: Sequence[Path]) -> str:
     taken = {path.name for path in written}
-    names = (f"{stem}{more}.csv" for more in ("", *(f"-{n}" for n in range(2, len(taken) + 3))))
+    names = (
+        f"{stem}{more}.csv"
+        for more in ("", *(f"-{n}" for n in range(2, len(taken) + 3)))
+    )
     return next(name for name in names if name not in taken)
 
 
@@ -203,31 +224,62 @@ def _sheet_words(content: Content, concepts: Concepts) -> str:
 
 
 def _pictures(
-    content: Content, first: FirstScreen, concepts: Concepts, folder: Path, kinds: Sequence[str]
+    content: Content,
+    first: FirstScreen,
+    concepts: Concepts,
+    folder: Path,
+    kinds: Sequence[str],
 ) -> list[Path]:
     # Imported here so that the package opens without the plotting library.
     from ..paper import draw_contact_sheet, draw_life_figure, save
 
-    life, sheet = _life_words(concepts), _sheet_words(content, concepts)
+    life = _life_words(concepts)
+    sheet = _sheet_words(content, concepts)
     return [
-        *save(lambda: draw_life_figure(content, first), folder / "life-lines", kinds,
-              first.heading, life),
-        *save(lambda: draw_contact_sheet(content, concepts), folder / "concepts", kinds,
-              "Concepts", sheet),
-    ]  # fmt: skip
+        *save(
+            lambda: draw_life_figure(content, first),
+            folder / "life-lines",
+            kinds,
+            first.heading,
+            life,
+        ),
+        *save(
+            lambda: draw_contact_sheet(content, concepts),
+            folder / "concepts",
+            kinds,
+            "Concepts",
+            sheet,
+        ),
+    ]
 
 
 def _rows(concepts: Concepts) -> pd.DataFrame:
     """Return every concept at every step, unrounded."""
     steps = concepts.data["step"].values
     fields = (
-        "layer", "number", "name", "given", "kind", "born", "after", "before", "settled", "gone",
-        "readable_from", "sharpness",
-    )  # fmt: skip
+        "layer",
+        "number",
+        "name",
+        "given",
+        "kind",
+        "born",
+        "after",
+        "before",
+        "settled",
+        "gone",
+        "readable_from",
+        "sharpness",
+    )
     places = np.array([concept.place for concept in concepts.every])
-    once = pd.DataFrame({n: [getattr(concept, n) for concept in concepts.every] for n in fields})
-    table = once.rename(columns={"given": "name_given"}).loc[np.repeat(once.index, len(steps))]
+    once = pd.DataFrame(
+        {n: [getattr(concept, n) for concept in concepts.every] for n in fields}
+    )
+    table = once.rename(columns={"given": "name_given"}).loc[
+        np.repeat(once.index, len(steps))
+    ]
     table["step"] = np.tile(steps, len(once))
     for name in ("strength", "readability"):
-        table[name] = concepts.arrays.over_steps(name)[places[:, 0], places[:, 1]].ravel()
+        table[name] = concepts.arrays.over_steps(name)[
+            places[:, 0], places[:, 1]
+        ].ravel()
     return table

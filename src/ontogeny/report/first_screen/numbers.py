@@ -26,7 +26,10 @@ class Figure:
 
 
 def numbers_of(
-    content: Content, loss: LossCurve | None, concepts: Concepts | None, running: bool = False
+    content: Content,
+    loss: LossCurve | None,
+    concepts: Concepts | None,
+    running: bool = False,
 ) -> tuple[Figure, ...]:
     """Return at most four numbers; what was not measured has none."""
     numbers = [
@@ -46,13 +49,19 @@ def _of_loss(content: Content, loss: LossCurve | None) -> Iterator[Figure]:
         return
     link = f"#{content.track_node.id}" if content.track_node else ""
     if content.runs:
-        ends = [c.last for c in content.claims if c.kind is Kind.CHANGED and _is_loss(content, c)]
+        ends = [
+            c.last
+            for c in content.claims
+            if c.kind is Kind.CHANGED and _is_loss(content, c)
+        ]
         last = value_range(ends or [loss.last], lambda value: number(value, 0.1))
         yield Figure(last, f"loss of {len(content.runs)} runs", link)
     elif loss.first == loss.last:
         yield Figure(number(loss.last, 0.1), "loss", link)
     else:
-        yield Figure(number(loss.last, 0.1), f"loss, was {number(loss.first, 0.1)}", link)
+        yield Figure(
+            number(loss.last, 0.1), f"loss, was {number(loss.first, 0.1)}", link
+        )
 
 
 def _is_loss(content: Content, claim: Claim) -> bool:
@@ -71,7 +80,9 @@ def _of_performance(content: Content, loss: LossCurve | None) -> Iterator[Figure
 
 
 def _of_abilities(content: Content) -> Iterator[Figure]:
-    able = [c for c in content.claims if c.kind is Kind.ABOVE_CHANCE and not c.subject.run]
+    able = [
+        c for c in content.claims if c.kind is Kind.ABOVE_CHANCE and not c.subject.run
+    ]
     above = sum(claim.certainty is Certainty.SURE for claim in able)
     if above:
         yield Figure(f"{above} of {len(able)}", "abilities above chance", "#abilities")
@@ -91,7 +102,9 @@ def _of_births(concepts: Concepts | None) -> Iterator[Figure]:
     counts = concepts.born_controls
     controls = value_range(counts, "{:,.0f}".format) if counts else ""
     words = f"concepts born (controls {controls})" if controls else "concepts born"
-    if controls and concepts.born_seen < len(concepts.born):  # controls are read at fewer steps
+    if controls and concepts.born_seen < len(
+        concepts.born
+    ):  # controls are read at fewer steps
         words = f"concepts born; {concepts.born_seen:,} where controls {controls}"
     yield Figure(f"{len(concepts.born):,}", words, "#atlas")
 
@@ -100,7 +113,11 @@ def _of_context(content: Content, running: bool) -> Iterator[Figure]:
     """Give the step from which the loss is below word frequencies."""
     label = "word frequencies"
     for claim in content.claims:
-        if claim.kind is not Kind.PASSES or claim.subject.label != label or claim.subject.run:
+        if (
+            claim.kind is not Kind.PASSES
+            or claim.subject.label != label
+            or claim.subject.run
+        ):
             continue
         below = f"below {content.voice.word} frequencies"
         if content.one_model:
@@ -109,7 +126,9 @@ def _of_context(content: Content, running: bool) -> Iterator[Figure]:
             if running:
                 yield Figure("not yet", below, content.link(claim))
         elif claim.since_high > content.steps[0]:  # else nothing came about
-            span = interval_text(claim.since_low, claim.since_high) or step_text(claim.since_high)
+            span = interval_text(claim.since_low, claim.since_high) or step_text(
+                claim.since_high
+            )
             yield Figure(span, f"{content.unit}: {below}", content.link(claim))
 
 

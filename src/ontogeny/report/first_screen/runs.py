@@ -16,7 +16,9 @@ def run_curves(content: Content) -> list[list[float]]:
     node = content.track_node
     if node is None or content.track is None or "run" not in node.dataset["loss"].dims:
         return []
-    losses = node.dataset["loss"].transpose("run", "step").reindex(step=content.track.steps)
+    losses = (
+        node.dataset["loss"].transpose("run", "step").reindex(step=content.track.steps)
+    )
     return losses.values.astype(float).tolist()
 
 
@@ -35,7 +37,9 @@ def build_first(content: Content, first: FirstScreen) -> dict[str, Any]:
         "of": "mean" if curves else "run",
         "runs": [[finite(v) for v in curve] for curve in curves],
         "lines": lines,
-        "control": None if control is None else [[finite(v) for v in end] for end in control],
+        "control": None
+        if control is None
+        else [[finite(v) for v in end] for end in control],
         "control_name": "control" if len(content.controls) == 1 else "controls",
     }
 

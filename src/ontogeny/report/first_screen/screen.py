@@ -40,10 +40,12 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
         return None
     loss = read_loss(content)
     if content.runs:
-        heading, lines = heading_of_runs(content), _of_runs(content)
+        heading = heading_of_runs(content)
+        lines = _of_runs(content)
     else:
         story = Story(content)
-        heading, lines = story.heading(), story.lines()
+        heading = story.heading()
+        lines = story.lines()
         if (start := unseen_start(content)) and not content.based:
             lines.append(Line(start, link="#verdict"))
         if (line := appeared(content, concepts)) is not None:
@@ -52,7 +54,9 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
     if (controls := Story(content).of_controls()) is not None:
         lines = [*lines[: MOST - 1], controls]
     numbers = numbers_of(content, loss, concepts, running)
-    return FirstScreen(heading, tuple(_once(heading, lines[:MOST])), numbers, loss, concepts)
+    return FirstScreen(
+        heading, tuple(_once(heading, lines[:MOST])), numbers, loss, concepts
+    )
 
 
 def _of_runs(content: Content) -> list[Line]:
@@ -61,7 +65,9 @@ def _of_runs(content: Content) -> list[Line]:
     lines: list[Line] = []
     for node in nodes:
         told = [one for one in sentences_of_runs(content, node.path) if _is_found(one)]
-        lines += [Line(one.lead, one.rest, content.link(one.claims[0])) for one in told[:1]]
+        lines += [
+            Line(one.lead, one.rest, content.link(one.claims[0])) for one in told[:1]
+        ]
     return lines
 
 

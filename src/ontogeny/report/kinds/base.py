@@ -119,16 +119,31 @@ def list_drawables(content: Content) -> list[Drawable]:
             taken.append(slug(figure.id, taken))
             name = f"{node.id.removeprefix('section-')}/{taken[-1]}"
             drawables.append(
-                Drawable(name, node, figure, content.groups, problem=problem, voice=content.voice)
+                Drawable(
+                    name,
+                    node,
+                    figure,
+                    content.groups,
+                    problem=problem,
+                    voice=content.voice,
+                )
             )
     return drawables
 
 
 def _maps(figure: Figure, data: xr.Dataset, voice: Voice) -> Iterator[Heatmap]:
     """Give a heat map of layer by step beside lines of so many layers that none can be followed."""
-    lines = isinstance(figure, Curves) and (figure.x, figure.series) == ("step", "layer")
+    lines = isinstance(figure, Curves) and (figure.x, figure.series) == (
+        "step",
+        "layer",
+    )
     if lines and figure.value in data and data.sizes.get("layer", 0) >= MANY_LAYERS:
-        if set(data[figure.value].dims) - {"step", "layer", figure.facet, *figure.select}:
+        if set(data[figure.value].dims) - {
+            "step",
+            "layer",
+            figure.facet,
+            *figure.select,
+        }:
             return  # several runs
         yield Heatmap(
             f"{figure.id}-map",
@@ -189,8 +204,11 @@ def thinned(drawables: Sequence[Drawable], budget: int) -> list[Drawable]:
         values = {view.array_key(name): view.array(name) for name in view.variables}
         arrays.setdefault(view.node.id, {}).update(values)
         whole.setdefault(view.node.id, set()).update(kind_of(view.figure).whole(view))
-    sizes = {node: sum(a.size for a in values.values()) for node, values in arrays.items()}
-    budget_left, places = budget, {}
+    sizes = {
+        node: sum(a.size for a in values.values()) for node, values in arrays.items()
+    }
+    budget_left = budget
+    places = {}
     for i, (node, size) in enumerate(sorted(sizes.items(), key=lambda item: item[1])):
         share = min(size, budget_left // (len(sizes) - i))
         budget_left -= share
@@ -203,7 +221,9 @@ def thinned(drawables: Sequence[Drawable], budget: int) -> list[Drawable]:
         places[node] = _indices(lengths, share / size if size else 1.0)
     for view in drawables:
         if view.runs and "step" in places.get(view.node.id, {}):
-            read = np.isin(view.node.dataset["step"], view.runs.steps)  # no difference without
+            read = np.isin(
+                view.node.dataset["step"], view.runs.steps
+            )  # no difference without
             steps = np.union1d(places[view.node.id]["step"], np.flatnonzero(read))
             places[view.node.id]["step"] = steps
     return [
@@ -225,6 +245,8 @@ def _indices(lengths: Mapping[str, int], share: float) -> dict[str, np.ndarray]:
         length = lengths[dimension]
         alike = max(over_steps - place, 1)
         count = min(max(int(length * share ** (1 / alike)), MIN_KEPT), length)
-        places[dimension] = np.unique(np.linspace(0, length - 1, count).round().astype(int))
+        places[dimension] = np.unique(
+            np.linspace(0, length - 1, count).round().astype(int)
+        )
         share *= length / count
     return places

@@ -31,38 +31,51 @@ class _Drawn:
 class CurvesKind(_Drawn, FigureKind):
     """Lines with bands, a reference and boundaries between regimes."""
 
-    figure, script, drawing = Curves, STATIC / "curves.js", "curves"
+    figure = Curves
+    script = STATIC / "curves.js"
+    drawing = "curves"
 
 
 class HeatmapKind(_Drawn, FigureKind):
     """Cells in colours."""
 
-    figure, script, drawing = Heatmap, STATIC / "heatmap.js", "heatmap"
+    figure = Heatmap
+    script = STATIC / "heatmap.js"
+    drawing = "heatmap"
 
 
 class NullKind(_Drawn, FigureKind):
     """Dots beside the bands of their nulls."""
 
-    figure, script, drawing = NullComparison, STATIC / "nulls.js", "nulls"
+    figure = NullComparison
+    script = STATIC / "nulls.js"
+    drawing = "nulls"
 
 
 class MarksKind(_Drawn, FigureKind):
     """Marks on one axis, several in each row."""
 
-    figure, script, drawing = Marks, STATIC / "marks.js", "marks"
+    figure = Marks
+    script = STATIC / "marks.js"
+    drawing = "marks"
 
 
 class ScatterKind(_Drawn, FigureKind):
     """Points, of which there are many more than labels."""
 
-    figure, script, drawing = Scatter, STATIC / "scatter.js", "scatter"
+    figure = Scatter
+    script = STATIC / "scatter.js"
+    drawing = "scatter"
     read = staticmethod(read_scatter)
 
 
 class WordsKind(_Drawn, FigureKind):
     """Clouds of words, or a tree of clouds; on the page they are text."""
 
-    figure, script, text, drawing = Words, STATIC / "words.js", True, "words"
+    figure = Words
+    script = STATIC / "words.js"
+    text = True
+    drawing = "words"
     read = staticmethod(read_words)
 
     def payload(self, drawable: Drawable) -> dict[str, Any]:
@@ -71,7 +84,9 @@ class WordsKind(_Drawn, FigureKind):
 
     def whole(self, drawable: Drawable) -> set[str]:
         """Return the dimensions of a cloud's words and of the tree."""
-        return set(map(str, drawable.extra[drawable.figure.value].dims)) - set(drawable.choose)
+        return set(map(str, drawable.extra[drawable.figure.value].dims)) - set(
+            drawable.choose
+        )
 
     def notes(self, view: Any) -> list[str]:
         """Return the words that the picture's font lacks."""
@@ -83,7 +98,8 @@ class WordsKind(_Drawn, FigureKind):
 class TableKind(FigureKind):
     """Numbers in rows and columns: HTML on the page, CSV and LaTeX as files, and no picture."""
 
-    figure, text = Table, True
+    figure = Table
+    text = True
     read = staticmethod(read_table)
 
     def frame(self, drawable: Drawable) -> pd.DataFrame:

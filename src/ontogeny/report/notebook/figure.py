@@ -48,7 +48,8 @@ class ResultFigure(Picture):
     """
 
     def __init__(self, drawable: Drawable, content: Content) -> None:
-        self._drawable, self._content = drawable, content
+        self._drawable = drawable
+        self._content = content
         self.name, self.title = drawable.id, str(drawable.figure.title)
         self.table = drawable.table
 
@@ -114,8 +115,12 @@ class ResultFigure(Picture):
         """
         difference = difference_of(self._drawable)
         if difference is None:
-            raise ArgumentError(f"{self.name!r} has no other runs that it could be compared with.")
-        return ResultFigure(replace(difference, id=f"{self.name}-difference"), self._content)
+            raise ArgumentError(
+                f"{self.name!r} has no other runs that it could be compared with."
+            )
+        return ResultFigure(
+            replace(difference, id=f"{self.name}-difference"), self._content
+        )
 
     def _notes(self) -> list[str]:
         from ..paper import style
@@ -139,7 +144,9 @@ class ResultFigure(Picture):
 
         check_type("ax", ax, Axes)
         if kind_of(self._drawable.figure).text:
-            raise ArgumentError(f"{self.name!r} is a cloud of words, which makes its own axes.")
+            raise ArgumentError(
+                f"{self.name!r} is a cloud of words, which makes its own axes."
+            )
         if self._panels > 1:
             raise ArgumentError(
                 f"{self.name!r} has {self._panels} panels, one for each "
@@ -147,7 +154,9 @@ class ResultFigure(Picture):
             )
         needed = "3d" if getattr(self._drawable.figure, "z", None) else "rectilinear"
         if ax.name != needed:
-            raise ArgumentError(f"ax must have the projection {needed!r}; it has {ax.name!r}.")
+            raise ArgumentError(
+                f"ax must have the projection {needed!r}; it has {ax.name!r}."
+            )
 
 
 def read_figure(drawable: Drawable, content: Content) -> ResultFigure:
@@ -186,7 +195,9 @@ class ResultChart(Picture):
     Examples
     --------
     >>> import xarray as xr
-    >>> data = xr.Dataset({"loss": ("step", [8.3, 4.2])}, {"step": [0, 100]}, {"role": "track"})
+    >>> data = xr.Dataset(
+    ...     {"loss": ("step", [8.3, 4.2])}, {"step": [0, 100]}, {"role": "track"}
+    ... )
     >>> chart = ResultChart(xr.DataTree.from_dict({"loss": data}))
     >>> chart
     chart: Developmental chart: Untitled study

@@ -59,12 +59,17 @@ class FigureIndex(Mapping[str, ResultFigure]):
 
     def __init__(self, result: MergedResult) -> None:
         self._content = read_content(result)
-        self._drawables = {drawable.id: drawable for drawable in list_drawables(self._content)}
+        self._drawables = {
+            drawable.id: drawable for drawable in list_drawables(self._content)
+        }
 
     @property
     def table(self) -> pd.DataFrame:
         """One row for each figure: its name, its title and its kind."""
-        rows = [(d.id, str(d.figure.title), str(d.figure.kind)) for d in self._drawables.values()]
+        rows = [
+            (d.id, str(d.figure.title), str(d.figure.kind))
+            for d in self._drawables.values()
+        ]
         return pd.DataFrame(rows, columns=["figure", "title", "kind"])
 
     def figure(self, name: str, layers: Any = None, steps: Any = None) -> ResultFigure:
@@ -84,7 +89,8 @@ class FigureIndex(Mapping[str, ResultFigure]):
         """
         if name not in self:
             raise ArgumentError(self._unknown(name))
-        drawable, content = self._drawables[name], self._content
+        drawable = self._drawables[name]
+        content = self._content
         if layers is not None:
             drawable = _of_layers(drawable, layers)
         if steps is not None:
@@ -97,13 +103,21 @@ class FigureIndex(Mapping[str, ResultFigure]):
         if not names:
             return f"there is no figure {name!r}: the result has none."
         node_name = str(name).split("/")[0]
-        bare = [node for node in self._content.nodes if node.path == node_name and not node.figures]
+        bare = [
+            node
+            for node in self._content.nodes
+            if node.path == node_name and not node.figures
+        ]
         if bare:
             failed = str(bare[0].dataset.attrs.get("failed", "")).rstrip(".")
-            why = f", because it failed: {failed}; problems() says more" if failed else ""
+            why = (
+                f", because it failed: {failed}; problems() says more" if failed else ""
+            )
             return f"there is no figure {name!r}: {node_name!r} has none{why}."
         near = difflib.get_close_matches(str(name), names, _NEAREST, 0.4)
-        near = near or [candidate for candidate in names if candidate.split("/")[0] == node_name]
+        near = near or [
+            candidate for candidate in names if candidate.split("/")[0] == node_name
+        ]
         if near:
             return f"there is no figure {name!r}. Nearest: {listed(near)}."
         return f"there is no figure {name!r}; there are {listed(names)}."
@@ -124,7 +138,8 @@ class FigureIndex(Mapping[str, ResultFigure]):
         return self._drawn().items()
 
     def _drawn(self) -> dict[str, ResultFigure]:
-        figures, failed = {}, {}
+        figures = {}
+        failed = {}
         for name in self:
             try:
                 figures[name] = self.figure(name)
@@ -152,7 +167,11 @@ class FigureIndex(Mapping[str, ResultFigure]):
         return self.table.to_string() if self._drawables else "no figures"
 
     def _repr_html_(self) -> str:
-        return table_html(self.table, len(self)) if self._drawables else "<p>no figures</p>"
+        return (
+            table_html(self.table, len(self))
+            if self._drawables
+            else "<p>no figures</p>"
+        )
 
 
 def _of_layers(drawable: Drawable, layers: Any) -> Drawable:
@@ -165,10 +184,14 @@ def _of_layers(drawable: Drawable, layers: Any) -> Drawable:
     """
     dims = _dimensions(drawable, lambda name: name in LAYER_DIMENSIONS, "layers")
     labels = {dim: drawable.node.dataset[dim].values.tolist() for dim in dims}
-    return _with(drawable, {dim: layer_paths(names, layers) for dim, names in labels.items()})
+    return _with(
+        drawable, {dim: layer_paths(names, layers) for dim, names in labels.items()}
+    )
 
 
-def _of_steps(drawable: Drawable, content: Content, steps: Any) -> tuple[Drawable, Content]:
+def _of_steps(
+    drawable: Drawable, content: Content, steps: Any
+) -> tuple[Drawable, Content]:
     """Return a figure, not yet read, of some steps, and the result with its axis of steps cut.
 
     Raises
@@ -180,19 +203,27 @@ def _of_steps(drawable: Drawable, content: Content, steps: Any) -> tuple[Drawabl
     labels = {dim: drawable.node.dataset[dim].values.tolist() for dim in dims}
     steps_of = {dim: chosen_steps(values, steps) for dim, values in labels.items()}
     steps_chosen = {step for labels_of in steps_of.values() for step in labels_of}
-    cut = replace(content, steps=tuple(step for step in content.steps if step in steps_chosen))
+    cut = replace(
+        content, steps=tuple(step for step in content.steps if step in steps_chosen)
+    )
     return _with(drawable, steps_of), cut
 
 
-def _dimensions(drawable: Drawable, is_dimension: Callable[[str], bool], what: str) -> list[str]:
+def _dimensions(
+    drawable: Drawable, is_dimension: Callable[[str], bool], what: str
+) -> list[str]:
     """Return the dimensions of what a figure draws that are `is_dimension`."""
     data = drawable.node.dataset
     names = [name for name in drawable.figure.names() if name in data.variables]
-    dims = dict.fromkeys(str(d) for name in names for d in data[name].dims if d in data.coords)
+    dims = dict.fromkeys(
+        str(d) for name in names for d in data[name].dims if d in data.coords
+    )
     if matches := [dim for dim in dims if is_dimension(dim)]:
         return matches
     dim_names = ", ".join(dims) or "none"
-    raise ArgumentError(f"{drawable.id!r} has no {what}; its dimensions are {dim_names}.")
+    raise ArgumentError(
+        f"{drawable.id!r} has no {what}; its dimensions are {dim_names}."
+    )
 
 
 def _with(drawable: Drawable, selection: Mapping[str, Sequence[Any]]) -> Drawable:

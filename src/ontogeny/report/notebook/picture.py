@@ -74,7 +74,11 @@ class Picture(abc.ABC):
         kinds = ("csv",) if self.table is not None else (*FORMATS, "csv")
         if kind not in kinds:
             allowed = ", ".join(f".{suffix}" for suffix in kinds)
-            what = "a table is saved as" if self.table is not None else "path must end with one of"
+            what = (
+                "a table is saved as"
+                if self.table is not None
+                else "path must end with one of"
+            )
             raise ArgumentError(f"{what} {allowed}; got {str(path)!r}.")
         content = csv_text(self.data).encode() if kind == "csv" else self._file(kind)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -82,11 +86,15 @@ class Picture(abc.ABC):
         return target
 
     def __repr__(self) -> str:
-        return "\n".join(line for line in [f"{self.name}: {self.title}", self.caption] if line)
+        return "\n".join(
+            line for line in [f"{self.name}: {self.title}", self.caption] if line
+        )
 
     def _repr_html_(self) -> str:
         try:
-            content = self._image() if self.table is None else written_html(self.table, _ROWS)
+            content = (
+                self._image() if self.table is None else written_html(self.table, _ROWS)
+            )
         except MissingExtraError as error:
             content = f"<p>{escape(str(error))}</p>"
         return (

@@ -49,7 +49,11 @@ class ResultSummary:
         self.title = content.title
         self.studied = studied(content)
         failures = read_failures(content)
-        self.failed = f"{failures.heading}. {failures.lead}".rstrip(" .") + "." if failures else ""
+        self.failed = (
+            f"{failures.heading}. {failures.lead}".rstrip(" .") + "."
+            if failures
+            else ""
+        )
         self._sections: list[tuple[str, list[tuple[str, str]]]] = []
         first = first_screen(content)
         if first is not None:
@@ -57,7 +61,9 @@ class ResultSummary:
             self._sections.append((first.heading, texts))
         sure = [("", text) for text in basis(content)]
         if sure or not self._sections:
-            self._sections.append(("How sure that is" if first else "Nothing was claimed", sure))
+            self._sections.append(
+                ("How sure that is" if first else "Nothing was claimed", sure)
+            )
 
     @property
     def heading(self) -> str:
@@ -67,7 +73,11 @@ class ResultSummary:
     @property
     def sentences(self) -> list[str]:
         """All sentences, those of the first screen first."""
-        return [f"{lead} {text}".strip() for _, texts in self._sections for lead, text in texts]
+        return [
+            f"{lead} {text}".strip()
+            for _, texts in self._sections
+            for lead, text in texts
+        ]
 
     @cached_property
     def data(self) -> pd.DataFrame:
@@ -78,7 +88,9 @@ class ResultSummary:
         lines = [self.title, self.studied, *filter(None, [self.failed])]
         for heading, texts in self._sections:
             lines += ["", heading, *(f"{lead} {text}".strip() for lead, text in texts)]
-        return "\n".join(part for line in lines for part in textwrap.wrap(line, _WIDTH) or [""])
+        return "\n".join(
+            part for line in lines for part in textwrap.wrap(line, _WIDTH) or [""]
+        )
 
     __repr__ = __str__
 

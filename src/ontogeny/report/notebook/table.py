@@ -17,15 +17,22 @@ def table_html(frame: pd.DataFrame, rows: int) -> str:
     '<table><tr><th>layer</th><th>norm</th></tr><tr><td>&lt;b&gt;</td><td>0.1235</td></tr>\
 </table><small>1 of 2 rows</small>'
     """
-    lines = [[_text(value) for value in line] for line in frame.head(rows).itertuples(index=False)]
-    return html_table(list(map(str, frame.columns)), lines, _more(len(lines), len(frame)))
+    lines = [
+        [_text(value) for value in line]
+        for line in frame.head(rows).itertuples(index=False)
+    ]
+    return html_table(
+        list(map(str, frame.columns)), lines, _more(len(lines), len(frame))
+    )
 
 
 def written_html(table: DataTable, rows: int) -> str:
     """Return the first `rows` rows of a table as the page writes it, and the lines under it."""
     heads = [*table.row_heads, *map(_head, table.heads)]
     first_rows = table.lines[:rows]
-    lines = [[*line.labels, *map(_cell, line.cells)] for line in (*first_rows, *table.footer)]
+    lines = [
+        [*line.labels, *map(_cell, line.cells)] for line in (*first_rows, *table.footer)
+    ]
     return html_table(heads, lines, _more(len(first_rows), len(table.lines)))
 
 

@@ -48,25 +48,65 @@ from .picture import first_picture, loss_picture
 
 # Scripts that those of the kinds of figures build on, in their order.
 BEFORE_KINDS = (
-    "core", "format", "state", "theme", "tooltip", "library", "panels", "annotations", "view",
-    "runs", "picture", "regimes", "rows", "turning", "turns", "names", "figure",
-)  # fmt: skip
+    "core",
+    "format",
+    "state",
+    "theme",
+    "tooltip",
+    "library",
+    "panels",
+    "annotations",
+    "view",
+    "runs",
+    "picture",
+    "regimes",
+    "rows",
+    "turning",
+    "turns",
+    "names",
+    "figure",
+)
 
 AFTER_KINDS = (
-    "download", "slider", "layers", "chart", "concepts", "life", "life-lines", "life-rows",
-    "cards", "card-contexts", "card-foot", "control-card", "atlas", "abilities", "cloze",
-    "dated-text", "example-text",
-    "example-course", "example-print", "steps", "links", "live", "tables", "page",
-)  # fmt: skip
-Parts = tuple[tuple[Sequence[Said], Sequence[Said]], Sequence[Drawable], Sequence[Drawable]]
+    "download",
+    "slider",
+    "layers",
+    "chart",
+    "concepts",
+    "life",
+    "life-lines",
+    "life-rows",
+    "cards",
+    "card-contexts",
+    "card-foot",
+    "control-card",
+    "atlas",
+    "abilities",
+    "cloze",
+    "dated-text",
+    "example-text",
+    "example-course",
+    "example-print",
+    "steps",
+    "links",
+    "live",
+    "tables",
+    "page",
+)
+Parts = tuple[
+    tuple[Sequence[Said], Sequence[Said]], Sequence[Drawable], Sequence[Drawable]
+]
 
 
-def render_page(content: Content, budget: int = BUDGET, live: Live | None = None) -> str:
+def render_page(
+    content: Content, budget: int = BUDGET, live: Live | None = None
+) -> str:
     """Return the page as HTML; `live` says that the run was still training."""
     drawables = thinned(read_drawables(content), budget)
     drawings = {layout.name: draw_chart(content, layout) for layout in (WIDE, NARROW)}
     charts = {name: {"plot": list(d.plot)} for name, d in drawings.items()}
-    plotly, script = _plotly(), _own_script()
+    plotly = _plotly()
+    script = _own_script()
     first = first_screen(content, running=live is not None)
     atlas = read_atlas(content, first.concepts if first else None)
     draw = loss_picture if content.one_model else first_picture
@@ -74,12 +114,16 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
     example = read_example(content, first.concepts if first else None)
 
     def drawn_above(node: Node) -> bool:
-        of_loss = node.role == "track" and bool(first and first.loss and not content.runs)
+        of_loss = node.role == "track" and bool(
+            first and first.loss and not content.runs
+        )
         shown = example is not None and "token_loss" in node.dataset
         return of_loss or shown or (cloze is not None and node is cloze.node)
 
     html = {
-        "first": build_first(content, first) if first and not content.one_model else None,
+        "first": build_first(content, first)
+        if first and not content.one_model
+        else None,
         "atlas": atlas.payload if atlas else None,
         "further": atlas.further if atlas else [],
         "cloze": cloze.payload if cloze else None,
@@ -111,7 +155,9 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
         views=views_of(content),
         compared=[run.name for row in content.rows[:1] for run in row.runs],
         marks={node.id: mark(content, node) for node in content.nodes},
-        parts={n.id: parts(content, n, drawables, drawn_above(n)) for n in content.nodes},
+        parts={
+            n.id: parts(content, n, drawables, drawn_above(n)) for n in content.nodes
+        },
         fold_words=fold_words,
         drawables=drawables,
         kind_of=kind_of,
@@ -136,10 +182,15 @@ def _template() -> Template:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "step": step_text, "p_value": p_value, "state": state_words, "breakable": breakable,
-        "journey": journey, "half": half_words, "control_half": control_half_words,
+        "step": step_text,
+        "p_value": p_value,
+        "state": state_words,
+        "breakable": breakable,
+        "journey": journey,
+        "half": half_words,
+        "control_half": control_half_words,
         "control_half_steps": control_half_steps,
-    }  # fmt: skip
+    }
     return environment.get_template("page.html.j2")
 
 
@@ -187,7 +238,10 @@ def _facts(content: Content) -> list[tuple[str, list[tuple[str, str]]]]:
     lines = [str(line) for line in content.chosen]
     groups = [
         ("Model", content.model),
-        *((f"Input set {i.get('name', n)}", i) for n, i in enumerate(content.inputs, start=1)),
+        *(
+            (f"Input set {i.get('name', n)}", i)
+            for n, i in enumerate(content.inputs, start=1)
+        ),
         (
             f"{content.voice.unit.capitalize()}s",
             {"checkpoints": steps, **({"chosen": "; ".join(lines)} if lines else {})},
@@ -203,7 +257,9 @@ def _pairs(data: Any, name: str = "") -> list[tuple[str, str]]:
     if not isinstance(data, Mapping) or not data:
         return [(name or "value", _plain_value(data))]
     start = f"{name}." if name else ""
-    return [pair for key, value in data.items() for pair in _pairs(value, f"{start}{key}")]
+    return [
+        pair for key, value in data.items() for pair in _pairs(value, f"{start}{key}")
+    ]
 
 
 def _plain_value(value: Any) -> str:
@@ -218,7 +274,11 @@ def _snippet(drawable: Drawable) -> str:
     """Python that gives the figure's data from the merged result."""
     figure = drawable.figure
     selection = f".sel({dict(figure.select)!r})" if figure.select else ""
-    beside = [name for name in getattr(figure, "interval", None) or () if name in drawable.stored]
+    beside = [
+        name
+        for name in getattr(figure, "interval", None) or ()
+        if name in drawable.stored
+    ]
     one = figure.value and not beside
     several = [figure.value, *beside] if beside else drawable.stored
     names = repr(figure.value if one else several)
@@ -236,12 +296,16 @@ def _definition(drawable: Drawable) -> list[tuple[str, str]]:
     lines = []
     for name in drawable.stored:
         attrs = drawable.node.dataset[name].attrs
-        extra = [plain_text(attrs[key]) for key in ("symbol", "units") if attrs.get(key)]
+        extra = [
+            plain_text(attrs[key]) for key in ("symbol", "units") if attrs.get(key)
+        ]
         lines.append((plain_text(name), ", ".join([drawable.label(name), *extra])))
     return lines
 
 
-def parts(content: Content, node: Node, drawables: Sequence[Drawable], drawn_above: bool) -> Parts:
+def parts(
+    content: Content, node: Node, drawables: Sequence[Drawable], drawn_above: bool
+) -> Parts:
     """Return the sentences that stand open and those that are folded, and both of the figures.
 
     Of what was tested and not found, the first sentence says so, and the rest is folded. So are
@@ -257,7 +321,9 @@ def parts(content: Content, node: Node, drawables: Sequence[Drawable], drawn_abo
         and not has_abilities(node.dataset)
     ):
         return (sentences[:1], sentences[1:]), [], candidates
-    unjudged = node.rows and not any(row.judgeable or row.own_value for row in node.rows)
+    unjudged = node.rows and not any(
+        row.judgeable or row.own_value for row in node.rows
+    )
     weights = node.role == "motion" and any(d.node.role != "motion" for d in drawables)
     second = drawn_above or weights or unjudged
     lead = [] if second else _bearing(node, candidates)
@@ -267,7 +333,9 @@ def parts(content: Content, node: Node, drawables: Sequence[Drawable], drawn_abo
 def _bearing(node: Node, items: list[Drawable]) -> list[Drawable]:
     """Return the figure that bears the sentences: that of the strongest row, else the first."""
     rows = sorted(node.rows, key=lambda row: -(row.learned + row.beyond + row.changed))
-    best = [d for d in items if [d.id] == [figure_of(row, items) for row in rows[:1]]] or items[:1]
+    best = [
+        d for d in items if [d.id] == [figure_of(row, items) for row in rows[:1]]
+    ] or items[:1]
     names = {"groups", *(f"{d.figure.id}-map" for d in best)}  # too many for curves
     return [d for d in items if d.figure.id in names][:1] or best
 

@@ -38,5 +38,7 @@ class Live:
         at = "Training was still running when this page was written, at {step} "
         at += f"{step_text(self.step)}."
         if self.every is None:
-            return f"{at} Watching was stopped there; ontogeny run makes the whole study. "
+            return (
+                f"{at} Watching was stopped there; ontogeny run makes the whole study. "
+            )
         return f"{at} It refreshes itself every {self.every:g} s. "

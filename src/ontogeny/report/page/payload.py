@@ -13,7 +13,15 @@ import xarray as xr
 
 from ...words.content import Content
 from ...words.formats import plain_text
-from ...words.row_words import MARKS, RECORD, facts, half_facts, mark_records, record, state_words
+from ...words.row_words import (
+    MARKS,
+    RECORD,
+    facts,
+    half_facts,
+    mark_records,
+    record,
+    state_words,
+)
 from ...words.rows import Row
 from ..chart.draw import views_of
 from ..colours import palettes
@@ -64,10 +72,14 @@ def build_payload(
         "layers": list(content.groups.labels),
         "palettes": palettes(len(content.groups.labels)),
         "track": _track(content),
-        "findings": [{"steps": list(f.steps), "message": f.message} for f in content.findings],
+        "findings": [
+            {"steps": list(f.steps), "message": f.message} for f in content.findings
+        ],
         "boundaries": [
             {
-                kind: [finite(p) for p in scale.positions([mark.step, mark.low, mark.high])]
+                kind: [
+                    finite(p) for p in scale.positions([mark.step, mark.low, mark.high])
+                ]
                 for kind, scale in scales.items()
             }
             for mark in content.boundaries
@@ -83,7 +95,11 @@ def build_payload(
         "nodes": {name: node.result for name, node in nodes.items()},
         "figures": figures,
         "tables": {
-            item.id: {"file": item.file_stem, "csv": item.table.csv, "tex": latex_table(item.table)}
+            item.id: {
+                "file": item.file_stem,
+                "csv": item.table.csv,
+                "tex": latex_table(item.table),
+            }
             for item in drawables
             if item.table is not None
         },
@@ -105,18 +121,32 @@ class _NodeData:
 
     def add(self, name: str, drawable: Drawable) -> int:
         """Store a variable and return its place."""
-        return self.store(drawable.array_key(name), drawable.array(name).rename(name), drawable)
+        return self.store(
+            drawable.array_key(name), drawable.array(name).rename(name), drawable
+        )
 
-    def store(self, key: tuple[str, str], array: xr.DataArray, drawable: Drawable) -> int:
+    def store(
+        self, key: tuple[str, str], array: xr.DataArray, drawable: Drawable
+    ) -> int:
         """Store an array under a key that tells it from others of its name."""
         if key in self.places:
             return self.places[key]
-        axes, arrays = self.result["axes"], self.result["arrays"]
+        axes = self.result["axes"]
+        arrays = self.result["arrays"]
         for dimension in map(str, array.dims):
-            if len(axes.get(dimension, {"values": ()})["values"]) < array.sizes[dimension]:
+            if (
+                len(axes.get(dimension, {"values": ()})["values"])
+                < array.sizes[dimension]
+            ):
                 axes[dimension] = _axis(drawable.axis(dimension), self.scales)
-        data = _encoded_texts(array.values) if is_text(array) else _encoded(array.values)
-        head = {"name": array.name, "dims": list(array.dims), "shape": list(array.shape)}
+        data = (
+            _encoded_texts(array.values) if is_text(array) else _encoded(array.values)
+        )
+        head = {
+            "name": array.name,
+            "dims": list(array.dims),
+            "shape": list(array.shape),
+        }
         self.places[key] = len(arrays)
         arrays.append(head | data)
         return self.places[key]
@@ -136,11 +166,17 @@ def _figure(drawable: Drawable, node: _NodeData) -> dict[str, Any]:
     """Return a figure as it was declared, with the places of its arrays in the node's data."""
     figure = drawable.figure
     arrays = {
-        name: [node.add(name, drawable), node.add(relative, drawable) if relative else None]
+        name: [
+            node.add(name, drawable),
+            node.add(relative, drawable) if relative else None,
+        ]
         for name in drawable.variables
         for relative in [drawable.relative_name(name)]
     }
-    bands = [asdict(band) | {"control": band.control} for band in getattr(figure, "bands", ())]
+    bands = [
+        asdict(band) | {"control": band.control}
+        for band in getattr(figure, "bands", ())
+    ]
     return figure.to_dict() | {
         "bands": bands,
         "id": drawable.id,
@@ -172,10 +208,13 @@ def _runs(drawable: Drawable, node: _NodeData) -> dict[str, Any] | None:
     if runs is None:
         return None
     controls = {
-        name: node.store((f"{name}_control", drawable.array_key(name)[1]), drawable.thin(values),
-                         drawable)
+        name: node.store(
+            (f"{name}_control", drawable.array_key(name)[1]),
+            drawable.thin(values),
+            drawable,
+        )
         for name, values in runs.controls.items()
-    }  # fmt: skip
+    }
     views = {
         name: {"axes": view.axes, "choose": list(view.choose), "panels": view.panels}
         for name, view in runs.views.items()
@@ -221,7 +260,8 @@ def _axis(axis: Axis, scales: Scales) -> dict[str, Any]:
         data["group"] = axis.group
     if axis.kind == "step":
         for kind, scale in scales.items():
-            at, edges = axis.places(scale).tolist(), axis.edges(scale).tolist()
+            at = axis.places(scale).tolist()
+            edges = axis.edges(scale).tolist()
             data[kind] = {"at": at, "edges": edges}
     return data
 
@@ -234,7 +274,9 @@ def _status(drawable: Drawable) -> dict[str, Any] | None:
     status = status.isel({d: i for d, i in drawable.places.items() if d in status.dims})
     texts = np.asarray(status.values, dtype=object)
     places = np.argwhere(texts != "done")
-    cells = {",".join(map(str, place)): plain_text(texts[tuple(place)]) for place in places}
+    cells = {
+        ",".join(map(str, place)): plain_text(texts[tuple(place)]) for place in places
+    }
     return {"dims": list(status.dims), "cells": cells}
 
 
@@ -261,9 +303,19 @@ def _track(content: Content) -> dict[str, Any] | None:
 
 def figure_of(row: Row, drawables: Sequence[Drawable]) -> str:
     """Return the id of the figure that draws a row: of its variable, else of its layers."""
-    figures = [item for item in drawables if item.node.id == row.section and not item.problem]
-    exact = [item for item in figures if row.variable in (item.figure.value, item.figure.relative)]
-    rest = [item for item in figures if item.table is None and row.layer and item.figure.value]
+    figures = [
+        item for item in drawables if item.node.id == row.section and not item.problem
+    ]
+    exact = [
+        item
+        for item in figures
+        if row.variable in (item.figure.value, item.figure.relative)
+    ]
+    rest = [
+        item
+        for item in figures
+        if item.table is None and row.layer and item.figure.value
+    ]
     return next((item.id for item in (*exact, *rest)), row.section)
 
 
@@ -272,13 +324,16 @@ def _row(row: Row, content: Content) -> dict[str, Any]:
         "label": row.name,
         "group": content.groups.of(row.layer),
         "steps": row.steps.tolist(),
-        "progress": {"dims": ["step"], "shape": [len(row.steps)]} | _encoded(row.progress),
+        "progress": {"dims": ["step"], "shape": [len(row.steps)]}
+        | _encoded(row.progress),
         "distinct": "".join("1" if d else "0" for d in row.distinct),
         "told": row.changed if row.judgeable else None,
         "state": state_words(row),
         "facts": [content.voice.fill(fact) for fact in facts(row)],
         "halves": [content.voice.fill(fact) for fact in half_facts(row)],
-        "marks": [[_field(value) for value in mark] for mark in mark_records(row) if row.runs],
+        "marks": [
+            [_field(value) for value in mark] for mark in mark_records(row) if row.runs
+        ],
         "record": [_field(value) for value in record(row)],
     }
 

@@ -50,19 +50,27 @@ def first_picture(content: Content, first: FirstScreen) -> str:
 
 def _line(canvas: Canvas, concepts: Concepts, concept: Concept, name: str) -> None:
     """Draw a cell for each step, tinted by the square of the strength or hatched, and the birth."""
-    layout, top = canvas.layout, canvas.y + 4
+    layout = canvas.layout
+    top = canvas.y + 4
     strength, course = (
-        concepts.arrays.over_steps(finite)[concept.place] for finite in ("strength", "readability")
+        concepts.arrays.over_steps(finite)[concept.place]
+        for finite in ("strength", "readability")
     )
     share = np.clip(np.nan_to_num(strength / concept.peak), 0, 1)
     edges = canvas.x(canvas.scale.edges(concepts.data["step"].values.astype(int)))
-    for (left, right), part, clear in zip(edges, share, course >= concepts.readable, strict=True):
+    for (left, right), part, clear in zip(
+        edges, share, course >= concepts.readable, strict=True
+    ):
         style = f"q{round(part**2 * (LEVELS - 1))}" if clear else "hatched"
         canvas.box(style, float(left), top, float(right - left), _HEIGHT)
-    base, middle = top + _HEIGHT - 3, top + _HEIGHT / 2
+    base = top + _HEIGHT - 3
+    middle = top + _HEIGHT / 2
     words = concept.kind
     if math.isfinite(concept.born):
-        ends = [e if math.isfinite(e) else concept.born for e in (concept.after, concept.before)]
+        ends = [
+            e if math.isfinite(e) else concept.born
+            for e in (concept.after, concept.before)
+        ]
         low, high, at = map(canvas.x_of_step, (*ends, concept.born))
         canvas.whisker(low, middle, at, high)
         words = with_interval(concept.born, concept.after, concept.before)
@@ -73,13 +81,18 @@ def _line(canvas: Canvas, concepts: Concepts, concept: Concept, name: str) -> No
 
 def loss_picture(content: Content, *_: object) -> str:
     """Return the loss of one model beside its lines, wide and for phones; empty without a loss."""
-    loss, node = read_loss(content), content.track_node
+    loss = read_loss(content)
+    node = content.track_node
     if loss is None or node is None:
         return ""
     levels = [*_levels(loss, node.dataset)]
     levels += [level for part in content.nodes for level in _of_layers(part.dataset)]
-    levels = [(content.voice.fill(words), at, low, high) for words, at, low, high in levels]
-    levels = sorted((x for x in levels if math.isfinite(x[1])), key=lambda level: -level[1])
+    levels = [
+        (content.voice.fill(words), at, low, high) for words, at, low, high in levels
+    ]
+    levels = sorted(
+        (x for x in levels if math.isfinite(x[1])), key=lambda level: -level[1]
+    )
     return "".join(_drawn(levels, loss, layout) for layout in _LAYOUTS)
 
 
@@ -90,22 +103,31 @@ def _levels(loss: LossCurve, data: xr.Dataset) -> Iterator[Level]:
     for words, level in {**loss.levels, **loss.of_model}.items():
         yield words, level, level, level
     if "loss_renamed" in data:  # the first renaming leaves every word as it is
-        ends = np.quantile(data["loss_renamed"].values[0, 1:], (0.5, 0.025, 0.975)).tolist()
+        ends = np.quantile(
+            data["loss_renamed"].values[0, 1:], (0.5, 0.025, 0.975)
+        ).tolist()
         yield "renamed {word}s", ends[0], ends[1], ends[2]
 
 
 def _of_layers(data: xr.Dataset) -> Iterator[Level]:
     """Give what a lens reads off at most some layers."""
     if "lens_loss" in data:
-        count, loss = data.sizes["layer"], data["lens_loss"]
+        count = data.sizes["layer"]
+        loss = data["lens_loss"]
         names = short_names(list(map(str, data["layer"].values)))
-        for i in np.unique(np.linspace(0, count - 1, min(count, MOST_LAYERS)).round().astype(int)):
-            ends = [float(data.get(f"lens_loss{end}", loss)[0, i]) for end in ("", "_low", "_high")]
+        for i in np.unique(
+            np.linspace(0, count - 1, min(count, MOST_LAYERS)).round().astype(int)
+        ):
+            ends = [
+                float(data.get(f"lens_loss{end}", loss)[0, i])
+                for end in ("", "_low", "_high")
+            ]
             yield f"read off {names[i]}", ends[0], ends[1], ends[2]
 
 
 def _drawn(levels: list[Level], loss: LossCurve, layout: ChartLayout) -> str:
-    canvas, top = Canvas(layout, (0,)), layout.font + 10
+    canvas = Canvas(layout, (0,))
+    top = layout.font + 10
     most = max(end for _, *ends in levels for end in ends if math.isfinite(end))
     apart = 10.0 ** math.floor(math.log10(most))
     apart *= next(share for share in (0.2, 0.5, 1.0, 2.0) if most <= 6 * share * apart)
@@ -123,7 +145,9 @@ def _drawn(levels: list[Level], loss: LossCurve, layout: ChartLayout) -> str:
         canvas.text(layout.left - 10, base, truncate(words, 30), "end")
         canvas.lines("guide", [[(layout.left, middle), (end, middle)]])
         low, high = (e if math.isfinite(e) else value for e in ends)
-        canvas.whisker(x(low), middle, x(value), x(high), "dot" if words == MODEL else "open-dot")
+        canvas.whisker(
+            x(low), middle, x(value), x(high), "dot" if words == MODEL else "open-dot"
+        )
         canvas.text(layout.width, base, number(value, 0.1), "value end")
     bottom = top + len(levels) * layout.row
     canvas.lines("boundary", [[(x(loss.last), top), (x(loss.last), bottom)]])
@@ -131,7 +155,8 @@ def _drawn(levels: list[Level], loss: LossCurve, layout: ChartLayout) -> str:
     for tick in ticks:
         canvas.text(x(tick), bottom + layout.font + 3, f"{tick:g}", "tick middle")
     label = "; ".join(f"{words} {number(value, 0.1)}" for words, value, *_ in levels)
-    kind, size = layout.name.replace("one", "chart"), f"{layout.width:g} {bottom + 20:.0f}"
+    kind = layout.name.replace("one", "chart")
+    size = f"{layout.width:g} {bottom + 20:.0f}"
     head = f'class="{kind}" viewBox="0 0 {size}"'
     role = f'role="img" aria-label="{escape(f"{loss.title}: {label}")}"'
     return f'<svg {head} font-size="{layout.font}" {role}>{canvas.svg}</svg>'

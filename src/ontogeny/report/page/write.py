@@ -34,7 +34,9 @@ def write(tree: MergedResult, path: str | Path, live: Live | None = None) -> Pat
     --------
     >>> import tempfile, xarray as xr
     >>> data = xr.Dataset(
-    ...     {"loss": ("step", [8.3, 4.2])}, coords={"step": [0, 100]}, attrs={"role": "track"}
+    ...     {"loss": ("step", [8.3, 4.2])},
+    ...     coords={"step": [0, 100]},
+    ...     attrs={"role": "track"},
     ... )
     >>> folder = tempfile.mkdtemp()
     >>> write(xr.DataTree.from_dict({"loss": data}), folder + "/report.html").name

@@ -13,6 +13,11 @@ from .first_screen import draw_first_screen, draw_life_figure
 from .frame import encoded, save, style
 
 __all__ = [
-    "draw_chart_figure", "draw_contact_sheet", "draw_first_screen", "draw_life_figure",
-    "encoded", "save", "style",
-]  # fmt: skip
+    "draw_chart_figure",
+    "draw_contact_sheet",
+    "draw_first_screen",
+    "draw_life_figure",
+    "encoded",
+    "save",
+    "style",
+]

@@ -25,11 +25,14 @@ PAPER = {
 _ANCHORS = {"middle": "center", "end": "right"}
 
 
-def draw_chart_figure(content: Content, view: str = "cells", ax: Axes | None = None) -> Figure:
+def draw_chart_figure(
+    content: Content, view: str = "cells", ax: Axes | None = None
+) -> Figure:
     """Return one view of the developmental chart, two columns wide, or drawn on `ax`."""
     layout = PAPER[view]
     canvas, _ = lay_chart(content, layout, (view,))
-    width, height = layout.width + 2 * MARGIN, np.ceil(canvas.y + 6) + 2 * MARGIN
+    width = layout.width + 2 * MARGIN
+    height = np.ceil(canvas.y + 6) + 2 * MARGIN
     axes, figure, inches = _axes_for(width, height, ax)
     axes.set(xlim=(-MARGIN, width - MARGIN), ylim=(height - MARGIN, -MARGIN))
     axes.axis("off")
@@ -62,27 +65,39 @@ def _look(mark: Mark, rules: dict[str, dict[str, str]]) -> dict[str, str]:
     return look
 
 
-def _draw(axes: Axes, mark: Mark, look: dict[str, str], font: float, points: float) -> None:
+def _draw(
+    axes: Axes, mark: Mark, look: dict[str, str], font: float, points: float
+) -> None:
     """Draw a mark on axes whose unit is `points` printer's points long."""
-    fill, stroke = look.get("fill", "black"), look.get("stroke", "none")
+    fill = look.get("fill", "black")
+    stroke = look.get("stroke", "none")
     (x, y), *_ = mark.lines[0] if mark.lines else [(0.0, 0.0)]
     if mark.words is not None:
         size = float(look.get("font-size", "1em").removesuffix("em")) * font
         axes.text(
-            x, y, mark.words, color=fill, fontsize=size * points, va="baseline",
+            x,
+            y,
+            mark.words,
+            color=fill,
+            fontsize=size * points,
+            va="baseline",
             ha=_ANCHORS.get(look.get("text-anchor", ""), "left"),
             fontweight="bold" if look.get("font-weight") == "600" else "normal",
-        )  # fmt: skip
+        )
     elif mark.radius:
         width = float(look.get("stroke-width", 1)) * points if stroke != "none" else 0
         edge = stroke if stroke != "none" else fill
-        axes.add_patch(Circle((x, y), mark.radius, facecolor=fill, edgecolor=edge, linewidth=width))
+        axes.add_patch(
+            Circle((x, y), mark.radius, facecolor=fill, edgecolor=edge, linewidth=width)
+        )
     elif mark.lines and fill != "transparent":
         patch = PathPatch(
             _path(mark),
             facecolor="none" if mark.hatched else fill,
             edgecolor=stroke,
-            linewidth=float(look.get("stroke-width", 1)) * points if stroke != "none" else 0,
+            linewidth=float(look.get("stroke-width", 1)) * points
+            if stroke != "none"
+            else 0,
             linestyle=":" if "stroke-dasharray" in look else "-",
             capstyle="round" if look.get("stroke-linecap") == "round" else "butt",
             hatch="/////" if mark.hatched else None,

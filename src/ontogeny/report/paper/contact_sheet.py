@@ -33,7 +33,9 @@ def draw_contact_sheet(content: Content, concepts: Concepts) -> Figure:
     grid = figure.subplots(rows, ACROSS, squeeze=False).ravel()
     pieces = Pieces.of(concepts.data)
     scale = StepScale(content.steps, "log")
-    for axes, concept, name in zip(grid, shown_concepts, line_names(shown_concepts), strict=False):
+    for axes, concept, name in zip(
+        grid, shown_concepts, line_names(shown_concepts), strict=False
+    ):
         _draw(axes, concepts, concept, name, scale, pieces)
     for axes in grid[len(shown_concepts) :]:
         axes.remove()
@@ -41,7 +43,12 @@ def draw_contact_sheet(content: Content, concepts: Concepts) -> Figure:
 
 
 def _draw(
-    axes: Axes, concepts: Concepts, concept: Concept, name: str, scale: StepScale, pieces: Pieces
+    axes: Axes,
+    concepts: Concepts,
+    concept: Concept,
+    name: str,
+    scale: StepScale,
+    pieces: Pieces,
 ) -> None:
     arrays = concepts.arrays
     at = scale.positions(concepts.data["step"].values.astype(int))
@@ -56,10 +63,17 @@ def _draw(
     born = f", born {step_text(concept.born)}" if math.isfinite(concept.born) else ""
     axes.set_title(f"{name}{born}", loc="left", fontweight="bold")
     axes.text(
-        0.5, -0.04, _context(arrays, concept.place, pieces),
-        transform=axes.transAxes, ha="center", va="top",
-        family="monospace", fontsize=0.72 * FONT, color=base["ink-2"], parse_math=False,
-    )  # fmt: skip
+        0.5,
+        -0.04,
+        _context(arrays, concept.place, pieces),
+        transform=axes.transAxes,
+        ha="center",
+        va="top",
+        family="monospace",
+        fontsize=0.72 * FONT,
+        color=base["ink-2"],
+        parse_math=False,
+    )
 
 
 def _context(arrays: ConceptArrays, place: tuple[int, int], pieces: Pieces) -> str:
@@ -70,5 +84,6 @@ def _context(arrays: ConceptArrays, place: tuple[int, int], pieces: Pieces) -> s
     tokens = np.nan_to_num(arrays.of(name, place)[0], nan=-1).astype(int)
     middle = len(tokens) // 2
     words = [pieces.text(int(token)) if token >= 0 else "" for token in tokens]
-    before, after = "".join(words[:middle]), "".join(words[middle + 1 :])
+    before = "".join(words[:middle])
+    after = "".join(words[middle + 1 :])
     return f"{before[-_TOKENS:]}[{words[middle]}]{after[:_TOKENS]}"

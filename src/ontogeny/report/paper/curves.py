@@ -41,7 +41,9 @@ def draw_curves(view: FigureView) -> Figure:
     lines = [[view.values(p, "series", "x"), *_beside(view, p, ends)] for p in panels]
     theories = [_beside(view, panel, [view.figure.reference]) for panel in panels]
     bands = [_bands(view, panel) for panel in panels]
-    span = span_of([a for line in (*lines, *bands, *theories) for a in line], logarithmic)
+    span = span_of(
+        [a for line in (*lines, *bands, *theories) for a in line], logarithmic
+    )
     direct = view.dimension("series") is not None and len(names) <= _DIRECT
     for i, (axes, panel) in enumerate(zip(frame.axes, panels, strict=True)):
         if logarithmic:
@@ -61,7 +63,9 @@ def draw_curves(view: FigureView) -> Figure:
     return frame.figure
 
 
-def _beside(view: FigureView, panel: Panel, names: Sequence[str | None]) -> list[np.ndarray]:
+def _beside(
+    view: FigureView, panel: Panel, names: Sequence[str | None]
+) -> list[np.ndarray]:
     """Return what is drawn beside the values, each of shape (series, x)."""
     return [view.companion(name, panel, "series", "x") for name in names if name]
 
@@ -78,29 +82,46 @@ def _bands(view: FigureView, panel: Panel) -> list[np.ndarray]:
     bands = []
     for band in view.figure.bands:
         ends = np.stack(_beside(view, panel, (band.lower, band.upper)))
-        alike = np.array_equal(ends, ends[:, :1].repeat(ends.shape[1], axis=1), equal_nan=True)
+        alike = np.array_equal(
+            ends, ends[:, :1].repeat(ends.shape[1], axis=1), equal_nan=True
+        )
         bands.append(ends[:, :1] if alike else ends)
     return bands
 
 
-def _band_look(view: FigureView, k: int, line: tuple[Any, Any] | None = None) -> dict[str, Any]:
+def _band_look(
+    view: FigureView, k: int, line: tuple[Any, Any] | None = None
+) -> dict[str, Any]:
     """Return how a band is drawn; of control runs, and of one line, it is lighter, with edges."""
     colour, dash = line or (view.base["null"], "-")
     if line or view.figure.bands[k].control:
-        share = 0.16 if view.figure.bands[k].control else 0.06  # bands from zero on overlap
-        return {"facecolor": to_rgba(colour, share), "edgecolor": colour, "linewidth": 0.8,
-                "linestyle": ":" if dash == "-" else dash}  # fmt: skip
+        share = (
+            0.16 if view.figure.bands[k].control else 0.06
+        )  # bands from zero on overlap
+        return {
+            "facecolor": to_rgba(colour, share),
+            "edgecolor": colour,
+            "linewidth": 0.8,
+            "linestyle": ":" if dash == "-" else dash,
+        }
     return {"color": colour, "alpha": _BAND_ALPHAS[k % 2], "linewidth": 0}
 
 
-def _level_look(view: FigureView, k: int, line: tuple[Any, Any] | None = None) -> dict[str, Any]:
+def _level_look(
+    view: FigureView, k: int, line: tuple[Any, Any] | None = None
+) -> dict[str, Any]:
     """Return how a null without width is drawn; dashes tell it from its line, and in the key."""
-    colour, dash = line[0] if line else view.base["null"], _LEVELS[(k + bool(line)) % len(_LEVELS)]
+    colour = line[0] if line else view.base["null"]
+    dash = _LEVELS[(k + bool(line)) % len(_LEVELS)]
     return {"color": colour, "linewidth": 1.2, "linestyle": dash}
 
 
 def _draw_panel(
-    axes: Axes, view: FigureView, panel: Panel, lines: list[np.ndarray], bands: list[np.ndarray]
+    axes: Axes,
+    view: FigureView,
+    panel: Panel,
+    lines: list[np.ndarray],
+    bands: list[np.ndarray],
 ) -> None:
     places = view.axis("x").places(view.scale)
     for k, band in enumerate(bands):
@@ -112,7 +133,9 @@ def _draw_panel(
     values, *ends = lines
     for s, (colour, dash) in enumerate(view.looks("series")):
         if ends:
-            axes.fill_between(places, ends[0][s], ends[1][s], color=colour, alpha=0.14, linewidth=0)
+            axes.fill_between(
+                places, ends[0][s], ends[1][s], color=colour, alpha=0.14, linewidth=0
+            )
         axes.plot(places, values[s], color=colour, linestyle=dash)
         # Points without a neighbour, which a line does not show.
         is_finite = np.pad(np.isfinite(values[s]), 1)
@@ -122,9 +145,15 @@ def _draw_panel(
     # An empty line that is not clipped would take room at the corner of the figure.
     if gaps.any():
         axes.plot(
-            places[gaps], np.zeros(gaps.sum()), "x", transform=axes.get_xaxis_transform(),
-            color=view.base["ink-2"], markersize=3.5, markeredgewidth=0.8, clip_on=False,
-        )  # fmt: skip
+            places[gaps],
+            np.zeros(gaps.sum()),
+            "x",
+            transform=axes.get_xaxis_transform(),
+            color=view.base["ink-2"],
+            markersize=3.5,
+            markeredgewidth=0.8,
+            clip_on=False,
+        )
     if not np.isfinite(values).any():
         axes.text(0.5, 0.5, "not measured", ha="center", transform=axes.transAxes)
 
@@ -146,22 +175,37 @@ def _label_ends(
     logarithmic = view.figure.y_scale == "log"
     low, high = np.log(span) if logarithmic else span
     ends = []
-    for line, name, (colour, dash) in zip(values, names, view.looks("series"), strict=True):
+    for line, name, (colour, dash) in zip(
+        values, names, view.looks("series"), strict=True
+    ):
         finite = line[np.isfinite(line)]
         if finite.size and not (logarithmic and finite[-1] <= 0):
             last = np.log(finite[-1]) if logarithmic else finite[-1]
             ends.append((float((last - low) / (high - low)), name, colour, dash))
     ends.sort(key=lambda end: end[0])
     gap = 1.25 * FONT / 72 / height
-    for (at, name, colour, dash), to in zip(ends, _apart([e[0] for e in ends], gap), strict=True):
+    for (at, name, colour, dash), to in zip(
+        ends, _apart([e[0] for e in ends], gap), strict=True
+    ):
         axes.annotate(
-            name, xy=(1.0, at), xycoords="axes fraction", xytext=(1.07, to),
-            textcoords="axes fraction", va="center", ha="left", annotation_clip=False,
+            name,
+            xy=(1.0, at),
+            xycoords="axes fraction",
+            xytext=(1.07, to),
+            textcoords="axes fraction",
+            va="center",
+            ha="left",
+            annotation_clip=False,
             arrowprops={
-                "arrowstyle": "-", "color": colour, "linewidth": 0.8, "linestyle": dash,
-                "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5),
+                "arrowstyle": "-",
+                "color": colour,
+                "linewidth": 0.8,
+                "linestyle": dash,
+                "shrinkA": 0,
+                "shrinkB": 0,
+                "relpos": (0, 0.5),
             },
-        )  # fmt: skip
+        )
 
 
 def _apart(heights: list[float], gap: float) -> list[float]:
@@ -186,15 +230,22 @@ def _legend(view: FigureView, axes: Axes, bands: Sequence[np.ndarray]) -> list[A
         if (words := band.label and band.label + _OF_LINES * (bands[k].shape[1] > 1))
     ]
     if view.figure.reference:
-        ink, words = view.base["ink"], view.figure.reference_label
-        handles.append(Line2D([], [], color=ink, linewidth=0.9, linestyle=_DASHED, label=words))
-    return handles + [line for line in axes.get_lines() if line.get_label() == "audit finding"]
+        ink = view.base["ink"]
+        words = view.figure.reference_label
+        handles.append(
+            Line2D([], [], color=ink, linewidth=0.9, linestyle=_DASHED, label=words)
+        )
+    return handles + [
+        line for line in axes.get_lines() if line.get_label() == "audit finding"
+    ]
 
 
 def _named_lines(view: FigureView, names: Sequence[str]) -> list[Line2D]:
     """Name the lines in the legend, where there may be no room beside the caller's axes."""
     looks: Any = zip(view.looks("series"), names, strict=True)
-    return [Line2D([], [], color=c, linestyle=dash, label=name) for (c, dash), name in looks]
+    return [
+        Line2D([], [], color=c, linestyle=dash, label=name) for (c, dash), name in looks
+    ]
 
 
 def _series_bar(frame: Frame, view: FigureView, names: list[str]) -> None:
@@ -204,25 +255,34 @@ def _series_bar(frame: Frame, view: FigureView, names: list[str]) -> None:
     colours = ListedColormap([colour for colour, _ in view.looks("series")])
     norm = BoundaryNorm(np.arange(count + 1) - 0.5, count)
     bar = colour_bar(frame, ScalarMappable(norm, colours))
-    bar.set_ticks(list(range(0, count, every)), labels=[truncate(n, 16) for n in names[::every]])
+    bar.set_ticks(
+        list(range(0, count, every)), labels=[truncate(n, 16) for n in names[::every]]
+    )
     bar.minorticks_off()
     bar.ax.tick_params(length=0)
     bar.ax.set_title(str(view.dimension("series")), fontsize=FONT)
 
 
 _ENDS = (-0.03, 1.03)
-_SIDE, _INTERVAL = 0.14, 0.3  # how strong the shades are of the noisier side and of the interval
+_SIDE, _INTERVAL = (
+    0.14,
+    0.3,
+)  # how strong the shades are of the noisier side and of the interval
 
 
 def draw_regimes(axes: Axes, view: FigureView, panel: Panel) -> None:
     """Draw the boundaries of one panel: one for all lines, or one for each line."""
     labels: list[str] = []
     for regime in view.figure.boundaries:
-        steps = (_read(view, panel, name) for name in (regime.step, regime.low, regime.high))
+        steps = (
+            _read(view, panel, name) for name in (regime.step, regime.low, regime.high)
+        )
         at, low, high = map(view.scale.positions, steps)
         if len(at) > 1:
             _draw_own(axes, view, at, low, high)
-        elif _ENDS[0] <= at[0] <= _ENDS[1]:  # not NaN, nor beyond the steps that are drawn
+        elif (
+            _ENDS[0] <= at[0] <= _ENDS[1]
+        ):  # not NaN, nor beyond the steps that are drawn
             ratio = _read(view, panel, regime.noise_ratio)[0]
             _draw_shared(axes, view, (at[0], low[0], high[0]), ratio)
             if regime.label not in labels:  # lines that look alike are named once
@@ -241,7 +301,8 @@ def _draw_shared(
     axes: Axes, view: FigureView, places: tuple[float, float, float], ratio: float
 ) -> None:
     at, low, high = places
-    grey, ink = view.base["null"], view.base["ink-2"]
+    grey = view.base["null"]
+    ink = view.base["ink-2"]
     if np.isfinite(ratio) and ratio != 1:
         side = (at, _ENDS[1]) if ratio > 1 else (_ENDS[0], at)
         axes.axvspan(*side, color=grey, alpha=_SIDE, linewidth=0, zorder=0)
@@ -254,10 +315,15 @@ def _name(axes: Axes, view: FigureView, label: str, at: float, line: int) -> Non
     """Write a name beside its boundary, each a line below the one before."""
     right = at > 0.6
     axes.annotate(
-        label, xy=(at, 1), xycoords=axes.get_xaxis_transform(),
-        xytext=(-2 if right else 2, -1 - 1.2 * FONT * line), textcoords="offset points",
-        color=view.base["ink-2"], ha="right" if right else "left", va="top",
-    )  # fmt: skip
+        label,
+        xy=(at, 1),
+        xycoords=axes.get_xaxis_transform(),
+        xytext=(-2 if right else 2, -1 - 1.2 * FONT * line),
+        textcoords="offset points",
+        color=view.base["ink-2"],
+        ha="right" if right else "left",
+        va="top",
+    )
 
 
 def _draw_own(
@@ -273,6 +339,11 @@ def _draw_own(
         if np.isfinite(low[row]) and np.isfinite(high[row]):
             height = 0.98 - pitch * row
             axes.plot(
-                [low[row], high[row]], [height, height], color=colour, linewidth=1.6,
-                transform=across, solid_capstyle="butt", label="_interval",
-            )  # fmt: skip
+                [low[row], high[row]],
+                [height, height],
+                color=colour,
+                linewidth=1.6,
+                transform=across,
+                solid_capstyle="butt",
+                label="_interval",
+            )

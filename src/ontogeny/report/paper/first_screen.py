@@ -26,12 +26,16 @@ from ..scales import StepScale, pick_ticks
 from .frame import FONT, PAGE, TALLEST, fix_layout, hatch
 from .text import Words, broken, draw_lines, line_height
 
-_INK, _INK_2, _INK_3, _NULL = (BASE["light"][n] for n in ("ink", "ink-2", "ink-3", "null"))
+_INK, _INK_2, _INK_3, _NULL = (
+    BASE["light"][n] for n in ("ink", "ink-2", "ink-3", "null")
+)
 # Between columns of text, in inches.
 _GAP = 0.2
 
 _MARGIN = 0.06
-_SMALL, _VALUE, _HEADING = 0.93 * FONT, 1.5 * FONT, 1.7 * FONT
+_SMALL = 0.93 * FONT
+_VALUE = 1.5 * FONT
+_HEADING = 1.7 * FONT
 _ROW, _LOSS = 0.15, 1.1  # inches
 _TINT = ramp(PROGRESS["light"], LEVELS)[LEVELS // 2]
 
@@ -73,12 +77,16 @@ def _parts(content: Content, first: FirstScreen) -> list[tuple[float, list[Block
 
 def _sentences(first: FirstScreen) -> tuple[float, list[Block]]:
     """Return the three sentences side by side, each behind its number."""
-    count, indent = len(first.sentences), 0.13
+    count = len(first.sentences)
+    indent = 0.13
     width = (PAGE - 2 * _MARGIN - (count - 1) * _GAP) / count
     blocks: list[Block] = []
     for i, sentence in enumerate(first.sentences):
         x = _MARGIN + i * (width + _GAP)
-        words = [Words(sentence.lead, FONT, _INK, bold=True), Words(sentence.text, FONT, _INK)]
+        words = [
+            Words(sentence.lead, FONT, _INK, bold=True),
+            Words(sentence.text, FONT, _INK),
+        ]
         blocks.append((x, 0.0, [[Words(str(i + 1), FONT, _INK_3, bold=True)]]))
         blocks.append((x + indent, 0.0, broken(words, width - indent)))
     return max(_height(lines) for _, _, lines in blocks) + 0.1, blocks
@@ -118,13 +126,18 @@ def life_height(first: FirstScreen, most: float) -> float:
 def _heights(first: FirstScreen) -> list[float]:
     """Return the heights of the loss and of the life lines, of those that there are."""
     lines = first.concepts.lines if first.concepts else ()
-    return [_LOSS] * (first.loss is not None) + [_ROW * len(lines)] * bool(lines)
+    return ([_LOSS] if first.loss is not None else []) + (
+        [_ROW * len(lines)] if bool(lines) else []
+    )
 
 
 def fill_life(figure: Figure | SubFigure, content: Content, first: FirstScreen) -> None:
     """Draw the loss and the life lines on a figure or a part of one."""
-    lines, heights = first.concepts.lines if first.concepts else (), _heights(first)
-    panels = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)
+    lines = first.concepts.lines if first.concepts else ()
+    heights = _heights(first)
+    panels = figure.subplots(
+        len(heights), 1, sharex=True, height_ratios=heights, squeeze=False
+    )
     axes = list(panels.ravel())
     scale = StepScale(content.steps, "log")
     if first.loss is not None:
@@ -138,8 +151,11 @@ def fill_life(figure: Figure | SubFigure, content: Content, first: FirstScreen) 
     axes[-1].set_xlabel(content.voice.clock)
 
 
-def _draw_loss(axes: Axes, content: Content, first: FirstScreen, scale: StepScale) -> None:
-    track, loss = content.track, first.loss
+def _draw_loss(
+    axes: Axes, content: Content, first: FirstScreen, scale: StepScale
+) -> None:
+    track = content.track
+    loss = first.loss
     assert track is not None and loss is not None
     at = scale.positions(track.steps)
     control = control_curve(content)
@@ -161,13 +177,19 @@ def _label_ends(axes: Axes, ends: list[tuple[str, float, str]]) -> None:
     """Write labels at the ends of their lines, moved apart where they would overlap."""
     finite = sorted((e for e in ends if math.isfinite(e[1])), key=lambda end: -end[1])
     low, high = axes.get_ylim()
-    apart, above = (high - low) * FONT * 1.25 / (_LOSS * 72), math.inf
+    apart = (high - low) * FONT * 1.25 / (_LOSS * 72)
+    above = math.inf
     for words, value, colour in finite:
         above = min(value, above - apart)
         axes.annotate(
-            words, (1, above), xycoords=("axes fraction", "data"), xytext=(4, 0),
-            textcoords="offset points", va="center", color=colour,
-        )  # fmt: skip
+            words,
+            (1, above),
+            xycoords=("axes fraction", "data"),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            color=colour,
+        )
 
 
 def _draw_lines(axes: Axes, concepts: Concepts, scale: StepScale) -> None:
@@ -176,16 +198,22 @@ def _draw_lines(axes: Axes, concepts: Concepts, scale: StepScale) -> None:
         _draw_cells(axes, concepts, concept, edges, y)
         if math.isfinite(concept.born):
             ends = [
-                e if math.isfinite(e) else concept.born for e in (concept.after, concept.before)
+                e if math.isfinite(e) else concept.born
+                for e in (concept.after, concept.before)
             ]
             low, high, at = scale.positions([*ends, concept.born])
             axes.plot([low, high], [y, y], color="white", linewidth=2.6)
             axes.plot([low, high], [y, y], color=_INK, linewidth=0.9)
             axes.plot(at, y, "o", color=_INK, markersize=2.6)
         axes.annotate(
-            _birth(concept), (1, y), xycoords=("axes fraction", "data"), xytext=(4, 0),
-            textcoords="offset points", va="center", color=_INK_2,
-        )  # fmt: skip
+            _birth(concept),
+            (1, y),
+            xycoords=("axes fraction", "data"),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            color=_INK_2,
+        )
     names = line_names(concepts.lines)
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.4, -0.6)
@@ -204,17 +232,20 @@ def _draw_cells(
 ) -> None:
     """Draw one cell for each step: tinted by the squared share of the peak, or hatched."""
     strength, course = (
-        concepts.arrays.over_steps(name)[concept.place] for name in ("strength", "readability")
+        concepts.arrays.over_steps(name)[concept.place]
+        for name in ("strength", "readability")
     )
     share = np.clip(strength / concept.peak, 0, 1)
     clear = np.nan_to_num(course, nan=-1.0) >= concepts.readable
     is_finite = np.isfinite(share)
-    boxes = np.array([
-        [(a, y - 0.36), (b, y - 0.36), (b, y + 0.36), (a, y + 0.36)] for a, b in edges
-    ])  # fmt: skip
+    boxes = np.array(
+        [[(a, y - 0.36), (b, y - 0.36), (b, y + 0.36), (a, y + 0.36)] for a, b in edges]
+    )
     tinted = is_finite & clear
     tints = [to_rgba(_TINT, 0.03 + 0.87 * value**2) for value in share[tinted]]
     if tinted.any():
-        axes.add_collection(PolyCollection(list(boxes[tinted]), facecolors=tints, linewidths=0))
+        axes.add_collection(
+            PolyCollection(list(boxes[tinted]), facecolors=tints, linewidths=0)
+        )
     if (is_finite & ~clear).any():
         hatch(axes, list(boxes[is_finite & ~clear]), _NULL)

@@ -58,7 +58,11 @@ def style() -> Iterator[None]:
 
 
 def save(
-    draw: Callable[[], Figure], stem: Path, kinds: Sequence[str], title: str, caption: str
+    draw: Callable[[], Figure],
+    stem: Path,
+    kinds: Sequence[str],
+    title: str,
+    caption: str,
 ) -> list[Path]:
     """Write what `draw` returns in each format, with title and caption inside; return the files."""
     paths = [stem.with_suffix(f".{kind}") for kind in kinds]
@@ -77,7 +81,11 @@ def fix_layout(figure: Figure) -> None:
 
 
 def encoded(
-    figure: Figure, kind: str, title: str, caption: str, dots_per_inch: int = _DOTS_PER_INCH
+    figure: Figure,
+    kind: str,
+    title: str,
+    caption: str,
+    dots_per_inch: int = _DOTS_PER_INCH,
 ) -> bytes:
     """Return `figure` as the content of a file of a format, with title and caption inside."""
     words = "Subject" if kind == "pdf" else "Description"
@@ -85,11 +93,15 @@ def encoded(
     if caption:
         metadata[words] = caption
     file = io.BytesIO()
-    figure.savefig(file, format=kind, backend=_BACKENDS[kind], dpi=dots_per_inch, metadata=metadata)
+    figure.savefig(
+        file, format=kind, backend=_BACKENDS[kind], dpi=dots_per_inch, metadata=metadata
+    )
     return file.getvalue()
 
 
-COLUMN, PAGE, TALLEST = 3.35, 6.9, 9.0
+COLUMN = 3.35
+PAGE = 6.9
+TALLEST = 9.0
 """Widths of one and of two columns and the height of a page, in inches."""
 
 # Height of legend, tick labels and the name of the axis, in inches.
@@ -131,28 +143,39 @@ class Frame:
         for i, (axes, (title, _)) in enumerate(zip(self.axes, panels, strict=True)):
             axes.tick_params(labelbottom=i + self.columns >= count)
             if count > 1:
-                axes.set_title(truncate(title, max(int(self.panel_width * 72 / FONT / 0.6), 6)))
+                axes.set_title(
+                    truncate(title, max(int(self.panel_width * 72 / FONT / 0.6), 6))
+                )
 
     def _take(self, axes: Axes) -> None:
         """Draw on axes of the caller, as large as they are."""
         self.axes = [axes]
         self.figure = axes.figure
         self.rows = self.columns = 1
-        size = axes.get_window_extent().transformed(self.figure.dpi_scale_trans.inverted())
-        self.width, self.height = size.width, size.height
-        self.panel_width, self.panel_height = size.width, size.height
+        size = axes.get_window_extent().transformed(
+            self.figure.dpi_scale_trans.inverted()
+        )
+        self.width = size.width
+        self.height = size.height
+        self.panel_width = size.width
+        self.panel_height = size.height
 
     @property
     def last_in_rows(self) -> list[int]:
         """Panels with nothing at their right."""
         count = len(self.axes)
-        return [i for i in range(count) if i % self.columns == self.columns - 1 or i == count - 1]
+        return [
+            i
+            for i in range(count)
+            if i % self.columns == self.columns - 1 or i == count - 1
+        ]
 
     def name_axes(self, x: str, y: str) -> None:
         """Name the axes once for all panels; one panel has its names beside it."""
         inch = 72 / FONT / 0.58
         high = int(self.panel_height * self.rows * inch)
-        x, y = truncate(x, int(0.85 * self.width * inch)), fill(truncate(y, 2 * high), high)
+        x = truncate(x, int(0.85 * self.width * inch))
+        y = fill(truncate(y, 2 * high), high)
         if len(self.axes) == 1:
             self.axes[0].set_xlabel(x)
             self.axes[0].set_ylabel(y)
@@ -171,7 +194,9 @@ class Frame:
         fitting = int(self.width / (longest * FONT * 0.5 / 72 + 0.45))
         columns = max(min(fitting, len(handles)), 1)
         lines = -(-len(handles) // columns) - 1  # the first has room
-        self.figure.set_figheight(self.figure.get_figheight() + 1.45 * FONT / 72 * lines)
+        self.figure.set_figheight(
+            self.figure.get_figheight() + 1.45 * FONT / 72 * lines
+        )
         self.figure.legend(
             handles=handles,
             loc="outside upper left",
@@ -184,7 +209,12 @@ class Frame:
 
 
 def set_dimension_axis(
-    axes: Axes, view: FigureView, use: str, length: float, letter: str = "x", cells: bool = False
+    axes: Axes,
+    view: FigureView,
+    use: str,
+    length: float,
+    letter: str = "x",
+    cells: bool = False,
 ) -> None:
     """Set the ticks of one dimension on an axis of `length` inches; mark steps that stand out.
 
@@ -203,7 +233,9 @@ def set_dimension_axis(
         labelled = pick_ticks(ticks, length * 72, character)
         target.set_ticks([t.position for t in labelled], [t.label for t in labelled])
         positions = {t.position for t in labelled}
-        target.set_ticks([t.position for t in ticks if t.position not in positions], minor=True)
+        target.set_ticks(
+            [t.position for t in ticks if t.position not in positions], minor=True
+        )
         if letter == "x":
             axes.set_xlim(-0.03, 1.03)
             _mark_steps(axes, view)
@@ -219,26 +251,48 @@ def _mark_steps(axes: Axes, view: FigureView) -> None:
     scale = view.scale
     across = axes.get_xaxis_transform()
     for place in scale.positions([mark.step for mark in view.content.boundaries]):
-        axes.axvline(float(place), color=view.base["ink-3"], linewidth=0.6, linestyle=":")
-    steps = sorted({s for f in view.content.findings for s in f.steps if s in scale.steps})
+        axes.axvline(
+            float(place), color=view.base["ink-3"], linewidth=0.6, linestyle=":"
+        )
+    steps = sorted(
+        {s for f in view.content.findings for s in f.steps if s in scale.steps}
+    )
     if steps:
         axes.plot(
-            scale.positions(steps), np.full(len(steps), 0.02), "^", transform=across, zorder=4,
-            color=view.base["warning"], markersize=4, markeredgewidth=0, clip_on=False,
+            scale.positions(steps),
+            np.full(len(steps), 0.02),
+            "^",
+            transform=across,
+            zorder=4,
+            color=view.base["warning"],
+            markersize=4,
+            markeredgewidth=0,
+            clip_on=False,
             label="audit finding",
-        )  # fmt: skip
+        )
     if scale.breaks_at_zero:
         axes.plot(
-            [_BREAK - 0.008, _BREAK + 0.008], [0, 0], transform=across, clip_on=False, zorder=5,
-            color=view.base["paper"], linewidth=1.6, solid_capstyle="butt", marker=(2, 0, -25),
-            markersize=5, markeredgecolor=view.base["ink-2"], markeredgewidth=0.6,
-        )  # fmt: skip
+            [_BREAK - 0.008, _BREAK + 0.008],
+            [0, 0],
+            transform=across,
+            clip_on=False,
+            zorder=5,
+            color=view.base["paper"],
+            linewidth=1.6,
+            solid_capstyle="butt",
+            marker=(2, 0, -25),
+            markersize=5,
+            markeredgecolor=view.base["ink-2"],
+            markeredgewidth=0.6,
+        )
 
 
 def set_step_ticks(axes: Axes, scale: StepScale, length: float) -> None:
     """Label the steps that fit on an axis of `length` points from left to right."""
     labelled = pick_ticks(scale.ticks(), length, FONT * 0.62)
-    axes.set_xticks([tick.position for tick in labelled], [tick.label for tick in labelled])
+    axes.set_xticks(
+        [tick.position for tick in labelled], [tick.label for tick in labelled]
+    )
     axes.set_xlim(-0.03, 1.03)
 
 
@@ -250,9 +304,13 @@ def hatch(axes: Axes, boxes: Sequence[Any], colour: str) -> None:
     axes.add_collection(cells, autolim=False)
 
 
-def colour_bar(frame: Any, colours: Any, pad: float = 0.02, fraction: float = 0.05) -> Any:
+def colour_bar(
+    frame: Any, colours: Any, pad: float = 0.02, fraction: float = 0.05
+) -> Any:
     """Put a bar of colours beside all panels."""
-    bar = frame.figure.colorbar(colours, ax=frame.axes, aspect=30, pad=pad, fraction=fraction)
+    bar = frame.figure.colorbar(
+        colours, ax=frame.axes, aspect=30, pad=pad, fraction=fraction
+    )
     bar.outline.set_visible(False)
     return bar
 

@@ -19,7 +19,8 @@ _MOST_CELLS = 20_000
 def draw_heatmap(view: FigureView) -> Figure:
     """Return the figure."""
     panels = view.panels
-    x, y = view.axis("x"), view.axis("y")
+    x = view.axis("x")
+    y = view.axis("y")
     downward = y.kind == "category"
     count = len(y)
     height = max(count * 0.13, 0.6) if downward else max(count * 0.06, 1.6)
@@ -30,7 +31,9 @@ def draw_heatmap(view: FigureView) -> Figure:
     grids = [view.values(panel, "y", "x") for panel in panels]
     # One value alone lies in the middle of the scale.
     norm = norm_of(np.concatenate([grid.ravel() for grid in grids]))
-    colours = ScalarMappable(norm, LinearSegmentedColormap.from_list("values", view.ramp))
+    colours = ScalarMappable(
+        norm, LinearSegmentedColormap.from_list("values", view.ramp)
+    )
     edges = x.edges(view.scale), y.edges(view.scale)
     for axes, grid in zip(frame.axes, grids, strict=True):
         _draw_cells(axes, view, grid, edges, colours, view.main.size > _MOST_CELLS)
@@ -42,7 +45,9 @@ def draw_heatmap(view: FigureView) -> Figure:
     ends = (edges[1][0, 0], edges[1][-1, 1])
     frame.axes[0].set_ylim(*(ends[::-1] if downward else ends))
     frame.name_axes(view.axis_words("x"), view.axis_words("y"))
-    frame.legend([h for h in frame.axes[0].get_lines() if h.get_label() == "audit finding"])
+    frame.legend(
+        [h for h in frame.axes[0].get_lines() if h.get_label() == "audit finding"]
+    )
     if not any(np.isfinite(grid).any() for grid in grids):
         return frame.figure
     bar = colour_bar(frame, colours)
@@ -52,7 +57,8 @@ def draw_heatmap(view: FigureView) -> Figure:
 
 def _touching(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return edges that touch, and which cell lies between them: -1 where cells stand apart."""
-    places, cells = [edges[0, 0]], []
+    places = [edges[0, 0]]
+    cells = []
     for i, (left, right) in enumerate(edges):
         if left - places[-1] > 1e-6:
             places.append(left)
@@ -72,9 +78,16 @@ def _draw_cells(
 ) -> None:
     (xs, columns), (ys, rows) = map(_touching, edges)
     apart = (rows < 0)[:, None] | (columns < 0)
-    values = np.ma.masked_where(apart, np.ma.masked_invalid(grid[np.ix_(rows, columns)]))
+    values = np.ma.masked_where(
+        apart, np.ma.masked_invalid(grid[np.ix_(rows, columns)])
+    )
     axes.pcolormesh(
-        xs, ys, values, cmap=colours.cmap, clim=colours.get_clim(), rasterized=rasterized
+        xs,
+        ys,
+        values,
+        cmap=colours.cmap,
+        clim=colours.get_clim(),
+        rasterized=rasterized,
     )
     missing = [
         [(x0, y0), (x1, y0), (x1, y1), (x0, y1)]

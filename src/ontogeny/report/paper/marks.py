@@ -17,10 +17,14 @@ SYMBOLS = ("o", "s", "D", "^", "P", "*")
 
 def draw_marks(view: FigureView) -> Figure:
     """Return the figure."""
-    panels, rows, series = view.panels, len(view.labels("rows")), view.labels("series")
+    panels = view.panels
+    rows = len(view.labels("rows"))
+    series = view.labels("series")
     pitch = max(0.15, 0.07 * len(series))
     frame = Frame(view, min(rows * pitch + 0.2, TALLEST - 0.9), across=2)
-    spread = (np.arange(len(series)) - (len(series) - 1) / 2) * min(0.2, 0.7 / len(series))
+    spread = (np.arange(len(series)) - (len(series) - 1) / 2) * min(
+        0.2, 0.7 / len(series)
+    )
     everything = []
     for axes, panel in zip(frame.axes, panels, strict=True):
         values = _placed(view, view.values(panel, "rows", "series"))
@@ -34,12 +38,16 @@ def draw_marks(view: FigureView) -> Figure:
         ys = np.arange(rows)[:, None] + spread
         if ends:
             low, high = ends
-            axes.hlines(ys, low, high, colors=view.base["ink-3"], linewidth=0.7, zorder=2)
+            axes.hlines(
+                ys, low, high, colors=view.base["ink-3"], linewidth=0.7, zorder=2
+            )
         for k in range(len(series)):
             _draw(axes, view, values[:, k], ys[:, k], filled[:, k], k)
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
-        axes.set_yticks(range(rows), [truncate(name, 32) for name in view.labels("rows")])
+        axes.set_yticks(
+            range(rows), [truncate(name, 32) for name in view.labels("rows")]
+        )
         everything += [values, *ends]
     on_steps = view.figure.x_scale == "step"
     for axes in frame.axes:
@@ -59,18 +67,31 @@ def _placed(view: FigureView, values: np.ndarray) -> np.ndarray:
 
 
 def _draw(
-    axes: Axes, view: FigureView, xs: np.ndarray, ys: np.ndarray, filled: np.ndarray, k: int
+    axes: Axes,
+    view: FigureView,
+    xs: np.ndarray,
+    ys: np.ndarray,
+    filled: np.ndarray,
+    k: int,
 ) -> None:
-    ink, paper = view.base["ink"], view.base["paper"]
+    ink = view.base["ink"]
+    paper = view.base["paper"]
     mask = np.isfinite(xs)
     axes.scatter(
-        xs[mask], ys[mask], s=12, marker=SYMBOLS[k % len(SYMBOLS)], edgecolors=ink,
-        facecolors=[ink if full else paper for full in filled[mask]], linewidths=0.7, zorder=3,
-    )  # fmt: skip
+        xs[mask],
+        ys[mask],
+        s=12,
+        marker=SYMBOLS[k % len(SYMBOLS)],
+        edgecolors=ink,
+        facecolors=[ink if full else paper for full in filled[mask]],
+        linewidths=0.7,
+        zorder=3,
+    )
 
 
 def _legend(view: FigureView, series: list[str]) -> list[Line2D]:
-    ink, paper = view.base["ink"], view.base["paper"]
+    ink = view.base["ink"]
+    paper = view.base["paper"]
     style = {"linestyle": "", "markersize": 3.6, "color": ink, "markeredgewidth": 0.7}
     handles = [
         Line2D([], [], marker=SYMBOLS[k % len(SYMBOLS)], label=name, **style)
@@ -79,5 +100,7 @@ def _legend(view: FigureView, series: list[str]) -> list[Line2D]:
     ]
     if view.figure.filled:
         words = f"open: {view.figure.open_label}"
-        handles.append(Line2D([], [], marker="o", markerfacecolor=paper, label=words, **style))
+        handles.append(
+            Line2D([], [], marker="o", markerfacecolor=paper, label=words, **style)
+        )
     return handles

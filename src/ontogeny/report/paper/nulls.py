@@ -54,22 +54,37 @@ def _draw_bands(axes: Axes, view: FigureView, bands: list[np.ndarray]) -> None:
     count = len(bands)
     for b, (low, high) in enumerate(bands):
         rows = np.arange(len(low)) + (b - (count - 1) / 2) * min(0.36, 0.6 / count)
-        colour, alpha = view.base["null"], _BAND_ALPHAS[b % 2]
+        colour = view.base["null"]
+        alpha = _BAND_ALPHAS[b % 2]
         width = 2.6 if count > 1 else 4.5
-        axes.hlines(rows, low, high, colors=colour, alpha=alpha, linewidth=width, zorder=1)
+        axes.hlines(
+            rows, low, high, colors=colour, alpha=alpha, linewidth=width, zorder=1
+        )
         flat = low == high
         axes.plot(
-            low[flat], rows[flat], "|", color=colour, alpha=alpha, markersize=width + 1,
-            markeredgewidth=2, zorder=1,
-        )  # fmt: skip
+            low[flat],
+            rows[flat],
+            "|",
+            color=colour,
+            alpha=alpha,
+            markersize=width + 1,
+            markeredgewidth=2,
+            zorder=1,
+        )
 
 
 def _draw_dots(
-    axes: Axes, view: FigureView, values: np.ndarray, ends: np.ndarray, bands: list[np.ndarray]
+    axes: Axes,
+    view: FigureView,
+    values: np.ndarray,
+    ends: np.ndarray,
+    bands: list[np.ndarray],
 ) -> None:
     rows = np.arange(len(values))
     if len(ends):
-        axes.hlines(rows, ends[0], ends[1], colors=view.base["ink"], linewidth=0.8, zorder=2)
+        axes.hlines(
+            rows, ends[0], ends[1], colors=view.base["ink"], linewidth=0.8, zorder=2
+        )
     # A null without numbers tells nothing about the value, so it cannot be outside of it.
     outside = np.isfinite(values)
     # A value alone almost never equals a null without width, such as chance.
@@ -78,27 +93,55 @@ def _draw_dots(
     for low, high in bands:
         outside &= (most < low) | (least > high)
     grouped = view.axis("rows").group is not None
-    colours = [colour if grouped else view.base["ink"] for colour, _ in view.looks("rows")]
-    filled = [c if far else view.base["paper"] for c, far in zip(colours, outside, strict=True)]
+    colours = [
+        colour if grouped else view.base["ink"] for colour, _ in view.looks("rows")
+    ]
+    filled = [
+        c if far else view.base["paper"]
+        for c, far in zip(colours, outside, strict=True)
+    ]
     axes.scatter(
-        values, rows, s=14, c=filled, edgecolors=colours, linewidths=0.9, zorder=3, clip_on=False
+        values,
+        rows,
+        s=14,
+        c=filled,
+        edgecolors=colours,
+        linewidths=0.9,
+        zorder=3,
+        clip_on=False,
     )
 
 
 def _legend(view: FigureView) -> list[Line2D]:
     bands = [
-        Line2D([], [], color=view.base["null"], alpha=_BAND_ALPHAS[b % 2], linewidth=4,
-               label=band.label)
+        Line2D(
+            [],
+            [],
+            color=view.base["null"],
+            alpha=_BAND_ALPHAS[b % 2],
+            linewidth=4,
+            label=band.label,
+        )
         for b, band in enumerate(view.figure.bands)
         if band.label
-    ]  # fmt: skip
+    ]
     if not view.figure.bands:
         return bands
-    ink, paper = view.base["ink"], view.base["paper"]
-    outside = "interval " * bool(view.figure.interval) + "outside every null"
+    ink = view.base["ink"]
+    paper = view.base["paper"]
+    outside = ("interval " if bool(view.figure.interval) else "") + "outside every null"
     dots = [
-        Line2D([], [], linestyle="", marker="o", markersize=3.8, color=ink, label=words,
-               markerfacecolor=fill, markeredgewidth=0.9)
+        Line2D(
+            [],
+            [],
+            linestyle="",
+            marker="o",
+            markersize=3.8,
+            color=ink,
+            label=words,
+            markerfacecolor=fill,
+            markeredgewidth=0.9,
+        )
         for words, fill in ((outside, ink), ("not", paper))
-    ]  # fmt: skip
+    ]
     return bands + dots

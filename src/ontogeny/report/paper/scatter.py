@@ -51,14 +51,21 @@ def draw_scatter(view: FigureView) -> Figure:
     clouds = [_cloud(view, panel, names) for panel in panels]
     paints = [_paint(view, panel) for panel in panels]
     frame: Any = _SpaceFrame(view) if space else Frame(view, 2.4, across=3)
-    for axes, panel, cloud, paint in zip(frame.axes, panels, clouds, paints, strict=True):
+    for axes, panel, cloud, paint in zip(
+        frame.axes, panels, clouds, paints, strict=True
+    ):
         good = np.isfinite(cloud).all(axis=0)
         if not space:
             _set_scales(axes, view, clouds)
         _draw_points(axes, cloud[:, good], paint, good)
         _name_points(axes, view, panel, cloud, good)
         if not good.any():
-            axes.text(*([0.5] * len(names)), "not measured", ha="center", transform=axes.transAxes)
+            axes.text(
+                *([0.5] * len(names)),
+                "not measured",
+                ha="center",
+                transform=axes.transAxes,
+            )
     words = [view.drawable.words(name) for name in names]
     if space:
         _set_space(frame.axes, clouds, words)
@@ -81,9 +88,12 @@ class _SpaceFrame:
         rows = math.ceil(count / 2)
         columns = math.ceil(count / rows)
         self.figure = Figure(figsize=(PAGE if count > 1 else 4.6, 3.4 * rows + 0.2))
-        self.figure.subplots_adjust(left=0.02, right=0.84, bottom=0.06, top=0.93, wspace=0.15)
+        self.figure.subplots_adjust(
+            left=0.02, right=0.84, bottom=0.06, top=0.93, wspace=0.15
+        )
         self.axes = [
-            self.figure.add_subplot(rows, columns, i + 1, projection="3d") for i in range(count)
+            self.figure.add_subplot(rows, columns, i + 1, projection="3d")
+            for i in range(count)
         ]
         for axes, (title, _) in zip(self.axes, panels, strict=True):
             axes.set_title(title)
@@ -98,7 +108,9 @@ def _cloud(view: FigureView, panel: Panel, names: Sequence[str]) -> np.ndarray:
     """Return the coordinates of all points, NaN where a logarithmic axis cannot show them."""
     cloud = np.stack([_along(view, panel, name) for name in names])
     if len(names) == 2:
-        for values, scale in zip(cloud, (view.figure.x_scale, view.figure.y_scale), strict=True):
+        for values, scale in zip(
+            cloud, (view.figure.x_scale, view.figure.y_scale), strict=True
+        ):
             if scale == "log":
                 values[~(values > 0)] = np.nan
     return cloud
@@ -123,7 +135,9 @@ def _sample(view: FigureView, points: np.ndarray) -> np.ndarray:
 
 def _paint(view: FigureView, panel: Panel) -> _Paint:
     name = view.figure.colour
-    if name is None or (view.drawable.colour_dimension and name not in view.figure.points):
+    if name is None or (
+        view.drawable.colour_dimension and name not in view.figure.points
+    ):
         return _alike(view, panel)
     if view.drawable.colour_dimension:
         return _painted_along(view, name)
@@ -136,10 +150,17 @@ def _paint(view: FigureView, panel: Panel) -> _Paint:
 
 def _painted_along(view: FigureView, dimension: str) -> _Paint:
     """Colour points by their label along one of their dimensions."""
-    axis, sizes = view.axis_of(dimension), _sizes(view)
-    places = _sample(view, np.indices(tuple(sizes.values()))[list(sizes).index(dimension)].ravel())
+    axis = view.axis_of(dimension)
+    sizes = _sizes(view)
+    places = _sample(
+        view, np.indices(tuple(sizes.values()))[list(sizes).index(dimension)].ravel()
+    )
     if axis.kind == "category":
-        colours = [colour for colour, _ in view.looks_of(axis)] if axis.group is not None else None
+        colours = (
+            [colour for colour, _ in view.looks_of(axis)]
+            if axis.group is not None
+            else None
+        )
         return _kinds(view, axis.short, places, colours)
     values = axis.places(view.scale)[places]
     if axis.kind == "number":
@@ -166,20 +187,35 @@ def _numbered(
 
 
 def _kinds(
-    view: FigureView, names: Sequence[str], places: np.ndarray, colours: list[str] | None
+    view: FigureView,
+    names: Sequence[str],
+    places: np.ndarray,
+    colours: list[str] | None,
 ) -> _Paint:
     last = max(len(names) - 1, 1)
     looks = colours or [ramp_at(view.marks, k / last) for k in range(len(names))]
     marks = _MARKS if len(names) <= len(_MARKS) else ("o",) * len(names)
     handles = [
-        Line2D([], [], linestyle="", marker=marks[k], color=looks[k], markersize=3.6,
-               markeredgewidth=0, label=truncate(name or "none", 24))
+        Line2D(
+            [],
+            [],
+            linestyle="",
+            marker=marks[k],
+            color=looks[k],
+            markersize=3.6,
+            markeredgewidth=0,
+            label=truncate(name or "none", 24),
+        )
         for k, name in enumerate(names[:_KINDS])
-    ]  # fmt: skip
+    ]
     if len(names) > _KINDS:
-        handles.append(Line2D([], [], linestyle="", label=f"and {len(names) - _KINDS} more"))
+        handles.append(
+            Line2D([], [], linestyle="", label=f"and {len(names) - _KINDS} more")
+        )
     numbers = places.astype(int).tolist()
-    return _Paint([looks[k] for k in numbers], [marks[k] for k in numbers], legend=handles)
+    return _Paint(
+        [looks[k] for k in numbers], [marks[k] for k in numbers], legend=handles
+    )
 
 
 def _set_scales(axes: Axes, view: FigureView, clouds: list[np.ndarray]) -> None:
@@ -201,9 +237,14 @@ def _draw_points(axes: Any, cloud: np.ndarray, paint: _Paint, good: np.ndarray) 
     for mark in dict.fromkeys(marks.tolist()):
         members = np.flatnonzero(marks == mark)
         axes.scatter(
-            *cloud[:, members], s=size, marker=mark, linewidths=0, rasterized=count > 1000,
-            c=[paint.colours[rows[i]] for i in members], alpha=0.9 if count <= 400 else 0.6,
-        )  # fmt: skip
+            *cloud[:, members],
+            s=size,
+            marker=mark,
+            linewidths=0,
+            rasterized=count > 1000,
+            c=[paint.colours[rows[i]] for i in members],
+            alpha=0.9 if count <= 400 else 0.6,
+        )
 
 
 def _name_points(
@@ -219,14 +260,23 @@ def _name_points(
             axes.text(*cloud[:, i], f" {name}", fontsize=FONT - 1)
         else:
             axes.annotate(
-                name, cloud[:, i], xytext=(0, 3), textcoords="offset points", ha="center",
+                name,
+                cloud[:, i],
+                xytext=(0, 3),
+                textcoords="offset points",
+                ha="center",
                 fontsize=FONT - 1,
-            )  # fmt: skip
+            )
 
 
-def _set_space(panels: Sequence[Any], clouds: list[np.ndarray], names: Sequence[str]) -> None:
+def _set_space(
+    panels: Sequence[Any], clouds: list[np.ndarray], names: Sequence[str]
+) -> None:
     """Give the three axes one unit length, and all panels the same."""
-    points = [np.concatenate([c[k][np.isfinite(c).all(axis=0)] for c in clouds]) for k in range(3)]
+    points = [
+        np.concatenate([c[k][np.isfinite(c).all(axis=0)] for c in clouds])
+        for k in range(3)
+    ]
     spans = [span_of([values]) if values.size else (0.0, 1.0) for values in points]
     half = max(high - low for low, high in spans) / 2
     for axes in panels:
@@ -250,6 +300,8 @@ def _explain(frame: Any, view: FigureView, paint: _Paint) -> None:
         return
     bar = colour_bar(frame, paint.bar, pad=0.1, fraction=0.04)
     if paint.ticks:
-        bar.set_ticks([at for at, _ in paint.ticks], labels=[words for _, words in paint.ticks])
+        bar.set_ticks(
+            [at for at, _ in paint.ticks], labels=[words for _, words in paint.ticks]
+        )
     title = view.drawable.colour_dimension or view.drawable.words(view.figure.colour)
     bar.set_label(truncate(title, 40))

@@ -34,7 +34,9 @@ class Words:
     def width(self) -> float:
         """Width in inches."""
         font = FontProperties(size=self.size, weight=self.weight)
-        wide, _, _ = RendererAgg(1, 1, _FINE).get_text_width_height_descent(self.text, font, False)
+        wide, _, _ = RendererAgg(1, 1, _FINE).get_text_width_height_descent(
+            self.text, font, False
+        )
         return float(wide) / _FINE
 
 
@@ -78,15 +80,24 @@ def line_height(line: Sequence[Words]) -> float:
     return _LEADING * max(words.size for words in line) / _POINTS
 
 
-def draw_lines(figure: Figure, x: float, top: float, lines: Sequence[Sequence[Words]]) -> None:
+def draw_lines(
+    figure: Figure, x: float, top: float, lines: Sequence[Sequence[Words]]
+) -> None:
     """Write lines from `x` and `top`, in inches from the lower left corner of the figure."""
     wide, high = figure.get_size_inches()
     for line in lines:
         top -= line_height(line)
-        at, base = x, top + 0.28 * max(words.size for words in line) / _POINTS
+        at = x
+        base = top + 0.28 * max(words.size for words in line) / _POINTS
         for words in line:
             figure.text(
-                at / wide, base / high, words.text.rstrip(), size=words.size, color=words.colour,
-                weight=words.weight, va="baseline", ha="left",
-            )  # fmt: skip
+                at / wide,
+                base / high,
+                words.text.rstrip(),
+                size=words.size,
+                color=words.colour,
+                weight=words.weight,
+                va="baseline",
+                ha="left",
+            )
             at += words.width

@@ -29,7 +29,9 @@ class FigureView:
     axes, where one panel is drawn on them.
     """
 
-    def __init__(self, drawable: Drawable, content: Content, ax: Axes | None = None) -> None:
+    def __init__(
+        self, drawable: Drawable, content: Content, ax: Axes | None = None
+    ) -> None:
         self.drawable = drawable
         self.ax = ax
         self.figure: Any = drawable.figure
@@ -51,7 +53,9 @@ class FigureView:
     @property
     def chosen(self) -> str:
         """What was taken along dimensions that the figure does not use."""
-        return ", ".join(f"{d} {self.axis_of(d).label(i)}" for d, i in self.fixed.items())
+        return ", ".join(
+            f"{d} {self.axis_of(d).label(i)}" for d, i in self.fixed.items()
+        )
 
     @property
     def value_words(self) -> str:
@@ -97,7 +101,10 @@ class FigureView:
         if facet is None:
             return [("", {})]
         axis = self.axis_of(facet)
-        names = {"step": f"{self.content.voice.unit} ", "number": f"{facet.replace('_', ' ')} "}
+        names = {
+            "step": f"{self.content.voice.unit} ",
+            "number": f"{facet.replace('_', ' ')} ",
+        }
         what = names.get(axis.kind, "")
         places = self.drawable.panels or range(len(axis))
         return [(what + axis.label(i), {facet: i}) for i in places]
@@ -127,7 +134,9 @@ class FigureView:
         missing = ~np.isfinite(self.values(panel, *uses))
         if status is None or not set(status.dims) <= set(self.main.dims):
             return np.zeros_like(missing)
-        bad = (status != "done").drop_vars(list(status.coords)).broadcast_like(self.main)
+        bad = (
+            (status != "done").drop_vars(list(status.coords)).broadcast_like(self.main)
+        )
         return missing & self._along(bad, panel, uses).astype(bool)
 
     def at(self, name: str, panel: Panel) -> xr.DataArray:
@@ -143,7 +152,9 @@ class FigureView:
         places = {**self.fixed, **panel[1]}
         return array.isel({d: i for d, i in places.items() if d in array.dims})
 
-    def _along(self, array: xr.DataArray, panel: Panel, uses: tuple[str, ...]) -> np.ndarray:
+    def _along(
+        self, array: xr.DataArray, panel: Panel, uses: tuple[str, ...]
+    ) -> np.ndarray:
         order = [self.dimension(use) or use for use in uses]
         selection = self._at(array, panel)
         whole = selection.expand_dims([d for d in order if d not in selection.dims])
@@ -176,7 +187,9 @@ class FigureView:
 def norm_of(values: np.ndarray) -> Normalize:
     """Return the scale of colours over all values; one value alone lies in its middle."""
     finite = values[np.isfinite(values)]
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    low, high = (
+        (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    )
     room = 0.5 if low == high else 0.0
     return Normalize(low - room, high + room)
 
@@ -187,7 +200,8 @@ def span_of(arrays: list[np.ndarray], logarithmic: bool = False) -> tuple[float,
     flat = np.concatenate([a.ravel() for a in finite]) if finite else np.empty(0)
     if not flat.size:
         return (0.1, 1.0) if logarithmic else (0.0, 1.0)
-    low, high = float(flat.min()), float(flat.max())
+    low = float(flat.min())
+    high = float(flat.max())
     if logarithmic:
         room = 1.05 if low == high else (high / low) ** 0.05
         return low / room, high * room

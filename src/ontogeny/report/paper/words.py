@@ -20,7 +20,10 @@ from .view import FigureView
 # Sizes in points of a word without weight and of the heaviest.
 _SIZES = (5.5, 14.0)
 
-_GAP, _MARGIN, _INDENT, _HEAD = 4.0, 6.0, 12.0, 11.0
+_GAP = 4.0
+_MARGIN = 6.0
+_INDENT = 12.0
+_HEAD = 11.0
 """Between words, around the figure, for a depth of the tree; height of a heading: in points."""
 
 # Words of each cloud that are tried, until the figure fits on a page.
@@ -58,9 +61,13 @@ def draw_words(view: FigureView) -> Figure:
     columns = 1 if nested or len(clouds) == 1 else 2
     width = 72 * (PAGE if columns == 2 or nested else COLUMN)
     for limit in _LIMITS:
-        placed = [_flow(cloud, limit, width / columns - 2 * _MARGIN) for cloud in clouds]
+        placed = [
+            _flow(cloud, limit, width / columns - 2 * _MARGIN) for cloud in clouds
+        ]
         rows = [placed[i : i + columns] for i in range(0, len(placed), columns)]
-        height = sum(max(block.height for block in row) + _MARGIN for row in rows) + _MARGIN
+        height = (
+            sum(max(block.height for block in row) + _MARGIN for row in rows) + _MARGIN
+        )
         if height <= 72 * TALLEST:
             break
     figure = Figure(figsize=(width / 72, height / 72))
@@ -70,7 +77,9 @@ def draw_words(view: FigureView) -> Figure:
     top = _MARGIN
     for row in rows:
         for column, block in enumerate(row):
-            _draw_cloud(axes, view, block, _MARGIN + column * width / columns, top, nested)
+            _draw_cloud(
+                axes, view, block, _MARGIN + column * width / columns, top, nested
+            )
         top += max(block.height for block in row) + _MARGIN
     return figure
 
@@ -91,7 +100,8 @@ def _clouds(view: FigureView) -> list[_Cloud]:
 
 def _cloud(view: FigureView, group: int, depth: int) -> _Cloud:
     weights, texts, count = (
-        _of_group(view, name, group) for name in (view.figure.value, view.figure.words, COUNT)
+        _of_group(view, name, group)
+        for name in (view.figure.value, view.figure.words, COUNT)
     )
     largest = heaviest(view.drawable) or 1.0
     small, large = _SIZES
@@ -123,7 +133,9 @@ def _drawable(text: str) -> bool:
     font = get_font(findfont("DejaVu Sans"))
     if not all(font.get_char_index(ord(character)) for character in text):
         return False
-    return _SHAPED or all(ord(character) < 0x0590 or ord(character) > 0x1CFF for character in text)
+    return _SHAPED or all(
+        ord(character) < 0x0590 or ord(character) > 0x1CFF for character in text
+    )
 
 
 def _flow(cloud: _Cloud, limit: int, room: float) -> _Placed:
@@ -140,8 +152,11 @@ def _flow(cloud: _Cloud, limit: int, room: float) -> _Placed:
         wide = min(float(extent[0]), room) if text else 0.0
         if line and (not text or x + wide > room):
             top += 1.25 * max(height for _, _, height in line)
-            placed.words += [(indent + offset, top, word, height) for offset, word, height in line]
-            line, x = [], 0.0
+            placed.words += [
+                (indent + offset, top, word, height) for offset, word, height in line
+            ]
+            line = []
+            x = 0.0
         if text:
             line.append((x, truncate(text, max(int(room / size * 1.6), 4)), size))
             x += wide + _GAP
@@ -161,7 +176,9 @@ def _notes(cloud: _Cloud, limit: int) -> list[str]:
     if count + len(cloud.undrawn) < cloud.count:
         notes.append(f"{count} of {cloud.count:,} words")
     if cloud.undrawn:
-        notes.append(f"{len(cloud.undrawn)} more in other scripts, listed with the caption")
+        notes.append(
+            f"{len(cloud.undrawn)} more in other scripts, listed with the caption"
+        )
     return notes
 
 
@@ -171,7 +188,9 @@ def _draw_cloud(
     cloud = placed.cloud
     indent = cloud.depth * _INDENT
     if nested and cloud.depth:
-        axes.plot([left + indent - 5] * 2, [top, top + placed.height], color=view.base["line"])
+        axes.plot(
+            [left + indent - 5] * 2, [top, top + placed.height], color=view.base["line"]
+        )
     if cloud.title:
         title = truncate(cloud.title, 60)
         axes.text(left + indent, top + FONT, title, fontweight="bold", va="baseline")

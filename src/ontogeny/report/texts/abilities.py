@@ -21,7 +21,9 @@ def turning(content: Content) -> list[dict[str, Any]]:
     where it was not measured. Of a pair, the wrong text stands after the right one.
     """
     nodes = [node.dataset for node in content.nodes if has_abilities(node.dataset)]
-    return [_turning(data) for data in nodes if "right" in data and data.sizes["step"] > 1]
+    return [
+        _turning(data) for data in nodes if "right" in data and data.sizes["step"] > 1
+    ]
 
 
 def _turning(data: xr.Dataset) -> dict[str, Any]:
@@ -35,12 +37,18 @@ def _turning(data: xr.Dataset) -> dict[str, Any]:
     sides = [data[name].values for name in ("right_text", "wrong_text") if name in data]
     if not sides:
         answers = data.answer_text.values
-        answer = data.right_answer.values.astype(int) if "right_answer" in data else slice(None)
+        answer = (
+            data.right_answer.values.astype(int)
+            if "right_answer" in data
+            else slice(None)
+        )
         sides = [data.prompt.values + " " + answers[answer]]
     return {
         "steps": data.step.values.tolist(),
         "groups": [plain_text(name) for name in data[f"group_of_{dim}"].values],
-        "texts": [[plain_text(text) for text in texts] for texts in zip(*sides, strict=True)],
+        "texts": [
+            [plain_text(text) for text in texts] for texts in zip(*sides, strict=True)
+        ],
         "right": ["".join(row) for row in digits],
         "of": number,
     }

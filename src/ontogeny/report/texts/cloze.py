@@ -54,7 +54,9 @@ class Cloze:
 def read_cloze(content: Content) -> Cloze | None:
     """Return the table of the first node that holds answers to gaps, if there is one."""
     variables = ("answer_id", "answer_probability", "gap_before")
-    node = next((n for n in content.nodes if all(w in n.dataset for w in variables)), None)
+    node = next(
+        (n for n in content.nodes if all(w in n.dataset for w in variables)), None
+    )
     if node is None or "step" not in node.dataset["answer_id"].dims:
         return None
     data = node.dataset
@@ -64,11 +66,18 @@ def read_cloze(content: Content) -> Cloze | None:
     if not is_complete.any():
         return None
     steps = data["step"].values[is_complete].astype(int)
-    ids, shares = ids[is_complete].astype(int), shares[is_complete].astype(float)
+    ids = ids[is_complete].astype(int)
+    shares = shares[is_complete].astype(float)
     pieces = Pieces.of(data)
     places = pieces.all_places(ids)
-    picks = np.unique(np.linspace(0, len(steps) - 1, min(COLUMNS, len(steps))).round().astype(int))
-    right = data["right_id"].values.astype(int) if "right_id" in data else np.full(ids.shape[1], -1)
+    picks = np.unique(
+        np.linspace(0, len(steps) - 1, min(COLUMNS, len(steps))).round().astype(int)
+    )
+    right = (
+        data["right_id"].values.astype(int)
+        if "right_id" in data
+        else np.full(ids.shape[1], -1)
+    )
     gaps = tuple(
         Gap(
             before=_text(data, "gap_before", g),

@@ -87,7 +87,9 @@ def dates(
 
     Examples
     --------
-    >>> step, lasts = dates(np.array([1, 2, 4, 8]), np.array([[9.0], [1], [1], [1]]), np.full(1, 5))
+    >>> step, lasts = dates(
+    ...     np.array([1, 2, 4, 8]), np.array([[9.0], [1], [1], [1]]), np.full(1, 5)
+    ... )
     >>> step.tolist(), lasts.tolist()
     ([2.0], [True])
     """
@@ -124,7 +126,8 @@ def read_dated(content: Content) -> DatedTexts | None:
 
 
 def _read(content: Content, shown: ShownTokens) -> DatedTexts | None:
-    data, width = shown.node.dataset, shown.ids.shape[1]
+    data = shown.node.dataset
+    width = shown.ids.shape[1]
     losses = shown.values("token_loss", "step")[..., :width]
     costs = shown.values("token_loss_frequencies")[..., :width]
     predicted = np.isfinite(losses).any(axis=0) & np.isfinite(costs)
@@ -138,7 +141,11 @@ def _read(content: Content, shown: ShownTokens) -> DatedTexts | None:
     reader = _Reader(content, shown, pieces, rows, predicted[rows], costs[rows])
     lines, count = reader.lines(steps[used], losses[used][:, rows])
     controls = reader.controls()
-    masked = bool(data["masked"].item()) if "masked" in data and not data["masked"].ndim else False
+    masked = (
+        bool(data["masked"].item())
+        if "masked" in data and not data["masked"].ndim
+        else False
+    )
     in_controls = [count for *_, count in controls]
     tokens = f"{content.voice.token_unit or 'token'}s"
     sentence = DATED.format(
@@ -174,17 +181,24 @@ class _Reader:
     predicted: np.ndarray
     costs: np.ndarray
 
-    def lines(self, steps: np.ndarray, losses: np.ndarray) -> tuple[tuple[Line, ...], int]:
+    def lines(
+        self, steps: np.ndarray, losses: np.ndarray
+    ) -> tuple[tuple[Line, ...], int]:
         """Return the lines, and how many of their tokens are predicted for good."""
-        step, lasts = dates(steps, losses[:, self.predicted], self.costs[self.predicted])
-        since, good = np.full(self.predicted.shape, np.nan), np.zeros(self.predicted.shape, bool)
-        since[self.predicted], good[self.predicted] = step, lasts
+        step, lasts = dates(
+            steps, losses[:, self.predicted], self.costs[self.predicted]
+        )
+        since = np.full(self.predicted.shape, np.nan)
+        good = np.zeros(self.predicted.shape, bool)
+        since[self.predicted] = step
+        good[self.predicted] = lasts
         lines = tuple(self._line(i, since[i], good[i]) for i in range(len(self.rows)))
         return lines, int(lasts.sum())
 
     def _line(self, i: int, since: np.ndarray, good: np.ndarray) -> Line:
         row = self.rows[i]
-        ids, number = self.shown.ids[row], self.shown.numbers[row]
+        ids = self.shown.ids[row]
+        number = self.shown.numbers[row]
         text = text_of(self.pieces, ids, self.predicted[i], f"text {number:,}")
         leads = self._leads()[row]
         places = np.flatnonzero(ids >= 0)
@@ -210,15 +224,21 @@ class _Reader:
 
     def controls(self) -> list[tuple[str, np.ndarray, tuple[Line, ...], int]]:
         """Return name, steps, lines and count of each control run whose tokens were read."""
-        data, name = self.shown.node.dataset, "token_loss_control"
+        data = self.shown.node.dataset
+        name = "token_loss_control"
         if name not in data or "run" not in data[name].dims:
             return []
-        steps, found = data["step"].values.astype(int), []
-        every = self.shown.values(name, "run", "step")[:, :, self.rows, : self.costs.shape[1]]
+        steps = data["step"].values.astype(int)
+        found = []
+        every = self.shown.values(name, "run", "step")[
+            :, :, self.rows, : self.costs.shape[1]
+        ]
         for run, losses in zip(data["run"].values, every, strict=True):
             read = np.isfinite(losses[:, self.predicted]).all(axis=1) & (steps > 0)
             if read.sum() > LATER:
-                found.append((plain_text(run), read, *self.lines(steps[read], losses[read])))
+                found.append(
+                    (plain_text(run), read, *self.lines(steps[read], losses[read]))
+                )
         return found
 
     def beside(
@@ -230,7 +250,9 @@ class _Reader:
         name, read, lines, _ = controls[0]
         own, _ = self.lines(steps[read], losses[read])
         words = joined([step_text(step) for step in steps[read]])
-        return Beside(words, ((f"control run {name}", lines), ("the run at these steps", own)))
+        return Beside(
+            words, ((f"control run {name}", lines), ("the run at these steps", own))
+        )
 
 
 def _scale(steps: Sequence[int]) -> StepScale:
@@ -241,7 +263,9 @@ def _scale(steps: Sequence[int]) -> StepScale:
 def _shades(steps: Sequence[int], at: np.ndarray) -> np.ndarray:
     """Return the shade of each step: its place on the axis from the first step after 0."""
     scale = _scale(steps)
-    first, last = scale.positions([min((s for s in steps if s > 0), default=0), steps[-1]])
+    first, last = scale.positions(
+        [min((s for s in steps if s > 0), default=0), steps[-1]]
+    )
     share = (scale.positions(at) - first) / ((last - first) or 1.0)
     return np.clip(np.floor(share * SHADES), 0, SHADES - 1).astype(int)
 

@@ -69,20 +69,26 @@ def read_example(content: Content, concepts: Concepts | None = None) -> Example 
     bases = [tokens for _, tokens in sources if tokens is not None]
     measures: list[Measure] = []
     for base in bases:
-        measures_or_none = (read(tokens, base) for read, tokens in sources if tokens is not None)
+        measures_or_none = (
+            read(tokens, base) for read, tokens in sources if tokens is not None
+        )
         measures = [measure for measure in measures_or_none if measure is not None]
         if measures:
             return _example(content, base, measures)
     return None if bases else Example()
 
 
-def _sources(content: Content, concepts: Concepts | None) -> list[tuple[Any, ShownTokens | None]]:
+def _sources(
+    content: Content, concepts: Concepts | None
+) -> list[tuple[Any, ShownTokens | None]]:
     """Return how each measure is read, and the tokens that its node holds, if any."""
     most = (MOST_TEXTS, MOST_TOKENS)
     readers: list[tuple[Any, ShownTokens | None]] = []
     losses = first_with(content, "token_loss", {"step", "text", "place"})
     if losses:
-        readers.append((read_loss, ShownTokens.of(losses, "token_id", "text_number", most)))
+        readers.append(
+            (read_loss, ShownTokens.of(losses, "token_id", "text_number", most))
+        )
     tokens = {"shown_text", "shown_place"}
     codes = first_with(content, "shown_code", {"step", "layer", "concept", *tokens})
     if codes:
@@ -97,7 +103,9 @@ def _sources(content: Content, concepts: Concepts | None) -> list[tuple[Any, Sho
     return readers
 
 
-def _example(content: Content, base: ShownTokens, measures: Sequence[Measure]) -> Example:
+def _example(
+    content: Content, base: ShownTokens, measures: Sequence[Measure]
+) -> Example:
     pieces = Pieces.of(base.node.dataset)
     is_finite = measures[0].has_value
     texts = tuple(
@@ -106,7 +114,10 @@ def _example(content: Content, base: ShownTokens, measures: Sequence[Measure]) -
     )
     payload = [
         {"key": m.key, "absent": m.absent, "options": [name for _, name in m.options]}
-        | {key: content.voice.fill(x) if isinstance(x, str) else x for key, x in m.payload.items()}
+        | {
+            key: content.voice.fill(x) if isinstance(x, str) else x
+            for key, x in m.payload.items()
+        }
         | {"print": _print_steps(content, np.array(m.payload["steps"]))}
         for m in measures
     ]
@@ -129,7 +140,9 @@ def text_of(pieces: Pieces, ids: np.ndarray, is_finite: np.ndarray, name: str) -
         Token(plain_text(within(piece)) or "∅", _words(piece), bool(asked))
         for piece, asked in zip(raw, ordinary, strict=True)
     )
-    letters = "".join(piece for piece, asked in zip(raw, ordinary, strict=True) if asked)
+    letters = "".join(
+        piece for piece, asked in zip(raw, ordinary, strict=True) if asked
+    )
     kinds = [unicodedata.bidirectional(letter) for letter in letters]
     from_the_right = sum(kind in ("R", "AL") for kind in kinds)
     return Text(name, "rtl" if from_the_right > kinds.count("L") else "ltr", tokens)
@@ -150,14 +163,17 @@ def _print_steps(content: Content, steps: np.ndarray) -> list[int]:
     """
     halves = half_steps(content.rows)
     between = (
-        [int(np.abs(steps - end).argmin()) for end in (min(halves), max(halves))] if halves else []
+        [int(np.abs(steps - end).argmin()) for end in (min(halves), max(halves))]
+        if halves
+        else []
     )
     return sorted({0, *between, len(steps) - 1})
 
 
 def _notices(base: ShownTokens) -> tuple[str, ...]:
     """Say what of the texts is not shown."""
-    data, sentences = base.node.dataset, []
+    data = base.node.dataset
+    sentences = []
     for dimension, most, noun in zip(
         base.dims, (MOST_TEXTS, MOST_TOKENS), ("text", "token"), strict=True
     ):

@@ -22,7 +22,9 @@ from .tokens import ShownTokens
 
 SCALE_PERCENT = 95  # the scale ends where this share of all values lies below it
 
-MOST_CODES = 420_000  # codes of tokens that the page holds; the sharpest concepts go first
+MOST_CODES = (
+    420_000  # codes of tokens that the page holds; the sharpest concepts go first
+)
 
 FIRES = 50  # percent of its largest code from which on a concept fires
 
@@ -77,7 +79,11 @@ def read_loss(tokens: ShownTokens, base: ShownTokens) -> Measure | None:
     if not is_finite.any():
         return None
     units = plain_text(data["token_loss"].attrs.get("units") or "nats")
-    masked = bool(data["masked"].item()) if "masked" in data and data["masked"].ndim == 0 else None
+    masked = (
+        bool(data["masked"].item())
+        if "masked" in data and data["masked"].ndim == 0
+        else None
+    )
     costs, lead, before = (
         _of_tokens(tokens, name, base, is_finite)
         for name in ("token_loss_frequencies", "token_leads_from", "token_leads_after")
@@ -90,8 +96,12 @@ def read_loss(tokens: ShownTokens, base: ShownTokens) -> Measure | None:
         "told": f"Mean of this text {{}} {units}",
         "beside": "; by {word} frequencies alone {}",
         "reference": f"{units} by {{word}} frequencies",
-        "lead": None if lead is None else [[_finite(x, 0) for x in row] for row in lead[0]],
-        "before": None if before is None else [[_finite(x, 0) for x in row] for row in before[0]],
+        "lead": None
+        if lead is None
+        else [[_finite(x, 0) for x in row] for row in lead[0]],
+        "before": None
+        if before is None
+        else [[_finite(x, 0) for x in row] for row in before[0]],
     }
     return Measure(
         key="loss",
@@ -145,11 +155,15 @@ def read_entropy(tokens: ShownTokens, base: ShownTokens) -> Measure | None:
         payload=_payload(tokens.node, values, equal, parts) | words,
         menu="Layer",
         options=tuple(("", name) for name in layers),
-        controls=_ends(data, "layer_entropy_control", "the mean over all texts and layers", "nats"),
+        controls=_ends(
+            data, "layer_entropy_control", "the mean over all texts and layers", "nats"
+        ),
     )
 
 
-def read_codes(tokens: ShownTokens, base: ShownTokens, concepts: Concepts) -> Measure | None:
+def read_codes(
+    tokens: ShownTokens, base: ShownTokens, concepts: Concepts
+) -> Measure | None:
     """Return what readouts of every step say of the concepts at the tokens of `base`."""
     data = tokens.node.dataset
     picks = concepts.every[: max(MOST_CODES // (data.sizes["step"] * base.ids.size), 1)]
@@ -169,7 +183,9 @@ def read_codes(tokens: ShownTokens, base: ShownTokens, concepts: Concepts) -> Me
         "beside": "",
         "reference": "% by the code that all checkpoints share",
     }
-    readable = data["readability"].transpose("layer", "concept", "step").values[_places(picks)]
+    readable = (
+        data["readability"].transpose("layer", "concept", "step").values[_places(picks)]
+    )
     return Measure(
         key="concept",
         label="concept",
@@ -182,7 +198,9 @@ def read_codes(tokens: ShownTokens, base: ShownTokens, concepts: Concepts) -> Me
         high="the concept’s largest code (100 %)",
         absent="no code",
         has_value=is_finite,
-        payload=_payload(tokens.node, values, _shared(tokens, base, picks), 1, readable[:, None])
+        payload=_payload(
+            tokens.node, values, _shared(tokens, base, picks), 1, readable[:, None]
+        )
         | words,
         menu="Concept",
         options=tuple(
@@ -198,7 +216,9 @@ def _places(picks: Sequence[Concept]) -> tuple[np.ndarray, np.ndarray]:
     return layer, number
 
 
-def _shared(tokens: ShownTokens, base: ShownTokens, picks: Sequence[Concept]) -> np.ndarray | None:
+def _shared(
+    tokens: ShownTokens, base: ShownTokens, picks: Sequence[Concept]
+) -> np.ndarray | None:
     """Return the codes (concept, text, place) that all checkpoints share."""
     if "shown_shared_code" not in tokens.node.dataset:
         return None
@@ -267,7 +287,9 @@ def _payload(
         "values": packed(_coded(values, parts)),
         "means": [[[_finite(x, 4) for x in row] for row in one] for one in means],
         "references": None if references is None else packed(_coded(references, parts)),
-        "costs": None if references is None else [_finite(x, 4) for x in _means(references)[0]],
+        "costs": None
+        if references is None
+        else [_finite(x, 4) for x in _means(references)[0]],
     }
 
 
@@ -281,7 +303,9 @@ def _means(values: np.ndarray) -> np.ndarray:
     """Return means over the last axis of what is known; NaN where there is nothing."""
     is_finite = ~np.isnan(values)
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(is_finite, values, 0).sum(axis=-1) / is_finite.sum(axis=-1))
+        return np.asarray(
+            np.where(is_finite, values, 0).sum(axis=-1) / is_finite.sum(axis=-1)
+        )
 
 
 def _finite(value: float, digits: int) -> float | None:
@@ -292,11 +316,19 @@ def _finite(value: float, digits: int) -> float | None:
 
 def _ends(data: Any, name: str, what: str, units: str) -> str:
     """Say where a mean ends in control runs, over layers where it has some."""
-    if name not in data or not {"run", "step"} <= set(data[name].dims) <= {"run", "step", "layer"}:
+    if name not in data or not {"run", "step"} <= set(data[name].dims) <= {
+        "run",
+        "step",
+        "layer",
+    }:
         return ""
-    courses = data[name].mean([dim for dim in data[name].dims if dim == "layer"], skipna=False)
+    courses = data[name].mean(
+        [dim for dim in data[name].dims if dim == "layer"], skipna=False
+    )
     runs = courses.transpose("run", "step").values.astype(float)
-    ends = [course[np.isfinite(course)][-1] for course in runs if np.isfinite(course).any()]
+    ends = [
+        course[np.isfinite(course)][-1] for course in runs if np.isfinite(course).any()
+    ]
     if not ends:
         return ""
     number, span = _controls(ends, ".2f")
@@ -308,7 +340,8 @@ def _ends(data: Any, name: str, what: str, units: str) -> str:
 
 def _controls(values: list[Any], form: str) -> tuple[str, str]:
     """Return how many control runs have these values, and the range of them."""
-    low, high = format(min(values), form), format(max(values), form)
+    low = format(min(values), form)
+    high = format(max(values), form)
     number = "the control run" if len(values) == 1 else f"{len(values)} control runs"
     return number, low if low == high else f"{low}–{high}"
 
@@ -316,7 +349,11 @@ def _controls(values: list[Any], form: str) -> tuple[str, str]:
 def _names_given(concepts: Concepts, count: int) -> str:
     """Say which concepts are in the menu, and how many got a name, here and in control runs."""
     every = len(concepts.every)
-    menu = f"In the menu: the {count:,} sharpest concepts of {every:,}. " if count < every else ""
+    menu = (
+        f"In the menu: the {count:,} sharpest concepts of {every:,}. "
+        if count < every
+        else ""
+    )
     counts = [n_names for n_names, _ in concepts.named_controls]
     if not counts or concepts.named is None:
         return menu.rstrip()

@@ -29,14 +29,20 @@ class ShownTokens:
     ids: np.ndarray
 
     @classmethod
-    def of(cls, node: Node, ids: str, numbers: str, most: tuple[int, int]) -> ShownTokens | None:
+    def of(
+        cls, node: Node, ids: str, numbers: str, most: tuple[int, int]
+    ) -> ShownTokens | None:
         """Return the first texts of a node and their first tokens, none where it holds no ids."""
         data = node.dataset
         if ids not in data or data[ids].ndim != 2 or numbers not in data:
             return None
         (text,) = data[numbers].dims
         (place,) = (dim for dim in data[ids].dims if dim != text)
-        cut = data[ids].transpose(text, place).isel({text: slice(most[0]), place: slice(most[1])})
+        cut = (
+            data[ids]
+            .transpose(text, place)
+            .isel({text: slice(most[0]), place: slice(most[1])})
+        )
         names = data[numbers].values[: most[0]].astype(int)
         return cls(node, (str(text), str(place)), names, cut.values.astype(int))
 
@@ -48,7 +54,9 @@ class ShownTokens:
         width = min(self.ids.shape[1], others.ids.shape[1])
         rows = []
         for number, ids in zip(others.numbers, others.ids, strict=True):
-            same = (self.numbers == number) & (self.ids[:, :width] == ids[:width]).all(axis=1)
+            same = (self.numbers == number) & (self.ids[:, :width] == ids[:width]).all(
+                axis=1
+            )
             rows.append(int(same.argmax()) if same.any() else -1)
         return rows
 
@@ -57,7 +65,9 @@ class ShownTokens:
         """The text to begin with: that of most words, as digits and signs tell a reader little."""
         pieces = Pieces.of(self.node.dataset).by_id.items()
         words = [i for i, piece in pieces if piece.strip().isalpha()]
-        return int(np.isin(self.ids, words).sum(axis=1).argmax()) if self.ids.size else 0
+        return (
+            int(np.isin(self.ids, words).sum(axis=1).argmax()) if self.ids.size else 0
+        )
 
     def values(self, name: str, *lead: str) -> np.ndarray:
         """Return a variable over `lead`, and then its texts and places."""

@@ -65,7 +65,9 @@ def of_dataset(data: xr.Dataset, device: str = "cpu") -> Any:
         return data
     if data.attrs["reference"] == "readouts":
         return readouts_of_dataset(data, device)
-    return {str(p): torch.from_numpy(v.values).to(device) for p, v in data.data_vars.items()}
+    return {
+        str(p): torch.from_numpy(v.values).to(device) for p, v in data.data_vars.items()
+    }
 
 
 class Ahead:
@@ -82,7 +84,8 @@ class Ahead:
     """
 
     def __init__(self, token: str, folder: Path, device: str = "cpu") -> None:
-        self._folder, self._device = of_run(token) / folder.name, device
+        self._folder = of_run(token) / folder.name
+        self._device = device
 
     def read(
         self, step: int, needs: Sequence[Need], later: Sequence[Need], read: _Read
@@ -104,7 +107,8 @@ class Ahead:
             if not along:
                 raise
             log.debug("reading ahead failed: %s", error)
-            made, along = read(missing, ()), []
+            made = read(missing, ())
+            along = []
         for need in along:
             if need in made:
                 self._write(step, need, made[need])
@@ -170,10 +174,13 @@ class Lazily(dict[Need, Any]):
     """Values of needs that are read when one is asked for: those that share passes together."""
 
     def __init__(
-        self, needs: Sequence[Need], read: Callable[[Sequence[Need]], Mapping[Need, Any]]
+        self,
+        needs: Sequence[Need],
+        read: Callable[[Sequence[Need]], Mapping[Need, Any]],
     ) -> None:
         super().__init__()
-        self._needs, self._read = needs, read
+        self._needs = needs
+        self._read = read
 
     def __missing__(self, need: Need) -> Any:
         together = [n for n in self._needs if shares_passes(n) or not n.runs_model]

@@ -43,7 +43,9 @@ def check_cache(path: Path | None, fingerprint: Mapping[str, Any]) -> Checked:
     if path is None or not path.exists():
         return Checked("new")
     if path.is_dir():
-        raise StoreError(f"{path} is a folder where a cell belongs. Move it away and run again.")
+        raise StoreError(
+            f"{path} is a folder where a cell belongs. Move it away and run again."
+        )
     try:
         cell = read_verified(path)
     except StoreError as error:
@@ -102,7 +104,9 @@ def combine(digests: Mapping[str, str], names: Iterable[str] | None = None) -> s
     >>> combine({"a": "1", "b": "2"}, ["a"]) == combine({"a": "1", "b": "3"}, ["a"])
     True
     """
-    selection = digests if names is None else {n: digests[n] for n in names if n in digests}
+    selection = (
+        digests if names is None else {n: digests[n] for n in names if n in digests}
+    )
     return combined(selection)
 
 
@@ -113,19 +117,25 @@ class DigestCache:
     """
 
     def __init__(self, path: Path | None, compared: bool = True) -> None:
-        self._path, self._compared = path, compared
+        self._path = path
+        self._compared = compared
         self._entries: dict[str, Any] = {}
         self._changed = False
         if path is not None and path.exists():
-            with suppress(Exception):  # whatever the damage is, it costs time and never a result
+            with suppress(
+                Exception
+            ):  # whatever the damage is, it costs time and never a result
                 self._entries = {
                     str(place): entry
                     for place, entry in json.loads(path.read_text()).items()
-                    if entry["tensors"] and set(map(type, entry["tensors"].values())) == {str}
+                    if entry["tensors"]
+                    and set(map(type, entry["tensors"].values())) == {str}
                 }
         self._noted = dict(self._entries)
 
-    def __call__(self, checkpoint: Checkpoint, names: Iterable[str] | None = None) -> str:
+    def __call__(
+        self, checkpoint: Checkpoint, names: Iterable[str] | None = None
+    ) -> str:
         """Return one digest of the tensors `names` of a checkpoint, or of all its weights.
 
         A Hub revision is known by its files' digests, without a download: of all its weights.
@@ -137,7 +147,9 @@ class DigestCache:
         """
         return self.by_tensor(checkpoint)(names)
 
-    def by_tensor(self, checkpoint: Checkpoint) -> Callable[[Iterable[str] | None], str]:
+    def by_tensor(
+        self, checkpoint: Checkpoint
+    ) -> Callable[[Iterable[str] | None], str]:
         """Return the function that gives one digest of named tensors, for many questions.
 
         Raises
@@ -162,7 +174,9 @@ class DigestCache:
             return "unreadable"
 
     def _tensors(self, checkpoint: Checkpoint) -> Mapping[str, str]:
-        if not self._compared:  # hashing six checkpoints of SmolLM2 took a third of planning
+        if (
+            not self._compared
+        ):  # hashing six checkpoints of SmolLM2 took a third of planning
             return {}
         if checkpoint.derived is not None:
             return checkpoint.derived.digests(self._tensors)
@@ -215,7 +229,9 @@ def hash_once(folder: Path, trajectory: Trajectory) -> None:
     --------
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
-    >>> hash_once(folder, Trajectory.from_models({0: __import__("torch").nn.Linear(2, 2)}))
+    >>> hash_once(
+    ...     folder, Trajectory.from_models({0: __import__("torch").nn.Linear(2, 2)})
+    ... )
     >>> digests_path(folder).exists()  # of models in memory there is nothing to note
     False
     """

@@ -123,8 +123,14 @@ def environment(device: str = "cpu") -> dict[str, str]:
 
 def _precision(products: Any) -> str:
     """Return how float32 is multiplied: ``"tf32"`` is faster and has ten bits."""
-    mode = getattr(products, "fp32_precision", None)  # PyTorch before 2.9 has a switch alone
-    return "tf32" if mode == "tf32" or (mode is None and products.allow_tf32) else "float32"
+    mode = getattr(
+        products, "fp32_precision", None
+    )  # PyTorch before 2.9 has a switch alone
+    return (
+        "tf32"
+        if mode == "tf32" or (mode is None and products.allow_tf32)
+        else "float32"
+    )
 
 
 @cache
@@ -147,7 +153,9 @@ def _of_this_process() -> dict[str, str]:
     }
     instructions = f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
     hardware = {"instructions": instructions, "BLAS": ", ".join(sorted(libraries))}
-    if mode := os.environ.get("MKL_CBWR"):  # MKL says of itself neither its kernels nor this
+    if mode := os.environ.get(
+        "MKL_CBWR"
+    ):  # MKL says of itself neither its kernels nor this
         hardware["MKL_CBWR"] = mode
     return versions(PACKAGES) | hardware
 
@@ -186,7 +194,8 @@ def differences(
     groups = counted(item for _, item in cells)
     if not groups:
         return []
-    usual, lines = groups[0][0] if here is None else here, []
+    usual = groups[0][0] if here is None else here
+    lines = []
     for there, count in groups:
         if changed := difference(usual, there) if there else ["it was not recorded"]:
             where = _nodes(node for node, item in cells if item == there)
@@ -209,7 +218,9 @@ def usual(
     {'instructions': 'x86_64 AVX2'}
     """
     groups = counted(item for _, item in cells)
-    return {name: groups[0][0][name] for name in entries if groups and name in groups[0][0]}
+    return {
+        name: groups[0][0][name] for name in entries if groups and name in groups[0][0]
+    }
 
 
 def _nodes(nodes: Iterable[str]) -> str:

@@ -79,7 +79,9 @@ class Outcome:
     def __post_init__(self) -> None:
         if not isinstance(self.data, xr.Dataset):
             kind = type(self.data).__name__
-            raise ArgumentError(f"an observable must return an xarray.Dataset; got {kind}.")
+            raise ArgumentError(
+                f"an observable must return an xarray.Dataset; got {kind}."
+            )
 
 
 @dataclass(frozen=True)
@@ -125,8 +127,13 @@ class StudyCell(abc.ABC):
         """Return the fingerprint; without `header`, what it reads is still to be computed."""
         if not self.reads:
             return dict(self.components)
-        state = self.of_reads([header(place) for place in self.reads]) if header else None
-        return {**self.components, self.reads_as: "to be computed" if state is None else state}
+        state = (
+            self.of_reads([header(place) for place in self.reads]) if header else None
+        )
+        return {
+            **self.components,
+            self.reads_as: "to be computed" if state is None else state,
+        }
 
     def observed_dependencies(
         self, path: Path, trajectory: Trajectory, digest: Callable[[Checkpoint], str]
@@ -161,7 +168,9 @@ class StudyCell(abc.ABC):
         """Return what it holds."""
 
 
-def header_of(folder: Path, cells: Iterable[StudyCell] = ()) -> Callable[[Path], Header]:
+def header_of(
+    folder: Path, cells: Iterable[StudyCell] = ()
+) -> Callable[[Path], Header]:
     """Return a function that gives checksum and status of a cell of a folder.
 
     Of the sources of `cells` only those count that are of the settings of this run: a run with
@@ -187,7 +196,9 @@ def header_of(folder: Path, cells: Iterable[StudyCell] = ()) -> Callable[[Path],
             # A state's fingerprint also holds the steps that `prepare` turned out to read, which
             # are known only afterwards: they are no reason to take it for another run's.
             fingerprint = content["fingerprint"]
-            same = {name: value for name, value in fingerprint.items() if name in expected}
+            same = {
+                name: value for name, value in fingerprint.items() if name in expected
+            }
             if changed := difference(same, expected):
                 why = f"another run has put its own in its place ({changed[0]}); run again"
                 return REPLACED, f"missing: {why}"
@@ -202,7 +213,11 @@ def observed_steps(path: Path) -> Mapping[str, Any]:
         fingerprint = read_header(path)["fingerprint"]
     except StoreError:  # it is damaged, and found to be so when it is checked
         return {}
-    return {name: fingerprint[name] for name in ("other_weights", "steps") if name in fingerprint}
+    return {
+        name: fingerprint[name]
+        for name in ("other_weights", "steps")
+        if name in fingerprint
+    }
 
 
 @dataclass(frozen=True)
@@ -244,7 +259,11 @@ class StateCell(StudyCell):
                 s: digest(trajectory[int(s)]) if int(s) in steps else "absent"
                 for s in dependencies["other_weights"]
             }
-        return {**dependencies, "steps": steps} if "steps" in dependencies else dependencies
+        return (
+            {**dependencies, "steps": steps}
+            if "steps" in dependencies
+            else dependencies
+        )
 
     def needs(self, by_name: Mapping[str, Observable]) -> list[Need]:
         """Return what is read at the reference step; `prepare` reads the rest itself."""
@@ -253,7 +272,9 @@ class StateCell(StudyCell):
     def compute(self, context: Context) -> Outcome:
         """Return the state; an empty dataset stands for None."""
         observable = context.job.by_name[self.node]
-        view = RunView(context.job, context.trajectory, observable, context.values, context.later)
+        view = RunView(
+            context.job, context.trajectory, observable, context.values, context.later
+        )
         try:
             state = observable.prepare(view)
         finally:
@@ -261,7 +282,9 @@ class StateCell(StudyCell):
                 release_skeleton()  # whatever was done to the model is gone with it
         data = xr.Dataset(attrs={"empty": 1}) if state is None else state
         notes = {"of_steps": view.is_of_steps}
-        return Outcome(data, observed_dependencies=view.observed_dependencies(), notes=notes)
+        return Outcome(
+            data, observed_dependencies=view.observed_dependencies(), notes=notes
+        )
 
 
 @dataclass(frozen=True)
@@ -325,7 +348,9 @@ class BlockCell(ObservedCell):
         reading_of_rest = ReadBlock(rest, self.block, job.settings.reference_step)
         data = observable.observe(reading_of_rest, state).reindex(step=reading.steps)
         status = np.where(broken, why, "done").astype(object)
-        return Outcome(data.assign(status=xr.DataArray(status, {"step": reading.steps}, ("step",))))
+        return Outcome(
+            data.assign(status=xr.DataArray(status, {"step": reading.steps}, ("step",)))
+        )
 
 
 @dataclass(frozen=True)
@@ -344,7 +369,8 @@ class LayerCell(StudyCell):
         """Observe the layer; an observable of series prepares no state."""
         observable = context.job.by_name[self.node]
         assert observable.source is not None
-        source, read = observable.source, context.dependencies.read
+        source = observable.source
+        read = context.dependencies.read
         reading = ReadSeries(context.job, source, self.steps, str(self.key), read)
         return Outcome(observable.observe(reading, None))
 
@@ -371,20 +397,28 @@ class SummaryCell(StudyCell):
     def compute(self, context: Context) -> Outcome:
         """Stack the cells and summarise them."""
         job, observable = context.job, context.job.by_name[self.node]
-        parts = {cell.key: self._read_cell(cell.place, context.dependencies) for cell in self.cells}
+        parts = {
+            cell.key: self._read_cell(cell.place, context.dependencies)
+            for cell in self.cells
+        }
         stacked = stack(observable, parts, job.folder)
         stacked.attrs["reference_step"] = job.settings.reference_step
         # `reads` are the cells, then the nodes it depends on, the controls, and last the state.
-        count, beside = len(observable.depends_on), len(self.controls)
+        count = len(observable.depends_on)
+        beside = len(self.controls)
         places = self.reads[len(self.cells) :][: count + beside]
         read = [summary_data(context.dependencies.read(place)) for place in places]
         stacked = self._with_state(stacked, context)
         others = dict(zip(observable.depends_on, read[:count], strict=True))
         controls = dict(zip(self.controls, read[count:], strict=True))
-        stacked = with_controls(stacked, controls, observable.quantities, observable.compared)
+        stacked = with_controls(
+            stacked, controls, observable.quantities, observable.compared
+        )
         data = named(summarised(observable, stacked, others), observable.names())
         failed = data.attrs.get("failed")
-        texts = [str(name) for name, v in data.variables.items() if v.dtype.kind in "TU"]
+        texts = [
+            str(name) for name, v in data.variables.items() if v.dtype.kind in "TU"
+        ]
         status = "done" if failed is None else f"failed: {failed}"
         cells = [cell for cell in parts.values() if isinstance(cell, Cell)]
         where = counted(environment_of(cell.provenance) for cell in cells)

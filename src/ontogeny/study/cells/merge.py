@@ -27,7 +27,9 @@ from ..folder.layout import summary_path
 from .cache import read_verified
 from .environment import PACKAGES, versions
 
-LARGE = 64 * 2**20  # bytes of a variable over all cells, from which on it is stacked in a file
+LARGE = (
+    64 * 2**20
+)  # bytes of a variable over all cells, from which on it is stacked in a file
 
 
 def large_variables(pieces: Sequence[xr.Dataset], large: int = LARGE) -> list[str]:
@@ -41,16 +43,21 @@ def large_variables(pieces: Sequence[xr.Dataset], large: int = LARGE) -> list[st
         for name, v in first.data_vars.items()
         if v.dtype.kind == "f" and v.nbytes * len(pieces) >= large
     ]
-    return [name for name in names if all(_alike(first, piece, name) for piece in pieces)]
+    return [
+        name for name in names if all(_alike(first, piece, name) for piece in pieces)
+    ]
 
 
 def _alike(first: xr.Dataset, other: xr.Dataset, name: str) -> bool:
     if name not in other:
         return False
-    a, b = first[name], other[name]
+    a = first[name]
+    b = other[name]
     same = (a.dims, a.shape, a.dtype, a.attrs) == (b.dims, b.shape, b.dtype, b.attrs)
     labelled = same and a.indexes.keys() == b.indexes.keys()
-    return labelled and all(index.equals(b.indexes[dim]) for dim, index in a.indexes.items())
+    return labelled and all(
+        index.equals(b.indexes[dim]) for dim, index in a.indexes.items()
+    )
 
 
 def stacked_in_file(rows: Sequence[np.ndarray | None], folder: Path) -> np.ndarray:
@@ -84,12 +91,17 @@ def merge(
     `units` become an attribute of the nodes: how many texts or documents their noise is over.
     """
     log.debug("phase=merging")
-    data = {o.name: summary_data(read_verified(summary_path(folder, o.name))) for o in observables}
+    data = {
+        o.name: summary_data(read_verified(summary_path(folder, o.name)))
+        for o in observables
+    }
     for name, count in (units or {}).items():
         data[name] = data[name].assign_attrs(units=count)
     quantities = {o.name: o.quantities for o in observables}
     data = verdicts.with_verdicts(data)
-    voice = Voice.of(attributes.get("clock"), json.loads(attributes.get("inputs", "[]")))
+    voice = Voice.of(
+        attributes.get("clock"), json.loads(attributes.get("inputs", "[]"))
+    )
     data = {name: voice.filled_node(node) for name, node in data.items()}
     findings = json.loads(attributes.get("findings", "[]"))
     of_nodes = {o.name: o.claims for o in observables}
@@ -112,7 +124,9 @@ def summary_data(cell: Cell) -> xr.Dataset:
 
 
 def stack(
-    observable: Observable, cells: Mapping[int | str, Cell | str], folder: Path | None = None
+    observable: Observable,
+    cells: Mapping[int | str, Cell | str],
+    folder: Path | None = None,
 ) -> xr.Dataset:
     """Return an observable's cells along ``step`` (or ``block``); gaps are NaN with a reason.
 
@@ -120,7 +134,9 @@ def stack(
     be used. With a `folder`, large variables lie in files of it and not in memory.
     """
     keys = list(cells)
-    dim = "block" if observable.over_blocks else "layer" if observable.source else "step"
+    dim = (
+        "block" if observable.over_blocks else "layer" if observable.source else "step"
+    )
     done: dict[int | str, xr.Dataset] = {}
     outcomes: dict[int | str, tuple[str, xr.DataArray | None]] = {}
     for key, cell in cells.items():
@@ -148,7 +164,8 @@ def stack(
     for name in apart:
         assert folder is not None
         rows = [done[key][name].values if key in done else None for key in keys]
-        dims, attrs = pieces[0][name].dims, pieces[0][name].attrs
+        dims = pieces[0][name].dims
+        attrs = pieces[0][name].attrs
         data[name] = ((dim, *dims), stacked_in_file(rows, folder), attrs)
     return data.assign(status=_status(dim, outcomes, data))
 
@@ -161,14 +178,18 @@ def summarised(
         return data.assign_attrs(failed=NO_CELL)
     try:
         return observable.summarise(data, others)
-    except Exception as error:  # what was computed is kept, and the page says what failed
+    except (
+        Exception
+    ) as error:  # what was computed is kept, and the page says what failed
         log.warning("%s could not be summarised: %s", observable.name, error)
         log.debug("summarising failed", exc_info=error)
         return data.assign_attrs(failed=reason(error))
 
 
 def _status(
-    dim: str, outcomes: Mapping[int | str, tuple[str, xr.DataArray | None]], data: xr.Dataset
+    dim: str,
+    outcomes: Mapping[int | str, tuple[str, xr.DataArray | None]],
+    data: xr.Dataset,
 ) -> xr.DataArray:
     """Return the status of each cell, or of each layer (or step of a block) in each cell."""
     keys = list(data[dim].values)
@@ -181,9 +202,14 @@ def _status(
     if not by_key:
         return xr.DataArray(_strings([outcomes[k][0] for k in keys]), dims=dim)
     labels = (
-        data[within].values.tolist() if within in data.coords else list(next(iter(by_key.values())))
+        data[within].values.tolist()
+        if within in data.coords
+        else list(next(iter(by_key.values())))
     )
-    rows = [[by_key.get(key, {}).get(label, outcomes[key][0]) for label in labels] for key in keys]
+    rows = [
+        [by_key.get(key, {}).get(label, outcomes[key][0]) for label in labels]
+        for key in keys
+    ]
     return xr.DataArray(_strings(rows), {within: labels}, (dim, within))
 
 
@@ -197,5 +223,7 @@ def provenance() -> dict[str, str]:
     return {
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "version": __version__,
-        "provenance": json.dumps({"versions": packages, "machine": platform.platform()}),
+        "provenance": json.dumps(
+            {"versions": packages, "machine": platform.platform()}
+        ),
     }

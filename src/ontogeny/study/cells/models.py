@@ -83,7 +83,11 @@ def own_needs(observable: Observable) -> list[Need]:
 
 
 def read_needs(
-    job: Job, trajectory: Trajectory, step: int, needs: Sequence[Need], along: Sequence[Need] = ()
+    job: Job,
+    trajectory: Trajectory,
+    step: int,
+    needs: Sequence[Need],
+    along: Sequence[Need] = (),
 ) -> dict[Need, Any]:
     """Read all `needs` of one checkpoint, loaded into this thread's skeleton if a need asks it.
 
@@ -98,7 +102,9 @@ def read_needs(
     return read_model(job, model, needs, along)
 
 
-def _model_for(job: Job, trajectory: Trajectory, step: int, needs: Sequence[Need]) -> Any:
+def _model_for(
+    job: Job, trajectory: Trajectory, step: int, needs: Sequence[Need]
+) -> Any:
     if not any(need.reads_model for need in needs):
         return nn.Identity()
     if only_looks(needs):
@@ -109,7 +115,11 @@ def _model_for(job: Job, trajectory: Trajectory, step: int, needs: Sequence[Need
 
 
 def read_once(
-    job: Job, trajectory: Trajectory, step: int, later: Sequence[Need], needs: Sequence[Need]
+    job: Job,
+    trajectory: Trajectory,
+    step: int,
+    later: Sequence[Need],
+    needs: Sequence[Need],
 ) -> dict[Need, Any]:
     """Read all `needs` of one checkpoint, but for what was read before with those of another cell.
 
@@ -119,9 +129,14 @@ def read_once(
     def read(missing: Sequence[Need], along: Sequence[Need]) -> dict[Need, Any]:
         return read_needs(job, trajectory, step, missing, along) if missing else {}
 
-    derived, folder = trajectory[step].derived, job.folder
+    derived = trajectory[step].derived
+    folder = job.folder
     # A control begins with the weights of the run: of SmolLM2 each of six read them for 45 s.
-    if job.studied is not None and isinstance(derived, ControlWeights) and derived.at == 0:
+    if (
+        job.studied is not None
+        and isinstance(derived, ControlWeights)
+        and derived.at == 0
+    ):
         folder = job.studied
     return Ahead(job.token, folder, job.settings.device).read(step, needs, later, read)
 
@@ -132,7 +147,10 @@ def only_looks(needs: Iterable[Need]) -> bool:
 
 
 def model_of(
-    skeleton: Skeleton, checkpoint: Checkpoint, needs: Iterable[Need], settings: Settings
+    skeleton: Skeleton,
+    checkpoint: Checkpoint,
+    needs: Iterable[Need],
+    settings: Settings,
 ) -> Any:
     """Return the model of a checkpoint, loaded or streamed; what is given away is loaded."""
     if settings.weights == "streamed" and not any(need.exclusive for need in needs):
@@ -144,7 +162,9 @@ def read_model(
     job: Job, model: Any, needs: Sequence[Need], along: Sequence[Need] = ()
 ) -> dict[Need, Any]:
     """Read all `needs` of a model, as the study reads its checkpoints."""
-    return capture.read(model, needs, job.inputs, job.settings.reading_settings(), along)
+    return capture.read(
+        model, needs, job.inputs, job.settings.reading_settings(), along
+    )
 
 
 class Values(dict[Need, Any]):
@@ -161,7 +181,9 @@ class Values(dict[Need, Any]):
         except CheckpointError as error:
             # Of a damaged file nothing can be read: one by one it would be loaded for each need.
             self._errors = dict.fromkeys(needs, error)
-        except Exception as error:  # a need that cannot be read must not cost the others theirs
+        except (
+            Exception
+        ) as error:  # a need that cannot be read must not cost the others theirs
             log.debug("reading together failed (%s); reading one by one", error)
             for need in needs:
                 try:
@@ -180,7 +202,9 @@ def skeleton_of(job: Job, trajectory: Trajectory) -> Any:
     if getattr(_local, "token", None) != job.token:
         settings = job.settings
         anew = settings.weights == "rebuilt"
-        _local.skeleton = trajectory.skeleton(settings.device, settings.torch_dtype(), anew)
+        _local.skeleton = trajectory.skeleton(
+            settings.device, settings.torch_dtype(), anew
+        )
         _local.token = job.token
     return _local.skeleton
 

@@ -32,7 +32,8 @@ from .models import Job, own_needs, read_model, read_once, skeleton_of
 
 _CHUNK_BYTES = 1 << 26  # of float64 for all steps together
 # Steps of models among what is read ahead: newly initialised, or with exchanged values.
-_UNTRAINED, _EXCHANGED = -1, -2
+_UNTRAINED = -1
+_EXCHANGED = -2
 
 
 class ReadStep:
@@ -61,13 +62,17 @@ class ReadStep:
     def noise(self) -> bool:
         """Whether noise floors are to be measured at this step."""
         if not self._observable.uses_noise:
-            raise ArgumentError(f"{self._observable.name} must set uses_noise to read noise.")
+            raise ArgumentError(
+                f"{self._observable.name} must set uses_noise to read noise."
+            )
         return self.step in self._job.settings.noise_steps
 
     def __getitem__(self, need: Need) -> Any:
         self._check_declared(need)
         if isinstance(need, Reference):
-            return _reference(self._read(reference_path(HERE, need)), self.reference_step)
+            return _reference(
+                self._read(reference_path(HERE, need)), self.reference_step
+            )
         return self._values[need]
 
     def units(self, need: Need) -> np.ndarray:
@@ -79,10 +84,16 @@ class ReadStep:
         """Return what `make` gives, kept for other observables that declare the need."""
         self._check_declared(need)
         # What no other observable asks for would only take memory from what is shared.
-        return self._shared.get((need, key), make) if self._is_asked_twice(need) else make()
+        return (
+            self._shared.get((need, key), make)
+            if self._is_asked_twice(need)
+            else make()
+        )
 
     def _is_asked_twice(self, need: Need) -> bool:
-        return sum(need in observable.needs() for observable in self._job.observables) > 1
+        return (
+            sum(need in observable.needs() for observable in self._job.observables) > 1
+        )
 
     def _check_declared(self, need: Need) -> None:
         if need not in self._observable.needs():
@@ -109,7 +120,9 @@ class RunView:
     ) -> None:
         self._later = later or {}
         self.reference_step = job.settings.reference_step
-        self._job, self._trajectory, self._observable = job, trajectory, observable
+        self._job = job
+        self._trajectory = trajectory
+        self._observable = observable
         self._at_reference = values
         self._read: set[int] = set()
         self._saw_steps = False
@@ -144,7 +157,9 @@ class RunView:
         values = self._at_reference if step == self.reference_step else {}
         if any(need not in values for need in needs):
             later = self._later.get(int(step), ())
-            values = Lazily(needs, partial(read_once, self._job, self._trajectory, step, later))
+            values = Lazily(
+                needs, partial(read_once, self._job, self._trajectory, step, later)
+            )
         return ReadStep(self._job, self._observable, step, values)
 
     def untrained(self) -> ReadStep:
@@ -184,7 +199,9 @@ class RunView:
         dependencies: dict[str, Any] = {}
         if others:
             digest = self._job.digests.whole
-            dependencies["other_weights"] = {str(s): digest(self._trajectory[s]) for s in others}
+            dependencies["other_weights"] = {
+                str(s): digest(self._trajectory[s]) for s in others
+            }
         if self._saw_steps:
             dependencies["steps"] = [int(s) for s in self._trajectory.steps]
         return dependencies
@@ -199,7 +216,9 @@ class _Untrained:
 
     def __init__(self, job: Job, trajectory: Trajectory, step: int) -> None:
         self.because = ""
-        self._job, self._trajectory, self._step = job, trajectory, step
+        self._job = job
+        self._trajectory = trajectory
+        self._step = step
 
     def read(self, needs: Sequence[Need]) -> dict[Need, Any]:
         """Return the values of needs, from files where they are there."""
@@ -207,10 +226,14 @@ class _Untrained:
         return ahead.read(_UNTRAINED, needs, (), lambda missing, _: self._made(missing))
 
     def _made(self, needs: Sequence[Need]) -> dict[Need, Any]:
-        model = self._built() if any(need.reads_model for need in needs) else nn.Identity()
+        model = (
+            self._built() if any(need.reads_model for need in needs) else nn.Identity()
+        )
         step = _EXCHANGED if self.because else _UNTRAINED
         read = partial(read_model, self._job, model)
-        return self._ahead(step).read(step, needs, needs, lambda missing, _: read(missing))
+        return self._ahead(step).read(
+            step, needs, needs, lambda missing, _: read(missing)
+        )
 
     def _ahead(self, step: int) -> Ahead:
         job = self._job
@@ -239,17 +262,22 @@ class ReadBlock:
     read by turns, and files would be opened for each of them.
     """
 
-    def __init__(self, trajectory: Trajectory, block: WeightBlock, reference_step: int) -> None:
+    def __init__(
+        self, trajectory: Trajectory, block: WeightBlock, reference_step: int
+    ) -> None:
         self.name = block.name
         self.steps = trajectory.steps
         self.reference_step = reference_step
-        self._trajectory, self._block = trajectory, block
-        self.shape, self.masked_rows = tuple(block.shape), block.masked_rows
+        self._trajectory = trajectory
+        self._block = block
+        self.shape = tuple(block.shape)
+        self.masked_rows = block.masked_rows
         self._opened = lru_cache(maxsize=2)(partial(_opened, trajectory))
 
     def rows(self, step: int, rows: np.ndarray) -> np.ndarray:
         """Return chosen rows of the matrix at one step, in float32."""
-        first, last = int(rows.min()), int(rows.max()) + 1
+        first = int(rows.min())
+        last = int(rows.max()) + 1
         values = self._block.rows(self._opened(step)[1], first, last).float().numpy()
         return np.asarray(values[rows - first])
 
@@ -258,11 +286,17 @@ class ReadBlock:
         per_row = int(np.prod(self.shape[1:])) * 8 * len(self.steps)
         rows = max(1, _CHUNK_BYTES // max(per_row, 1))
         with ExitStack() as stack:
-            readers = [stack.enter_context(checkpoint.open()) for checkpoint in self._trajectory]
+            readers = [
+                stack.enter_context(checkpoint.open())
+                for checkpoint in self._trajectory
+            ]
             for start in range(0, self.shape[0], rows):
                 stop = min(start + rows, self.shape[0])
                 yield np.stack(
-                    [self._block.rows(r, start, stop).double().numpy().ravel() for r in readers]
+                    [
+                        self._block.rows(r, start, stop).double().numpy().ravel()
+                        for r in readers
+                    ]
                 )
 
     def not_finite(self) -> np.ndarray:
@@ -308,7 +342,9 @@ class ReadSeries:
                 pieces.append(_variables(data, source).expand_dims(step=[step]))
         if not pieces:
             raise ArgumentError(f"{source.node} has no finished cell of this layer")
-        self.data: xr.Dataset = xr.concat(pieces, dim="step", join="outer", data_vars="all")
+        self.data: xr.Dataset = xr.concat(
+            pieces, dim="step", join="outer", data_vars="all"
+        )
 
     def _of_layer(self, data: xr.Dataset, node: str) -> xr.Dataset:
         if "layer" not in data.dims or self.layer not in data.layer.values:
@@ -328,7 +364,9 @@ def state_node(observable: Observable) -> str:
     return observable.state_of or (observable.name if observable.prepares else "")
 
 
-def load_state(observable: Observable, read: Callable[[Path], Cell]) -> xr.Dataset | None:
+def load_state(
+    observable: Observable, read: Callable[[Path], Cell]
+) -> xr.Dataset | None:
     """Return the stored state that an observable is given, memory-mapped, or None."""
     node = state_node(observable)
     if not node:

@@ -33,7 +33,9 @@ _NOBODY = {"process": "?", "machine": "another machine"}
 
 
 @contextmanager
-def claimed(folder: Path, task: str, notes: Mapping[str, Any] | None = None) -> Iterator[bool]:
+def claimed(
+    folder: Path, task: str, notes: Mapping[str, Any] | None = None
+) -> Iterator[bool]:
     """Hold the claim on a task of a study; give False at once where another one holds it.
 
     `notes` are written into it for others to read (see `claims_of`).
@@ -51,12 +53,15 @@ def claimed(folder: Path, task: str, notes: Mapping[str, Any] | None = None) -> 
     ...     ours, again
     (True, False)
     """
-    path, token = claim_path(folder, task), uuid.uuid4().hex[:8]
+    path = claim_path(folder, task)
+    token = uuid.uuid4().hex[:8]
     if not _take(path, {**(notes or {}), **_claim(token)}):
         yield False
         return
     done = threading.Event()
-    pulse = threading.Thread(target=_touch, args=(path, done), name="claim", daemon=True)
+    pulse = threading.Thread(
+        target=_touch, args=(path, done), name="claim", daemon=True
+    )
     pulse.start()
     try:
         yield True
@@ -82,7 +87,11 @@ def holder(folder: Path, task: str) -> str:
     """Return who holds the claim on a task; empty where no running process does."""
     path = claim_path(folder, task)
     claim = _read(path)
-    return f"process {claim['process']} on {claim['machine']}" if claim and _alive(claim) else ""
+    return (
+        f"process {claim['process']} on {claim['machine']}"
+        if claim and _alive(claim)
+        else ""
+    )
 
 
 def is_abandoned(folder: Path, task: str) -> bool:
@@ -147,14 +156,21 @@ def _read(path: Path) -> dict[str, Any]:
     """Return a claim with the seconds since it was touched; empty where there is none."""
     try:
         with path.open() as file:  # opened, as network file systems then look again
-            text, age = file.read(), time.time() - os.fstat(file.fileno()).st_mtime
+            text = file.read()
+            age = time.time() - os.fstat(file.fileno()).st_mtime
     except FileNotFoundError:
         return {}
     try:
         claim = dict(json.loads(text))
-    except (ValueError, TypeError, RecursionError):  # just made, or its maker has ended meanwhile
+    except (
+        ValueError,
+        TypeError,
+        RecursionError,
+    ):  # just made, or its maker has ended meanwhile
         claim = {}
-    whole = isinstance(claim.get("writer"), str) and isinstance(claim.get("identity", {}), dict)
+    whole = isinstance(claim.get("writer"), str) and isinstance(
+        claim.get("identity", {}), dict
+    )
     return {**_NOBODY, **(claim if whole else {}), "age": age}
 
 

@@ -21,7 +21,10 @@ from ...trajectory.weights.transformers_models import GROUP as MODELS
 _GRAPH = "ontogeny.study.cells.graph"
 # What each kind of cell runs. Which format a checkpoint has is found out where it is opened, so
 # all of them count.
-READING = ("ontogeny.study.cells.models:read_once", "ontogeny.trajectory.weights.formats")
+READING = (
+    "ontogeny.study.cells.models:read_once",
+    "ontogeny.trajectory.weights.formats",
+)
 KINDS: Mapping[str, Sequence[str]] = {
     "ReferenceCell": (f"{_GRAPH}:ReferenceCell.compute", *READING),
     "StateCell": (f"{_GRAPH}:StateCell.compute", *READING),
@@ -49,7 +52,9 @@ _OF_MODELS = (
 )
 # They carry bytes and compute no number; xarray, of which a version comes every month, joins what
 # NumPy computes, and counts where it reshapes whole curves: in summaries.
-_CARRIERS = frozenset({"filelock", "huggingface_hub", "numcodecs", "safetensors", "threadpoolctl"})
+_CARRIERS = frozenset(
+    {"filelock", "huggingface_hub", "numcodecs", "safetensors", "threadpoolctl"}
+)
 _made: dict[Any, dict[str, Any]] = {}
 
 
@@ -133,7 +138,10 @@ def code_of(
 
 
 def _found(
-    roots: Sequence[str], things: Sequence[Any], entries: Sequence[str], unused: Sequence[str]
+    roots: Sequence[str],
+    things: Sequence[Any],
+    entries: Sequence[str],
+    unused: Sequence[str],
 ) -> dict[str, Any]:
     """Return the digests of what is reached, and the libraries that it names.
 
@@ -144,14 +152,22 @@ def _found(
     StoreError
         If a file of it was edited while this process was running, as by an update meanwhile.
     """
-    tops = {place.partition(".")[0] for place in [*(t.__module__ for t in things), *entries]}
+    tops = {
+        place.partition(".")[0] for place in [*(t.__module__ for t in things), *entries]
+    }
     modules = _modules(tuple(sorted(tops - {*LIBRARY, "__main__", "__mp_main__"})))
-    named = [*roots, *(f"{thing.__module__}:{thing.__qualname__}" for thing in things), *entries]
+    named = [
+        *roots,
+        *(f"{thing.__module__}:{thing.__qualname__}" for thing in things),
+        *entries,
+    ]
     key = f"{named} {modules.content}"
     kept = None if _is_edited(modules) else _kept.get(key)
     if kept and all(digest_of(path) == digest for path, digest in kept["own"].items()):
         return dict(kept)
-    read = cache(_kept.source)  # a user's file may be another one than when it was read before
+    read = cache(
+        _kept.source
+    )  # a user's file may be another one than when it was read before
     reach = _begun(tuple(roots), tuple(unused)).copy(
         modules, lambda path: _read(path) if modules.package(path) else read(path)
     )
@@ -161,9 +177,15 @@ def _found(
             f"{edited[0]} was edited after this process had imported ontogeny: what would run is "
             "not what the file says. Start Python again."
         )
-    outside = {name.partition(".")[0] for name in reach.outside} - sys.stdlib_module_names
+    outside = {
+        name.partition(".")[0] for name in reach.outside
+    } - sys.stdlib_module_names
     own = {path: digest_of(path) for path in reach.files if not modules.package(path)}
-    found = {"code": digests(reach, _room_of(modules)), "libraries": sorted(outside), "own": own}
+    found = {
+        "code": digests(reach, _room_of(modules)),
+        "libraries": sorted(outside),
+        "own": own,
+    }
     if "" not in own.values():  # a line of a notebook has no file
         _kept.put(key, found)
     return found
@@ -200,8 +222,12 @@ def _begun(roots: Sequence[str], unused: Sequence[str]) -> Reach:
 def _entries(needs: Sequence[Need], model: str) -> list[EntryPoint]:
     """Return what installed packages bring to a cell: a loss that a need names, a model's class."""
     losses = {getattr(need.at_step, "loss", None) for need in needs}
-    wanted = [(LOSSES, name) for name in sorted(filter(None, losses))] + [(MODELS, model)]
-    return [entry for group, name in wanted if name for entry in _installed(group, name)]
+    wanted = [(LOSSES, name) for name in sorted(filter(None, losses))] + [
+        (MODELS, model)
+    ]
+    return [
+        entry for group, name in wanted if name for entry in _installed(group, name)
+    ]
 
 
 @cache
@@ -220,7 +246,11 @@ def _room_of(modules: Modules) -> Callable[[str], str]:
         if top not in LIBRARY:
             return top
         depth = 2 if inner[:1] == ["features"] else 1
-        return ".".join(inner[:depth]) if top == LIBRARY[0] else ".".join([top, *inner[:1]])
+        return (
+            ".".join(inner[:depth])
+            if top == LIBRARY[0]
+            else ".".join([top, *inner[:1]])
+        )
 
     return room
 

@@ -11,7 +11,9 @@ from ...observables import Observable
 from ...trajectory import Trajectory
 from .settings import noise_steps
 
-FEWEST_STEPS = 3  # fewer steps in common with the run say nothing about half of a change
+FEWEST_STEPS = (
+    3  # fewer steps in common with the run say nothing about half of a change
+)
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,12 @@ class Controls:
 
     @classmethod
     def checked(
-        cls, trajectory: Trajectory, count: Any, kind: Any, steps: Any, control_runs: Any
+        cls,
+        trajectory: Trajectory,
+        count: Any,
+        kind: Any,
+        steps: Any,
+        control_runs: Any,
     ) -> Controls:
         """Return the arguments of a study that are about control runs.
 
@@ -108,9 +115,15 @@ class Controls:
     ) -> list[ControlRun]:
         """Return the control runs of a run with these steps, read at its reference step too."""
         at_steps = control_steps(steps, self.steps, reference_step, frozen)
-        made = [ControlRun(f"{self.kind} {i}", at_steps, self.kind, i) for i in range(self.count)]
+        made = [
+            ControlRun(f"{self.kind} {i}", at_steps, self.kind, i)
+            for i in range(self.count)
+        ]
         runs = self.given.items()
-        return [*made, *(self._control(name, run, steps, reference_step) for name, run in runs)]
+        return [
+            *made,
+            *(self._control(name, run, steps, reference_step) for name, run in runs),
+        ]
 
     def _control(
         self, name: str, run: Trajectory, steps: Sequence[int], reference_step: int
@@ -142,10 +155,15 @@ def observed_of_controls(observables: Iterable[Observable]) -> tuple[Observable,
     motionless = {
         o.name: o
         for o in observables
-        if o.quantities and o.role != "motion" and o.needs() and not (o.over_blocks or o.source)
+        if o.quantities
+        and o.role != "motion"
+        and o.needs()
+        and not (o.over_blocks or o.source)
     }
     # In whatever order they stand: one may come before the node that it depends on.
-    while lacking := [n for n, o in motionless.items() if not _read(o) <= set(motionless)]:
+    while lacking := [
+        n for n, o in motionless.items() if not _read(o) <= set(motionless)
+    ]:
         motionless = {name: o for name, o in motionless.items() if name not in lacking}
     return tuple(motionless.values())
 

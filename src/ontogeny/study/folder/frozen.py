@@ -24,7 +24,8 @@ from .controls import Controls
 from .layout import WRITTEN, settings_path
 from .settings import Settings, without_reference
 
-AT_WORK, AT_END = "run-", "end-"
+AT_WORK = "run-"
+AT_END = "end-"
 """What claims of runs at work begin with, and of those that have computed all."""
 
 
@@ -50,7 +51,9 @@ def frozen_settings(folder: Path | None) -> dict[str, Any]:
 def frozen_steps(frozen: Mapping[str, Any], controls: Controls) -> Sequence[int]:
     """Return the steps at which a folder has controls, if as many steps are still asked for."""
     made = [c for c in frozen.get("controls", ()) if c["random_state"] is not None]
-    return made[0]["steps"] if made and frozen["control_steps"] == controls.steps else ()
+    return (
+        made[0]["steps"] if made and frozen["control_steps"] == controls.steps else ()
+    )
 
 
 @contextmanager
@@ -81,13 +84,21 @@ def entered(
     # Listed before it is read: another process may be making the same folder at this moment.
     others = folder.is_dir() and any(p.name[0] != "." for p in folder.iterdir())
     if others and not frozen_settings(folder):
-        raise StoreError(f"{folder} holds files that are no study; give an empty or a new folder.")
+        raise StoreError(
+            f"{folder} holds files that are no study; give an empty or a new folder."
+        )
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as at_work:
-        with held(folder, "settings"):  # the first of several processes freezes them for all
-            settings, new_settings = choose(without_reference(frozen_settings(folder), rereference))
+        with held(
+            folder, "settings"
+        ):  # the first of several processes freezes them for all
+            settings, new_settings = choose(
+                without_reference(frozen_settings(folder), rereference)
+            )
             at_work.enter_context(present(folder, identity_of(settings)))
-            write_json(settings_path(folder), {"format": "ontogeny-study-1", **new_settings})
+            write_json(
+                settings_path(folder), {"format": "ontogeny-study-1", **new_settings}
+            )
         for place in (folder, *folder.glob("runs/*")):
             sweep_claims(place)
         sweep(folder, *WRITTEN)  # what killed workers left half-written
@@ -101,12 +112,16 @@ def identity(
     settings: Settings,
 ) -> dict[str, Any]:
     """Return what two runs in one folder must agree on, as far as it is known without reading."""
-    steps = {"reference_step": settings.reference_step, "noise_steps": list(settings.noise_steps)}
+    steps = {
+        "reference_step": settings.reference_step,
+        "noise_steps": list(settings.noise_steps),
+    }
     content = {
         "settings": {**settings.reading(), **steps},
         "inputs": {name: texts.fingerprint for name, texts in inputs.items()},
         "observables": {
-            o.name: {"kind": o.kind, "arguments": o.arguments(), **_code_of(o)} for o in observables
+            o.name: {"kind": o.kind, "arguments": o.arguments(), **_code_of(o)}
+            for o in observables
         },
         "trajectory": trajectory.provenance(),
     }
@@ -144,7 +159,9 @@ def present(folder: Path, identity: Mapping[str, Any]) -> Iterator[None]:
     """
     for claim in claims_of(folder, AT_WORK):
         if changed := conflict(claim.get("identity", {}), identity):
-            others = f" and {len(changed) - 1} more differences" if len(changed) > 1 else ""
+            others = (
+                f" and {len(changed) - 1} more differences" if len(changed) > 1 else ""
+            )
             raise StoreError(
                 f"process {claim['process']} on {claim['machine']} computes in this folder with "
                 f"other settings ({changed[0]}{others}). Wait until it has ended, or give another "

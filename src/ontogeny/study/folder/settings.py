@@ -87,14 +87,19 @@ def first_steps(steps: Sequence[int], frozen: Mapping[str, Any]) -> tuple[int, .
     Examples
     --------
     >>> begun = {"first_steps": list(range(12))}
-    >>> first_steps(range(20), begun) == tuple(range(12)), first_steps([0, 1], {"first_steps": [0]})
+    >>> (
+    ...     first_steps(range(20), begun) == tuple(range(12)),
+    ...     first_steps([0, 1], {"first_steps": [0]}),
+    ... )
     (True, (0, 1))
     """
     recorded = frozen.get("first_steps", frozen.get("steps", ()))
     return tuple(int(s) for s in (recorded if len(recorded) >= ENOUGH else steps))
 
 
-def resolve_reference(reference: str | int, steps: Sequence[int], frozen: Mapping[str, Any]) -> int:
+def resolve_reference(
+    reference: str | int, steps: Sequence[int], frozen: Mapping[str, Any]
+) -> int:
     """Return the reference step: an explicit one, or the first or last, frozen once chosen.
 
     A growing run keeps the reference that its store began with.
@@ -103,7 +108,9 @@ def resolve_reference(reference: str | int, steps: Sequence[int], frozen: Mappin
     --------
     >>> resolve_reference("last", [0, 10, 20], {})
     20
-    >>> resolve_reference("last", [0, 10, 20, 30], {"reference": "last", "reference_step": 20})
+    >>> resolve_reference(
+    ...     "last", [0, 10, 20, 30], {"reference": "last", "reference_step": 20}
+    ... )
     20
     """
     if isinstance(reference, int) and not isinstance(reference, bool):
@@ -119,7 +126,9 @@ def resolve_reference(reference: str | int, steps: Sequence[int], frozen: Mappin
     return int(steps[0] if reference == "first" else steps[-1])
 
 
-def old_reference(reference: str | int, steps: Sequence[int], frozen: Mapping[str, Any]) -> str:
+def old_reference(
+    reference: str | int, steps: Sequence[int], frozen: Mapping[str, Any]
+) -> str:
     """Return that a frozen reference is no longer the first or last step; empty if it is.
 
     Examples
@@ -132,7 +141,8 @@ def old_reference(reference: str | int, steps: Sequence[int], frozen: Mapping[st
     """
     if frozen.get("reference") != reference or reference not in ("first", "last"):
         return ""
-    old, now = resolve_reference(reference, steps, frozen), resolve_reference(reference, steps, {})
+    old = resolve_reference(reference, steps, frozen)
+    now = resolve_reference(reference, steps, {})
     if old == now:
         return ""
     return (
@@ -152,7 +162,9 @@ def without_reference(frozen: Mapping[str, Any], forget: bool) -> dict[str, Any]
     return {k: v for k, v in frozen.items() if not forget or k != "reference_step"}
 
 
-def noise_steps(steps: Sequence[int], count: int, frozen: Sequence[int] = ()) -> tuple[int, ...]:
+def noise_steps(
+    steps: Sequence[int], count: int, frozen: Sequence[int] = ()
+) -> tuple[int, ...]:
     """Return about `count` steps spread evenly over the order of `steps`, first and last included.
 
     None for a count of 0. Steps that a store has chosen before are kept while they exist.
@@ -187,5 +199,7 @@ def resolve_device(device: str) -> str:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).split("\n")[0]
-        raise ArgumentError(f"device {device!r} cannot be used here: {reason}") from None
+        raise ArgumentError(
+            f"device {device!r} cannot be used here: {reason}"
+        ) from None
     return device

@@ -31,7 +31,14 @@ from ..cells.graph import (
 from ..cells.models import own_needs
 from ..cells.readings import state_node, vocabulary_size
 from ..folder.code import code_of_cell
-from ..folder.layout import HERE, cell_path, reference_path, run_folder, state_path, summary_path
+from ..folder.layout import (
+    HERE,
+    cell_path,
+    reference_path,
+    run_folder,
+    state_path,
+    summary_path,
+)
 from ..folder.settings import Settings
 from .probe import Probe
 
@@ -53,8 +60,12 @@ class Graph:
         name: str = "",
     ) -> None:
         self.name = name
-        self.trajectory, self.inputs, self.observables = trajectory, inputs, observables
-        self.settings, self.probe, self.digests = settings, probe, digests
+        self.trajectory = trajectory
+        self.inputs = inputs
+        self.observables = observables
+        self.settings = settings
+        self.probe = probe
+        self.digests = digests
         self.by_name = {o.name: o for o in observables}
         self.steps = tuple(int(s) for s in trajectory.steps)
         self._models: dict[int, str] = {}
@@ -91,7 +102,8 @@ class Graph:
         """
         edges = {o.name: o.depends_on for o in self.observables}
         return [
-            [self._summary(self.by_name[n], controls) for n in part] for part in generations(edges)
+            [self._summary(self.by_name[n], controls) for n in part]
+            for part in generations(edges)
         ]
 
     def keys(self, observable: Observable) -> tuple[int | str, ...]:
@@ -120,9 +132,12 @@ class Graph:
 
     def _references(self) -> Iterator[ReferenceCell]:
         step = self.settings.reference_step
-        needs = (n for o in self.observables for n in o.needs() if isinstance(n, Reference))
+        needs = (
+            n for o in self.observables for n in o.needs() if isinstance(n, Reference)
+        )
         for need in dict.fromkeys(needs):
-            place, read = reference_path(HERE, need), need.need
+            place = reference_path(HERE, need)
+            read = need.need
             label = self.label(f"{type(read).__name__} of reference step {step}")
             components = {
                 "need": repr(read),
@@ -132,7 +147,8 @@ class Graph:
             yield ReferenceCell("reference", step, place, label, components, need=read)
 
     def _state(self, observable: Observable) -> StateCell:
-        name, step = observable.name, self.settings.reference_step
+        name = observable.name
+        step = self.settings.reference_step
         needs = [need for need in observable.needs() if need.over == "step"]
         components = _for_cells(observable) | self._at_step(step, needs, needs)
         components |= self._code("StateCell", observable)
@@ -161,12 +177,20 @@ class Graph:
                 yield BlockCell(*start, tuple(reads), sources, block=block)
             else:
                 components = common | self._of_step(observable, int(key))
-                start = (name, key, place, self.label(f"{name} at step {key}"), components)
+                start = (
+                    name,
+                    key,
+                    place,
+                    self.label(f"{name} at step {key}"),
+                    components,
+                )
                 yield StepCell(*start, tuple(reads), sources)
 
     def _code(self, kind: str, observable: Observable) -> dict[str, Any]:
         """Return which code and libraries a kind of an observable's cells runs."""
-        return code_of_cell(kind, observable, observable.needs(), self.probe.model_class)
+        return code_of_cell(
+            kind, observable, observable.needs(), self.probe.model_class
+        )
 
     def label(self, text: str) -> str:
         """Return what messages call a part of this run: of a control run with its name."""
@@ -174,7 +198,9 @@ class Graph:
 
     def _of_block(self, tensor: str) -> dict[str, Any]:
         return {
-            "weights": {str(c.step): self._digest(c, [tensor]) for c in self.trajectory},
+            "weights": {
+                str(c.step): self._digest(c, [tensor]) for c in self.trajectory
+            },
             "vocabulary": self._vocabulary,
             "model": self._model(self.steps[0]),
         }
@@ -211,16 +237,30 @@ class Graph:
 
     def _layers(self, observable: Observable) -> Iterator[StudyCell]:
         assert observable.source is not None
-        name, source = observable.name, observable.source
-        components = _for_cells(observable) | self._code("LayerCell", observable) | self._derived()
+        name = observable.name
+        source = observable.source
+        components = (
+            _for_cells(observable)
+            | self._code("LayerCell", observable)
+            | self._derived()
+        )
         sources = self.observed(self.by_name[source.node])
         reads = tuple(cell.place for cell in sources)
         for key in self.keys(observable):
-            start = (name, key, cell_path(HERE, name, key), f"{name} of {key}", components)
+            start = (
+                name,
+                key,
+                cell_path(HERE, name, key),
+                f"{name} of {key}",
+                components,
+            )
             yield LayerCell(*start, reads, sources, steps=self.steps)
 
-    def _summary(self, observable: Observable, controls: Sequence[Graph]) -> SummaryCell:
-        name, cells = observable.name, self.observed(observable)
+    def _summary(
+        self, observable: Observable, controls: Sequence[Graph]
+    ) -> SummaryCell:
+        name = observable.name
+        cells = self.observed(observable)
         components = {
             **_observable(observable),
             **self._code("SummaryCell", observable),
@@ -240,13 +280,20 @@ class Graph:
 
     def _derived(self) -> dict[str, Any]:
         """Return the settings that what is computed from other cells depends on."""
-        return {"threads": self.settings.threads, "reference_step": self.settings.reference_step}
+        return {
+            "threads": self.settings.threads,
+            "reference_step": self.settings.reference_step,
+        }
 
     def _weights(self, step: int, needs: Sequence[Need]) -> str:
-        names: set[str] | None = set()  # None: of one need it is not known, so all weights count
+        names: set[str] | None = (
+            set()
+        )  # None: of one need it is not known, so all weights count
         for need in needs:
             stored_names = self.probe.reads.get(need.at_step)
-            names = None if names is None or stored_names is None else names | stored_names
+            names = (
+                None if names is None or stored_names is None else names | stored_names
+            )
         return self._digest(self.trajectory[step], names)
 
     def _inputs(self, needs: Sequence[Need]) -> dict[str, str]:
@@ -261,12 +308,19 @@ class Graph:
             settings: dict[str, Any] = {}
             try:
                 configuration = checkpoint.configuration()
-                if checkpoint.source is None:  # the files of a commit are known as a whole
+                if (
+                    checkpoint.source is None
+                ):  # the files of a commit are known as a whole
                     settings = checkpoint.settings()
             except CheckpointError as error:
                 configuration = {"unreadable": str(error)}
-            content = {"class": self.probe.model_class, "attention": self.probe.attention}
-            content["configuration"] = json.dumps(configuration, sort_keys=True, default=str)
+            content = {
+                "class": self.probe.model_class,
+                "attention": self.probe.attention,
+            }
+            content["configuration"] = json.dumps(
+                configuration, sort_keys=True, default=str
+            )
             if settings:
                 content["settings"] = json.dumps(settings, sort_keys=True)
             self._models[step] = combine(content)
@@ -298,7 +352,10 @@ def has_begun(folder: Path, observable: Observable) -> bool:
             header = read_header(path)
         except StoreError:  # it is damaged, and found to be so when it is checked
             continue
-        if header["status"] == "done" and header["fingerprint"].get("observable") == expected:
+        if (
+            header["status"] == "done"
+            and header["fingerprint"].get("observable") == expected
+        ):
             return True
     return False
 

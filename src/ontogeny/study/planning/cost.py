@@ -21,7 +21,9 @@ from ..folder.settings import Settings
 from .probe import Probe
 
 # All three by benchmarks/memory_model.py.
-_BUFFERS = 100_000_000  # of the libraries, when they have computed something of any size
+_BUFFERS = (
+    100_000_000  # of the libraries, when they have computed something of any size
+)
 _COPIES = 8  # of one layer's sample in float64
 _PRODUCTS = 3  # of features by features, in float64
 
@@ -81,13 +83,17 @@ def together(costs: Sequence[Costs]) -> Costs:
 
     Examples
     --------
-    >>> both = together([Costs(batches=2, memory_bytes=9), Costs(batches=3, memory_bytes=5)])
+    >>> both = together(
+    ...     [Costs(batches=2, memory_bytes=9), Costs(batches=3, memory_bytes=5)]
+    ... )
     >>> both.batches, both.memory_bytes
     (5, 9)
     """
     names = [field.name for field in fields(Costs)]
     values = {name: [getattr(cost, name) for cost in costs] for name in names}
-    return Costs(**{n: sum(values[n]) if n in _ADDED else max(values[n]) for n in names})
+    return Costs(
+        **{n: sum(values[n]) if n in _ADDED else max(values[n]) for n in names}
+    )
 
 
 @dataclass(frozen=True)
@@ -111,19 +117,28 @@ class Prices:
     steps: int
 
     def of(
-        self, cells: Sequence[StudyCell], others: Sequence[tuple[int, Sequence[Need]]] = ()
+        self,
+        cells: Sequence[StudyCell],
+        others: Sequence[tuple[int, Sequence[Need]]] = (),
     ) -> Costs:
         """Return what cells cost.
 
         `others` are the needs that states read of further steps, as far as that is known.
         """
-        probe, by_name, batch_size = self.probe, self.by_name, self.settings.batch_size
+        probe = self.probe
+        by_name = self.by_name
+        batch_size = self.settings.batch_size
         groups: dict[Any, list[Need]] = {}
         for cell in cells:
             needs = cell.needs(by_name)
             if needs or isinstance(cell, StepCell | StateCell):
-                groups.setdefault(cell.key if cell.observed else "prepared", []).extend(needs)
-        readings: list[Sequence[Need]] = [*groups.values(), *(needs for _, needs in others)]
+                groups.setdefault(cell.key if cell.observed else "prepared", []).extend(
+                    needs
+                )
+        readings: list[Sequence[Need]] = [
+            *groups.values(),
+            *(needs for _, needs in others),
+        ]
         # What is prepared reads along what the cells of the same step will need.
         reference = self.settings.reference_step
         passes = {
@@ -134,9 +149,15 @@ class Prices:
         }
         first = [(reference, groups.get("prepared", ())), *others]
         passes_in_all = [*passes, *self._again(first, groups)]
-        batches = sum(-(-len(self.inputs[key.on]) // batch_size) for _, key in passes_in_all)
+        batches = sum(
+            -(-len(self.inputs[key.on]) // batch_size) for _, key in passes_in_all
+        )
         fitted = max(
-            (self._to_prepare(by_name[c.node]) for c in cells if isinstance(c, StateCell)),
+            (
+                self._to_prepare(by_name[c.node])
+                for c in cells
+                if isinstance(c, StateCell)
+            ),
             default=0,
         )
         prepared = self._bytes_of(groups.get("prepared", ())) + fitted
@@ -148,37 +169,51 @@ class Prices:
         costs = Costs(
             forwards=len(passes_in_all),
             batches=batches,
-            reference_bytes=self._bytes_of({c.need for c in cells if isinstance(c, ReferenceCell)}),
+            reference_bytes=self._bytes_of(
+                {c.need for c in cells if isinstance(c, ReferenceCell)}
+            ),
             weight_bytes=probe.stored_bytes * read,
             retained_bytes=sum(probe.block_bytes.values()) * in_blocks,
             activation_bytes=max(activations, prepared),
             fitted_bytes=fitted,
             model_bytes=probe.model_bytes,
         )
-        self._hold(costs, {cell.node for cell in cells if isinstance(cell, StepCell)}, readings)
+        self._hold(
+            costs, {cell.node for cell in cells if isinstance(cell, StepCell)}, readings
+        )
         return costs
 
     def _again(
-        self, first: Sequence[tuple[int, Sequence[Need]]], groups: Mapping[Any, Sequence[Need]]
+        self,
+        first: Sequence[tuple[int, Sequence[Need]]],
+        groups: Mapping[Any, Sequence[Need]],
     ) -> set[tuple[int, PassKey]]:
         """Return the passes that are run again: what they gave did not fit into the files for it.
 
         `first` are the needs that are read before the cells, `groups` those of the cells by step.
         """
-        passes, room, again = self.probe.passes, ahead.LIMIT, set()
+        passes = self.probe.passes
+        room = ahead.LIMIT
+        again = set()
         for step, needs in first:
             keys = {passes[need] for need in needs if need in passes}
-            along = [need for need in {*groups.get(step, ())} if passes.get(need) in keys]
+            along = [
+                need for need in {*groups.get(step, ())} if passes.get(need) in keys
+            ]
             if (room := room - self._bytes_of(along)) < 0:
                 again |= {(step, passes[need]) for need in along}
         return again
 
-    def _hold(self, costs: Costs, nodes: set[str], readings: Sequence[Sequence[Need]]) -> None:
+    def _hold(
+        self, costs: Costs, nodes: set[str], readings: Sequence[Sequence[Need]]
+    ) -> None:
         """Note in `costs` what one worker holds at most, at the steps of these nodes or before."""
         of_steps = [need for name in nodes for need in self.by_name[name].needs()]
         references = Counter(need for need in of_steps if isinstance(need, Reference))
         beside = self._bytes_of({need.at_step for need in references})
-        costs.shared_bytes = self._shared(n.at_step for n, count in references.items() if count > 1)
+        costs.shared_bytes = self._shared(
+            n.at_step for n, count in references.items() if count > 1
+        )
         lengths = [int(texts.lengths.max()) for texts in self.inputs.values()]
         shapes = [self._shape(need) for reading in readings for need in set(reading)]
         costs.memory_bytes = costs.shared_bytes + held_about(
@@ -188,7 +223,9 @@ class Prices:
             beside,
             max(shapes, key=lambda shape: (math.prod(shape), shape), default=(0, 0)),
         )
-        if self.settings.device != "cpu":  # the sample of the reference step stays on the host
+        if (
+            self.settings.device != "cpu"
+        ):  # the sample of the reference step stays on the host
             costs.device_bytes = costs.memory_bytes - beside
 
     def _shared(self, needs: Iterable[Need]) -> int:
@@ -207,7 +244,8 @@ class Prices:
 
     def _shape(self, need: Need) -> tuple[int, int]:
         """Return rows and features of the matrix that a need gives of each layer, or (0, 0)."""
-        size, layers = self.probe.bytes.get(need, 0), len(self.probe.layers.get(need, ()))
+        size = self.probe.bytes.get(need, 0)
+        layers = len(self.probe.layers.get(need, ()))
         if not size or not layers:
             return 0, 0
         rows = len(need.units(self.inputs[need.at_step.on or next(iter(self.inputs))]))
@@ -219,8 +257,13 @@ class Prices:
 
     def _to_prepare(self, observable: Observable) -> int:
         """Return the bytes that an observable's `prepare` holds beside the values of its needs."""
-        shapes = [shape for need in observable.needs() if (shape := self._shape(need))[0]]
-        return max((observable.bytes_to_prepare(*size, self.steps) for size in shapes), default=0)
+        shapes = [
+            shape for need in observable.needs() if (shape := self._shape(need))[0]
+        ]
+        return max(
+            (observable.bytes_to_prepare(*size, self.steps) for size in shapes),
+            default=0,
+        )
 
 
 def held_about(
@@ -255,10 +298,18 @@ def held_about(
     """
     rows, features = largest
     work = 8 * (_COPIES * rows * features + _PRODUCTS * features**2)
-    return _BUFFERS + model_bytes + max(pass_bytes, work) + activation_bytes + reference_bytes
+    return (
+        _BUFFERS
+        + model_bytes
+        + max(pass_bytes, work)
+        + activation_bytes
+        + reference_bytes
+    )
 
 
-def too_large(needed_bytes: int, workers: int = 1, *, about: bool = False) -> str | None:
+def too_large(
+    needed_bytes: int, workers: int = 1, *, about: bool = False
+) -> str | None:
     """Return what is wrong with holding so many bytes in each worker, or None.
 
     Where they are `about` so many, it may yet go well, and the sentence says so.
@@ -273,7 +324,8 @@ def too_large(needed_bytes: int, workers: int = 1, *, about: bool = False) -> st
     room = memory_of_this_machine()
     if room is None or needed_bytes * workers <= room:
         return None
-    phrase, fewer = "", ""
+    phrase = ""
+    fewer = ""
     if workers > 1:
         phrase = f" in each of {workers} workers, {needed_bytes * workers / 1e9:.3g} GB together"
         fewer = "take fewer workers, or "

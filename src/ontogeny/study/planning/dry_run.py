@@ -112,21 +112,27 @@ def dry_run(
     texts
         Numbers of texts that are tried in turn where fewer were not enough; None means all.
     """
-    settings = replace(settings, noise_steps=(), reference_step=int(trajectory.steps[0]))
+    settings = replace(
+        settings, noise_steps=(), reference_step=int(trajectory.steps[0])
+    )
     remaining = [o for o in observables if can_be_tried(o)]
     failures: list[DryFailure] = []
     # Some need more than two texts, such as fits of many concepts: what fails is tried on more,
     # and counts only if it fails on all of them.
     for count in texts:
         few = {name: _some(input_set, count) for name, input_set in inputs.items()}
-        whole = all(len(few[name]) == len(input_set) for name, input_set in inputs.items())
+        whole = all(
+            len(few[name]) == len(input_set) for name, input_set in inputs.items()
+        )
         job = Job("dry run", Path(), tuple(remaining), few, settings)
         needs = [need.at_step for o in remaining for need in o.needs()]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             values = Values(needs, partial(read_model, job, model))
         if not whole:  # of SmolLM2-135M, decomposing all 211 matrices took 10 s
-            values.update({n: _last_two(v) for n, v in values.items() if not n.reads_inputs})
+            values.update(
+                {n: _last_two(v) for n, v in values.items() if not n.reads_inputs}
+            )
         failures = []
         for observable in remaining:
             exclusive = any(need.exclusive for need in observable.needs())
@@ -154,19 +160,29 @@ def confirmed(
     if not refused or len(trajectory) == 1:
         return tuple(failures)
     again: set[str] = set()
-    others = [settings.reference_step, int(trajectory.steps[-1]), int(trajectory.steps[0])]
+    others = [
+        settings.reference_step,
+        int(trajectory.steps[-1]),
+        int(trajectory.steps[0]),
+    ]
     step = next((s for s in others if s != refused[0].step), others[0])
-    checkpoint, names = trajectory[step], {failure.node for failure in refused}
+    checkpoint = trajectory[step]
+    names = {failure.node for failure in refused}
     if checkpoint.is_downloaded:
         try:
-            skeleton = trajectory.skeleton(settings.device, settings.torch_dtype(), anew=True)
-            model, there = skeleton.load(checkpoint), trajectory.select(steps=[step])
+            skeleton = trajectory.skeleton(
+                settings.device, settings.torch_dtype(), anew=True
+            )
+            model = skeleton.load(checkpoint)
+            there = trajectory.select(steps=[step])
             tried = [o for o in observables if o.name in names]
             again_failed = dry_run(model, there, inputs, tried, settings, texts=(None,))
             again = {failure.node for failure in again_failed if failure.refused}
         except OntogenyError as error:
             log.debug("no dry run at step %d: %s", step, error)
-    return tuple(replace(failure, refused=failure.node in again) for failure in failures)
+    return tuple(
+        replace(failure, refused=failure.node in again) for failure in failures
+    )
 
 
 def can_be_tried(observable: Observable) -> bool:
@@ -184,7 +200,11 @@ def can_be_tried(observable: Observable) -> bool:
 
 def _last_two(value: Any) -> Any:
     """Return the last two of a model's matrices, and any other value as it is."""
-    return {name: value[name] for name in list(value)[-2:]} if isinstance(value, Mapping) else value
+    return (
+        {name: value[name] for name in list(value)[-2:]}
+        if isinstance(value, Mapping)
+        else value
+    )
 
 
 def _some(inputs: Inputs, count: int | None) -> Inputs:
@@ -193,7 +213,9 @@ def _some(inputs: Inputs, count: int | None) -> Inputs:
         return inputs
     tokens = inputs.ordinary.sum(axis=1) * inputs.scored.any(axis=1)
     order = np.argsort(-tokens, kind="stable")
-    if count == _TEXTS[0]:  # the longest alone shows what fails on long texts, and costs less
+    if (
+        count == _TEXTS[0]
+    ):  # the longest alone shows what fails on long texts, and costs less
         order[1:] = order[1:][np.argsort(abs(tokens[order[1:]] - 32), kind="stable")]
     return inputs.subset(np.sort(order[:count]))
 
@@ -204,7 +226,9 @@ def _try(
     """Prepare and observe; return how that failed, if it did."""
     step = job.settings.reference_step
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of fits on two texts; real cells warn by themselves
+        warnings.simplefilter(
+            "ignore"
+        )  # of fits on two texts; real cells warn by themselves
         try:
             view = _DryRun(job, trajectory, observable, values)
             state = observable.prepare(view) if observable.prepares else None

@@ -63,7 +63,9 @@ class Examination:
     _fallback: Fallback | None = None
     _failures: dict[str, DryFailure | None] = field(default_factory=dict)
 
-    def of(self, folder: Path | None, *, keep: bool = False, bounded: bool = False) -> Probe:
+    def of(
+        self, folder: Path | None, *, keep: bool = False, bounded: bool = False
+    ) -> Probe:
         """Return the probe, with the failures of what has no finished cell in a folder.
 
         With `keep` the folder may keep it, and give what it has kept; where Hub revisions are
@@ -81,12 +83,16 @@ class Examination:
         untried = [o for o in observables if o.name not in self._failures]
         if self._probe is None or untried:
             with pinned(self.settings.threads):
-                probed = self._first_readable(untried, folder if keep else None, bounded)
+                probed = self._first_readable(
+                    untried, folder if keep else None, bounded
+                )
                 self._probe = self._guarded(probed)
             failed = {failure.node: failure for failure in self._probe.failures}
             self._failures |= {o.name: failed.get(o.name) for o in untried}
         failures = (self._failures[o.name] for o in observables)
-        return replace(self._probe, failures=tuple(f for f in failures if f is not None))
+        return replace(
+            self._probe, failures=tuple(f for f in failures if f is not None)
+        )
 
     def spare(self, probed: Probe | None = None) -> None:
         """Let no observable get a dry run, as its cells are computed at once.
@@ -99,7 +105,8 @@ class Examination:
     def bare(self) -> Probe:
         """Return the probe without a dry run, which is made when a folder asks for it."""
         self.spare()
-        probed, self._failures = self.of(None), {}
+        probed = self.of(None)
+        self._failures = {}
         return probed
 
     def _guarded(self, probed: Probe) -> Probe:
@@ -140,12 +147,18 @@ class Examination:
         else:
             examined = self._probed(checkpoint, tried, bounded)
         if self.settings.dtype == "stored":
-            examined = replace(examined, dtype=widest_stored(examined.dtype, self.trajectory))
+            examined = replace(
+                examined, dtype=widest_stored(examined.dtype, self.trajectory)
+            )
         settings = examined.resolved(self.settings)
-        failures = confirmed(examined.failures, self.trajectory, self.inputs, tried, settings)
+        failures = confirmed(
+            examined.failures, self.trajectory, self.inputs, tried, settings
+        )
         return replace(examined, failures=failures)
 
-    def _probed(self, checkpoint: Trajectory, tried: Sequence[Observable], bounded: bool) -> Probe:
+    def _probed(
+        self, checkpoint: Trajectory, tried: Sequence[Observable], bounded: bool
+    ) -> Probe:
         arguments = (self.inputs, self.observables, self.settings, tried)
         if not bounded:
             return probe(checkpoint, *arguments)
@@ -153,13 +166,18 @@ class Examination:
             return probe(prefetch.trajectory, *arguments)
 
     def _stored_or_probed(
-        self, folder: Path, checkpoint: Trajectory, tried: Sequence[Observable], bounded: bool
+        self,
+        folder: Path,
+        checkpoint: Trajectory,
+        tried: Sequence[Observable],
+        bounded: bool,
     ) -> Probe:
         """Return what a process in this environment has found at a revision, or find it now.
 
         It is only kept if no dry run has failed.
         """
-        path, needs = probe_path(folder), needs_of_steps(self.observables)
+        path = probe_path(folder)
+        needs = needs_of_steps(self.observables)
         digests = DigestCache(digests_path(folder))
         fingerprint = {
             **identity(checkpoint, self.inputs, self.observables, self.settings),
@@ -167,7 +185,9 @@ class Examination:
             "weights": self.settings.weights,
             "environment": environment(self.settings.device),
             "code": library_code(),
-            "checkpoint": [(digests.whole(c), str(c.configuration())) for c in checkpoint],
+            "checkpoint": [
+                (digests.whole(c), str(c.configuration())) for c in checkpoint
+            ],
         }
         names = {observable.name for observable in tried}
         with held(folder, "probe"):
@@ -175,8 +195,13 @@ class Examination:
                 return stored_result
             probed = self._probed(checkpoint, tried, bounded)
             if not probed.failures:
-                text = json.dumps({"tried": sorted(names), "probe": encoded(probed, needs)})
-                write_cell(path, Cell(xr.Dataset(attrs={"found": text}), fingerprint=fingerprint))
+                text = json.dumps(
+                    {"tried": sorted(names), "probe": encoded(probed, needs)}
+                )
+                write_cell(
+                    path,
+                    Cell(xr.Dataset(attrs={"found": text}), fingerprint=fingerprint),
+                )
             return probed
 
 
@@ -185,7 +210,8 @@ def _is_identified(checkpoint: Checkpoint) -> bool:
     if checkpoint.source is not None:
         return not checkpoint.is_computed
     return all(
-        c.template is None and isinstance(c.weights, WeightFiles) for c in checkpoint.sources
+        c.template is None and isinstance(c.weights, WeightFiles)
+        for c in checkpoint.sources
     )
 
 
@@ -198,8 +224,17 @@ def _read(
         if difference(cell.fingerprint, plain(fingerprint)):
             return None
         content = json.loads(cell.data.attrs["found"])
-        return decoded(content["probe"], needs) if names <= set(content["tried"]) else None
-    except (StoreError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
+        return (
+            decoded(content["probe"], needs) if names <= set(content["tried"]) else None
+        )
+    except (
+        StoreError,
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        RecursionError,
+    ):
         return None
 
 
@@ -208,7 +243,9 @@ def encoded(outcome: Probe, needs: Sequence[Need]) -> str:
     content = {part.name: getattr(outcome, part.name) for part in fields(outcome)}
     del content["failures"]
     content |= {name: [content[name].get(need) for need in needs] for name in _OF_NEEDS}
-    return json.dumps(content, default=lambda x: sorted(x) if type(x) is frozenset else asdict(x))
+    return json.dumps(
+        content, default=lambda x: sorted(x) if type(x) is frozenset else asdict(x)
+    )
 
 
 def decoded(text: str, needs: Sequence[Need]) -> Probe:
@@ -216,11 +253,23 @@ def decoded(text: str, needs: Sequence[Need]) -> Probe:
     parts = _tuples(json.loads(text))
     for name in _OF_NEEDS:
         parts[name] = dict(zip(needs, parts[name], strict=True))
-    reads = {n: None if names is None else frozenset(names) for n, names in parts["reads"].items()}
-    passes = {n: PassKey(**key) for n, key in parts["passes"].items() if key is not None}
+    reads = {
+        n: None if names is None else frozenset(names)
+        for n, names in parts["reads"].items()
+    }
+    passes = {
+        n: PassKey(**key) for n, key in parts["passes"].items() if key is not None
+    }
     layers = {n: labels for n, labels in parts["layers"].items() if labels is not None}
-    blocks = {name: WeightBlock(**block) for name, block in parts["weight_blocks"].items()}
-    of_needs = {"reads": reads, "passes": passes, "layers": layers, "weight_blocks": blocks}
+    blocks = {
+        name: WeightBlock(**block) for name, block in parts["weight_blocks"].items()
+    }
+    of_needs = {
+        "reads": reads,
+        "passes": passes,
+        "layers": layers,
+        "weight_blocks": blocks,
+    }
     fallback = Fallback(**parts["fallback"])
     return Probe(**{**parts, **of_needs, "fallback": fallback})
 

@@ -39,7 +39,8 @@ _TOKENS = 32
 _TRIES = 3  # checkpoints at either end
 PASSES = 12  # of the text, at most
 # Nats per token that kernels of another shape may make of the same text.
-_NATS, _HALF_NATS = 1e-4, 3e-2
+_NATS = 1e-4
+_HALF_NATS = 3e-2
 
 
 @dataclass(frozen=True)
@@ -86,11 +87,16 @@ def is_tried(checkpoint: Checkpoint) -> bool:
     """
     template = checkpoint.template
     of_library = type(template).__module__.startswith("ontogeny.")  # as of GGUF files
-    return template is not None and (not of_library or isinstance(template, RemoteModel))
+    return template is not None and (
+        not of_library or isinstance(template, RemoteModel)
+    )
 
 
 def guard(
-    trajectory: Trajectory, inputs: Mapping[str, Inputs], needs: Sequence[Need], settings: Settings
+    trajectory: Trajectory,
+    inputs: Mapping[str, Inputs],
+    needs: Sequence[Need],
+    settings: Settings,
 ) -> Fallback:
     """Return the way in which a run's model must be read.
 
@@ -109,7 +115,12 @@ def guard(
         try:
             return _Guard(trajectory, inputs, running, settings).of(first, last)
         except CheckpointError as error:
-            log.debug("the model was not tried at %s and %s: %s", first.label, last.label, error)
+            log.debug(
+                "the model was not tried at %s and %s: %s",
+                first.label,
+                last.label,
+                error,
+            )
     return Fallback()
 
 
@@ -126,8 +137,12 @@ class _Guard:
         self._place = (settings.device, settings.torch_dtype())
         on = needs[0].on or next(iter(inputs))
         texts = settings.reading_settings().layout(inputs[on])
-        most = int(texts.mask.sum()) // PASSES  # never more than a bare pass of the study's texts
-        self._texts = shortened(texts, max(2, min(_TOKENS, most, int(texts.lengths.max()))))
+        most = (
+            int(texts.mask.sum()) // PASSES
+        )  # never more than a bare pass of the study's texts
+        self._texts = shortened(
+            texts, max(2, min(_TOKENS, most, int(texts.lengths.max())))
+        )
         self._longest = int(self._texts.lengths.argmax())
         objectives = (getattr(need, "objective", None) for need in needs)
         self._objective = next(filter(None, objectives), None)
@@ -140,7 +155,9 @@ class _Guard:
         skeleton = self._trajectory.skeleton(*self._place)
         found = Fallback()
         for checkpoint, alone in zip(ends, bare, strict=True):
-            found = found.joined(self._swapped(skeleton, checkpoint, alone, checkpoint is first))
+            found = found.joined(
+                self._swapped(skeleton, checkpoint, alone, checkpoint is first)
+            )
         if self._settings.weights == "streamed":
             for checkpoint, alone in zip(ends, bare, strict=True):
                 found = self._streamed(skeleton, checkpoint, alone).joined(found)
@@ -157,7 +174,11 @@ class _Guard:
         return self._alone(model)
 
     def _swapped(
-        self, skeleton: Skeleton, checkpoint: Checkpoint, bare: Tensor | None, is_first: bool
+        self,
+        skeleton: Skeleton,
+        checkpoint: Checkpoint,
+        bare: Tensor | None,
+        is_first: bool,
     ) -> Fallback:
         """Compare the module that gets the weights of every checkpoint."""
         model = skeleton.load(checkpoint)
@@ -179,12 +200,16 @@ class _Guard:
         )
         return together.joined(Fallback(weights="rebuilt", notes=(note,)))
 
-    def _together(self, model: nn.Module, checkpoint: Checkpoint, alone: Tensor | None) -> Fallback:
+    def _together(
+        self, model: nn.Module, checkpoint: Checkpoint, alone: Tensor | None
+    ) -> Fallback:
         """Compare a batch of three texts, and what the study reads, with the text alone."""
         nats = self._nats(alone)
         if nats is None:
             return Fallback()
-        allowed = _NATS if alone is not None and alone.element_size() >= 4 else _HALF_NATS
+        allowed = (
+            _NATS if alone is not None and alone.element_size() >= 4 else _HALF_NATS
+        )
         together = min(len(self._texts), self._settings.batch_size)
         batched = self._read(model, together)
         if batched is None or abs(batched - nats) <= allowed:
@@ -231,7 +256,12 @@ class _Guard:
     def _nats(self, rows: Tensor | None) -> float | None:
         """Return the loss of the text, in nats per token, where the study reads predictions."""
         ids = self._texts.subset([self._longest]).batches(1)[0].ids[0]
-        if not self._is_causal or rows is None or rows.ndim != 2 or len(rows) != len(ids):
+        if (
+            not self._is_causal
+            or rows is None
+            or rows.ndim != 2
+            or len(rows) != len(ids)
+        ):
             return None
         if len(ids) < 2 or rows.shape[1] <= int(ids.max()):
             return None
@@ -252,13 +282,13 @@ class _Guard:
 
     def _both(self, one: Tensor | None, other: Tensor | None) -> str:
         """Return two readings of the text in words."""
-        if (first := self._nats(one)) is not None and (second := self._nats(other)) is not None:
+        if (first := self._nats(one)) is not None and (
+            second := self._nats(other)
+        ) is not None:
             return f"{first:.6g} and {second:.6g} nats per token"
         if one is None or other is None or one.shape != other.shape:
             return "outputs of different shapes"
-        return (
-            f"outputs of norm {float(one.double().norm()):.6g} that differ by {_apart(one, other)}"
-        )
+        return f"outputs of norm {float(one.double().norm()):.6g} that differ by {_apart(one, other)}"
 
 
 def _apart(one: Tensor, other: Tensor) -> str:

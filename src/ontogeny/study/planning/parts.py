@@ -48,9 +48,14 @@ class RunPart:
     @cached_property
     def plan(self) -> Plan:
         """What is to do of it, by the cells that its folder holds when it is first asked."""
-        graph, folder = self.graph, self.folder
-        activity.now(f"planning {f'control run {self.name}' if self.name else 'the run'}")
-        plan = make_plan(graph.cells(), folder, graph.trajectory, graph.digests, graph.name)
+        graph = self.graph
+        folder = self.folder
+        activity.now(
+            f"planning {f'control run {self.name}' if self.name else 'the run'}"
+        )
+        plan = make_plan(
+            graph.cells(), folder, graph.trajectory, graph.digests, graph.name
+        )
         others = [
             (step, entry.cell.needs(graph.by_name))
             for entry in plan.prepared
@@ -61,7 +66,9 @@ class RunPart:
         steps = len(plan.steps)
         prices = Prices(graph.probe, graph.inputs, graph.by_name, graph.settings, steps)
         to_do = [entry.cell for entry in [*plan.prepared, *plan.entries] if entry.to_do]
-        read = [cell for cell in to_do if not (cell.observed and cell.key == self.begins_at)]
+        read = [
+            cell for cell in to_do if not (cell.observed and cell.key == self.begins_at)
+        ]
         costs = prices.of(read, others)
         costs.dropped_bytes = costs.reference_bytes * self.drops_references
         return replace(plan, device=graph.settings.device, **vars(costs))
@@ -85,7 +92,9 @@ class RunPart:
         computed again. Checkpoints of the studied run and of given ones are still to come.
         """
         reference = self.trajectory[self.job.settings.reference_step]
-        return self.begins_at is not None and all(c.source is None for c in reference.sources)
+        return self.begins_at is not None and all(
+            c.source is None for c in reference.sources
+        )
 
 
 @dataclass(frozen=True)
@@ -116,19 +125,27 @@ class Parts:
         """Return the run that is studied, which comes first, and its control runs."""
         token = new_token()
         settings = self.probe.resolved(settings)
-        steps, table = [int(s) for s in self.trajectory.steps], frozen_steps(frozen, self.controls)
+        steps = [int(s) for s in self.trajectory.steps]
+        table = frozen_steps(frozen, self.controls)
         controls = self.controls.runs(steps, settings.reference_step, table)
         studied = self._part("", self.trajectory, settings, token)
-        return [studied, *(self._of_control(control, settings, token) for control in controls)]
+        return [
+            studied,
+            *(self._of_control(control, settings, token) for control in controls),
+        ]
 
-    def _of_control(self, control: ControlRun, settings: Settings, token: str) -> RunPart:
+    def _of_control(
+        self, control: ControlRun, settings: Settings, token: str
+    ) -> RunPart:
         reference = settings.reference_step
         # A run that is given as a control may lack the step that the study refers to.
         reference = reference if reference in control.steps else control.steps[-1]
         run_settings = replace(settings, noise_steps=(), reference_step=reference)
         # Checkpoints made of the run's own fit into the same module.
         shared = token if control.given is None else new_token()
-        return self._part(control.name, control.of(self.trajectory), run_settings, shared, control)
+        return self._part(
+            control.name, control.of(self.trajectory), run_settings, shared, control
+        )
 
     def _part(
         self,
@@ -141,9 +158,15 @@ class Parts:
         folder = self.folder
         if folder is not None and name:
             folder = run_folder(folder, name)
-        observables = observed_of_controls(self.observables) if name else tuple(self.observables)
-        digests = DigestCache(None if folder is None else digests_path(folder), self.compared)
-        graph = Graph(trajectory, self.inputs, observables, settings, self.probe, digests, name)
+        observables = (
+            observed_of_controls(self.observables) if name else tuple(self.observables)
+        )
+        digests = DigestCache(
+            None if folder is None else digests_path(folder), self.compared
+        )
+        graph = Graph(
+            trajectory, self.inputs, observables, settings, self.probe, digests, name
+        )
         where = Path() if folder is None else folder.resolve()
         first = _first(trajectory)
         studied = self.folder.resolve() if self.folder is not None and name else None

@@ -112,8 +112,12 @@ class Plan(Costs):
 
         Activations that the disk has room for lie in files where memory is short.
         """
-        in_files = self.device == "cpu" and self.activation_bytes * workers <= scratch_room()
-        return self.model_bytes + (self.fitted_bytes if in_files else self.activation_bytes)
+        in_files = (
+            self.device == "cpu" and self.activation_bytes * workers <= scratch_room()
+        )
+        return self.model_bytes + (
+            self.fitted_bytes if in_files else self.activation_bytes
+        )
 
     def memory_warning(self, workers: int = 1) -> str | None:
         """Return why so many workers of this machine may not have enough memory, or None.
@@ -146,7 +150,9 @@ class Plan(Costs):
     def _repr_html_(self) -> str:
         paragraphs = [*self._costs(), *self.notes, *filter(None, [self.refused])]
         lines = "".join(f"<div>{escape(line)}</div>" for line in paragraphs)
-        return html_block("Plan", self._reach, html_table(("", "cells"), self._counted()), lines)
+        return html_block(
+            "Plan", self._reach, html_table(("", "cells"), self._counted()), lines
+        )
 
     @property
     def _reach(self) -> str:
@@ -156,7 +162,9 @@ class Plan(Costs):
         """Return how many cells of each observable and control run are done and to do."""
         entries = [e for e in self.entries if not e.run]
         nodes = dict.fromkeys(e.node for e in entries)
-        lines = [(node, _outcomes(e for e in entries if e.node == node)) for node in nodes]
+        lines = [
+            (node, _outcomes(e for e in entries if e.node == node)) for node in nodes
+        ]
         for run in dict.fromkeys(e.run for e in self.entries if e.run):
             of_run = [e for e in self.entries if e.run == run]
             steps = len({e.key for e in of_run})
@@ -172,14 +180,22 @@ class Plan(Costs):
             f"to hold: {size_text(self.activation_bytes)} of activations at once",
             f"memory of one worker: about {size_text(self.memory_bytes)} beside the libraries"
             + (
-                f", {size_text(self.shared_bytes)} of it shared rotations" * bool(self.shared_bytes)
+                f", {size_text(self.shared_bytes)} of it shared rotations"
+                if bool(self.shared_bytes)
+                else ""
             ),
         ]
         if self.device_bytes:
-            lines.append(f"of it on {self.device}: about {size_text(self.device_bytes)}")
+            lines.append(
+                f"of it on {self.device}: about {size_text(self.device_bytes)}"
+            )
         if self.reference_bytes:
             size = size_text(self.reference_bytes - self.dropped_bytes)
-            more = f" ({size_text(self.reference_bytes)} while it runs)" * bool(self.dropped_bytes)
+            more = (
+                f" ({size_text(self.reference_bytes)} while it runs)"
+                if bool(self.dropped_bytes)
+                else ""
+            )
             lines.append(f"to store: {size} of references{more}, and the cells")
         if self.downloads:
             size = size_text(self.download_bytes)
@@ -202,7 +218,9 @@ def counted_changes(why: Iterable[Sequence[str]], what: str) -> list[str]:
 
     Examples
     --------
-    >>> counted_changes([["code.capture: 1f -> 2e"], ["code.capture: 1f -> 2e"]], "cell")
+    >>> counted_changes(
+    ...     [["code.capture: 1f -> 2e"], ["code.capture: 1f -> 2e"]], "cell"
+    ... )
     ['the code of capture (2 cells)']
     """
     reasons = Counter(line for lines in why for line in _in_short(lines))
@@ -276,7 +294,9 @@ def make_plan(
     numbers were dropped: computed elsewhere they may come out otherwise, for all that read them.
     """
     plan = Plan(steps=tuple(int(s) for s in trajectory.steps))
-    absent = [c.source for c in trajectory if c.source is not None and not c.is_downloaded]
+    absent = [
+        c.source for c in trajectory if c.source is not None and not c.is_downloaded
+    ]
     plan.downloads = len(absent)
     plan.download_bytes = sum(source.size() for source in absent)
     outcomes: dict[Path, str] = {}
@@ -286,15 +306,24 @@ def make_plan(
         # would tell that the cell stands.
         before = {outcomes[place] for place in cell.reads}
         header_or_none = None if before & {"new", "stale"} else header
-        outcome, why, where = cell.check(folder, trajectory, digests.whole, header_or_none)
+        outcome, why, where = cell.check(
+            folder, trajectory, digests.whole, header_or_none
+        )
         if cell.place in needed:
             outcome = "retry"
         if outcome == "done" and "retry" in before:
-            outcome, why = "retry", ("what it reads had failed or was dropped",)
+            outcome = "retry"
+            why = ("what it reads had failed or was dropped",)
         outcomes[cell.place] = outcome
         (plan.entries if cell.observed else plan.prepared).append(
             Entry(cell, outcome, why, run, dict(where))
         )
-    read = {place for entry in plan.entries if entry.to_do for place in entry.cell.reads}
+    read = {
+        place for entry in plan.entries if entry.to_do for place in entry.cell.reads
+    }
     lost = {place for place in read if outcomes[place] == DROPPED}
-    return make_plan(cells, folder, trajectory, digests, run, {*needed, *lost}) if lost else plan
+    return (
+        make_plan(cells, folder, trajectory, digests, run, {*needed, *lost})
+        if lost
+        else plan
+    )

@@ -28,7 +28,9 @@ def what_controls_decide(runs: Sequence[str], kinds: Sequence[str]) -> list[str]
 
     Examples
     --------
-    >>> learned, beyond = what_controls_decide(["turned 0", "turned 1", "turned 2"], ["loss"])
+    >>> learned, beyond = what_controls_decide(
+    ...     ["turned 0", "turned 1", "turned 2"], ["loss"]
+    ... )
     >>> learned
     'learned: the loss by renamed words, without control runs, unless the start is trained'
     >>> beyond.split(": ", 1)[1]
@@ -42,13 +44,20 @@ def what_controls_decide(runs: Sequence[str], kinds: Sequence[str]) -> list[str]
         if pairs:
             times = f"{t.isf(LEVELS.control / 2, pairs):.1f} times their luck"  # half for a loss
             start = f"of a trained start by {plural(pairs, 'mirrored pair')}, from {times} on"
-        lines.append(f"learned: the loss by renamed words, without control runs, {start}")
+        lines.append(
+            f"learned: the loss by renamed words, without control runs, {start}"
+        )
     if pairs and "loss" not in kinds and all(kind_of(run) in MOTION for run in nulls):
         return [*lines, "beyond motion: not judged, as motion harms a trained start"]
     if len(nulls) < 2:
-        return [*lines, f"beyond motion: not judged with {len(nulls)} control runs, take 3 or more"]
-    here, there = ([f"{distance:.2g}" for distance in _distances(n)] for n in (len(nulls), MORE))
-    of_more = f" (of {MORE}: {', '.join(there)})" * (len(nulls) < MORE)
+        return [
+            *lines,
+            f"beyond motion: not judged with {len(nulls)} control runs, take 3 or more",
+        ]
+    here, there = (
+        [f"{distance:.2g}" for distance in _distances(n)] for n in (len(nulls), MORE)
+    )
+    of_more = f" (of {MORE}: {', '.join(there)})" if len(nulls) < MORE else ""
     far = f"from {here[0]} deviations of {len(nulls)} control runs on"
     layers = f"{here[1]} in layers that move apart"
     return [*lines, f"beyond motion, one of {ROWS} rows: {far}, {layers}{of_more}"]
@@ -60,5 +69,7 @@ def _distances(count: int) -> np.ndarray:
     Its change and its half-change step are two tests, each two-sided.
     """
     freedom = np.array([count - 1, count - 1 + BORROWED * (count > 2)])
-    distances: np.ndarray = t.isf(LEVELS.control / (4 * ROWS), freedom) * np.sqrt(1 + 1 / count)
+    distances: np.ndarray = t.isf(LEVELS.control / (4 * ROWS), freedom) * np.sqrt(
+        1 + 1 / count
+    )
     return distances

@@ -95,12 +95,16 @@ class Probe:
 
     def resolved(self, settings: Settings) -> Settings:
         """Return the settings with what had to be found out."""
-        found = dataclasses.replace(settings, positions=self.positions, dtype=self.dtype)
+        found = dataclasses.replace(
+            settings, positions=self.positions, dtype=self.dtype
+        )
         return self.fallback.of(found)
 
     def layers_of(self, observable: Observable) -> tuple[str, ...]:
         """Return the labels of the layers that an observable reads of a checkpoint."""
-        labels = (self.layers[need] for need in observable.needs() if need in self.layers)
+        labels = (
+            self.layers[need] for need in observable.needs() if need in self.layers
+        )
         return tuple(dict.fromkeys(label for group in labels for label in group))
 
 
@@ -139,16 +143,22 @@ def probe(
         need.check(source)  # what does not fit is refused now, not hours later
         if labels := need.labels(source):
             layers[need] = labels
-    positions, difference, fallback = "auto", 0.0, Fallback()
+    positions = "auto"
+    difference = 0.0
+    fallback = Fallback()
     if any(need.runs_model for need in by_need):
         try:
             positions, difference = _invariance(model, inputs, layers)
         except BatchInvarianceError as error:
             positions = "right"  # a text alone has no padding
             note = f"texts are read one by one, without padding: {error}"
-            fallback = Fallback(batch_size=1, notes=(note,) if settings.batch_size > 1 else ())
+            fallback = Fallback(
+                batch_size=1, notes=(note,) if settings.batch_size > 1 else ()
+            )
     dtype = settings.dtype if settings.dtype != "stored" else _dtype_of(model)
-    settings = fallback.of(dataclasses.replace(settings, positions=positions, dtype=dtype))
+    settings = fallback.of(
+        dataclasses.replace(settings, positions=positions, dtype=dtype)
+    )
     # Again, as the tensors that a need reads are traced with the positions that were found.
     by_need = sources(model, of_steps, inputs, settings.reading_settings())
     keys = pass_keys(by_need)
@@ -156,16 +166,24 @@ def probe(
         all_names = set(reader.names())
         numbers = {name: math.prod(reader.shape(name)) for name in all_names}
         tensor_bytes = {name: 4 * count for name, count in numbers.items()}
-        stored_bytes = sum(n * reader.dtype(name).itemsize for name, n in numbers.items())
+        stored_bytes = sum(
+            n * reader.dtype(name).itemsize for name, n in numbers.items()
+        )
         blocks = {o.name: _blocks(reader, o) for o in observables if o.over_blocks}
-        configuration, tokens = checkpoint.configuration(), vocabulary_size(trajectory)
+        configuration = checkpoint.configuration()
+        tokens = vocabulary_size(trajectory)
         weight_blocks = {
             name: capture.weight_block(reader, name, configuration, tokens)
-            for name in {name for block_names in blocks.values() for name in block_names}
+            for name in {
+                name for block_names in blocks.values() for name in block_names
+            }
         }
     names = skeleton.file_names()
     return Probe(
-        reads={n: _names(n.tensors(source), names, all_names) for n, source in by_need.items()},
+        reads={
+            n: _names(n.tensors(source), names, all_names)
+            for n, source in by_need.items()
+        },
         passes={need: key for need, key in keys.items() if key is not None},
         bytes={need: need.size(source) for need, source in by_need.items()},
         layers=layers,
@@ -175,7 +193,9 @@ def probe(
         positions=positions,
         batch_difference=difference,
         model_class=type(model).__name__,
-        attention=str(getattr(getattr(model, "config", None), "_attn_implementation", "")),
+        attention=str(
+            getattr(getattr(model, "config", None), "_attn_implementation", "")
+        ),
         parameters=sum(p.numel() for p in model.parameters()),
         stored_bytes=stored_bytes,
         model_bytes=_model_bytes(model, dtype, settings, of_steps),
@@ -192,19 +212,24 @@ def _invariance(
     """Return how positions are given so that batches do not matter, and by how much they do."""
     watched = sorted({label for labels in layers.values() for label in labels})
     checks = [
-        capture.check_batch_invariance(model, part, watched or None) for part in inputs.values()
+        capture.check_batch_invariance(model, part, watched or None)
+        for part in inputs.values()
     ]
     # One way for all input sets: the strictest that any of them needs.
     positions = max((c.positions for c in checks), key=("model", "mask", "right").index)
     return positions, max(check.difference for check in checks)
 
 
-def _model_bytes(model: Any, dtype: str, settings: Settings, needs: Sequence[Need]) -> int:
+def _model_bytes(
+    model: Any, dtype: str, settings: Settings, needs: Sequence[Need]
+) -> int:
     """Return the bytes of the weights and of the largest of them, which is read beside them."""
     if only_looks(needs):
         return 0
     sizes = [p.numel() * getattr(torch, dtype).itemsize for p in model.parameters()]
-    streamed = settings.weights == "streamed" and not any(need.exclusive for need in needs)
+    streamed = settings.weights == "streamed" and not any(
+        need.exclusive for need in needs
+    )
     return max(sizes, default=0) + (0 if streamed else sum(sizes))
 
 
@@ -223,11 +248,16 @@ def _pass_bytes(
     if not running:
         return 0
     source = next(iter(running.values()))
-    if next(source.model.children(), None) is None:  # nothing is inside that could be listed
+    if (
+        next(source.model.children(), None) is None
+    ):  # nothing is inside that could be listed
         return 0
     shapes = source.trace.shapes.items()
-    widths: dict[str | None, int] = {p: math.prod(s[2:]) for p, s in shapes if len(s) > 2}
-    head, mapped = head_path(source.model), running.keys() - layers.keys()
+    widths: dict[str | None, int] = {
+        p: math.prod(s[2:]) for p, s in shapes if len(s) > 2
+    }
+    head = head_path(source.model)
+    mapped = running.keys() - layers.keys()
     if not mapped:
         widths.pop(head, None)
     elif all(isinstance(need, Losses | Reduced) for need in mapped):
@@ -269,7 +299,9 @@ def _name(dtype: torch.dtype) -> str:
 def _blocks(reader: Any, observable: Observable) -> tuple[str, ...]:
     """Return the weight blocks that an observable is mapped over."""
     patterns = (n.patterns for n in observable.needs() if isinstance(n, Weights))
-    return tuple(name for pattern in patterns for name in capture.match_blocks(reader, pattern))
+    return tuple(
+        name for pattern in patterns for name in capture.match_blocks(reader, pattern)
+    )
 
 
 def _names(

@@ -26,7 +26,9 @@ def pack(store: Path, archive: Path) -> None:
     >>> (folder / "copy" / "0").read_bytes()
     b'chunk'
     """
-    files = {p.relative_to(store).as_posix(): p for p in store.rglob("*") if p.is_file()}
+    files = {
+        p.relative_to(store).as_posix(): p for p in store.rglob("*") if p.is_file()
+    }
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as file:
         for name in sorted(files):
             file.writestr(zipfile.ZipInfo(name, _EARLIEST), files[name].read_bytes())

@@ -20,14 +20,24 @@ from ...store import write_json
 LIST = ".checksums.json"
 _METADATA = ".zmetadata"
 _TEXTS = [{"id": "vlen-utf8"}]
-_COMPRESSORS = ("blosc", "zstd", "lz4", "zlib", "gzip")  # by default of one Zarr or another
+_COMPRESSORS = (
+    "blosc",
+    "zstd",
+    "lz4",
+    "zlib",
+    "gzip",
+)  # by default of one Zarr or another
 
 
 def write_checksums(store: Path) -> None:
     """Write the digests of all files of `store` into it."""
-    names = sorted(p.relative_to(store).as_posix() for p in store.rglob("*") if p.is_file())
+    names = sorted(
+        p.relative_to(store).as_posix() for p in store.rglob("*") if p.is_file()
+    )
     files = {
-        name: {"blake2b": _digest((store / name).read_bytes())} for name in names if name != LIST
+        name: {"blake2b": _digest((store / name).read_bytes())}
+        for name in names
+        if name != LIST
     }
     # A digest of the list itself tells a flipped bit in the list from one in a file.
     write_json(store / LIST, {"files": files, "digest": _digest_of(files)})
@@ -51,7 +61,9 @@ def listed(store: Path) -> Mapping[str, str]:
         ) from None
     except (ValueError, LookupError, TypeError, RecursionError):
         pass
-    raise StoreError(f"{store} is damaged: {LIST} is not as it was written. {_mend(store)}")
+    raise StoreError(
+        f"{store} is damaged: {LIST} is not as it was written. {_mend(store)}"
+    )
 
 
 def check_files(store: Path) -> None:
@@ -78,7 +90,9 @@ def check_files(store: Path) -> None:
         check(store, digests, name, path.read_bytes() if path.is_file() else None)
 
 
-def check(store: Path, digests: Mapping[str, str], name: str, content: bytes | None) -> None:
+def check(
+    store: Path, digests: Mapping[str, str], name: str, content: bytes | None
+) -> None:
     """Compare what was read of a file, None if it is missing, with the list of a result.
 
     Raises
@@ -100,7 +114,9 @@ def check(store: Path, digests: Mapping[str, str], name: str, content: bytes | N
     fault = "is not as it was written" if digest else "was not written with it"
     if content is None:
         fault = "is missing"
-    raise StoreError(f"{store} is damaged or was edited: {name}{variable} {fault}. {_mend(store)}")
+    raise StoreError(
+        f"{store} is damaged or was edited: {name}{variable} {fault}. {_mend(store)}"
+    )
 
 
 def is_listed(store: Path, digests: Mapping[str, str]) -> bool:
@@ -131,20 +147,33 @@ def check_data_only(store: Path) -> None:
     >>> check_data_only(store)
     """
     try:
-        content = (store / _METADATA).read_bytes() if (store / _METADATA).is_file() else None
+        content = (
+            (store / _METADATA).read_bytes() if (store / _METADATA).is_file() else None
+        )
         check(store, listed(store), _METADATA, content)
         metadata = json.loads(content or b"{}")["metadata"]
         for name, array in metadata.items():
             if name.endswith(".zarray") and (why := _refused(array)):
                 where = name.removesuffix("/.zarray")
                 raise StoreError(f"{store} is not opened: its array {where!r} {why}.")
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise StoreError(f"{store} is not opened: its metadata cannot be read: {error}") from error
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
+        raise StoreError(
+            f"{store} is not opened: its metadata cannot be read: {error}"
+        ) from error
 
 
 def _refused(array: Mapping[str, Any]) -> str:
     """Return why an array is not decoded; empty if it is."""
-    dtype, filters, compressor = array["dtype"], array["filters"], array["compressor"]
+    dtype = array["dtype"]
+    filters = array["filters"]
+    compressor = array["compressor"]
     texts = dtype == "|O" and filters == _TEXTS
     numbers = isinstance(dtype, str) and dtype[1:2] in "biufSU" and not filters
     if not texts and not numbers:

@@ -29,7 +29,10 @@ from ..planning.parts import RunPart
 
 
 def mark_of(
-    folder: Path, parts: Sequence[RunPart], described: Mapping[str, Any], read: Sequence[Any]
+    folder: Path,
+    parts: Sequence[RunPart],
+    described: Mapping[str, Any],
+    read: Sequence[Any],
 ) -> str:
     """Return the mark of a folder as it is now.
 
@@ -42,7 +45,8 @@ def mark_of(
     read
         The stamps of what the audit reads, from before it was read.
     """
-    studied, device = parts[0], parts[0].job.settings.device
+    studied = parts[0]
+    device = parts[0].job.settings.device
     content: list[Any] = [described, provenance()["provenance"], library_code()]
     content += [environment(device), read]
     for part in parts:
@@ -50,7 +54,9 @@ def mark_of(
         cells = [*part.graph.cells(), *chain(*part.graph.summaries(beside))]
         content += [(cell.label, str(cell.place), repr(cell.reads)) for cell in cells]
         content += [cell.components for cell in cells]
-        content += [part.graph.digests.whole(checkpoint) for checkpoint in part.trajectory]
+        content += [
+            part.graph.digests.whole(checkpoint) for checkpoint in part.trajectory
+        ]
         content += _stamps(part.job.folder / cell.place for cell in cells)
     content += _stamps(sorted(result_path(folder).rglob("*")))
     text = json.dumps(plain(content), default=str)
@@ -65,7 +71,8 @@ def is_finished(folder: Path, mark: Callable[[], str]) -> bool:
 
 def is_whole(tree: xr.DataTree, here: Environment) -> bool:
     """Return whether nothing is to be said of a result: no problem, and computed in `here`."""
-    problems, made = problems_of(tree), json.loads(tree.attrs["provenance"])
+    problems = problems_of(tree)
+    made = json.loads(tree.attrs["provenance"])
     most = made.get("libraries", {}) | made.get("kernels", {})
     return not (problems or problems.notes or differences([("", most)], here))
 

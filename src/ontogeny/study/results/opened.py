@@ -31,7 +31,9 @@ def open_tree(folder: Path) -> xr.DataTree:
         try:
             check_data_only(path)
             # Consolidated alone: what lies beside the arrays was not checked for decoders.
-            tree = xr.open_datatree(store, engine="zarr", zarr_format=2, consolidated=True)
+            tree = xr.open_datatree(
+                store, engine="zarr", zarr_format=2, consolidated=True
+            )
         except StoreError:
             if is_listed(path, store.digests):
                 raise  # else a run has just merged, and that result is opened instead
@@ -71,9 +73,15 @@ class OpenResult(LocalStore):
         """Return what is stored under a key, or None."""
         whole = await super().get(key, prototype)
         self._check(key, whole)
-        return whole if byte_range is None else await super().get(key, prototype, byte_range)
+        return (
+            whole
+            if byte_range is None
+            else await super().get(key, prototype, byte_range)
+        )
 
-    def get_sync(self, key: str, *, prototype: Any = None, byte_range: Any = None) -> Any:
+    def get_sync(
+        self, key: str, *, prototype: Any = None, byte_range: Any = None
+    ) -> Any:
         """Return what is stored under a key, or None: the same without waiting in between."""
         options = {"prototype": prototype}
         whole = super().get_sync(key, **options)

@@ -51,7 +51,9 @@ def open_study(folder: str | Path, *, revision: str | None = None) -> StudyResul
         raise StoreError(f"{folder} is no study folder (it has no {settings.name}).")
     wait_for_result(folder)
     if not result_path(folder).is_dir():
-        raise StoreError(f"{folder} has no merged result yet; run the study again to finish it.")
+        raise StoreError(
+            f"{folder} has no merged result yet; run the study again to finish it."
+        )
     return StudyResult(folder)
 
 
@@ -112,7 +114,9 @@ def _fetched(repo: str, revision: str | None) -> Path:
     if ARCHIVE not in files or not files & set(_SMALL[:2]):
         raise StoreError(f"{what} is no study that was shared: it has no {ARCHIVE}.")
     name = f"{repo}/{snapshot.name}"
-    place = cached_assets_path("ontogeny", "studies", name, assets_dir=constants.HF_ASSETS_CACHE)
+    place = cached_assets_path(
+        "ontogeny", "studies", name, assets_dir=constants.HF_ASSETS_CACHE
+    )
     folder = Path(place) / "study"
     if not _is_whole(folder):
         try:

@@ -63,7 +63,12 @@ def merged(
     records = [
         *findings.to_records(),
         *(
-            {"kind": READ_OTHERWISE, "certainty": "certain", "steps": [], "message": note}
+            {
+                "kind": READ_OTHERWISE,
+                "certainty": "certain",
+                "steps": [],
+                "message": note,
+            }
             for note in parts[0].graph.probe.fallback.notes
         ),
     ]
@@ -74,7 +79,11 @@ def merged(
     }
     units = unit_counts(job.observables, job.inputs)
     tree = merge(job.folder, job.observables, attributes, units)
-    failed = [f"{n}: {d.attrs['failed']}" for n, d in tree.children.items() if "failed" in d.attrs]
+    failed = [
+        f"{n}: {d.attrs['failed']}"
+        for n, d in tree.children.items()
+        if "failed" in d.attrs
+    ]
     environments = _environments(parts[0])
     further = {
         "kernels": usual(environments),
@@ -99,7 +108,9 @@ def _environments(part: RunPart) -> list[tuple[str, Environment]]:
     return environments
 
 
-def described(parts: Sequence[RunPart], title: str, reference: str | int) -> dict[str, Any]:
+def described(
+    parts: Sequence[RunPart], title: str, reference: str | int
+) -> dict[str, Any]:
     """Return what the root of the result says of the study, as far as no cell and weight is read.
 
     Parameters
@@ -107,8 +118,12 @@ def described(parts: Sequence[RunPart], title: str, reference: str | int) -> dic
     parts, title, reference
         As in `merged`.
     """
-    job, graph, trajectory = parts[0].job, parts[0].graph, parts[0].trajectory
-    probe, observables, unit = graph.probe, job.observables, trajectory.unit
+    job = parts[0].job
+    graph = parts[0].graph
+    trajectory = parts[0].trajectory
+    probe = graph.probe
+    observables = job.observables
+    unit = trajectory.unit
     settings = {
         **graph.settings.to_dict(),
         "reference": reference,
@@ -136,11 +151,19 @@ def described(parts: Sequence[RunPart], title: str, reference: str | int) -> dic
         "settings": json.dumps(settings),
         "steps": json.dumps([int(s) for s in trajectory.steps]),
         "reference_step": graph.settings.reference_step,
-        "controls": json.dumps([part.control.to_dict() for part in parts if part.control]),
+        "controls": json.dumps(
+            [part.control.to_dict() for part in parts if part.control]
+        ),
         "inputs": json.dumps(inputs),
         "trajectory": json.dumps(_source(trajectory, graph.digests)),
-        "model": json.dumps({"class": probe.model_class, "parameters": probe.parameters}),
-        **({"clock": f"training {unit}{'s' * (unit == 'token')}"} if unit != "step" else {}),
+        "model": json.dumps(
+            {"class": probe.model_class, "parameters": probe.parameters}
+        ),
+        **(
+            {"clock": f"training {unit}{'s' * (unit == 'token')}"}
+            if unit != "step"
+            else {}
+        ),
     }
 
 
@@ -148,7 +171,9 @@ def _failed_in_control(part: RunPart) -> dict[str, Any]:
     """Return what failed in a control run, as an entry of its description; empty if nothing."""
     problems = []
     for observable in part.job.observables:
-        data = summary_data(read_verified(summary_path(part.job.folder, observable.name)))
+        data = summary_data(
+            read_verified(summary_path(part.job.folder, observable.name))
+        )
         problems += [row.to_dict() for row in of_node(observable.name, data, part.name)]
     return {"problems": problems} if problems else {}
 
@@ -157,10 +182,17 @@ def _source(trajectory: Trajectory, digests: DigestCache) -> dict[str, Any]:
     """Return where the checkpoints come from, and a digest of the weights of each."""
     of_steps = {str(c.step): digests.whole(c) for c in trajectory}
     base = {"base": True} if trajectory.has_base else {}
-    return {**trajectory.provenance(), **base, "chosen": trajectory.lines(), "digests": of_steps}
+    return {
+        **trajectory.provenance(),
+        **base,
+        "chosen": trajectory.lines(),
+        "digests": of_steps,
+    }
 
 
-def unit_counts(observables: Sequence[Observable], inputs: Mapping[str, Inputs]) -> dict[str, int]:
+def unit_counts(
+    observables: Sequence[Observable], inputs: Mapping[str, Inputs]
+) -> dict[str, int]:
     """Return the number of units behind each observable by its name: texts, or documents.
 
     Of several input sets it is the smallest number. An observable of another one's series has that
@@ -175,7 +207,9 @@ def unit_counts(observables: Sequence[Observable], inputs: Mapping[str, Inputs])
     """
     by_name: dict[str, int] = {}
     for observable in observables:
-        needs = [need.at_step for need in observable.needs() if need.at_step.reads_inputs]
+        needs = [
+            need.at_step for need in observable.needs() if need.at_step.reads_inputs
+        ]
         counts = [_units_of(need, inputs) for need in needs]
         if counts:
             by_name[observable.name] = min(counts)

@@ -45,13 +45,18 @@ def _swap(new: Path, path: Path) -> None:
     """Put the folder `new` at `path`, also where other runs do the same at this moment."""
     while True:
         old = temporary(path)
-        with suppress(FileNotFoundError):  # there is none, or another run has just moved it away
+        with suppress(
+            FileNotFoundError
+        ):  # there is none, or another run has just moved it away
             path.rename(old)
         try:
             new.rename(path)
             return
         except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # another run was faster
+            if error.errno not in (
+                errno.ENOTEMPTY,
+                errno.EEXIST,
+            ):  # another run was faster
                 raise
         finally:
             shutil.rmtree(old, ignore_errors=True)
@@ -71,14 +76,19 @@ def write_tree(tree: xr.DataTree, folder: Path, large: int = LARGE) -> None:
     >>> folder = Path(tempfile.mkdtemp())
     >>> write_tree(tree, folder / "a.zarr")
     >>> write_tree(tree, folder / "b.zarr", large=0)
-    >>> [float(xr.open_datatree(path, engine="zarr")["loss"].loss) for path in folder.iterdir()]
+    >>> [
+    ...     float(xr.open_datatree(path, engine="zarr")["loss"].loss)
+    ...     for path in folder.iterdir()
+    ... ]
     [4.2, 4.2]
     """
     laid_out: dict[str, Buffer] = {}
     if sum(node.dataset.nbytes for node in tree.subtree) >= large:
         tree.to_zarr(folder, zarr_format=2, consolidated=False)
     else:
-        nodes = {node.path: node.to_dataset(inherit=False).load() for node in tree.subtree}
+        nodes = {
+            node.path: node.to_dataset(inherit=False).load() for node in tree.subtree
+        }
         sync(_lay_out(nodes, MemoryStore(laid_out)))
     files = {name: content.to_bytes() for name, content in laid_out.items()}
     for parent in {(folder / name).parent for name in files}:
@@ -95,14 +105,20 @@ async def _lay_out(nodes: Mapping[str, xr.Dataset], store: MemoryStore) -> None:
     """
     for path, node in nodes.items():
         variables, attributes = encode_dataset_coordinates(node)
-        group = await open_group(store, path=path, zarr_format=2, attributes=plain(attributes))
+        group = await open_group(
+            store, path=path, zarr_format=2, attributes=plain(attributes)
+        )
         for name, variable in variables.items():
             encoded = encode_zarr_variable(variable, name=name)
             dtype = str if encoded.dtype.kind == "O" else encoded.dtype
             fill = encoded.attrs.pop("_FillValue", None)
             attrs = plain(encoded.attrs) | {"_ARRAY_DIMENSIONS": list(encoded.dims)}
             array = await group.create_array(
-                str(name), shape=encoded.shape, dtype=dtype, fill_value=fill, attributes=attrs
+                str(name),
+                shape=encoded.shape,
+                dtype=dtype,
+                fill_value=fill,
+                attributes=attrs,
             )
             if encoded.size:
                 await array.setitem(..., encoded.values)
@@ -111,6 +127,8 @@ async def _lay_out(nodes: Mapping[str, xr.Dataset], store: MemoryStore) -> None:
 def write_metadata(store: Path) -> None:
     """Write all metadata of a store into the one file that readers open first."""
     files = sorted(path for path in store.rglob(".z*") if path.name in _METADATA)
-    metadata = {p.relative_to(store).as_posix(): json.loads(p.read_bytes()) for p in files}
+    metadata = {
+        p.relative_to(store).as_posix(): json.loads(p.read_bytes()) for p in files
+    }
     content = {"metadata": metadata, "zarr_consolidated_format": 1}
     (store / ".zmetadata").write_text(json.dumps(content), encoding="utf-8")

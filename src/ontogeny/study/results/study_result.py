@@ -196,7 +196,9 @@ class StudyResult(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         lines = text_table(_HEADS, *self._described())
-        return "\n".join([f"StudyResult {self._title!r}, {self._standing}", *lines, _ASK])
+        return "\n".join(
+            [f"StudyResult {self._title!r}, {self._standing}", *lines, _ASK]
+        )
 
     def _repr_html_(self) -> str:
         table = html_table(_HEADS, self._described(), _ASK)
@@ -214,10 +216,14 @@ class StudyResult(Mapping[str, Any]):
     def _described(self) -> list[tuple[str, ...]]:
         """Return a line for each node, from what is known without reading its numbers."""
         order = [str(name) for name in _attribute(self.attrs, "nodes", list)]
-        names = dict.fromkeys([*(name for name in order if name in self.children), *self])
+        names = dict.fromkeys(
+            [*(name for name in order if name in self.children), *self]
+        )
         return [_line(name, self.children[name]) for name in names]
 
-    __eq__ = object.__eq__  # that of mappings would compare arrays, which has no single answer
+    __eq__ = (
+        object.__eq__
+    )  # that of mappings would compare arrays, which has no single answer
     __hash__ = object.__hash__
 
 

@@ -41,9 +41,15 @@ class Revisions:
         max_revisions: int,
         blocks: Sequence[str],
     ) -> None:
-        self._job, self._trajectory = job, trajectory
-        self._folder, self._tensors = job.folder / "retained", list(dict.fromkeys(blocks))
-        self._tasks = {t.step: t for t in tasks if t.step is not None and not t.any_step}
+        self._job = job
+        self._trajectory = trajectory
+        self._folder, self._tensors = (
+            job.folder / "retained",
+            list(dict.fromkeys(blocks)),
+        )
+        self._tasks = {
+            t.step: t for t in tasks if t.step is not None and not t.any_step
+        }
         self._claims: dict[int, ExitStack] = {}  # of steps that are downloaded ahead
         self._guard = threading.Lock()
         self.at_once = max(1, max_revisions - 1)
@@ -111,7 +117,9 @@ class Revisions:
             with self.prefetch.use(task.step) as checkpoint:
                 if self._tensors:
                     retain(checkpoint, self._tensors, self._folder)
-                yield replace(task, trajectory=replace(task.trajectory, checkpoints=(checkpoint,)))
+                yield replace(
+                    task, trajectory=replace(task.trajectory, checkpoints=(checkpoint,))
+                )
 
     def trajectory_of_blocks(self) -> Trajectory:
         """Return the checkpoints that weight blocks are read from, all retained."""

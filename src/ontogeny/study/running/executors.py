@@ -41,7 +41,9 @@ class _JobFuture(Future[Any]):
                 self.set_result(result)
 
 
-def submitted(executor: Submitting, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+def submitted(
+    executor: Submitting, function: Callable[..., Any], *arguments: Any
+) -> Future[Any]:
     """Submit a call and return its future, whatever the executor gives.
 
     Examples

@@ -58,7 +58,10 @@ def _at_work(task: Task) -> str:
 
 
 def run_in_processes(
-    works: list[Work], executor: ProcessPoolExecutor, submit: Submit, at_once: float = math.inf
+    works: list[Work],
+    executor: ProcessPoolExecutor,
+    submit: Submit,
+    at_once: float = math.inf,
 ) -> Iterator[tuple[Work, Done]]:
     """Run tasks in a pool, and in new ones like it where a worker died.
 
@@ -78,7 +81,8 @@ def run_in_processes(
     StoreError
         If workers died that were at no task.
     """
-    deaths, pool = Counter[Work](), executor
+    deaths = Counter[Work]()
+    pool = executor
     try:
         while works:
             # Several tasks are under way when a pool breaks, and any may have killed its worker:
@@ -151,7 +155,10 @@ def _finished(
 def _like(pool: ProcessPoolExecutor) -> ProcessPoolExecutor:
     """Return a new pool with the same number of processes, started in the same way."""
     return ProcessPoolExecutor(
-        workers_here(pool), pool._mp_context, initializer=pool._initializer, initargs=pool._initargs
+        workers_here(pool),
+        pool._mp_context,
+        initializer=pool._initializer,
+        initargs=pool._initargs,
     )
 
 
@@ -188,9 +195,15 @@ class TaskRunner:
                 yield work, done
             if elsewhere and not noted:
                 first, who = next(iter(elsewhere.items()))
-                others = f" and {len(elsewhere) - 1} more tasks" if len(elsewhere) > 1 else ""
+                others = (
+                    f" and {len(elsewhere) - 1} more tasks"
+                    if len(elsewhere) > 1
+                    else ""
+                )
                 label = f"{first.task.label}{others}"
-                self.waiting(f"waiting for {label}, which {who} computes in this folder")
+                self.waiting(
+                    f"waiting for {label}, which {who} computes in this folder"
+                )
                 noted = True
             works += elsewhere
             # Until one claim is gone: its task is finished, or its holder died and it is done here.
@@ -201,7 +214,8 @@ class TaskRunner:
 
     def _once(self, works: list[Work]) -> Iterator[tuple[Work, Done]]:
         """Run all tasks that no other process works on, and take them out."""
-        executor, revisions = self.executor, self.revisions
+        executor = self.executor
+        revisions = self.revisions
         if executor is not None:
             activity.now(partial(_under_way, works))
         if revisions is not None and executor is not None:
@@ -225,7 +239,11 @@ class TaskRunner:
         """Run tasks in the executor, each while a thread of this process holds its revision."""
 
         def submit(pool: Submitting, work: Work) -> Future[Done]:
-            run = compute_in_worker if isinstance(pool, ProcessPoolExecutor) else compute_task
+            run = (
+                compute_in_worker
+                if isinstance(pool, ProcessPoolExecutor)
+                else compute_task
+            )
 
             def there(job: Job, task: Task) -> Done:
                 return submitted(pool, run, job, task).result()
@@ -254,7 +272,9 @@ class TaskRunner:
             for work, future in _finished(works, submit, patience=patience):
                 works.remove(work)
                 yield work, self._result(work, future)
-        except BrokenProcessPool as error:  # of a pool that is not the standard library's
+        except (
+            BrokenProcessPool
+        ) as error:  # of a pool that is not the standard library's
             raise StoreError(
                 "a worker process died (out of memory, or killed); finished cells are kept, "
                 "and the same command goes on from there."
@@ -276,7 +296,9 @@ def _submit(executor: Submitting, work: Work) -> Future[Done]:
 
 def _under_way(works: Sequence[Work]) -> str:
     """Return which tasks processes work on, in words."""
-    claimed = [w.task.label for w in list(works) if holder(w.job.folder, w.task.label)][:5]
+    claimed = [w.task.label for w in list(works) if holder(w.job.folder, w.task.label)][
+        :5
+    ]
     return f"computing {', '.join(claimed)}" if claimed else "starting processes"
 
 
@@ -285,7 +307,8 @@ def _bounded(work: Work, revisions: Revisions, compute: Run) -> Done:
 
     So nothing is fetched for what another process computes, or what needs no work.
     """
-    job, task = work.job, work.task
+    job = work.job
+    task = work.task
     with revisions.claimed(task) as ours:
         if not ours:
             return taken(job, task)

@@ -94,7 +94,8 @@ def run_task(job: Job, task: Task) -> Done:
 
 def compute_task(job: Job, task: Task) -> Done:
     """Compute what is left of a task with threads pinned; whoever calls this holds its claim."""
-    begin, report = time.perf_counter(), Done(task.label)
+    begin = time.perf_counter()
+    report = Done(task.label)
     cells = [c for c in left_of(job, task) if not _is_blocked(job, c, report)]
     cells = [c for c in cells if not _is_copied(job, c, report)]
     # What other processes have computed is read where the states are fitted, if they are.
@@ -109,7 +110,9 @@ def compute_task(job: Job, task: Task) -> Done:
 
 def taken(job: Job, task: Task) -> Done:
     """Report that another process works on a task."""
-    return Done(task.label, taken_by=holder(job.folder, task.label) or "another process")
+    return Done(
+        task.label, taken_by=holder(job.folder, task.label) or "another process"
+    )
 
 
 def give_up(job: Job, task: Task, why: str) -> Done:
@@ -159,7 +162,9 @@ def _note(job: Job, cell: StudyCell, status: str) -> None:
     """Note how a cell ended."""
     key = job.token, cell.node
     if status == "done" and cell.observed:
-        _failures[key] = None  # it can be computed, so what fails has a reason of its own
+        _failures[key] = (
+            None  # it can be computed, so what fails has a reason of its own
+        )
     # A checkpoint that diverged, or a damaged file, says nothing of others.
     elif status.startswith("failed: ") and NonFiniteError.__name__ not in status:
         failures = _failures.setdefault(key, Counter())
@@ -173,12 +178,17 @@ def _is_blocked(job: Job, cell: StudyCell, report: Done) -> bool:
     reason = cell.blocked(header) or _hopeless(job, cell)
     if reason:
         report.blocked[cell.node, reason] += 1
-        _write(job, cell, _cell(job, xr.Dataset(), cell.fingerprint(header), f"failed: {reason}"))
+        _write(
+            job,
+            cell,
+            _cell(job, xr.Dataset(), cell.fingerprint(header), f"failed: {reason}"),
+        )
     return bool(reason)
 
 
 def _compute(job: Job, task: Task, cells: Iterable[StudyCell], report: Done) -> None:
-    values, shared = _values(job, task, cells), Shared()
+    values = _values(job, task, cells)
+    shared = Shared()
     for cell in cells:
         header = header_of(job.folder, [cell])
         dependencies = Dependencies(job.folder, cell.reads, header)
@@ -229,7 +239,11 @@ def _check_code(job: Job, cell: StudyCell) -> None:
 
 def _check_weights(job: Job, task: Task) -> None:
     """Check that the weights that were read are those that the cells' fingerprints name."""
-    steps = [task.step] if task.step is not None and not task.any_step else task.trajectory.steps
+    steps = (
+        [task.step]
+        if task.step is not None and not task.any_step
+        else task.trajectory.steps
+    )
     for checkpoint in (task.trajectory[int(step)] for step in steps):
         if job.digests.has_changed(checkpoint):
             raise CheckpointError(
@@ -264,7 +278,12 @@ def _cell(
 ) -> Cell:
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     where = environment(job.settings.device)
-    return Cell(data, status, fingerprint, {"created": now, "environment": where, **(notes or {})})
+    return Cell(
+        data,
+        status,
+        fingerprint,
+        {"created": now, "environment": where, **(notes or {})},
+    )
 
 
 def _write(job: Job, cell: StudyCell, result: Cell) -> None:

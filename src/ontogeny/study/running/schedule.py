@@ -81,8 +81,11 @@ class _Agenda:
         self, every: Sequence[_Stages], workers: int, revisions: Revisions | None = None
     ) -> None:
         self._works: list[Work] = []
-        self._of: dict[Work, tuple[_Stages, str]] = {}  # of each task that is not finished
-        self._coming, self._workers = deque(every), workers or math.inf
+        self._of: dict[
+            Work, tuple[_Stages, str]
+        ] = {}  # of each task that is not finished
+        self._coming = deque(every)
+        self._workers = workers or math.inf
         self._begun = dict[_Stages, Iterator[tuple[str, Sequence[Task]]]]()
         self._elsewhere = set[Work]()
         self._revisions = revisions
@@ -108,7 +111,10 @@ class _Agenda:
 
     def _fill(self) -> None:
         while self._coming and len(self._of) - len(self._elsewhere) < self._workers:
-            if self._begun and sum(s.bytes for s in [*self._begun, self._coming[0]]) > ahead.LIMIT:
+            if (
+                self._begun
+                and sum(s.bytes for s in [*self._begun, self._coming[0]]) > ahead.LIMIT
+            ):
                 return
             stages = self._coming.popleft()
             self._begun[stages] = stages.in_order(self._revisions)
@@ -120,7 +126,9 @@ class _Agenda:
             if works := [Work(stages.part.job, task) for task in tasks]:
                 self._of |= dict.fromkeys(works, (stages, kind))
                 self._works += works
-                there = self._revisions.has if self._revisions else bool  # on disk, first of all
+                there = (
+                    self._revisions.has if self._revisions else bool
+                )  # on disk, first of all
                 self._works.sort(key=lambda w: (self._of[w][0].turn, not there(w.task)))
                 return
         del self._begun[stages]
@@ -142,34 +150,53 @@ class _Stages:
     """
 
     def __init__(
-        self, part: RunPart, turn: int, workers: int, by_step: bool, begun: Collection[int]
+        self,
+        part: RunPart,
+        turn: int,
+        workers: int,
+        by_step: bool,
+        begun: Collection[int],
     ) -> None:
-        self.part, self.turn, self._begun = part, turn, begun
+        self.part = part
+        self.turn = turn
+        self._begun = begun
         self.problems: list[str] = []
         self.blocked = Counter[tuple[str, str]]()
-        plan, trajectory, graph = part.plan, part.trajectory, part.graph
+        plan = part.plan
+        trajectory = part.trajectory
+        graph = part.graph
         to_do = [e.cell for e in plan.entries if e.to_do]
         prepared = tuple(e.cell for e in plan.prepared if e.to_do)
         cells = [cell for cell in to_do if isinstance(cell, StepCell)]
         over_steps = [cell for cell in prepared if _is_of_steps(cell, graph)]
         places = {cell.place for cell in over_steps}
         late = [cell for cell in cells if not places.isdisjoint(cell.reads)]
-        needs = (need for cell in over_steps for need in own_needs(graph.by_name[cell.node]))
+        needs = (
+            need for cell in over_steps for need in own_needs(graph.by_name[cell.node])
+        )
         read = tuple(need for need in needs if shares_passes(need))
         self.bytes = _bytes(graph, read, late) if workers else 0
         # What the files have no room for would be read once more.
         if not (by_step and 0 < self.bytes <= min(ahead.LIMIT, scratch_room() // 4)):
-            over_steps, late = [], cells
-        step, stays = part.job.settings.reference_step, () if part.control else begun
-        whole = {s: needs for s, needs in _needs(graph, cells).items() if s in (step, *stays)}
+            over_steps = []
+            late = cells
+        step = part.job.settings.reference_step
+        stays = () if part.control else begun
+        whole = {
+            s: needs for s, needs in _needs(graph, cells).items() if s in (step, *stays)
+        }
         whole = whole if workers else {}  # where controls begin, they take it
         later = _needs(graph, late) | whole if workers else {}
-        steps = [replace(t, stays=t.step in stays, later=whole) for t in _steps(graph, late)]
+        steps = [
+            replace(t, stays=t.step in stays, later=whole) for t in _steps(graph, late)
+        ]
         reading = [
             replace(
                 task,
                 label=graph.label(f"reading {graph.trajectory.unit} {task.step}"),
-                cells=tuple(cell for cell in task.cells if places.isdisjoint(cell.reads)),
+                cells=tuple(
+                    cell for cell in task.cells if places.isdisjoint(cell.reads)
+                ),
                 ahead=read,
                 later=later,
             )
@@ -182,22 +209,36 @@ class _Stages:
         first = tuple(cell for cell in prepared if cell not in over_steps)
         stages = (("references", first), ("states", tuple(over_steps)))
         references, states = (
-            [Task(graph.label(label), trajectory, of, step, any_step=True, later=later)][: len(of)]
+            [
+                Task(
+                    graph.label(label), trajectory, of, step, any_step=True, later=later
+                )
+            ][: len(of)]
             for label, of in stages
         )
         tasks = (references, reading, states, steps)
-        self.of_steps = list(zip(("first", "ahead", "first", "steps"), tasks, strict=True))
+        self.of_steps = list(
+            zip(("first", "ahead", "first", "steps"), tasks, strict=True)
+        )
         self.blocks = _groups(
             [e.cell for e in plan.entries if isinstance(e.cell, BlockCell)], to_do
         )
         bare = _only(trajectory, ())
-        self.layers = [Task(c.label, bare, (c,)) for c in to_do if isinstance(c, LayerCell)]
+        self.layers = [
+            Task(c.label, bare, (c,)) for c in to_do if isinstance(c, LayerCell)
+        ]
 
     @property
     def sizes(self) -> Iterator[tuple[str, float]]:
         """Kind and size of every task."""
-        blocks = [Task("", self.part.trajectory, cells) for cells in self.blocks.values()]
-        for kind, tasks in [*self.of_steps, ("blocks", blocks), ("layers", self.layers)]:
+        blocks = [
+            Task("", self.part.trajectory, cells) for cells in self.blocks.values()
+        ]
+        for kind, tasks in [
+            *self.of_steps,
+            ("blocks", blocks),
+            ("layers", self.layers),
+        ]:
             yield from ((kind, self.size(kind, task)) for task in tasks)
 
     def size(self, kind: str, task: Task) -> float:
@@ -212,7 +253,9 @@ class _Stages:
         is_there = kind == "ahead" and self.part.control and task.step in self._begun
         return size * (_THERE if is_there else 1)
 
-    def in_order(self, revisions: Revisions | None) -> Iterator[tuple[str, Sequence[Task]]]:
+    def in_order(
+        self, revisions: Revisions | None
+    ) -> Iterator[tuple[str, Sequence[Task]]]:
         """Give the kind and the tasks of one stage after the other."""
         yield from self.of_steps
         if self.blocks:
@@ -223,9 +266,12 @@ class _Stages:
 
     def revisions(self, max_revisions: int) -> Revisions:
         """Return the Hub revisions of the run, of which so many lie on disk."""
-        tensors = [cell.block.tensor for cells in self.blocks.values() for cell in cells]
+        tensors = [
+            cell.block.tensor for cells in self.blocks.values() for cell in cells
+        ]
         of_steps = [task for _, tasks in self.of_steps for task in tasks]
-        job, trajectory = self.part.job, self.part.trajectory
+        job = self.part.job
+        trajectory = self.part.trajectory
         return Revisions(job, trajectory, of_steps, max_revisions, tensors)
 
     def lines(self) -> Iterator[str]:
@@ -249,7 +295,9 @@ def summaries_of(parts: Sequence[RunPart]) -> Iterator[tuple[Path, SummaryCell]]
         yield from ((part.job.folder, cell) for cell in generation)
 
 
-def _generations(parts: Sequence[RunPart]) -> Iterator[tuple[RunPart, Sequence[SummaryCell]]]:
+def _generations(
+    parts: Sequence[RunPart],
+) -> Iterator[tuple[RunPart, Sequence[SummaryCell]]]:
     """Give the summaries of each run in generations: those first that others depend on."""
     studied, *controls = parts
     graphs = [part.graph for part in controls]
@@ -283,7 +331,9 @@ def _is_of_steps(cell: StudyCell, graph: Graph) -> bool:
 def _needs(graph: Graph, cells: Sequence[StepCell]) -> dict[int, tuple[Need, ...]]:
     """Return what cells need of each step."""
     return {
-        int(str(task.step)): tuple(n for cell in task.cells for n in cell.needs(graph.by_name))
+        int(str(task.step)): tuple(
+            n for cell in task.cells for n in cell.needs(graph.by_name)
+        )
         for task in _steps(graph, cells)
     }
 
@@ -292,7 +342,9 @@ def _bytes(graph: Graph, read: Sequence[Need], cells: Sequence[StepCell]) -> int
     """Return what is read of every step of these cells ahead of them."""
     later = _needs(graph, cells)
     kept = {*read}.union(*later.values())
-    return len(later) * sum(graph.probe.bytes.get(need, 0) for need in kept) if read else 0
+    return (
+        len(later) * sum(graph.probe.bytes.get(need, 0) for need in kept) if read else 0
+    )
 
 
 def _steps(graph: Graph, cells: Sequence[StepCell]) -> list[Task]:
@@ -301,7 +353,12 @@ def _steps(graph: Graph, cells: Sequence[StepCell]) -> list[Task]:
         steps.setdefault(int(cell.key), []).append(cell)
     run = graph.trajectory
     return [
-        Task(graph.label(f"{run.unit} {step}"), run.select(steps=[step]), tuple(group), step)
+        Task(
+            graph.label(f"{run.unit} {step}"),
+            run.select(steps=[step]),
+            tuple(group),
+            step,
+        )
         for step, group in sorted(steps.items())
     ]
 
@@ -323,7 +380,9 @@ def _groups(
     return groups
 
 
-def _blocks(groups: dict[str, tuple[BlockCell, ...]], trajectory: Trajectory) -> list[Task]:
+def _blocks(
+    groups: dict[str, tuple[BlockCell, ...]], trajectory: Trajectory
+) -> list[Task]:
     return [
         Task(label, _only(trajectory, [cell.block for cell in cells]), cells)
         for label, cells in groups.items()
@@ -347,7 +406,9 @@ def _only(trajectory: Trajectory, blocks: Iterable[WeightBlock]) -> Trajectory:
 
 def _some(checkpoint: Checkpoint, names: set[str]) -> MemoryWeights:
     with checkpoint.open() as reader:
-        tensors = {name: reader.get(name) for name in names.intersection(reader.names())}
+        tensors = {
+            name: reader.get(name) for name in names.intersection(reader.names())
+        }
     # A view would take the whole of its storage with it.
     return MemoryWeights(
         {

@@ -46,7 +46,10 @@ def partner(name: str, names: Iterable[str]) -> str | None:
 
     Examples
     --------
-    >>> partner("transformer.h.0.weight", ["h.0.weight"]), partner("h.0.w", ["a.h.0.w", "b.h.0.w"])
+    >>> (
+    ...     partner("transformer.h.0.weight", ["h.0.weight"]),
+    ...     partner("h.0.w", ["a.h.0.w", "b.h.0.w"]),
+    ... )
     ('h.0.weight', None)
     """
     names = list(names)
@@ -105,11 +108,14 @@ class BaseWeights:
 
     def digests(self, of: Callable[[Checkpoint], Mapping[str, str]]) -> dict[str, str]:
         """Return ``{tensor name: digest}`` by those of both."""
-        base, first = of(self.base), of(self.first)
+        base = of(self.base)
+        first = of(self.first)
         pairs = {name: partner(name, base) for name in first}
         # The dtype is the run's, and the shapes decide which is read.
         return {
-            name: combine({"base": base[inner_name] if inner_name else "", "first": first[name]})
+            name: combine(
+                {"base": base[inner_name] if inner_name else "", "first": first[name]}
+            )
             for name, inner_name in pairs.items()
         }
 
@@ -125,19 +131,27 @@ class BaseWeights:
 
 @lru_cache(maxsize=64)
 def _say_new(base: str, first: str, names: str) -> None:
-    logger.warning("tensors that %s lacks are those of %s at step 0: %s.", base, first, names)
+    logger.warning(
+        "tensors that %s lacks are those of %s at step 0: %s.", base, first, names
+    )
 
 
 class _BaseReader:
     def __init__(self, base: Reader, first: Reader, tokens: int | None) -> None:
-        self._base, self._first = base, first
+        self._base = base
+        self._first = first
         base_names = base.names()
         pairs = {name: partner(name, base_names) for name in first.names()}
         self._pairs: dict[str, str] = {}
         self._added: dict[str, int] = {}  # rows of tokens that the base does not have
         for name, other in pairs.items():
-            shape, before = first.shape(name), () if other is None else base.shape(other)
-            is_longer = before and shape[1:] == before[1:] and shape[0] > before[0] == tokens
+            shape, before = (
+                first.shape(name),
+                () if other is None else base.shape(other),
+            )
+            is_longer = (
+                before and shape[1:] == before[1:] and shape[0] > before[0] == tokens
+            )
             if other is not None and (shape == before or is_longer):
                 self._pairs[name] = other
                 self._added |= {name: before[0]} if is_longer else {}
@@ -163,7 +177,9 @@ class _BaseReader:
         before = self._base.get(self._pairs[name]).to(self.dtype(name))
         if name not in self._added:
             return before
-        return torch.cat([before, self._first.rows(name, self._added[name], self.shape(name)[0])])
+        return torch.cat(
+            [before, self._first.rows(name, self._added[name], self.shape(name)[0])]
+        )
 
     def rows(self, name: str, start: int, stop: int) -> Tensor:
         if name in self._added or name in self._joined:

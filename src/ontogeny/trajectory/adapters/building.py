@@ -22,7 +22,12 @@ from ..weights.transformers_models import (
 )
 from .settings import AdapterSettings
 
-_HEADS = ("score.weight", "classifier.weight", "classifier.out_proj.weight", "qa_outputs.weight")
+_HEADS = (
+    "score.weight",
+    "classifier.weight",
+    "classifier.out_proj.weight",
+    "qa_outputs.weight",
+)
 
 
 @dataclass(frozen=True)
@@ -73,32 +78,46 @@ def template_of(base: Checkpoint, settings: AdapterSettings) -> Template | None:
     configuration = base.configuration()
     if configuration is None or base.path is None:
         return base.template  # of a GGUF file, which has no config.json
-    config, shapes = checked_configuration(base.path), settings.shapes()
+    config = checked_configuration(base.path)
+    shapes = settings.shapes()
     name = settings.class_name(config)
     cls = model_class(base.path) if name is None else named_class(plain(name))
-    labels, vocabulary = head_size(shapes), _vocabulary(cls, config, shapes)
+    labels = head_size(shapes)
+    vocabulary = _vocabulary(cls, config, shapes)
     is_own = name is None or [name] == configuration.get("architectures")
     if is_own and vocabulary is None and labels in (None, config.num_labels):
         return None
     return AdaptedModel(base.path, cls.__name__, labels, vocabulary)
 
 
-def _vocabulary(cls: Any, config: Any, shapes: Mapping[str, tuple[int, ...]]) -> int | None:
+def _vocabulary(
+    cls: Any, config: Any, shapes: Mapping[str, tuple[int, ...]]
+) -> int | None:
     """Return how many tokens there are where the embedding was enlarged before the tuning."""
     known = getattr(config.get_text_config(), "vocab_size", None)
     if known is None:
         return None
-    larger = {n: shape[0] for n, shape in shapes.items() if len(shape) == 2 and shape[0] > known}
+    larger = {
+        n: shape[0]
+        for n, shape in shapes.items()
+        if len(shape) == 2 and shape[0] > known
+    }
     if not larger:
         return None
     with torch.device("meta"):
         module = cls(config)
     ends = (module.get_input_embeddings(), module.get_output_embeddings())
-    names = [f"{n}.weight" for n, m in module.named_modules() if any(m is end for end in ends)]
+    names = [
+        f"{n}.weight"
+        for n, m in module.named_modules()
+        if any(m is end for end in ends)
+    ]
     return next((larger[name] for name in names if name in larger), None)
 
 
-def base_module(base: Checkpoint, template: Template | None, stored: Collection[str]) -> nn.Module:
+def base_module(
+    base: Checkpoint, template: Template | None, stored: Collection[str]
+) -> nn.Module:
     """Return the module that an adapter is put into, with mapped weights of the base.
 
     `stored` are names of tensors that the adapter holds whole, so that the base may lack them.
@@ -113,7 +132,9 @@ def base_module(base: Checkpoint, template: Template | None, stored: Collection[
         like = None if template is None else template()
         with base.open() as reader, torch.random.fork_rng(devices=[]):
             try:
-                return load_pretrained(base.path, reader, widest(reader), like, stored).eval()
+                return load_pretrained(
+                    base.path, reader, widest(reader), like, stored
+                ).eval()
             except CheckpointError as error:
                 if template is None or template.vocabulary is None:
                     raise

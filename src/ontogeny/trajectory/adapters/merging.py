@@ -68,16 +68,26 @@ class Merged:
         self._label, self._base = label, state_tensors(base)
         versions = {name: tensor._version for name, tensor in self._base.items()}
         model = _opened(label, settings, _sharing(base, settings.shapes()))
-        if any(tensor._version != versions[name] for name, tensor in self._base.items()):
-            raise CheckpointError(f"{label}: peft changed the tensors of its base in place.")
+        if any(
+            tensor._version != versions[name] for name, tensor in self._base.items()
+        ):
+            raise CheckpointError(
+                f"{label}: peft changed the tensors of its base in place."
+            )
         self._parts = _parts(model)
         plain_tensors = {
-            name: tensor for name, tensor in state_tensors(model).items() if not self._part(name)
+            name: tensor
+            for name, tensor in state_tensors(model).items()
+            if not self._part(name)
         }
-        self._plain = {n: t for n, t in plain_tensors.items() if not _is_same(t, self._base.get(n))}
+        self._plain = {
+            n: t for n, t in plain_tensors.items() if not _is_same(t, self._base.get(n))
+        }
         self.changed = {n for n in self._base if n in self._plain or self._part(n)}
         if strange := (plain_tensors.keys() - self._base.keys()):
-            raise CheckpointError(f"{label} adds tensors to its base: {few(sorted(strange))}.")
+            raise CheckpointError(
+                f"{label} adds tensors to its base: {few(sorted(strange))}."
+            )
 
     def tensor(self, name: str) -> Tensor:
         """Return a changed tensor: the part of the model that holds it is merged, alone.
@@ -101,7 +111,9 @@ class Merged:
         try:
             with torch.no_grad(), warnings.catch_warnings(action="ignore"):
                 if hasattr(target, "unload_and_optionally_merge_module"):
-                    module = target.unload_and_optionally_merge_module(True, False, None)
+                    module = target.unload_and_optionally_merge_module(
+                        True, False, None
+                    )
                 else:
                     target.merge()
                     module = target.get_base_layer()
@@ -109,7 +121,9 @@ class Merged:
             raise CheckpointError(
                 f"{self._label}: peft does not merge {part}: {_reason(error)}."
             ) from error
-        return {f"{part}.{name}": t.detach() for name, t in state_tensors(module).items()}
+        return {
+            f"{part}.{name}": t.detach() for name, t in state_tensors(module).items()
+        }
 
     def shapes(self) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
         """Return shape and dtype of all changed tensors, once each part was merged.
@@ -121,10 +135,14 @@ class Merged:
         """
         found = {n: (tuple(t.shape), t.dtype) for n, t in self._plain.items()}
         for part in self._parts:
-            found |= {n: (tuple(t.shape), t.dtype) for n, t in self.merged(part).items()}
+            found |= {
+                n: (tuple(t.shape), t.dtype) for n, t in self.merged(part).items()
+            }
         if found.keys() != self.changed:
             others = few(sorted(found.keys() ^ self.changed))
-            raise CheckpointError(f"{self._label}: peft merges other tensors than these: {others}.")
+            raise CheckpointError(
+                f"{self._label}: peft merges other tensors than these: {others}."
+            )
         self._check_tied()
         return found
 
@@ -136,7 +154,9 @@ class Merged:
         for first, *others in groups.values():
             for other in others:
                 if not torch.equal(self._now(first), self._now(other)):
-                    adapted, left = (first, other) if self._part(first) else (other, first)
+                    adapted, left = (
+                        (first, other) if self._part(first) else (other, first)
+                    )
                     raise CheckpointError(
                         f"{self._label} adapts {adapted}, which the base ties to {left}; one "
                         "tensor cannot be both. Untie the base, or train with ensure_weight_tying."
@@ -159,17 +179,31 @@ def _opened(label: str, settings: AdapterSettings, module: nn.Module) -> nn.Modu
     folder = str(settings.folder)
     place: dict[str, Any] = {"torch_device": "cpu", "local_files_only": True}
     try:
-        with quiet(), warnings.catch_warnings(action="ignore"), torch.random.fork_rng(devices=[]):
+        with (
+            quiet(),
+            warnings.catch_warnings(action="ignore"),
+            torch.random.fork_rng(devices=[]),
+        ):
             config = peft.PeftConfig.from_pretrained(folder)
             unknown = _unknown(config, settings.table)
             if unknown:
-                raise ValueError(f"it does not know the settings {few(unknown)}; update peft")
-            model = peft.PeftModel.from_pretrained(module, folder, _NAME, config=config, **place)
+                raise ValueError(
+                    f"it does not know the settings {few(unknown)}; update peft"
+                )
+            model = peft.PeftModel.from_pretrained(
+                module, folder, _NAME, config=config, **place
+            )
             # Once more, for the report that it gives: what it does not find is no error of its own.
             report = model.load_adapter(folder, _NAME, **place)
-    except Exception as error:  # whatever peft raises, it is this adapter that is not read
+    except (
+        Exception
+    ) as error:  # whatever peft raises, it is this adapter that is not read
         text = _reason(error)
-        which = f" {_WHICH}" if "size mismatch" in text or "not found in the base" in text else ""
+        which = (
+            f" {_WHICH}"
+            if "size mismatch" in text or "not found in the base" in text
+            else ""
+        )
         raise CheckpointError(
             f"{label} is not read by peft {peft.__version__}: {text}.{which}"
         ) from error
@@ -180,8 +214,12 @@ def _opened(label: str, settings: AdapterSettings, module: nn.Module) -> nn.Modu
             "in an adapter, unless modules_to_save names it."
         )
     state = state_tensors(model)
-    found = {id(tensor) for name, tensor in state.items() if name not in report.missing_keys}
-    if lacking := [name for name in report.missing_keys if id(state[name]) not in found]:
+    found = {
+        id(tensor) for name, tensor in state.items() if name not in report.missing_keys
+    }
+    if lacking := [
+        name for name in report.missing_keys if id(state[name]) not in found
+    ]:
         raise CheckpointError(f"{label} lacks parts of its adapter: {few(lacking)}.")
     return model.get_base_model()
 
@@ -225,7 +263,9 @@ def _parts(module: nn.Module) -> dict[str, nn.Module]:
     for name, part in module.named_modules():
         if last and name.startswith(f"{last}."):
             continue
-        if hasattr(part, "unload_and_optionally_merge_module") or hasattr(part, "base_layer"):
+        if hasattr(part, "unload_and_optionally_merge_module") or hasattr(
+            part, "base_layer"
+        ):
             found[name] = part
             last = name
     return found
@@ -233,7 +273,10 @@ def _parts(module: nn.Module) -> dict[str, nn.Module]:
 
 def _is_same(one: Tensor, other: Tensor | None) -> bool:
     """Return whether two are one piece of memory."""
-    return other is not None and (one.data_ptr(), one.shape) == (other.data_ptr(), other.shape)
+    return other is not None and (one.data_ptr(), one.shape) == (
+        other.data_ptr(),
+        other.shape,
+    )
 
 
 def _reason(error: Exception) -> str:

@@ -41,7 +41,9 @@ def adapter_steps(
     CheckpointError
         If a checkpoint holds several, and none is named.
     """
-    places = {step: place for step, path in paths.items() if (place := _place(path, name))}
+    places = {
+        step: place for step, path in paths.items() if (place := _place(path, name))
+    }
     if places or paths or (place := _place(folder, name)) is None:
         return places
     step = trainer_state(folder).get("global_step")
@@ -52,7 +54,9 @@ def _place(path: Path, name: str | None) -> Path | None:
     """Return where the adapter of a checkpoint lies; None where there is none."""
     if not path.is_dir():
         return None
-    below = {place.parent.name: place.parent for place in sorted(path.glob(f"*/{SETTINGS}"))}
+    below = {
+        place.parent.name: place.parent for place in sorted(path.glob(f"*/{SETTINGS}"))
+    }
     if name in below:
         return below[name]
     if (path / SETTINGS).is_file():
@@ -60,7 +64,9 @@ def _place(path: Path, name: str | None) -> Path | None:
             names = few(list(below))
             text = f"beside its own adapter, {path} holds others, which --key names: {names}."
             announce(names, text, path)
-        if whole := [file.name for file in weight_files(path) if file.name not in FILES]:
+        if whole := [
+            file.name for file in weight_files(path) if file.name not in FILES
+        ]:
             text = (
                 f"beside its adapter, {path} holds other weights ({few(whole)}): the adapter on "
                 "its base is read. Move adapter_config.json away to read those."
@@ -77,14 +83,21 @@ def _place(path: Path, name: str | None) -> Path | None:
     return next(iter(below.values()))
 
 
-def not_adapters(paths: Mapping[int, Path], adapters: Mapping[int, Path]) -> dict[int, str]:
+def not_adapters(
+    paths: Mapping[int, Path], adapters: Mapping[int, Path]
+) -> dict[int, str]:
     """Return which checkpoints of a run of adapters are left out, and why."""
-    others = {step: "no adapter, as the others are" for step in paths if step not in adapters}
+    others = {
+        step: "no adapter, as the others are" for step in paths if step not in adapters
+    }
     return others | {step: IS_BASE for step in adapters if step == 0}
 
 
 def open_adapters(
-    folder: Path, paths: Mapping[int, Path], base: Checkpoint | None, model: Template | None
+    folder: Path,
+    paths: Mapping[int, Path],
+    base: Checkpoint | None,
+    model: Template | None,
 ) -> tuple[tuple[Checkpoint, ...], tuple[tuple[int, str], ...]]:
     """Return the base as step 0 with a checkpoint for each adapter, and ``(step, why)`` of others.
 
@@ -95,7 +108,9 @@ def open_adapters(
     CheckpointError
         If the adapters name several bases, or none of them is whole.
     """
-    settings = {step: read_settings(path) for step, path in sorted(paths.items()) if step}
+    settings = {
+        step: read_settings(path) for step, path in sorted(paths.items()) if step
+    }
     incomplete = []
     for step, of_step in list(settings.items()):
         try:
@@ -104,13 +119,19 @@ def open_adapters(
             incomplete.append((step, str(error)))
             del settings[step]
     if not settings:
-        why = incomplete[0][1] if incomplete else f"{folder} holds no adapter after step 0."
+        why = (
+            incomplete[0][1]
+            if incomplete
+            else f"{folder} holds no adapter after step 0."
+        )
         raise CheckpointError(why)
     first = next(iter(settings.values()))
     base = base or _named_base(folder, list(settings.values()), model)
     template = template_of(base, first) if model is None else model
     places = {step: _checkpoint_of(folder, s.folder) for step, s in settings.items()}
-    adapted = [_adapted(step, places[step], base, s, template) for step, s in settings.items()]
+    adapted = [
+        _adapted(step, places[step], base, s, template) for step, s in settings.items()
+    ]
     return (based(base, adapted[0]), *adapted), tuple(incomplete)
 
 
@@ -134,18 +155,24 @@ def _named_base(
         return Checkpoint(0, label, None, absent, model or absent)
 
 
-def with_base(checkpoints: tuple[Checkpoint, ...], base: Checkpoint) -> tuple[Checkpoint, ...]:
+def with_base(
+    checkpoints: tuple[Checkpoint, ...], base: Checkpoint
+) -> tuple[Checkpoint, ...]:
     """Return a run with its base as step 0, in place of a step 0 of its own."""
     adapted = tuple(c for c in checkpoints if c.step > 0)
     if not adapted:
-        raise CheckpointError("a base is step 0, and the run has no checkpoint after it.")
+        raise CheckpointError(
+            "a base is step 0, and the run has no checkpoint after it."
+        )
     return (based(base, adapted[0]), *adapted)
 
 
 def based(base: Checkpoint, first: Checkpoint) -> Checkpoint:
     """Return the base as step 0 of the run that `first` is the first checkpoint of."""
     weights = BaseWeights(base, first)
-    return Checkpoint(0, f"base {base.label}", None, weights, first.template, derived=weights)
+    return Checkpoint(
+        0, f"base {base.label}", None, weights, first.template, derived=weights
+    )
 
 
 def _checkpoint_of(folder: Path, place: Path) -> Path:
@@ -154,7 +181,11 @@ def _checkpoint_of(folder: Path, place: Path) -> Path:
 
 
 def _adapted(
-    step: int, path: Path, base: Checkpoint, settings: AdapterSettings, template: Template | None
+    step: int,
+    path: Path,
+    base: Checkpoint,
+    settings: AdapterSettings,
+    template: Template | None,
 ) -> Checkpoint:
     label = plain(path.name, 255)
     weights = AdapterWeights(base, settings, label, template)
@@ -192,7 +223,9 @@ def find_base(
     for path in places:
         if path.exists():
             if base_path.is_absolute() and path != base_path:
-                logger.warning("the base %s is not here; %s is taken for it.", base_path, path)
+                logger.warning(
+                    "the base %s is not here; %s is taken for it.", base_path, path
+                )
             path = path.resolve()
             weights = find_weights(path)
             template = own_template(weights) if model is None else model
@@ -214,6 +247,8 @@ def find_base(
             f"the base {plain(name)} is not in this folder and cannot be asked for ({error}); say "
             "where it is with --base MODEL (base= in Python)."
         ) from None
-    logger.warning("the base of this run is %s on the Hub; it is fetched when it is read.", name)
+    logger.warning(
+        "the base of this run is %s on the Hub; it is fetched when it is read.", name
+    )
     source = repository.revision(revision, commit)
     return Checkpoint(0, name, source.path, HubWeights(source), model, None, source)

@@ -18,7 +18,9 @@ def own_tensors(checkpoints: Iterable[Checkpoint]) -> list[Checkpoint]:
     run = list(checkpoints)
     if not any(isinstance(c.derived, AdapterWeights) for c in run):
         return run
-    adapters = [(c.step, c.derived) for c in run if isinstance(c.derived, AdapterWeights)]
+    adapters = [
+        (c.step, c.derived) for c in run if isinstance(c.derived, AdapterWeights)
+    ]
     return [replace(weights.own, step=step) for step, weights in adapters]
 
 

@@ -44,8 +44,12 @@ class AdaptedReader:
         Gives the adapter on the base, when the first changed tensor is read.
     """
 
-    def __init__(self, base: Reader, layout: Layout, merged: Callable[[], Merged]) -> None:
-        self._base, self._layout, self._merged = base, layout, merged
+    def __init__(
+        self, base: Reader, layout: Layout, merged: Callable[[], Merged]
+    ) -> None:
+        self._base = base
+        self._layout = layout
+        self._merged = merged
         self._last: tuple[str, Tensor] | None = None
 
     @property

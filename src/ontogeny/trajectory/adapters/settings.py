@@ -16,7 +16,9 @@ from ..weights.inert import few, plain
 
 SETTINGS = "adapter_config.json"
 FILES = ("adapter_model.safetensors", "adapter_model.bin")
-_WRAPPERS = re.compile(r"\.(?:base_layer|original_module|modules_to_save|token_adapter)(?=\.)")
+_WRAPPERS = re.compile(
+    r"\.(?:base_layer|original_module|modules_to_save|token_adapter)(?=\.)"
+)
 _OF_TASK = {
     "CAUSAL_LM": "AutoModelForCausalLM",
     "SEQ_CLS": "AutoModelForSequenceClassification",
@@ -25,14 +27,41 @@ _OF_TASK = {
     "QUESTION_ANS": "AutoModelForQuestionAnswering",
     "FEATURE_EXTRACTION": "AutoModel",
 }
-_NOT_THE_ADAPTER = {"inference_mode", "peft_version", "base_model_name_or_path", "auto_mapping"}
+_NOT_THE_ADAPTER = {
+    "inference_mode",
+    "peft_version",
+    "base_model_name_or_path",
+    "auto_mapping",
+}
 # Kinds that peft merges into weights, without another model, a text or a router beside them.
 _KINDS = (
-    *("LORA", "ADALORA", "LOHA", "LOKR", "OFT", "BOFT", "HRA", "IA3", "VERA", "FOURIERFT"),
-    *("LN_TUNING", "TRAINABLE_TOKENS", "VBLORA", "RANDLORA", "C3A", "DELORA", "ROAD", "SHIRA"),
+    *(
+        "LORA",
+        "ADALORA",
+        "LOHA",
+        "LOKR",
+        "OFT",
+        "BOFT",
+        "HRA",
+        "IA3",
+        "VERA",
+        "FOURIERFT",
+    ),
+    *(
+        "LN_TUNING",
+        "TRAINABLE_TOKENS",
+        "VBLORA",
+        "RANDLORA",
+        "C3A",
+        "DELORA",
+        "ROAD",
+        "SHIRA",
+    ),
     *("WAVEFT", "BONE", "MISS", "GRALORA"),
 )
-_MERGE = "merge it where it was trained: model.merge_and_unload().save_pretrained(FOLDER)"
+_MERGE = (
+    "merge it where it was trained: model.merge_and_unload().save_pretrained(FOLDER)"
+)
 # Settings by which an adapter is no change of weights, or peft needs more than its folder.
 _REFUSED = {
     "alora_invocation_tokens": "acts from some tokens of a text on (activated LoRA)",
@@ -89,7 +118,9 @@ class AdapterSettings:
         """
         place = self.place()
         if not place.files[0].is_file():
-            raise CheckpointError(f"{self.folder} holds no weights; looked for {few(FILES)}.")
+            raise CheckpointError(
+                f"{self.folder} holds no weights; looked for {few(FILES)}."
+            )
         return place
 
     def place(self) -> WeightFiles:
@@ -105,7 +136,9 @@ class AdapterSettings:
 
     def digest(self) -> str:
         """Return a digest of all that is put on the base: tensors, settings and peft's version."""
-        settings = {key: json.dumps(value, sort_keys=True) for key, value in self.table.items()}
+        settings = {
+            key: json.dumps(value, sort_keys=True) for key, value in self.table.items()
+        }
         return combine({**settings, "peft": _version(), **tensor_digests(self.files())})
 
 
@@ -163,7 +196,9 @@ def read_settings(folder: Path) -> AdapterSettings:
     reasons = [why for key, why in _REFUSED.items() if table.get(key)]
     reasons += [why for begin, why in _STARTS.items() if start.startswith(begin)]
     if reasons:
-        raise CheckpointError(f"{folder} is no model with weights of its own: it {reasons[0]}.")
+        raise CheckpointError(
+            f"{folder} is no model with weights of its own: it {reasons[0]}."
+        )
     return AdapterSettings(folder, table)
 
 

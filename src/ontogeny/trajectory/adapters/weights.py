@@ -75,10 +75,14 @@ class AdapterWeights:
 
     def digests(self, of: Callable[[Checkpoint], Mapping[str, str]]) -> dict[str, str]:
         """Return ``{tensor name: digest}`` by the digests `of` the base and that of the adapter."""
-        base, how = of(self.base), self.settings.digest()
+        base = of(self.base)
+        how = self.settings.digest()
         with self.open() as reader:
             assert isinstance(reader, AdaptedReader)
-            changed = {n: combine({"base": base.get(n, ""), "how": how}) for n in reader.changed}
+            changed = {
+                n: combine({"base": base.get(n, ""), "how": how})
+                for n in reader.changed
+            }
             return {name: changed.get(name) or base[name] for name in reader.names()}
 
     def file_digests(self) -> dict[str, str] | None:
@@ -154,7 +158,8 @@ def _merged(pair: _Pair) -> Merged:
 @lru_cache(maxsize=16)
 def _layout(shape: _Shape) -> Layout:
     """Return which tensors there are; each changed one is merged once for it."""
-    merged, base = _merged(shape.pair), shape.base.checkpoint
+    merged = _merged(shape.pair)
+    base = shape.base.checkpoint
     module = _module(shape.base, frozenset(name for name, _ in shape.shapes))
     with base.open() as reader:
         names = reader.names()

@@ -62,7 +62,8 @@ def audit(
         ``{step: fingerprint}`` of an earlier time.
     """
     reach = (checkpoints[0].step, checkpoints[-1].step)
-    whole, checkpoints = checkpoints, own_tensors(checkpoints)
+    whole = checkpoints
+    checkpoints = own_tensors(checkpoints)
     list_files(s.source for c in checkpoints for s in c.sources if s.source is not None)
     checkpoints, findings = _readable(checkpoints)
     steps = {checkpoint.step for checkpoint in checkpoints}
@@ -77,7 +78,9 @@ def audit(
     findings.extend(branches(folder, checkpoints))
     for check in (non_finite, restarts):
         findings.extend(check(here))
-    findings.extend(numbers(here, {step for finding in of_tensors for step in finding.steps}))
+    findings.extend(
+        numbers(here, {step for finding in of_tensors for step in finding.steps})
+    )
     findings.extend(losses(folder, checkpoints))
     for check in (configuration, tokenizer):
         findings.extend(check(checkpoints))
@@ -136,9 +139,12 @@ def _opens(checkpoint: Checkpoint) -> bool:
         return False
 
 
-def _readable(checkpoints: Sequence[Checkpoint]) -> tuple[list[Checkpoint], list[Finding]]:
+def _readable(
+    checkpoints: Sequence[Checkpoint],
+) -> tuple[list[Checkpoint], list[Finding]]:
     """Return the checkpoints that can be read, and a finding for each other one."""
-    readable, broken = [], []
+    readable = []
+    broken = []
     for checkpoint in checkpoints:
         try:
             _ = checkpoint.fingerprint

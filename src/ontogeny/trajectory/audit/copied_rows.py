@@ -34,7 +34,9 @@ class Rows:
     count: int
 
 
-def copied_rows(checkpoints: Sequence[Checkpoint], known: Collection[str]) -> Iterator[Rows]:
+def copied_rows(
+    checkpoints: Sequence[Checkpoint], known: Collection[str]
+) -> Iterator[Rows]:
     """Yield rows that a checkpoint has from another one; tensors that are `known` are passed over.
 
     Parameters
@@ -69,10 +71,13 @@ def _pair(values: np.ndarray) -> tuple[int, int] | None:
     values
         (steps, samples) of a tensor.
     """
-    steps, blocks = len(values), values.shape[1] // _BLOCK
+    steps = len(values)
+    blocks = values.shape[1] // _BLOCK
     parts = values[:, : blocks * _BLOCK].reshape(steps, blocks, _BLOCK)
     bits = np.ascontiguousarray(parts).view(np.uint64)
-    weights = np.random.default_rng(0).integers(1, 2**63, _BLOCK, dtype=np.uint64) | np.uint64(1)
+    weights = np.random.default_rng(0).integers(
+        1, 2**63, _BLOCK, dtype=np.uint64
+    ) | np.uint64(1)
     hashes = (bits * weights).sum(axis=2, dtype=np.uint64)
     ordered = np.sort(hashes, axis=0)
     different = 1 + (ordered[1:] != ordered[:-1]).sum(axis=0)
@@ -98,20 +103,30 @@ def _returns(parts: np.ndarray, hashes: np.ndarray) -> Iterator[tuple[int, int]]
             yield one, int(later[0]) + one + 2
 
 
-def _misfit(parts: np.ndarray, step: int, one: int, other: int, hashes: np.ndarray) -> float:
+def _misfit(
+    parts: np.ndarray, step: int, one: int, other: int, hashes: np.ndarray
+) -> float:
     """Return the mean squared distance of a step's shared blocks from those of its neighbours."""
     shared = parts[:, hashes[one] == hashes[other]]
     beside = [s for s in (step - 1, step + 1) if 0 <= s < len(parts)]
     return float(np.mean([np.square(shared[step] - shared[s]).mean() for s in beside]))
 
 
-def _verified(checkpoints: Sequence[Checkpoint], name: str, step: int, owner: int) -> Rows | None:
+def _verified(
+    checkpoints: Sequence[Checkpoint], name: str, step: int, owner: int
+) -> Rows | None:
     """Return the longest stretch of rows that are the same, by the tensors themselves."""
     with checkpoints[step].open() as one, checkpoints[owner].open() as other:
         same = (one.get(name) == other.get(name)).flatten(1).all(dim=1).cpu().numpy()
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(np.int8)))
+    edges = np.flatnonzero(
+        np.diff(np.concatenate([[False], same, [False]]).astype(np.int8))
+    )
     stretches = edges.reshape(-1, 2)
     if not len(stretches):
         return None
     first, stop = max(stretches.tolist(), key=lambda ends: ends[1] - ends[0])
-    return Rows(name, (step,), owner, first, stop - 1, len(same)) if stop - first > 1 else None
+    return (
+        Rows(name, (step,), owner, first, stop - 1, len(same))
+        if stop - first > 1
+        else None
+    )

@@ -68,7 +68,9 @@ def copied(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
         whole |= set(names)
         yield _finding(checkpoints, places, names, len(digests[places[0][0]]))
     # A checkpoint that is saved twice is another finding.
-    different = [c for i, c in enumerate(checkpoints) if contents.index(contents[i]) == i]
+    different = [
+        c for i, c in enumerate(checkpoints) if contents.index(contents[i]) == i
+    ]
     for rows in copied_rows(different, whole):
         yield _of_rows(different, rows)
 
@@ -78,7 +80,9 @@ def _are_one(places: Places, contents: Sequence[Hashable]) -> bool:
     return len({contents[run[0]] for run in places}) == 1
 
 
-def _has_moved(checkpoints: Sequence[Checkpoint], places: Places, names: Sequence[str]) -> bool:
+def _has_moved(
+    checkpoints: Sequence[Checkpoint], places: Places, names: Sequence[str]
+) -> bool:
     """Return whether tensors were something else in between, and not in single elements.
 
     Constant ones, such as a bias that is set to 0 again, say nothing.
@@ -86,11 +90,14 @@ def _has_moved(checkpoints: Sequence[Checkpoint], places: Places, names: Sequenc
     at = places[0][-1]
     with checkpoints[at].open() as there, checkpoints[at + 1].open() as after:
         common = [name for name in names if name in set(after.names())]
-        largest = sorted(common, key=lambda name: -torch.Size(there.shape(name)).numel())
+        largest = sorted(
+            common, key=lambda name: -torch.Size(there.shape(name)).numel()
+        )
         return any(
             _differs(there.get(name), after.get(name))
             for name in largest[:_VERIFIED]
-            if there.dtype(name).is_floating_point and there.shape(name) == after.shape(name)
+            if there.dtype(name).is_floating_point
+            and there.shape(name) == after.shape(name)
         )
 
 
@@ -123,7 +130,9 @@ def _owner(
     checkpoints: Sequence[Checkpoint], places: Places, names: Sequence[str]
 ) -> tuple[int, ...]:
     """Return the place whose neighbours are nearest: there the tensors have come by training."""
-    return min(places, key=lambda run: _from_neighbours(checkpoints, run, names[:_VERIFIED]))
+    return min(
+        places, key=lambda run: _from_neighbours(checkpoints, run, names[:_VERIFIED])
+    )
 
 
 def _from_neighbours(
@@ -134,7 +143,10 @@ def _from_neighbours(
     pairs = [(here, beside) for here, beside in ends if 0 <= beside < len(checkpoints)]
     return float(
         np.mean(
-            [_distance(checkpoints[here], checkpoints[beside], names) for here, beside in pairs]
+            [
+                _distance(checkpoints[here], checkpoints[beside], names)
+                for here, beside in pairs
+            ]
         )
     )
 

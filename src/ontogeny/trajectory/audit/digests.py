@@ -47,7 +47,9 @@ def identical(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
 
 def _content(checkpoint: Checkpoint) -> object:
     files = checkpoint.file_digests()
-    if files is not None:  # under whatever names: shards of an index can be numbered anew
+    if (
+        files is not None
+    ):  # under whatever names: shards of an index can be numbered anew
         return tuple(sorted(files.values()))
     return tuple(sorted(checkpoint.digests().items())), str(_adapter(checkpoint))
 
@@ -90,7 +92,9 @@ def non_finite(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
     """Yield the checkpoints with NaN or infinity in the same tensors, and these."""
     together: dict[tuple[str, ...], list[int]] = {}
     for checkpoint in checkpoints:
-        together.setdefault(non_finite_names(checkpoint.weights), []).append(checkpoint.step)
+        together.setdefault(non_finite_names(checkpoint.weights), []).append(
+            checkpoint.step
+        )
     together.pop((), None)
     for names, steps in together.items():
         text = f"{join_steps(steps)} hold{'s' * (len(steps) == 1)} NaN or infinity in {some(names)}"
@@ -109,7 +113,8 @@ def configuration(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
             text = f"the configuration changes at {{step}} {after.step}: {some(changed, '; ')}"
             yield Finding("configuration", "certain", (after.step,), text)
             continue
-        old, new = _signature(before), _signature(after)
+        old = _signature(before)
+        new = _signature(after)
         if old is not None and new is not None and old != new:
             names = sorted(name for name in old | new if old.get(name) != new.get(name))
             text = f"name, shape or dtype changes at {{step}} {after.step} in {some(names)}"
@@ -127,7 +132,10 @@ def _adapter(checkpoint: Checkpoint) -> dict[str, Any] | None:
 def remedy(runs: Sequence[Sequence[Checkpoint]]) -> str:
     """Return how all runs in one folder but the longest are left out."""
     rest = [c for c in chain(*runs) if c not in max(runs, key=len)]
-    if any(c.path is None or c.source is not None for c in rest) or not 0 < len(rest) <= _MOST:
+    if (
+        any(c.path is None or c.source is not None for c in rest)
+        or not 0 < len(rest) <= _MOST
+    ):
         return ""
     options = " ".join(f"--exclude {shlex.quote(c.label)}" for c in rest)
     if len(runs) == 2:
@@ -163,14 +171,18 @@ def _same_file(before: Checkpoint, after: Checkpoint) -> bool:
     """Return whether the Hub lists the same config.json for both (or none), so none is fetched."""
     if before.source is None or after.source is None:
         return False
-    return before.source.listing().get("config.json") == after.source.listing().get("config.json")
+    return before.source.listing().get("config.json") == after.source.listing().get(
+        "config.json"
+    )
 
 
 def _signature(checkpoint: Checkpoint) -> dict[str, tuple] | None:
     if not checkpoint.is_downloaded:
         return None
     with checkpoint.open() as reader:
-        return {name: (reader.shape(name), reader.dtype(name)) for name in reader.names()}
+        return {
+            name: (reader.shape(name), reader.dtype(name)) for name in reader.names()
+        }
 
 
 def tokenizer(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
@@ -244,11 +256,11 @@ def without_a_step(
             weights = find_weights(folder / name, catalogue.choice.key)
         except CheckpointError:
             continue
-        step = next((c.step for c in checkpoints[::-1] if _same(weights, c.weights)), None)
+        step = next(
+            (c.step for c in checkpoints[::-1] if _same(weights, c.weights)), None
+        )
         if step is not None:
-            text = (
-                f"{name}, which was left out, holds the weights of {{step}} {step}, byte for byte"
-            )
+            text = f"{name}, which was left out, holds the weights of {{step}} {step}, byte for byte"
             yield Finding("identical", "certain", (step,), text)
 
 
@@ -256,7 +268,9 @@ def _same(one: Weights, other: Weights) -> bool:
     """Return whether two hold the same tensors; small ones, which any training moves, first."""
     try:
         with one.open() as first, other.open() as second:
-            names = sorted(first.names(), key=lambda name: torch.Size(first.shape(name)).numel())
+            names = sorted(
+                first.names(), key=lambda name: torch.Size(first.shape(name)).numel()
+            )
             return set(names) == set(second.names()) and all(
                 first.shape(name) == second.shape(name)
                 and first.dtype(name) == second.dtype(name)

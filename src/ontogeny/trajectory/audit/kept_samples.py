@@ -33,7 +33,9 @@ def kept_samples(checkpoints: Sequence[Checkpoint]) -> dict[str, Any]:
     for step in spread(sorted(here), _STEPS, "linear") if here else ():
         sample = sample_of(here[step].weights)
         taken = sample.values[:: max(1, len(sample.values) // _VALUES)].astype("<f4")
-        layouts.add(hashlib.blake2b(repr(sample.layout).encode(), digest_size=8).hexdigest())
+        layouts.add(
+            hashlib.blake2b(repr(sample.layout).encode(), digest_size=8).hexdigest()
+        )
         # Without slashes: what is shared holds no path, and the usual letters looked like one.
         values[str(step)] = base64.urlsafe_b64encode(taken.tobytes()).decode()
     return {"layout": layouts.pop(), "values": values} if len(layouts) == 1 else {}
@@ -60,7 +62,8 @@ def updates_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> Alike | N
     --------
     >>> def kept(*values):
     ...     steps = {
-    ...         str(step): base64.urlsafe_b64encode(v.astype("<f4")).decode() for step, v in values
+    ...         str(step): base64.urlsafe_b64encode(v.astype("<f4")).decode()
+    ...         for step, v in values
     ...     }
     ...     return {"layout": "", "values": steps}
     >>> w = np.random.default_rng(0).normal(size=(3, 100))
@@ -75,7 +78,8 @@ def updates_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> Alike | N
     common = sorted(map(int, one["values"].keys() & other["values"].keys()))
     if len(common) < 2:
         return None
-    first, last = common[0], common[-1]
+    first = common[0]
+    last = common[-1]
     updates = np.stack([_values(of, last) - _values(of, first) for of in (one, other)])
     moved = updates.any(axis=0)
     if not np.isfinite(updates).all() or moved.sum() < _FEWEST:
@@ -87,6 +91,6 @@ def updates_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> Alike | N
 
 
 def _values(of: Mapping[str, Any], step: int) -> np.ndarray:
-    return np.frombuffer(base64.urlsafe_b64decode(of["values"][str(step)]), "<f4").astype(
-        np.float64
-    )
+    return np.frombuffer(
+        base64.urlsafe_b64decode(of["values"][str(step)]), "<f4"
+    ).astype(np.float64)

@@ -25,13 +25,17 @@ def losses(folder: Path | None, checkpoints: Sequence[Checkpoint]) -> Iterator[F
     Read are ``training_log.json`` of our own training runs and ``trainer_state.json`` of the
     Trainer, in the run's folder or its last checkpoint.
     """
-    steps, values = _at_checkpoints(_logged(folder, checkpoints), [c.step for c in checkpoints])
+    steps, values = _at_checkpoints(
+        _logged(folder, checkpoints), [c.step for c in checkpoints]
+    )
     if len(steps) < _FEWEST:
         return
     bend = np.abs(np.convolve(values, [-0.5, 1.0, -0.5], mode="valid"))
     for k in range(1, len(values) - 1):
         low, value, high = values[k - 1 : k + 2]
-        elsewhere = np.delete(bend, [j for j in (k - 2, k - 1, k) if 0 <= j < len(bend)])
+        elsewhere = np.delete(
+            bend, [j for j in (k - 2, k - 1, k) if 0 <= j < len(bend)]
+        )
         usual = float(np.median(elsewhere)) if elsewhere.size else 0.0
         if value - max(low, high) > max(_OUTLIER * usual, _SHARE * abs(value)):
             text = (
@@ -42,7 +46,9 @@ def losses(folder: Path | None, checkpoints: Sequence[Checkpoint]) -> Iterator[F
             yield Finding("loss", "suspected", (steps[k],), text)
 
 
-def _logged(folder: Path | None, checkpoints: Sequence[Checkpoint]) -> list[tuple[int, float]]:
+def _logged(
+    folder: Path | None, checkpoints: Sequence[Checkpoint]
+) -> list[tuple[int, float]]:
     """Return the logged ``(step, loss)``, increasing, finite ones only."""
     folders = [folder] if folder is not None else []
     local = [c.path for c in checkpoints if c.path is not None and c.source is None]
@@ -50,7 +56,9 @@ def _logged(folder: Path | None, checkpoints: Sequence[Checkpoint]) -> list[tupl
     for place in [*folders, *local[-1:]]:
         history = trainer_state(place).get("log_history")
         history = history if isinstance(history, list) else []
-        entries = [(e.get("step"), e.get("loss")) for e in history if isinstance(e, dict)]
+        entries = [
+            (e.get("step"), e.get("loss")) for e in history if isinstance(e, dict)
+        ]
         entries = entries or _training_log(place)
         if entries:
             break
@@ -74,7 +82,8 @@ def _at_checkpoints(
     logged: Sequence[tuple[int, float]], steps: Sequence[int]
 ) -> tuple[list[int], list[float]]:
     """Return, for each checkpoint, the mean of the last losses since the checkpoint before."""
-    with_loss, values = [], []
+    with_loss = []
+    values = []
     before = -1
     for step in steps:
         since = [loss for at, loss in logged if before < at <= step][-_WINDOW:]

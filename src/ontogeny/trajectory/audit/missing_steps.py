@@ -15,13 +15,17 @@ _ENOUGH = 2  # equal differences between steps that make a stretch evenly spaced
 def missing(catalogue: Catalogue, reach: tuple[int, int]) -> Iterator[Finding]:
     """Yield steps that were asked for or planned, or that leave a hole between first and last."""
     for step, why in catalogue.gaps:
-        yield Finding("missing", "certain", (step,), f"{{step}} {step} is missing: {why}")
+        yield Finding(
+            "missing", "certain", (step,), f"{{step}} {step} is missing: {why}"
+        )
     there = set(catalogue.steps) | {step for step, _ in catalogue.incomplete}
     if catalogue.planned is not None:
-        absent, certainty = sorted(set(catalogue.planned) - there), "certain"
+        absent = sorted(set(catalogue.planned) - there)
+        certainty = "certain"
         why = "which the recorder had planned"
     else:
-        absent, certainty = holes(sorted(there)), "suspected"
+        absent = holes(sorted(there))
+        certainty = "suspected"
         why = "in an otherwise evenly spaced stretch"
     steps = {step for step, _ in catalogue.gaps}
     absent = [s for s in absent if reach[0] <= s <= reach[1] and s not in steps]
@@ -46,7 +50,9 @@ def holes(steps: Sequence[int]) -> list[int]:
     """
     pairs = list(itertools.pairwise(steps))
     counts = Counter(after - before for before, after in pairs)
-    gap, count = max(counts.items(), key=lambda item: (item[1], -item[0]), default=(0, 0))
+    gap, count = max(
+        counts.items(), key=lambda item: (item[1], -item[0]), default=(0, 0)
+    )
     if count < _ENOUGH:
         return []
     first = next(before for before, after in pairs if after - before == gap)
@@ -61,7 +67,9 @@ def left_behind(catalogue: Catalogue) -> Iterator[Finding]:
     """Yield what was found when the checkpoints were collected."""
     yield from catalogue.noted
     for step, why in catalogue.incomplete:
-        yield Finding("incomplete", "certain", (step,), f"{{step}} {step} is left out: {why}")
+        yield Finding(
+            "incomplete", "certain", (step,), f"{{step}} {step} is left out: {why}"
+        )
     if catalogue.temporary:
         text = f"an interrupted save left {some(catalogue.temporary)} behind"
         yield Finding("temporary", "certain", (), text)

@@ -36,14 +36,24 @@ def misplaced(
     claims = {step: _owner(step, now[step], notes, wrong) for step in wrong}
     yield from _claims(claims, "the digest noted when it was written")
     steps = {_named_step(c): c.step for c in checkpoints}
-    claimed = {s: other for s, other in steps.items() if s not in (None, other) and s not in claims}
+    claimed = {
+        s: other
+        for s, other in steps.items()
+        if s not in (None, other) and s not in claims
+    }
     yield from _claims(claimed, "its trainer_state.json")
 
 
-def _owner(step: int, digest: str, notes: Mapping[int, str], wrong: Sequence[int]) -> int | None:
+def _owner(
+    step: int, digest: str, notes: Mapping[int, str], wrong: Sequence[int]
+) -> int | None:
     """Return the step that `digest` was noted for; one that lost its own weights before others."""
-    owners = sorted(other for other, noted in notes.items() if noted == digest and other != step)
-    return next((other for other in owners if other in wrong), owners[0] if owners else None)
+    owners = sorted(
+        other for other, noted in notes.items() if noted == digest and other != step
+    )
+    return next(
+        (other for other in owners if other in wrong), owners[0] if owners else None
+    )
 
 
 def _claims(claims: Mapping[int, int | None], by: str) -> Iterator[Finding]:
@@ -62,7 +72,10 @@ def _claims(claims: Mapping[int, int | None], by: str) -> Iterator[Finding]:
 
 def _recorder_digests(folder: Path | None) -> dict[int, str]:
     record = None if folder is None else read_record(folder)
-    return {int(step): digest for step, digest in ((record or {}).get("digests") or {}).items()}
+    return {
+        int(step): digest
+        for step, digest in ((record or {}).get("digests") or {}).items()
+    }
 
 
 def _named_step(checkpoint: Checkpoint) -> int | None:

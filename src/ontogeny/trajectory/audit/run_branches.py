@@ -16,7 +16,9 @@ _Log: TypeAlias = Mapping[tuple[int, str], str]
 _TIMES = ("_runtime", "_per_second")  # what differs between two runs that are the same
 
 
-def branches(folder: Path | None, checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
+def branches(
+    folder: Path | None, checkpoints: Sequence[Checkpoint]
+) -> Iterator[Finding]:
     """Yield the steps that a run left behind when it went on from an earlier one.
 
     Parameters
@@ -30,7 +32,9 @@ def branches(folder: Path | None, checkpoints: Sequence[Checkpoint]) -> Iterator
     for branch in record.get("branches", ()):
         abandoned = {int(step) for step in branch["abandoned"]}
         left = [c for c in checkpoints if c.step in abandoned]
-        yield from _left(checkpoints, left, int(branch["resumed"]), "by the recorder's note")
+        yield from _left(
+            checkpoints, left, int(branch["resumed"]), "by the recorder's note"
+        )
     yield from _of_the_trainer(checkpoints)
 
 
@@ -56,7 +60,11 @@ def _of_the_trainer(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
     The Trainer keeps in each checkpoint what it had logged until then. A run that is resumed logs
     the steps after it anew.
     """
-    logs = {c: log for c in checkpoints if c.path and c.source is None and (log := _log(c.path))}
+    logs = {
+        c: log
+        for c in checkpoints
+        if c.path and c.source is None and (log := _log(c.path))
+    }
     if len(logs) < 2:
         return
     trunk = logs[max(logs, key=_written)]
@@ -95,7 +103,10 @@ def _fork(log: _Log, trunk: _Log) -> int | None:
     One may lack what the other has, as an evaluation after the save.
     """
     common = log.keys() & trunk.keys()
-    parted = min((step for step, name in common if log[step, name] != trunk[step, name]), default=0)
+    parted = min(
+        (step for step, name in common if log[step, name] != trunk[step, name]),
+        default=0,
+    )
     if not parted:
         return None
     return max((step for step, _ in common if step < parted), default=0)

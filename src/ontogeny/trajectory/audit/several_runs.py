@@ -16,7 +16,9 @@ _MATRICES = 6  # of a checkpoint, that are looked at
 _ELEMENTS = 16_384  # of a matrix
 _FEWEST = 1_000  # elements of all together
 _COMMON = 0.05  # correlation: training from one initialisation leaves more
-_ERRORS = 4.0  # standard errors from 0: of few elements, a higher correlation may be chance
+_ERRORS = (
+    4.0  # standard errors from 0: of few elements, a higher correlation may be chance
+)
 
 _Sample = Mapping[tuple[str, tuple[int, ...]], torch.Tensor]
 
@@ -33,12 +35,15 @@ def restarts(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
     place: dict[int, int] = {}
     for checkpoint in checkpoints:
         sample = _sample(checkpoint)
-        at = next((i for i, last in enumerate(samples) if _related(last, sample)), len(runs))
+        at = next(
+            (i for i, last in enumerate(samples) if _related(last, sample)), len(runs)
+        )
         if at == len(runs):
             runs.append([])
             samples.append(sample)
         runs[at].append(checkpoint)
-        samples[at], place[checkpoint.step] = sample, at
+        samples[at] = sample
+        place[checkpoint.step] = at
     for before, after in itertools.pairwise(place):
         if place[before] != place[after]:
             text = (
@@ -55,7 +60,11 @@ def _sample(checkpoint: Checkpoint) -> _Sample:
         names = matrix_names(reader)
         sample = names[:: max(1, len(names) // _MATRICES)]
         return {
-            (n, reader.shape(n)): reader.get(n).detach().reshape(-1)[:_ELEMENTS].cpu().double()
+            (n, reader.shape(n)): reader.get(n)
+            .detach()
+            .reshape(-1)[:_ELEMENTS]
+            .cpu()
+            .double()
             for n in sample
         }
 
@@ -63,7 +72,9 @@ def _sample(checkpoint: Checkpoint) -> _Sample:
 def _related(first: _Sample, second: _Sample) -> bool:
     """Return whether anything speaks for one run; what cannot be compared does."""
     both = [torch.stack([first[key], second[key]]) for key in first if key in second]
-    both = [pair for pair in both if pair.isfinite().all() and (pair.std(dim=1) > 0).all()]
+    both = [
+        pair for pair in both if pair.isfinite().all() and (pair.std(dim=1) > 0).all()
+    ]
     sizes = torch.tensor([pair.shape[1] for pair in both], dtype=torch.float64)
     if sizes.sum() < _FEWEST:
         return True

@@ -82,7 +82,8 @@ def numbers(
     alike = {
         step: sample
         for step, sample in samples.items()
-        if np.isfinite(sample.values).all() and sample.layout == samples[single[0].step].layout
+        if np.isfinite(sample.values).all()
+        and sample.layout == samples[single[0].step].layout
     }
     # One model claims to be no initialisation, and neither does the base of a further training.
     is_base = isinstance(single[0].derived, BaseWeights)
@@ -156,7 +157,11 @@ def _excess(at: np.ndarray, gaps: np.ndarray) -> list[float]:
     lengths = np.diff(at)
     ratios = []
     for k in range(len(gaps)):
-        around = [j for j in range(k - _AROUND, k + _AROUND + 1) if j != k and 0 <= j < len(gaps)]
+        around = [
+            j
+            for j in range(k - _AROUND, k + _AROUND + 1)
+            if j != k and 0 <= j < len(gaps)
+        ]
         expected = [gaps[j] * max(1.0, lengths[k] / lengths[j]) for j in around]
         middle = float(np.median(expected)) if len(around) > _AROUND else 0.0
         ratios.append(float(gaps[k]) / middle if middle > 0 else 0.0)
@@ -192,13 +197,16 @@ def _exchanges(distances: np.ndarray) -> Iterator[_Ways]:
     All at once: of 1,000 checkpoints the pairs one by one took 12 s. The first and the last, which
     have one neighbour, are exchanged with all but this one.
     """
-    gaps, last = np.diagonal(distances, 1), len(distances) - 1
+    gaps = np.diagonal(distances, 1)
+    last = len(distances) - 1
     for i in range(1, last - 1):
         j = np.arange(i + 1, last)
         apart = j > i + 1  # neighbours have the way between them in common
         labelled = gaps[i - 1] + gaps[i] + np.where(apart, gaps[j - 1], 0) + gaps[j]
         to_next = distances[i - 1, j] + distances[j, np.where(apart, i + 1, i)]
-        exchanged = to_next + np.where(apart, distances[j - 1, i], 0) + distances[i, j + 1]
+        exchanged = (
+            to_next + np.where(apart, distances[j - 1, i], 0) + distances[i, j + 1]
+        )
         yield i, j, labelled, exchanged
     for end, beside in ((0, 1), (last, last - 1)):
         j = np.array([k for k in range(1, last) if abs(k - end) > 1], dtype=np.int64)
@@ -228,7 +236,9 @@ def _initialisation(sample: _Sample) -> Iterator[Finding]:
     if 2 * len(sample.uneven) > len(sample.scales):
         reasons.append(f"the scales of norms are not constant ({some(sample.uneven)})")
     if sample.kurtosis > _HEAVY:
-        reasons.append(f"the weights are heavy-tailed (median kurtosis {sample.kurtosis:.3g})")
+        reasons.append(
+            f"the weights are heavy-tailed (median kurtosis {sample.kurtosis:.3g})"
+        )
     if reasons:
         text = f"{{step}} 0 is not like an initialisation: {' and '.join(reasons)}"
         yield Finding("initialisation", "suspected", (0,), text)
@@ -252,7 +262,11 @@ def _sample_of_files(files: WeightFiles, stamp: tuple[object, ...]) -> _Sample:
 def _take(reader: Reader) -> _Sample:
     names = [name for name in reader.names() if reader.dtype(name).is_floating_point]
     quota = max(_PER_TENSOR, _SAMPLE // max(1, len(names)))
-    layout, parts, scales, uneven, kurtoses = [], [], [], [], []
+    layout = []
+    parts = []
+    scales = []
+    uneven = []
+    kurtoses = []
     for name in names:
         flat = reader.get(name).detach().reshape(-1)
         stride = max(1, -(-flat.numel() // quota))

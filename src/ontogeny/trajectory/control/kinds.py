@@ -37,7 +37,9 @@ def generator(random_state: int, *purpose: str | int) -> np.random.Generator:
     True
     """
     text = repr((random_state, *purpose)).encode()
-    return np.random.default_rng(int.from_bytes(hashlib.blake2b(text, digest_size=32).digest()))
+    return np.random.default_rng(
+        int.from_bytes(hashlib.blake2b(text, digest_size=32).digest())
+    )
 
 
 HAAR_LIMIT = 1024  # the largest side that is turned by a dense matrix
@@ -106,7 +108,9 @@ def _haar(size: int, random_state: int, *purpose: str) -> Tensor:
 
 
 @functools.lru_cache(maxsize=_AT_HAND)
-def signed_permutation(size: int, random_state: int, name: str, side: str) -> SignedPermutation:
+def signed_permutation(
+    size: int, random_state: int, name: str, side: str
+) -> SignedPermutation:
     """Return the map of a large side, or of a vector."""
     rng = generator(random_state, name, side)
     order = torch.from_numpy(rng.permutation(size))
@@ -172,7 +176,9 @@ def turned(
     return (moved if right is None else right.right(moved)).reshape(motion.shape)
 
 
-def _maps(motion: Tensor, size: int, first: str, random_state: int) -> tuple[Side, Side | None]:
+def _maps(
+    motion: Tensor, size: int, first: str, random_state: int
+) -> tuple[Side, Side | None]:
     if motion.ndim < 2:
         return signed_permutation(size, random_state, first, "left"), None
     left = side_map(size, random_state, first, "left")
@@ -190,7 +196,9 @@ def mirrored(
     return -moved if random_state % 2 else moved
 
 
-def walk(sources: Sources, name: str, first: str, random_state: int, rows: slice | None) -> Tensor:
+def walk(
+    sources: Sources, name: str, first: str, random_state: int, rows: slice | None
+) -> Tensor:
     """Return the sum of Gaussian increments as long as those of the source (see `turned`).
 
     Increment j depends on the seed, the tensor and j alone, so it is the same at every step.
@@ -200,13 +208,17 @@ def walk(sources: Sources, name: str, first: str, random_state: int, rows: slice
     moved = np.zeros(shape)
     for j, length in enumerate(sources.lengths(name), start=1):
         if length > 0:
-            noise = generator(random_state, first, "walk", j).standard_normal(shape, np.float32)
+            noise = generator(random_state, first, "walk", j).standard_normal(
+                shape, np.float32
+            )
             step = torch.from_numpy(noise).to(torch.float64)
             moved += step.numpy() * (length / norm(step))
     return torch.from_numpy(moved)
 
 
-def line(sources: Sources, name: str, first: str, random_state: int, rows: slice | None) -> Tensor:
+def line(
+    sources: Sources, name: str, first: str, random_state: int, rows: slice | None
+) -> Tensor:
     """Return the way to the last checkpoint, by the share of the length of the path until now."""
     lengths = sources.lengths(name)
     share = lengths[: sources.at].sum() / (lengths.sum() or 1.0)

@@ -42,8 +42,11 @@ class ControlReader:
         names: frozenset[str],
         first_names: dict[str, str],
     ) -> None:
-        self._sources, self._kind, self._random_state = sources, kind, random_state
-        self._constants, self._first_names = names, first_names
+        self._sources = sources
+        self._kind = kind
+        self._random_state = random_state
+        self._constants = names
+        self._first_names = first_names
         self._last: tuple[str, Tensor] | None = None
 
     def names(self) -> list[str]:
@@ -82,23 +85,33 @@ class ControlReader:
             return self.get(name)[start:stop]
         start, stop, _ = slice(start, stop).indices(self.shape(name)[0])
         begin = start - start % _BLOCK
-        blocks = [self._block(name, at) for at in range(begin, max(stop, begin + 1), _BLOCK)]
+        blocks = [
+            self._block(name, at) for at in range(begin, max(stop, begin + 1), _BLOCK)
+        ]
         return torch.cat(blocks)[start - begin : stop - begin]
 
     def _moves(self, name: str) -> bool:
-        return self._sources.at > 0 and is_learned(name, self.dtype(name), self._constants)
+        return self._sources.at > 0 and is_learned(
+            name, self.dtype(name), self._constants
+        )
 
     def _block(self, name: str, start: int) -> Tensor:
-        return self._compute(name, slice(start, min(start + _BLOCK, self.shape(name)[0])))
+        return self._compute(
+            name, slice(start, min(start + _BLOCK, self.shape(name)[0]))
+        )
 
     def _compute(self, name: str, rows: slice | None) -> Tensor:
         if name not in self._first_names:
             label = self._sources.path[0].label
-            raise CheckpointError(f"{label}, where the control begins, has no tensor {name!r}.")
+            raise CheckpointError(
+                f"{label}, where the control begins, has no tensor {name!r}."
+            )
         first = self._first_names[name]
         moved = KINDS[self._kind](self._sources, name, first, self._random_state, rows)
         value = self._sources.values(0, name, rows)
-        value = torch.where(moved == 0, value, value + moved)  # which keeps the sign of a zero
+        value = torch.where(
+            moved == 0, value, value + moved
+        )  # which keeps the sign of a zero
         dtype = self.dtype(name)
         return (torch.view_as_complex(value) if dtype.is_complex else value).to(dtype)
 
@@ -112,7 +125,11 @@ def kept_names(checkpoint: Checkpoint) -> frozenset[str]:
     They are known of a module in memory and of one given as ``model=``; otherwise only running
     statistics are recognised, by their names (see `is_learned`).
     """
-    source = checkpoint.weights.source if isinstance(checkpoint.weights, MemoryWeights) else None
+    source = (
+        checkpoint.weights.source
+        if isinstance(checkpoint.weights, MemoryWeights)
+        else None
+    )
     if isinstance(source, nn.Module):
         return _buffers(source)
     template = checkpoint.template

@@ -35,7 +35,9 @@ class Sources:
     """
 
     def __init__(self, path: tuple[Checkpoint, ...], at: int, stack: ExitStack) -> None:
-        self.path, self.at, self._stack = path, at, stack
+        self.path = path
+        self.at = at
+        self._stack = stack
         self._readers: dict[int, Reader] = {}
         self._pairs: dict[int, dict[str, float]] = {}
         self.here = self.reader(at)
@@ -46,7 +48,9 @@ class Sources:
             self._readers[index] = self._stack.enter_context(self.path[index].open())
         return self._readers[index]
 
-    def values(self, index: int, name: str, rows: slice | Tensor | None = None) -> Tensor:
+    def values(
+        self, index: int, name: str, rows: slice | Tensor | None = None
+    ) -> Tensor:
         """Return a tensor in double precision, or some of its rows; complex ones as pairs.
 
         Raises
@@ -64,7 +68,9 @@ class Sources:
             )
         return _double(_rows(reader, name, rows))
 
-    def motion(self, index: int, name: str, rows: slice | Tensor | None = None) -> Tensor:
+    def motion(
+        self, index: int, name: str, rows: slice | Tensor | None = None
+    ) -> Tensor:
         """Return how far a tensor is from where it was at the first checkpoint of the path."""
         return self.values(index, name, rows) - self.values(0, name, rows)
 
@@ -78,14 +84,20 @@ class Sources:
         CheckpointError
             If a norm is NaN or infinite.
         """
-        return np.array([self._length(i, name) for i in range(1, len(self.path))], np.float64)
+        return np.array(
+            [self._length(i, name) for i in range(1, len(self.path))], np.float64
+        )
 
     def _length(self, index: int, name: str) -> float:
-        if index not in self._pairs:  # fingerprints of both are made of all their tensors
+        if (
+            index not in self._pairs
+        ):  # fingerprints of both are made of all their tensors
             self._pairs[index] = pair_lengths(self.path[index - 1], self.path[index])
         lengths = self._pairs[index]
         if name not in lengths:
-            lengths[name] = norm(self.values(index, name) - self.values(index - 1, name))
+            lengths[name] = norm(
+                self.values(index, name) - self.values(index - 1, name)
+            )
         if not np.isfinite(lengths[name]):
             raise CheckpointError(
                 f"the way of {name} to {self.path[index].label} is {lengths[name]}: the weights "
@@ -99,7 +111,9 @@ def pair_lengths(before: Checkpoint, after: Checkpoint) -> dict[str, float]:
 
     Weights in memory can change, so nothing of them is remembered.
     """
-    if isinstance(before.weights, MemoryWeights) or isinstance(after.weights, MemoryWeights):
+    if isinstance(before.weights, MemoryWeights) or isinstance(
+        after.weights, MemoryWeights
+    ):
         return {}
     key = (before.fingerprint, after.fingerprint)
     lengths = _lengths.setdefault(key, {})
@@ -132,7 +146,10 @@ def remember_lengths(path: tuple[Checkpoint, ...]) -> None:
 def is_bounded(path: tuple[Checkpoint, ...]) -> bool:
     """Return whether the revisions of a path come and go because their disk is bounded."""
     sources = [c.weights.source for c in path if isinstance(c.weights, HubWeights)]
-    return any(s.slots is not None and not s.is_offline and not s.is_downloaded() for s in sources)
+    return any(
+        s.slots is not None and not s.is_offline and not s.is_downloaded()
+        for s in sources
+    )
 
 
 def norm(values: Tensor) -> float:
@@ -143,7 +160,11 @@ def norm(values: Tensor) -> float:
 def _copied(checkpoint: Checkpoint) -> dict[str, Tensor]:
     with checkpoint.open() as reader:
         of = {name: reader.dtype(name) for name in reader.names()}
-        names = [name for name, dtype in of.items() if dtype.is_floating_point or dtype.is_complex]
+        names = [
+            name
+            for name, dtype in of.items()
+            if dtype.is_floating_point or dtype.is_complex
+        ]
         return {name: reader.get(name).clone() for name in names}
 
 

@@ -75,7 +75,9 @@ class ControlWeights:
         self._prepare()
         with ExitStack() as stack:
             sources = Sources(self.path, self.at, stack)
-            first = first_names(self.path[0].weights, sources.reader(0)) if self.at else {}
+            first = (
+                first_names(self.path[0].weights, sources.reader(0)) if self.at else {}
+            )
             names = kept_names(self.here) if self.at else frozenset()
             yield ControlReader(sources, self.kind, self.random_state, names, first)
 
@@ -103,7 +105,9 @@ class ControlWeights:
             return dict(of(self.here))
         read = [of(checkpoint) for checkpoint in self.path]
         return {
-            name: self._digest({str(j): digests.get(name, "") for j, digests in enumerate(read)})
+            name: self._digest(
+                {str(j): digests.get(name, "") for j, digests in enumerate(read)}
+            )
             for name in read[self.at]
         }
 
@@ -113,10 +117,16 @@ class ControlWeights:
         if here is None or self.at == 0:
             return here
         read = [checkpoint.file_digests() or {} for checkpoint in self.path]
-        return {self.name: self._digest({str(j): combine(d) for j, d in enumerate(read)})}
+        return {
+            self.name: self._digest({str(j): combine(d) for j, d in enumerate(read)})
+        }
 
     def _digest(self, read: Mapping[str, str]) -> str:
-        made = {"control": _VERSION, "kind": self.kind, "random_state": str(self.random_state)}
+        made = {
+            "control": _VERSION,
+            "kind": self.kind,
+            "random_state": str(self.random_state),
+        }
         return combine({**made, "at": str(self.at), **read})
 
     def moved(self, function: Callable[[Checkpoint], Checkpoint]) -> ControlWeights:
@@ -149,7 +159,13 @@ def first_names(weights: Weights, reader: Reader) -> dict[str, str]:
     if isinstance(reader, TensorReader):
         for name in first:
             tensor = reader.get(name)
-            place = (tensor.device, tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride())
+            place = (
+                tensor.device,
+                tensor.data_ptr(),
+                tensor.dtype,
+                tensor.shape,
+                tensor.stride(),
+            )
             first[name] = groups.setdefault(place, name) if tensor.numel() else name
     by_value: dict[object, list[str]] = {}
     for name in dict.fromkeys(first.values()):

@@ -34,7 +34,11 @@ def resolve_cache(cache_dir: str | Path | None) -> Path:
     """Return the folder of the Hub cache, by default huggingface_hub's own."""
     from huggingface_hub import constants
 
-    return Path(constants.HF_HUB_CACHE if cache_dir is None else cache_dir).expanduser().resolve()
+    return (
+        Path(constants.HF_HUB_CACHE if cache_dir is None else cache_dir)
+        .expanduser()
+        .resolve()
+    )
 
 
 def patiently(call: Callable[[], T]) -> T:
@@ -57,7 +61,9 @@ def patiently(call: Callable[[], T]) -> T:
 
 
 @contextmanager
-def hub_errors(what: str, error_class: type[OntogenyError] = CheckpointError) -> Iterator[None]:
+def hub_errors(
+    what: str, error_class: type[OntogenyError] = CheckpointError
+) -> Iterator[None]:
     """Turn any error of a download into an error of ours with one line of text.
 
     Raises
@@ -82,7 +88,9 @@ def hub_errors(what: str, error_class: type[OntogenyError] = CheckpointError) ->
     except (errors.HTTPError, OSError) as error:
         line = next((part for part in str(error).splitlines() if part.strip()), "")
         why = line or type(error).__name__
-        raise error_class(f"{what} could not be downloaded from the Hub: {why}") from error
+        raise error_class(
+            f"{what} could not be downloaded from the Hub: {why}"
+        ) from error
 
 
 def _check_etags() -> None:

@@ -45,7 +45,9 @@ def listed(place: Path, *key: Any) -> dict[str, HubFile]:
         return _listing(place, *key)
 
 
-def listing_path(cache: Path, repository: str, commit: str, endpoint: str | None) -> Path:
+def listing_path(
+    cache: Path, repository: str, commit: str, endpoint: str | None
+) -> Path:
     """Return where the listing of a commit is kept; each endpoint has listings of its own."""
     from huggingface_hub import constants
 
@@ -74,7 +76,9 @@ def _listing(
     with suppress(OSError):  # of a cache that cannot be written to
         place.parent.mkdir(parents=True, exist_ok=True)
         temporary = place.with_name(f".{uuid.uuid4().hex}")
-        temporary.write_text(json.dumps({name: asdict(file) for name, file in listing.items()}))
+        temporary.write_text(
+            json.dumps({name: asdict(file) for name, file in listing.items()})
+        )
         temporary.replace(place)
     return listing
 
@@ -83,7 +87,10 @@ def _cached(place: Path) -> dict[str, HubFile] | None:
     """Return a listing that was kept; None where there is none, or it is damaged or forged."""
     try:
         content = json.loads(place.read_bytes())
-        files = {str(n): HubFile(int(f["size"]), str(f["digest"])) for n, f in content.items()}
+        files = {
+            str(n): HubFile(int(f["size"]), str(f["digest"]))
+            for n, f in content.items()
+        }
         return _checked(str(place), files)  # a cache may be shared by several users
     except Exception:  # whatever somebody else has written there
         return None
@@ -95,16 +102,24 @@ def _remote(
     from huggingface_hub import HfApi
     from huggingface_hub.hf_api import RepoFile
 
-    entries: Any = HfApi(endpoint=endpoint, token=token).list_repo_tree(repo, revision=commit)
+    entries: Any = HfApi(endpoint=endpoint, token=token).list_repo_tree(
+        repo, revision=commit
+    )
     files = [entry for entry in entries if isinstance(entry, RepoFile)]
-    listing = {f.path: HubFile(f.size, f.lfs.sha256 if f.lfs else f.blob_id) for f in files}
+    listing = {
+        f.path: HubFile(f.size, f.lfs.sha256 if f.lfs else f.blob_id) for f in files
+    }
     return _checked(repo, listing)
 
 
 def _checked(repo: str, listing: dict[str, HubFile]) -> dict[str, HubFile]:
     """Return a listing of which nothing leads out of the cache."""
     if outside := [name for name in listing if Path(name).name != name]:
-        raise CheckpointError(f"{repo} lists a file outside its folder: {outside[0]!r}.")
+        raise CheckpointError(
+            f"{repo} lists a file outside its folder: {outside[0]!r}."
+        )
     if odd := [f.digest for f in listing.values() if not _DIGEST.fullmatch(f.digest)]:
-        raise CheckpointError(f"{repo} lists {odd[0]!r} as the digest of a file, which it is not.")
+        raise CheckpointError(
+            f"{repo} lists {odd[0]!r} as the digest of a file, which it is not."
+        )
     return listing

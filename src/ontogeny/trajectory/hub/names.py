@@ -31,7 +31,11 @@ PATTERNS: Mapping[str, str] = {
     "trainer": r"(?:.*[-_/])?checkpoint[-_](?P<step>\d+)",
 }
 
-_USUAL = ("step*", "stage1-*", "checkpoint-*")  # OLMo's later stages count their steps anew
+_USUAL = (
+    "step*",
+    "stage1-*",
+    "checkpoint-*",
+)  # OLMo's later stages count their steps anew
 
 Revisions: TypeAlias = "str | Iterable[str | int] | Callable[[str], int | None]"
 
@@ -61,7 +65,9 @@ class Chosen:
     noted: tuple[Finding, ...]
 
 
-def compile_pattern(pattern: str | re.Pattern[str] | None) -> tuple[re.Pattern[str], ...]:
+def compile_pattern(
+    pattern: str | re.Pattern[str] | None,
+) -> tuple[re.Pattern[str], ...]:
     """Return the regular expressions to try: all known ones, a known one by name, or the user's.
 
     Raises
@@ -93,7 +99,9 @@ def compile_pattern(pattern: str | re.Pattern[str] | None) -> tuple[re.Pattern[s
     return (compiled,)
 
 
-def parse(name: str, patterns: Iterable[re.Pattern[str]]) -> tuple[int, int | None] | None:
+def parse(
+    name: str, patterns: Iterable[re.Pattern[str]]
+) -> tuple[int, int | None] | None:
     """Return ``(step, tokens or None)`` of a revision name, or None if no pattern fits all of it.
 
     Examples
@@ -107,7 +115,9 @@ def parse(name: str, patterns: Iterable[re.Pattern[str]]) -> tuple[int, int | No
         match = pattern.fullmatch(name)
         if match is not None:
             tokens = match.groupdict().get("tokens")
-            return _count(match["step"], name), None if tokens is None else _count(tokens, name)
+            return _count(match["step"], name), None if tokens is None else _count(
+                tokens, name
+            )
     return None
 
 
@@ -115,7 +125,9 @@ def _count(text: str | None, name: str) -> int:
     """Return a count such as ``"20k"`` or ``"4.2B"`` exactly."""
     number = count(text or "")
     if number is None:
-        raise ArgumentError(f"pattern reads {text!r} from {name!r}, which is no whole number.")
+        raise ArgumentError(
+            f"pattern reads {text!r} from {name!r}, which is no whole number."
+        )
     return number
 
 
@@ -139,7 +151,8 @@ def choose(
     UnknownRevisionError
         If nothing matches, or (with `strict`) anything in a list does not exist.
     """
-    choice, given_revisions = _Choice(repo, commits, compile_pattern(pattern)), revisions
+    choice = _Choice(repo, commits, compile_pattern(pattern))
+    given_revisions = revisions
     if not commits:
         raise UnknownRevisionError(f"{repo} is empty: it has no revisions.")
     if revisions is None and pattern is None and choice.is_one_model():
@@ -160,7 +173,11 @@ def choose(
             f"from name to step; got {type(revisions).__name__}."
         )
     if not numbered:
-        what = f"matches {revisions!r}" if isinstance(revisions, str) else "is chosen by revisions="
+        what = (
+            f"matches {revisions!r}"
+            if isinstance(revisions, str)
+            else "is chosen by revisions="
+        )
         raise UnknownRevisionError(
             f"no revision of {repo} {what}; it has {len(commits)}, such as {some(sorted(commits))}."
         )
@@ -182,9 +199,14 @@ class _Choice:
     """The names of a repository, and what was found while some of them were chosen."""
 
     def __init__(
-        self, repo: str, commits: Mapping[str, str], patterns: tuple[re.Pattern[str], ...]
+        self,
+        repo: str,
+        commits: Mapping[str, str],
+        patterns: tuple[re.Pattern[str], ...],
     ) -> None:
-        self.repo, self.commits, self.patterns = repo, commits, patterns
+        self.repo = repo
+        self.commits = commits
+        self.patterns = patterns
         self.gaps: dict[int, str] = {}
         self.noted: list[Finding] = []
 
@@ -192,7 +214,9 @@ class _Choice:
         """Return what names stand for, and those of which no step can be read."""
         numbers = {name: parse(name, self.patterns) for name in names}
         without = sorted(name for name, number in numbers.items() if number is None)
-        return {name: number for name, number in numbers.items() if number is not None}, without
+        return {
+            name: number for name, number in numbers.items() if number is not None
+        }, without
 
     def usual(self, own_pattern: bool) -> Revisions:
         """Return the first usual glob that gives a step, or what the user's own pattern reads.
@@ -207,7 +231,9 @@ class _Choice:
         if own_pattern:
             return list(numbered) or _USUAL[0]
         with suppress(CheckpointError):
-            steps = {name: step for step, name in order_of(list(self.commits)).names.items()}
+            steps = {
+                name: step for step, name in order_of(list(self.commits)).names.items()
+            }
             if len(steps) > 1 and all(map(_has_word_for_steps, steps)):
                 return steps.get
         return _USUAL[0]
@@ -215,7 +241,9 @@ class _Choice:
     def is_one_model(self) -> bool:
         """Return whether there is a main branch, and no other name has a number."""
         others = self.commits.keys() - {"main"}
-        return "main" in self.commits and not any(re.search(r"\d", name) for name in others)
+        return "main" in self.commits and not any(
+            re.search(r"\d", name) for name in others
+        )
 
     def matching(self, glob: str) -> dict[str, _Number]:
         """Return the names that match, but for those without a step."""
@@ -236,7 +264,10 @@ class _Choice:
         steps = {name: to_step(name) for name in self.commits}
         default = compile_pattern(None)
         return {
-            name: (check_step(f"revisions({name!r})", step), (parse(name, default) or (0, None))[1])
+            name: (
+                check_step(f"revisions({name!r})", step),
+                (parse(name, default) or (0, None))[1],
+            )
             for name, step in steps.items()
             if step is not None
         }
@@ -247,13 +278,15 @@ class _Choice:
         listed: dict[str, _Number] = {}
         for entry in wanted:
             if isinstance(entry, str):
-                names, number = (
-                    [entry] if entry in self.commits else [],
-                    parse(entry, self.patterns),
-                )
+                names = [entry] if entry in self.commits else []
+                number = parse(entry, self.patterns)
             else:
                 number = (check_step("an entry of revisions", entry), None)
-                names = [name for name, numbers in numbered.items() if numbers[0] == number[0]]
+                names = [
+                    name
+                    for name, numbers in numbered.items()
+                    if numbers[0] == number[0]
+                ]
             for name in names:
                 if name not in numbered:
                     raise ArgumentError(
@@ -263,22 +296,32 @@ class _Choice:
                 listed[name] = numbered[name]
             if not names:
                 near = self._near(entry, number, numbered)
-                message = f"{self.repo} has no revision {entry!r}; the nearest are {near}"
+                message = (
+                    f"{self.repo} has no revision {entry!r}; the nearest are {near}"
+                )
                 if strict or number is None:
                     raise UnknownRevisionError(f"{message}.")
                 self.gaps[number[0]] = message
         return listed
 
-    def _near(self, entry: object, number: _Number | None, numbered: dict[str, _Number]) -> str:
+    def _near(
+        self, entry: object, number: _Number | None, numbered: dict[str, _Number]
+    ) -> str:
         """Return the three names nearest to what is missing, by step or else by spelling."""
         if number is None or not numbered:
-            close = difflib.get_close_matches(str(entry), list(self.commits), n=3, cutoff=0.0)
+            close = difflib.get_close_matches(
+                str(entry), list(self.commits), n=3, cutoff=0.0
+            )
             return ", ".join(close) or "none"
         steps = {name: numbers[0] for name, numbers in numbered.items()}
-        near = sorted(steps, key=lambda name: (abs(steps[name] - number[0]), steps[name]))[:3]
+        near = sorted(
+            steps, key=lambda name: (abs(steps[name] - number[0]), steps[name])
+        )[:3]
         return ", ".join(sorted(near, key=lambda name: steps[name]))
 
-    def one_per_step(self, numbered: Mapping[str, _Number]) -> dict[int, tuple[str, int | None]]:
+    def one_per_step(
+        self, numbered: Mapping[str, _Number]
+    ) -> dict[int, tuple[str, int | None]]:
         """Return ``{step: (name, tokens)}``, increasing."""
         by_step: dict[int, list[str]] = {}
         for name in sorted(numbered, key=lambda name: (len(name), name)):
@@ -287,7 +330,10 @@ class _Choice:
             if len({self.commits[name] for name in names}) > 1:
                 text = f"step {step} has several revisions ({', '.join(names)}); {names[0]} is used"
                 self.noted.append(Finding("ambiguous", "certain", (step,), text))
-        return {step: (names[0], numbered[names[0]][1]) for step, names in sorted(by_step.items())}
+        return {
+            step: (names[0], numbered[names[0]][1])
+            for step, names in sorted(by_step.items())
+        }
 
     def check_one_run(
         self,
@@ -305,7 +351,10 @@ class _Choice:
             first, _ = chosen[step]
             same = self.commits[name] == self.commits[first]
             runs.setdefault(self._before_step(first if same else name), []).append(step)
-        if len(runs) in (1, len(numbered)):  # one run, or another number before each step
+        if len(runs) in (
+            1,
+            len(numbered),
+        ):  # one run, or another number before each step
             return
         spans = sorted((min(steps), max(steps), run) for run, steps in runs.items())
         what = some([f"{run}* (steps {low} to {high})" for low, high, run in spans])
@@ -322,4 +371,6 @@ class _Choice:
     def _before_step(self, name: str) -> str:
         """Return the beginning of a name, up to its step."""
         matches = (pattern.fullmatch(name) for pattern in self.patterns)
-        return next(name[: match.start("step")] for match in matches if match is not None)
+        return next(
+            name[: match.start("step")] for match in matches if match is not None
+        )

@@ -31,7 +31,11 @@ def is_repository(source: str) -> bool:
 
     Examples
     --------
-    >>> is_repository("EleutherAI/pythia-70m"), is_repository("runs"), is_repository("../runs")
+    >>> (
+    ...     is_repository("EleutherAI/pythia-70m"),
+    ...     is_repository("runs"),
+    ...     is_repository("../runs"),
+    ... )
     (True, False, False)
     """
     return is_name(source) and not Path(source).expanduser().exists()
@@ -69,7 +73,14 @@ class Repository:
     def revision(self, name: str, commit: str, code: bool = False) -> HubRevision:
         """Return one revision of the repository."""
         return HubRevision(
-            self.repo, name, commit, self.cache, self.endpoint, self.token, self.offline, code
+            self.repo,
+            name,
+            commit,
+            self.cache,
+            self.endpoint,
+            self.token,
+            self.offline,
+            code,
         )
 
     def commits(self) -> dict[str, str]:
@@ -121,12 +132,18 @@ class Repository:
 
 def _is_ref(name: str) -> bool:
     """Return whether a branch may have this name: it becomes a path in the cache."""
-    return not set(name.split("/")) & {"", ".", ".."} and "\\" not in name and name.isprintable()
+    return (
+        not set(name.split("/")) & {"", ".", ".."}
+        and "\\" not in name
+        and name.isprintable()
+    )
 
 
 def _refs(folder: Path) -> Iterator[tuple[str, str]]:
     """Yield ``(branch or tag, commit)``, without those that another process deletes meanwhile."""
-    for parent, _, files in os.walk(folder):  # Path.rglob raises if a folder has just been deleted
+    for parent, _, files in os.walk(
+        folder
+    ):  # Path.rglob raises if a folder has just been deleted
         for path in (Path(parent, file) for file in files):
             try:
                 yield path.relative_to(folder).as_posix(), path.read_text().strip()
@@ -154,7 +171,9 @@ class Repositories:
                 f"repo must be 'owner/name', or a list of such names; got {names!r}."
             )
         if not all(isinstance(name, str) for name in names):
-            raise ArgumentError(f"repo must list names of repositories; got {list(names)!r}.")
+            raise ArgumentError(
+                f"repo must list names of repositories; got {list(names)!r}."
+            )
         return cls(tuple(Repository(name, *where) for name in dict.fromkeys(names)))
 
     @property
@@ -179,7 +198,9 @@ class Repositories:
         """
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             commits = pool.map(_main, self.repos)
-            return {r.repo: commit for r, commit in zip(self.repos, commits, strict=True)}
+            return {
+                r.repo: commit for r, commit in zip(self.repos, commits, strict=True)
+            }
 
 
 def _main(repository: Repository) -> str:
@@ -240,12 +261,18 @@ class RemoteModel:
             reference = self._class_reference(config)
             if reference is None:
                 return model_class(folder)(config)
-            logger.warning("running model code of %s at %s", self.source.repo, self.source.name)
-            cls: Any = get_class_from_dynamic_module(reference, folder, local_files_only=True)
+            logger.warning(
+                "running model code of %s at %s", self.source.repo, self.source.name
+            )
+            cls: Any = get_class_from_dynamic_module(
+                reference, folder, local_files_only=True
+            )
             return cls(config)
         except CheckpointError:
             raise
-        except Exception as error:  # whatever foreign code raises, it is this revision that failed
+        except (
+            Exception
+        ) as error:  # whatever foreign code raises, it is this revision that failed
             raise CheckpointError(
                 f"the code of {self.source.repo} at {self.source.name} does not build a model: "
                 f"{error}"

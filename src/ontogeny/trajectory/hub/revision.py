@@ -183,7 +183,9 @@ class HubRevision:
         """Return whether it could be fetched ahead now, but for what others do meanwhile."""
         return self.slots is None or self.slots.has_room(keep)
 
-    def fetch_ahead(self, keep: Set[str], tensors: Collection[str] | None = None) -> bool:
+    def fetch_ahead(
+        self, keep: Set[str], tensors: Collection[str] | None = None
+    ) -> bool:
         """Download into a free slot without a commit of `keep`; return False if there is none.
 
         Raises
@@ -196,11 +198,15 @@ class HubRevision:
         fill = functools.partial(self._fetched_into, tensors=tensors)
         return self.slots.fill(self.commit, fill, keep)
 
-    def _fetched_into(self, cache: Path, tensors: Collection[str] | None) -> HubRevision:
+    def _fetched_into(
+        self, cache: Path, tensors: Collection[str] | None
+    ) -> HubRevision:
         """Return this revision in another cache, downloaded."""
         for name in _BESIDE_WEIGHTS:  # which other revisions have too, and link to
             self.fetch(name)
-        copy = replace(self, cache=cache, slots=None, listings=self.listings or self.cache)
+        copy = replace(
+            self, cache=cache, slots=None, listings=self.listings or self.cache
+        )
         copy.download(tensors)
         return copy
 
@@ -210,7 +216,9 @@ class HubRevision:
         Of weights in shards only those with `tensors`, if any are named.
         """
         some = None if tensors is None or self.is_downloaded() else self.shards()
-        names = self.missing() if some is None else self._missing_of(some, tensors or ())
+        names = (
+            self.missing() if some is None else self._missing_of(some, tensors or ())
+        )
         for name in names:
             self.fetch(name)
         self._write_ref()  # also where another name stands for the same commit
@@ -222,7 +230,9 @@ class HubRevision:
             return None
         return None if self.fetch(path.name) is None else weight_map(path)
 
-    def _missing_of(self, shards: Mapping[str, str], tensors: Collection[str]) -> list[str]:
+    def _missing_of(
+        self, shards: Mapping[str, str], tensors: Collection[str]
+    ) -> list[str]:
         """Return configuration and the shards with `tensors`, as far as they are missing."""
         names = [name for name in _BESIDE_WEIGHTS if name in self.listing()]
         names += sorted({shards[name] for name in tensors if name in shards})
@@ -230,13 +240,21 @@ class HubRevision:
 
     def missing(self) -> list[str]:
         """Return the names of the files that loading needs and that are not in the cache yet."""
-        if self.is_downloaded() and (self.path / "config.json").exists() and not self.code:
+        if (
+            self.is_downloaded()
+            and (self.path / "config.json").exists()
+            and not self.code
+        ):
             return []
         listing = self.listing()
         names = [name for name in _BESIDE_WEIGHTS if name in listing]
         names += [name for name in listing if self.code and name.endswith(".py")]
         if not self.is_downloaded():
-            names += [n for n in (f"{SAFE}.index.json", f"{PICKLED}.index.json") if n in listing]
+            names += [
+                n
+                for n in (f"{SAFE}.index.json", f"{PICKLED}.index.json")
+                if n in listing
+            ]
             names += _weight_names(self, listing)
         return [name for name in names if not (self.path / name).exists()]
 
@@ -286,10 +304,14 @@ class HubRevision:
     def _delete(self, path: Path) -> None:
         """Delete a file of a snapshot with its blob; never what lies outside of the caches."""
         target = (
-            Path(os.path.normpath(path.parent / path.readlink())) if path.is_symlink() else path
+            Path(os.path.normpath(path.parent / path.readlink()))
+            if path.is_symlink()
+            else path
         )
         caches = [self.cache, self.listings or self.cache]
-        if target.parent in [replace(self, cache=cache).folder / "blobs" for cache in caches]:
+        if target.parent in [
+            replace(self, cache=cache).folder / "blobs" for cache in caches
+        ]:
             target.unlink(missing_ok=True)
         path.unlink(missing_ok=True)
 
@@ -373,11 +395,15 @@ def _weight_names(revision: HubRevision, listing: dict[str, HubFile]) -> list[st
     for single, shard in zip((SAFE, PICKLED), _SHARDS, strict=True):
         if single in listing:
             return [single]
-        matches = [match for name in sorted(listing) if (match := shard.fullmatch(name))]
+        matches = [
+            match for name in sorted(listing) if (match := shard.fullmatch(name))
+        ]
         if matches:
             count = int(matches[0][1])
             if len(matches) != count:
-                raise CheckpointError(f"{where} lacks {count - len(matches)} of {count} shards.")
+                raise CheckpointError(
+                    f"{where} lacks {count - len(matches)} of {count} shards."
+                )
             return [match[0] for match in matches]
     raise CheckpointError(
         f"{where} holds no weights; looked for {SAFE} and {PICKLED}, whole or in shards."

@@ -27,9 +27,12 @@ class FetchedReader(ShardsReader):
         Closes the shards in the end.
     """
 
-    def __init__(self, fetch: Fetch, shards: Mapping[str, str], opened: ExitStack) -> None:
+    def __init__(
+        self, fetch: Fetch, shards: Mapping[str, str], opened: ExitStack
+    ) -> None:
         super().__init__(shards)
-        self._fetch, self._opened = fetch, opened
+        self._fetch = fetch
+        self._opened = opened
         self._readers: dict[str, Reader] = {}
 
     def _part(self, name: str) -> Reader:
@@ -41,5 +44,7 @@ class FetchedReader(ShardsReader):
                 raise CheckpointError(
                     f"the checkpoint lacks the shard {shard}, which its index names."
                 )
-            self._readers[shard] = self._opened.enter_context(WeightFiles((path,)).open())
+            self._readers[shard] = self._opened.enter_context(
+                WeightFiles((path,)).open()
+            )
         return self._readers[shard]

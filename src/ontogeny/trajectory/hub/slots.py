@@ -43,8 +43,11 @@ _changed = threading.Condition()
 def _forget_held() -> None:
     """Begin anew in a forked process: what its parent holds is not its own."""
     global _slots, _changed
-    _inherited.append(_slots)  # a lock that is collected would be freed for the parent too
-    _slots, _changed = {}, threading.Condition()
+    _inherited.append(
+        _slots
+    )  # a lock that is collected would be freed for the parent too
+    _slots = {}
+    _changed = threading.Condition()
 
 
 _inherited: list[dict[Path, _Held]] = []
@@ -99,7 +102,9 @@ class Slots:
         """Fill a slot that was taken, give what is in it, and leave the slot."""
         entry = _slots[slot]
         try:
-            with entry.filling:  # other threads that use the same revision wait for it here
+            with (
+                entry.filling
+            ):  # other threads that use the same revision wait for it here
                 for other in _contents(slot):
                     if other != commit:
                         shutil.rmtree(slot / other)
@@ -122,7 +127,9 @@ class Slots:
                 return slot
         contents = {slot: _contents(slot) for slot in slots if slot not in _slots}
         # What is there already is best, then an empty slot, then one whose commit is not needed.
-        for slot in sorted(contents, key=lambda s: (commit not in contents[s], len(contents[s]))):
+        for slot in sorted(
+            contents, key=lambda s: (commit not in contents[s], len(contents[s]))
+        ):
             if commit not in contents[slot] and not keep.isdisjoint(contents[slot]):
                 continue
             lock = FileLock(slot.with_suffix(".lock"), thread_local=False)
@@ -141,7 +148,9 @@ class Slots:
         """Refuse to wait for a slot that the waiting thread itself would have to leave."""
         here = threading.get_ident()
         slots = [slot for slot in self._places() if slot in _slots]
-        if len(slots) == self.count and all(set(_slots[slot].threads) == {here} for slot in slots):
+        if len(slots) == self.count and all(
+            set(_slots[slot].threads) == {here} for slot in slots
+        ):
             raise CheckpointError(
                 f"max_revisions={self.count} allows {self.count} open revision"
                 f"{'s' * (self.count > 1)}, and this thread has as many open; close one first."
@@ -172,9 +181,13 @@ def own_folder(parent: Path) -> Iterator[Path]:
         folder.with_suffix(".lock").touch()
     except OSError as error:
         why = f"cannot be written to ({error.strerror}), as a bound on revisions needs"
-        raise CheckpointError(f"{parent} {why}; name another HF_HUB_CACHE or cache_dir.") from error
+        raise CheckpointError(
+            f"{parent} {why}; name another HF_HUB_CACHE or cache_dir."
+        ) from error
     lock = FileLock(folder.with_suffix(".lock"), thread_local=False)
-    with lock:  # taken before the folder exists, so that no other process takes it for stale
+    with (
+        lock
+    ):  # taken before the folder exists, so that no other process takes it for stale
         folder.mkdir()
         try:
             yield folder
@@ -189,7 +202,10 @@ def remove_stale(parent: Path) -> None:
         if not folder.is_dir():
             continue
         lock = folder.with_suffix(".lock")
-        with ExitStack() as stack, suppress(OSError):  # held, or of another user of the cache
+        with (
+            ExitStack() as stack,
+            suppress(OSError),
+        ):  # held, or of another user of the cache
             for path in (lock, *folder.glob("*.lock")):
                 stack.enter_context(FileLock(path).acquire(timeout=0))
             shutil.rmtree(folder, ignore_errors=True)

@@ -23,7 +23,9 @@ _OWN = re.compile(
 )
 
 
-def ordered(folder: Path, choice: Choice | None = None) -> tuple[dict[int, Path], Order]:
+def ordered(
+    folder: Path, choice: Choice | None = None
+) -> tuple[dict[int, Path], Order]:
     """Return the checkpoints of a folder by increasing step, whole or not, and how they are read.
 
     Raises
@@ -41,14 +43,19 @@ def ordered(folder: Path, choice: Choice | None = None) -> tuple[dict[int, Path]
         order = order_of(list(paths), held, options)
     except CheckpointError as error:
         raise CheckpointError(f"{folder}: {error}") from None
-    left_out = ((name, OWN_MODEL if _OWN.fullmatch(name) else why) for name, why in order.left_out)
+    left_out = (
+        (name, OWN_MODEL if _OWN.fullmatch(name) else why)
+        for name, why in order.left_out
+    )
     order = replace(order, left_out=tuple(left_out))
     return {step: paths[name] for step, name in order.names.items()}, order
 
 
 def _candidates(folder: Path) -> dict[str, Path]:
     """Return files of weights, and folders that hold some or are named as checkpoints."""
-    folders = {f"{path.name}/": path for path in sorted(folder.iterdir()) if _may_hold(path)}
+    folders = {
+        f"{path.name}/": path for path in sorted(folder.iterdir()) if _may_hold(path)
+    }
     whole = {name: path for name, path in folders.items() if holds_weights(path)}
     files = {path.name: path for path in weight_files(folder)}
     forms = {shape(name) for name in whole | files}
@@ -82,14 +89,20 @@ def step_of_file(path: Path, choice: Choice | None = None) -> int:
         If it is no weight file, or cannot be read.
     """
     if path.suffix in _ARCHIVES and not path.name.endswith((".pt.tar", ".pth.tar")):
-        raise CheckpointError(f"{path} is an archive; unpack it, and name the folder in it.")
+        raise CheckpointError(
+            f"{path} is an archive; unpack it, and name the folder in it."
+        )
     if path.suffix not in (*FILE_SUFFIXES, *_ARCHIVES, ".bin"):
         if (reason := unreadable(path)) is not None:
             raise CheckpointError(f"{path} {reason}.")
-        raise CheckpointError(f"{path} is no weight file; these end in {', '.join(FILE_SUFFIXES)}.")
+        raise CheckpointError(
+            f"{path} is no weight file; these end in {', '.join(FILE_SUFFIXES)}."
+        )
     options = choice or Choice()
     number = held_step(path, options.step_key)
-    order = order_of([path.name], {} if number is None else {path.name: number}, options)
+    order = order_of(
+        [path.name], {} if number is None else {path.name: number}, options
+    )
     if not order.names:  # one model, without a time axis
         return step_of_folder(path.parent)
     return next(iter(order.names))

@@ -11,7 +11,17 @@ from ...errors import ArgumentError, CheckpointError
 from ..findings import some
 from .inside import Held
 from .names import exact, read_name, whole
-from .readings import NO_STEP, Reading, by_held, by_marks, by_shape, in_order, shape, stem, times
+from .readings import (
+    NO_STEP,
+    Reading,
+    by_held,
+    by_marks,
+    by_shape,
+    in_order,
+    shape,
+    stem,
+    times,
+)
 
 ASKED = ("--exclude", "not in --only")  # how reasons begin that were asked for
 
@@ -47,11 +57,17 @@ class Choice:
                 object.__setattr__(self, name, (getattr(self, name),))
             object.__setattr__(self, name, tuple(getattr(self, name)))
             if not all(isinstance(text, str) and text for text in getattr(self, name)):
-                raise ArgumentError(f"{name} must be patterns of names such as 'best*'.")
+                raise ArgumentError(
+                    f"{name} must be patterns of names such as 'best*'."
+                )
         if self.key is not None and not (isinstance(self.key, str) and self.key):
-            raise ArgumentError(f"key must be a name in the files, as 'ema'; got {self.key!r}.")
+            raise ArgumentError(
+                f"key must be a name in the files, as 'ema'; got {self.key!r}."
+            )
         source = self.step_from
-        if source is not None and (not isinstance(source, str) or source.count("{}") > 1):
+        if source is not None and (
+            not isinstance(source, str) or source.count("{}") > 1
+        ):
             raise ArgumentError(
                 "step_from must be a pattern of names with one {}, such as 'epoch={}', or a key of "
                 f"the files, such as 'iter_num'; got {source!r}."
@@ -66,10 +82,14 @@ class Choice:
     def leaves_out(self, name: str) -> str | None:
         """Return why a file is left out by its name, or None."""
         names = {name, name.rstrip("/"), stem(name)}
-        excluded = [p for p in self.exclude if any(fnmatch.fnmatchcase(n, p) for n in names)]
+        excluded = [
+            p for p in self.exclude if any(fnmatch.fnmatchcase(n, p) for n in names)
+        ]
         if excluded:
             return f"--exclude '{excluded[0]}'"
-        if self.only and not any(fnmatch.fnmatchcase(n, p) for n in names for p in self.only):
+        if self.only and not any(
+            fnmatch.fnmatchcase(n, p) for n in names for p in self.only
+        ):
             return f"not in --only {' '.join(map(repr, self.only))}"
         return None
 
@@ -77,12 +97,16 @@ class Choice:
         """Return the steps that a pattern reads from names, and by what they are multiplied."""
         before, _, after = (self.step_from or "").partition("{}")
         number = r"(\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?:[kKmMbBtT](?![A-Za-z]))?)"
-        parts = [".*?".join(map(re.escape, part.split("*"))) for part in (before, after)]
+        parts = [
+            ".*?".join(map(re.escape, part.split("*"))) for part in (before, after)
+        ]
         start = "" if before else r"(?<![\d.])"
         pattern = re.compile(f"{start}{parts[0]}{number}{parts[1]}")
         matches = {name: pattern.search(stem(name)) for name in names}
         values = {name: exact(m[1]) for name, m in matches.items() if m is not None}
-        return whole({name: value for name, value in values.items() if value is not None})
+        return whole(
+            {name: value for name, value in values.items() if value is not None}
+        )
 
 
 @dataclass(frozen=True)
@@ -177,10 +201,20 @@ def order_of(
         )
     inside = steps if isinstance(steps, Mapping) else _all_held(candidates, steps)
     asked = choice.step_from is not None
-    reading = _by_choice(candidates, inside, choice) if asked else _by_names(candidates, inside)
+    reading = (
+        _by_choice(candidates, inside, choice)
+        if asked
+        else _by_names(candidates, inside)
+    )
     if reading is None:
-        return Order(left_out=tuple({**dict.fromkeys(candidates, NO_STEP), **excluded}.items()))
-    rest = {n: NO_STEP for n in candidates if n not in reading.steps and n not in reading.left_out}
+        return Order(
+            left_out=tuple({**dict.fromkeys(candidates, NO_STEP), **excluded}.items())
+        )
+    rest = {
+        n: NO_STEP
+        for n in candidates
+        if n not in reading.steps and n not in reading.left_out
+    }
     return Order(
         {step: name for name, step in in_order(reading.steps)},
         reading.unit,
@@ -189,12 +223,16 @@ def order_of(
     )
 
 
-def _all_held(names: Sequence[str], read: Callable[[str], Held | None] | None) -> dict[str, Held]:
+def _all_held(
+    names: Sequence[str], read: Callable[[str], Held | None] | None
+) -> dict[str, Held]:
     numbers = {} if read is None else {name: read(name) for name in names}
     return {name: reading for name, reading in numbers.items() if reading is not None}
 
 
-def _by_choice(names: Sequence[str], readings: Mapping[str, Held], choice: Choice) -> Reading:
+def _by_choice(
+    names: Sequence[str], readings: Mapping[str, Held], choice: Choice
+) -> Reading:
     """Return the reading that was asked for."""
     source = choice.step_from or ""
     if choice.step_key is not None:
@@ -207,7 +245,9 @@ def _by_choice(names: Sequence[str], readings: Mapping[str, Held], choice: Choic
         unit = times(power, "step" if number is None else number.unit)
         reading = Reading(steps, unit, f"the names, {source}", "")
     if not reading.steps:
-        raise CheckpointError(f"--step-from '{source}' reads no step from {some(list(names))}.")
+        raise CheckpointError(
+            f"--step-from '{source}' reads no step from {some(list(names))}."
+        )
     for step, several in reading.doubles().items():
         raise CheckpointError(
             f"--step-from '{source}' reads {step} from {several[0]} and from {several[1]}; leave "
@@ -223,7 +263,11 @@ def _by_names(names: Sequence[str], readings: Mapping[str, Held]) -> Reading | N
     holding = by_held(names, readings, "step")
     if holding is None:
         marked = by_marks(names)
-        if marked is not None and "step" not in marked.source and _are_epochs(marked, readings):
+        if (
+            marked is not None
+            and "step" not in marked.source
+            and _are_epochs(marked, readings)
+        ):
             marked.unit = "epoch"  # timm's checkpoint-3.pth.tar
         return (
             marked
@@ -240,18 +284,26 @@ def _by_names(names: Sequence[str], readings: Mapping[str, Held]) -> Reading | N
         both = holding.steps | by_names.steps
         if len(set(both.values())) == len(both):
             source = f"{holding.source}, and {by_names.source}"
-            return Reading(both, "step", source, "", holding.left_out | by_names.left_out)
+            return Reading(
+                both, "step", source, "", holding.left_out | by_names.left_out
+            )
     if 2 * len(holding.steps) >= len(names):
         holding.leave_out(without, "holds no step, as the others do")
         return holding
-    by_names.leave_out(list(holding.steps), f"not named as the others are, {by_names.source}")
+    by_names.leave_out(
+        list(holding.steps), f"not named as the others are, {by_names.source}"
+    )
     return by_names
 
 
 def _are_epochs(reading: Reading, held: Mapping[str, Held]) -> bool:
     """Return whether most files hold as their epoch what their names say, and none another."""
-    epochs = {n: held[n].value for n in reading.steps if n in held and held[n].unit == "epoch"}
-    return epochs.items() <= reading.steps.items() and 2 * len(epochs) > len(reading.steps)
+    epochs = {
+        n: held[n].value for n in reading.steps if n in held and held[n].unit == "epoch"
+    }
+    return epochs.items() <= reading.steps.items() and 2 * len(epochs) > len(
+        reading.steps
+    )
 
 
 def _agree(holding: Reading, forms: set[str]) -> bool:

@@ -58,7 +58,9 @@ def _numbers(path: Path) -> tuple[dict[str, int], str]:
     if path.is_dir():
         state = trainer_state(path)
         if state:
-            return {k: v for k, v in state.items() if type(v) is int and v >= 0}, TRAINER_STATE
+            return {
+                k: v for k, v in state.items() if type(v) is int and v >= 0
+            }, TRAINER_STATE
         if (path / SAFE).is_file():
             return _noted(path / SAFE), ""
         files = [file for file in weight_files(path) if file.name != PICKLED]

@@ -81,7 +81,9 @@ def numbers_of(name: str) -> list[Number]:
     """
     matches = [] if _SHARD.search(name) else list(_TOKEN.finditer(name))
     ends = [0, *(match.end() for match in matches)]
-    texts = [name[a : m.start()] for a, m in zip(ends, matches, strict=False)] + [name[ends[-1] :]]
+    texts = [name[a : m.start()] for a, m in zip(ends, matches, strict=False)] + [
+        name[ends[-1] :]
+    ]
     before = [_word(text, -1) for text in texts[:-1]]
     after = [_word(text, 0) for text in texts[1:]]
     # 500_steps_3_epochs: words follow their numbers if the name begins with one.
@@ -90,7 +92,9 @@ def numbers_of(name: str) -> list[Number]:
     for i, match in enumerate(matches):
         words = after if follow else before
         kind = _WORDS.get(words[i], "none" if words[i] in _NO_STEP else "")
-        if kind in ("", "checkpoint") and i == len(matches) - 1:  # run_500steps, ckpt_3_epochs
+        if (
+            kind in ("", "checkpoint") and i == len(matches) - 1
+        ):  # run_500steps, ckpt_3_epochs
             kind = _WORDS.get(after[i], kind)
         if len(matches) == 1 and match.group() == name:
             kind = "step"
@@ -136,7 +140,11 @@ def _value(match: _Match, kind: str) -> int | Decimal | None:
         value = _exact(match)
         return value if kind == "epoch" or isinstance(value, int) else None
     # A step may look like a date (20001015), the number of a checkpoint is one.
-    dated = match["date"] is not None and kind in ("step", "epoch") and match.group().isdecimal()
+    dated = (
+        match["date"] is not None
+        and kind in ("step", "epoch")
+        and match.group().isdecimal()
+    )
     return int(match.group()) if dated else None
 
 
@@ -161,14 +169,20 @@ def whole(values: Mapping[str, int | Decimal]) -> tuple[dict[str, int], int]:
     >>> whole({"epoch_0.25": Decimal("0.25"), "epoch_1": 1})
     ({'epoch_0.25': 25, 'epoch_1': 100}, 100)
     """
-    ends = {str(v).partition(".")[2]: n for n, v in values.items() if isinstance(v, Decimal)}
+    ends = {
+        str(v).partition(".")[2]: n for n, v in values.items() if isinstance(v, Decimal)
+    }
     odd = [name for end, name in ends.items() if end.endswith("0")]
-    if odd and len(set(map(len, ends))) > 1:  # of 1.9 and 1.10, either may be the later one
+    if (
+        odd and len(set(map(len, ends))) > 1
+    ):  # of 1.9 and 1.10, either may be the later one
         raise CheckpointError(
             f"{odd[0]} may be a part of an epoch, or count within it; rename the files so that all "
             "have as many digits after the point."
         )
-    power = next(10**k for k in range(7) if not any(10**k * v % 1 for v in values.values()))
+    power = next(
+        10**k for k in range(7) if not any(10**k * v % 1 for v in values.values())
+    )
     return {name: int(power * value) for name, value in values.items()}, power
 
 

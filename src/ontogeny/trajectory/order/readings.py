@@ -96,7 +96,9 @@ def by_marks(names: Sequence[str]) -> Reading | None:
     readings = [_of_pattern(group) for group in _alike(marked)]
     reading, *others = sorted(readings, key=lambda r: -len(r.steps))
     if others and (len(others[0].steps) > 1 or len(reading.steps) == 1):
-        raise refuse([_with_glob(candidate, readings) for candidate in (reading, *others)])
+        raise refuse(
+            [_with_glob(candidate, readings) for candidate in (reading, *others)]
+        )
     for other in others:
         reading.leave_out(other.steps, f"not named as the others are, {reading.source}")
     _check_alternatives(reading, {name: marked[name] for name in reading.steps})
@@ -120,17 +122,27 @@ def _of_pattern(group: Mapping[str, Number]) -> Reading:
     pattern = number.pattern
     if len({reading.pattern for reading in group.values()}) > 1:
         pattern = f"{pattern.partition('{}')[0]}{{}}"
-    values = {name: reading.value for name, reading in group.items() if reading.value is not None}
+    values = {
+        name: reading.value
+        for name, reading in group.items()
+        if reading.value is not None
+    }
     steps, power = whole(values)
     unit = times(power, number.unit)
     return Reading(steps, unit, f"the names, {pattern}", f"--step-from '{pattern}'")
 
 
 def _with_glob(reading: Reading, readings: Sequence[Reading]) -> Reading:
-    option, globs = "--only", {shape(name) for name in reading.steps}
-    others = {name for other in readings if other is not reading for name in other.steps}
-    if any(fnmatch.filter(others, glob) for glob in globs):  # ckpt_*.pt is ckpt_5_ema.pt, too
-        option, globs = "--exclude", {shape(name) for name in others}
+    option = "--only"
+    globs = {shape(name) for name in reading.steps}
+    others = {
+        name for other in readings if other is not reading for name in other.steps
+    }
+    if any(
+        fnmatch.filter(others, glob) for glob in globs
+    ):  # ckpt_*.pt is ckpt_5_ema.pt, too
+        option = "--exclude"
+        globs = {shape(name) for name in others}
     reading.remedy = " ".join(f"{option} '{glob}'" for glob in sorted(globs))
     return reading
 
@@ -142,7 +154,9 @@ def _check_alternatives(reading: Reading, numbers: Mapping[str, Number]) -> None
         marked = next(iter(column.values())).kind != ""
         try:
             other = _of_pattern(column)
-        except CheckpointError:  # parts of epochs that can be read in two ways, beside clear steps
+        except (
+            CheckpointError
+        ):  # parts of epochs that can be read in two ways, beside clear steps
             if doubles:
                 raise
             continue
@@ -157,10 +171,16 @@ def _check_alternatives(reading: Reading, numbers: Mapping[str, Number]) -> None
         parts, others = (re.split(r"(\d+)", name) for name in names[:2])
         if len(parts) != len(others):
             others = [part if part in others else "" for part in parts]
-        pairs = zip(parts, others, strict=True)  # seed_0-step_0, seed_1-step_0: by their places
-        glob = "".join("*" if p.isdigit() and p == q else p for p, q in pairs).rstrip("/")
+        pairs = zip(
+            parts, others, strict=True
+        )  # seed_0-step_0, seed_1-step_0: by their places
+        glob = "".join("*" if p.isdigit() and p == q else p for p, q in pairs).rstrip(
+            "/"
+        )
         copies = fnmatch.fnmatchcase(names[1].rstrip("/"), glob)
-        run = "" if copies or "*" not in glob else f"take one run with --only '{glob}', "
+        run = (
+            "" if copies or "*" not in glob else f"take one run with --only '{glob}', "
+        )
         raise CheckpointError(
             f"{' and '.join(names[:2])} both stand for {reading.unit} {step}; {run}keep one of "
             f"them, or leave one out with --exclude '{names[1].rstrip('/')}'."
@@ -172,7 +192,10 @@ def _columns(names: Iterable[str]) -> list[dict[str, Number]]:
     rows = {name: numbers_of(stem(name)) for name in names}
     if len({len(row) for row in rows.values()}) != 1:
         return []
-    columns = [dict(zip(rows, column, strict=True)) for column in zip(*rows.values(), strict=True)]
+    columns = [
+        dict(zip(rows, column, strict=True))
+        for column in zip(*rows.values(), strict=True)
+    ]
     return [
         column
         for column in columns
@@ -203,7 +226,9 @@ def by_shape(names: Sequence[str]) -> Reading | None:
     return apart[0] if apart else None
 
 
-def by_held(names: Sequence[str], by_name: Mapping[str, Held], unit: str) -> Reading | None:
+def by_held(
+    names: Sequence[str], by_name: Mapping[str, Held], unit: str
+) -> Reading | None:
     """Return the steps that files hold; of several with one step the one whose name fits.
 
     Raises
@@ -212,13 +237,17 @@ def by_held(names: Sequence[str], by_name: Mapping[str, Held], unit: str) -> Rea
         If several hold one step, and their names tell other steps.
     """
     group = {
-        name: by_name[name] for name in names if name in by_name and by_name[name].unit == unit
+        name: by_name[name]
+        for name in names
+        if name in by_name and by_name[name].unit == unit
     }
     if not group:
         return None
     keys = sorted({record.key for record in group.values()})
     steps = {name: record.value for name, record in group.items()}
-    reading = Reading(steps, unit, f"{' and '.join(keys)} in the files", f"--step-from {keys[0]}")
+    reading = Reading(
+        steps, unit, f"{' and '.join(keys)} in the files", f"--step-from {keys[0]}"
+    )
     forms = [shape(name) for name in names]
     for step, several in reading.doubles().items():
         first = _first(several, step, forms)
@@ -238,7 +267,11 @@ def by_held(names: Sequence[str], by_name: Mapping[str, Held], unit: str) -> Rea
 def _first(names: Sequence[str], step: int, forms: Sequence[str]) -> str | None:
     """Return the file whose name says the step too, or is of the commonest form; else None."""
     numbers = {name: read_name(stem(name)) for name in names}
-    saying = [n for n, number in numbers.items() if number is not None and number.value == step]
+    saying = [
+        n
+        for n, number in numbers.items()
+        if number is not None and number.value == step
+    ]
     if len(saying) == 1:
         return saying[0]
     counts = {name: forms.count(shape(name)) for name in saying or names}

@@ -7,8 +7,13 @@ import multiprocessing
 from pathlib import Path
 
 logger = logging.getLogger("ontogeny.trajectory")
-topics: set[tuple[str, Path | None]] = set()  # announced in this process, with the run's folder
-_FORMATS = ("pickled", "gguf")  # of all files alike: the first one that is opened shows it
+topics: set[tuple[str, Path | None]] = (
+    set()
+)  # announced in this process, with the run's folder
+_FORMATS = (
+    "pickled",
+    "gguf",
+)  # of all files alike: the first one that is opened shows it
 
 
 def announce(topic: str, text: str, path: Path | None = None) -> None:
@@ -18,6 +23,8 @@ def announce(topic: str, text: str, path: Path | None = None) -> None:
     processes say nothing of formats; they may be the first to read a file with other tensors.
     """
     key = topic, path and path.parent
-    if key not in topics and not (topic in _FORMATS and multiprocessing.parent_process()):
+    if key not in topics and not (
+        topic in _FORMATS and multiprocessing.parent_process()
+    ):
         topics.add(key)
         logger.warning("%s", text)

@@ -32,8 +32,12 @@ def check_template(model: object) -> None:
 
 def check_dtype(dtype: object) -> None:
     """Raise ArgumentError unless `dtype` is a floating-point torch.dtype or None."""
-    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
-        raise ArgumentError(f"dtype must be a floating-point torch.dtype or None; got {dtype!r}.")
+    if dtype is not None and not (
+        isinstance(dtype, torch.dtype) and dtype.is_floating_point
+    ):
+        raise ArgumentError(
+            f"dtype must be a floating-point torch.dtype or None; got {dtype!r}."
+        )
 
 
 def build(
@@ -65,7 +69,9 @@ def build(
         names = map_names(module, reader.names(), path)
         if not is_pretrained(module):
             _check_complete(label, names.missing, names.unexpected)
-        elif names.missing and path is not None:  # perhaps in parts, which transformers joins
+        elif (
+            names.missing and path is not None
+        ):  # perhaps in parts, which transformers joins
             return _from_folder(weights, path, dtype, like=module)
         else:
             _check_complete(label, names.missing, ())
@@ -74,11 +80,16 @@ def build(
 
 
 def _from_folder(
-    weights: Weights, path: Path, dtype: torch.dtype | None, like: nn.Module | None = None
+    weights: Weights,
+    path: Path,
+    dtype: torch.dtype | None,
+    like: nn.Module | None = None,
 ) -> nn.Module:
     """Return the model that transformers makes of the weights, by the configuration in `path`."""
     with weights.open() as reader:
-        return own_memory(load_pretrained(path, reader, dtype or widest(reader), like)).eval()
+        return own_memory(
+            load_pretrained(path, reader, dtype or widest(reader), like)
+        ).eval()
 
 
 def build_mapped(
@@ -101,7 +112,9 @@ def widest(reader: Reader) -> torch.dtype:
     which older releases stored in float32 beside weights of half precision, do not count: models
     compute them.
     """
-    names = (name for name in reader.names() if not name.endswith("rotary_emb.inv_freq"))
+    names = (
+        name for name in reader.names() if not name.endswith("rotary_emb.inv_freq")
+    )
     floating = {dtype for dtype in map(reader.dtype, names) if dtype.is_floating_point}
     return promoted(*floating) if floating else torch.float32
 
@@ -111,12 +124,16 @@ def promoted(*dtypes: torch.dtype) -> torch.dtype:
 
     Examples
     --------
-    >>> promoted(torch.float8_e4m3fn, torch.float32), promoted(torch.float16, torch.bfloat16)
+    >>> (
+    ...     promoted(torch.float8_e4m3fn, torch.float32),
+    ...     promoted(torch.float16, torch.bfloat16),
+    ... )
     (torch.float32, torch.float32)
     """
     if len(set(dtypes)) > 1:  # PyTorch has no common one of eight bits and others
         dtypes = tuple(
-            torch.bfloat16 if d.is_floating_point and d.itemsize == 1 else d for d in dtypes
+            torch.bfloat16 if d.is_floating_point and d.itemsize == 1 else d
+            for d in dtypes
         )
     return functools.reduce(torch.promote_types, dtypes)
 
@@ -125,10 +142,14 @@ def instantiate(template: Template, path: Path | None = None) -> nn.Module:
     """Return a module on the CPU: a copy of `template`, or what it builds for a file."""
     if isinstance(template, nn.Module):
         return copy.deepcopy(template).cpu()
-    with torch.random.fork_rng(devices=[]):  # initial values are overwritten; nobody's seed moves
+    with torch.random.fork_rng(
+        devices=[]
+    ):  # initial values are overwritten; nobody's seed moves
         module = built(template, path)
     if not isinstance(module, nn.Module):
-        raise ArgumentError(f"model() must return an nn.Module; got {type(module).__name__}.")
+        raise ArgumentError(
+            f"model() must return an nn.Module; got {type(module).__name__}."
+        )
     if is_pretrained(module):
         _own_configuration(module)
     return module.cpu()
@@ -148,18 +169,26 @@ def _own_configuration(module: nn.Module) -> None:
                 setattr(part, name, copy.deepcopy(value, memo))
 
 
-def _check_complete(label: str, missing: tuple[str, ...], unexpected: tuple[str, ...]) -> None:
+def _check_complete(
+    label: str, missing: tuple[str, ...], unexpected: tuple[str, ...]
+) -> None:
     problems = [
         f"{what} {few(names)}"
         for what, names in (("lacks", missing), ("also holds", unexpected))
         if names
     ]
     if problems:
-        raise CheckpointError(f"{label} is not this model: it {' and '.join(problems)}.")
+        raise CheckpointError(
+            f"{label} is not this model: it {' and '.join(problems)}."
+        )
 
 
 def put(
-    label: str, reader: Reader, module: nn.Module, to_file: Mapping[str, str], exact: bool
+    label: str,
+    reader: Reader,
+    module: nn.Module,
+    to_file: Mapping[str, str],
+    exact: bool,
 ) -> None:
     """Copy stored tensors into `module` in place; `exact` refuses a loss of precision.
 
@@ -192,11 +221,16 @@ def _loads_itself(part: nn.Module) -> bool:
     if part._load_state_dict_post_hooks:
         return True
     of_torch = type(part).__module__.partition(".")[0] == "torch"
-    return not of_torch and any(getattr(type(part), n) is not getattr(nn.Module, n) for n in names)
+    return not of_torch and any(
+        getattr(type(part), n) is not getattr(nn.Module, n) for n in names
+    )
 
 
-def _check_fits(label: str, reader: Reader, source: str, target: Tensor, exact: bool) -> None:
-    shape, dtype = reader.shape(source), reader.dtype(source)
+def _check_fits(
+    label: str, reader: Reader, source: str, target: Tensor, exact: bool
+) -> None:
+    shape = reader.shape(source)
+    dtype = reader.dtype(source)
     if shape != tuple(target.shape):
         raise CheckpointError(
             f"{label}: {source} has shape {shape}, the model's is {tuple(target.shape)}."
@@ -211,7 +245,9 @@ def _check_fits(label: str, reader: Reader, source: str, target: Tensor, exact: 
 def _check_tied(label: str, reader: Reader, one: str, other: str) -> None:
     # NaN is not equal to itself: damaged weights are tied all the same.
     if one != other and not _same(reader.get(one), reader.get(other)):
-        raise CheckpointError(f"{label}: the model ties {one} and {other}, but they differ here.")
+        raise CheckpointError(
+            f"{label}: the model ties {one} and {other}, but they differ here."
+        )
 
 
 def agreeing(reader: Reader, module: nn.Module, to_file: Mapping[str, str]) -> set[str]:
@@ -227,4 +263,6 @@ def agreeing(reader: Reader, module: nn.Module, to_file: Mapping[str, str]) -> s
 
 def _same(one: Tensor, other: Tensor) -> bool:
     """Return whether two tensors are equal, where NaN equals NaN."""
-    return torch.equal(one, other) or torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)
+    return torch.equal(one, other) or torch.allclose(
+        one, other, rtol=0, atol=0, equal_nan=True
+    )

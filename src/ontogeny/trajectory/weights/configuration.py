@@ -66,7 +66,9 @@ def read_configuration(
         if to_dict is None:
             return None
         raw = json.loads(json.dumps(to_dict(), default=str))
-        raw["architectures"] = [type(source).__name__]  # set by transformers only when it saves
+        raw["architectures"] = [
+            type(source).__name__
+        ]  # set by transformers only when it saves
     return raw if whole else _normal(raw)
 
 
@@ -89,13 +91,16 @@ def changes(before: dict[str, Any] | None, after: dict[str, Any] | None) -> list
         return [] if before is after else ["config.json is not in every checkpoint"]
     phrases = []
     for key in sorted(before.keys() | after.keys()):
-        old, new = before.get(key, _MISSING), after.get(key, _MISSING)
+        old = before.get(key, _MISSING)
+        new = after.get(key, _MISSING)
         if old != new:
             phrases.append(f"{plain(key)} {_show(old)} -> {_show(new)}")
     return phrases
 
 
-def other_model(before: dict[str, Any] | None, after: dict[str, Any] | None) -> list[str]:
+def other_model(
+    before: dict[str, Any] | None, after: dict[str, Any] | None
+) -> list[str]:
     """Return those of the `changes` that make another model, beside the stored dtype.
 
     Not what texts are generated with or only a training uses, nor a token for padding where there
@@ -120,13 +125,19 @@ def other_model(before: dict[str, Any] | None, after: dict[str, Any] | None) -> 
 
     def differing(first: dict[str, Any], second: dict[str, Any]) -> list[str]:
         settings = [
-            {k: v for k, v in config.items() if k not in ignored and not _OF_TRAINING.fullmatch(k)}
+            {
+                k: v
+                for k, v in config.items()
+                if k not in ignored and not _OF_TRAINING.fullmatch(k)
+            }
             for config in (first, second)
         ]
         return changes(*settings)
 
     # Compared as this transformers understands them only where they differ: that takes an import.
-    return differing(before, after) and differing(_understood(before), _understood(after))
+    return differing(before, after) and differing(
+        _understood(before), _understood(after)
+    )
 
 
 def _understood(raw: dict[str, Any]) -> dict[str, Any]:
@@ -137,8 +148,12 @@ def _understood(raw: dict[str, Any]) -> dict[str, Any]:
     if kind not in CONFIG_MAPPING:
         return raw
     try:
-        made = CONFIG_MAPPING[kind].from_dict({k: v for k, v in raw.items() if v is not None})
-    except Exception:  # a class refuses values in its own way; then they are compared as they are
+        made = CONFIG_MAPPING[kind].from_dict(
+            {k: v for k, v in raw.items() if v is not None}
+        )
+    except (
+        Exception
+    ):  # a class refuses values in its own way; then they are compared as they are
         return raw
     written = json.loads(json.dumps(made.to_dict(), default=str))
     return _normal({**written, "architectures": raw.get("architectures")})

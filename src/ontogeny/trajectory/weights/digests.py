@@ -27,7 +27,9 @@ def digest(tensor: Tensor) -> str:
     (True, False)
     """
     tensor = tensor.detach().cpu().contiguous()
-    state = hashlib.blake2b(f"{tensor.dtype} {tuple(tensor.shape)}".encode(), digest_size=16)
+    state = hashlib.blake2b(
+        f"{tensor.dtype} {tuple(tensor.shape)}".encode(), digest_size=16
+    )
     state.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
     return state.hexdigest()
 
@@ -54,7 +56,9 @@ def tensor_digests(weights: Weights) -> dict[str, str]:
     CheckpointError
         If a file is damaged or not on this machine.
     """
-    return dict(sorted(pair for part in _parts(_digests, weights).values() for pair in part))
+    return dict(
+        sorted(pair for part in _parts(_digests, weights).values() for pair in part)
+    )
 
 
 def shard_digests(weights: Weights) -> dict[str, str]:
@@ -65,7 +69,9 @@ def shard_digests(weights: Weights) -> dict[str, str]:
 
 def non_finite(weights: Weights) -> tuple[str, ...]:
     """Return the names of the tensors that hold NaN or infinity, sorted."""
-    return tuple(sorted(name for part in _parts(_non_finite, weights).values() for name in part))
+    return tuple(
+        sorted(name for part in _parts(_non_finite, weights).values() for name in part)
+    )
 
 
 def _parts(function: Callable[[Reader], tuple], weights: Weights) -> dict[str, tuple]:
@@ -74,7 +80,10 @@ def _parts(function: Callable[[Reader], tuple], weights: Weights) -> dict[str, t
     if files is None:
         with weights.open() as reader:
             return {"": function(reader)}
-    return {one.files[0].name: _of_files(function, one, one.stamp()) for one in files.apart()}
+    return {
+        one.files[0].name: _of_files(function, one, one.stamp())
+        for one in files.apart()
+    }
 
 
 @functools.lru_cache(maxsize=4096)
@@ -100,4 +109,6 @@ def _is_finite(tensor: Tensor) -> bool:
         return not bool(tensor.isnan() | tensor.isposinf())
     chunks = tensor.detach().reshape(-1).split(_CHUNK)
     # PyTorch does not ask numbers of eight bits.
-    return all(bool((c if c.itemsize > 1 else c.float()).isfinite().all()) for c in chunks)
+    return all(
+        bool((c if c.itemsize > 1 else c.float()).isfinite().all()) for c in chunks
+    )

@@ -83,7 +83,8 @@ class _Shard:
     """One safetensors file; it is opened when a tensor is read, and at first for its header."""
 
     def __init__(self, path: Path, stack: ExitStack) -> None:
-        self._path, self._stack = path, stack
+        self._path = path
+        self._stack = stack
         self._stamp = _stamp(path)
         self._begin, self._entries, _ = _header(path, self._stamp)
 
@@ -102,7 +103,8 @@ class _Shard:
     def rows(self, name: str, start: int = 0, stop: int | None = None) -> Tensor:
         """Map ``tensor[start:stop]``; a number without dimensions is one row."""
         entry = self._entries[name]
-        shape, dtype = entry.shape, entry.dtype
+        shape = entry.shape
+        dtype = entry.dtype
         if entry.end - entry.begin != math.prod(shape) * dtype.itemsize:
             with _safe(self._path) as checked:  # several numbers in one byte
                 return checked.get_tensor(name)[slice(start, stop) if shape else ...]
@@ -195,8 +197,12 @@ class WeightFiles:
         try:
             stats = [(path, path.stat()) for path in self.files]
         except OSError as error:
-            raise CheckpointError(f"{error.filename} is gone: {error.strerror}.") from None
-        return tuple((str(p), s.st_size, s.st_mtime_ns, s.st_ctime_ns) for p, s in stats)
+            raise CheckpointError(
+                f"{error.filename} is gone: {error.strerror}."
+            ) from None
+        return tuple(
+            (str(p), s.st_size, s.st_mtime_ns, s.st_ctime_ns) for p, s in stats
+        )
 
     @contextmanager
     def open(self) -> Iterator[Reader]:
@@ -278,7 +284,9 @@ def _join(shards: Any) -> dict[str, Any]:
     for path, tensors in shards:
         twice = sorted(joined.keys() & tensors.keys())
         if twice:
-            raise CheckpointError(f"{path} repeats tensors of another shard: {twice[:3]}.")
+            raise CheckpointError(
+                f"{path} repeats tensors of another shard: {twice[:3]}."
+            )
         joined.update(tensors)
     return joined
 
@@ -287,7 +295,9 @@ def _stamp(path: Path) -> Stamp:
     try:
         return stamp_of(path.stat())
     except OSError as error:
-        raise CheckpointError(f"{path} is not a readable safetensors file: {error}.") from None
+        raise CheckpointError(
+            f"{path} is not a readable safetensors file: {error}."
+        ) from None
 
 
 def stamp_of(stat: os.stat_result) -> Stamp:
@@ -301,7 +311,9 @@ def _header(path: Path, stamp: Stamp) -> tuple[int, dict[str, _Entry], dict[str,
     with _safe(path) as checked, path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         layout = json.loads(file.read(length))
-        notes = layout.pop("__metadata__", None) or {}  # which is no tensor; MLX writes null
+        notes = (
+            layout.pop("__metadata__", None) or {}
+        )  # which is no tensor; MLX writes null
         entries = {name: _entry(checked, name, place) for name, place in layout.items()}
     return 8 + length, entries, notes
 

@@ -37,11 +37,17 @@ def step_folders(folder: Path) -> dict[int, Path]:
     CheckpointError
         If two stand for the same step.
     """
-    names = [(p, m) for p in folder.iterdir() if (m := _STEP.fullmatch(p.name)) and p.is_dir()]
+    names = [
+        (p, m)
+        for p in folder.iterdir()
+        if (m := _STEP.fullmatch(p.name)) and p.is_dir()
+    ]
     paths = sorted((int(match[1]), path) for path, match in names)
     for (step, one), (other_step, other) in itertools.pairwise(paths):
         if step == other_step:
-            raise CheckpointError(f"{one} and {other.name} both stand for step {step}; keep one.")
+            raise CheckpointError(
+                f"{one} and {other.name} both stand for step {step}; keep one."
+            )
     return dict(paths)
 
 
@@ -90,7 +96,9 @@ def _at(path: Path) -> WeightFiles | None:
 def _find(path: Path) -> WeightFiles:
     if path.is_file():
         reader = SUFFIX_READERS.get(path.suffix)
-        return WeightFiles((path,), reader is None and path.suffix != _SAFE_SUFFIX, reader)
+        return WeightFiles(
+            (path,), reader is None and path.suffix != _SAFE_SUFFIX, reader
+        )
     if (files := _at(path)) is not None:
         return files
     others = weight_files(path) if path.is_dir() else []
@@ -160,5 +168,7 @@ def _shards(index: Path) -> tuple[Path, ...]:
     names = sorted(set(weight_map(index).values()))
     missing = [name for name in names if not (index.parent / name).is_file()]
     if missing:
-        raise CheckpointError(f"{index.parent} lacks {len(missing)} of its shards: {missing}.")
+        raise CheckpointError(
+            f"{index.parent} lacks {len(missing)} of its shards: {missing}."
+        )
     return tuple(index.parent / name for name in names)

@@ -37,7 +37,9 @@ class Inert(dict):
 
     origin: ClassVar[str] = ""
     state: Any = None
-    dump_patches: ClassVar[bool] = False  # torch asks for it: a patch file is never written
+    dump_patches: ClassVar[bool] = (
+        False  # torch asks for it: a patch file is never written
+    )
 
     def __new__(cls, *_: Any, **__: Any) -> Inert:
         """Return an empty one; arguments are dropped."""
@@ -96,7 +98,9 @@ def _scalar(dtype: Any, data: Any = b"") -> Any:
     if not (isinstance(code, str) and code[:1] in _NUMBER and isinstance(data, bytes)):
         return Inert()
     state = dtype.state
-    order: Any = state[1] if isinstance(state, tuple) and state[1:2] in (("<",), (">",)) else "="
+    order: Any = (
+        state[1] if isinstance(state, tuple) and state[1:2] in (("<",), (">",)) else "="
+    )
     return np.frombuffer(data, np.dtype(code).newbyteorder(order), 1)[0].item()
 
 
@@ -118,7 +122,9 @@ _KNOWN: dict[tuple[str, str], Callable[..., Any]] = {
     ("torch._utils", "_rebuild_tensor_v2"): _tensor,
     ("torch._utils", "_rebuild_parameter"): lambda data, *_: data,
     ("torch._utils", "_rebuild_parameter_with_state"): lambda data, *_: data,
-    ("torch._tensor", "_rebuild_from_type_v2"): lambda call, kind, arguments, *_: call(*arguments),
+    ("torch._tensor", "_rebuild_from_type_v2"): lambda call, kind, arguments, *_: call(
+        *arguments
+    ),
     **{(module, "scalar"): _scalar for module in _NUMPY},
     **{
         (module, kind.__name__): kind
@@ -141,7 +147,9 @@ class _Unpickler(pickle.Unpickler):
             return _Bytes()
         of_numpy = (module, name) == ("numpy", "dtype") or module == "numpy.dtypes"
         return type(
-            "Inert", (_Dtype if of_numpy else Inert,), {"origin": plain(f"{module}.{name}")}
+            "Inert",
+            (_Dtype if of_numpy else Inert,),
+            {"origin": plain(f"{module}.{name}")},
         )
 
 
@@ -169,9 +177,15 @@ def read_inert(path: Path, is_zip: bool) -> Any:
                 raise ValueError("it is a TorchScript archive, which holds a program")
     elif tarfile.is_tarfile(path):
         raise ValueError("it is a tar archive, as torch wrote them before 2017")
-    with warnings.catch_warnings(action="ignore"):  # that a module's code is not the file's
+    with warnings.catch_warnings(
+        action="ignore"
+    ):  # that a module's code is not the file's
         return torch.load(
-            path, map_location="cpu", weights_only=False, mmap=is_zip, pickle_module=_MODULE
+            path,
+            map_location="cpu",
+            weights_only=False,
+            mmap=is_zip,
+            pickle_module=_MODULE,
         )
 
 
@@ -195,7 +209,9 @@ def module_tensors(module: Inert, prefix: str = "") -> Iterator[tuple[str, Tenso
     passing = state.get("_non_persistent_buffers_set") or ()
     for group in ("_parameters", "_buffers"):
         for name, value in _entries(state.get(group)):
-            if isinstance(value, Tensor) and not (group == "_buffers" and name in passing):
+            if isinstance(value, Tensor) and not (
+                group == "_buffers" and name in passing
+            ):
                 yield f"{prefix}{name}", value
     for name, part in _entries(state.get("_modules")):
         if isinstance(part, Inert):

@@ -27,7 +27,9 @@ class NameMap:
     unexpected: tuple[str, ...]
 
 
-def map_names(module: nn.Module, file_names: Iterable[str], path: Path | None = None) -> NameMap:
+def map_names(
+    module: nn.Module, file_names: Iterable[str], path: Path | None = None
+) -> NameMap:
     """Return which of `file_names` holds each parameter and persistent buffer of `module`.
 
     Tied tensors are recognised by identity: where one name of a tied group is stored, all names
@@ -41,9 +43,15 @@ def map_names(module: nn.Module, file_names: Iterable[str], path: Path | None = 
     """
     tensors = state_tensors(module)
     inside = without_wrapper(tensors, sorted(file_names), path)
-    renamed = renamed_keys(module, inside) if is_pretrained(module) else {n: n for n in inside}
+    renamed = (
+        renamed_keys(module, inside)
+        if is_pretrained(module)
+        else {n: n for n in inside}
+    )
     names = {n: inside[name] for n, name in renamed.items()}
-    names_by_tensor = {id(t): names[name] for name, t in reversed(tensors.items()) if name in names}
+    names_by_tensor = {
+        id(t): names[name] for name, t in reversed(tensors.items()) if name in names
+    }
     to_file = {
         name: names.get(name, names_by_tensor.get(id(tensor), ""))
         for name, tensor in tensors.items()

@@ -73,10 +73,14 @@ def keyed(reader: Any, key: str, label: object) -> PartsReader:
     """
     names = {name.removeprefix(f"{key}."): name for name in reader.names()}
     if not any(name != short for short, name in names.items()):
-        raise no_key(label, key, sorted({n.partition(".")[0] for n in names if "." in n}))
+        raise no_key(
+            label, key, sorted({n.partition(".")[0] for n in names if "." in n})
+        )
     return PartsReader(
         {
-            short: Part(reader.shape(name), reader.dtype(name), partial(reader.get, name))
+            short: Part(
+                reader.shape(name), reader.dtype(name), partial(reader.get, name)
+            )
             for short, name in names.items()
             if short != name
         }
@@ -85,5 +89,7 @@ def keyed(reader: Any, key: str, label: object) -> PartsReader:
 
 def no_key(label: object, key: str, places: list[str]) -> CheckpointError:
     """Return the error that there are no weights under a key, with the keys that there are."""
-    others = f"it has them under {few(places)}" if places else "it has them under no key"
+    others = (
+        f"it has them under {few(places)}" if places else "it has them under no key"
+    )
     return CheckpointError(f"{label} has no weights under --key {key}; {others}.")

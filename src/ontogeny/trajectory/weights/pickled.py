@@ -25,7 +25,9 @@ STEP_KEYS = ("iter_num", "global_step", "step", "iteration", "iter", "num_update
 _WRAPPED = re.compile(
     r"(^|\.)(?:_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module|_forward_module)\."
 )
-_AVERAGED = "n_averaged"  # how often torch's AveragedModel was updated, beside its module
+_AVERAGED = (
+    "n_averaged"  # how often torch's AveragedModel was updated, beside its module
+)
 _OPTIMISER = re.compile(
     r"(?:^|\.)opt(?:im|imi[sz]ers?|imizer_state(?:_dict)?s?)?(?:\.|$)|(?:^|\.)state\.\d+$"
 )
@@ -53,7 +55,9 @@ def unpickle(path: Path, key: str | None = None) -> dict[str, Tensor]:
     if isinstance(state, Inert) and state.state is not None:
         state = dict(module_tensors(state)) or state
     if not isinstance(state, Mapping):
-        raise CheckpointError(f"{path} holds a {type(state).__name__}, not a state dict.")
+        raise CheckpointError(
+            f"{path} holds a {type(state).__name__}, not a state dict."
+        )
     if isinstance(state, Inert) and not state:
         raise CheckpointError(
             f"{path} holds an object of the class {state.origin}, whose code is not run. Where you "
@@ -61,8 +65,12 @@ def unpickle(path: Path, key: str | None = None) -> dict[str, Tensor]:
             f"torch.save(model.state_dict(), {path.stem + '_state.pt'!r})"
         )
     places = dict(_places(state))
-    tensors = _usual(path, state, places) if key is None else _under(path, state, places, key)
-    result = {unwrapped(name): value for name, value in tensors.items() if name != _AVERAGED}
+    tensors = (
+        _usual(path, state, places) if key is None else _under(path, state, places, key)
+    )
+    result = {
+        unwrapped(name): value for name, value in tensors.items() if name != _AVERAGED
+    }
     if len(result) < len(tensors) - (_AVERAGED in tensors):
         raise CheckpointError(
             f"{path} holds tensors with the same name with and without 'module.' or '_orig_mod.'; "
@@ -94,7 +102,11 @@ def held_numbers(path: Path) -> dict[str, int]:
     match items.get("optimizer_history"):
         case [*_, Mapping() as last]:  # of fairseq
             items |= last
-    return {key: whole for key, value in items.items() if (whole := _whole(value)) is not None}
+    return {
+        key: whole
+        for key, value in items.items()
+        if (whole := _whole(value)) is not None
+    }
 
 
 def held(path: Path, keys: Sequence[str]) -> dict[str, Any]:
@@ -106,7 +118,9 @@ def held(path: Path, keys: Sequence[str]) -> dict[str, Any]:
         If the file is damaged.
     """
     state = _pickled(path)
-    return {key: state[key] for key in keys if isinstance(state, Mapping) and key in state}
+    return {
+        key: state[key] for key in keys if isinstance(state, Mapping) and key in state
+    }
 
 
 def _pickled(path: Path) -> Any:
@@ -129,9 +143,7 @@ def read_pickle(path: Path) -> Any:
     CheckpointError
         If the file is damaged, or no file of torch.
     """
-    text = (
-        f"weights such as {path} are pickled; tensors and numbers are read, no code in them runs."
-    )
+    text = f"weights such as {path} are pickled; tensors and numbers are read, no code in them runs."
     announce("pickled", text)
     is_zip = _is_zip(path)
     try:
@@ -157,7 +169,9 @@ def _places(state: Any, where: str = "", depth: int = 3) -> Iterator[tuple[str, 
     if not isinstance(state, Mapping):
         return
     tensors = {
-        name: v for name, v in state.items() if isinstance(v, Tensor) and isinstance(name, str)
+        name: v
+        for name, v in state.items()
+        if isinstance(v, Tensor) and isinstance(name, str)
     }
     if tensors:
         yield where, tensors
@@ -166,7 +180,9 @@ def _places(state: Any, where: str = "", depth: int = 3) -> Iterator[tuple[str, 
             yield from _places(value, f"{where}.{key}".lstrip("."), depth - 1)
 
 
-def _usual(path: Path, state: Mapping[str, Any], places: Mapping[str, dict]) -> dict[str, Tensor]:
+def _usual(
+    path: Path, state: Mapping[str, Any], places: Mapping[str, dict]
+) -> dict[str, Tensor]:
     """Return the tensors of a state dict, also of one among other things as training loops save it.
 
     nanoGPT keeps it under ``"model"`` and Lightning under ``"state_dict"``.
@@ -219,7 +235,9 @@ def _under(
         return tensors
     for tensors in places.values():
         inner = {
-            n.removeprefix(f"{key}."): v for n, v in tensors.items() if n.startswith(f"{key}.")
+            n.removeprefix(f"{key}."): v
+            for n, v in tensors.items()
+            if n.startswith(f"{key}.")
         }
         if inner:
             return inner

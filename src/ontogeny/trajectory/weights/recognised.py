@@ -25,7 +25,10 @@ _OF_NAMES = (  # of files in a folder, or one below
         r"layer_\d+-model_\d+-model_states\.pt",
         _NEOX + " {} --config_file CONFIG.yml --output_dir OUT",
     ),
-    (r"(?:model_optim_rng|model_rng|distrib_optim)\.pt|common\.pt", _BRIDGE + "({!r}, 'OUT')"),
+    (
+        r"(?:model_optim_rng|model_rng|distrib_optim)\.pt|common\.pt",
+        _BRIDGE + "({!r}, 'OUT')",
+    ),
     (
         r"pytorch_model_fsdp(?:_\d+)?_rank\d+\.bin",
         (
@@ -41,12 +44,27 @@ _OF_NAMES = (  # of files in a folder, or one below
         ),
     ),
     (r".+\.(?:msgpack|h5|hdf5|keras)", _OTHERS),
-    (r"model_\d{8}\.bin", "weights of llm.c; convert each with its dev/eval/export_hf.py"),
-    (r"checkpoint_metadata\.json", "files of nanotron; convert with its convert_nanotron_to_hf.py"),
-    (r"manifest\.ocdbt|_CHECKPOINT_METADATA", "arrays of JAX; export them to transformers"),
-    (r".+\.nemo", "archives of NeMo; unpack with tar -xf, or use convert_MODEL_nemo_to_hf.py"),
+    (
+        r"model_\d{8}\.bin",
+        "weights of llm.c; convert each with its dev/eval/export_hf.py",
+    ),
+    (
+        r"checkpoint_metadata\.json",
+        "files of nanotron; convert with its convert_nanotron_to_hf.py",
+    ),
+    (
+        r"manifest\.ocdbt|_CHECKPOINT_METADATA",
+        "arrays of JAX; export them to transformers",
+    ),
+    (
+        r".+\.nemo",
+        "archives of NeMo; unpack with tar -xf, or use convert_MODEL_nemo_to_hf.py",
+    ),
     (r"consolidated\.\d\d\.pth", f"pieces of Meta's Llama; join them with {_LLAMA}"),
-    (r"(?:optimizer|scheduler)\.(?:pt|bin)", "the state of an optimiser, and no weights"),
+    (
+        r"(?:optimizer|scheduler)\.(?:pt|bin)",
+        "the state of an optimiser, and no weights",
+    ),
     (
         r"(?!meta\.|random_state).+\.(?:npz|pkl)",
         "arrays or pickles; save them by name, as .pt with torch.save",
@@ -61,7 +79,10 @@ _OF_TENSORS = (
     ),
     (re.compile(r"\.g_idx$"), f"weights quantised by GPTQ; {_BEFORE}"),
     (re.compile(r"\.qweight$"), f"weights quantised by AWQ or GPTQ; {_BEFORE}"),
-    (re.compile(r"\.weight_(?:packed|scale_inv|scale)$"), f"quantised weights; {_BEFORE}"),
+    (
+        re.compile(r"\.weight_(?:packed|scale_inv|scale)$"),
+        f"quantised weights; {_BEFORE}",
+    ),
 )
 _POINTER = b"version https://git-lfs.github.com/spec/"
 
@@ -71,7 +92,9 @@ def unreadable(place: Path) -> str | None:
     names = [place.name]
     if place.is_dir():
         inner = [path for path in sorted(place.iterdir()) if path.is_dir()]
-        names = [path.name for folder in (place, *inner[:5]) for path in folder.iterdir()]
+        names = [
+            path.name for folder in (place, *inner[:5]) for path in folder.iterdir()
+        ]
     for pattern, what in _OF_NAMES:
         if any(re.fullmatch(pattern, name) for name in names):
             return f"holds {what.format(str(place))}"
@@ -97,7 +120,9 @@ def check_readable(label: object, reader: Any) -> None:
             "BASE --adapter-path FOLDER."
         )
     matrices = [name for name in names if len(reader.shape(name)) == 2]
-    whole = [name for name in matrices if reader.dtype(name) in (torch.int8, torch.uint8)]
+    whole = [
+        name for name in matrices if reader.dtype(name) in (torch.int8, torch.uint8)
+    ]
     if 2 * len(whole) > len(matrices):
         raise CheckpointError(
             f"{label} holds {len(whole)} of {len(matrices)} matrices as whole numbers of eight "

@@ -60,7 +60,11 @@ def state_to_save(model: nn.Module, dtype: torch.dtype | None) -> dict[str, Tens
                 f"{name} is sharded or has no data in this process; gather the model's weights "
                 "first and give the Recorder the whole module."
             )
-        location = (tensor.device, tensor.untyped_storage().data_ptr(), tensor.storage_offset())
+        location = (
+            tensor.device,
+            tensor.untyped_storage().data_ptr(),
+            tensor.storage_offset(),
+        )
         key = (*location, tensor.dtype, tuple(tensor.shape), tensor.stride())
         if key not in done:
             done[key] = _as_stored(tensor.detach(), dtype, taken)
@@ -92,7 +96,9 @@ def sweep(folder: Path) -> None:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def save_checkpoint(folder: Path, model: nn.Module, dtype: torch.dtype | None = None) -> None:
+def save_checkpoint(
+    folder: Path, model: nn.Module, dtype: torch.dtype | None = None
+) -> None:
     """Write `model` to `folder` under a temporary name, flush it to disk and rename it.
 
     Transformers models are written with their configuration, in their own file format; other

@@ -76,7 +76,9 @@ def built(template: Callable[..., nn.Module], path: Path | None) -> nn.Module:
     except OntogenyError:
         raise
     except Exception as error:  # whatever the user's code raises
-        raise ArgumentError(f"{name} cannot build the model: {reason(error)}") from error
+        raise ArgumentError(
+            f"{name} cannot build the model: {reason(error)}"
+        ) from error
     raise ArgumentError(
         f"{name} needs {', '.join(required)}, and the checkpoint holds no settings under "
         f"{', '.join(KEYS)}: name a function without arguments that builds the model."
@@ -89,16 +91,22 @@ def taken_settings(template: Any, path: Path | None) -> dict[str, Any]:
     Of a module in memory, which is what it is built of, those that it holds itself.
     """
     if isinstance(template, nn.Module):
-        return {} if path is not None or is_pretrained(template) else _of_module(template)
+        return (
+            {} if path is not None or is_pretrained(template) else _of_module(template)
+        )
     if template is None:
         return {}
-    if callable(described := getattr(template, "described", None)):  # a format's own builder
+    if callable(
+        described := getattr(template, "described", None)
+    ):  # a format's own builder
         return flat(described())
     settings = _readable(path)
     taken = _taken(template, settings)
     if taken is None:
         return {}
-    return flat(settings if isinstance(taken, str) else {name: settings[name] for name in taken})
+    return flat(
+        settings if isinstance(taken, str) else {name: settings[name] for name in taken}
+    )
 
 
 def _of_module(module: nn.Module) -> dict[str, Any]:
@@ -111,7 +119,9 @@ def _of_module(module: nn.Module) -> dict[str, Any]:
         prefix = f"{path}." if path else ""
         hooks = len(part._forward_hooks) + len(part._forward_pre_hooks)
         found |= {f"{prefix}hooks": hooks} if hooks else {}
-        unstored = {name: part._buffers[name] for name in part._non_persistent_buffers_set}
+        unstored = {
+            name: part._buffers[name] for name in part._non_persistent_buffers_set
+        }
         own = {name: value for name, value in vars(part).items() if name[0] != "_"}
         for name, value in {**own, **unstored}.items():
             if isinstance(value, Tensor):
@@ -161,7 +171,8 @@ def _taken(
 
     None where it takes none; nothing where it needs what is not there.
     """
-    names, required = _parameters(template), _required(template)
+    names = _parameters(template)
+    required = _required(template)
     by_name = tuple(name for name in settings if name in names)
     if required:
         if {*required} <= settings.keys():
@@ -195,20 +206,32 @@ def held_settings(path: Path | None) -> Mapping[str, Any]:
     return _held_in(files[0], (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns))
 
 
-@lru_cache(maxsize=1024)  # of every step, in every plan; a pickle without zip is read as a whole
+@lru_cache(
+    maxsize=1024
+)  # of every step, in every plan; a pickle without zip is read as a whole
 def _held_in(path: Path, stamp: tuple[int, ...]) -> Mapping[str, Any]:
     for value in held(path, KEYS).values():
-        table = value if isinstance(value, Mapping) and value else getattr(value, "state", None)
+        table = (
+            value
+            if isinstance(value, Mapping) and value
+            else getattr(value, "state", None)
+        )
         if isinstance(table, Mapping) and table:
             return {str(key): setting for key, setting in table.items()}
     return {}
 
 
-def _as_wanted(template: Callable[..., Any], hint: Any, settings: dict[str, Any]) -> Any:
+def _as_wanted(
+    template: Callable[..., Any], hint: Any, settings: dict[str, Any]
+) -> Any:
     """Return settings as the dataclass that stands beside the class, else as plain settings."""
     beside = vars(sys.modules[template.__module__]).values()
     for cls in (hint, *beside):
-        fields = dataclasses.fields(cls) if isinstance(cls, type) and hasattr(cls, _FIELDS) else ()
+        fields = (
+            dataclasses.fields(cls)
+            if isinstance(cls, type) and hasattr(cls, _FIELDS)
+            else ()
+        )
         if settings.keys() <= {field.name for field in fields}:
             return cls(**settings)
     return Settings(settings)
@@ -236,11 +259,17 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, Tensor):
-        return value.tolist() if value.numel() <= 64 else f"a tensor {tuple(value.shape)}"
+        return (
+            value.tolist() if value.numel() <= 64 else f"a tensor {tuple(value.shape)}"
+        )
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (set, frozenset)):
         return sorted(map(str, value))
-    return str(value) if isinstance(value, (torch.dtype, torch.device)) else type(value).__name__
+    return (
+        str(value)
+        if isinstance(value, (torch.dtype, torch.device))
+        else type(value).__name__
+    )

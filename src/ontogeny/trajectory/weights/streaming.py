@@ -57,7 +57,11 @@ def stream(
     for path, part in module.named_modules():
         for name, buffer in part._buffers.items():
             part._buffers[name] = None if buffer is None else buffer.to(aim)
-        names = {n: f"{path}.{n}".lstrip(".") for n, p in part._parameters.items() if p is not None}
+        names = {
+            n: f"{path}.{n}".lstrip(".")
+            for n, p in part._parameters.items()
+            if p is not None
+        }
         if names:
             file_names = {n: to_file[full] for n, full in names.items()}
             loader = _PartLoader(part, weights, file_names, aim, dtype)
@@ -85,9 +89,13 @@ class _PartLoader:
         device: torch.device,
         dtype: torch.dtype | None,
     ) -> None:
-        self._weights, self._names, self._device = weights, names, device
+        self._weights = weights
+        self._names = names
+        self._device = device
         self._mapped = {name: part._parameters[name] for name in names}
-        self._dtypes = {n: _run_dtype(p, dtype) for n, p in self._mapped.items() if p is not None}
+        self._dtypes = {
+            n: _run_dtype(p, dtype) for n, p in self._mapped.items() if p is not None
+        }
 
     def take(self, part: nn.Module, *_: object) -> None:
         """Map the weights anew."""
@@ -103,4 +111,8 @@ class _PartLoader:
 
 def _run_dtype(parameter: Tensor, dtype: torch.dtype | None) -> torch.dtype:
     """Return the dtype that a weight has while its part runs."""
-    return dtype if dtype is not None and parameter.is_floating_point() else parameter.dtype
+    return (
+        dtype
+        if dtype is not None and parameter.is_floating_point()
+        else parameter.dtype
+    )

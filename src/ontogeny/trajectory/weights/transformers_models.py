@@ -53,7 +53,8 @@ def quiet() -> Iterator[None]:
     from transformers.utils import logging as switches
 
     with _PROCESS_WIDE:
-        level, bars = switches.get_verbosity(), switches.is_progress_bar_enabled()
+        level = switches.get_verbosity()
+        bars = switches.is_progress_bar_enabled()
         switches.set_verbosity_error()
         switches.disable_progress_bar()
         try:
@@ -80,9 +81,13 @@ def model_class(folder: Path) -> Any:
         raise CheckpointError(
             f"{folder} has no config.json, so its model class is not known; {PASS_MODEL}."
         )
-    names = configuration.get("architectures") or _usual_classes(configuration.get("model_type"))
+    names = configuration.get("architectures") or _usual_classes(
+        configuration.get("model_type")
+    )
     if not (isinstance(names, list) and names and isinstance(names[0], str)):
-        raise CheckpointError(f"{folder / 'config.json'} names no architectures; {PASS_MODEL}.")
+        raise CheckpointError(
+            f"{folder / 'config.json'} names no architectures; {PASS_MODEL}."
+        )
     try:
         return named_class(names[0])
     except CheckpointError:
@@ -90,10 +95,16 @@ def model_class(folder: Path) -> Any:
         of_kinds = given.items() if isinstance(given, Mapping) else ()
         code = {kind: str(name).split(".")[0] for kind, name in of_kinds}
         hub = next((part for part in folder.parts if part.startswith("models--")), "")
-        made = [kind for kind, name in code.items() if hub or (folder / f"{name}.py").is_file()]
+        made = [
+            kind
+            for kind, name in code.items()
+            if hub or (folder / f"{name}.py").is_file()
+        ]
         if len(made) < 2:  # beside AutoConfig
             raise
-        source = "/".join(hub.split("--")[1:]) or str(folder)  # of the Hub, code is not fetched
+        source = "/".join(hub.split("--")[1:]) or str(
+            folder
+        )  # of the Hub, code is not fetched
         usual = ("AutoModelForMaskedLM", "AutoModelForCausalLM")
         best = next((kind for kind in usual if kind in made), made[-1])
         raise CheckpointError(
@@ -107,7 +118,10 @@ def _usual_classes(kind: Any) -> list[str]:
     """Return the class that predicts masked tokens, or else the next one, of a kind of model."""
     from transformers.models.auto import modeling_auto as auto
 
-    tables = auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES, auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    tables = (
+        auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+        auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    )
     return [table[kind] for table in tables if isinstance(kind, str) and kind in table]
 
 
@@ -145,9 +159,13 @@ def checked_configuration(folder: Path, cls: Any = None) -> Any:
     _check_kernels(folder, read_configuration(folder, whole=True))
     kind = AutoConfig if cls is None else cls.config_class
     try:
-        config = kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        config = kind.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False
+        )
     except Exception as error:  # whatever transformers raises
-        raise CheckpointError(f"{folder / 'config.json'} cannot be read: {error}") from error
+        raise CheckpointError(
+            f"{folder / 'config.json'} cannot be read: {error}"
+        ) from error
     if config._attn_implementation not in _OWN_ATTENTION:
         config._attn_implementation = None
     return config
@@ -204,11 +222,18 @@ def load_pretrained(
     """
     cls: Any = model_class(folder) if like is None else type(like)
     try:
-        config: Any = cls.config_class.from_pretrained(folder) if like is None else like.config
+        config: Any = (
+            cls.config_class.from_pretrained(folder) if like is None else like.config
+        )
         asked = config._attn_implementation
-        kind = asked if asked in _OWN_ATTENTION else _OWN_ATTENTION[not cls._supports_sdpa]
-        layers, tensors = getattr(config, "num_hidden_layers", 0), reader.names()
-        if isinstance(layers, int) and layers > len(tensors):  # building millions takes for ever
+        kind = (
+            asked if asked in _OWN_ATTENTION else _OWN_ATTENTION[not cls._supports_sdpa]
+        )
+        layers = getattr(config, "num_hidden_layers", 0)
+        tensors = reader.names()
+        if isinstance(layers, int) and layers > len(
+            tensors
+        ):  # building millions takes for ever
             raise ValueError(f"{layers:,} layers of {len(tensors):,} tensors")
 
         def load(names: Mapping[str, str]) -> Any:
@@ -230,8 +255,12 @@ def load_pretrained(
                     module, report = load(inside)
     except CheckpointError:
         raise
-    except Exception as error:  # whatever transformers raises, it is this checkpoint that failed
-        raise CheckpointError(f"{folder} does not load as {cls.__name__}: {error}") from error
+    except (
+        Exception
+    ) as error:  # whatever transformers raises, it is this checkpoint that failed
+        raise CheckpointError(
+            f"{folder} does not load as {cls.__name__}: {error}"
+        ) from error
     _check_report(folder, cls.__name__, report, stored_elsewhere)
     return module
 
@@ -247,11 +276,15 @@ def _check_report(
     problems = []
     for key, what in kinds.items():
         # Of another shape, entries are (name, shape, shape).
-        entries = [(e if isinstance(e, str) else e[0], str(e)) for e in report.get(key) or ()]
+        entries = [
+            (e if isinstance(e, str) else e[0], str(e)) for e in report.get(key) or ()
+        ]
         texts = sorted(text for entry, text in entries if entry not in stored_elsewhere)
         problems += [f"{what}: {few(texts)}"] if texts else []
     if problems:
-        raise CheckpointError(f"{folder} is not a whole {name}; weights {'; '.join(problems)}.")
+        raise CheckpointError(
+            f"{folder} is not a whole {name}; weights {'; '.join(problems)}."
+        )
     if report.get("unexpected_keys"):
         left_over = few(sorted(report["unexpected_keys"]))
         text = f"tensors that {name} does not use: {left_over}."
@@ -287,8 +320,12 @@ def file_targets(module: Any, file_names: Iterable[str]) -> dict[str, tuple[str,
 
     transforms = conversion_mapping.get_model_conversion_mapping(module)
     converter = core_model_loading.WeightConverter
-    renamings = [transform for transform in transforms if not isinstance(transform, converter)]
-    converters = [transform for transform in transforms if isinstance(transform, converter)]
+    renamings = [
+        transform for transform in transforms if not isinstance(transform, converter)
+    ]
+    converters = [
+        transform for transform in transforms if isinstance(transform, converter)
+    ]
     state = module.state_dict()
     targets = {}
     for name in file_names:
@@ -296,6 +333,7 @@ def file_targets(module: Any, file_names: Iterable[str]) -> dict[str, tuple[str,
             name, renamings, converters, module.base_model_prefix, state
         )
         if target not in state and name in state:
-            target, converted = name, None
+            target = name
+            converted = None
         targets[name] = (target, converted is not None)
     return targets

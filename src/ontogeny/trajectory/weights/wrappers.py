@@ -47,10 +47,14 @@ def without_wrapper(
             "(key= in Python)."
         )
     wrapper = wrappers[0]
-    inside = {n.removeprefix(wrapper): f for n, f in stored.items() if n.startswith(wrapper)}
+    inside = {
+        n.removeprefix(wrapper): f for n, f in stored.items() if n.startswith(wrapper)
+    }
     if len(inside) < len(stored):
         others = few([name for name in stored if not name.startswith(wrapper)])
-        text = f"beside {wrapper}* there are tensors of no part of this model: {others}."
+        text = (
+            f"beside {wrapper}* there are tensors of no part of this model: {others}."
+        )
         announce(text, text, path)
     return inside
 

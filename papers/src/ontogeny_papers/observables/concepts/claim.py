@@ -13,7 +13,9 @@ from ontogeny.features.concepts.noise import MATCHINGS
 from ontogeny.summary.noise import reference_index
 
 
-def claim_statistics(data: xr.Dataset, apart: np.ndarray, moved: np.ndarray) -> dict[str, Any]:
+def claim_statistics(
+    data: xr.Dataset, apart: np.ndarray, moved: np.ndarray
+) -> dict[str, Any]:
     """Return correlations of concept and activation distances over steps, with their p-values."""
     try:
         comparison = dynamics.compare_signals(
@@ -23,7 +25,10 @@ def claim_statistics(data: xr.Dataset, apart: np.ndarray, moved: np.ndarray) -> 
         return {}
     return {
         "spearman": ("layer", np.atleast_1d(comparison.spearman)),
-        "fluctuation_spearman": ("layer", np.atleast_1d(comparison.fluctuation_spearman)),
+        "fluctuation_spearman": (
+            "layer",
+            np.atleast_1d(comparison.fluctuation_spearman),
+        ),
         "fluctuation_p": ("layer", np.atleast_1d(comparison.spearman_p)),
     }
 
@@ -41,7 +46,8 @@ def _together(data: xr.Dataset) -> list[str]:
                 "distances."
             )
         ]
-    rho, p = data.spearman, data.fluctuation_p
+    rho = data.spearman
+    p = data.fluctuation_p
     line = (
         f"Distances of concepts and of activations rise and fall together (Spearman "
         f"{float(rho.min()):.2f} to {float(rho.max()):.2f} over layers), trends included."
@@ -74,7 +80,11 @@ def _explained_by_size(data: xr.Dataset) -> list[str]:
     if np.isnan(times):
         return []
     about = 0.8 <= times <= 1.25
-    verdict = "about what their size gives" if about else "size alone does not explain the distance"
+    verdict = (
+        "about what their size gives"
+        if about
+        else "size alone does not explain the distance"
+    )
     return [
         (
             f"This run's differences from the reference move the concepts {times:.2g} times as "

@@ -11,7 +11,13 @@ import numpy as np
 import xarray as xr
 
 from ontogeny import dynamics, geometry
-from ontogeny.errors import ArgumentError, NonFiniteError, check_choice, check_number, check_whole
+from ontogeny.errors import (
+    ArgumentError,
+    NonFiniteError,
+    check_choice,
+    check_number,
+    check_whole,
+)
 from ontogeny.figures import Column, Figure, Footer, Section, Table
 from ontogeny.observables.arguments import check_names
 from ontogeny.observables.catalogued import PresetEntry, Presets
@@ -84,9 +90,13 @@ class IntrinsicDimension(ConceptSeries):
     random_state: int = 0
 
     kind: ClassVar[str] = "intrinsic-dimension"
-    question: ClassVar[str] = "In how many dimensions do the dictionaries lie, early and late?"
+    question: ClassVar[str] = (
+        "In how many dimensions do the dictionaries lie, early and late?"
+    )
     fewest_steps: ClassVar[int] = 2
-    presets: ClassVar[Presets] = (PresetEntry(("everything",), {"of": "concepts-ica"}, 110),)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("everything",), {"of": "concepts-ica"}, 110),
+    )
     suffix: ClassVar[str] = "dimension"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         *(
@@ -101,7 +111,10 @@ class IntrinsicDimension(ConceptSeries):
         ),
         *(
             Quantity(
-                f"checkpoint_{name}", f"{title}, mean over checkpoints", "dimensions", figure=False
+                f"checkpoint_{name}",
+                f"{title}, mean over checkpoints",
+                "dimensions",
+                figure=False,
             )
             for name, title in _MEANS.items()
         ),
@@ -164,10 +177,15 @@ class IntrinsicDimension(ConceptSeries):
                 for how in self.averages
             ]
             parts = [
-                (("average", "estimator"), [[getattr(one, part) for one in row] for row in table])
+                (
+                    ("average", "estimator"),
+                    [[getattr(one, part) for one in row] for row in table],
+                )
                 for part in ("value", "stderr", "null")
             ]
-            result |= Measured(parts[0], stderr=parts[1], nulls={"null": parts[2]}).variables(when)
+            result |= Measured(
+                parts[0], stderr=parts[1], nulls={"null": parts[2]}
+            ).variables(when)
             like.append(self._looks_like(table[0][0]))
         low, high = zip(*windows, strict=True)
         return xr.Dataset(
@@ -192,12 +210,20 @@ class IntrinsicDimension(ConceptSeries):
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add means over layers."""
-        return data.assign(early_mean=data.early.mean("layer"), late_mean=data.late.mean("layer"))
+        return data.assign(
+            early_mean=data.early.mean("layer"), late_mean=data.late.mean("layer")
+        )
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Figure]:
         """Return a table of both windows, and one for every average and method."""
         checkpoints = [
-            Column(f"checkpoint_{n}", title.removesuffix(" window"), sd=f"checkpoint_{n}_stderr")
+            Column(
+                f"checkpoint_{n}",
+                title.removesuffix(" window"),
+                sd=f"checkpoint_{n}_stderr",
+            )
             for n, title in _MEANS.items()
         ]
         table = Table(
@@ -215,7 +241,11 @@ class IntrinsicDimension(ConceptSeries):
                     Column("late", "late", sd="late_stderr"),
                     Column("early_null", "isotropic"),
                 ],
-                footer=[Footer("mean over layers", {"early": "early_mean", "late": "late_mean"})],
+                footer=[
+                    Footer(
+                        "mean over layers", {"early": "early_mean", "late": "late_mean"}
+                    )
+                ],
                 select={"average": how, "estimator": method},
                 caption="In brackets the standard error of one cloud. How the windows differ here "
                 "depends on how much their checkpoints agree, so it is no change of dimension.",
@@ -227,9 +257,11 @@ class IntrinsicDimension(ConceptSeries):
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return in how many layers the checkpoints' dimensions fall or rise."""
-        change, p = data.checkpoint_change.values, data.p_change.values
+        change = data.checkpoint_change.values
+        p = data.p_change.values
         one = data.sel(average=self.averages[0], estimator=self.methods[0])
-        mask, judged = np.isfinite(one.early.values), np.isfinite(p)
+        mask = np.isfinite(one.early.values)
+        judged = np.isfinite(p)
         if not mask.any():
             return ["The intrinsic dimension is undefined in all layers."]
         lower, higher = (int((p[sign * change > 0] < 0.05).sum()) for sign in (-1, 1))
@@ -274,10 +306,14 @@ class IntrinsicDimension(ConceptSeries):
         }
         result: dict[str, Any] = {"p_change": change.p_value}
         for name, (value, stderr) in values.items():
-            result |= Measured(((), value), stderr=((), stderr)).variables(f"checkpoint_{name}")
+            result |= Measured(((), value), stderr=((), stderr)).variables(
+                f"checkpoint_{name}"
+            )
         return result
 
-    def _windows(self, steps: np.ndarray, boundary: int | None) -> tuple[tuple[float, float], ...]:
+    def _windows(
+        self, steps: np.ndarray, boundary: int | None
+    ) -> tuple[tuple[float, float], ...]:
         """Return the early and the late window; a boundary is the index of the late one's start."""
         if not isinstance(self.windows, str):
             return self.windows
@@ -290,20 +326,30 @@ class IntrinsicDimension(ConceptSeries):
         self, W: np.ndarray, how: str, method: str, reference: np.ndarray
     ) -> geometry_IntrinsicDimension:
         group = min(24, len(W) * W.shape[2] // 8) if how == "report-code" else 24
-        cloud = dynamics.average_dictionary(W, how, reference=reference, group=max(group, 1))
+        cloud = dynamics.average_dictionary(
+            W, how, reference=reference, group=max(group, 1)
+        )
         return self._two_nn(cloud, method, self.n_draws)
 
-    def _two_nn(self, cloud: np.ndarray, method: str, n_draws: int) -> geometry_IntrinsicDimension:
+    def _two_nn(
+        self, cloud: np.ndarray, method: str, n_draws: int
+    ) -> geometry_IntrinsicDimension:
         with warnings.catch_warnings():
             # Said once, in the section's words; SVD of one step is the case.
             warnings.simplefilter("ignore", geometry.SpectrumOnlyWarning)
             return geometry.two_nn(
-                cloud, method, discard=self.discard, n_draws=n_draws, random_state=self.random_state
+                cloud,
+                method,
+                discard=self.discard,
+                n_draws=n_draws,
+                random_state=self.random_state,
             )
 
     def _looks_like(self, size: geometry_IntrinsicDimension) -> tuple[float, float]:
         """Return the smallest and largest Gaussian dimension that would look like an estimate."""
-        table = geometry.two_nn_calibrated(size, list(_CANDIDATES), random_state=self.random_state)
+        table = geometry.two_nn_calibrated(
+            size, list(_CANDIDATES), random_state=self.random_state
+        )
         dims = table.dimension.values[table.compatible.values]
         return (float(dims.min()), float(dims.max())) if len(dims) else (np.nan, np.nan)
 
@@ -320,7 +366,9 @@ class IntrinsicDimension(ConceptSeries):
             n_draws=self.n_draws,
             random_state=self.random_state,
         )
-        return Measured(("step", value), stderr=("step", error), nulls={"null": ("draw", null)})
+        return Measured(
+            ("step", value), stderr=("step", error), nulls={"null": ("draw", null)}
+        )
 
     def _of_step(self, W: np.ndarray) -> tuple[float, float]:
         """Return dimension and error of one checkpoint's concepts; NaN where undefined."""
@@ -331,7 +379,9 @@ class IntrinsicDimension(ConceptSeries):
         return size.value, size.stderr
 
 
-def _boundary_index(steps: np.ndarray, W: np.ndarray, reference: np.ndarray) -> int | None:
+def _boundary_index(
+    steps: np.ndarray, W: np.ndarray, reference: np.ndarray
+) -> int | None:
     """Return the first step after the regime boundary of the distances to the reference."""
     base = np.broadcast_to(reference, W.shape)
     moved = align(base, W, under="signed-permutation").aligned - base
@@ -345,7 +395,9 @@ def _boundary_index(steps: np.ndarray, W: np.ndarray, reference: np.ndarray) -> 
 
 
 def _check_windows(windows: tuple[tuple[float, float], ...]) -> None:
-    if len(windows) != 2 or not all(-np.inf < low <= high < np.inf for low, high in windows):
+    if len(windows) != 2 or not all(
+        -np.inf < low <= high < np.inf for low, high in windows
+    ):
         raise ArgumentError(
             f"windows must be one of {', '.join(_WINDOWS)} or two pairs of steps, first and last, "
             f"such as [[0, 100], [200, 400]]; got {windows!r}."

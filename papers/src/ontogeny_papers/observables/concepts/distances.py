@@ -44,9 +44,13 @@ class ConceptDistances(ConceptSeries):
     measures: tuple[str, ...] = ("frobenius", "procrustes", "optimal")
 
     kind: ClassVar[str] = "concept-distances"
-    question: ClassVar[str] = "How far are the concepts of every two checkpoints from each other?"
+    question: ClassVar[str] = (
+        "How far are the concepts of every two checkpoints from each other?"
+    )
     fewest_steps: ClassVar[int] = 2
-    presets: ClassVar[Presets] = (PresetEntry(("everything",), {"of": "concepts-ica"}, 90),)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("everything",), {"of": "concepts-ica"}, 90),
+    )
     suffix: ClassVar[str] = "distances"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
@@ -81,14 +85,18 @@ class ConceptDistances(ConceptSeries):
         """Refuse arguments out of range."""
         super().check()
         check_names("measures", self.measures)
-        distances.pairwise(np.eye(3)[None, :, :2] * np.ones((2, 1, 1)), measures=self.measures)
+        distances.pairwise(
+            np.eye(3)[None, :, :2] * np.ones((2, 1, 1)), measures=self.measures
+        )
 
     def observe(self, reading: SeriesReading, state: xr.Dataset | None) -> xr.Dataset:
         """Return ``between(distance, step, step_)`` and ``to_previous(distance, step)``."""
         steps, _, W, reference = finished_dictionaries(reading)
         base = np.broadcast_to(W[reference], W.shape)
         stack = distances.align(base, W, under="signed-permutation").aligned
-        between = distances.pairwise(stack, steps=steps, measures=self.measures, workers=1)
+        between = distances.pairwise(
+            stack, steps=steps, measures=self.measures, workers=1
+        )
         norms = np.sqrt((stack**2).sum((1, 2)))
         scale = np.sqrt(norms[:, None] ** 2 + norms[None, :] ** 2)
         is_distance = np.isin(self.measures, distances.names())
@@ -96,25 +104,37 @@ class ConceptDistances(ConceptSeries):
         values = between.copy(data=relative)
         previous = np.full((len(self.measures), len(steps)), np.nan)
         previous[:, 1:] = np.diagonal(relative, offset=-1, axis1=1, axis2=2)
-        return xr.Dataset({"between": values, "to_previous": (("distance", "step"), previous)})
+        return xr.Dataset(
+            {"between": values, "to_previous": (("distance", "step"), previous)}
+        )
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add what refits at one step give, for those measures that the concepts' node has too."""
         of = nodes[self.of]
         refits = []
         if "relative_distance_refit" in of:
-            refits.append(of.relative_distance_refit.sel(alignment="matched", drop=True))
+            refits.append(
+                of.relative_distance_refit.sel(alignment="matched", drop=True)
+            )
         if "correlation_to_reference_refit" in of:
-            matched = of.correlation_to_reference_refit.sel(alignment="matched", drop=True)
+            matched = of.correlation_to_reference_refit.sel(
+                alignment="matched", drop=True
+            )
             refits.append(matched.rename(correlation="distance"))
         if "internal_correlation_refit" in of:
-            refits.append(of.internal_correlation_refit.expand_dims(distance=["internal"]))
+            refits.append(
+                of.internal_correlation_refit.expand_dims(distance=["internal"])
+            )
         if not refits:
             return data
-        to_previous = xr.concat(refits, dim="distance").reindex(distance=list(self.measures))
+        to_previous = xr.concat(refits, dim="distance").reindex(
+            distance=list(self.measures)
+        )
         return data.assign(to_previous_refit=to_previous)
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Figure]:
         """Return the maps of every step with every other."""
         return [
             Heatmap(

@@ -16,7 +16,11 @@ from ontogeny.figures import Figure, Heatmap, Section
 from ontogeny.needs import InputSet, Need
 from ontogeny.observables import PresetEntry, Reading, Run, by_layer
 from ontogeny.observables.catalogued import SOME_LAYERS, Presets
-from ontogeny.observables.extractor_fits import FromExtractor, extractor_title, layer_state
+from ontogeny.observables.extractor_fits import (
+    FromExtractor,
+    extractor_title,
+    layer_state,
+)
 from ontogeny.quantities import Measured, Quantity
 from ontogeny.summary.noise import reference_index
 from ontogeny.units import Units
@@ -93,7 +97,9 @@ class EncoderDynamics(FromExtractor):
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     kind: ClassVar[str] = "encoder-dynamics"
-    question: ClassVar[str] = "Can the last checkpoint's concepts be read from earlier activations?"
+    question: ClassVar[str] = (
+        "Can the last checkpoint's concepts be read from earlier activations?"
+    )
     presets: ClassVar[Presets] = (
         PresetEntry(("everything",), {"n_concepts": "$concepts", **SOME_LAYERS}, 120),
     )
@@ -197,7 +203,9 @@ class EncoderDynamics(FromExtractor):
 
         def one(path: str, A: _Split) -> Mapping[str, Any]:
             if not bool(A.train.any()):
-                raise ArgumentError("all activations are 0, in which there are no concepts")
+                raise ArgumentError(
+                    "all activations are 0, in which there are no concepts"
+                )
             estimator = self._estimator()
             train = estimator.fit_transform(A.train)
             test = estimator.transform(A.test)
@@ -216,19 +224,26 @@ class EncoderDynamics(FromExtractor):
         def one(path: str, A: _Split) -> Mapping[str, Any]:
             layer = layer_state(state, path)
             U = _Split(
-                *(torch.as_tensor(layer[part].values).to(A.train) for part in _Split._fields)
+                *(
+                    torch.as_tensor(layer[part].values).to(A.train)
+                    for part in _Split._fields
+                )
             )
             encoder = self._encoder(A.train, U.train)
             codes = encoder.predict(A.test)
             noise = self._draws(A, U, self._units(reading)) if reading.noise else {}
-            comparison, errors = noise.get("comparison", {}), noise.get("train_error", {})
+            comparison = noise.get("comparison", {})
+            errors = noise.get("train_error", {})
             return {
                 "comparison": Measured(self._compared(codes, U.test), **comparison),
                 "train_error": Measured(encoder.relative_error, **errors),
                 "encoder_rank": float(encoder.rank),
                 "gap": encoder.gap,
                 "converged": float(encoder.converged),
-                "share": ("concept", concept_shares(codes, temperature=self.temperature)),
+                "share": (
+                    "concept",
+                    concept_shares(codes, temperature=self.temperature),
+                ),
             }
 
         return by_layer(self._rows(reading), one)
@@ -248,7 +263,9 @@ class EncoderDynamics(FromExtractor):
             )
         first = kl.sel(codes="train-fitted").dropna("step")
         chance = data.get("comparison_shuffled")
-        elsewhere = first.size and int(first.step[0]) != data.attrs.get("reference_step")
+        elsewhere = first.size and int(first.step[0]) != data.attrs.get(
+            "reference_step"
+        )
         if chance is not None and elsewhere:
             median = chance.sel(metric="kl", codes="train-fitted").median()
             words.append(
@@ -257,7 +274,9 @@ class EncoderDynamics(FromExtractor):
                 f"nats, codes out of order {_number(median)} (medians over layers)."
             )
         failed = int((data.converged.values == 0).sum())
-        return words + ([f"{failed} encoders did not reach their tolerance."] if failed else [])
+        return words + (
+            [f"{failed} encoders did not reach their tolerance."] if failed else []
+        )
 
     def _rows(self, reading: Reading) -> dict[str, _Split]:
         """Return train and test activations of every layer."""
@@ -280,7 +299,8 @@ class EncoderDynamics(FromExtractor):
 
     def _held_out(self, reading: Reading) -> np.ndarray:
         """Return which rows (n,) are held out: the last ones, or those of the last units."""
-        units, inputs = Units(reading.units(self._of_rows()[0])), reading[InputSet(self.on)]
+        units = Units(reading.units(self._of_rows()[0]))
+        inputs = reading[InputSet(self.on)]
         if inputs.counts["units"] == len(inputs):
             n = len(units.place)
             count = max(1, round(self.test_fraction * n))
@@ -290,22 +310,30 @@ class EncoderDynamics(FromExtractor):
         if units.count < 2:
             raise ArgumentError("all rows are of texts that repeat or of one document")
         from_end = np.cumsum(units.sizes[::-1])[:-1]
-        count = 1 + int(np.abs(from_end - self.test_fraction * len(units.place)).argmin())
+        count = 1 + int(
+            np.abs(from_end - self.test_fraction * len(units.place)).argmin()
+        )
         return np.asarray(units.place >= units.count - count)
 
     def _draws(self, A: _Split, U: _Split, units: _Split) -> dict[str, dict[str, Any]]:
         """Return comparisons on resampled texts, and what train codes out of order give."""
         rng = np.random.default_rng([self.random_state, 2])
-        resampled, shuffled, errors = [], [], []
+        resampled = []
+        shuffled = []
+        errors = []
         for _ in range(_DRAWS):
             rows, tests = (torch.from_numpy(part.resampled(rng)) for part in units)
             encoder = self._encoder(A.train[rows], U.train[rows])
-            resampled.append(self._compared(encoder.predict(A.test[tests]), U.test[:, tests]))
+            resampled.append(
+                self._compared(encoder.predict(A.test[tests]), U.test[:, tests])
+            )
             order = torch.from_numpy(rng.permutation(len(U.train)))
             encoder = self._encoder(A.train, U.train[order])
             shuffled.append(self._compared(encoder.predict(A.test), U.test))
             errors.append(encoder.relative_error)
-        names = xr.DataArray([f"texts {i + 1}" for i in range(_DRAWS)], dims="refit", name="refit")
+        names = xr.DataArray(
+            [f"texts {i + 1}" for i in range(_DRAWS)], dims="refit", name="refit"
+        )
         several = min(part.count for part in units) > 1
         return {
             "comparison": {
@@ -316,7 +344,9 @@ class EncoderDynamics(FromExtractor):
         }
 
     def _encoder(self, A: torch.Tensor, U: torch.Tensor) -> Encoder:
-        return dynamics.fit_encoder(A, U, self.norm, ridge=self.ridge, intercept=self.intercept)
+        return dynamics.fit_encoder(
+            A, U, self.norm, ridge=self.ridge, intercept=self.intercept
+        )
 
     def _compared(self, codes: torch.Tensor, references: torch.Tensor) -> xr.DataArray:
         """Return the comparison (metric, codes) with either kind of reference codes."""
@@ -324,7 +354,10 @@ class EncoderDynamics(FromExtractor):
             dynamics.compare_logits(codes, reference, temperature=self.temperature)
             for reference in references
         ]
-        table = [[getattr(comparison, metric) for comparison in changes] for metric in _METRICS]
+        table = [
+            [getattr(comparison, metric) for comparison in changes]
+            for metric in _METRICS
+        ]
         coords = {"metric": list(_METRICS), "codes": list(_CODES)}
         return xr.DataArray(table, dims=("metric", "codes"), coords=coords)
 

@@ -19,7 +19,11 @@ from ontogeny.figures import Section
 from ontogeny.needs import Gradients, Need
 from ontogeny.needs.derived import Reference
 from ontogeny.observables import Observable, Reading, Run, by_layer
-from ontogeny.observables.extractor_fits import FromExtractor, dictionary_array, layer_state
+from ontogeny.observables.extractor_fits import (
+    FromExtractor,
+    dictionary_array,
+    layer_state,
+)
 from ontogeny.quantities import Measured, Quantity
 from ontogeny.units import Units
 from ontogeny.words.names import Names
@@ -29,8 +33,15 @@ from .series import ConceptSeries
 
 _RANDOM = 3
 _SHARED = (
-    "extractor", "n_concepts", "layers", "on", "tokens", "max_tokens", "random_state", "options"
-)  # fmt: skip
+    "extractor",
+    "n_concepts",
+    "layers",
+    "on",
+    "tokens",
+    "max_tokens",
+    "random_state",
+    "options",
+)
 _PER_WEIGHT = "activation units per weight unit"
 _PER_ACTIVATION = "dictionary units per activation unit"
 
@@ -79,7 +90,9 @@ class Lipschitz(FromExtractor, ConceptSeries):
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     kind: ClassVar[str] = "lipschitz"
-    question: ClassVar[str] = "How much do concepts move when activations and parameters do?"
+    question: ClassVar[str] = (
+        "How much do concepts move when activations and parameters do?"
+    )
     requires: ClassVar[str] = ConceptSeries.requires
     uses_noise: ClassVar[bool] = True
     suffix: ClassVar[str] = "lipschitz"
@@ -149,8 +162,14 @@ class Lipschitz(FromExtractor, ConceptSeries):
             "dictionary units",
         ),
         "layer_random": ("local constant of the layer, random directions", _PER_WEIGHT),
-        "layer_towards": ("local constant of the layer, towards the reference", _PER_WEIGHT),
-        "extractor_random": ("local constant of extractor, random directions", _PER_ACTIVATION),
+        "layer_towards": (
+            "local constant of the layer, towards the reference",
+            _PER_WEIGHT,
+        ),
+        "extractor_random": (
+            "local constant of extractor, random directions",
+            _PER_ACTIVATION,
+        ),
         "extractor_towards": (
             "local constant of extractor, towards the reference",
             _PER_ACTIVATION,
@@ -158,15 +177,23 @@ class Lipschitz(FromExtractor, ConceptSeries):
         "spearman": ("rank correlation of concept and activation distances", "1"),
         "fluctuation_spearman": ("the same around the trends", "1"),
         "fluctuation_p": ("p-value that they share more than their trends", "1"),
-        "here_relative": ("concept distance of this {checkpoint}, relative to the norms", "1"),
-        "permuted_relative": ("the same with its differences permuted over tokens", "1"),
+        "here_relative": (
+            "concept distance of this {checkpoint}, relative to the norms",
+            "1",
+        ),
+        "permuted_relative": (
+            "the same with its differences permuted over tokens",
+            "1",
+        ),
     }
 
     def check(self) -> None:
         """Refuse arguments out of range."""
         super().check()
         check_choice("distance", self.distance, distances.names())
-        check_number("relative_radius", self.relative_radius, 0, 1, above=True, below=True)
+        check_number(
+            "relative_radius", self.relative_radius, 0, 1, above=True, below=True
+        )
 
     def check_nodes(self, observables: Mapping[str, Observable]) -> None:
         """Refuse a node of other concepts: ratios would mix two fits."""
@@ -176,7 +203,8 @@ class Lipschitz(FromExtractor, ConceptSeries):
                 f"{self.name} needs a node of concepts; {self.of!r} is of kind {of.kind!r}."
             )
         for name in _SHARED:
-            mine, other = getattr(self, name), getattr(of, name)
+            mine = getattr(self, name)
+            other = getattr(of, name)
             if mine != other:
                 raise ArgumentError(
                     f"{name} of {self.name} must be that of {self.of}, {other!r}; got {mine!r}."
@@ -185,14 +213,19 @@ class Lipschitz(FromExtractor, ConceptSeries):
 
     def needs(self) -> Sequence[Need]:
         """Return the activations here and at the reference, and the model with its inputs."""
-        return [self.activations, Reference(self.activations), Gradients("none", on=self.on)]
+        return [
+            self.activations,
+            Reference(self.activations),
+            Gradients("none", on=self.on),
+        ]
 
     def prepare(self, run: Run) -> xr.Dataset:
         """Keep the reference's parameters and dictionaries."""
         activations, _, borrowed = self.needs()
         reading = run.reading(run.reference_step)
         state = by_layer(
-            reading[activations], lambda _, A: {"dictionary": dictionary_array(self._dictionary(A))}
+            reading[activations],
+            lambda _, A: {"dictionary": dictionary_array(self._dictionary(A))},
         )
         parameters = _flat(reading[borrowed].model).cpu().numpy()
         return state.assign(parameters=("parameter", parameters))
@@ -200,14 +233,21 @@ class Lipschitz(FromExtractor, ConceptSeries):
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return distances at this step, and at noise steps the local constants."""
         if state is None:
-            raise ArgumentError(f"{self.name} needs the state that prepare() returns; got None.")
+            raise ArgumentError(
+                f"{self.name} needs the state that prepare() returns; got None."
+            )
         activations, reference, borrowed = self.needs()
-        there, units = reading[reference], Units(reading.units(activations))
+        there = reading[reference]
+        units = Units(reading.units(activations))
         theta = _flat(reading[borrowed].model)
         theta_ref = torch.as_tensor(state.parameters.values).to(theta)
         # Where nothing differs from the reference there is no direction towards it.
         away = bool((theta != theta_ref).any())
-        local = self._layer_maps(reading[borrowed], theta, theta_ref, away) if reading.noise else {}
+        local = (
+            self._layer_maps(reading[borrowed], theta, theta_ref, away)
+            if reading.noise
+            else {}
+        )
 
         def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
             A_ref = there[path].to(A)
@@ -219,7 +259,9 @@ class Lipschitz(FromExtractor, ConceptSeries):
                 result |= _prefixed("layer", local[path], (), away)
                 dictionary = layer_state(state, path).dictionary.values[: A.shape[1]]
                 moved = bool((A_ref != A).any())
-                result |= self._extractor(A, A_ref, torch.as_tensor(dictionary).to(A), moved)
+                result |= self._extractor(
+                    A, A_ref, torch.as_tensor(dictionary).to(A), moved
+                )
             return result
 
         return by_layer(reading[activations], one).assign(
@@ -235,7 +277,8 @@ class Lipschitz(FromExtractor, ConceptSeries):
         apart = of.distance_to_reference.reindex(step=data.step, layer=data.layer)
         apart = apart.transpose("distance", "alignment", "layer", "step")
         moved = data.activation_distance.transpose("layer", "step")
-        steps, weights = data.step.values, data.parameter_distance
+        steps = data.step.values
+        weights = data.parameter_distance
         first = dynamics.lipschitz_ratios(steps, apart.values, moved.values)
         second = dynamics.lipschitz_ratios(steps, moved.values, weights.values)
         tested = apart.sel(distance=self.distance, alignment="matched").values
@@ -248,8 +291,12 @@ class Lipschitz(FromExtractor, ConceptSeries):
         # The distances between refits and of chance hold nothing of the run's own movement.
         for null in ("refit_low", "refit_high", "chance_low", "chance_high"):
             if f"distance_to_reference_{null}" in of:
-                under = of[f"distance_to_reference_{null}"].reindex_like(data.activation_distance)
-                data[f"concepts_per_activations_{null}"] = under / moved.where(moved > 0)
+                under = of[f"distance_to_reference_{null}"].reindex_like(
+                    data.activation_distance
+                )
+                data[f"concepts_per_activations_{null}"] = under / moved.where(
+                    moved > 0
+                )
         if "activation_distance_stderr" in data:
             error = data.activation_distance_stderr / weights.where(weights > 0)
             data["activations_per_parameters_stderr"] = error
@@ -266,14 +313,17 @@ class Lipschitz(FromExtractor, ConceptSeries):
     ) -> dict[str, np.ndarray]:
         """Return the local constants of the maps from parameters to activations, by layer."""
         need = self.needs()[0]
-        model, inputs = borrowed.model, {self.on or "text": borrowed.inputs}
+        model = borrowed.model
+        inputs = {self.on or "text": borrowed.inputs}
         parameters = list(model.parameters())
         sizes = [parameter.numel() for parameter in parameters]
 
         def activations(vector: torch.Tensor) -> Mapping[str, torch.Tensor]:
             # In place: where the model was borrowed, the old parameters are put back.
             with torch.no_grad():
-                for parameter, part in zip(parameters, vector.split(sizes), strict=True):
+                for parameter, part in zip(
+                    parameters, vector.split(sizes), strict=True
+                ):
                     parameter.copy_(part.reshape(parameter.shape))
             return dict(capture.read(model, [need], inputs, borrowed.settings)[need])
 
@@ -306,7 +356,9 @@ class Lipschitz(FromExtractor, ConceptSeries):
             order = torch.from_numpy(rng.permutation(len(A)))
             permuted = A_ref + (A - A_ref)[order]
             result["here_relative"] = self._relative(self._dictionary(A), W_ref)
-            result["permuted_relative"] = self._relative(self._dictionary(permuted), W_ref)
+            result["permuted_relative"] = self._relative(
+                self._dictionary(permuted), W_ref
+            )
         return result
 
     def _relative(self, W: torch.Tensor, W_ref: torch.Tensor) -> float:
@@ -328,7 +380,9 @@ def _apart(A: torch.Tensor, A_ref: torch.Tensor, units: Units) -> Measured:
     return Measured(apart, stderr=error)
 
 
-def _prefixed(what: str, table: np.ndarray, dims: tuple[str, ...], away: bool) -> dict[str, Any]:
+def _prefixed(
+    what: str, table: np.ndarray, dims: tuple[str, ...], away: bool
+) -> dict[str, Any]:
     """Return the constants of random directions and, off the reference, of that towards it."""
     constants = xr.DataArray(table, dims=(*dims, "draw"))
     if dims:

@@ -71,7 +71,9 @@ class ConceptPlane(ConceptSeries):
         steps, features, W, reference = finished_dictionaries(reading)
         stack = _aligned(W, W[reference])
         plane = distances.concept_plane(stack, steps=steps)
-        places = {name: plane.position.isel(axis=i, drop=True) for i, name in enumerate(_AXES)}
+        places = {
+            name: plane.position.isel(axis=i, drop=True) for i, name in enumerate(_AXES)
+        }
         return xr.Dataset(
             {
                 **places,
@@ -87,9 +89,15 @@ class ConceptPlane(ConceptSeries):
         of = nodes[self.of]
         return _with_refits(data, of) if "refit_dictionary" in of else data
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Figure]:
         """Return the concepts of all steps, and refits on the same axes."""
-        shared: dict[str, Any] = {"points": ("step", "concept"), "facet": "layer", "colour": "step"}
+        shared: dict[str, Any] = {
+            "points": ("step", "concept"),
+            "facet": "layer",
+            "colour": "step",
+        }
         plane = Scatter(
             "plane",
             "Concepts of all {checkpoint}s in one plane",
@@ -117,7 +125,9 @@ class ConceptPlane(ConceptSeries):
         if not np.isfinite(share).any():
             return []
         low, high = (100 * float(f(share)) for f in (np.nanmin, np.nanmax))
-        words = [f"The planes hold {low:.0f} to {high:.0f} % of the variance of the concepts."]
+        words = [
+            f"The planes hold {low:.0f} to {high:.0f} % of the variance of the concepts."
+        ]
         if "refit_first" not in data:
             return words
         moves, refits = _lengths(data)
@@ -145,7 +155,9 @@ def _with_refits(data: xr.Dataset, node: xr.Dataset) -> xr.Dataset:
 
     Matched to the fit of their own step they would lie closer to it than steps can to each other.
     """
-    places = np.full((2, *data.first.transpose("layer", "step", "concept").shape), np.nan)
+    places = np.full(
+        (2, *data.first.transpose("layer", "step", "concept").shape), np.nan
+    )
     at = np.abs(data.step.values - data.attrs["reference_step"])
     for i, layer in enumerate(data.layer.values):
         one = data.sel(layer=layer).dropna("feature", how="all", subset=["centre"])
@@ -162,7 +174,9 @@ def _with_refits(data: xr.Dataset, node: xr.Dataset) -> xr.Dataset:
         centred = _aligned(refit[both], reference) - one.centre.values[:, None]
         places[:, i, both] = np.einsum("af,sfc->asc", one.direction.values, centred)
     dims = ("layer", "step", "concept")
-    return data.assign({f"refit_{name}": (dims, places[i]) for i, name in enumerate(_AXES)})
+    return data.assign(
+        {f"refit_{name}": (dims, places[i]) for i, name in enumerate(_AXES)}
+    )
 
 
 def _lengths(data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
@@ -179,6 +193,8 @@ def _lengths(data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
     beside = np.full((2, *at.shape[1:3]), np.nan)
     beside[0, :, 1:], beside[1, :, :-1] = squares, squares
     is_finite = np.isfinite(beside)
-    total = np.where(is_finite, beside, 0.0).sum(axis=0) / np.maximum(is_finite.sum(axis=0), 1)
+    total = np.where(is_finite, beside, 0.0).sum(axis=0) / np.maximum(
+        is_finite.sum(axis=0), 1
+    )
     moves = np.sqrt(np.where(is_finite.any(axis=0), total, np.nan))
     return moves, np.sqrt(np.square(refit - at).sum(axis=0).mean(axis=-1))

@@ -53,7 +53,9 @@ class ConceptSeries(Observable):
         return [Series(self.of, ("dictionary",))]
 
 
-def finished_dictionaries(reading: SeriesReading) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+def finished_dictionaries(
+    reading: SeriesReading,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     """Return finished steps (T,), features (m,), dictionaries (T, m, r) in float64, and an index.
 
     The index is that of the reference step, or of the finished step nearest to it.
@@ -67,5 +69,12 @@ def finished_dictionaries(reading: SeriesReading) -> tuple[np.ndarray, np.ndarra
     steps = data.step.values
     if len(steps) < 2:
         raise ArgumentError(f"needs at least two finished steps; got {len(steps)}.")
-    W = data.dictionary.transpose("step", "feature", "concept").values.astype(np.float64)
-    return steps, data.feature.values, W, int(np.argmin(np.abs(steps - reading.reference_step)))
+    W = data.dictionary.transpose("step", "feature", "concept").values.astype(
+        np.float64
+    )
+    return (
+        steps,
+        data.feature.values,
+        W,
+        int(np.argmin(np.abs(steps - reading.reference_step))),
+    )

@@ -52,9 +52,13 @@ class ConceptTracks(ConceptSeries):
     random_state: int = 0
 
     kind: ClassVar[str] = "concept-tracks"
-    question: ClassVar[str] = "Which concept of one checkpoint becomes which of the next?"
+    question: ClassVar[str] = (
+        "Which concept of one checkpoint becomes which of the next?"
+    )
     fewest_steps: ClassVar[int] = 2
-    presets: ClassVar[Presets] = (PresetEntry(("everything",), {"of": "concepts-ica"}, 100),)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("everything",), {"of": "concepts-ica"}, 100),
+    )
     suffix: ClassVar[str] = "tracks"
     variables: ClassVar[Names] = {
         "track": ("number of the track a concept belongs to, by birth", ""),
@@ -62,21 +66,33 @@ class ConceptTracks(ConceptSeries):
         "parent": ("track split from; -1 if none", ""),
         "heir": ("track merged into; -1 if none", ""),
         "threshold": ("smallest |cos| of a continuation", "1"),
-        "continued": ("share of concepts that continue from the checkpoint before", "1"),
+        "continued": (
+            "share of concepts that continue from the checkpoint before",
+            "1",
+        ),
         "births": ("concepts that resemble none before", "concepts"),
         "splits": ("concepts that split from one which lives on", "concepts"),
         "deaths": ("concepts that resemble none afterwards", "concepts"),
         "merges": ("concepts that merge into one which lives on", "concepts"),
-        "line": ("concepts of the reference {checkpoint}, the longest followed first", ""),
+        "line": (
+            "concepts of the reference {checkpoint}, the longest followed first",
+            "",
+        ),
         "line_concept": ("number of the concept at the reference {checkpoint}", "1"),
         "similarity": ("|cos| with its form at the reference {checkpoint}", "1"),
-        "followed": ("share of the reference {checkpoint}'s concepts followed to here", "1"),
+        "followed": (
+            "share of the reference {checkpoint}'s concepts followed to here",
+            "1",
+        ),
         "refit_continued": (
             "share of concepts that a refit of the same {checkpoint} finds again",
             "1",
         ),
         "refit_followed": ("share followed if every checkpoint were a refit", "1"),
-        "first_similarity": ("|cos| of the first form with the reference's, median", "1"),
+        "first_similarity": (
+            "|cos| of the first form with the reference's, median",
+            "1",
+        ),
         "chance_similarity": ("|cos| that chance matches stay below, median", "1"),
         "followed_first": ("share followed back to the first checkpoint", "1"),
         "refit_first": ("share followed back if checkpoints were refits", "1"),
@@ -109,7 +125,9 @@ class ConceptTracks(ConceptSeries):
         steps, _, W, reference = finished_dictionaries(reading)
         tracked = self._tracks(W, steps=steps)
         columns = tracked[["track", "cosine", "parent", "heir", "threshold"]]
-        return columns.assign(_events(tracked)).assign(_lines(tracked.track.values, W, reference))
+        return columns.assign(_events(tracked)).assign(
+            _lines(tracked.track.values, W, reference)
+        )
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add what refitting alone loses, and the numbers of the table."""
@@ -117,7 +135,9 @@ class ConceptTracks(ConceptSeries):
             data = data.assign(_refits(data, nodes[self.of]))
         return data.assign(_totals(data))
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Figure]:
         """Return the lives of the reference step's concepts, what continues, and the events."""
         columns = [
             Column("followed_first", "share", over="followed back to the first"),
@@ -127,7 +147,9 @@ class ConceptTracks(ConceptSeries):
         ]
         refitted = "refit_followed" in data
         if refitted:
-            columns.insert(1, Column("refit_first", "refits", over="followed back to the first"))
+            columns.insert(
+                1, Column("refit_first", "refits", over="followed back to the first")
+            )
             columns.insert(4, Column("median_refit", "refits", over="per transition"))
         return [
             Heatmap(
@@ -193,24 +215,31 @@ class ConceptTracks(ConceptSeries):
         return words
 
     def _tracks(self, W: np.ndarray, **options: Any) -> xr.Dataset:
-        settings = {name: getattr(self, name) for name in ("threshold", "level", "random_state")}
+        settings = {
+            name: getattr(self, name) for name in ("threshold", "level", "random_state")
+        }
         return tracks(W, **settings, **options)
 
 
 def _events(tracked: xr.Dataset) -> dict[str, tuple[str, np.ndarray]]:
     """Return counts (step) of what begins at a step and what ended on the way to it."""
-    began, ended = tracked.start.values[1:], tracked.end.values[:-1]
+    began = tracked.start.values[1:]
+    ended = tracked.end.values[:-1]
     counts = {
         name: ((began if word in ("birth", "split") else ended) == word).sum(axis=1)
         for word, name in _EVENTS.items()
     }
     counts["continued"] = (began == "continued").mean(axis=1)
-    return {name: ("step", np.append(np.nan, values)) for name, values in counts.items()}
+    return {
+        name: ("step", np.append(np.nan, values)) for name, values in counts.items()
+    }
 
 
 def _lines(track: np.ndarray, W: np.ndarray, reference: int) -> dict[str, object]:
     """Return the lines of the concepts at the reference position, the longest followed first."""
-    unit = W / np.maximum(np.linalg.norm(W, axis=1, keepdims=True), np.finfo(float).tiny)
+    unit = W / np.maximum(
+        np.linalg.norm(W, axis=1, keepdims=True), np.finfo(float).tiny
+    )
     same = track[:, None, :] == track[reference][None, :, None]  # (step, line, concept)
     cosines = np.abs(np.einsum("fl,sfc->slc", unit[reference], unit))
     alive = same.any(axis=-1)
@@ -227,7 +256,9 @@ def _refits(data: xr.Dataset, node: xr.Dataset) -> dict[str, xr.DataArray]:
     """Return the share of concepts that refits find again, and what would be left of all."""
     share = xr.full_like(data.continued, np.nan)
     limits = over_steps(data.threshold)  # the first step has none of its own
-    both = node[["dictionary", "refit_dictionary"]].sel(layer=data.layer, step=data.step)
+    both = node[["dictionary", "refit_dictionary"]].sel(
+        layer=data.layer, step=data.step
+    )
     there = both.refit_dictionary.notnull().any(("feature", "concept"))
     for layer in data.layer.values:
         for step in data.step.values[there.sel(layer=layer).values]:
@@ -265,7 +296,9 @@ def _if_refits(share: xr.DataArray, data: xr.Dataset) -> xr.DataArray:
 def _totals(data: xr.Dataset) -> dict[str, xr.DataArray]:
     """Return the numbers of the table, one a layer."""
     has_value = data.continued.notnull().any("step")
-    totals = {f"all_{n}": data[n].sum("step").where(has_value) for n in _EVENTS.values()}
+    totals = {
+        f"all_{n}": data[n].sum("step").where(has_value) for n in _EVENTS.values()
+    }
     totals["followed_first"] = data.followed.isel(step=0, drop=True)
     totals["first_similarity"] = data.similarity.isel(step=0, drop=True).median("line")
     totals["chance_similarity"] = data.threshold.median("step")

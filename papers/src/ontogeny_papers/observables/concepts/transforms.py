@@ -64,7 +64,9 @@ class TransformDynamics(ConceptSeries):
     max_condition: float = 1e8
 
     kind: ClassVar[str] = "transform-dynamics"
-    question: ClassVar[str] = "Which transform takes the last dictionary to that of each step?"
+    question: ClassVar[str] = (
+        "Which transform takes the last dictionary to that of each step?"
+    )
     suffix: ClassVar[str] = "transforms"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
@@ -162,12 +164,18 @@ class TransformDynamics(ConceptSeries):
         data = reading.data.dropna("feature", how="all", subset=["dictionary"])
         steps = data.step.values
         if reading.reference_step not in steps:
-            raise ArgumentError(f"the reference step {reading.reference_step} has no fit")
+            raise ArgumentError(
+                f"the reference step {reading.reference_step} has no fit"
+            )
         W = _table(data.dictionary, "step", "feature", "concept")
         sides = data.code_coordinates.transpose("side", "step", "coordinate", "concept")
-        U_ref, U = (_table(sides.sel(side=s), "step", ...) for s in ("reference", "here"))
+        U_ref, U = (
+            _table(sides.sel(side=s), "step", ...) for s in ("reference", "here")
+        )
         W_ref = W[int(np.argmax(steps == reading.reference_step))]
-        order = align(np.broadcast_to(W_ref, W.shape), W, under="signed-permutation").transform
+        order = align(
+            np.broadcast_to(W_ref, W.shape), W, under="signed-permutation"
+        ).transform
         maps = {
             "as returned": self._transforms(W, U, W_ref, U_ref),
             "matched": self._transforms(W @ order, U @ order, W_ref, U_ref),
@@ -176,7 +184,9 @@ class TransformDynamics(ConceptSeries):
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add what refits at one and the same step give; leave out errors that are 0 by design."""
-        away = data.step != data.attrs.get("reference_step")  # a logarithmic axis has no 0
+        away = data.step != data.attrs.get(
+            "reference_step"
+        )  # a logarithmic axis has no 0
         data = data.assign(codes_error=data.codes_error.where(away))
         of = nodes[self.of]
         if "refit_transform_distance" not in of:
@@ -185,7 +195,9 @@ class TransformDynamics(ConceptSeries):
             "velocity": of.refit_transform_distance,
             "log_det": of.refit_log_det,
             "condition": of.refit_condition,
-            "share": of.refit_share.where(of.refit_share.sum("share_of") > 0),  # else rounding
+            "share": of.refit_share.where(
+                of.refit_share.sum("share_of") > 0
+            ),  # else rounding
         }
         for name, refits in measured.items():
             data[f"{name}_refit"] = refits.reindex_like(data[name])
@@ -193,7 +205,9 @@ class TransformDynamics(ConceptSeries):
         whole = data.cumulative_change.max("step")
         moves = data.velocity_refit
         for end, length in (("low", moves.min("refit")), ("high", moves.max("refit"))):
-            walked = over_steps(length).where(data.velocity.notnull(), 0.0).cumsum("step")
+            walked = (
+                over_steps(length).where(data.velocity.notnull(), 0.0).cumsum("step")
+            )
             data[f"normalised_refit_{end}"] = walked / whole.where(whole > 0)
         return data
 
@@ -210,10 +224,14 @@ class TransformDynamics(ConceptSeries):
                 f"{', '.join(parts)}."
             )
         ]
-        changed = away.share.sum("share_of") > 0.5  # a sum is 1, or 0 where nothing changed
+        changed = (
+            away.share.sum("share_of") > 0.5
+        )  # a sum is 1, or 0 where nothing changed
         if changed.any():
             share = away.share.where(changed).mean(("layer", "step"))
-            rotated, deformed, outside = (f"{float(share.sel(share_of=n)):.0%}" for n in SHARES)
+            rotated, deformed, outside = (
+                f"{float(share.sel(share_of=n)):.0%}" for n in SHARES
+            )
             words.append(
                 f"Of the squared change of matched dictionaries {rotated} is a "
                 f"rotation among the concepts, {deformed} a deformation, and "
@@ -252,20 +270,36 @@ def _described(steps: np.ndarray, maps: Mapping[str, list[Transform]]) -> xr.Dat
         for name in MATCHINGS
     ]
     result: dict[str, Any] = {
-        name: (("matching", "step"), np.stack([getattr(path, attribute) for path in paths]))
+        name: (
+            ("matching", "step"),
+            np.stack([getattr(path, attribute) for path in paths]),
+        )
         for name, attribute in _PATH.items()
     }
     for side in ("codes", "dictionary"):
         size = np.array([getattr(t, f"{side}_norm") for t in matched])
-        error = [[getattr(getattr(t, how), side) for t in maps[of]] for of, how in _MAPS.values()]
-        result[f"{side}_error"] = (("mapping", "step"), error / np.where(size > 0, size, 1.0))
+        error = [
+            [getattr(getattr(t, how), side) for t in maps[of]]
+            for of, how in _MAPS.values()
+        ]
+        result[f"{side}_error"] = (
+            ("mapping", "step"),
+            error / np.where(size > 0, size, 1.0),
+        )
     for name, attribute in _NUMBERS.items():
-        result[name] = ("step", np.array([float(getattr(t, attribute)) for t in matched]))
+        result[name] = (
+            "step",
+            np.array([float(getattr(t, attribute)) for t in matched]),
+        )
     shares = [[t.shares[name] for t in matched] for name in SHARES]
     matrices = np.stack([t.matrix for t in matched]).astype(np.float32)
     result["share"] = (("share_of", "step"), np.array(shares))
     result["transform"] = (("step", "concept", "concept_"), matrices)
-    labels = {"mapping": list(_MAPS), "matching": list(MATCHINGS), "share_of": list(SHARES)}
+    labels = {
+        "mapping": list(_MAPS),
+        "matching": list(MATCHINGS),
+        "share_of": list(SHARES),
+    }
     return xr.Dataset(result, coords={"step": steps, **labels})
 
 

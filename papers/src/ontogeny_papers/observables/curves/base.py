@@ -62,7 +62,9 @@ class OfCurve(Observable):
         """Refuse arguments out of range."""
         check_node("of", self.of)
         if self.first is not None and self.last is not None and self.first >= self.last:
-            raise ArgumentError(f"first must be before last; got {self.first} and {self.last}.")
+            raise ArgumentError(
+                f"first must be before last; got {self.first} and {self.last}."
+            )
         check_labels("select", self.select)
 
     @property
@@ -83,7 +85,9 @@ class OfCurve(Observable):
         """Return nothing; all follows from the other node, in `summarise`."""
         return xr.Dataset()
 
-    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def summarise(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> xr.Dataset:
         """Add what the curves show, with figures and sentences."""
         data, words = self.examined(self.curves(data, nodes), nodes)
         return extend(super().summarise(data, nodes), statements=words)
@@ -105,15 +109,25 @@ class OfCurve(Observable):
             If the other node has no such variable, or it is no number at every step.
         """
         jointly = getattr(self, "jointly", "")
-        curves = curves_of(nodes[self.of], self.of, self.variable, self.select, jointly=jointly)
+        curves = curves_of(
+            nodes[self.of], self.of, self.variable, self.select, jointly=jointly
+        )
         curves.attrs.update(long_name=self.variable.replace("_", " "))
-        there = curves.notnull().any([dim for dim in curves.dims if dim != "layer"]).values
-        status = np.where(there, "done", f"missing: {self.of} has no value").astype(object)
-        return xr.Dataset({"curve": curves, "status": ("layer", status)}, attrs=data.attrs)
+        there = (
+            curves.notnull().any([dim for dim in curves.dims if dim != "layer"]).values
+        )
+        status = np.where(there, "done", f"missing: {self.of} has no value").astype(
+            object
+        )
+        return xr.Dataset(
+            {"curve": curves, "status": ("layer", status)}, attrs=data.attrs
+        )
 
     def tabulated(self, data: xr.Dataset) -> np.ndarray:
         """Return the curves (steps, layers, ...), NaN outside the chosen steps."""
-        curves = np.array(data.curve.transpose("step", "layer", ...).values, dtype=np.float64)
+        curves = np.array(
+            data.curve.transpose("step", "layer", ...).values, dtype=np.float64
+        )
         steps = data.step.values
         low = steps[0] if self.first is None else self.first
         high = steps[-1] if self.last is None else self.last
@@ -122,7 +136,12 @@ class OfCurve(Observable):
 
 
 def curves_of(
-    node: xr.Dataset, name: str, variable: str, select: Mapping[str, Any], *, jointly: str = ""
+    node: xr.Dataset,
+    name: str,
+    variable: str,
+    select: Mapping[str, Any],
+    *,
+    jointly: str = "",
 ) -> xr.DataArray:
     """Return a node's variable as curves (step, layer), or (step, layer, `jointly`).
 
@@ -147,7 +166,9 @@ def curves_of(
     ['model']
     """
     if variable not in node:
-        names = [str(label) for label, series in node.data_vars.items() if _is_series(series)]
+        names = [
+            str(label) for label, series in node.data_vars.items() if _is_series(series)
+        ]
         raise ArgumentError(
             f"{name!r} has no variable {variable!r}; along the steps it has "
             f"{', '.join(names) or 'none'}.{suggestion(variable, names)}"
@@ -179,7 +200,9 @@ _PREFERRED = {"distance": "procrustes", "alignment": "rotation removed"}
 
 
 def chosen(
-    values: xr.DataArray, select: Mapping[str, Any], dims: Sequence[str] = ("step", "layer")
+    values: xr.DataArray,
+    select: Mapping[str, Any],
+    dims: Sequence[str] = ("step", "layer"),
 ) -> xr.DataArray:
     """Return `values` at one label of each dimension but those that are kept.
 
@@ -206,7 +229,9 @@ def chosen(
         label = select.get(dim, _PREFERRED.get(dim, labels[0]))
         if label not in labels:
             if dim in select:
-                raise ArgumentError(f"select[{dim!r}] must be one of {labels}; got {label!r}.")
+                raise ArgumentError(
+                    f"select[{dim!r}] must be one of {labels}; got {label!r}."
+                )
             label = labels[0]
         values = values.isel({dim: labels.index(label)}, drop=True)
     return values
@@ -238,9 +263,13 @@ def floor_of(
     name = f"{variable}_stderr"
     if name not in node:
         return np.full(len(layers), np.nan)
-    error = chosen(node[name], {k: v for k, v in select.items() if k in node[name].dims})
+    error = chosen(
+        node[name], {k: v for k, v in select.items() if k in node[name].dims}
+    )
     squares = error**2
-    floor = Z * (2 * (squares.mean("step") if "step" in squares.dims else squares)) ** 0.5
+    floor = (
+        Z * (2 * (squares.mean("step") if "step" in squares.dims else squares)) ** 0.5
+    )
     if "layer" not in floor.dims:
         return np.full(len(layers), float(floor))
     return np.asarray(floor.reindex(layer=list(layers)).values, dtype=np.float64)
@@ -272,4 +301,6 @@ def check_labels(name: str, values: Mapping[str, Any]) -> None:
     for dim, label in values.items():
         number = isinstance(label, int | float) and math.isfinite(label)
         if not number and not (isinstance(label, str) and label):
-            raise ArgumentError(f"{name}[{dim!r}] must be text or a number; got {label!r}.")
+            raise ArgumentError(
+                f"{name}[{dim!r}] must be text or a number; got {label!r}."
+            )

@@ -67,12 +67,22 @@ class Fits(OfCurve):
             "The exponentials",
             (
                 ("best", "best shape by the criterion", "", "best shape"),
-                ("remaining", "shapes that an exponential is not told from", "", "or else"),
+                (
+                    "remaining",
+                    "shapes that an exponential is not told from",
+                    "",
+                    "or else",
+                ),
                 ("rate", "rate of the exponential", "per {step}", "rate c"),
                 ("half_time", "time to halve", "steps", "halves in"),
                 ("amplitude", "amplitude of the exponential", "as curve", "A"),
                 ("offset", "value that the exponential goes to", "as curve", "b"),
-                ("residual_p", "p-value of an order in the residuals", "1", "p of residuals"),
+                (
+                    "residual_p",
+                    "p-value of an order in the residuals",
+                    "1",
+                    "p of residuals",
+                ),
             ),
             caption="In brackets: standard errors, for independent noise.",
         ),
@@ -81,7 +91,10 @@ class Fits(OfCurve):
         "r2": ("share of the variance that the exponential explains", "1"),
         "r2_of": ("share of the variance explained", "1"),
         "exponential": ("whether the curve is exponential", "1"),
-        "ruled_out": ("whether another shape is nine times as likely as an exponential", "1"),
+        "ruled_out": (
+            "whether another shape is nine times as likely as an exponential",
+            "1",
+        ),
         "exponential_weight": ("weight of the exponential among different shapes", "1"),
         "fitted": ("fitted curve", "as curve"),
         "verdict": ("verdict on the shape", ""),
@@ -101,7 +114,9 @@ class Fits(OfCurve):
             "criterion": self.criterion,
             "reference_index": curve_reference(data, curves),
         }
-        results = [compare_fits(data.step.values, y, self.offset, **options) for y in curves.T]
+        results = [
+            compare_fits(data.step.values, y, self.offset, **options) for y in curves.T
+        ]
         models = list(results[0].fits)
         shapes = [[r.fits[m] for m in models] for r in results]
         over = ("layer", "model")
@@ -109,14 +124,19 @@ class Fits(OfCurve):
         data = data.assign_coords(model=models).assign(
             weight=(over, [[r.weights[m] for m in models] for r in results]),
             r2_of=(over, [[fit.r2 for fit in fits] for fits in shapes]),
-            fitted=((*over, "step"), np.array([[fit.fitted for fit in fits] for fits in shapes])),
+            fitted=(
+                (*over, "step"),
+                np.array([[fit.fitted for fit in fits] for fits in shapes]),
+            ),
             verdict=("layer", np.array([r.verdict for r in results], dtype=object)),
         )
         data["fitted"] = data.fitted.transpose("model", "step", "layer")
         data.weight.attrs.update(long_name=f"weight by {self.criterion}", units="1")
         return data, _words(self.of, results)
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Figure]:
         """Return the curves with their exponentials, and the weights of the shapes."""
         return [
             Curves(
@@ -144,11 +164,17 @@ def _row(result: FitComparison) -> dict[str, Any]:
     decays = fit.determined and fit.rate < 0
     return {
         **{
-            name: getattr(fit, name) for name in ("rate", "amplitude", "offset", "r2", "residual_p")
+            name: getattr(fit, name)
+            for name in ("rate", "amplitude", "offset", "r2", "residual_p")
         },
-        **{f"{name}_stderr": fit.stderr[name] for name in ("rate", "amplitude", "offset")},
+        **{
+            f"{name}_stderr": fit.stderr[name]
+            for name in ("rate", "amplitude", "offset")
+        },
         "half_time": np.log(2) / -fit.rate if decays else np.nan,
-        "half_time_stderr": np.log(2) * fit.stderr["rate"] / fit.rate**2 if decays else np.nan,
+        "half_time_stderr": np.log(2) * fit.stderr["rate"] / fit.rate**2
+        if decays
+        else np.nan,
         "exponential": float(result.exponential),
         "ruled_out": float(result.ruled_out),
         "exponential_weight": result.evidence["exponential"],
@@ -165,8 +191,12 @@ def _words(of: str, results: list[FitComparison]) -> list[str]:
     words = []
     if count < len(results):
         reason = next(r.reason for r in results if not r.best)
-        words.append(f"{len(results) - count} of {len(results)} curves were not judged: {reason}.")
-    spans = sorted(np.log(2) / -r.fits["exponential"].rate for r in results if r.exponential)
+        words.append(
+            f"{len(results) - count} of {len(results)} curves were not judged: {reason}."
+        )
+    spans = sorted(
+        np.log(2) / -r.fits["exponential"].rate for r in results if r.exponential
+    )
     halves = " to ".join(f"{span:,.0f}" for span in (spans[:1] + spans[1:][-1:]))
     words.append(
         f"Exponential: {len(spans) or 'none'} of {count} curve{'s' * (count > 1)} of {of} (weight "
@@ -198,4 +228,6 @@ def _words(of: str, results: list[FitComparison]) -> list[str]:
 def _counted(results: list[FitComparison]) -> str:
     """Return the shapes that remain, with the number of curves for which they do."""
     names = [name for r in results for name in r.remaining]
-    return ", ".join(f"{IN_WORDS[name]} {n}" for name, n in Counter(names).most_common())
+    return ", ".join(
+        f"{IN_WORDS[name]} {n}" for name, n in Counter(names).most_common()
+    )

@@ -49,7 +49,9 @@ class LearningDynamics(OfCurve):
     fewest_steps: ClassVar[int] = 4
     presets: ClassVar[Presets] = (
         PresetEntry(
-            ("everything",), {"of": "concepts-ica", "select": {"distance": "procrustes"}}, 220
+            ("everything",),
+            {"of": "concepts-ica", "select": {"distance": "procrustes"}},
+            220,
         ),
     )
     section: ClassVar[Section] = Section(
@@ -76,7 +78,12 @@ class LearningDynamics(OfCurve):
             (
                 ("since", "T", "steps", "below the first from T"),
                 ("bound", "C", "as curve", "largest change C"),
-                ("bound_step", "{checkpoint} of the largest change", "steps", "reached at"),
+                (
+                    "bound_step",
+                    "{checkpoint} of the largest change",
+                    "steps",
+                    "reached at",
+                ),
                 (
                     "late_bound",
                     "largest change in the later half",
@@ -135,9 +142,12 @@ class LearningDynamics(OfCurve):
         """Add verdicts and the fitted map of each layer."""
         enough = np.isfinite(self.tabulated(data)).sum(axis=0) > FEWEST_VALUES
         if not enough.any():
-            raise ArgumentError(f"no layer of {self.of!r} has more than {FEWEST_VALUES} values.")
+            raise ArgumentError(
+                f"no layer of {self.of!r} has more than {FEWEST_VALUES} values."
+            )
         data = data.isel(layer=np.flatnonzero(enough))
-        curves, steps = self.tabulated(data), data.step.values
+        curves = self.tabulated(data)
+        steps = data.step.values
         reference = curve_reference(data, curves)
         layers = data.layer.values.tolist()
         noise = (
@@ -147,7 +157,9 @@ class LearningDynamics(OfCurve):
         )
         verdicts = _judged(steps, curves, noise, reference)
         controls = self._controls(nodes[self.of], data, noise)
-        maps = [recurrence(column, steps, reference_index=reference) for column in curves.T]
+        maps = [
+            recurrence(column, steps, reference_index=reference) for column in curves.T
+        ]
         usable = curves.copy()
         if reference is not None:
             usable[reference] = np.nan
@@ -166,7 +178,8 @@ class LearningDynamics(OfCurve):
         name = f"{self.variable}_control"
         if name not in node:
             return []
-        verdicts, reference = [], curve_reference(data, self.tabulated(data))
+        verdicts = []
+        reference = curve_reference(data, self.tabulated(data))
         for run in node[name].run.values:
             of_run = node.assign({self.variable: node[name].sel(run=run, drop=True)})
             curve = curves_of(of_run, self.of, self.variable, self.select)
@@ -178,8 +191,23 @@ class LearningDynamics(OfCurve):
         return verdicts
 
 
-_VERDICT = ("progressed", "since", "bound", "bound_step", "late_bound", "converged", "quiet_since")
-_MAP = ("slope", "slope_stderr", "intercept", "intercept_stderr", "fixed_point", "linear_p")
+_VERDICT = (
+    "progressed",
+    "since",
+    "bound",
+    "bound_step",
+    "late_bound",
+    "converged",
+    "quiet_since",
+)
+_MAP = (
+    "slope",
+    "slope_stderr",
+    "intercept",
+    "intercept_stderr",
+    "fixed_point",
+    "linear_p",
+)
 
 
 def _judged(
@@ -195,7 +223,10 @@ def _judged(
 
 def _row(verdict: LearningProgress | None, fit: Recurrence) -> dict[str, Any]:
     return {
-        **{name: np.nan if verdict is None else float(getattr(verdict, name)) for name in _VERDICT},
+        **{
+            name: np.nan if verdict is None else float(getattr(verdict, name))
+            for name in _VERDICT
+        },
         **{name: getattr(fit, name) for name in _MAP},
         "map_noise": fit.noise,
         "map_every": fit.every[1] if fit.even else np.nan,
@@ -214,7 +245,8 @@ def _words(of: str, verdicts: list[LearningProgress | None]) -> list[str]:
 
 
 def _beside(
-    verdicts: list[LearningProgress | None], controls: list[list[LearningProgress | None]]
+    verdicts: list[LearningProgress | None],
+    controls: list[list[LearningProgress | None]],
 ) -> list[str]:
     """Return what runs that learned nothing show of the same, or that there are none."""
     judged = [v for run in controls for v in run if v is not None]
@@ -234,7 +266,8 @@ def _beside(
 
 
 def _progress(of: str, verdicts: list[LearningProgress]) -> list[str]:
-    count, last = len(verdicts), max(v.last_step for v in verdicts)
+    count = len(verdicts)
+    last = max(v.last_step for v in verdicts)
     progressed = [v for v in verdicts if v.progressed]
     converged = [v for v in verdicts if v.converged]
     text = (
@@ -254,7 +287,9 @@ def _progress(of: str, verdicts: list[LearningProgress]) -> list[str]:
     )
     still = sum(v.never_moved for v in verdicts)
     if still:
-        words.append(f"In {still} of {count} layers no change exceeded the noise: nothing moved.")
+        words.append(
+            f"In {still} of {count} layers no change exceeded the noise: nothing moved."
+        )
     if still < count:
         words.append(
             f"Changes came to stay within the noise to the end in {len(converged)} of "

@@ -60,7 +60,9 @@ class Regimes(OfCurve):
     fewest_steps: ClassVar[int] = 2
     presets: ClassVar[Presets] = (
         PresetEntry(
-            ("everything",), {"of": "concepts-ica", "select": {"distance": "procrustes"}}, 210
+            ("everything",),
+            {"of": "concepts-ica", "select": {"distance": "procrustes"}},
+            210,
         ),
     )
     role: ClassVar[str] = "regimes"
@@ -106,7 +108,10 @@ class Regimes(OfCurve):
         "joint_noise_ratio": ("noise after over before, all layers", "1"),
         "joint_p": ("p-value of a boundary, all layers", "1"),
         "joint_p_gradual": ("p-value of a gradual change, all layers", "1"),
-        "joint_gradual_ratio": ("noise at the last over the first {checkpoint}, gradually", "1"),
+        "joint_gradual_ratio": (
+            "noise at the last over the first {checkpoint}, gradually",
+            "1",
+        ),
         "joint_p_third": ("p-value of a third regime, all layers", "1"),
     }
 
@@ -120,7 +125,8 @@ class Regimes(OfCurve):
         self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
     ) -> tuple[xr.Dataset, list[str]]:
         """Add boundaries of each layer and of all, and the noise on both sides."""
-        curves, steps = self.tabulated(data), data.step.values
+        curves = self.tabulated(data)
+        steps = data.step.values
         options: dict[str, Any] = {
             "reference_index": curve_reference(data, curves),
             "level": self.level,
@@ -128,10 +134,17 @@ class Regimes(OfCurve):
             "random_state": self.random_state,
         }
         joint = regimes(steps, curves.reshape(len(steps), -1), **options)
-        single = [regimes(steps, curves[:, i], **options) for i in range(curves.shape[1])]
+        single = [
+            regimes(steps, curves[:, i], **options) for i in range(curves.shape[1])
+        ]
         p = holm([search.p_value for search in single])
-        is_shown = (p <= self.level) & [search.boundary is not None for search in single]
-        rows = [_row(search, bool(keep)) for search, keep in zip(single, is_shown, strict=True)]
+        is_shown = (p <= self.level) & [
+            search.boundary is not None for search in single
+        ]
+        rows = [
+            _row(search, bool(keep))
+            for search, keep in zip(single, is_shown, strict=True)
+        ]
         dims = data.curve.dims
         shared = {f"joint_{name}": value for name, value in _row(joint).items()}
         data = data.assign(along("layer", rows)).assign(shared)
@@ -145,10 +158,16 @@ class Regimes(OfCurve):
             joint_gradual_ratio=joint.gradual_ratio,
         )
         if self.jointly:
-            data = data.assign(residual_size=(data.residual**2).mean(self.jointly) ** 0.5)
-        return data, _words(self.of, joint, int(is_shown.sum()), int(np.isfinite(p).sum()))
+            data = data.assign(
+                residual_size=(data.residual**2).mean(self.jointly) ** 0.5
+            )
+        return data, _words(
+            self.of, joint, int(is_shown.sum()), int(np.isfinite(p).sum())
+        )
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Figure]:
         """Return the curves and the noise around their trends, with the boundaries."""
         names = ("boundary", "boundary_low", "boundary_high", "noise_ratio")
         joint = Boundary(*(f"joint_{name}" for name in names))
@@ -169,7 +188,10 @@ class Regimes(OfCurve):
                 value="curve",
                 reference="trend",
                 reference_label="trend",
-                boundaries=[joint, Boundary("joint_other_boundary", label="second boundary")],
+                boundaries=[
+                    joint,
+                    Boundary("joint_other_boundary", label="second boundary"),
+                ],
                 caption="The boundary of all layers jointly, with its 95 % interval; the noisier "
                 "side is shaded. Dashed: the trend.",
             ),
@@ -203,12 +225,21 @@ def _row(search: Found, keep: bool = True) -> dict[str, float]:
     before, after = (_size(side.noise) for side in sides)
     low, high = search.noise_ratio_interval
     ratio = (search.noise_ratio, low, high)
-    if search.smooth not in sides or search.noisy not in sides:  # of three: not what is beside it
+    if (
+        search.smooth not in sides or search.noisy not in sides
+    ):  # of three: not what is beside it
         ratio = (after / before, nothing, nothing)
     elif after < before:
         ratio = (1 / search.noise_ratio, 1 / high, 1 / low)
     others = [b for b in search.boundaries if b != search.boundary]
-    values = (search.boundary, *search.interval, *(others or [nothing])[:1], before, after, *ratio)
+    values = (
+        search.boundary,
+        *search.interval,
+        *(others or [nothing])[:1],
+        before,
+        after,
+        *ratio,
+    )
     return dict(zip(_NUMBERS, values, strict=True))
 
 
@@ -246,7 +277,9 @@ def _words(of: str, joint: Found, layers: int, count: int) -> list[str]:
         )
     words = [f"{text}."]
     if count:
-        words.append(f"In {layers} of {count} layers judged alone the noise changes at once.")
+        words.append(
+            f"In {layers} of {count} layers judged alone the noise changes at once."
+        )
     if joint.spacing_ratio > 2 or joint.spacing_ratio < 0.5:
         words.append(
             f"Checkpoints of the noisy regime lie {joint.spacing_ratio:.2g} times as far apart as "

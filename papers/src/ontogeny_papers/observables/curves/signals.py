@@ -30,22 +30,58 @@ _CORRELATIONS = NumberTable(
     (
         ("pearson", "Pearson correlation", "1", "Pearson r", "values"),
         ("spearman", "rank correlation", "1", "Spearman", "values"),
-        ("fluctuation_pearson", "Pearson correlation around the trends", "1", "Pearson r", _AROUND),
-        ("pearson_p", "p-value of the Pearson correlation, corrected", "1", "p (Holm)", _AROUND),
-        ("fluctuation_spearman", "rank correlation around the trends", "1", "Spearman", _AROUND),
-        ("spearman_p", "p-value of the rank correlation, corrected", "1", "p (Holm)", _AROUND),
+        (
+            "fluctuation_pearson",
+            "Pearson correlation around the trends",
+            "1",
+            "Pearson r",
+            _AROUND,
+        ),
+        (
+            "pearson_p",
+            "p-value of the Pearson correlation, corrected",
+            "1",
+            "p (Holm)",
+            _AROUND,
+        ),
+        (
+            "fluctuation_spearman",
+            "rank correlation around the trends",
+            "1",
+            "Spearman",
+            _AROUND,
+        ),
+        (
+            "spearman_p",
+            "p-value of the rank correlation, corrected",
+            "1",
+            "p (Holm)",
+            _AROUND,
+        ),
     ),
 )
-_DTW, _MI = "dynamic time warping distance", "mutual information"
+_DTW = "dynamic time warping distance"
+_MI = "mutual information"
 _COURSES = NumberTable(
     "courses",
     "Courses, beside what the trends alone give",
     (
-        ("rolling_pearson", "Pearson correlation of rolling means", "1", "r of rolling means"),
+        (
+            "rolling_pearson",
+            "Pearson correlation of rolling means",
+            "1",
+            "r of rolling means",
+        ),
         ("dtw", _DTW, "1", "measured", "DTW"),
         ("dtw_surrogates", f"{_DTW} of surrogates", "1", "trends alone", "DTW"),
         ("mutual_information", _MI, "nats", "measured", _MI),
-        ("mutual_information_surrogates", f"{_MI} of surrogates", "nats", "trends alone", _MI),
+        (
+            "mutual_information_surrogates",
+            f"{_MI} of surrogates",
+            "nats",
+            "trends alone",
+            _MI,
+        ),
     ),
 )
 
@@ -110,7 +146,10 @@ class Signals(OfCurve):
         "joint_pearson": ("correlation around the trends, all layers", "1"),
         "joint_p": ("p-value of the correlation, all layers", "1"),
         "structure_p": ("p-value of no jumps or cycle in common", "1"),
-        "joint_structure_p": ("p-value of no jumps or cycle in common, all layers", "1"),
+        "joint_structure_p": (
+            "p-value of no jumps or cycle in common, all layers",
+            "1",
+        ),
     }
 
     def check(self) -> None:
@@ -130,7 +169,9 @@ class Signals(OfCurve):
         self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
     ) -> tuple[xr.Dataset, list[str]]:
         """Add the other curves, standardised ones, and comparisons."""
-        data, first, second = self._comparable(self._with_other(data, nodes[self.against]))
+        data, first, second = self._comparable(
+            self._with_other(data, nodes[self.against])
+        )
         result = compare_signals(
             first,
             second,
@@ -141,13 +182,22 @@ class Signals(OfCurve):
         )
         signals = np.stack([standardise(first), standardise(second)])
         names = [self.of, self.against]
-        numbers = {name: getattr(result, name) for table in self.tables for name in table.names()}
+        numbers = {
+            name: getattr(result, name)
+            for table in self.tables
+            for name in table.names()
+        }
         numbers |= {name: holm(numbers[name]) for name in ("pearson_p", "spearman_p")}
-        data = data.assign({name: ("layer", values) for name, values in numbers.items()})
+        data = data.assign(
+            {name: ("layer", values) for name, values in numbers.items()}
+        )
         data = data.assign_coords(signal=names).assign(
             standardised=(("signal", "step", "layer"), signals),
             averaged=(("signal", "step"), _mean(signals)),
-            rolling_standardised=(("signal", "step", "layer"), _rolling(signals, self.half_window)),
+            rolling_standardised=(
+                ("signal", "step", "layer"),
+                _rolling(signals, self.half_window),
+            ),
             standardised_of=_on_an_axis(signals[0], self.of),
             standardised_against=_on_an_axis(signals[1], self.against),
             reason=("layer", np.asarray(result.reason, dtype=object)),
@@ -160,7 +210,9 @@ class Signals(OfCurve):
         )
         return data, _words(names, data, result)
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Figure]:
         """Return the standardised curves, their rolling means, one against the other, averages."""
         return [
             Curves(
@@ -202,12 +254,17 @@ class Signals(OfCurve):
             ),
         ]
 
-    def _comparable(self, data: xr.Dataset) -> tuple[xr.Dataset, np.ndarray, np.ndarray]:
+    def _comparable(
+        self, data: xr.Dataset
+    ) -> tuple[xr.Dataset, np.ndarray, np.ndarray]:
         """Return the layers whose curves vary over enough steps that both have, as tables."""
         first = self.tabulated(data)
         second = data.other.transpose("step", "layer").values
         gaps = np.isnan(first) | np.isnan(second)
-        for table in (first, second):  # a distance to the reference on either side is 0 at it
+        for table in (
+            first,
+            second,
+        ):  # a distance to the reference on either side is 0 at it
             reference = curve_reference(data, table)
             if reference is not None:
                 gaps[reference] = True
@@ -225,12 +282,20 @@ class Signals(OfCurve):
 
     def _with_other(self, data: xr.Dataset, node: xr.Dataset) -> xr.Dataset:
         """Return the layers that both nodes have, with ``other(step, layer)``."""
-        other = curves_of(node, self.against, self.against_variable, self.against_select)
-        if list(other.layer.values) == [WHOLE_MODEL]:  # the same curve beside each layer's
+        other = curves_of(
+            node, self.against, self.against_variable, self.against_select
+        )
+        if list(other.layer.values) == [
+            WHOLE_MODEL
+        ]:  # the same curve beside each layer's
             other = other.isel(layer=0, drop=True).expand_dims(layer=data.layer.values)
-        layers = [label for label in data.layer.values if label in set(other.layer.values)]
+        layers = [
+            label for label in data.layer.values if label in set(other.layer.values)
+        ]
         if not layers:
-            raise ArgumentError(f"{self.of!r} and {self.against!r} have no layer in common.")
+            raise ArgumentError(
+                f"{self.of!r} and {self.against!r} have no layer in common."
+            )
         other = other.reindex(step=data.step.values, layer=layers)
         return data.sel(layer=layers).assign(other=other)
 
@@ -244,7 +309,9 @@ def _varies(table: np.ndarray) -> np.ndarray:
 
 
 def _on_an_axis(values: np.ndarray, node: str) -> xr.Variable:
-    return xr.Variable(("step", "layer"), values, {"long_name": f"{node}, standardised"})
+    return xr.Variable(
+        ("step", "layer"), values, {"long_name": f"{node}, standardised"}
+    )
 
 
 def _rolling(signals: np.ndarray, half_window: int) -> np.ndarray:
@@ -260,7 +327,9 @@ def _mean(signals: np.ndarray) -> np.ndarray:
     """Return the mean over layers, NaN where all are."""
     there = ~np.isnan(signals)
     count = there.sum(axis=-1)
-    return np.where(there, signals, 0.0).sum(axis=-1) / np.where(count > 0, count, np.nan)
+    return np.where(there, signals, 0.0).sum(axis=-1) / np.where(
+        count > 0, count, np.nan
+    )
 
 
 def _words(names: list[str], data: xr.Dataset, result: SignalComparison) -> list[str]:

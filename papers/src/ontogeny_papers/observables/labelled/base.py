@@ -79,14 +79,20 @@ class LabelledConcepts(Observable):
         check_choice("tokens", self.tokens, GRANULARITIES)
         for name in ("n_random", "n_refits"):
             check_whole(name, getattr(self, name))
-        check_number("train_fraction", self.train_fraction, 0, 1, above=True, below=True)
+        check_number(
+            "train_fraction", self.train_fraction, 0, 1, above=True, below=True
+        )
         check_choice("solver", self.solver, SOLVERS)
         check_number("l2", self.l2)
 
     @property
     def sets(self) -> tuple[str | None, ...]:
         """Names of the input sets."""
-        return (self.on,) if self.on is None or isinstance(self.on, str) else tuple(self.on)
+        return (
+            (self.on,)
+            if self.on is None or isinstance(self.on, str)
+            else tuple(self.on)
+        )
 
     @property
     def concepts(self) -> list[str]:
@@ -130,10 +136,13 @@ class LabelledConcepts(Observable):
         return Activations(self.layers, on, self.tokens, None, self.random_state)
 
     def _rows(self, inputs: Inputs) -> LabelledRows:
-        return LabelledRows.of(inputs, self.tokens, self.train_fraction, self.random_state)
+        return LabelledRows.of(
+            inputs, self.tokens, self.train_fraction, self.random_state
+        )
 
     def _fit(self, A: Any, rows: LabelledRows) -> ConceptDirection:
-        cav, seed = self._cav(), self.random_state
+        cav = self._cav()
+        seed = self.random_state
         return fit_direction(A, rows, cav, self.n_random, self.n_refits, seed)
 
     def _stacked(
@@ -143,11 +152,17 @@ class LabelledConcepts(Observable):
         result: dict[str, Any] = {}
         for name, first in pieces[0].items():
             if not isinstance(first, tuple):
-                result[name] = ("concept", np.array([float(piece[name]) for piece in pieces]))
+                result[name] = (
+                    "concept",
+                    np.array([float(piece[name]) for piece in pieces]),
+                )
                 continue
             rows = [np.asarray(piece[name][1]) for piece in pieces]
             width = max(map(len, rows))
-            result[name] = (("concept", *first[0]), np.stack([padded(r, width) for r in rows]))
+            result[name] = (
+                ("concept", *first[0]),
+                np.stack([padded(r, width) for r in rows]),
+            )
         return result
 
 
@@ -174,7 +189,9 @@ def judged(
     """
     order = ("concept", "layer", "step")
     observed = data[value].transpose(*order).values
-    test = permutation_test(observed, data[random].transpose(*order, "draw").values, **options)
+    test = permutation_test(
+        observed, data[random].transpose(*order, "draw").values, **options
+    )
     steps = data.step.values
     # A step that is missing says nothing against those around it.
     below = (test.p_corrected <= LEVEL) | np.isnan(test.p_corrected)
@@ -191,8 +208,13 @@ def judged(
 
 def chance_band(data: xr.Dataset, random: str, name: str) -> dict[str, xr.DataArray]:
     """Return ``{name}_low``, ``{name}_high`` (concept, step): 95 % of the draws, all layers."""
-    low, high = data[random].quantile([0.025, 0.975], dim=("layer", "draw"), skipna=True)
-    return {f"{name}_low": low.drop_vars("quantile"), f"{name}_high": high.drop_vars("quantile")}
+    low, high = data[random].quantile(
+        [0.025, 0.975], dim=("layer", "draw"), skipna=True
+    )
+    return {
+        f"{name}_low": low.drop_vars("quantile"),
+        f"{name}_high": high.drop_vars("quantile"),
+    }
 
 
 def texts_of(data: xr.Dataset, value: str, of_text: str) -> dict[str, xr.DataArray]:
@@ -217,7 +239,8 @@ def _over_units(
     texts = texts.transpose("concept", *dims, "text")
     unit = unit.max("step") if "step" in unit.dims else unit
     weights = weights.fillna(0.0).max("step") if "step" in weights.dims else weights
-    means, totals = np.full(texts.shape, np.nan), np.zeros((texts.shape[0], texts.shape[-1]))
+    means = np.full(texts.shape, np.nan)
+    totals = np.zeros((texts.shape[0], texts.shape[-1]))
     for i, (positions, weight) in enumerate(
         zip(unit.values, weights.transpose("concept", "text").values, strict=True)
     ):

@@ -16,7 +16,15 @@ from ontogeny.observables.catalogued import FIT
 from ontogeny.quantities import Quantity
 from ontogeny.words.names import Names
 
-from .base import JUDGED, LEVEL, LabelledConcepts, chance_band, judged, text_units, texts_of
+from .base import (
+    JUDGED,
+    LEVEL,
+    LabelledConcepts,
+    chance_band,
+    judged,
+    text_units,
+    texts_of,
+)
 
 
 @dataclass(frozen=True)
@@ -112,7 +120,9 @@ class ConceptDirections(LabelledConcepts):
         for i, split in enumerate(rows):
             weight[i, : len(split.test)] = split.held_weights
         data = data.assign(accuracy_weights=(("concept", "text"), weight))
-        data = data.assign(text_units([rows_of.units(rows_of.test) for rows_of in rows]))
+        data = data.assign(
+            text_units([rows_of.units(rows_of.test) for rows_of in rows])
+        )
         if state is not None:
             same = (data.direction * state.direction).sum("feature", skipna=False)
             data = data.assign(reference_cosine=same)
@@ -139,7 +149,9 @@ class ConceptDirections(LabelledConcepts):
             | texts_of(data, "accuracy", "right")
         )
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Figure]:
         """Return the map of p-values."""
         return [
             Heatmap(
@@ -183,9 +195,14 @@ def _readable(data: xr.Dataset) -> list[str]:
             words.append(f"{concept}: {_passing(here)}")
             continue
         best = here.accuracy.isel(here.accuracy.argmax(("layer", "step")))
-        layer, step = str(best.layer.values), int(best.step)
+        layer = str(best.layer.values)
+        step = int(best.step)
         earliest = first.where(first == first.min(), drop=True)
-        where = "all layers" if earliest.size == count else f"{earliest.size} of {count} layers"
+        where = (
+            "all layers"
+            if earliest.size == count
+            else f"{earliest.size} of {count} layers"
+        )
         words.append(
             f"{concept}: readable above shuffled labels for good in {first.size} of {count} "
             f"layers, first from {{step}} {int(first.min()):,} ({where}); best balanced accuracy "
@@ -216,10 +233,13 @@ def _order(data: xr.Dataset) -> list[str]:
     if data.sizes["concept"] != 2:
         return []
     names = [str(concept) for concept in data.concept.values]
-    one, two = (data.lasting_step.sel(concept=name).fillna(np.inf).values for name in names)
+    one, two = (
+        data.lasting_step.sel(concept=name).fillna(np.inf).values for name in names
+    )
     if not np.isfinite([one, two]).any():
         return []
-    before, after = int((one < two).sum()), int((one > two).sum())
+    before = int((one < two).sum())
+    after = int((one > two).sum())
     same = int(((one == two) & np.isfinite(one)).sum())
     sentence = (
         f"{names[0]} is readable for good before {names[1]} in {before} of {len(one)} layers, "

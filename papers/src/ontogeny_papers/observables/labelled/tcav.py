@@ -20,14 +20,25 @@ from ontogeny.words.names import Names
 
 from ...capture.random_concepts import RandomConcepts
 from ...capture.targets import OBJECTIVES, QUANTITIES, Target
-from ...capture.tcav import ALONG_OF, EVALUATED, check_influence, concept_scores, evaluated
+from ...capture.tcav import (
+    ALONG_OF,
+    EVALUATED,
+    check_influence,
+    concept_scores,
+    evaluated,
+)
 from ...concepts.concept_directions import ConceptDirection, LabelledRows
 from .base import JUDGED, LabelledConcepts, chance_band, judged, text_units, texts_of
 from .tcav_figures import section, significance_maps, significant
 from .tcav_regimes import regime_tables
 
 _UNITS = {"logit": "logits", "log-probability": "nats"}
-_LOSSES = {"auto": None, "masked": "masked", "causal": "next-token", "class": "classification"}
+_LOSSES = {
+    "auto": None,
+    "masked": "masked",
+    "causal": "next-token",
+    "class": "classification",
+}
 
 
 @dataclass(frozen=True)
@@ -144,14 +155,17 @@ class TCAV(LabelledConcepts):
 
     def needs(self) -> Sequence[Need]:
         """Return the activations of each input set, and the model with the set."""
-        read = [n for on in self.sets for n in (self._activations(on), self._gradients(on))]
+        read = [
+            n for on in self.sets for n in (self._activations(on), self._gradients(on))
+        ]
         return [*read, *(self._activations(pool) for pool in dict.fromkeys(self.pools))]
 
     def _drawn(
         self, reading: Reading, rows: LabelledRows, pool: str
     ) -> tuple[np.ndarray, RandomConcepts]:
         """Return the rows with the concept that find its direction, and draws of all layers."""
-        mine, others = rows.train[rows.positive[rows.train]], self._activations(pool)
+        mine = rows.train[rows.positive[rows.train]]
+        others = self._activations(pool)
         return mine, RandomConcepts.of_units(
             rows.units(mine),
             Units(reading.units(others)),
@@ -160,7 +174,9 @@ class TCAV(LabelledConcepts):
         )
 
     def _gradients(self, on: str | None) -> Gradients:
-        return Gradients(_LOSSES[self.target], on, self.mask_fraction, self.random_state)
+        return Gradients(
+            _LOSSES[self.target], on, self.mask_fraction, self.random_state
+        )
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return scores of every layer and concept, with those of shuffled labels and refits.
@@ -176,19 +192,31 @@ class TCAV(LabelledConcepts):
         pools = [reading[self._activations(pool)] for pool in self.pools]
         borrowed = [reading[self._gradients(on)] for on in self.sets]
         rows = [self._rows(labelled.inputs) for labelled in borrowed]
-        pairs = [self._drawn(reading, *of_pool) for of_pool in zip(rows, self.pools, strict=False)]
+        pairs = [
+            self._drawn(reading, *of_pool)
+            for of_pool in zip(rows, self.pools, strict=False)
+        ]
         fits: dict[str, list[ConceptDirection]] = {}
         failed: dict[str, Exception] = {}
         for path in values[0]:
             try:
-                concepts = [self._fit(v[path], r) for v, r in zip(values, rows, strict=True)]
+                concepts = [
+                    self._fit(v[path], r) for v, r in zip(values, rows, strict=True)
+                ]
                 for i, pool in enumerate(pools):
-                    concepts[i] = self._against(concepts[i], values[i][path], pool[path], *pairs[i])
+                    concepts[i] = self._against(
+                        concepts[i], values[i][path], pool[path], *pairs[i]
+                    )
                 fits[path] = concepts
             except (ValueError, ArithmeticError) as error:
                 failed[path] = error
         target = Target(
-            self.target, self.quantity, "text", None, self.mask_fraction, self.random_state
+            self.target,
+            self.quantity,
+            "text",
+            None,
+            self.mask_fraction,
+            self.random_state,
         )
         scores = [
             concept_scores(
@@ -224,7 +252,8 @@ class TCAV(LabelledConcepts):
     @property
     def quantities(self) -> tuple[Quantity, ...]:  # type: ignore[override]
         """Scores and mean derivatives, against shuffled labels and against random texts."""
-        shuffled, random = {"chance": "shuffled labels"}, {"chance": "random concepts"}
+        shuffled = {"chance": "shuffled labels"}
+        random = {"chance": "random concepts"}
         return (
             self._of_concepts(
                 "score",
@@ -274,19 +303,25 @@ class TCAV(LabelledConcepts):
         """Add corrected p-values, the bands of chance and the regime table."""
         data = judged(data, "score", "random_score", centre=0.5)
         data = data.assign(
-            chance_band(data, "random_score", "score_chance") | texts_of(data, "score", "positive")
+            chance_band(data, "random_score", "score_chance")
+            | texts_of(data, "score", "positive")
         )
         against = "against_derivative" in data
         if against:
-            data = data.assign(chance_band(data, "against_random_score", "against_score_chance"))
+            data = data.assign(
+                chance_band(data, "against_random_score", "against_score_chance")
+            )
         units = f"{_UNITS[self.quantity]} per activation unit"
         for prefix in ("", "against_") if against else ("",):
-            value, random = f"{prefix}derivative", f"{prefix}random_derivative"
+            value = f"{prefix}derivative"
+            random = f"{prefix}random_derivative"
             data = _judged_derivative(data, value, random, prefix or "derivative_")
             data[value].attrs.update(units=units)
         return data
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Figure]:
         """Return the maps of p-values."""
         return significance_maps(data)
 
@@ -294,7 +329,9 @@ class TCAV(LabelledConcepts):
         """Return what differs from shuffled labels and from random concepts."""
         return significant(data)
 
-    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def summarise(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> xr.Dataset:
         """Add what follows from the quantities, and the table of two windows."""
         data, tables, left_out = regime_tables(
             super().summarise(data, nodes), self.early, self.late
@@ -302,7 +339,12 @@ class TCAV(LabelledConcepts):
         return extend(data, tables, left_out)
 
     def _against(
-        self, concept: ConceptDirection, A: Any, pool: Any, rows: np.ndarray, pairs: RandomConcepts
+        self,
+        concept: ConceptDirection,
+        A: Any,
+        pool: Any,
+        rows: np.ndarray,
+        pairs: RandomConcepts,
     ) -> ConceptDirection:
         """Add the directions of the concept, and of random concepts, against random texts."""
         examples = np.asarray(A, dtype=np.float64)[rows]
@@ -311,7 +353,9 @@ class TCAV(LabelledConcepts):
         return replace(concept, against=directions, against_texts=len(pairs.own))
 
 
-def _judged_derivative(data: xr.Dataset, value: str, random: str, prefix: str) -> xr.Dataset:
+def _judged_derivative(
+    data: xr.Dataset, value: str, random: str, prefix: str
+) -> xr.Dataset:
     """Add p-values of a mean derivative, ``relative_`` it, and the band of the random ones.
 
     Layers and steps have their own scales: both are divided by the size of the random ones.

@@ -18,7 +18,9 @@ def significant(data: xr.Dataset) -> list[str]:
         if not np.isfinite(here.p_corrected).any():
             words.append(f"{concept}: no layer has a score at any {{checkpoint}}.")
             continue
-        scores, slopes = (_count(here[name]) for name in ("p_corrected", "derivative_p_corrected"))
+        scores, slopes = (
+            _count(here[name]) for name in ("p_corrected", "derivative_p_corrected")
+        )
         random = here.random_score.values
         random = random[np.isfinite(random)]
         low, high = np.quantile(random, [0.025, 0.975])
@@ -35,7 +37,10 @@ def significant(data: xr.Dataset) -> list[str]:
                 f"{concept}: {extreme:.0%} of the shuffled scores are 0 or 1, so that scores can "
                 "hardly differ; go by the mean derivative."
             )
-        if "against_p_corrected" in here and np.isfinite(here.against_p_corrected).any():
+        if (
+            "against_p_corrected" in here
+            and np.isfinite(here.against_p_corrected).any()
+        ):
             words.append(
                 f"{concept} against random texts: {_count(here.against_p_corrected)} "
                 f"mean derivatives differ from those of {data.sizes['draw']} random concepts of "

@@ -12,13 +12,17 @@ from ...dynamics.regime_table import regime_table
 
 Window = tuple[float, float]
 _WINDOWS = ("early", "late")
-_EARLY, _LATE = (20 / 480, 100 / 480), (380 / 480, 460 / 480)
+_EARLY = (20 / 480, 100 / 480)
+_LATE = (380 / 480, 460 / 480)
 
 _NAMES = {
     **{
         f"{window}_{what}": (f"{words}, {window} {{checkpoint}}s", "1")
         for window in (*_WINDOWS, "overall")
-        for what, words in (("mean", "mean score"), ("sd", "standard deviation of the scores"))
+        for what, words in (
+            ("mean", "mean score"),
+            ("sd", "standard deviation of the scores"),
+        )
     },
     **{
         f"{window}_steps": (f"checkpoints, {window} {{checkpoint}}s", "checkpoints")
@@ -44,22 +48,36 @@ def regime_tables(
     early = early or (round(_EARLY[0] * last), round(_EARLY[1] * last))
     late = late or (round(_LATE[0] * last), round(_LATE[1] * last))
     columns: list[Column] = []
-    pairs, words = [], []
+    pairs = []
+    words = []
     sums: dict[str, dict[str, str]] = {"sum of differences": {}, "sigma-aware sum": {}}
     for i, concept in enumerate(data.concept.values):
         scores = data.score.sel(concept=concept).transpose("layer", "step")
         table, reasons = _compared(scores, early, late)
         for reason, layers in reasons.items():
-            which = "any layer" if len(layers) == scores.sizes["layer"] else ", ".join(layers)
+            which = (
+                "any layer"
+                if len(layers) == scores.sizes["layer"]
+                else ", ".join(layers)
+            )
             words.append(f"{concept}: the two windows do not compare {which}: {reason}")
         if table is None:
             continue
         names = {str(name): f"regime{i}_{name}" for name in table.data_vars}
-        data = data.assign({names[str(k)]: v.variable for k, v in table.data_vars.items()})
+        data = data.assign(
+            {names[str(k)]: v.variable for k, v in table.data_vars.items()}
+        )
         for key, name in names.items():
-            data[name].attrs.update(long_name=f"{concept}: {_NAMES[key][0]}", units=_NAMES[key][1])
-        for name, head in (("early", "First"), ("late", "Second"), ("overall", "Overall")):
-            mean, sd = names[f"{name}_mean"], names[f"{name}_sd"]
+            data[name].attrs.update(
+                long_name=f"{concept}: {_NAMES[key][0]}", units=_NAMES[key][1]
+            )
+        for name, head in (
+            ("early", "First"),
+            ("late", "Second"),
+            ("overall", "Overall"),
+        ):
+            mean = names[f"{name}_mean"]
+            sd = names[f"{name}_sd"]
             columns.append(Column(mean, head, sd=sd, over=str(concept)))
         pairs.append(Pair(names["early_mean"], names["late_mean"]))
         sums["sum of differences"][names["late_mean"]] = names["sum_difference"]

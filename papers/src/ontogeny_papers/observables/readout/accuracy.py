@@ -50,7 +50,9 @@ class ReadoutAccuracy(Observable):
     cut: tuple[int, ...] = ()
 
     kind: ClassVar[str] = "readout-accuracy"
-    question: ClassVar[str] = "How often is a classifier that reads at the last token right?"
+    question: ClassVar[str] = (
+        "How often is a classifier that reads at the last token right?"
+    )
     requires: ClassVar[str] = "texts with labels, a classifier"
     price: ClassVar[str] = PASS
     quantities: ClassVar[tuple[Quantity, ...]] = (
@@ -69,7 +71,9 @@ class ReadoutAccuracy(Observable):
             series="",
             facet="set",
         ),
-        Quantity("loss", "loss at the answer", units="nats", heading="loss on each set"),
+        Quantity(
+            "loss", "loss at the answer", units="nats", heading="loss on each set"
+        ),
         Quantity(
             "cut_accuracy",
             "accuracy with attention cut to the strongest keys",
@@ -115,7 +119,10 @@ class ReadoutAccuracy(Observable):
         share = np.array([int(is_right.sum()) for is_right, _ in whole]) / counts
         of_row = [Units(value.inputs.groups) for value in values]
         counted = np.array(
-            [u.effective_count(is_right) for u, (is_right, _) in zip(of_row, whole, strict=True)]
+            [
+                u.effective_count(is_right)
+                for u, (is_right, _) in zip(of_row, whole, strict=True)
+            ]
         )
         low, high = wilson_interval(share * counted, counted)
         majority = ("set", np.array([majority_share(v.inputs.labels) for v in values]))
@@ -140,7 +147,9 @@ class ReadoutAccuracy(Observable):
         }
         return dataset(variables).assign_coords(coords)
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Figure]:
         """Return the accuracies as a map, in which forgetting shows."""
         return [
             Heatmap(

@@ -100,7 +100,8 @@ class ReadoutAttention(Observable):
     def needs(self) -> Sequence[Need]:
         """Return the reduced maps of each input set."""
         return [
-            Attention(self.layers, on, tokens="last", top=self.top) for on in self.on or (None,)
+            Attention(self.layers, on, tokens="last", top=self.top)
+            for on in self.on or (None,)
         ]
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
@@ -118,13 +119,16 @@ class ReadoutAttention(Observable):
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add means over heads and sets."""
         return data.assign(
-            layer_mass=data.top_mass.mean(("head", "set")), head_entropy=data.entropy.mean("set")
+            layer_mass=data.top_mass.mean(("head", "set")),
+            head_entropy=data.entropy.mean("set"),
         )
 
 
 def _of_set(maps: xr.Dataset, units: Units) -> xr.Dataset:
     of_text = maps.entropy.mean("head").astype(np.float64).transpose(..., "text")
-    error = of_text.isel(text=0, drop=True).copy(data=mean_stderr(*units.means(of_text.values)))
+    error = of_text.isel(text=0, drop=True).copy(
+        data=mean_stderr(*units.means(of_text.values))
+    )
     return dataset(
         {
             "entropy": maps.entropy.mean("text"),

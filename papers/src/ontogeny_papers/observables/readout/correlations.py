@@ -67,7 +67,8 @@ def latent_correlations(codes: np.ndarray, factors: np.ndarray) -> np.ndarray:
     >>> latent_correlations(np.array([[0.0], [1.0], [2.0]]), np.array([[1], [2], [3]]))
     array([[1.]])
     """
-    a, b = _standardised(codes), _standardised(factors)
+    a = _standardised(codes)
+    b = _standardised(factors)
     return np.clip(a.T @ b, -1, 1)
 
 
@@ -88,11 +89,14 @@ def largest_correlation_null(
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> limit = largest_correlation_null(rng.random((400, 50)), rng.random((400, 1)), 100, rng)
+    >>> limit = largest_correlation_null(
+    ...     rng.random((400, 50)), rng.random((400, 1)), 100, rng
+    ... )
     >>> 0.1 < limit < 0.25
     True
     """
-    a, factors = _standardised(codes), np.asarray(factors)
+    a = _standardised(codes)
+    factors = np.asarray(factors)
     units = Units(np.arange(len(factors))) if units is None else units
     orders = units.shuffles(factors, rng, max(n_draws, 100))
     largest = [np.abs(a.T @ _standardised(factors[rows])).max() for rows in orders]

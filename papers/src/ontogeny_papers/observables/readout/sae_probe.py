@@ -165,7 +165,9 @@ class SaeProbe(Observable):
         """Refuse an input set of fewer than 100 texts."""
         name = self.on or next(iter(inputs))
         if (texts := len(inputs[name])) < 100:
-            raise ArgumentError(f"an SAE probe needs at least 100 texts; {name!r} has {texts}.")
+            raise ArgumentError(
+                f"an SAE probe needs at least 100 texts; {name!r} has {texts}."
+            )
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return accuracies before and after each ablation, correlations and their null.
@@ -185,7 +187,9 @@ class SaeProbe(Observable):
         before = np.cumsum(sizes) - sizes / 2 < len(units.place) // 2
         fitted = np.isin(units.place, order[before])
         halves = np.flatnonzero(fitted), np.flatnonzero(~fitted)
-        variants = [self._of_variant(value, site, halves, variant) for variant in self.variants]
+        variants = [
+            self._of_variant(value, site, halves, variant) for variant in self.variants
+        ]
         data = xr.concat(variants, dim="variant", data_vars="all").assign_coords(
             variant=list(self.variants)
         )
@@ -194,7 +198,11 @@ class SaeProbe(Observable):
         )
 
     def _of_variant(
-        self, value: Any, site: ReadoutState, halves: tuple[np.ndarray, np.ndarray], variant: str
+        self,
+        value: Any,
+        site: ReadoutState,
+        halves: tuple[np.ndarray, np.ndarray],
+        variant: str,
     ) -> xr.Dataset:
         fitted, measured = halves
         states = site.states()
@@ -205,7 +213,9 @@ class SaeProbe(Observable):
         rng = np.random.default_rng(self.random_state)
         marked = np.isin(value.inputs.ids, self.marker_ids) & value.inputs.mask
         units = Units(value.inputs.groups[fitted])
-        count = correlations(codes, marked[fitted].sum(1)[:, None], self.n_draws, rng, units)
+        count = correlations(
+            codes, marked[fitted].sum(1)[:, None], self.n_draws, rng, units
+        )
         place = correlations(codes, marked[fitted], self.n_draws, rng, units)
         energy = codes.mean(0) ** 2 + codes.var(0)
         energy *= np.square(sae.components_).sum(1)
@@ -213,9 +223,14 @@ class SaeProbe(Observable):
         size = min(self.removed, len(active))
         latents_of = _latents(count, place, energy, size)
         whole = answers(value)[0].astype(float)
-        right = {name: site.without(sae, latents) for name, latents in latents_of.items()}
+        right = {
+            name: site.without(sae, latents) for name, latents in latents_of.items()
+        }
         right["reconstruction"] = site.without(sae, None)
-        draws = [site.without(sae, rng.choice(active, size, False)) for _ in range(self.n_draws)]
+        draws = [
+            site.without(sae, rng.choice(active, size, False))
+            for _ in range(self.n_draws)
+        ]
         right["random"] = np.mean(draws, axis=0)
         drops = np.stack([(whole - right[name])[measured] for name in ABLATIONS])
         by_chance = [(whole - accuracy)[measured].mean() for accuracy in draws]
@@ -235,7 +250,8 @@ class SaeProbe(Observable):
             "count_null": count.limit,
             "position_correlation": ("place", np.abs(place.observed).max(0)),
             "position_null": place.limit,
-            "variance_explained": 1 - float(np.square(residual).sum() / np.square(centred).sum()),
+            "variance_explained": 1
+            - float(np.square(residual).sum() / np.square(centred).sum()),
             "active_per_text": float((test > 0).sum(1).mean()),
             "active_latents": len(active),
         }
@@ -253,7 +269,10 @@ class SaeProbe(Observable):
             strongest=data.count_correlation.max("latent"),
             strongest_place=data.position_correlation.max("place"),
         )
-        for name, null in (("strongest", "count_null"), ("strongest_place", "position_null")):
+        for name, null in (
+            ("strongest", "count_null"),
+            ("strongest_place", "position_null"),
+        ):
             data[f"{name}_shuffled_low"] = xr.zeros_like(data[null])
             data[f"{name}_shuffled_high"] = data[null]
         return data
@@ -268,18 +287,25 @@ def _latents(
 ) -> dict[str, np.ndarray]:
     """Return the latents of each targeted ablation, chosen on the fitting half."""
     scores = {"count": count.of_latent, "position": place.of_latent, "largest": energy}
-    latents = {name: np.argsort(-score, kind="stable")[:size] for name, score in scores.items()}
+    latents = {
+        name: np.argsort(-score, kind="stable")[:size] for name, score in scores.items()
+    }
     return {**latents, "matched": _nearest(energy, latents["count"])}
 
 
 def _nearest(energy: np.ndarray, latents: np.ndarray) -> np.ndarray:
     """Return for each chosen latent another of the nearest energy, each once."""
-    free = [int(i) for i in np.flatnonzero(energy > 0) if i not in set(latents.tolist())]
+    free = [
+        int(i) for i in np.flatnonzero(energy > 0) if i not in set(latents.tolist())
+    ]
     matched = []
     for latent in latents:
         if not free:
             break
-        best = min(free, key=lambda other: abs(np.log(energy[other] / max(energy[latent], 1e-300))))
+        best = min(
+            free,
+            key=lambda other: abs(np.log(energy[other] / max(energy[latent], 1e-300))),
+        )
         free.remove(best)
         matched.append(best)
     return np.array(matched, dtype=int)

@@ -30,7 +30,8 @@ class ReadoutState:
                 f"layer must match the output of exactly one module; {layer!r} matches "
                 f"{', '.join(paths[:4])}."
             )
-        self.value, self.path = value, paths[0]
+        self.value = value
+        self.path = paths[0]
         self._module = value.model.get_submodule(self.path)
 
     def states(self) -> np.ndarray:
@@ -70,14 +71,18 @@ class _Edited:
     """Replace the last token's state in a module's output while the context lasts."""
 
     def __init__(self, module: nn.Module, edit: Any, inputs: Any) -> None:
-        self._module, self._edit = module, edit
+        self._module = module
+        self._edit = edit
         self._batches = iter(inputs.batches(_BATCH))
 
     def __enter__(self) -> None:
         def hook(_module: nn.Module, _args: Any, output: Any) -> Any:
             hidden = first_tensor(output).clone()
             rows = torch.from_numpy(next(self._batches).last)
-            index = torch.arange(len(rows), device=hidden.device), rows.to(hidden.device)
+            index = (
+                torch.arange(len(rows), device=hidden.device),
+                rows.to(hidden.device),
+            )
             hidden[index] = self._edit(hidden[index])
             return (hidden, *output[1:]) if isinstance(output, tuple) else hidden
 

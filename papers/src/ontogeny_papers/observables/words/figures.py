@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from ontogeny.figures import Band, Curves, Figure, Heatmap, NullComparison, Scatter, Section
+from ontogeny.figures import (
+    Band,
+    Curves,
+    Figure,
+    Heatmap,
+    NullComparison,
+    Scatter,
+    Section,
+)
 from ontogeny.quantities import Quantity
 
 SECTION = Section(
@@ -36,7 +44,10 @@ QUANTITIES = (
         heading="overlap of the {label} with the concepts of S̃",
         nulls={"shuffled": _SHUFFLED},
         per="of",
-        labels={"decoder": "decoder's word embeddings", "input": "input's word embeddings"},
+        labels={
+            "decoder": "decoder's word embeddings",
+            "input": "input's word embeddings",
+        },
         select={"matrix": "S"},
         series="",
         facet="k",
@@ -51,7 +62,11 @@ QUANTITIES = (
         caption="Spearman's correlation over concepts at each {checkpoint}.",
     ),
     Quantity(
-        "logits_overlap", "overlap of the logits", rows="{direction}", subject=None, figure=False
+        "logits_overlap",
+        "overlap of the logits",
+        rows="{direction}",
+        subject=None,
+        figure=False,
     ),
     Quantity(
         "leading_projection",
@@ -153,10 +168,13 @@ def _early(overlaps: xr.Dataset, there: np.ndarray) -> int:
 
 
 def _order_sentences(data: xr.Dataset) -> list[str]:
-    parts, beyond = [], []
+    parts = []
+    beyond = []
     for name in data.matrix.values:
         row = data.sel(matrix=name)
-        order, low, high = (float(row[v]) for v in ("order_all", "order_all_low", "order_all_high"))
+        order, low, high = (
+            float(row[v]) for v in ("order_all", "order_all_low", "order_all_high")
+        )
         if not np.isfinite(order):
             continue
         parts.append(f"{name} {order:.2f} (shuffled {low:.2f} to {high:.2f})")

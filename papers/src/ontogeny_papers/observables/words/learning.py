@@ -90,7 +90,9 @@ class WordSemantics(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "word-semantics"
-    question: ClassVar[str] = "When does the model know which words occur in the same contexts?"
+    question: ClassVar[str] = (
+        "When does the model know which words occur in the same contexts?"
+    )
     requires: ClassVar[str] = "texts, a vocabulary head"
     price: ClassVar[str] = "thousands of short contexts at each step"
     quantities: ClassVar[tuple[Quantity, ...]] = QUANTITIES
@@ -115,12 +117,20 @@ class WordSemantics(Observable):
         """Refuse arguments out of range."""
         check_choice("objective", self.objective, ("auto", "causal", "masked"))
         if self.on is not None and self.support is not None:
-            raise ArgumentError("give the corpus as an input set (on) or as a file (support).")
+            raise ArgumentError(
+                "give the corpus as an input set (on) or as a file (support)."
+            )
         if self.support is not None and not Path(self.support).is_file():
-            raise ArgumentError(f"support must be a file; there is none at {self.support!r}.")
+            raise ArgumentError(
+                f"support must be a file; there is none at {self.support!r}."
+            )
         minima = {
-            "n_concepts": 5, "n_draws": 3, "batch_size": 1, "vocab_size": 4, "n_contexts": 1,
-        }  # fmt: skip
+            "n_concepts": 5,
+            "n_draws": 3,
+            "batch_size": 1,
+            "vocab_size": 4,
+            "n_contexts": 1,
+        }
         for name, minimum in minima.items():
             check_whole(name, getattr(self, name), minimum)
         if self.lengths is not None:
@@ -137,7 +147,10 @@ class WordSemantics(Observable):
             raise ArgumentError(
                 f"support: {self.support} cannot be read: {error.strerror}."
             ) from None
-        return {**fields, "support_digest": blake2b(content, digest_size=16).hexdigest()}
+        return {
+            **fields,
+            "support_digest": blake2b(content, digest_size=16).hexdigest(),
+        }
 
     def needs(self) -> Sequence[Need]:
         """Return the model, and the corpus where it is an input set."""
@@ -150,7 +163,9 @@ class WordSemantics(Observable):
         masked = resolve_objective(reading[Model()], self.objective) == "masked"
         if self.support is None:
             lengths = self.lengths or ((2, 4) if masked else (2, 6))
-            corpus = corpus_support(inputs, masked, self.vocab_size, self.n_contexts, lengths)
+            corpus = corpus_support(
+                inputs, masked, self.vocab_size, self.n_contexts, lengths
+            )
         elif masked:
             raise ArgumentError(
                 "support holds next words, and this model predicts masked ones; give the corpus "
@@ -162,7 +177,9 @@ class WordSemantics(Observable):
         if not masked:
             return state
         if inputs.mask_token_id is None:
-            raise ArgumentError("a masked model needs inputs whose mask_token_id is set.")
+            raise ArgumentError(
+                "a masked model needs inputs whose mask_token_id is set."
+            )
         return state.assign(mask_token_id=inputs.mask_token_id)
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
@@ -187,7 +204,10 @@ class WordSemantics(Observable):
         data = xr.concat(list(overlaps.values()), dim=of, join="outer")
         return data.assign(
             projection=(dims, _projections(L, state.U.values, state.V.values)),
-            null_projection=(("draw", *dims), np.stack([_projections(L, U, V) for U, V in null])),
+            null_projection=(
+                ("draw", *dims),
+                np.stack([_projections(L, U, V) for U, V in null]),
+            ),
             logit_norm=float(np.linalg.norm(L - L.mean(axis=0))),
             words=len(word_ids),
             sigma=state.sigma,
@@ -200,7 +220,9 @@ class WordSemantics(Observable):
         data = _constant_over_steps(data, ("sigma", "null_sigma", "label", "words"))
         return followed(order_of_learning(overlap_bands(data), self.random_state))
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Figure]:
         """Return when each concept is learned, and in which order."""
         return figures(data)
 
@@ -218,7 +240,10 @@ def _constant_over_steps(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
 def _embeddings(model: nn.Module, word_ids: np.ndarray) -> dict[str, np.ndarray]:
     """Return the rows of the decoder and of the input embedding that stand for the words."""
     embeddings = {}
-    for name, method in (("decoder", "get_output_embeddings"), ("input", "get_input_embeddings")):
+    for name, method in (
+        ("decoder", "get_output_embeddings"),
+        ("input", "get_input_embeddings"),
+    ):
         give = getattr(model, method, None)
         weight = getattr(give() if callable(give) else None, "weight", None)
         if weight is not None and weight.ndim == 2 and weight.shape[0] > word_ids.max():
@@ -239,7 +264,10 @@ def _overlaps(matrix: np.ndarray, state: xr.Dataset) -> xr.Dataset:
         real = np.full((state.sizes["matrix"], len(ks)), np.nan)
         null = np.full((state.sizes["draw"], *real.shape), np.nan)
     return xr.Dataset(
-        {"overlap": (("matrix", "k"), real), "null_overlap": (("draw", "matrix", "k"), null)},
+        {
+            "overlap": (("matrix", "k"), real),
+            "null_overlap": (("draw", "matrix", "k"), null),
+        },
         coords={"matrix": state.matrix.values, "k": ks},
     )
 

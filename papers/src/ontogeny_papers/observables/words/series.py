@@ -25,10 +25,13 @@ def prediction_width(draws: xr.DataArray) -> xr.DataArray:
     return t.ppf(0.975, n - 1) * draws.std("draw", ddof=1) * np.sqrt(1 + 1 / n)
 
 
-def shuffled_band(data: xr.Dataset, name: str, lowest: float) -> dict[str, xr.DataArray]:
+def shuffled_band(
+    data: xr.Dataset, name: str, lowest: float
+) -> dict[str, xr.DataArray]:
     """Return the band of ``x_shuffled``, between `lowest` and 1, from the draws ``null_x``."""
     draws = data[f"null_{name}"]
-    width, middle = prediction_width(draws), draws.mean("draw")
+    width = prediction_width(draws)
+    middle = draws.mean("draw")
     return {
         f"{name}_shuffled_low": (middle - width).clip(lowest, 1),
         f"{name}_shuffled_high": (middle + width).clip(lowest, 1),
@@ -50,11 +53,15 @@ def order_of_learning(data: xr.Dataset, random_state: int) -> xr.Dataset:
     ``order_low``, ``order_high`` (the shuffled corpora's own concepts);
     ``agreement(step, matrix)`` of projections and singular values.
     """
-    steps, concepts = data.step.values, data.sizes["concept"]
-    change, null_change = _change(data.projection), _change(data.null_projection)
+    steps = data.step.values
+    concepts = data.sizes["concept"]
+    change = _change(data.projection)
+    null_change = _change(data.null_projection)
     noise = prediction_width(null_change)
     learned_at = _learned_at(steps, data.projection, change.where(change > noise))
-    null_at = _learned_at(steps, data.null_projection, null_change.where(null_change > noise))
+    null_at = _learned_at(
+        steps, data.null_projection, null_change.where(null_change > noise)
+    )
     tops = [top for top in TOPS if top < concepts] + [concepts]
     orders = _orders(data.sigma, learned_at, tops, random_state)
     order = orders["order"].where(orders.learned >= FEWEST)
@@ -91,10 +98,13 @@ def followed(data: xr.Dataset) -> xr.Dataset:
     """
     first = data.isel(concept=slice(CONCEPT_ROWS)).sel(matrix=ROWS_OF)
     names = [
-        f"concept {c} · {w}" for c, w in zip(first.concept.values, first.label.values, strict=True)
+        f"concept {c} · {w}"
+        for c, w in zip(first.concept.values, first.label.values, strict=True)
     ]
     floor = prediction_width(_since_first(first.null_projection))
-    data = _assigned(data, "leading_projection", first.projection, floor, "leading", names)
+    data = _assigned(
+        data, "leading_projection", first.projection, floor, "leading", names
+    )
     if "logits" not in data["of"].values:
         return data
     logits = data.sel(of="logits", matrix=ROWS_OF)
@@ -114,13 +124,18 @@ def _assigned(
 ) -> xr.Dataset:
     tables = {name: values, f"{name}_floor": floor}
     return data.assign_coords({dim: labels}).assign(
-        {key: ((dim, "step"), table.transpose(..., "step").values) for key, table in tables.items()}
+        {
+            key: ((dim, "step"), table.transpose(..., "step").values)
+            for key, table in tables.items()
+        }
     )
 
 
 def _ends(series: xr.DataArray) -> tuple[int, int]:
     """Return the positions of the first and the last step whose cells are there."""
-    there = np.flatnonzero(series.notnull().any([d for d in series.dims if d != "step"]).values)
+    there = np.flatnonzero(
+        series.notnull().any([d for d in series.dims if d != "step"]).values
+    )
     return (int(there[0]), int(there[-1])) if len(there) else (0, -1)
 
 
@@ -133,7 +148,9 @@ def _since_first(series: xr.DataArray) -> xr.DataArray:
     return series - series.isel(step=_ends(series)[0])
 
 
-def _learned_at(steps: np.ndarray, series: xr.DataArray, change: xr.DataArray) -> xr.DataArray:
+def _learned_at(
+    steps: np.ndarray, series: xr.DataArray, change: xr.DataArray
+) -> xr.DataArray:
     """Return from when on each series stays above half of its last value; NaN where `change` is."""
     ordered = series.transpose(..., "step")
     last = ordered.isel(step=_ends(ordered)[1])
@@ -144,7 +161,8 @@ def _learned_at(steps: np.ndarray, series: xr.DataArray, change: xr.DataArray) -
 def _orders(
     sigma: xr.DataArray, learned_at: xr.DataArray, tops: list[int], random_state: int
 ) -> xr.Dataset:
-    sigma, learned_at = sigma.transpose(..., "concept"), learned_at.transpose(..., "concept")
+    sigma = sigma.transpose(..., "concept")
+    learned_at = learned_at.transpose(..., "concept")
     orders = np.empty((3, *sigma.shape[:-1], len(tops)))
     for index in np.ndindex(sigma.shape[:-1]):
         for i, top in enumerate(tops):
@@ -154,20 +172,31 @@ def _orders(
                 n_draws=1999,
                 random_state=random_state,
             )
-            orders[(slice(None), *index, i)] = order.spearman, order.p_value, order.learned
+            orders[(slice(None), *index, i)] = (
+                order.spearman,
+                order.p_value,
+                order.learned,
+            )
     dims = [*sigma.dims[:-1], "top"]
     coords = {d: sigma[d] for d in sigma.dims[:-1] if d in sigma.coords} | {"top": tops}
     names = ("order", "p_value", "learned")
-    return xr.Dataset({n: (dims, v) for n, v in zip(names, orders, strict=True)}, coords=coords)
+    return xr.Dataset(
+        {n: (dims, v) for n, v in zip(names, orders, strict=True)}, coords=coords
+    )
 
 
 def _agreement(series: xr.DataArray, sigma: xr.DataArray) -> xr.DataArray:
     """Return Spearman's correlation over concepts at every step; NaN where nothing varies."""
     series, sigma = xr.broadcast(series, sigma)
-    series, sigma = series.transpose(..., "concept"), sigma.transpose(..., "concept")
+    series = series.transpose(..., "concept")
+    sigma = sigma.transpose(..., "concept")
     correlation = np.full(series.shape[:-1], np.nan)
     for index in np.ndindex(correlation.shape):
         values = series.values[index]
-        if np.isfinite(values).all() and np.ptp(values) > 0 and np.ptp(sigma.values[index]) > 0:
+        if (
+            np.isfinite(values).all()
+            and np.ptp(values) > 0
+            and np.ptp(sigma.values[index]) > 0
+        ):
             correlation[index] = spearmanr(values, sigma.values[index]).statistic
     return series.isel(concept=0, drop=True).copy(data=correlation)

@@ -25,7 +25,9 @@ from ..averages import mean_of_seeds
 from ..recipe import Findings, Materials, MeasuredRecipe
 from ..verdicts import Verdict, if_finite, short, unanimous
 
-_EQUAL = 1e-6  # of the way that the weights went: updates that are the same up to rounding
+_EQUAL = (
+    1e-6  # of the way that the weights went: updates that are the same up to rounding
+)
 _CLIP = 1.0
 _RATE = 3e-3
 _BETAS = (0.9, 0.999)
@@ -51,15 +53,20 @@ class Moments(NamedTuple):
 
 
 def printed_update(
-    theta: Tensor, gradient: Tensor, moments: Moments, t: int, rate: float,
+    theta: Tensor,
+    gradient: Tensor,
+    moments: Moments,
+    t: int,
+    rate: float,
     betas: tuple[float, float],
     decay: float,
-) -> Moments:  # fmt: skip
+) -> Moments:
     """Change `theta` in place by one line of Algorithm 1 after the other; return the moments."""
     beta1, beta2 = betas
     m = beta1 * moments.m + (1 - beta1) * gradient
     v = beta2 * moments.v + (1 - beta2) * gradient**2
-    m_hat, v_hat = m / (1 - beta1**t), v / (1 - beta2**t)
+    m_hat = m / (1 - beta1**t)
+    v_hat = v / (1 - beta2**t)
     theta -= rate * (m_hat / (v_hat.sqrt() + _EPSILON) + decay * theta)
     return Moments(m, v)
 
@@ -77,16 +84,21 @@ def measure_adamw(size: AdamWSize, materials: Materials) -> Findings:
         "adamw",
         "AdamW as printed beside PyTorch's",
         size.seeds,
-        lambda seed: _compared(model(random_state=seed).double(), task, unseen, size.steps, seed),
+        lambda seed: _compared(
+            model(random_state=seed).double(), task, unseen, size.steps, seed
+        ),
     )
     nodes = {"updates": _updates_view(runs), "loss": _loss_view(runs)}
     return Findings(judge(runs), nodes, numbers=(runs,))
 
 
 def _compared(
-    model: nn.Module, task: MaskedLanguageModelling, unseen: MaskedLanguageModelling, steps: int,
+    model: nn.Module,
+    task: MaskedLanguageModelling,
+    unseen: MaskedLanguageModelling,
+    steps: int,
     seed: int,
-) -> xr.Dataset:  # fmt: skip
+) -> xr.Dataset:
     """Train copies of a model by every rule on the same batches, step by step."""
     draw = torch.Generator().manual_seed(seed)
     batches = [task.sample(draw) for _ in range(steps)]
@@ -100,7 +112,13 @@ def _compared(
     }
     rates = _rates(model, steps)
     ends["printed as the loop"] = _by_printed_rule(
-        model, batches, rates, betas=(0.9, 0.98), decay=0.01, clip=_CLIP, matrices_only=True
+        model,
+        batches,
+        rates,
+        betas=(0.9, 0.98),
+        decay=0.01,
+        clip=_CLIP,
+        matrices_only=True,
     )
     ends["printed, the loop's rates"] = _by_printed_rule(
         model, batches, rates, betas=(0.9, 0.98), decay=0.01
@@ -110,7 +128,9 @@ def _compared(
     def apart(one: str, other: str) -> np.ndarray:
         """Return the distance relative to the way from the start, (steps,)."""
         way = [float((w - start).norm()) for w in ends[other]]
-        distance = [float((a - b).norm()) for a, b in zip(ends[one], ends[other], strict=True)]
+        distance = [
+            float((a - b).norm()) for a, b in zip(ends[one], ends[other], strict=True)
+        ]
         return np.array(distance) / np.array(way)
 
     pairs = {
@@ -139,10 +159,15 @@ def _loss(model: nn.Module, batch: MaskedBatch) -> Tensor:
 
 
 def _by_printed_rule(
-    model: nn.Module, batches: Sequence[MaskedBatch], rates: Sequence[float], *,
-    betas: tuple[float, float] = _BETAS, decay: float = _DECAY, clip: float | None = None,
+    model: nn.Module,
+    batches: Sequence[MaskedBatch],
+    rates: Sequence[float],
+    *,
+    betas: tuple[float, float] = _BETAS,
+    decay: float = _DECAY,
+    clip: float | None = None,
     matrices_only: bool = False,
-) -> list[Tensor]:  # fmt: skip
+) -> list[Tensor]:
     """Return the weights after every update of Algorithm 1."""
     net = copy.deepcopy(model)
     parameters = list(net.parameters())
@@ -155,16 +180,22 @@ def _by_printed_rule(
             for i, p in enumerate(parameters):
                 if p.grad is not None:
                     rate = decay if p.ndim >= 2 or not matrices_only else 0.0
-                    state[i] = printed_update(p, p.grad, state[i], t, rates[t - 1], betas, rate)
+                    state[i] = printed_update(
+                        p, p.grad, state[i], t, rates[t - 1], betas, rate
+                    )
 
     return list(_trained(net, batches, step))
 
 
 def _by_optimizer(
-    model: nn.Module, batches: Sequence[MaskedBatch], kind: Callable[..., torch.optim.Optimizer]
+    model: nn.Module,
+    batches: Sequence[MaskedBatch],
+    kind: Callable[..., torch.optim.Optimizer],
 ) -> list[Tensor]:
     net = copy.deepcopy(model)
-    optimizer = kind(net.parameters(), lr=_RATE, betas=_BETAS, eps=_EPSILON, weight_decay=_DECAY)
+    optimizer = kind(
+        net.parameters(), lr=_RATE, betas=_BETAS, eps=_EPSILON, weight_decay=_DECAY
+    )
     return list(_trained(net, batches, lambda t: optimizer.step()))
 
 
@@ -180,7 +211,8 @@ def _trained(
 
 def _by_loop(model: nn.Module, batches: Sequence[MaskedBatch]) -> list[Tensor]:
     """Return the weights after every update of `ontogeny.training.train` as it is used."""
-    net, weights = copy.deepcopy(model), []
+    net = copy.deepcopy(model)
+    weights = []
     train(
         net,
         batches,
@@ -206,10 +238,13 @@ def _rates(model: nn.Module, steps: int) -> list[float]:
 def _turned(start: Tensor, weights: Sequence[Tensor], seed: int) -> list[Tensor]:
     """Return a run that moves as far at every update, in random directions."""
     draw = torch.Generator().manual_seed(seed + 1)
-    directions, before = [start], start
+    directions = [start]
+    before = start
     for after in weights:
         direction = torch.randn(start.shape, generator=draw, dtype=start.dtype)
-        directions.append(directions[-1] + direction * ((after - before).norm() / direction.norm()))
+        directions.append(
+            directions[-1] + direction * ((after - before).norm() / direction.norm())
+        )
         before = after
     return directions[1:]
 
@@ -253,7 +288,8 @@ def judge(runs: Sequence[xr.Dataset]) -> list[Verdict]:
 
     errors = np.array([float(run.objective_error) for run in runs])
     first = np.array([float(run.loss_printed[0]) for run in runs])
-    equal, loop = last("apart_pytorch"), last("apart_loop")
+    equal = last("apart_pytorch")
+    loop = last("apart_loop")
     share = np.array([float(run.masked_share) for run in runs])
     falls = first - last("loss_printed")
     control = first - last("loss_turned")
@@ -296,12 +332,17 @@ def _updates_view(runs: Sequence[xr.Dataset]) -> xr.Dataset:
     }
     updates = {
         label: [
-            xr.Dataset({"apart": ("step", run[name].values)}, {"step": run["update"].values + 1})
+            xr.Dataset(
+                {"apart": ("step", run[name].values)},
+                {"step": run["update"].values + 1},
+            )
             for run in runs
         ]
         for name, label in labels.items()
     }
-    quantity = Quantity("apart", "distance of the weights, share of their way", y_scale="log")
+    quantity = Quantity(
+        "apart", "distance of the weights, share of their way", y_scale="log"
+    )
     section = Section(
         "Weights under each rule",
         "The same model and the same batches, one update after the other in double precision.",

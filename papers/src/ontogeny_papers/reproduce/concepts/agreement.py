@@ -30,7 +30,9 @@ def agreement(
     >>> agreement([curve], [2 - curve], lambda x, y: np.corrcoef(x, y)[0, 1]).round(3)
     array([1.])
     """
-    return np.array([_mean(x, y, correlate) for x, y in zip(first, second, strict=True)])
+    return np.array(
+        [_mean(x, y, correlate) for x, y in zip(first, second, strict=True)]
+    )
 
 
 def of_other_seeds(
@@ -48,10 +50,14 @@ def _mean(x: xr.DataArray, y: xr.DataArray, correlate: Correlate) -> float:
     x, y = xr.align(x, y, join="inner")
     correlations = []
     for layer in range(x.sizes["layer"]):
-        one, other = (np.asarray(v.isel(layer=layer).values, dtype=np.float64) for v in (x, y))
+        one, other = (
+            np.asarray(v.isel(layer=layer).values, dtype=np.float64) for v in (x, y)
+        )
         there = np.isfinite(one) & np.isfinite(other)
         varies = there.sum() > 2 and np.ptp(one[there]) > 0 and np.ptp(other[there]) > 0
-        correlations.append(abs(correlate(one[there], other[there])) if varies else np.nan)
+        correlations.append(
+            abs(correlate(one[there], other[there])) if varies else np.nan
+        )
     return float(np.mean(correlations))
 
 
@@ -76,4 +82,6 @@ def in_common(values: np.ndarray, other: np.ndarray) -> tuple[bool | None, str]:
     if (values >= HIGH).all():
         apart = is_finite and other.mean() < HIGH and other.max() < values.min()
         return (True if apart else None), words
-    return (False if (values < HIGH).any(axis=tuple(range(1, values.ndim))).all() else None), words
+    return (
+        False if (values < HIGH).any(axis=tuple(range(1, values.ndim))).all() else None
+    ), words

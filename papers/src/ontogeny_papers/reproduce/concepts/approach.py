@@ -31,7 +31,7 @@ def falls(nodes: Sequence[xr.Dataset], *, is_claimed: bool = True) -> Verdict:
     controls = np.concatenate([_controls_fell(node) for node in nodes])
     fell = controls.size > 0 and controls.mean() > 0.5
     return Verdict(
-        "(not claimed) " * (not is_claimed)
+        ("(not claimed) " if not is_claimed else "")
         + "the nine distances to the last step fall for good (learning progress, Definition 11)",
         None if holds and (fell or not controls.size) else holds,
         f"relative to the norms of both dictionaries, which grow: as the solver returned the "
@@ -70,7 +70,10 @@ def _progressed(node: xr.Dataset, alignment: str) -> np.ndarray:
         floors = floor_of(node, "relative_distance", select, node.layer.values.tolist())
         curves = node.relative_distance.sel(select).transpose("layer", "step").values
         progress.append(
-            [_fell(node, curve, floor) for curve, floor in zip(curves, floors, strict=True)]
+            [
+                _fell(node, curve, floor)
+                for curve, floor in zip(curves, floors, strict=True)
+            ]
         )
     return np.array(progress)
 
@@ -80,7 +83,9 @@ def _fell(node: xr.Dataset, curve: np.ndarray, floor: float) -> float:
         return float("nan")
     reference = reference_index(node)
     return float(
-        learning_progress(node.step.values, curve, floor, reference_index=reference).progressed
+        learning_progress(
+            node.step.values, curve, floor, reference_index=reference
+        ).progressed
     )
 
 
@@ -93,7 +98,9 @@ def _controls_fell(node: xr.Dataset) -> np.ndarray:
     read = curves.sel(step=node.step != reference).dropna("step", how="all")
     if read.sizes["step"] < 2:
         return np.array([])
-    return np.asarray((read.isel(step=-1) < read.isel(step=0)).values.ravel(), dtype=np.float64)
+    return np.asarray(
+        (read.isel(step=-1) < read.isel(step=0)).values.ravel(), dtype=np.float64
+    )
 
 
 def further(nodes: Sequence[xr.Dataset]) -> Verdict:
@@ -115,7 +122,9 @@ def further(nodes: Sequence[xr.Dataset]) -> Verdict:
 # ---- regimes and shape --------------------------------------------------------------------------
 
 
-def two_regimes(nodes: Sequence[xr.Dataset], regimes: Sequence[xr.Dataset], what: str) -> Verdict:
+def two_regimes(
+    nodes: Sequence[xr.Dataset], regimes: Sequence[xr.Dataset], what: str
+) -> Verdict:
     """Judge whether a smooth regime is followed by a noisy one, noisier than refits are.
 
     Parameters
@@ -128,7 +137,9 @@ def two_regimes(nodes: Sequence[xr.Dataset], regimes: Sequence[xr.Dataset], what
         The curve in words, and in the labels of the node: ``"as returned"``.
     """
     boundary = each(regimes, lambda node: node.joint_boundary)
-    ends = each(regimes, lambda node: [node.joint_noise_ratio_low, node.joint_noise_ratio_high])
+    ends = each(
+        regimes, lambda node: [node.joint_noise_ratio_low, node.joint_noise_ratio_high]
+    )
     later = np.isfinite(boundary) & (ends[:, 0] > 1)
     earlier = np.isfinite(boundary) & (ends[:, 1] < 1)
     after = each(regimes, lambda node: node.joint_noise_after)
@@ -159,7 +170,9 @@ def _refit_noise(node: xr.Dataset, alignment: str) -> float:
 def regime_words(node: xr.Dataset) -> str:
     """Return the boundary of one seed with its interval, or that there is none."""
     if np.isfinite(node.joint_boundary):
-        ratio, low, high = (float(node[f"joint_noise_ratio{end}"]) for end in ("", "_low", "_high"))
+        ratio, low, high = (
+            float(node[f"joint_noise_ratio{end}"]) for end in ("", "_low", "_high")
+        )
         start, stop = (float(node[f"joint_boundary_{end}"]) for end in ("low", "high"))
         is_finite = np.isfinite([low, high]).all()
         interval = f"({low:.2g}–{high:.2g})" if is_finite else "(interval unknown)"
@@ -170,7 +183,9 @@ def regime_words(node: xr.Dataset) -> str:
     if not np.isfinite(node.joint_p):
         return "too few checkpoints to say"
     if np.isfinite(node.joint_p_gradual):
-        return f"gradual, {float(node.joint_gradual_ratio):.2g} times from first to last"
+        return (
+            f"gradual, {float(node.joint_gradual_ratio):.2g} times from first to last"
+        )
     return f"none (p = {float(node.joint_p):.2g})"
 
 
@@ -195,7 +210,9 @@ def exponential(fits: Sequence[xr.Dataset], what: str = "approach") -> Verdict:
 
 def best_other(fits: Sequence[xr.Dataset]) -> np.ndarray:
     """Return the mean R² of the best shape other than an exponential, (seeds,)."""
-    others = [name for name in fits[0].model.values if name not in ("exponential", "constant")]
+    others = [
+        name for name in fits[0].model.values if name not in ("exponential", "constant")
+    ]
     return each(fits, lambda node: node.r2_of.sel(model=others).max("model").mean())
 
 
@@ -207,7 +224,9 @@ def converges(dynamics: Sequence[xr.Dataset]) -> Verdict:
     share = each(dynamics, lambda node: node.converged.mean())
     since = np.array([float(node.quiet_since.max()) for node in dynamics])
     layers = [node.sizes["layer"] for node in dynamics]
-    quiet = f", from step {short(since)} at the latest" if np.isfinite(since).all() else ""
+    quiet = (
+        f", from step {short(since)} at the latest" if np.isfinite(since).all() else ""
+    )
     return Verdict(
         "the approach converges: changes come to stay within the noise of refits",
         False if (share < 0.5).all() else None,
@@ -221,7 +240,9 @@ def converges(dynamics: Sequence[xr.Dataset]) -> Verdict:
 
 
 def smoother(
-    name: str, nodes: dict[str, Sequence[xr.Dataset]], regimes: dict[str, Sequence[xr.Dataset]]
+    name: str,
+    nodes: dict[str, Sequence[xr.Dataset]],
+    regimes: dict[str, Sequence[xr.Dataset]],
 ) -> Verdict:
     """Judge whether one extractor's curves are smoother late than those of others, and refits not.
 
@@ -247,7 +268,11 @@ def smoother(
         None if same else holds,
         f"noise around the trend in the later half, relative to the norms: {_by(rough)}",
         f"refits at one checkpoint: {_by(refit)}"
-        + ("; they differ alike, which is the solver's doing in any run" if same else "")
+        + (
+            "; they differ alike, which is the solver's doing in any run"
+            if same
+            else ""
+        )
         + "; a factor of two counts",
     )
 

@@ -75,7 +75,9 @@ class ConceptRecipe(TrainedRecipe):
 
     def measured(self, size: ConceptSize, materials: Materials) -> Findings:
         """Train and study every seed of every run, or study the runs that were given."""
-        return super().measured(of_sources(size) if materials.sources else size, materials)
+        return super().measured(
+            of_sources(size) if materials.sources else size, materials
+        )
 
     def runs_folder(
         self, label: str, run: MaskedRun, size: ConceptSize, materials: Materials
@@ -87,7 +89,9 @@ class ConceptRecipe(TrainedRecipe):
             / folder_name("eurobert", [asdict(run), self.digest(materials.text)])
         )
 
-    def study_folder(self, label: str, seed: int, recorded: Path, materials: Materials) -> Path:
+    def study_folder(
+        self, label: str, seed: int, recorded: Path, materials: Materials
+    ) -> Path:
         """Return where a seed is studied: once for all recipes, which read each other's cells."""
         if materials.sources:
             name = folder_name(name_of(str(recorded)), str(recorded))
@@ -112,7 +116,11 @@ class ConceptRecipe(TrainedRecipe):
         return open_source(str(folder))
 
     def inputs(
-        self, run: MaskedRun, trajectory: Trajectory, size: ConceptSize, materials: Materials
+        self,
+        run: MaskedRun,
+        trajectory: Trajectory,
+        size: ConceptSize,
+        materials: Materials,
     ) -> dict[str, Inputs]:
         """Return the texts that are studied: those that the run itself held out.
 
@@ -124,7 +132,11 @@ class ConceptRecipe(TrainedRecipe):
         texts = materials.texts if has_text or recorded is None else recorded
         places = np.linspace(0, len(texts) - 1, min(size.texts, len(texts))).astype(int)
         chosen_texts = [texts[i] for i in places]
-        return {"texts": Inputs.from_texts(chosen_texts, trajectory.tokenizer(), size.max_length)}
+        return {
+            "texts": Inputs.from_texts(
+                chosen_texts, trajectory.tokenizer(), size.max_length
+            )
+        }
 
 
 def of_sources(size: ConceptSize) -> ConceptSize:
@@ -150,7 +162,9 @@ def sizes(
     """
     return (
         ConceptSize({RUN: _FULL}, (0, 1, 2, 3, 4), observables(20, 3000)),
-        ConceptSize({RUN: _QUICK}, (0, 1, 2), observables(8, 600), texts=60, control_steps=4),
+        ConceptSize(
+            {RUN: _QUICK}, (0, 1, 2), observables(8, 600), texts=60, control_steps=4
+        ),
     )
 
 

@@ -27,7 +27,12 @@ _PLANTED = ((120, 20, 4), (300, 64, 8))  # rows, features, concepts
 
 
 def objectives(
-    A: np.ndarray, U: np.ndarray, H: np.ndarray, rule: str, strict: bool, iterations: int
+    A: np.ndarray,
+    U: np.ndarray,
+    H: np.ndarray,
+    rule: str,
+    strict: bool,
+    iterations: int,
 ) -> np.ndarray:
     """Return the objective of Algorithm 5 before and after every iteration, over that of zero.
 
@@ -46,16 +51,19 @@ def objectives(
         How many.
     """
     M = A @ A.T
-    plus, minus = (np.abs(M) + M) / 2, (np.abs(M) - M) / 2
+    plus = (np.abs(M) + M) / 2
+    minus = (np.abs(M) - M) / 2
     if strict:
         H = H / (H.sum(axis=1, keepdims=True) + _EPSILON)
     values = [_objective(A, U, H)]
     for _ in range(iterations):
         UH = U @ H
-        up, down = plus @ H.T + UH @ (minus @ H.T), minus @ H.T + UH @ (plus @ H.T)
+        up = plus @ H.T + UH @ (minus @ H.T)
+        down = minus @ H.T + UH @ (plus @ H.T)
         U = U * np.sqrt(up / (down + _EPSILON))
         HUU = (H @ U) @ U.T if rule == "printed" else (U.T @ U) @ H
-        up, down = U.T @ plus + HUU @ minus, U.T @ minus + HUU @ plus
+        up = U.T @ plus + HUU @ minus
+        down = U.T @ minus + HUU @ plus
         H = H * np.sqrt(up / (down + _EPSILON))
         if strict:
             size = H.sum(axis=1, keepdims=True) + _EPSILON
@@ -79,11 +87,15 @@ class ConvexRecipe(ConceptRecipe):
             size = of_sources(size)
         ((label, run),) = size.runs.items()
         materials.progress.note(f"training {label}: {len(size.seeds)} seeds")
-        folders = self.record(run, self.runs_folder(label, run, size, materials), size, materials)
+        folders = self.record(
+            run, self.runs_folder(label, run, size, materials), size, materials
+        )
 
         def measure(seed: int) -> xr.Dataset:
             folder = folders[size.seeds.index(seed)]
-            return _measured({**_planted(seed), **self._activations(folder, size, materials)}, seed)
+            return _measured(
+                {**_planted(seed), **self._activations(folder, size, materials)}, seed
+            )
 
         runs = materials.of_seeds("fits", "convex NMF", size.seeds, measure)
         numbers = [ends_of(run) for run in runs]
@@ -126,7 +138,10 @@ def _measured(data: Mapping[str, np.ndarray], seed: int) -> xr.Dataset:
     for i, A in enumerate(data.values()):
         rng = np.random.default_rng([seed, i])
         r = 4 if A.shape[1] < 32 else 8
-        start = rng.uniform(0.1, 1, (len(A), r)), rng.uniform(0.1, 1, (r, len(A))) / len(A)
+        start = (
+            rng.uniform(0.1, 1, (len(A), r)),
+            rng.uniform(0.1, 1, (r, len(A))) / len(A),
+        )
         for strict in (0, 1):
             for k, rule in enumerate(_RULES):
                 with np.errstate(all="ignore"):  # overflow is what is looked for
@@ -155,7 +170,10 @@ def ends_of(run: xr.Dataset) -> xr.Dataset:
     functions = (_rises, _overflows, lambda trace: trace[..., -1])
     fits = run.objective.transpose(..., "step")
     return xr.Dataset(
-        {n: (fits.dims[:-1], f(fits.values)) for n, f in zip(names, functions, strict=True)},
+        {
+            n: (fits.dims[:-1], f(fits.values))
+            for n, f in zip(names, functions, strict=True)
+        },
         {dim: run[dim] for dim in fits.dims[:-1]},
     )
 
@@ -173,7 +191,9 @@ def judge(runs: Sequence[xr.Dataset]) -> list[Verdict]:
     of_run = _count(real, "printed", "rises")
     overflows = unanimous(broken["printed"] > 0)
     medians = {
-        rule: short(end) if np.isfinite(end).all() else "overflow in half of the fits or more"
+        rule: short(end)
+        if np.isfinite(end).all()
+        else "overflow in half of the fits or more"
         for rule, end in ends.items()
     }
     return [
@@ -194,7 +214,9 @@ def judge(runs: Sequence[xr.Dataset]) -> list[Verdict]:
         ),
         Verdict(
             "(not claimed) the corrected rule never raises the objective and ends lower",
-            unanimous((rises["corrected"] == 0) & (ends["corrected"] < ends["printed"])),
+            unanimous(
+                (rises["corrected"] == 0) & (ends["corrected"] < ends["printed"])
+            ),
             f"unexplained share of the squares in the end: {medians['corrected']}",
             f"printed: {medians['printed']} (medians over the fits of signed data)",
         ),
@@ -202,7 +224,9 @@ def judge(runs: Sequence[xr.Dataset]) -> list[Verdict]:
 
 
 def _cases(run: xr.Dataset, *kinds: str) -> xr.Dataset:
-    return run.sel(case=[case for case in map(str, run.case.values) if case.startswith(kinds)])
+    return run.sel(
+        case=[case for case in map(str, run.case.values) if case.startswith(kinds)]
+    )
 
 
 def _rises(trace: np.ndarray) -> np.ndarray:
@@ -239,12 +263,18 @@ def _view(runs: Sequence[xr.Dataset]) -> xr.Dataset:
     def one(run: xr.Dataset, rule: str) -> Iterator[xr.DataArray]:
         for start in kinds:
             part = _cases(run, start)
-            yield part.objective.sel(rule=rule, strict="scale free", drop=True).median("case")
+            yield part.objective.sel(rule=rule, strict="scale free", drop=True).median(
+                "case"
+            )
 
     values = {
         rule: [
             xr.Dataset(
-                {"objective": xr.concat(one(run, rule), xr.Variable("data", list(kinds.values())))}
+                {
+                    "objective": xr.concat(
+                        one(run, rule), xr.Variable("data", list(kinds.values()))
+                    )
+                }
             )
             for run in runs
         ]
@@ -257,7 +287,9 @@ def _view(runs: Sequence[xr.Dataset]) -> xr.Dataset:
         care="Medians over fits that have not overflowed.",
         source="Bernas 2025, sec. 8.6.1, Algorithm 5",
     )
-    quantity = Quantity("objective", "objective, share of ‖A‖²/2", facet="data", y_scale="log")
+    quantity = Quantity(
+        "objective", "objective, share of ‖A‖²/2", facet="data", y_scale="log"
+    )
     data = mean_of_seeds(values, [quantity], section, role="motion")
     data.step.attrs.update(long_name="iteration")
     return data

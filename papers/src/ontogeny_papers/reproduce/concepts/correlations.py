@@ -79,7 +79,9 @@ def _like_distances(
         for node in nodes
     ]
     distances = [
-        _before_last(node, "relative_distance", distance="frobenius").sel(alignment=alignment)
+        _before_last(node, "relative_distance", distance="frobenius").sel(
+            alignment=alignment
+        )
         for node in nodes
     ]
     rho = agreement(correlations, distances, _rank)
@@ -103,14 +105,18 @@ def _before_last(node: xr.Dataset, name: str, **labels: str) -> xr.DataArray:
     return values.sel(step=values.step != node.attrs["reference_step"])
 
 
-def _end(nodes: Sequence[xr.Dataset], correlation: str, place: int, of: str = "") -> np.ndarray:
+def _end(
+    nodes: Sequence[xr.Dataset], correlation: str, place: int, of: str = ""
+) -> np.ndarray:
     """Return r at the first or last step before the reference, mean over layers, of each seed."""
     name = f"correlation_to_reference{of}"
 
     def one(node: xr.Dataset) -> float:
         if name not in node:
             return float("nan")
-        curves = _before_last(node, name, correlation=correlation).sel(alignment=_RETURNED)
+        curves = _before_last(node, name, correlation=correlation).sel(
+            alignment=_RETURNED
+        )
         return float(curves.dropna("step", how="all").isel(step=place).mean())
 
     return each(nodes, one)
@@ -124,20 +130,28 @@ def null_words(nodes: Sequence[xr.Dataset], correlation: str, null: str) -> str:
         for node in nodes
         if name in node
     ]
-    return short(np.array([float(values.mean()) for values in finite])) if finite else "unknown"
+    return (
+        short(np.array([float(values.mean()) for values in finite]))
+        if finite
+        else "unknown"
+    )
 
 
 def _internal(nodes: dict[str, Sequence[xr.Dataset]]) -> Verdict:
     """Judge, beyond the report, whether concepts of a step come to overlap."""
-    change, turned = {}, {}
+    change = {}
+    turned = {}
     for title, runs in nodes.items():
         change[title] = each(runs, lambda node: _rise(node, "internal_correlation"))
-        turned[title] = each(runs, lambda node: _rise(node, "internal_correlation_control"))
+        turned[title] = each(
+            runs, lambda node: _rise(node, "internal_correlation_control")
+        )
     rises = [exceeds(change[title], turned[title], 0.1) for title in nodes]
     return Verdict(
         "(not claimed) concepts come to overlap: their internal correlation rises",
         True if all(rises) else False if not any(rises) and None not in rises else None,
-        "change: " + ", ".join(f"{title} {short(values)}" for title, values in change.items()),
+        "change: "
+        + ", ".join(f"{title} {short(values)}" for title, values in change.items()),
         "turned runs: "
         + ", ".join(f"{title} {short(values)}" for title, values in turned.items())
         + "; a mean of a tenth more, in the same direction in every seed, counts",
@@ -162,7 +176,9 @@ def weighted(results: Found) -> Sequence[Verdict]:
     for label in results["concepts-ica"]:
         of = {name: runs[label] for name, runs in results.items()}
         verdicts += [
-            _like_distances(f"{label}, {title}", of[f"concepts-{key}"], "weighted", "matched")
+            _like_distances(
+                f"{label}, {title}", of[f"concepts-{key}"], "weighted", "matched"
+            )
             for key, title in _WEIGHED.items()
         ]
         verdicts.append(_separates(label, of))
@@ -171,7 +187,8 @@ def weighted(results: Found) -> Sequence[Verdict]:
 
 def _separates(label: str, of: dict[str, Sequence[xr.Dataset]]) -> Verdict:
     """Judge whether the weighted correlation shows a boundary where the distance shows less."""
-    here, there = of[_WEIGHTED.name], of["concepts-ica-regimes"]
+    here = of[_WEIGHTED.name]
+    there = of["concepts-ica-regimes"]
     nodes = of["concepts-ica"]
     verdict = approach.two_regimes(nodes, here, _RETURNED)
     ratios = [each(runs, lambda node: node.joint_noise_ratio) for runs in (here, there)]
@@ -180,19 +197,26 @@ def _separates(label: str, of: dict[str, Sequence[xr.Dataset]]) -> Verdict:
         f"{label}: the weighted correlation of ICA separates the two regimes more clearly",
         verdict.holds if clearer.all() else None,
         verdict.measured,
-        "Frobenius distance, as returned: " + "; ".join(map(approach.regime_words, there)),
+        "Frobenius distance, as returned: "
+        + "; ".join(map(approach.regime_words, there)),
     )
 
 
 # ---- recipes ------------------------------------------------------------------------------------
 
 
-def _fits(keys: Iterable[str], n_concepts: int, max_tokens: int) -> tuple[Observable, ...]:
+def _fits(
+    keys: Iterable[str], n_concepts: int, max_tokens: int
+) -> tuple[Observable, ...]:
     return tuple(concepts(key, n_concepts, max_tokens) for key in keys)
 
 
 def _weighed(n_concepts: int, max_tokens: int) -> tuple[Observable, ...]:
-    return (*_fits(_WEIGHED, n_concepts, max_tokens), noise_of("concepts-ica"), _WEIGHTED)
+    return (
+        *_fits(_WEIGHED, n_concepts, max_tokens),
+        noise_of("concepts-ica"),
+        _WEIGHTED,
+    )
 
 
 RECIPES = (

@@ -18,14 +18,21 @@ from ..verdicts import LEVEL, Found, Verdict, if_finite, more_often, short
 from .concept_recipe import ConceptRecipe, sizes
 from .paths import the_runs
 
-_TITLES = {"ica": "ICA", "svd": "SVD", "kmeans": "k-means", "dictionary": "dictionary learning"}
+_TITLES = {
+    "ica": "ICA",
+    "svd": "SVD",
+    "kmeans": "k-means",
+    "dictionary": "dictionary learning",
+}
 _AVERAGES = {
     "aligned": "matched first",
     "unaligned": "as returned",
     "report-code": "as the report's code averages",
 }
 _QUICK = ("ica", "svd", "kmeans")  # dictionary learning takes as long as all of these
-_MORE = 3  # times as many concepts as elsewhere: two neighbours of a few points say nothing
+_MORE = (
+    3  # times as many concepts as elsewhere: two neighbours of a few points say nothing
+)
 
 
 def judge(results: Found) -> Sequence[Verdict]:
@@ -59,15 +66,25 @@ def _falls(runs: Sequence[xr.Dataset], title: str) -> Verdict:
     p = np.concatenate([run.p_change.values for run in runs])
     mask = np.isfinite(p)
     lower = int(((p < LEVEL) & (change < 0) & mask).sum())
-    enough, chance = more_often(lower, int(mask.sum()), LEVEL / 2) if mask.any() else (False, 1.0)
-    null = np.concatenate([np.atleast_1d(run.step_dimension_null.mean("draw")) for run in runs])
+    enough, chance = (
+        more_often(lower, int(mask.sum()), LEVEL / 2) if mask.any() else (False, 1.0)
+    )
+    null = np.concatenate(
+        [np.atleast_1d(run.step_dimension_null.mean("draw")) for run in runs]
+    )
     holds: bool | None = None
     if mask.any() and (late >= early).all():
         holds = False
     falling = int((late < early).sum())
-    claimed = "(not claimed) " if title == "k-means" else ""  # where the report has a rise
+    claimed = (
+        "(not claimed) " if title == "k-means" else ""
+    )  # where the report has a rise
     steps = np.mean(
-        [run.step_dimension.median("layer", skipna=False).values[[0, -1]] for run in runs], axis=0
+        [
+            run.step_dimension.median("layer", skipna=False).values[[0, -1]]
+            for run in runs
+        ],
+        axis=0,
     )
     ends = (
         f"from {steps[0]:.0f} at the first to {steps[1]:.0f} at the last step (seeds' mean of the "
@@ -106,14 +123,20 @@ def _averages_agree(results: Found, extractors: Sequence[str]) -> Verdict:
             early, late = (
                 np.array(
                     [
-                        float(run[f"{when}_mean"].sel(average=how, estimator="regression"))
+                        float(
+                            run[f"{when}_mean"].sel(average=how, estimator="regression")
+                        )
                         for run in runs
                     ]
                 )
                 for when in ("early", "late")
             )
             if name != "kmeans":  # where the report has a rise
-                signs += (late < early).tolist() if np.isfinite([early, late]).all() else [None]
+                signs += (
+                    (late < early).tolist()
+                    if np.isfinite([early, late]).all()
+                    else [None]
+                )
             parts.append(f"{title} {np.mean(early):.1f} to {np.mean(late):.1f}")
         words.append(f"{_TITLES[name]}: {', '.join(parts)}")
     return Verdict(
@@ -131,7 +154,9 @@ def with_spectra(results: Found) -> Found:
     nodes = results[_label("svd")].items()
     return {
         **results,
-        _label("svd"): {label: [_with_spectrum(run, rng) for run in runs] for label, runs in nodes},
+        _label("svd"): {
+            label: [_with_spectrum(run, rng) for run in runs] for label, runs in nodes
+        },
     }
 
 
@@ -144,8 +169,12 @@ def _with_spectrum(run: xr.Dataset, rng: np.random.Generator) -> xr.Dataset:
         U, sizes_, _ = np.linalg.svd(W, full_matrices=False)
         random = np.linalg.qr(rng.standard_normal(U.shape))[0]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", geometry.SpectrumOnlyWarning)  # it is the point
-            a, b = (geometry.two_nn((Q * sizes_).T, n_draws=0).value for Q in (U, random))
+            warnings.simplefilter(
+                "ignore", geometry.SpectrumOnlyWarning
+            )  # it is the point
+            a, b = (
+                geometry.two_nn((Q * sizes_).T, n_draws=0).value for Q in (U, random)
+            )
         values.append((a, abs(a - b) / a))
     own, apart = zip(*values, strict=True)
     return run.assign(spectrum=("layer", list(own)), apart=("layer", list(apart)))
@@ -167,9 +196,11 @@ def _of_orthonormal() -> Verdict:
     """State what two_nn makes of a PCA dictionary, whose columns are orthonormal."""
     W = np.linalg.qr(np.random.default_rng(0).standard_normal((64, 24)))[0]
     try:
-        value, reason = geometry.two_nn(W.T, n_draws=0).value, ""
+        value = geometry.two_nn(W.T, n_draws=0).value
+        reason = ""
     except ArgumentError as error:
-        value, reason = np.nan, str(error)
+        value = np.nan
+        reason = str(error)
     return Verdict(
         "(not claimed) PCA concepts have a dimension by TwoNN",
         bool(np.isfinite(value)),

@@ -25,13 +25,16 @@ _BESIDE = {"ica": "ICA", "sparse-pca": "sparse PCA"}
 
 def judge(extractor: str, results: Found) -> Sequence[Verdict]:
     """Judge the curves of one extractor."""
-    one, name = only_runs(results), f"concepts-{extractor}"
+    one = only_runs(results)
+    name = f"concepts-{extractor}"
     nodes = one[name]
     return [
         approach.falls(nodes),
         approach.further(nodes),
         approach.two_regimes(nodes, one[f"{name}-regimes"], "as returned"),
-        approach.two_regimes(nodes, one[f"{name}-regimes-{_ALIGNED}"], "rotation removed"),
+        approach.two_regimes(
+            nodes, one[f"{name}-regimes-{_ALIGNED}"], "rotation removed"
+        ),
         # The report says so of its first regime alone, which is not found here; see Figure 16.
         approach.exponential(one[f"{name}-fits"]),
         approach.converges(one[f"{name}-learning-dynamics"]),
@@ -40,13 +43,19 @@ def judge(extractor: str, results: Found) -> Sequence[Verdict]:
 
 def judge_beside(extractor: str, results: Found) -> Sequence[Verdict]:
     """Judge the curves of one extractor, and whether they are smoother than those of others."""
-    one, every = only_runs(results), {extractor: "convex NMF", **_BESIDE}
+    one = only_runs(results)
+    every = {extractor: "convex NMF", **_BESIDE}
     nodes = {title: one[f"concepts-{key}"] for key, title in every.items()}
     regimes = {title: one[f"concepts-{key}-regimes"] for key, title in every.items()}
-    return [*judge(extractor, results), approach.smoother(every[extractor], nodes, regimes)]
+    return [
+        *judge(extractor, results),
+        approach.smoother(every[extractor], nodes, regimes),
+    ]
 
 
-def observables(extractor: str, n_concepts: int, max_tokens: int) -> tuple[Observable, ...]:
+def observables(
+    extractor: str, n_concepts: int, max_tokens: int
+) -> tuple[Observable, ...]:
     """Return the concepts of an extractor with what is read of their curves."""
     of = concepts(extractor, n_concepts, max_tokens)
     return (
@@ -71,14 +80,21 @@ _WIKIPEDIA = " (on Wikipedia; any text can be given)"
 _REVIEWS = " (on film reviews; any text can be given)"
 
 
-def _recipe(number: int, extractor: str, title: str, text: str, more: str = "") -> ConceptRecipe:
+def _recipe(
+    number: int, extractor: str, title: str, text: str, more: str = ""
+) -> ConceptRecipe:
     beside = extractor == "convex-nmf"
     return ConceptRecipe(
         f"concepts-figure-{number}",
         f"{title[:1].upper()}{title[1:]} concepts on their way to the last checkpoint",
         f"{_CLAIM.format(title=title)}{more}{text}.",
         f"Bernas 2025, sec. 5.1, Algorithm 2 and Fig. {number}; Definitions 10 to 12",
-        *sizes(lambda n, m: (*observables(extractor, n, m), *(_beside(n, m) if beside else ()))),
+        *sizes(
+            lambda n, m: (
+                *observables(extractor, n, m),
+                *(_beside(n, m) if beside else ()),
+            )
+        ),
         LIMITS,
         judge=partial(judge_beside if beside else judge, extractor),
     )
@@ -86,7 +102,11 @@ def _recipe(number: int, extractor: str, title: str, text: str, more: str = "") 
 
 RECIPES = (
     _recipe(
-        1, "convex-nmf", "convex NMF", _REVIEWS, "; late, they are smoother than with ICA or PCA"
+        1,
+        "convex-nmf",
+        "convex NMF",
+        _REVIEWS,
+        "; late, they are smoother than with ICA or PCA",
     ),
     _recipe(2, "ica", "ICA", _REVIEWS),
     _recipe(3, "sparse-pca", "sparse PCA", _REVIEWS),

@@ -24,10 +24,8 @@ def judge(results: Found) -> Sequence[Verdict]:
     A distance to the end of a run falls in a turned control too, and measures that are blind to
     changes of basis are smoother than those that are not: neither says anything of the concepts.
     """
-    encoders, concepts = (
-        the_runs(results, "encoder-dynamics-ica"),
-        the_runs(results, "concepts-ica"),
-    )
+    encoders = the_runs(results, "encoder-dynamics-ica")
+    concepts = the_runs(results, "concepts-ica")
     return [
         _converges(encoders),
         _early(encoders),
@@ -42,7 +40,9 @@ _PARTS = (
 )
 
 
-def _compared(encoders: Sequence[xr.Dataset], metric: str, end: str = "") -> list[xr.DataArray]:
+def _compared(
+    encoders: Sequence[xr.Dataset], metric: str, end: str = ""
+) -> list[xr.DataArray]:
     return [
         run[f"comparison{end}"].sel(metric=metric, codes="train-fitted", drop=True)
         for run in encoders
@@ -61,14 +61,18 @@ def _converges(encoders: Sequence[xr.Dataset]) -> Verdict:
     """Judge whether all four comparisons approach those of the last step."""
     ends = {m: [_ends(curve) for curve in _compared(encoders, m)] for m in _METRICS}
     first, last = np.array(ends["kl"]).T
-    shuffled = np.array([float(curve.median()) for curve in _compared(encoders, "kl", "_shuffled")])
+    shuffled = np.array(
+        [float(curve.median()) for curve in _compared(encoders, "kl", "_shuffled")]
+    )
     control = np.array([_ends(curve) for curve in _controls(encoders, "kl")])
     approach = all(
         (end > begin) == (metric == "correlation")
         for metric, seeds in ends.items()
         for begin, end in seeds
     )
-    falls_less = control[:, 1] >= 0.5 * control[:, 0]  # False of a control without numbers
+    falls_less = (
+        control[:, 1] >= 0.5 * control[:, 0]
+    )  # False of a control without numbers
     return Verdict(
         "cross-entropy, MSE, KL and correlation approach the last step's",
         None if approach and not falls_less.any() else if_finite(approach, first, last),
@@ -95,7 +99,9 @@ def _early(encoders: Sequence[xr.Dataset]) -> Verdict:
     half = np.concatenate([_half_steps(run) for run in encoders])
     finite = half[np.isfinite(half)]
     last = float(encoders[0].step[-1])
-    when = f"at step {np.median(finite):,.0f} of {last:,.0f}" if len(finite) else "never"
+    when = (
+        f"at step {np.median(finite):,.0f} of {last:,.0f}" if len(finite) else "never"
+    )
     return Verdict(
         "the structure of the concepts may have converged in the first regime",
         None if holds and (not known_controls or (control > 0.5).any()) else holds,
@@ -114,7 +120,10 @@ def _half_steps(run: xr.Dataset) -> np.ndarray:
 
 
 def _smoother(
-    encoders: Sequence[xr.Dataset], concepts: Sequence[xr.Dataset], since: float, claim: str
+    encoders: Sequence[xr.Dataset],
+    concepts: Sequence[xr.Dataset],
+    since: float,
+    claim: str,
 ) -> Verdict:
     """Compare path lengths with those of dictionaries as returned, and without their freedoms."""
     kl = path_lengths(_compared(encoders, "kl"), since)
@@ -143,7 +152,10 @@ def _distance(run: xr.Dataset, kind: str) -> xr.DataArray:
 
 def _second_extractor(encoders: Sequence[xr.Dataset]) -> Verdict:
     """Compare both codes of the test rows at the reference step itself."""
-    at = [int(np.argmin(np.abs(run.step.values - run.attrs["reference_step"]))) for run in encoders]
+    at = [
+        int(np.argmin(np.abs(run.step.values - run.attrs["reference_step"])))
+        for run in encoders
+    ]
     kl = [
         run.comparison.sel(metric="kl").median("layer").isel(step=i)
         for run, i in zip(encoders, at, strict=True)
@@ -170,7 +182,12 @@ RECIPES = (
         "linear encoders predict the codes of the last step's ICA concepts from the activations of "
         "earlier steps; their curves are smooth, and the noise of the second regime is gone.",
         "Bernas 2025, sec. 6.1, Algorithm 3, Fig. 9",
-        *sizes(lambda n, m: (concepts("ica", n, m), EncoderDynamics("ica", n, max_tokens=m))),
+        *sizes(
+            lambda n, m: (
+                concepts("ica", n, m),
+                EncoderDynamics("ica", n, max_tokens=m),
+            )
+        ),
         "a second regime of thousands of steps; two seeds and eight concepts.",
         judge=judge,
     ),

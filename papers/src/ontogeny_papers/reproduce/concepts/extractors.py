@@ -42,7 +42,9 @@ def noise_of(name: str) -> Regimes:
 
 def shape_of(name: str) -> Fits:
     """Return the shapes of the decay to 0 of that curve, in the dictionary's own units."""
-    return Fits(name, "distance_to_reference", select=AS_RETURNED, first=EVEN, offset=False)
+    return Fits(
+        name, "distance_to_reference", select=AS_RETURNED, first=EVEN, offset=False
+    )
 
 
 def only_runs(results: Found) -> dict[str, Sequence[xr.Dataset]]:

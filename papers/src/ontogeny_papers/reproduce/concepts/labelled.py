@@ -70,13 +70,19 @@ class LabelledSize(ConceptSize):
 class LabelledRecipe(ConceptRecipe):
     """A recipe on labelled sentences of the texts that a run was not trained on."""
 
-    def study_folder(self, label: str, seed: int, recorded: Path, materials: Materials) -> Path:
+    def study_folder(
+        self, label: str, seed: int, recorded: Path, materials: Materials
+    ) -> Path:
         """Return where a seed is studied: apart from the recipes on unlabelled texts."""
         place = super().study_folder(label, seed, recorded, materials)
         return place.with_name(f"{place.name}-labelled")
 
     def inputs(  # type: ignore[override]
-        self, run: MaskedRun, trajectory: Trajectory, size: LabelledSize, materials: Materials
+        self,
+        run: MaskedRun,
+        trajectory: Trajectory,
+        size: LabelledSize,
+        materials: Materials,
     ) -> dict[str, Inputs]:
         """Return both sets; sentences of one text count as one document."""
         recorded = None if trajectory.path is None else recorded_texts(trajectory.path)
@@ -84,7 +90,9 @@ class LabelledRecipe(ConceptRecipe):
         texts = materials.texts if has_text or recorded is None else recorded
         topic, semantic = of_topic(texts, size.sentences, 0)
         materials.progress.note(f"the topic is {topic!r}")
-        sources = zip(_CONCEPTS, (semantic, of_word_order(texts, size.sentences, 0)), strict=True)
+        sources = zip(
+            _CONCEPTS, (semantic, of_word_order(texts, size.sentences, 0)), strict=True
+        )
         return {
             name: Inputs.from_texts(
                 labelled.texts,
@@ -100,7 +108,8 @@ class LabelledRecipe(ConceptRecipe):
 
 def judge(results: Found) -> Sequence[Verdict]:
     """Judge Figure 10 and Table 2 beside shuffled labels; recompute what Table 2 prints."""
-    scores, readable = the_runs(results, "tcav"), the_runs(results, "cav")
+    scores = the_runs(results, "tcav")
+    readable = the_runs(results, "cav")
     return [
         *(_readable(readable, name) for name in _CONCEPTS),
         _matters(scores, readable),
@@ -114,12 +123,22 @@ def judge(results: Found) -> Sequence[Verdict]:
 
 def _readable(runs: Sequence[xr.Dataset], name: str) -> Verdict:
     """State whether a concept is learned: readable in the end, more so than at first."""
-    accuracies = [run.accuracy.sel(concept=name).dropna("step", how="all") for run in runs]
-    first, last = (np.array([float(a.isel(step=i).max()) for a in accuracies]) for i in (0, -1))
-    p = np.array([float(run.p_corrected.sel(concept=name).isel(step=-1).min()) for run in runs])
-    before = np.array([float(run.p_corrected.sel(concept=name).isel(step=0).min()) for run in runs])
+    accuracies = [
+        run.accuracy.sel(concept=name).dropna("step", how="all") for run in runs
+    ]
+    first, last = (
+        np.array([float(a.isel(step=i).max()) for a in accuracies]) for i in (0, -1)
+    )
+    p = np.array(
+        [float(run.p_corrected.sel(concept=name).isel(step=-1).min()) for run in runs]
+    )
+    before = np.array(
+        [float(run.p_corrected.sel(concept=name).isel(step=0).min()) for run in runs]
+    )
     control = _control_ends(runs, name)
-    holds = unanimous((p <= LEVEL) & (last > first) & (last > control.max()), p, first, last)
+    holds = unanimous(
+        (p <= LEVEL) & (last > first) & (last > control.max()), p, first, last
+    )
     return Verdict(
         f"(not claimed) the {name} concept is learned: its labels become readable",
         bool(holds and np.isfinite(control).all()) or None,  # no test reads all labels
@@ -134,7 +153,10 @@ def _control_ends(runs: Sequence[xr.Dataset], name: str) -> np.ndarray:
     if "accuracy_control" not in runs[0]:
         return np.array([np.nan])
     ends = [
-        run.accuracy_control.sel(concept=name).dropna("step", how="all").isel(step=-1).max("layer")
+        run.accuracy_control.sel(concept=name)
+        .dropna("step", how="all")
+        .isel(step=-1)
+        .max("layer")
         for run in runs
     ]
     return np.concatenate([np.atleast_1d(end.values) for end in ends])
@@ -151,7 +173,8 @@ def _matters(runs: Sequence[xr.Dataset], readable: Sequence[xr.Dataset]) -> Verd
     single = np.array([float((run.p_single <= LEVEL).mean()) for run in runs])
     tested = int(np.isfinite(runs[0].p_corrected.values).sum())
     low, high = (
-        np.median([float(run.random_score.quantile(q)) for run in runs]) for q in (0.025, 0.975)
+        np.median([float(run.random_score.quantile(q)) for run in runs])
+        for q in (0.025, 0.975)
     )
     return Verdict(
         "TCAV shows that the concepts influence what the model predicts",
@@ -160,7 +183,11 @@ def _matters(runs: Sequence[xr.Dataset], readable: Sequence[xr.Dataset]) -> Verd
         f"{_listed(100 * single, 0)} %",
         f"{100 * LEVEL:.0f} % uncorrected by chance; directions for shuffled labels score between "
         f"{low:.2f} and {high:.2f}"
-        + ("" if there else "; no labelled concept is readable in every seed, so none is tested"),
+        + (
+            ""
+            if there
+            else "; no labelled concept is readable in every seed, so none is tested"
+        ),
     )
 
 
@@ -184,7 +211,9 @@ def _syntactic_gains(runs: Sequence[xr.Dataset]) -> Verdict:
     null = np.concatenate([_null_sums(run) for run in runs])
     gain = sums["syntactic"] - sums["semantic"]
     holds = unanimous(gain > 0, gain)
-    width = float(np.nanquantile(np.abs(null), 0.95)) if np.isfinite(null).any() else np.nan
+    width = (
+        float(np.nanquantile(np.abs(null), 0.95)) if np.isfinite(null).any() else np.nan
+    )
     inside = bool((np.abs(gain) <= width).any())
     return Verdict(
         "syntactic concepts gain from the second regime, semantic ones lose (ΣΔ)",
@@ -203,7 +232,9 @@ def _improving(runs: Sequence[xr.Dataset]) -> Verdict:
         name: [int((table.difference.sel(concept=name) > 0).sum()) for table in tables]
         for name in _CONCEPTS
     }
-    count = CountOfRises.of_scores(runs, list(_CONCEPTS), lambda table: table.difference)
+    count = CountOfRises.of_scores(
+        runs, list(_CONCEPTS), lambda table: table.difference
+    )
     return Verdict(
         "scores rise in most layers (7 semantic and 6 syntactic of 11 in the report)",
         count.holds,
@@ -238,7 +269,8 @@ def printed_table(concept: str) -> xr.Dataset:
 def rounding(concept: str) -> tuple[float, float]:
     """Return how far rounding to three decimals can move the two sums of the printed cells."""
     first, first_sd, second, second_sd = np.array(_PRINTED[concept]).T
-    half, change = 0.0005, np.abs(second - first)
+    half = 0.0005
+    change = np.abs(second - first)
     low = np.hypot(first_sd - half, second_sd - half)
     aware = (change + 2 * half) / low - change / np.hypot(first_sd, second_sd)
     return 2 * half * len(first), float(aware.sum())
@@ -246,12 +278,16 @@ def rounding(concept: str) -> tuple[float, float]:
 
 def _printed_sums() -> Verdict:
     """Add up the cells of Table 2 again."""
-    parts, right, reach = [], [], []
+    parts = []
+    right = []
+    reach = []
     for name, printed in _PRINTED_SUMS.items():
         table = printed_table(name)
         sums = float(table.sum_difference), float(table.sigma_aware_sum)
         limits = rounding(name)
-        right += [abs(a - b) <= r for a, b, r in zip(sums, printed, limits, strict=True)]
+        right += [
+            abs(a - b) <= r for a, b, r in zip(sums, printed, limits, strict=True)
+        ]
         parts.append(f"{name} {sums[0]:+.3f} and {sums[1]:+.3f}")
         reach.append(limits)
     texts = [f"{name} {a:+.3f} and {b:+.3f}" for name, (a, b) in _PRINTED_SUMS.items()]
@@ -277,11 +313,17 @@ def _printed_caption() -> Verdict:
 
 
 def _listed(values: np.ndarray, digits: int = 2) -> str:
-    return short(values) if len(values) > 3 else " and ".join(f"{v:.{digits}f}" for v in values)
+    return (
+        short(values)
+        if len(values) > 3
+        else " and ".join(f"{v:.{digits}f}" for v in values)
+    )
 
 
 def _sized(size: ConceptSize, sentences: int, checkpoints: int | None) -> LabelledSize:
-    fields = {field.name: getattr(size, field.name) for field in dataclasses.fields(size)}
+    fields = {
+        field.name: getattr(size, field.name) for field in dataclasses.fields(size)
+    }
     return LabelledSize(
         **{**fields, "max_length": 32, "checkpoints": checkpoints}, sentences=sentences
     )

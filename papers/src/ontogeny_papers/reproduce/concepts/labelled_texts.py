@@ -12,7 +12,9 @@ import numpy as np
 from ontogeny.errors import ArgumentError
 
 _SHORT, _LONG = 6, 18  # words of a sentence
-_TOPIC_LETTERS = 5  # of a word that can be a topic: shorter ones are mostly function words
+_TOPIC_LETTERS = (
+    5  # of a word that can be a topic: shorter ones are mostly function words
+)
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n\s*\n")
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -56,7 +58,9 @@ def topic_word(texts: Sequence[str]) -> str:
     >>> topic_word(["a river here", "the river there", "some trees", "other things"])
     'river'
     """
-    counts = Counter(word for text in texts for word in _words(text) if len(word) >= _TOPIC_LETTERS)
+    counts = Counter(
+        word for text in texts for word in _words(text) if len(word) >= _TOPIC_LETTERS
+    )
     usable = [word for word, count in counts.items() if 2 <= count <= len(texts) - 2]
     if not usable:
         raise ArgumentError(
@@ -66,7 +70,9 @@ def topic_word(texts: Sequence[str]) -> str:
     return min(usable, key=lambda word: (abs(counts[word] - len(texts) / 2), word))
 
 
-def of_topic(texts: Sequence[str], count: int, random_state: int) -> tuple[str, Labelled]:
+def of_topic(
+    texts: Sequence[str], count: int, random_state: int
+) -> tuple[str, Labelled]:
     """Return a topic and `count` sentences, half of texts with its word; the word is left out.
 
     A semantic label: what the text is about, without the word that says so.
@@ -89,7 +95,8 @@ def of_word_order(texts: Sequence[str], count: int, random_state: int) -> Labell
     rng = np.random.default_rng(random_state)
     examples = []
     for i, words in sentences(texts):
-        label, words = int(rng.integers(2)), list(words)
+        label = int(rng.integers(2))
+        words = list(words)
         a, b = sorted(rng.choice(len(words), 2, replace=False))
         if words[a].lower() == words[b].lower():
             continue
@@ -99,7 +106,9 @@ def of_word_order(texts: Sequence[str], count: int, random_state: int) -> Labell
     return _balanced(examples, count, random_state)
 
 
-def _balanced(rows: Sequence[tuple[str, int, int]], count: int, random_state: int) -> Labelled:
+def _balanced(
+    rows: Sequence[tuple[str, int, int]], count: int, random_state: int
+) -> Labelled:
     order = np.random.default_rng([random_state, 1]).permutation(len(rows))
     examples: list[tuple[str, int, int]] = []
     for label in (0, 1):

@@ -37,13 +37,15 @@ _NO_SECOND = Verdict(
 def _same_pace(of: Mapping[str, Sequence[xr.Dataset]]) -> Verdict:
     """Judge whether half of the change is over at a similar share of training."""
     pace = {
-        label: each(runs, lambda node: _half(node.half_step, node)) for label, runs in of.items()
+        label: each(runs, lambda node: _half(node.half_step, node))
+        for label, runs in of.items()
     }
     turned = {
         label: each(runs, lambda node: _half(node.control_half_step, node))
         for label, runs in of.items()
     }
-    alike, by_control = _alike(pace), _alike(turned)
+    alike = _alike(pace)
+    by_control = _alike(turned)
     return Verdict(
         "half of the change is over at a similar share of training",
         None if alike and by_control is not False else alike,
@@ -72,14 +74,18 @@ def _same_answers(results: Found) -> Verdict:
     """Judge whether the claims on Figure 2 get the same answers at both sizes."""
     answers = {}
     for label, nodes in results[_NAME].items():
-        regimes, fits = (results[f"{_NAME}-{kind}"][label] for kind in ("regimes", "fits"))
+        regimes, fits = (
+            results[f"{_NAME}-{kind}"][label] for kind in ("regimes", "fits")
+        )
         answers[label] = [
             approach.further(nodes),
             approach.two_regimes(nodes, regimes, "as returned"),
             approach.exponential(fits),
         ]
     pairs = list(zip(*answers.values(), strict=True))
-    judged = [pair for pair in pairs if all(verdict.holds is not None for verdict in pair)]
+    judged = [
+        pair for pair in pairs if all(verdict.holds is not None for verdict in pair)
+    ]
     same = [pair[0].holds == pair[1].holds for pair in judged]
     return Verdict(
         "the larger model behaves like the smaller one",
@@ -97,16 +103,22 @@ def _middle(label: str, regimes: Sequence[xr.Dataset]) -> Verdict:
     """Judge whether the most irregular layer is neither the first nor the last."""
     rough = [roughness(node) for node in regimes]
     places = np.array([np.argmax(one) for one in rough])
-    count, depth = (
-        sum(0 < p < len(one) - 1 for p, one in zip(places, rough, strict=True)),
-        len(rough[0]),
-    )
+    count = sum(0 < p < len(one) - 1 for p, one in zip(places, rough, strict=True))
+    depth = len(rough[0])
     chance = max(depth - 2, 0) / depth
-    more, p = more_often(int(count), len(rough), chance) if chance else (False, float("nan"))
+    more, p = (
+        more_often(int(count), len(rough), chance) if chance else (False, float("nan"))
+    )
     has_all = bool(np.isfinite(np.concatenate(rough)).all())
     return Verdict(
         f"{label}: irregular layers are in the middle",
-        None if not has_all else True if more else False if count == 0 and len(rough) > 4 else None,
+        None
+        if not has_all
+        else True
+        if more
+        else False
+        if count == 0 and len(rough) > 4
+        else None,
         f"the roughest of {depth} layers is neither the first nor the last in {count} of "
         f"{len(rough)} seeds (layers {', '.join(str(place) for place in places)}, the first is 0)",
         f"by chance in a share of {chance:.2g} (as many or more p = {p:.2g})"

@@ -37,9 +37,11 @@ def with_shares(results: Found) -> Found:
 def sparse_autoencoder(results: Found) -> Sequence[Verdict]:
     """Judge how many latents are found again, by another seed and over training."""
     one = only_runs(results)
-    sae, ica = one["concepts-sae"], one["concepts-ica"]
+    sae = one["concepts-sae"]
+    ica = one["concepts-ica"]
     again, others = (each(nodes, lambda run: run.again) for nodes in (sae, ica))
-    half, chance = each(sae, lambda run: run.at_half), null_words(sae, "optimal", "chance")
+    half = each(sae, lambda run: run.at_half)
+    chance = null_words(sae, "optimal", "chance")
     less = exceeds(others, again, _MORE)
     few = bool((again < 0.5).all()) if np.isfinite(again).all() else None
     return [
@@ -73,7 +75,8 @@ def _found_at_half(node: xr.Dataset) -> float:
     steps = node.step.values
     half = steps[np.abs(steps - node.attrs["reference_step"] / 2).argmin()]
     return _share_again(
-        node.dictionary.sel(step=half), node.dictionary.sel(step=node.attrs["reference_step"])
+        node.dictionary.sel(step=half),
+        node.dictionary.sel(step=node.attrs["reference_step"]),
     )
 
 
@@ -82,11 +85,16 @@ def _share_again(first: xr.DataArray, second: xr.DataArray) -> float:
     other = second.rename(concept="other")
     dot = xr.dot(first.fillna(0), other.fillna(0), dim="feature")
     norms = (first**2).sum("feature") ** 0.5 * (other**2).sum("feature") ** 0.5
-    return float((abs(dot) >= _FOUND_AGAIN * norms).where(norms > 0, False).any("other").mean())
+    return float(
+        (abs(dot) >= _FOUND_AGAIN * norms).where(norms > 0, False).any("other").mean()
+    )
 
 
 def _latents(n_concepts: int, max_tokens: int) -> tuple[Observable, ...]:
-    return (concepts("sae", 4 * n_concepts, max_tokens), concepts("ica", n_concepts, max_tokens))
+    return (
+        concepts("sae", 4 * n_concepts, max_tokens),
+        concepts("ica", n_concepts, max_tokens),
+    )
 
 
 RECIPES = (

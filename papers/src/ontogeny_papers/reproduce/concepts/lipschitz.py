@@ -47,7 +47,9 @@ def judge(results: Found) -> Sequence[Verdict]:
     ]
 
 
-def _constant(title: str, nodes: Sequence[xr.Dataset], select: dict[str, str]) -> Verdict:
+def _constant(
+    title: str, nodes: Sequence[xr.Dataset], select: dict[str, str]
+) -> Verdict:
     name = "concepts_per_activations"
     return _steady(
         f"(not claimed) {title}: concept distance per activation distance stays the same "
@@ -77,7 +79,9 @@ def _steady(
     Any finite series is bounded, so that a bound alone says nothing. The report claims a bound, and
     says that it does not imply the same behaviour.
     """
-    times, first, last = (np.array([f(ratio) for ratio in ratios]) for f in (_times, _first, _last))
+    times, first, last = (
+        np.array([f(ratio) for ratio in ratios]) for f in (_times, _first, _last)
+    )
     controls = np.array([np.nan if one is None else _times(one) for one in turned])
     steady = bool((times <= _CONSTANT).all()) if np.isfinite(times).all() else None
     if steady is False and (times <= _CONSTANT).any():
@@ -116,7 +120,9 @@ def _size_alone(title: str, nodes: Sequence[xr.Dataset]) -> Verdict:
     """Judge whether differences of the same size, out of order, move the concepts as far."""
     times = each(nodes, _times_permuted)
     about = bool(((times >= 0.8) & (times <= 1.25)).all())
-    rho = each(nodes, lambda node: node.spearman.mean() if "spearman" in node else np.nan)
+    rho = each(
+        nodes, lambda node: node.spearman.mean() if "spearman" in node else np.nan
+    )
     return Verdict(
         f"{title}: how far the activations are explains how far the concepts are",
         (True if about else False if ((times < 0.8) | (times > 1.25)).all() else None)
@@ -136,30 +142,40 @@ def _times_permuted(node: xr.Dataset) -> float:
     return float((node.here_relative / permuted).median())
 
 
-def _local(nodes: dict[str, Sequence[xr.Dataset]], of: dict[str, Sequence[xr.Dataset]]) -> Verdict:
+def _local(
+    nodes: dict[str, Sequence[xr.Dataset]], of: dict[str, Sequence[xr.Dataset]]
+) -> Verdict:
     """Judge whether convex NMF has the smaller local constant, each in units of its norms."""
-    ratios = {title: _relative_constants(runs, of[title]) for title, runs in nodes.items()}
-    convex, ica = ratios["convex NMF"], ratios["ICA"]
+    ratios = {
+        title: _relative_constants(runs, of[title]) for title, runs in nodes.items()
+    }
+    convex = ratios["convex NMF"]
+    ica = ratios["ICA"]
     with np.errstate(divide="ignore", invalid="ignore"):
         smaller = exceeds(np.log(ica), np.log(convex), np.log(_CONSTANT))
     return Verdict(
         "convex NMF is one of the most Lipschitz-continuous extractors in practice",
         smaller,
         "relative change of the dictionary per relative change of the activations, in random "
-        "directions: " + ", ".join(f"{title} {short(values)}" for title, values in ratios.items()),
+        "directions: "
+        + ", ".join(f"{title} {short(values)}" for title, values in ratios.items()),
         "a lower bound, at activations moved by 0.1 %; a factor of two counts; about the solvers, "
         "in runs that learn nothing as well",
     )
 
 
-def _relative_constants(nodes: Sequence[xr.Dataset], of: Sequence[xr.Dataset]) -> np.ndarray:
+def _relative_constants(
+    nodes: Sequence[xr.Dataset], of: Sequence[xr.Dataset]
+) -> np.ndarray:
     """Return the relative change of the dictionary per relative change of activations, (seeds,)."""
     ratios = []
     for node, concepts_ in zip(nodes, of, strict=True):
         if "extractor_random" not in node:
             return np.full(len(nodes), np.nan)
         constant = node.extractor_random.sel(matching="as returned").max("draw")
-        ratios.append(float((constant * node.activation_norm / concepts_.norm).median()))
+        ratios.append(
+            float((constant * node.activation_norm / concepts_.norm).median())
+        )
     return np.array(ratios)
 
 
@@ -167,7 +183,10 @@ def _observables(n_concepts: int, max_tokens: int) -> tuple[Observable, ...]:
     of = {key: concepts(key, n_concepts, max_tokens) for key in _EVERY}
     return (
         *of.values(),
-        *(Lipschitz(e.name, key, n_concepts, max_tokens=max_tokens) for key, e in of.items()),
+        *(
+            Lipschitz(e.name, key, n_concepts, max_tokens=max_tokens)
+            for key, e in of.items()
+        ),
     )
 
 

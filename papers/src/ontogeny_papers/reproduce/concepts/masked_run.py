@@ -54,7 +54,14 @@ class MaskedRun:
                 continue
             partial = place.with_name(f".{place.name}.partial")
             shutil.rmtree(partial, ignore_errors=True)
-            record(partial, texts, self.settings, seed, progress=progress, every=self.steps())
+            record(
+                partial,
+                texts,
+                self.settings,
+                seed,
+                progress=progress,
+                every=self.steps(),
+            )
             partial.rename(place)
         return folders
 

@@ -65,7 +65,8 @@ def _done(curve: xr.DataArray, share: float) -> float:
     if curve.sizes["step"] < 2:
         return float("nan")
     at = curve.interp(step=share * float(curve.step[-1]))
-    first, last = curve.isel(step=0), curve.isel(step=-1)
+    first = curve.isel(step=0)
+    last = curve.isel(step=-1)
     moved = first != last
     if not moved.any():
         return float("nan")

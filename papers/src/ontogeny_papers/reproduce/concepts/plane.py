@@ -15,10 +15,16 @@ from .concept_recipe import ConceptRecipe, sizes
 from .extractors import concepts
 from .paths import the_runs
 
-_EXTRACTORS = {"convex-nmf": "convex NMF", "ica": "ICA", "dictionary": "dictionary learning"}
+_EXTRACTORS = {
+    "convex-nmf": "convex NMF",
+    "ica": "ICA",
+    "dictionary": "dictionary learning",
+}
 _OF_PATHS = ("move", "refit_move", "straight", "straight_line", "straight_walk")
 _DRAWS = 3
-_MARGIN = 0.05  # of the variance by which a path must be less straight to count as curved
+_MARGIN = (
+    0.05  # of the variance by which a path must be less straight to count as curved
+)
 
 
 def with_paths(results: Found) -> Found:
@@ -35,7 +41,8 @@ def with_paths(results: Found) -> Found:
 def _with_path(run: xr.Dataset, seed: int) -> xr.Dataset:
     if "dictionary" not in run:
         return run
-    moves, straight = _moves(run), _straightness(run, seed)
+    moves = _moves(run)
+    straight = _straightness(run, seed)
     return run.assign(dict(zip(_OF_PATHS, (*moves, *straight), strict=True)))
 
 
@@ -67,7 +74,9 @@ def _in_plane(results: Found) -> Verdict:
     return Verdict(
         "(not claimed) the plane of two principal components shows most of the concepts' variance",
         if_finite(lowest > 0.5, *shares.values()),
-        ", ".join(f"{title} {spread(100 * share, 0)} %" for title, share in shares.items()),
+        ", ".join(
+            f"{title} {spread(100 * share, 0)} %" for title, share in shares.items()
+        ),
         "more than half in every seed counts; mean over layers",
     )
 
@@ -90,7 +99,8 @@ def _moves(run: xr.Dataset) -> tuple[float, float]:
     """Return the move to the next checkpoint and to a refit, relative, at the refitted steps."""
     if "refit_dictionary" not in run:
         return np.nan, np.nan
-    moves, refits = [], []
+    moves = []
+    refits = []
     for W, refit in _tables(run):
         size = np.linalg.norm(W, axis=(1, 2))
         steps_of = np.linalg.norm(np.diff(W, axis=0), axis=(1, 2)) / size[1:]
@@ -109,22 +119,35 @@ def _curved(runs: Sequence[xr.Dataset], title: str) -> Verdict:
     holds = True if curved.all() else None if curved.any() else False
     return Verdict(
         f"{title}: learning goes along a nonlinear manifold",
-        None if holds and as_walks else if_finite(holds, values) if holds is not None else None,
+        None
+        if holds and as_walks
+        else if_finite(holds, values)
+        if holds is not None
+        else None,
         f"one direction holds {short(share)} of the squared movement of a concept",
         f"a straight line with the noise of refits {short(line)}; a random walk of the same steps "
         f"{short(walk)}"
-        + ("; paths that bend as a walk does, or more, tell of no manifold" if as_walks else ""),
+        + (
+            "; paths that bend as a walk does, or more, tell of no manifold"
+            if as_walks
+            else ""
+        ),
     )
 
 
 def _straightness(run: xr.Dataset, seed: int) -> tuple[float, float, float]:
     """Return the share of one direction: of the paths, of noisy lines, of random walks."""
     rng = np.random.default_rng(seed)
-    shares, line, walk = [], [], []
+    shares = []
+    line = []
+    walk = []
     for W, refit in _tables(run):
         shares.append(_share_of_one(W))
         noise = _noise(W, refit)
-        line += [_share_of_one(_straight(W) + _scattered(noise, W, rng)) for _ in range(_DRAWS)]
+        line += [
+            _share_of_one(_straight(W) + _scattered(noise, W, rng))
+            for _ in range(_DRAWS)
+        ]
         walk += [_share_of_one(_walked(W, rng)) for _ in range(_DRAWS)]
     return float(np.median(shares)), float(np.median(line)), float(np.median(walk))
 
@@ -135,7 +158,11 @@ def _share_of_one(W: np.ndarray) -> float:
     if not np.isfinite(centred).all():  # noise of refits where there are none
         return float("nan")
     squares = np.linalg.svd(centred, compute_uv=False) ** 2
-    return float(squares[:, 0].sum() / squares.sum()) if squares.sum() > 0 else float("nan")
+    return (
+        float(squares[:, 0].sum() / squares.sum())
+        if squares.sum() > 0
+        else float("nan")
+    )
 
 
 def _straight(W: np.ndarray) -> np.ndarray:
@@ -148,14 +175,18 @@ def _straight(W: np.ndarray) -> np.ndarray:
 
 def _noise(W: np.ndarray, refit: np.ndarray) -> np.ndarray:
     """Return the standard deviation of one entry at each step, from refits where there are some."""
-    apart = np.sqrt(np.square(refit - W).mean(axis=(1, 2)) / 2)  # of two fits, each with noise
+    apart = np.sqrt(
+        np.square(refit - W).mean(axis=(1, 2)) / 2
+    )  # of two fits, each with noise
     places = np.flatnonzero(np.isfinite(apart))
     if not len(places):
         return np.full(len(W), np.nan)
     return np.interp(np.arange(len(W)), places, apart[places])
 
 
-def _scattered(noise: np.ndarray, W: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _scattered(
+    noise: np.ndarray, W: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
     return noise[:, None, None] * rng.standard_normal(W.shape)
 
 
@@ -172,13 +203,16 @@ def _tables(run: xr.Dataset) -> list[tuple[np.ndarray, np.ndarray]]:
     tables = []
     for layer in run.layer.values:
         one = run.sel(layer=layer).dropna("feature", how="all", subset=["dictionary"])
-        W = one.dictionary.transpose("step", "feature", "concept").values.astype(np.float64)
+        W = one.dictionary.transpose("step", "feature", "concept").values.astype(
+            np.float64
+        )
         refit = np.full_like(W, np.nan)
         if "refit_dictionary" in one:
             refit = one.refit_dictionary.transpose("step", "feature", "concept").values
             refit = refit.astype(np.float64)
         there = np.isfinite(W).all(axis=(1, 2))
-        W, refit = W[there], refit[there]
+        W = W[there]
+        refit = refit[there]
         again = np.isfinite(refit).all(axis=(1, 2))
         reference = W[-1]
         W = _aligned(reference, W)
@@ -204,7 +238,10 @@ RECIPES = (
             lambda n, m: tuple(
                 observable
                 for extractor in _EXTRACTORS
-                for observable in (concepts(extractor, n, m), ConceptPlane(f"concepts-{extractor}"))
+                for observable in (
+                    concepts(extractor, n, m),
+                    ConceptPlane(f"concepts-{extractor}"),
+                )
             )
         ),
         "a hundred concepts; two seeds and eight concepts.",

@@ -42,13 +42,17 @@ class RotatingSize:
 def measure_rotating(size: RotatingSize, materials: Materials) -> Findings:
     """Return distances of dictionaries and errors of encoders in three planted runs."""
     runs_of = {
-        label: materials.of_seeds(kind, label, size.seeds, partial(_measured, kind, size))
+        label: materials.of_seeds(
+            kind, label, size.seeds, partial(_measured, kind, size)
+        )
         for kind, label in _RUNS.items()
     }
     return Findings(judge(runs_of), {"planted": _view(runs_of)}, numbers=(runs_of,))
 
 
-def planted_factors(kind: str, size: RotatingSize, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def planted_factors(
+    kind: str, size: RotatingSize, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return codes (steps, n, r) and dictionaries (steps, m, r); the last step is the reference.
 
     ``"turn"``: a rotation of the feature space by equal angles from step to step, through all of
@@ -80,7 +84,8 @@ def _measured(kind: str, size: RotatingSize, seed: int) -> xr.Dataset:
     A = np.einsum("tnr,tmr->tnm", codes, dictionaries)
     A = A + _NOISE * A.std() * rng.standard_normal(A.shape)
     train = np.arange(size.rows) < 0.7 * size.rows
-    reference, last = dictionaries[-1], codes[-1]
+    reference = dictionaries[-1]
+    last = codes[-1]
     norm = np.linalg.norm(reference)
     importance = np.linalg.norm(codes, axis=1)
     result = {
@@ -90,14 +95,19 @@ def _measured(kind: str, size: RotatingSize, seed: int) -> xr.Dataset:
         "importance": np.abs(importance / importance[-1] - 1).mean(axis=1),
     }
     return xr.Dataset(
-        {name: ("step", np.asarray(values, dtype=np.float64)) for name, values in result.items()},
+        {
+            name: ("step", np.asarray(values, dtype=np.float64))
+            for name, values in result.items()
+        },
         coords={"step": np.arange(size.steps)},
     )
 
 
 def _encoder_error(A: np.ndarray, codes: np.ndarray, train: np.ndarray) -> float:
     """Return what an encoder of other rows leaves of the last step's codes, relative."""
-    encoder = dynamics.fit_encoder(torch.as_tensor(A[train]), torch.as_tensor(codes[train]))
+    encoder = dynamics.fit_encoder(
+        torch.as_tensor(A[train]), torch.as_tensor(codes[train])
+    )
     residual = np.asarray(encoder.predict(torch.as_tensor(A[~train]))) - codes[~train]
     return float(np.linalg.norm(residual) / np.linalg.norm(codes[~train]))
 
@@ -109,8 +119,10 @@ def judge(runs_of: dict[str, list[xr.Dataset]]) -> Sequence[Verdict]:
     def first(runs: Sequence[xr.Dataset], name: str) -> np.ndarray:
         return np.array([float(run[name][0]) for run in runs])
 
-    directions, encoded = first(turn, "directions"), first(turn, "encoded")
-    codes, same = first(recode, "encoded"), first(recode, "directions")
+    directions = first(turn, "directions")
+    encoded = first(turn, "encoded")
+    codes = first(recode, "encoded")
+    same = first(recode, "directions")
     quiet = np.concatenate([first(nothing, name) for name in ("directions", "encoded")])
     importance = first(recode, "importance")
     return [
@@ -141,7 +153,9 @@ def judge(runs_of: dict[str, list[xr.Dataset]]) -> Sequence[Verdict]:
 def _view(runs_of: dict[str, list[xr.Dataset]]) -> xr.Dataset:
     quantities = (
         Quantity("directions", "distance of the dictionaries, relative"),
-        Quantity("encoded", "what an encoder leaves of the last step's codes, relative"),
+        Quantity(
+            "encoded", "what an encoder leaves of the last step's codes, relative"
+        ),
         Quantity("importance", "change of the importances, relative"),
     )
     section = Section(

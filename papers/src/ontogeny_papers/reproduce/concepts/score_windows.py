@@ -13,7 +13,8 @@ from ontogeny import dynamics
 
 from ..verdicts import LEVEL
 
-_EARLY, _LATE = (20 / 480, 100 / 480), (380 / 480, 460 / 480)
+_EARLY = (20 / 480, 100 / 480)
+_LATE = (380 / 480, 460 / 480)
 """The report's windows, as shares of the whole run."""
 
 
@@ -32,7 +33,9 @@ def in_windows(scores: xr.DataArray) -> xr.Dataset | None:
     scores = scores.dropna("step", how="all")
     last = float(scores.step[-1])
     early, late = ((low * last, high * last) for low, high in (_EARLY, _LATE))
-    inside = [int(((scores.step >= a) & (scores.step <= b)).sum()) for a, b in (early, late)]
+    inside = [
+        int(((scores.step >= a) & (scores.step <= b)).sum()) for a, b in (early, late)
+    ]
     if min(inside) < 2:
         return None
     scores = scores.transpose(..., "step")
@@ -40,7 +43,9 @@ def in_windows(scores: xr.DataArray) -> xr.Dataset | None:
     table = dynamics.regime_table(rows, scores.step.values, early, late)
     shape = scores.isel(step=0, drop=True)
     names = ("difference", "early_sd", "late_sd")
-    return xr.Dataset({n: shape.copy(data=table[n].values.reshape(shape.shape)) for n in names})
+    return xr.Dataset(
+        {n: shape.copy(data=table[n].values.reshape(shape.shape)) for n in names}
+    )
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,9 @@ class CountOfRises:
             (in_windows(run.score.sel(concept=concepts)), in_windows(run.random_score))
             for run in runs
         ]
-        pairs = [(change(scores), change(null)) for scores, null in tables if scores and null]
+        pairs = [
+            (change(scores), change(null)) for scores, null in tables if scores and null
+        ]
         draws = min(run.sizes["draw"] for run in runs)
         null = np.zeros(draws, dtype=int)
         for _, shuffled in pairs:
@@ -102,6 +109,8 @@ class CountOfRises:
     @property
     def beside(self) -> str:
         """What directions for shuffled labels give, in words."""
-        middle, low, high = np.median(self.null), self.null.min(), self.null.max()
+        middle = np.median(self.null)
+        low = self.null.min()
+        high = self.null.max()
         draws = f"{low} to {high} in {len(self.null)} draws"
         return f"directions for shuffled labels give {middle:.0f} of them ({draws})"

@@ -23,8 +23,13 @@ def judge(results: Found) -> Sequence[Verdict]:
     """Judge how well exponentials fit, and whether other shapes fit as well."""
     one = only_runs(results)
     fits = {"activation decay": one["activation-decay-fits"]}
-    fits |= {f"{title} distance": one[f"concepts-{key}-fits"] for key, title in SIGNALS.items()}
-    r2 = {what: each(nodes, lambda node: node.r2.mean()) for what, nodes in fits.items()}
+    fits |= {
+        f"{title} distance": one[f"concepts-{key}-fits"]
+        for key, title in SIGNALS.items()
+    }
+    r2 = {
+        what: each(nodes, lambda node: node.r2.mean()) for what, nodes in fits.items()
+    }
     others = {what: approach.best_other(nodes) for what, nodes in fits.items()}
     near, beside = (np.column_stack(list(table.values())) for table in (r2, others))
     if not np.isfinite(near).all():

@@ -17,7 +17,11 @@ from .agreement import agreement, in_common, of_other_seeds
 from .concept_recipe import ConceptRecipe, sizes
 from .extractors import AS_RETURNED, EVEN, concepts, noise_of, only_runs
 
-SIGNALS = {"ica": "ICA", "sparse-pca": "sparse PCA", "dictionary": "dictionary learning"}
+SIGNALS = {
+    "ica": "ICA",
+    "sparse-pca": "sparse PCA",
+    "dictionary": "dictionary learning",
+}
 """Extractors of Figures 6, 7 and 16."""
 _DECAY = "activation-decay"
 _ENOUGH = 5  # seeds, to call a coincidence of layers refuted
@@ -34,17 +38,25 @@ def overlay(results: Found) -> Sequence[Verdict]:
     """Judge whether concepts follow activations, in their trends and beyond them."""
     one = only_runs(results)
     signals = {title: one[f"concepts-{key}-signals"] for key, title in SIGNALS.items()}
-    return [_trends(signals), *(_beyond(title, nodes) for title, nodes in signals.items())]
+    return [
+        _trends(signals),
+        *(_beyond(title, nodes) for title, nodes in signals.items()),
+    ]
 
 
 def _trends(signals: dict[str, Sequence[xr.Dataset]]) -> Verdict:
-    correlation, other = {}, []
+    correlation = {}
+    other = []
     for title, nodes in signals.items():
         rolling = [node.rolling_standardised for node in nodes]
-        curves, decays = ([x.isel(signal=i, drop=True) for x in rolling] for i in (0, 1))
+        curves, decays = (
+            [x.isel(signal=i, drop=True) for x in rolling] for i in (0, 1)
+        )
         correlation[title] = agreement(curves, decays, _pearson)
         other.append(of_other_seeds(curves, decays, _pearson))
-    holds, beside = in_common(np.column_stack(list(correlation.values())), np.concatenate(other))
+    holds, beside = in_common(
+        np.column_stack(list(correlation.values())), np.concatenate(other)
+    )
     return Verdict(
         "the rolling means of concept distances and activation decay correlate, mean |r| above 0.8",
         holds,
@@ -94,13 +106,16 @@ def roughness(regimes: xr.Dataset) -> np.ndarray:
     return np.asarray((size / (curve.max("step") - curve.min("step"))).values)
 
 
-def _same_layer(concepts: Sequence[xr.Dataset], activations: Sequence[xr.Dataset]) -> Verdict:
+def _same_layer(
+    concepts: Sequence[xr.Dataset], activations: Sequence[xr.Dataset]
+) -> Verdict:
     table = [[roughness(node) for node in nodes] for nodes in (concepts, activations)]
     is_finite = bool(np.isfinite(np.array(table)).all())
     if not is_finite:
         return Verdict(_SAME, None, "the noise of a layer is unknown", "no null")
     places = np.array(table).argmax(axis=2)
-    count, trials = int((places[0] == places[1]).sum()), places.shape[1]
+    count = int((places[0] == places[1]).sum())
+    trials = places.shape[1]
     chance = 1 / len(table[0][0])
     more, p = more_often(count, trials, chance)
     return Verdict(
@@ -119,7 +134,9 @@ def _places(places: np.ndarray) -> str:
     return ", ".join(str(place) for place in places)
 
 
-def _separates(rough: dict[str, Sequence[xr.Dataset]], nodes: Sequence[xr.Dataset]) -> Verdict:
+def _separates(
+    rough: dict[str, Sequence[xr.Dataset]], nodes: Sequence[xr.Dataset]
+) -> Verdict:
     spread = {SIGNALS[key]: each(runs, _over_layers) for key, runs in rough.items()}
     ica, *others = spread.values()
     apart = [exceeds(np.log(ica), np.log(other), np.log(1.5)) for other in others]
@@ -149,7 +166,10 @@ def _warped(nodes: Sequence[xr.Dataset]) -> Verdict:
     """Judge DTW and mutual information beside what the trends alone give, half by chance."""
     nearer = np.concatenate([(node.dtw < node.dtw_surrogates).values for node in nodes])
     information = np.concatenate(
-        [(node.mutual_information > node.mutual_information_surrogates).values for node in nodes]
+        [
+            (node.mutual_information > node.mutual_information_surrogates).values
+            for node in nodes
+        ]
     )
     counts = [int(is_lower.sum()) for is_lower in (nearer, information)]
     tests = [more_often(count, len(nearer), 0.5) for count in counts]
@@ -157,9 +177,12 @@ def _warped(nodes: Sequence[xr.Dataset]) -> Verdict:
     means = [
         short(each(nodes, lambda node, name=name: node[name].mean()))  # type: ignore[misc]
         for name in (
-            "dtw", "dtw_surrogates", "mutual_information", "mutual_information_surrogates"
+            "dtw",
+            "dtw_surrogates",
+            "mutual_information",
+            "mutual_information_surrogates",
         )
-    ]  # fmt: skip
+    ]
     return Verdict(
         "dynamic time warping and mutual information tie concepts to activations layer by layer",
         False if max(counts) < len(nearer) / 2 else holds,
@@ -193,7 +216,11 @@ def _observables(n_concepts: int, max_tokens: int) -> tuple[Observable, ...]:
 
 def _of_layers(n_concepts: int, max_tokens: int) -> tuple[Observable, ...]:
     noise = [noise_of(f"concepts-{key}") for key in SIGNALS]
-    return (*_observables(n_concepts, max_tokens), *noise, Regimes(_DECAY, "relative", first=EVEN))
+    return (
+        *_observables(n_concepts, max_tokens),
+        *noise,
+        Regimes(_DECAY, "relative", first=EVEN),
+    )
 
 
 RECIPES = (

@@ -15,7 +15,9 @@ from ontogeny.figures import Column, Section, Table, attach
 from ..recipe import Findings, Materials, MeasuredRecipe
 from ..verdicts import Verdict, short, unanimous
 
-_ROWS, _FEATURES, _CONCEPTS = 400, 16, 4
+_ROWS = 400
+_FEATURES = 16
+_CONCEPTS = 4
 _DRAWS = 10
 _SAME = 1e-4  # relative, of fits in double precision that end at a tolerance
 _ALPHA = 0.5  # of dictionary learning
@@ -55,7 +57,9 @@ def _diagonal(G: np.ndarray) -> bool:
     """Return whether a matrix is diagonal with entries that do not rise."""
     values = np.diagonal(G)
     off = np.abs(G - np.diag(values)).max()
-    return bool(off <= _SAME * values.max() and (np.diff(values) <= _SAME * values.max()).all())
+    return bool(
+        off <= _SAME * values.max() and (np.diff(values) <= _SAME * values.max()).all()
+    )
 
 
 def _unit(W: np.ndarray) -> bool:
@@ -82,7 +86,9 @@ def _of_ica(fit: Fit) -> bool:
 
 def _of_strict(fit: Fit) -> bool:
     assert fit.H is not None
-    return _positive(fit.U, fit.H) and bool(np.allclose(fit.H.sum(axis=1), 1, atol=_SAME))
+    return _positive(fit.U, fit.H) and bool(
+        np.allclose(fit.H.sum(axis=1), 1, atol=_SAME)
+    )
 
 
 def _of_convex(fit: Fit) -> bool:
@@ -91,7 +97,9 @@ def _of_convex(fit: Fit) -> bool:
 
 
 def _of_kmeans(fit: Fit) -> bool:
-    return bool(np.isin(np.round(fit.U, 6), (0.0, 1.0)).all() and np.allclose(fit.U.sum(1), 1))
+    return bool(
+        np.isin(np.round(fit.U, 6), (0.0, 1.0)).all() and np.allclose(fit.U.sum(1), 1)
+    )
 
 
 _ASKS: dict[str, Callable[[Fit], bool]] = {
@@ -120,7 +128,8 @@ def _objective(name: str, fit: Fit) -> float:
 def kept(name: str, fit: Fit, R: np.ndarray) -> bool:
     """Return whether U R and W R⁻ᵀ solve the same problem as well."""
     other = fit.mapped(R)
-    before, after = _objective(name, fit), _objective(name, other)
+    before = _objective(name, fit)
+    after = _objective(name, other)
     return _ASKS[name](other) and abs(after - before) <= _SAME * abs(before)
 
 
@@ -144,7 +153,9 @@ def _draw(relation: str, r: int, rng: np.random.Generator) -> np.ndarray:
 
 def measure_solutions(size: SolutionSize, materials: Materials) -> Findings:
     """Return which maps keep each problem, and whether refits lie in the same class."""
-    runs = materials.of_seeds("solutions", "planted factorisations", size.seeds, _measured)
+    runs = materials.of_seeds(
+        "solutions", "planted factorisations", size.seeds, _measured
+    )
     return Findings(judge(runs), {"solutions": _view(runs)}, numbers=(runs,))
 
 
@@ -154,7 +165,9 @@ def _measured(seed: int) -> xr.Dataset:
     for i, name in enumerate(_ASKS):
         fit = _fitted(name, _planted(name, seed), seed)
         if not _ASKS[name](fit):
-            raise ArithmeticError(f"the fit of {name} does not meet its own constraints")
+            raise ArithmeticError(
+                f"the fit of {name} does not meet its own constraints"
+            )
         for k, relation in enumerate(RELATIONS):
             maps = [_draw(relation, _CONCEPTS, rng) for _ in range(_DRAWS)]
             shares[i, k] = np.mean([kept(name, fit, R) for R in maps])
@@ -164,7 +177,11 @@ def _measured(seed: int) -> xr.Dataset:
             "repeated": _repeated(rng),
             **_refitted(seed),
         },
-        coords={"extractor": list(_ASKS), "relation": list(RELATIONS), "family": list(_UNKNOWN)},
+        coords={
+            "extractor": list(_ASKS),
+            "relation": list(RELATIONS),
+            "family": list(_UNKNOWN),
+        },
     )
 
 
@@ -176,7 +193,9 @@ def _planted(name: str, seed: int) -> np.ndarray:
     W = rng.standard_normal((_FEATURES, _CONCEPTS))
     noise = 0.05 * rng.standard_normal((_ROWS, _FEATURES))
     if name in _NONNEGATIVE:
-        return np.asarray(U @ (np.abs(W) * (rng.random(W.shape) < 0.5)).T + np.abs(noise))
+        return np.asarray(
+            U @ (np.abs(W) * (rng.random(W.shape) < 0.5)).T + np.abs(noise)
+        )
     sign = rng.choice([-1.0, 1.0], U.shape) if name in ("ica", "dictionary") else 1.0
     return np.asarray((sign * U) @ W.T + noise)
 
@@ -209,12 +228,15 @@ def _refitted(seed: int) -> dict[str, Any]:
     """Return how far another seed's fit is from the class of the first, and unrelated data's."""
     apart: dict[str, list[float]] = {"refit": [], "unrelated": []}
     for name in _UNKNOWN:
-        A, other = _planted(name, seed), _planted(name, seed + 1000)
+        A = _planted(name, seed)
+        other = _planted(name, seed + 1000)
         first = _fitted(name, A, seed)
         for what, data in (("refit", A), ("unrelated", other)):
             again = _fitted(name, data, seed + 500)
             apart[what].append(
-                float(distances.alignment_residual(first.W, again.W, "scaled-permutation"))
+                float(
+                    distances.alignment_residual(first.W, again.W, "scaled-permutation")
+                )
             )
     return {what: ("family", values) for what, values in apart.items()}
 
@@ -240,7 +262,10 @@ def judge(runs: Sequence[xr.Dataset]) -> list[Verdict]:
             {"permutation"},
         ),
         _row(runs, "k-means: order only", ("kmeans",), {"permutation"}),
-        *(_unknown(runs, name, title) for name, title in zip(_UNKNOWN, _TITLES, strict=True)),
+        *(
+            _unknown(runs, name, title)
+            for name, title in zip(_UNKNOWN, _TITLES, strict=True)
+        ),
         _stated(runs),
     ]
 
@@ -251,7 +276,11 @@ _TITLES = ("NMF", "dictionary learning", "ICA")
 def _keeps(runs: Sequence[xr.Dataset], name: str) -> list[set[str]]:
     """Return the relations of which every draw was kept, in each seed."""
     return [
-        {str(r) for r in RELATIONS if float(run.kept.sel(extractor=name, relation=r)) == 1}
+        {
+            str(r)
+            for r in RELATIONS
+            if float(run.kept.sel(extractor=name, relation=r)) == 1
+        }
         for run in runs
     ]
 

@@ -22,16 +22,25 @@ _LATE = 0.75  # of the training, from where on velocities count as late
 def judge(results: Found) -> Sequence[Verdict]:
     """Judge Figure 12: what T carries, its cumulative change and its late velocity."""
     runs = the_runs(results, "concepts-ica-transforms")
-    return [_carries(runs), _printed_inverse(), _spikes(runs), _cumulative(runs), _velocity(runs)]
+    return [
+        _carries(runs),
+        _printed_inverse(),
+        _spikes(runs),
+        _cumulative(runs),
+        _velocity(runs),
+    ]
 
 
 def _carries(runs: Sequence[xr.Dataset]) -> Verdict:
     """Judge whether the map of the dictionaries carries the codes better than no map does."""
     errors = {
-        str(name): np.array([_median(run.codes_error.sel(mapping=name)) for run in runs])
+        str(name): np.array(
+            [_median(run.codes_error.sel(mapping=name)) for run in runs]
+        )
         for name in runs[0].mapping.values
     }
-    linear, plain = errors["linear map"], errors["matched only"]
+    linear = errors["linear map"]
+    plain = errors["matched only"]
     return Verdict(
         "an invertible map carries concepts and codes of the last step to those of others",
         unanimous(linear < 0.9 * plain, linear, plain),
@@ -44,11 +53,14 @@ def _carries(runs: Sequence[xr.Dataset]) -> Verdict:
 def _printed_inverse() -> Verdict:
     """Judge the report's T⁻¹ on pairs that are equivalent by construction."""
     rng = np.random.default_rng(0)
-    printed, right = [], []
+    printed = []
+    right = []
     for _ in range(20):
-        U, W = rng.standard_normal((60, 8)), rng.standard_normal((32, 8))
+        U = rng.standard_normal((60, 8))
+        W = rng.standard_normal((32, 8))
         R = np.eye(8) + 0.3 * rng.standard_normal((8, 8)) / np.sqrt(8)
-        U_t, W_t = U @ R, W @ np.linalg.inv(R).T
+        U_t = U @ R
+        W_t = W @ np.linalg.inv(R).T
         T = np.asarray(dynamics.transform(W_t, U_t, W, U).matrix)
         size = np.linalg.norm(U_t)
         printed.append(np.linalg.norm(U_t - U @ np.linalg.inv(T)) / size)
@@ -79,10 +91,13 @@ def _rank_correlation(run: xr.Dataset, mapping: str) -> float:
     correlations = []
     for layer in run.layer.values:
         one = run.sel(layer=layer)
-        error, condition = one.codes_error.sel(mapping=mapping).values, one.condition.values
+        error = one.codes_error.sel(mapping=mapping).values
+        condition = one.condition.values
         mask = np.isfinite(error) & np.isfinite(condition)
         correlations.append(
-            spearmanr(error[mask], condition[mask]).statistic if mask.sum() > 2 else np.nan
+            spearmanr(error[mask], condition[mask]).statistic
+            if mask.sum() > 2
+            else np.nan
         )
     return float(np.median(correlations))
 
@@ -90,7 +105,9 @@ def _rank_correlation(run: xr.Dataset, mapping: str) -> float:
 def _cumulative(runs: Sequence[xr.Dataset]) -> Verdict:
     """State how the cumulative change goes; that a sum of lengths is smooth shows nothing."""
     done = [run.normalised.sel(matching="matched") for run in runs]
-    half = np.array([_median(path.interp(step=0.5 * float(path.step[-1]))) for path in done])
+    half = np.array(
+        [_median(path.interp(step=0.5 * float(path.step[-1]))) for path in done]
+    )
     refits = np.array(
         [
             _median(run.normalised_refit_high.sel(matching="matched").isel(step=-1))
@@ -123,7 +140,11 @@ def _velocity(runs: Sequence[xr.Dataset]) -> Verdict:
         None if (late > 0.5).any() else if_finite(False, late),
         f"in the last quarter of the steps in {_percent(late)} of the layers and steps",
         f"before in {_percent(before)}; nine tenths in every seed count, half or less does not"
-        + ("; a falling learning rate does that in runs that learn nothing" if still else ""),
+        + (
+            "; a falling learning rate does that in runs that learn nothing"
+            if still
+            else ""
+        ),
     )
 
 

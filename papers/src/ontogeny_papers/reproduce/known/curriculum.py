@@ -13,9 +13,20 @@ from ...observables.readout.accuracy import ReadoutAccuracy
 from ...observables.similarity_maps import StepSimilarity
 from ..marker_recipe import MarkerRecipe, Scale
 from ..training import MarkerRun
-from ..verdicts import Found, Verdict, each, exceeds, last_of, listed, named, short, unanimous
+from ..verdicts import (
+    Found,
+    Verdict,
+    each,
+    exceeds,
+    last_of,
+    listed,
+    named,
+    short,
+    unanimous,
+)
 
-_MIXED, _SWITCH = "mixed", "switch"
+_MIXED = "mixed"
+_SWITCH = "switch"
 _FIRST = "m=1"
 _LEARNED = 0.9
 _LOST = 0.1
@@ -30,7 +41,9 @@ class SwitchRecipe(MarkerRecipe):
 
     controls: int = 3
 
-    def adapted(self, observable: Observable, run: MarkerRun, size: Scale) -> Observable:
+    def adapted(
+        self, observable: Observable, run: MarkerRun, size: Scale
+    ) -> Observable:
         """Return an observable with the sets that it reads; similarity is that of m = 1."""
         if observable.kind == StepSimilarity.kind:
             return replace(observable, on=_FIRST)  # type: ignore[call-arg]
@@ -43,15 +56,21 @@ def judge(results: Found) -> list[Verdict]:
     There are two stages of equal length, so that the switch is at the checkpoint in the middle.
     """
     accuracy = results["readout-accuracy"]
-    switched, mixed = accuracy[_SWITCH], accuracy[_MIXED]
+    switched = accuracy[_SWITCH]
+    mixed = accuracy[_MIXED]
     labels = switched[0].set.values
     switch = _switch(switched[0])
     before = each(switched, lambda run: run.accuracy.sel(set=_FIRST, step=switch))
     after = last_of(switched, "accuracy")
-    last, new = after[:, 0], after[:, -1]
+    last = after[:, 0]
+    new = after[:, -1]
     mixed_kept = last_of(mixed, "accuracy")
-    majority = each(switched, lambda run: run.accuracy_majority.sel(set=_FIRST).isel(step=-1))
-    control = each(switched, lambda run: run.accuracy_control.sel(set=_FIRST).isel(step=-1))
+    majority = each(
+        switched, lambda run: run.accuracy_majority.sel(set=_FIRST).isel(step=-1)
+    )
+    control = each(
+        switched, lambda run: run.accuracy_control.sel(set=_FIRST).isel(step=-1)
+    )
     learned = bool((before > _LEARNED).all())
     falls = each(switched, lambda run: _steepest_fall(run.accuracy.sel(set=_FIRST)))
     spacing = float(np.diff(switched[0].step.values).max())
@@ -69,7 +88,9 @@ def judge(results: Found) -> list[Verdict]:
         ),
         Verdict(
             "it is forgotten at the switch",
-            unanimous(abs(falls - switch - spacing / 2) <= spacing / 2, falls) if learned else None,
+            unanimous(abs(falls - switch - spacing / 2) <= spacing / 2, falls)
+            if learned
+            else None,
             f"steepest fall before step {listed(falls)}; the switch is at step {switch:,}",
             f"checkpoints every {spacing:,.0f} steps: by chance in one of {spread_by_chance} "
             f"intervals, in every seed with p = {spread_by_chance ** -len(falls):.2g}",

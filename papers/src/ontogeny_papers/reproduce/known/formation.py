@@ -69,7 +69,9 @@ class Formation:
         rows = [_row(run, row) for run in runs]
 
         def each(name: str) -> np.ndarray:
-            return np.stack([np.asarray(one[name].values, dtype=np.float64) for one in rows])
+            return np.stack(
+                [np.asarray(one[name].values, dtype=np.float64) for one in rows]
+            )
 
         return cls(
             each("half_step"),
@@ -133,7 +135,9 @@ class Formation:
 
 def _row(node: xr.Dataset, row: str) -> xr.Dataset:
     labels = [str(label) for label in node.row.values]
-    places = [i for i, label in enumerate(labels) if label == row or label.endswith(row)]
+    places = [
+        i for i, label in enumerate(labels) if label == row or label.endswith(row)
+    ]
     if not places:
         raise ArgumentError(f"row must be one of {', '.join(labels)}; got {row!r}.")
     ones = [node.isel(row=i) for i in places]

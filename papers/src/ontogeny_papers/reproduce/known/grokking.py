@@ -19,7 +19,17 @@ from ...observables.readout.accuracy import ReadoutAccuracy
 from ...observables.weight_rank import WeightRank
 from ..comparison_judges import below_random_order, span, whole_ranks
 from ..training import OptimizerSettings
-from ..verdicts import Found, Verdict, each, joined, last_of, listed, short, spread, unanimous
+from ..verdicts import (
+    Found,
+    Verdict,
+    each,
+    joined,
+    last_of,
+    listed,
+    short,
+    spread,
+    unanimous,
+)
 from .formation import Formation
 from .known_recipe import KnownRecipe, KnownSize
 from .modular_run import ModularRun
@@ -94,12 +104,18 @@ class Waves:
             How many tokens are numbers, from id 0 on.
         """
         one = concepts.isel(block=0)
-        codes = one.codes.sel(token=np.arange(numbers)).transpose("token", "concept").values
+        codes = (
+            one.codes.sel(token=np.arange(numbers)).transpose("token", "concept").values
+        )
         readable = one.readability.transpose("step", "concept").values >= _READABLE
         mask = readable.any(axis=0) & (codes.std(axis=0) > 0)
         rng = np.random.default_rng(0)
-        shares, frequencies = wave_shares(codes[:, mask]) if mask.any() else (np.zeros(0),) * 2
-        permuted = wave_shares(rng.permutation(codes[:, mask]))[0] if mask.any() else np.nan
+        shares, frequencies = (
+            wave_shares(codes[:, mask]) if mask.any() else (np.zeros(0),) * 2
+        )
+        permuted = (
+            wave_shares(rng.permutation(codes[:, mask]))[0] if mask.any() else np.nan
+        )
         there = readable.sum(axis=1)
         enough = np.flatnonzero(there >= max(there.max() / 2, 1))
         return cls(
@@ -135,12 +151,16 @@ def random_directions(
 
     Examples
     --------
-    >>> one = random_directions(np.array([0.0, 1.0, 0.0]), 7, 50, np.random.default_rng(0))
+    >>> one = random_directions(
+    ...     np.array([0.0, 1.0, 0.0]), 7, 50, np.random.default_rng(0)
+    ... )
     >>> np.unique(wave_shares(one)[1])
     array([2])
     """
     waves = rng.standard_normal((2, len(power), count)) * np.sqrt(power)[:, None]
-    angle = 2 * np.pi * np.outer(np.arange(numbers), 1 + np.arange(len(power))) / numbers
+    angle = (
+        2 * np.pi * np.outer(np.arange(numbers), 1 + np.arange(len(power))) / numbers
+    )
     return sparse(np.cos(angle) @ waves[0] + np.sin(angle) @ waves[1], count)
 
 
@@ -152,10 +172,12 @@ def all_frequencies(waves: Sequence[Waves]) -> str:
     )
 
 
-_DECAY, _NONE = "weight decay", "no weight decay"
+_DECAY = "weight decay"
+_NONE = "no weight decay"
 _LATER = 5.0
 """How many times as many steps count as long after."""
-_LEARNED, _UNLEARNED = 0.9, 0.5
+_LEARNED = 0.9
+_UNLEARNED = 0.5
 _BEFORE = 0.1
 """Share of the change in frequencies that counts as begun, and accuracy that counts as none."""
 
@@ -193,7 +215,9 @@ def judge(results: Found) -> Sequence[Verdict]:
         ),
         Verdict(
             "the embedding comes down to a few frequencies",
-            unanimous((frequencies.last < permuted / 2) & frequencies.beyond, frequencies.last),
+            unanimous(
+                (frequencies.last < permuted / 2) & frequencies.beyond, frequencies.last
+            ),
             f"participation ratio of the frequencies {frequencies.change}",
             f"{frequencies.controls}; tokens in random order at least {short(permuted)}, half of "
             "that counts as few",
@@ -217,7 +241,9 @@ def judge(results: Found) -> Sequence[Verdict]:
     ]
 
 
-def _begun(accuracy: Sequence[xr.Dataset], frequencies: Sequence[xr.Dataset]) -> np.ndarray:
+def _begun(
+    accuracy: Sequence[xr.Dataset], frequencies: Sequence[xr.Dataset]
+) -> np.ndarray:
     """Return the share of the change in frequencies done while held-out accuracy is low."""
     shares = []
     for right, node in zip(accuracy, frequencies, strict=True):
@@ -234,7 +260,9 @@ def _of_concepts(results: Found, held_out: Formation) -> Verdict:
     numbers = 2 * frequencies[0].sizes["frequency"] + 1
     waves = [
         Waves.of(node, other.power.isel(layer=0, step=-1).values, numbers)
-        for node, other in zip(results["vocabulary-concepts"][_DECAY], frequencies, strict=True)
+        for node, other in zip(
+            results["vocabulary-concepts"][_DECAY], frequencies, strict=True
+        )
     ]
     shares = np.array([one.share for one in waves])
     beyond = np.array([one.beyond_chance for one in waves])
@@ -253,14 +281,19 @@ def _of_concepts(results: Found, held_out: Formation) -> Verdict:
     )
 
 
-def _of_updates(results: Found, trained: Formation, held_out: Formation) -> list[Verdict]:
+def _of_updates(
+    results: Found, trained: Formation, held_out: Formation
+) -> list[Verdict]:
     """Return what the variance rank and the commutators do, of which the paper says nothing."""
     ranks = results["weight-rank"]
     below, tested, p = below_random_order(ranks[_DECAY])
     defects = [
-        run.defect_over_pairs.sel(statistic="median") for run in results["commutators"][_DECAY]
+        run.defect_over_pairs.sel(statistic="median")
+        for run in results["commutators"][_DECAY]
     ]
-    peaks = np.array([float(defect.step[int(defect.argmax("step"))]) for defect in defects])
+    peaks = np.array(
+        [float(defect.step[int(defect.argmax("step"))]) for defect in defects]
+    )
     between = (peaks >= trained.low) & (peaks <= held_out.high)
     ends = each(defects, lambda defect: defect.isel(step=[0, -1]))
     return [
@@ -293,7 +326,11 @@ def _observables(modulus: int, pairs: int) -> tuple[Observable, ...]:
         EmbeddingFrequencies(tokens=modulus),
         # Waves are no sparse codes, so all are kept; weight decay forgets the start by itself.
         VocabularyConcepts(
-            n_concepts=_LATENTS, n_active=_LATENTS, start="kept", max_tokens=None, keep_codes=True
+            n_concepts=_LATENTS,
+            n_active=_LATENTS,
+            start="kept",
+            max_tokens=None,
+            keep_codes=True,
         ),
         WeightRank(("q", "k", "v", "o", "mlp"), n_draws=40),
         Commutators("classification", pairs=pairs, batch_size=64, on="trained"),
@@ -306,7 +343,9 @@ _FULL = replace(
     modulus=59,
     width=128,
     steps=12_000,
-    optimizer=OptimizerSettings(learning_rate=1e-3, schedule="constant", weight_decay=1.0),
+    optimizer=OptimizerSettings(
+        learning_rate=1e-3, schedule="constant", weight_decay=1.0
+    ),
 )
 RECIPE = KnownRecipe(
     "known-grokking",

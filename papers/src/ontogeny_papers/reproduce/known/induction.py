@@ -21,7 +21,8 @@ from .formation import Formation
 from .known_recipe import KnownRecipe, KnownSize
 from .next_token_run import NextTokenRun
 
-_TRAINING, _TESTING = 0x696E6475, 0x74657374
+_TRAINING = 0x696E6475
+_TESTING = 0x74657374
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,9 @@ class InductionRun(NextTokenRun):
     steps: int = 500
     batch_size: int = 64
     optimizer: OptimizerSettings = field(
-        default_factory=lambda: OptimizerSettings(learning_rate=2e-3, schedule="constant")
+        default_factory=lambda: OptimizerSettings(
+            learning_rate=2e-3, schedule="constant"
+        )
     )
     texts: int = 128
 
@@ -102,12 +105,14 @@ class InductionRun(NextTokenRun):
 _FORMED = 0.3
 """Share of attention that a head must give; equal attention gives 0.06 to 12 tokens."""
 _LESS = 0.5  # nats
-_TWO, _ONE = "two layers", "one layer"
+_TWO = "two layers"
+_ONE = "one layer"
 
 
 def judge(results: Found) -> Sequence[Verdict]:
     """Judge what forms, where, and whether it forms when the in-context-learning score falls."""
-    heads, score = results["attention-heads"], results["in-context-learning"]
+    heads = results["attention-heads"]
+    score = results["in-context-learning"]
     induction = Formation.of(heads[_TWO], "· induction head")
     previous = Formation.of(heads[_TWO], "layers.0.self_attn · previous-token head")
     learning = Formation.of(score[_TWO], "in-context learning")
@@ -115,10 +120,13 @@ def judge(results: Found) -> Sequence[Verdict]:
     alone_learning = Formation.of(score[_ONE], "in-context learning")
     together = induction.coincides(learning)
     unrepeated = each(
-        heads[_TWO], lambda run: run.strongest_score_unrepeated.isel(step=-1).max("layer")
+        heads[_TWO],
+        lambda run: run.strongest_score_unrepeated.isel(step=-1).max("layer"),
     )[:, -1]
     short_context = each(score[_TWO], lambda run: run.score_short.isel(step=-1))
-    other = each(results["in-context-unrepeated"][_TWO], lambda run: run.score.isel(step=-1))
+    other = each(
+        results["in-context-unrepeated"][_TWO], lambda run: run.score.isel(step=-1)
+    )
     return [
         Verdict(
             "an induction head forms in the second of two layers",
@@ -129,7 +137,9 @@ def judge(results: Found) -> Sequence[Verdict]:
         ),
         Verdict(
             "it forms at the step at which the in-context-learning score falls",
-            together.holds if learning.beyond.all() and induction.beyond.all() else None,
+            together.holds
+            if learning.beyond.all() and induction.beyond.all()
+            else None,
             f"half-change steps (95 % intervals): {together.measured}",
             f"score {learning.change} nats; {learning.controls}; intervals of these lengths at "
             f"random steps overlap in every seed with probability {together.chance:.2g}",

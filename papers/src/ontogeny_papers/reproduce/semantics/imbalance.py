@@ -22,7 +22,11 @@ from ..recipe import Findings, Materials
 from ..verdicts import Verdict
 
 _KINDS = ("majority", "between", "minority")
-_RULES = {"none": "no weights", "paper": "ω = R^−1/2, the paper's", "equal-rates": "ω = R^−1/4"}
+_RULES = {
+    "none": "no weights",
+    "paper": "ω = R^−1/2, the paper's",
+    "equal-rates": "ω = R^−1/4",
+}
 _QUESTIONS = ("majority", "between", "minority", "majority images", "minority images")
 _ANSWERED = 0.95
 _EVEN = 1.25  # half-times within a quarter of each other count as equal
@@ -48,7 +52,9 @@ class ImbalanceSize:
 def measure_imbalance(size: ImbalanceSize, materials: Materials) -> Findings:
     """Return when each kind of concept is learned, by free embeddings and by a network."""
     step = semantics.step_imbalance(size.classes, size.ratio)
-    materials.progress.note(f"free embeddings: {size.classes} classes, ratio {size.ratio}")
+    materials.progress.note(
+        f"free embeddings: {size.classes} classes, ratio {size.ratio}"
+    )
     piece = materials.pieces.piece
     flow = {rule: piece(f"flow-{rule}", partial(_flow, step, rule)) for rule in _RULES}
     nodes: dict[str, list[xr.Dataset]] = {}
@@ -61,7 +67,9 @@ def measure_imbalance(size: ImbalanceSize, materials: Materials) -> Findings:
             partial(_digits, majorities, minorities, ratio, size),
         )
     views = {"free-embeddings": _flow_view(flow), "digits": _digit_view(nodes)}
-    factors = {ratio: _singular_values(size.classes, ratio) for ratio in (1, size.ratio)}
+    factors = {
+        ratio: _singular_values(size.classes, ratio) for ratio in (1, size.ratio)
+    }
     error = np.abs(factors[size.ratio] - step.sigma).max()
     spread = {str(ratio): float(s.max() / s.min()) for ratio, s in factors.items()}
     numbers = (float(error), spread, flow, nodes)
@@ -78,11 +86,18 @@ def judge_imbalance(
 
     `spread` is the largest singular value over the smallest, by the ratio of the classes.
     """
-    return [_of_factors(error), _of_balance(spread), *_of_flow(flow), *_of_digits(nodes)]
+    return [
+        _of_factors(error),
+        _of_balance(spread),
+        *_of_flow(flow),
+        *_of_digits(nodes),
+    ]
 
 
 def _singular_values(classes: int, ratio: int) -> np.ndarray:
-    return np.linalg.svd(semantics.step_imbalance(classes, ratio).S_centred)[1][: classes - 1]
+    return np.linalg.svd(semantics.step_imbalance(classes, ratio).S_centred)[1][
+        : classes - 1
+    ]
 
 
 def _of_balance(spread: dict[str, float]) -> Verdict:
@@ -101,9 +116,16 @@ def _of_balance(spread: dict[str, float]) -> Verdict:
 def _flow(step: semantics.StepImbalance, rule: str) -> xr.Dataset:
     """Return projection and half-time of each kind, in the weighted loss's own time."""
     weights = step.reweighting(rule) ** 2
-    unit = weights.mean()  # train_ufm scales weights to mean 1, which changes the time only
+    unit = (
+        weights.mean()
+    )  # train_ufm scales weights to mean 1, which changes the time only
     run = semantics.train_ufm(
-        step.S_centred, len(step.S), pi=weights, duration=40 * unit, step_size=0.05, records=100
+        step.S_centred,
+        len(step.S),
+        pi=weights,
+        duration=40 * unit,
+        step_size=0.05,
+        records=100,
     )
     kinds = run.assign_coords(kind=("concept", step.kind)).groupby("kind").mean()
     data = kinds[["half_time"]] / unit
@@ -135,7 +157,8 @@ def _of_flow(flow: dict[str, xr.Dataset]) -> list[Verdict]:
             "weights ω = R^−1/2 make all concepts learned together",
             spread["paper"] <= _EVEN,
             f"half-times {_joined(times['paper'])}: the slowest takes {spread['paper']:.1f} times "
-            "as long" + (", in reversed order" if times["paper"][0] > times["paper"][-1] else ""),
+            "as long"
+            + (", in reversed order" if times["paper"][0] > times["paper"][-1] else ""),
             f"no weights {spread['none']:.1f} times",
         ),
         Verdict(
@@ -152,13 +175,19 @@ def _flow_view(flow: dict[str, xr.Dataset]) -> xr.Dataset:
         [dataset.interp(time=flow["none"].time) for dataset in flow.values()],
         dim=xr.Variable("weights", list(_RULES.values())),
     )
-    data.learned.attrs.update(long_name="share of the singular value reached", units="1")
+    data.learned.attrs.update(
+        long_name="share of the singular value reached", units="1"
+    )
     data.time.attrs.update(long_name="time of the weighted loss's flow", units="1")
     figure = Curves(
-        "kinds", "Which kind of concept is learned when", value="learned", x="time",
-        series="kind", facet="weights",
+        "kinds",
+        "Which kind of concept is learned when",
+        value="learned",
+        x="time",
+        series="kind",
+        facet="weights",
         caption="Aligned start, square loss; mean of the concepts of a kind.",
-    )  # fmt: skip
+    )
     section = Section(
         "Free embeddings",
         "Half of the classes have R examples, the others one; the weighted square loss.",
@@ -172,19 +201,27 @@ def _flow_view(flow: dict[str, xr.Dataset]) -> xr.Dataset:
 
 
 def _digits(
-    majorities: tuple[int, int], minorities: tuple[int, int], ratio: int, size: ImbalanceSize,
+    majorities: tuple[int, int],
+    minorities: tuple[int, int],
+    ratio: int,
+    size: ImbalanceSize,
     seed: int,
-) -> xr.Dataset:  # fmt: skip
+) -> xr.Dataset:
     """Return how well each question is answered along one training, and since when for good."""
     # The same number of images in all, so that only their shares differ.
     per_majority = round(size.per_majority * (1 + 1 / size.ratio) / (1 + 1 / ratio))
     data = tasks.imbalanced_digits(
-        majorities, minorities, per_majority=per_majority, ratio=ratio, random_state=seed
+        majorities,
+        minorities,
+        per_majority=per_majority,
+        ratio=ratio,
+        random_state=seed,
     )
     labels, few_images = data.labels, data.labels >= 2
 
     def measure(logits: np.ndarray) -> xr.Dataset:
-        many, few = logits[:2], logits[2:]
+        many = logits[:2]
+        few = logits[2:]
         answers = [
             _balanced(many[1] > many[0], labels == 1, labels < 2),
             _balanced(few.max(0) > many.max(0), few_images, labels >= 0),
@@ -192,7 +229,9 @@ def _digits(
         ]
         right = logits.argmax(0) == labels
         answers += [float(right[~few_images].mean()), float(right[few_images].mean())]
-        return xr.Dataset({"right": ("question", answers)}, coords={"question": list(_QUESTIONS)})
+        return xr.Dataset(
+            {"right": ("question", answers)}, coords={"question": list(_QUESTIONS)}
+        )
 
     run = training.record_logits(
         training.digit_network(4, random_state=seed),
@@ -208,11 +247,15 @@ def _digits(
 
 def _balanced(answers: np.ndarray, true: np.ndarray, asked: np.ndarray) -> float:
     """Return the mean of the shares of right answers of the two sides: 0.5 by chance."""
-    return float(np.mean([answers[asked & true].mean(), 1 - answers[asked & ~true].mean()]))
+    return float(
+        np.mean([answers[asked & true].mean(), 1 - answers[asked & ~true].mean()])
+    )
 
 
 def _of_digits(nodes: dict[str, list[xr.Dataset]]) -> list[Verdict]:
-    since = {label: np.array([one.since for one in runs]) for label, runs in nodes.items()}
+    since = {
+        label: np.array([one.since for one in runs]) for label, runs in nodes.items()
+    }
     *uneven, even = since
     many, between, few, many_images, few_images = np.nan_to_num(
         np.concatenate([since[label] for label in uneven]).T, nan=np.inf
@@ -224,13 +267,17 @@ def _of_digits(nodes: dict[str, list[xr.Dataset]]) -> list[Verdict]:
         Verdict(
             "images of minorities are classified correctly later than those of majorities (Fig. 9)",
             bool((few_images > many_images).all()),
-            "; ".join(f"{label}: {_steps(since[label], slice(3, 5))}" for label in uneven),
+            "; ".join(
+                f"{label}: {_steps(since[label], slice(3, 5))}" for label in uneven
+            ),
             f"equal classes {_steps(since[even], slice(3, 5))}; {chance}",
         ),
         Verdict(
             "minorities are distinguished from each other after the majorities",
             bool((few > many).all()),
-            "; ".join(f"{label}: {_steps(since[label], slice(0, 3, 2))}" for label in uneven),
+            "; ".join(
+                f"{label}: {_steps(since[label], slice(0, 3, 2))}" for label in uneven
+            ),
             f"equal classes {_steps(since[even], slice(0, 3, 2))}; {chance}",
         ),
         Verdict(
@@ -253,9 +300,13 @@ def _steps(since: np.ndarray, part: slice) -> str:
 
 def _digit_view(nodes: dict[str, list[xr.Dataset]]) -> xr.Dataset:
     figure = Curves(
-        "right", "Which question is answered when", value="right", series="question", facet="run",
+        "right",
+        "Which question is answered when",
+        value="right",
+        series="question",
+        facet="run",
         bands=[Band("chance", "chance", "chance")],
-    )  # fmt: skip
+    )
     section = Section(
         "Digits",
         "A network of three convolutions learns four digits, two of them with few images; for each "
@@ -265,7 +316,8 @@ def _digit_view(nodes: dict[str, list[xr.Dataset]]) -> xr.Dataset:
         care="Some digits are harder than others: compare with the equal classes.",
     )
     taken = {
-        label: [one[["right"]].assign(chance=0.5) for one in runs] for label, runs in nodes.items()
+        label: [one[["right"]].assign(chance=0.5) for one in runs]
+        for label, runs in nodes.items()
     }
     right = Quantity("right", "share of right answers", figure=False)
     return mean_of_seeds(taken, [right], section, figures=[figure])

@@ -23,7 +23,9 @@ from ..verdicts import LEVEL, Verdict
 
 _LENGTH = 16  # words of a crop
 _HELDOUT = 0.05
-_ADVANCED, _INVERTED, _RANDOM = "weights", "inverted weights", "random weights"
+_ADVANCED = "weights"
+_INVERTED = "inverted weights"
+_RANDOM = "random weights"
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,13 @@ class _Experiment:
     @property
     def rows(self) -> np.ndarray:
         """The text as rows of the support, negative for other words."""
-        return training.rows_of(self.words.ids, self.order.support.word_ids, len(self.words.words))
+        return training.rows_of(
+            self.words.ids, self.order.support.word_ids, len(self.words.words)
+        )
 
-    def task(self, part: slice, weights: np.ndarray | None = None) -> training.RunningTask:
+    def task(
+        self, part: slice, weights: np.ndarray | None = None
+    ) -> training.RunningTask:
         """Return the training on a part of the text."""
         support = self.order.support
         contexts = support.contexts.ids
@@ -65,10 +71,13 @@ class _Experiment:
 
     def run(self, weights: semantics.ContextWeights | None, seed: int) -> xr.Dataset:
         """Return the learned shares along one training, and the loss on held-out text."""
-        size, cut = self.size, round(len(self.words) * (1 - _HELDOUT))
+        size = self.size
+        cut = round(len(self.words) * (1 - _HELDOUT))
         weighted = None if weights is None else weights.at(self.words.ids)[:cut]
         words = self.order.support.shape[0]
-        model = training.context_model(words + 1, _LENGTH, width=size.width, random_state=seed)
+        model = training.context_model(
+            words + 1, _LENGTH, width=size.width, random_state=seed
+        )
         at = np.unique(np.geomspace(1, size.steps, size.records).round().astype(int))
         data = training.record_logits(
             model,
@@ -82,7 +91,9 @@ class _Experiment:
         return data[["share"]].assign(loss=loss)
 
     def _shares(self, logits: np.ndarray) -> xr.Dataset:
-        return xr.Dataset({"share": (("corpus", "concept"), self.order.learned_shares(logits))})
+        return xr.Dataset(
+            {"share": (("corpus", "concept"), self.order.learned_shares(logits))}
+        )
 
 
 def measure_intervention(size: InterventionSize, materials: Materials) -> Findings:
@@ -96,14 +107,21 @@ def measure_intervention(size: InterventionSize, materials: Materials) -> Findin
         n_draws=size.shuffles,
     )
     experiment = _Experiment(order, words, size)
-    plain = materials.of_seeds("plain", "no weights", size.seeds, partial(experiment.run, None))
+    plain = materials.of_seeds(
+        "plain", "no weights", size.seeds, partial(experiment.run, None)
+    )
     compared = semantics.compare_order(
-        order, plain[0].step, np.stack([run.share.transpose("step", ...).values for run in plain])
+        order,
+        plain[0].step,
+        np.stack([run.share.transpose("step", ...).values for run in plain]),
     )
     changed = {k: _changed(experiment, materials, k) for k in _concepts(order, size)}
     effects = _effects(plain, changed)
     numbers = (vars(compared), effects)
-    nodes = {"order": _order_node(order, compared), "intervention": _curves_node(plain, changed)}
+    nodes = {
+        "order": _order_node(order, compared),
+        "intervention": _curves_node(plain, changed),
+    }
     nodes["effects"] = _effects_node(effects)
     return Findings(judge_intervention(*numbers), nodes, numbers=numbers)
 
@@ -123,7 +141,8 @@ def _changed(
     experiment: _Experiment, materials: Materials, concept: int
 ) -> dict[str, list[xr.Dataset]]:
     """Return the trainings with each kind of weights, seed by seed."""
-    order, size = experiment.order, experiment.size
+    order = experiment.order
+    size = experiment.size
     highest = semantics.factor_limits(order, concept)[1]
     factor = min(size.factor, 1 + 0.8 * (highest - 1))
     weights = semantics.context_weights(order, concept, factor)
@@ -176,7 +195,10 @@ def _effects(
     dims = ("concept", "weights", "seed")
     names = ("gained", "others", "cost", "ratio")
     return xr.Dataset(
-        {name: (dims, column.reshape(shape)) for name, column in zip(names, columns, strict=True)},
+        {
+            name: (dims, column.reshape(shape))
+            for name, column in zip(names, columns, strict=True)
+        },
         coords={"concept": list(changed), "weights": [_ADVANCED, _INVERTED, _RANDOM]},
     )
 
@@ -223,7 +245,8 @@ def _of_effects(effects: xr.Dataset) -> list[Verdict]:
         ),
         Verdict(
             "(not claimed) the more a rate should change, the more the concept moves",
-            bool(rank.pvalue <= LEVEL) or None,  # a relation that is not seen may be there
+            bool(rank.pvalue <= LEVEL)
+            or None,  # a relation that is not seen may be there
             f"rank correlation {rank.statistic:.2f} over {len(gained)} trainings, random weights "
             f"among them; {slope:.2f} octaves for each doubling of the rate",
             f"no relation p = {rank.pvalue:.1g}; free embeddings move by 1 octave",
@@ -243,7 +266,9 @@ def _mean_interval(values: xr.DataArray) -> tuple[float, float, float]:
     mean = float(array.mean())
     if len(array) < 2:
         return mean, -np.inf, np.inf
-    width = float(student.ppf(0.975, len(array) - 1) * array.std(ddof=1) / np.sqrt(len(array)))
+    width = float(
+        student.ppf(0.975, len(array) - 1) * array.std(ddof=1) / np.sqrt(len(array))
+    )
     return mean, mean - width, mean + width
 
 
@@ -259,16 +284,22 @@ def _spread(values: xr.DataArray, digits: int = 2) -> str:
 
 
 def _range(values: xr.DataArray) -> str:
-    low, high = f"{float(values.min()):.2f}", f"{float(values.max()):.2f}"
+    low = f"{float(values.min()):.2f}"
+    high = f"{float(values.max()):.2f}"
     return low if low == high else f"{low} to {high}"
 
 
 # ---- nodes --------------------------------------------------------------------------------------
 
 
-def _order_node(order: semantics.PredictedOrder, result: semantics.OrderComparison) -> xr.Dataset:
-    learned = np.median(np.where(np.isnan(result.learned_at), np.inf, result.learned_at), axis=0)
-    rate, rank = order.rate_interval, order.rank_interval
+def _order_node(
+    order: semantics.PredictedOrder, result: semantics.OrderComparison
+) -> xr.Dataset:
+    learned = np.median(
+        np.where(np.isnan(result.learned_at), np.inf, result.learned_at), axis=0
+    )
+    rate = order.rate_interval
+    rank = order.rank_interval
     data = xr.Dataset(
         {
             "rate": ("concept", order.rates),
@@ -311,7 +342,9 @@ def _curves_node(
     def of_seed(concept: int, seed: int) -> xr.Dataset:
         runs = [plain[seed], *(by_seed[seed] for by_seed in changed[concept].values())]
         shares = [run.share.isel(corpus=0, concept=concept - 1) for run in runs]
-        return xr.Dataset({"share": xr.concat(shares, xr.Variable("weights", list(kinds)))})
+        return xr.Dataset(
+            {"share": xr.concat(shares, xr.Variable("weights", list(kinds)))}
+        )
 
     runs_of = {
         f"concept {concept}": [of_seed(concept, seed) for seed in range(len(plain))]
@@ -336,11 +369,23 @@ def _curves_node(
 
 
 def _effects_node(effects: xr.Dataset) -> xr.Dataset:
-    rows = [f"concept {c} · {w}" for c in effects.concept.values for w in effects.weights.values]
-    stacked = effects.stack(row=("concept", "weights")).drop_vars(("row", "concept", "weights"))
+    rows = [
+        f"concept {c} · {w}"
+        for c in effects.concept.values
+        for w in effects.weights.values
+    ]
+    stacked = effects.stack(row=("concept", "weights")).drop_vars(
+        ("row", "concept", "weights")
+    )
     data = stacked.mean("seed").assign_coords(row=rows)
-    sd = stacked.std("seed", ddof=1) if effects.sizes["seed"] > 1 else stacked.mean("seed") * np.nan
-    data = data.assign({f"{name}_sd": ("row", sd[name].values) for name in effects.data_vars})
+    sd = (
+        stacked.std("seed", ddof=1)
+        if effects.sizes["seed"] > 1
+        else stacked.mean("seed") * np.nan
+    )
+    data = data.assign(
+        {f"{name}_sd": ("row", sd[name].values) for name in effects.data_vars}
+    )
     table = Table(
         "effects",
         "What the weights change, mean and SD over seeds",

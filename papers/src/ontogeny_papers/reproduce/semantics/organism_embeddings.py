@@ -15,7 +15,9 @@ from ..verdicts import LEVEL, Verdict, joined, unanimous
 from .organism_geometry import Geometry, p_value
 
 _STATES = ("untrained", "trained")
-_SAME = 0.9  # cosine of the two representations of a concept, which the theory makes equal
+_SAME = (
+    0.9  # cosine of the two representations of a concept, which the theory makes equal
+)
 
 
 def measure_embeddings(
@@ -32,23 +34,36 @@ def measure_embeddings(
         the untrained and the trained network. Those with the cross-entropy are measured for
         clusters and axes, all for the two representations of a concept.
     """
-    entropy = [run for label, runs in runs_of.items() if label.startswith("Adam") for run in runs]
-    kinds, kingdom = geometry.kinds, geometry.distinctions[0]
+    entropy = [
+        run
+        for label, runs in runs_of.items()
+        if label.startswith("Adam")
+        for run in runs
+    ]
+    kinds = geometry.kinds
+    kingdom = geometry.distinctions[0]
     both = np.r_[kingdom.words, kingdom.contexts]
     fine = np.stack(list(kinds.values())).argmax(0)
-    everything = [[np.concatenate(_directions(run, state)) for state in _STATES] for run in entropy]
+    everything = [
+        [np.concatenate(_directions(run, state)) for state in _STATES]
+        for run in entropy
+    ]
     words = [[_directions(run, state)[0] for state in _STATES] for run in entropy]
     return {
         "clusters": {
             "words and contexts of plants and of animals cluster apart": _clusters(
                 everything, both, geometry.n_draws
             ),
-            f"words cluster into {', '.join(kinds)}": _clusters(words, fine, geometry.n_draws),
+            f"words cluster into {', '.join(kinds)}": _clusters(
+                words, fine, geometry.n_draws
+            ),
         },
         "axes": _axes(geometry, entropy),
         "same": {
             label: {
-                state: np.array([_cosines(geometry.basis, *_embeddings(r, state)) for r in runs])
+                state: np.array(
+                    [_cosines(geometry.basis, *_embeddings(r, state)) for r in runs]
+                )
                 for state in _STATES
             }
             for label, runs in runs_of.items()
@@ -58,7 +73,9 @@ def measure_embeddings(
 
 def judge_embeddings(numbers: Mapping[str, Mapping[str, Any]]) -> list[Verdict]:
     """Judge where trained networks put words and contexts."""
-    clusters, axes, same = (numbers[name].items() for name in ("clusters", "axes", "same"))
+    clusters, axes, same = (
+        numbers[name].items() for name in ("clusters", "axes", "same")
+    )
     return [
         *(_of_clusters(f"{claim} (Fig. 2A)", **of) for claim, of in clusters),
         *_of_axes(**dict(axes)),
@@ -84,12 +101,18 @@ def _clusters(
 ) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
     others = [rng.permutation(classes) for _ in range(n_draws)]
-    before, after = np.array([[contrast(x, classes) for x in pair] for pair in vectors]).T
-    null = np.array([[contrast(pair[1], other) for other in others] for pair in vectors])
+    before, after = np.array(
+        [[contrast(x, classes) for x in pair] for pair in vectors]
+    ).T
+    null = np.array(
+        [[contrast(pair[1], other) for other in others] for pair in vectors]
+    )
     return {"before": before, "after": after, "null": null}
 
 
-def _of_clusters(claim: str, before: np.ndarray, after: np.ndarray, null: np.ndarray) -> Verdict:
+def _of_clusters(
+    claim: str, before: np.ndarray, after: np.ndarray, null: np.ndarray
+) -> Verdict:
     p = max(p_value(row, value) for row, value in zip(null, after, strict=True))
     return Verdict(
         claim,
@@ -108,27 +131,43 @@ def _axes(geometry: Geometry, runs: Sequence[xr.Dataset]) -> dict[str, Any]:
     contexts on W^T u.
     """
     before, mine = (
-        np.array([_along(geometry, geometry.basis, *_embeddings(run, state)) for run in runs])
+        np.array(
+            [_along(geometry, geometry.basis, *_embeddings(run, state)) for run in runs]
+        )
         for state in _STATES
     )
     shuffled, rotated = (
         np.array(
-            [[_along(geometry, b, *_embeddings(run, "trained")) for b in bases] for run in runs]
+            [
+                [_along(geometry, b, *_embeddings(run, "trained")) for b in bases]
+                for run in runs
+            ]
         )
         for bases in (geometry.shuffled(), geometry.rotated())
     )
-    return {"before": before, "mine": mine, "shuffled": shuffled, "rotated": rotated,
-            "k": geometry.basis.k}  # fmt: skip
+    return {
+        "before": before,
+        "mine": mine,
+        "shuffled": shuffled,
+        "rotated": rotated,
+        "k": geometry.basis.k,
+    }
 
 
 def _of_axes(
-    before: np.ndarray, mine: np.ndarray, shuffled: np.ndarray, rotated: np.ndarray, k: int
+    before: np.ndarray,
+    mine: np.ndarray,
+    shuffled: np.ndarray,
+    rotated: np.ndarray,
+    k: int,
 ) -> list[Verdict]:
     p, p_rotated = (
         max(p_value(row, value) for row, value in zip(null, mine, strict=True))
         for null in (shuffled, rotated)
     )
-    measured = f"area under the curve of words on H vₖ and contexts on Wᵀuₖ {joined(mine)}"
+    measured = (
+        f"area under the curve of words on H vₖ and contexts on Wᵀuₖ {joined(mine)}"
+    )
     return [
         Verdict(
             "projections on two concepts order plants and animals, mammals and others (Fig. 10)",
@@ -147,16 +186,22 @@ def _of_axes(
     ]
 
 
-def _along(geometry: Geometry, basis: ConceptBasis, W: np.ndarray, H: np.ndarray) -> float:
+def _along(
+    geometry: Geometry, basis: ConceptBasis, W: np.ndarray, H: np.ndarray
+) -> float:
     """Return how well the first two concepts part the two distinctions in an embedding."""
     of_words, of_contexts = basis.representations(W, H)
-    words, contexts = W @ of_contexts, H.T @ of_words
+    words = W @ of_contexts
+    contexts = H.T @ of_words
     distinctions = enumerate(geometry.distinctions)
-    return float(np.mean([d.separation(words[:, k], contexts[:, k]) for k, d in distinctions]))
+    return float(
+        np.mean([d.separation(words[:, k], contexts[:, k]) for k, d in distinctions])
+    )
 
 
 def _of_same(label: str, cosines: Mapping[str, np.ndarray]) -> Verdict:
-    (first, second), before = cosines["trained"][:, [0, 1], [0, 1]].T, cosines["untrained"]
+    (first, second) = cosines["trained"][:, [0, 1], [0, 1]].T
+    before = cosines["untrained"]
     crossed = np.abs(cosines["trained"][:, [0, 1], [1, 0]]).max()
     return Verdict(
         f"{label}: words and contexts represent a concept by the same vector (Eq. 4, Fig. 10)",
@@ -169,7 +214,9 @@ def _of_same(label: str, cosines: Mapping[str, np.ndarray]) -> Verdict:
 
 def _cosines(basis: ConceptBasis, W: np.ndarray, H: np.ndarray) -> np.ndarray:
     """Return the cosines (2, 2) of the first two W^T u_k and H v_k."""
-    u, v = (x[:, :2] / np.linalg.norm(x[:, :2], axis=0) for x in basis.representations(W, H))
+    u, v = (
+        x[:, :2] / np.linalg.norm(x[:, :2], axis=0) for x in basis.representations(W, H)
+    )
     return np.asarray(u.T @ v)
 
 
@@ -184,25 +231,48 @@ def embeddings_view(geometry: Geometry, run: xr.Dataset) -> xr.Dataset:
     axes = geometry.basis.representations(W, H)[1][:, :2].T
     ends = np.concatenate([axes, -axes]) / _norms(np.concatenate([axes, -axes]))
     names = [*geometry.world.subjects, *(f"{a} …" for a in geometry.world.attributes)]
-    kinds = [*_kinds(geometry, np.eye(len(words))), *_kinds(geometry, geometry.world.S.T)]
-    marks, ways = [f"concept {k}" for k in (1, 2, 1, 2)], ("+1", "+2", "−1", "−2")
-    data = _placed("point", _components(np.concatenate([words, contexts]), 3), names, kinds)
+    kinds = [
+        *_kinds(geometry, np.eye(len(words))),
+        *_kinds(geometry, geometry.world.S.T),
+    ]
+    marks = [f"concept {k}" for k in (1, 2, 1, 2)]
+    ways = ("+1", "+2", "−1", "−2")
+    data = _placed(
+        "point", _components(np.concatenate([words, contexts]), 3), names, kinds
+    )
     figures = [
-        Scatter("embedding", "Words and contexts of a trained network", x="point_1", y="point_2",
-                z="point_3", colour="point_kind", label="point_name",
-                caption="Principal components of all words and contexts (Fig. 2A).")
-    ]  # fmt: skip
+        Scatter(
+            "embedding",
+            "Words and contexts of a trained network",
+            x="point_1",
+            y="point_2",
+            z="point_3",
+            colour="point_kind",
+            label="point_name",
+            caption="Principal components of all words and contexts (Fig. 2A).",
+        )
+    ]
     for side, vectors, part in (
-        ("context", contexts, slice(len(words), None)), ("word", words, slice(len(words))),
-    ):  # fmt: skip
+        ("context", contexts, slice(len(words), None)),
+        ("word", words, slice(len(words))),
+    ):
         within = _components(vectors, 2, np.concatenate([vectors, ends]))
-        data = data.merge(_placed(side, within, [*names[part], *ways], [*kinds[part], *marks]))
+        data = data.merge(
+            _placed(side, within, [*names[part], *ways], [*kinds[part], *marks])
+        )
         figures.append(
-            Scatter(f"{side}-axes", f"{side.capitalize()}s and the axes of two concepts",
-                    x=f"{side}_1", y=f"{side}_2", points=side, colour=f"{side}_kind",
-                    label=f"{side}_name", caption=f"Principal components of the {side}s, with both "
-                    "ends of concepts 1 and 2 (Fig. 10).")
-        )  # fmt: skip
+            Scatter(
+                f"{side}-axes",
+                f"{side.capitalize()}s and the axes of two concepts",
+                x=f"{side}_1",
+                y=f"{side}_2",
+                points=side,
+                colour=f"{side}_kind",
+                label=f"{side}_name",
+                caption=f"Principal components of the {side}s, with both "
+                "ends of concepts 1 and 2 (Fig. 10).",
+            )
+        )
     section = Section(
         "Embeddings of the organisms",
         "Where a transformer that was trained with the cross-entropy puts words and contexts.",
@@ -223,15 +293,25 @@ def _kinds(geometry: Geometry, true_of: np.ndarray) -> list[str]:
     ]
 
 
-def _placed(dim: str, places: np.ndarray, names: list[str], kinds: list[str]) -> xr.Dataset:
+def _placed(
+    dim: str, places: np.ndarray, names: list[str], kinds: list[str]
+) -> xr.Dataset:
     axes = {
-        f"{dim}_{i}": (dim, places[:, i - 1], {"long_name": f"component {i}", "units": "1"})
+        f"{dim}_{i}": (
+            dim,
+            places[:, i - 1],
+            {"long_name": f"component {i}", "units": "1"},
+        )
         for i in range(1, places.shape[1] + 1)
     }
-    return xr.Dataset({**axes, f"{dim}_name": (dim, names), f"{dim}_kind": (dim, kinds)})
+    return xr.Dataset(
+        {**axes, f"{dim}_name": (dim, names), f"{dim}_kind": (dim, kinds)}
+    )
 
 
-def _components(vectors: np.ndarray, k: int, points: np.ndarray | None = None) -> np.ndarray:
+def _components(
+    vectors: np.ndarray, k: int, points: np.ndarray | None = None
+) -> np.ndarray:
     """Return rows of `points` in the first k principal components of `vectors`."""
     mean = vectors.mean(0)
     axes = np.linalg.svd(vectors - mean, full_matrices=False)[2][:k]
@@ -247,7 +327,8 @@ def contrast(vectors: np.ndarray, classes: np.ndarray) -> float:
     1.0
     """
     pairs = np.triu_indices(len(vectors), 1)
-    products, same = (vectors @ vectors.T)[pairs], (classes[:, None] == classes)[pairs]
+    products = (vectors @ vectors.T)[pairs]
+    same = (classes[:, None] == classes)[pairs]
     return float(products[same].mean() - products[~same].mean())
 
 

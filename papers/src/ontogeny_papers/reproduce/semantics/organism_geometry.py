@@ -31,14 +31,19 @@ class Distinction:
     contexts: np.ndarray
 
     @classmethod
-    def between(cls, S: np.ndarray, first: np.ndarray, second: np.ndarray) -> Distinction:
+    def between(
+        cls, S: np.ndarray, first: np.ndarray, second: np.ndarray
+    ) -> Distinction:
         """Return the distinction of two classes, masks (V,), in a support matrix (V, m)."""
-        only = [(S[mask] > 0).any(0) & ~(S[~mask] > 0).any(0) for mask in (first, second)]
+        only = [
+            (S[mask] > 0).any(0) & ~(S[~mask] > 0).any(0) for mask in (first, second)
+        ]
         return cls(first * 1 - second * 1, only[0] * 1 - only[1] * 1)
 
     def right_signs(self, u: np.ndarray, v: np.ndarray) -> int:
         """Return how many words and contexts have the sign of their class, either way round."""
-        truth, loadings = np.r_[self.words, self.contexts], np.r_[u, v]
+        truth = np.r_[self.words, self.contexts]
+        loadings = np.r_[u, v]
         right = int((truth * loadings > 0).sum())
         return max(right, int((truth * loadings < 0).sum()))
 
@@ -49,7 +54,9 @@ class Distinction:
         way for both.
         """
         sides = ((words, self.words), (contexts, self.contexts))
-        area = np.mean([_area(scores[side > 0], scores[side < 0]) for scores, side in sides])
+        area = np.mean(
+            [_area(scores[side > 0], scores[side < 0]) for scores, side in sides]
+        )
         return float(max(area, 1 - area))
 
 
@@ -86,13 +93,15 @@ class Geometry:
     @property
     def distinctions(self) -> tuple[Distinction, Distinction]:
         """Plants against animals, and mammals against other animals."""
-        plants, mammals = self.kinds["plants"], self.kinds["mammals"]
+        plants = self.kinds["plants"]
+        mammals = self.kinds["mammals"]
         between = partial(Distinction.between, self.world.S)
         return between(plants, ~plants), between(mammals, ~plants & ~mammals)
 
     def shuffled(self) -> list[ConceptBasis]:
         """Return the concepts of worlds where random subjects follow every context."""
-        rng, S = np.random.default_rng(0), self.world.S
+        rng = np.random.default_rng(0)
+        S = self.world.S
         return [
             semantics.svd_concepts(rng.permuted(S, axis=0), self.basis.k)
             for _ in range(self.n_draws)
@@ -101,14 +110,19 @@ class Geometry:
     def rotated(self) -> list[ConceptBasis]:
         """Return the same concepts with random axes."""
         assert self.basis.V is not None  # of a support matrix
-        rng, sigma = np.random.default_rng(1), self.basis.sigma
+        rng = np.random.default_rng(1)
+        sigma = self.basis.sigma
         turns = ortho_group(self.basis.k, seed=rng).rvs(self.n_draws)
         return [ConceptBasis(self.basis.U @ R, sigma, self.basis.V @ R) for R in turns]
 
     def refined(self, basis: ConceptBasis) -> int:
         """Return how many of animals, mammals and dogs are orthants of 1, 2 and 3 concepts."""
-        one, two = (_holds(basis.U[:, :p], mask) for p, mask in enumerate(self._nested[:2], 1))
-        three = any(_holds(basis.U[:, [0, 1, k]], self._nested[2]) for k in range(2, basis.k))
+        one, two = (
+            _holds(basis.U[:, :p], mask) for p, mask in enumerate(self._nested[:2], 1)
+        )
+        three = any(
+            _holds(basis.U[:, [0, 1, k]], self._nested[2]) for k in range(2, basis.k)
+        )
         return one + two + three
 
     @property
@@ -118,11 +132,16 @@ class Geometry:
 
 def count_concepts(geometry: Geometry) -> dict[str, dict[str, Any]]:
     """Return what `judge_concepts` is given: right signs and refined classes, with their nulls."""
-    shuffled, counts = geometry.shuffled(), {}
+    shuffled = geometry.shuffled()
+    counts = {}
     names = ("plants from animals", "mammals from other animals")
-    for k, (name, distinction) in enumerate(zip(names, geometry.distinctions, strict=True)):
+    for k, (name, distinction) in enumerate(
+        zip(names, geometry.distinctions, strict=True)
+    ):
 
-        def right(of: ConceptBasis, k: int = k, distinction: Distinction = distinction) -> int:
+        def right(
+            of: ConceptBasis, k: int = k, distinction: Distinction = distinction
+        ) -> int:
             assert of.V is not None  # of a support matrix
             return distinction.right_signs(of.U[:, k], of.V[:, k])
 
@@ -143,7 +162,8 @@ def count_concepts(geometry: Geometry) -> dict[str, dict[str, Any]]:
 def judge_concepts(counts: Mapping[str, Mapping[str, Any]]) -> list[Verdict]:
     """Judge what the first concepts distinguish, and whether orthants refine classes."""
     *signs, (_, refined) = counts.items()
-    mine, nulls = refined["classes"], (refined["shuffled"], refined["rotated"])
+    mine = refined["classes"]
+    nulls = (refined["shuffled"], refined["rotated"])
     verdict = Verdict(
         "orthants of 1, 2 and 3 concepts are animals, mammals, then dogs and wolves (Fig. 2B)",
         mine == 3 and max(p_value(null, mine) for null in nulls) <= LEVEL,

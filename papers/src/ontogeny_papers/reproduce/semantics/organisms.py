@@ -66,39 +66,56 @@ def measure_organisms(size: OrganismSize, materials: Materials) -> Findings:
             size.seeds,
             partial(_run, world, basis, loss, rate, size),
         )
-    first, geometry = runs_of[next(iter(_RUNS))][0], Geometry(world, basis, size.n_draws)
+    first = runs_of[next(iter(_RUNS))][0]
+    geometry = Geometry(world, basis, size.n_draws)
     steps = np.unique(np.geomspace(1, size.epochs, 7).round().astype(int))
     confusion = first[["confusion", "exact", "superset"]].sel(step=[0, *steps])
     nodes = {
         "learning": _view(runs_of),
-        "confusion": confusion_view(confusion, care="One seed; the largest sets come for free."),
+        "confusion": confusion_view(
+            confusion, care="One seed; the largest sets come for free."
+        ),
         "embeddings": embeddings_view(geometry, first),
         "concepts": concepts_view(readable_basis),
         "refinement": tree_view(semantics.refinement_tree(readable_basis, 3)),
     }
     of_runs = {
-        label: [run.drop_vars(["W", "H"]) for run in runs] for label, runs in runs_of.items()
+        label: [run.drop_vars(["W", "H"]) for run in runs]
+        for label, runs in runs_of.items()
     }
     numbers = (count_concepts(geometry), measure_embeddings(geometry, runs_of), of_runs)
     return Findings(judge_organisms(*numbers), nodes, numbers=numbers)
 
 
 def judge_organisms(
-    concepts: dict[str, Any], embeddings: dict[str, Any], runs_of: dict[str, list[xr.Dataset]]
+    concepts: dict[str, Any],
+    embeddings: dict[str, Any],
+    runs_of: dict[str, list[xr.Dataset]],
 ) -> list[Verdict]:
     """Judge what concepts distinguish, where networks put words, and the order of learning."""
-    return [*judge_concepts(concepts), *judge_embeddings(embeddings), *_of_runs(runs_of)]
+    return [
+        *judge_concepts(concepts),
+        *judge_embeddings(embeddings),
+        *_of_runs(runs_of),
+    ]
 
 
 def _run(
-    world: tasks.OrganismWorld, basis: ConceptBasis, loss: str, rate: float,
-    size: OrganismSize, seed: int,
-) -> xr.Dataset:  # fmt: skip
+    world: tasks.OrganismWorld,
+    basis: ConceptBasis,
+    loss: str,
+    rate: float,
+    size: OrganismSize,
+    seed: int,
+) -> xr.Dataset:
     """Train one transformer; return its confusion, the test of its order, and ranks of concepts."""
     targets = world.P if loss == "cross_entropy" else world.S - world.S.mean(axis=0)
     task = training.ContextTask(world.context_ids, targets, loss)
     model = training.context_model(
-        len(world.words), world.context_ids.shape[1], width=size.width, random_state=seed
+        len(world.words),
+        world.context_ids.shape[1],
+        width=size.width,
+        random_state=seed,
     )
     epochs = size.epochs if rate == 1e-3 else size.slow_epochs
     untrained = _embeddings(model, task)
@@ -106,13 +123,19 @@ def _run(
         model, task, epochs, at=range(epochs + 1), learning_rate=rate, random_state=seed
     )
     logits = data.logits.values
-    table = semantics.support_confusion(logits, world.S, loss=loss, words=world.subjects)
+    table = semantics.support_confusion(
+        logits, world.S, loss=loss, words=world.subjects
+    )
     table = table.assign_coords(step=data.step)
-    table = table.assign(exact=table.exact.astype(float), superset=table.superset.astype(float))
+    table = table.assign(
+        exact=table.exact.astype(float), superset=table.superset.astype(float)
+    )
     assert basis.V is not None  # of a support matrix
     along = np.einsum("vk,tvm,mk->kt", basis.U, logits, basis.V)
     sigma = basis.sigma.copy()
-    for plane in basis.planes:  # one concept: its mean does not depend on the basis of the plane
+    for plane in (
+        basis.planes
+    ):  # one concept: its mean does not depend on the basis of the plane
         along[plane], sigma[plane] = along[plane].mean(axis=0), sigma[plane].mean()
     last = np.where(along[:, -1] > 0, along[:, -1], np.nan)
     learned = semantics.first_crossing(data.step, along, last / 2, lasting=True)
@@ -131,16 +154,26 @@ def _embeddings(model: nn.Module, task: training.ContextTask) -> xr.Dataset:
     """Return the rows W of the vocabulary map that are subjects, and the contexts' states H."""
     W = word_embeddings(model).W[: len(task.targets)].copy()
     return xr.Dataset(
-        {"W": (("subject", "width"), W), "H": (("width", "attribute"), task.states(model))}
+        {
+            "W": (("subject", "width"), W),
+            "H": (("width", "attribute"), task.states(model)),
+        }
     )
 
 
 def _of_runs(runs_of: dict[str, list[xr.Dataset]]) -> list[Verdict]:
     fast, slow, square = runs_of.values()
     both = {"1e-3": fast, "1e-4": slow}
-    advantage = {rate: np.array([float(r.advantage) for r in runs]) for rate, runs in both.items()}
-    null = {rate: np.mean([r.null for r in runs], axis=0) for rate, runs in both.items()}
-    p_values = {rate: p_value(null[rate], float(a.mean())) for rate, a in advantage.items()}
+    advantage = {
+        rate: np.array([float(r.advantage) for r in runs])
+        for rate, runs in both.items()
+    }
+    null = {
+        rate: np.mean([r.null for r in runs], axis=0) for rate, runs in both.items()
+    }
+    p_values = {
+        rate: p_value(null[rate], float(a.mean())) for rate, a in advantage.items()
+    }
     ends = [float(r.exact[-1]) for r in (*fast, *slow)]
     starts = [float(r.exact[0]) for r in (*fast, *slow)]
     return [
@@ -179,7 +212,9 @@ def _of_runs(runs_of: dict[str, list[xr.Dataset]]) -> list[Verdict]:
             "0 octaves: at the same time",
         ),
         _of_order("square loss: larger singular values are learned first", square),
-        _of_order("cross-entropy: larger singular values are learned first", [*fast, *slow]),
+        _of_order(
+            "cross-entropy: larger singular values are learned first", [*fast, *slow]
+        ),
     ]
 
 
@@ -187,7 +222,11 @@ def _of_order(claim: str, runs: list[xr.Dataset]) -> Verdict:
     values, p = _order(runs[0].sigma.values, np.stack([r.learned.values for r in runs]))
     return Verdict(
         claim,
-        True if p <= LEVEL and (values > 0).all() else False if (values <= 0).all() else None,
+        True
+        if p <= LEVEL and (values > 0).all()
+        else False
+        if (values <= 0).all()
+        else None,
         f"rank correlations {joined(values)}",
         f"one random order of the six concepts for all seeds: p = {p:.2g}",
     )
@@ -210,9 +249,16 @@ def _order(sigma: np.ndarray, learned: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def _epochs(runs: list[xr.Dataset], name: str) -> str:
-    since = [float(semantics.first_crossing(r.step, r[name], 1.0, lasting=True)) for r in runs]
+    since = [
+        float(semantics.first_crossing(r.step, r[name], 1.0, lasting=True))
+        for r in runs
+    ]
     finite = [s for s in since if np.isfinite(s)]
-    return f"{min(finite):.0f} to {max(finite):.0f}" if len(finite) == len(since) else "never"
+    return (
+        f"{min(finite):.0f} to {max(finite):.0f}"
+        if len(finite) == len(since)
+        else "never"
+    )
 
 
 def _view(runs_of: dict[str, list[xr.Dataset]]) -> xr.Dataset:
@@ -221,7 +267,10 @@ def _view(runs_of: dict[str, list[xr.Dataset]]) -> xr.Dataset:
         Quantity("exact", share, heading="the very set is predicted"),
         Quantity("superset", share, heading="that set or a larger one is predicted"),
     )
-    taken = {label: [r[["exact", "superset"]] for r in runs] for label, runs in runs_of.items()}
+    taken = {
+        label: [r[["exact", "superset"]] for r in runs]
+        for label, runs in runs_of.items()
+    }
     section = Section(
         "Learning the organisms",
         "A transformer of two layers learns which organisms can follow 13 attributes: under the "

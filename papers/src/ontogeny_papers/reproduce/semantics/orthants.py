@@ -60,7 +60,9 @@ def measure_orthants(size: OrthantSize, materials: Materials) -> Findings:
     support = materials.support(size.vocab_size, size.n_contexts)
     basis = semantics.svd_concepts(support, k=max(2 * size.dims, 8))
     labels = known_classes(support.words, materials.title)
-    materials.progress.note(f"{support.shape[0]} words, {support.shape[1]} contexts: scoring")
+    materials.progress.note(
+        f"{support.shape[0]} words, {support.shape[1]} contexts: scoring"
+    )
     pieces = materials.pieces
     scores = pieces.piece("groupings", lambda: _scores(basis, labels, size))
     lift = pieces.piece("lift", lambda: _lift(support, basis, size))
@@ -71,10 +73,11 @@ def measure_orthants(size: OrthantSize, materials: Materials) -> Findings:
         return {str(name): child.to_dataset() for name, child in tree.children.items()}
 
     care = "The best of several single concepts is chosen with the labels in sight."
-    text = (
-        "Orthants beside k-means with as many clusters as orthants, and the poles of one concept."
-    )
-    nodes = {"groupings": groupings_view(scores, text, care), **pieces.piece_nodes("page", page)}
+    text = "Orthants beside k-means with as many clusters as orthants, and the poles of one concept."
+    nodes = {
+        "groupings": groupings_view(scores, text, care),
+        **pieces.piece_nodes("page", page),
+    }
     nodes |= _others(basis, support, size)
     allowed = np.asarray(support.S.sum(axis=1)).ravel()
     correlation = abs(float(np.corrcoef(basis.U[:, 0], allowed)[0, 1]))
@@ -83,54 +86,77 @@ def measure_orthants(size: OrthantSize, materials: Materials) -> Findings:
 
 
 def judge_orthants(
-    scores: xr.Dataset, lift: xr.Dataset, correlation: float, dims: int, shares: xr.Dataset
+    scores: xr.Dataset,
+    lift: xr.Dataset,
+    correlation: float,
+    dims: int,
+    shares: xr.Dataset,
 ) -> list[Verdict]:
     """Judge groupings, single orthants, the lift, and how much of concept 1 is word frequency."""
     groups = _verdicts(scores, OrthantSize(dims=dims))
     return [*groups, _of_shares(shares), _of_lift(lift), _of_frequency(correlation)]
 
 
-def _others(basis: ConceptBasis, support: Support, size: OrthantSize) -> dict[str, xr.Dataset]:
+def _others(
+    basis: ConceptBasis, support: Support, size: OrthantSize
+) -> dict[str, xr.Dataset]:
     """Return orthants of one concept less and more, poles of single ones, and other clusters."""
     fewer, dims, more = size.depths
     nodes = {
         f"orthants-{p}": orthants_view(
-            semantics.orthants(basis, p), support=support, title=f"Orthants of {p} concepts"
+            semantics.orthants(basis, p),
+            support=support,
+            title=f"Orthants of {p} concepts",
         )
         for p in (fewer, more)
     }
     nodes |= {
         f"concept-{k}": orthants_view(
-            semantics.orthants(basis, [k - 1]), support=support, title=f"The poles of concept {k}"
+            semantics.orthants(basis, [k - 1]),
+            support=support,
+            title=f"The poles of concept {k}",
         )
         for k in _ALONE
     }
     return nodes | {
-        f"clusters-{p}": clusters_view(_clusters(basis, p), title=f"Clusters on {p} concepts")
+        f"clusters-{p}": clusters_view(
+            _clusters(basis, p), title=f"Clusters on {p} concepts"
+        )
         for p in (dims, more)
     }
 
 
-def _clusters(basis: ConceptBasis, p: int, normalised: bool = False) -> list[semantics.Cluster]:
+def _clusters(
+    basis: ConceptBasis, p: int, normalised: bool = False
+) -> list[semantics.Cluster]:
     """Return 2^p clusters on p concepts, fewer where fewer words differ."""
     k = min(2**p, semantics.most_clusters(basis, p, normalised=normalised))
     return semantics.spectral_clusters(basis, k, dims=p, normalised=normalised)
 
 
-def _scores(basis: ConceptBasis, labels: dict[str, str], size: OrthantSize) -> xr.Dataset:
+def _scores(
+    basis: ConceptBasis, labels: dict[str, str], size: OrthantSize
+) -> xr.Dataset:
     """Return the agreement of each grouping with word classes, beside its nulls."""
     scores = orthant_scores(basis, labels, size.depths, size.n_draws)
     for p in size.depths[1:]:
         for name, normalised in ((_KMEANS, False), (_UNIT, True)):
             clusters = _clusters(basis, p, normalised)
-            score = semantics.coherence(clusters, labels, n_permutations=size.n_draws).ami
+            score = semantics.coherence(
+                clusters, labels, n_permutations=size.n_draws
+            ).ami
             scores[name.format(p)] = score
     draws: dict[str, Any] = {"n_permutations": size.n_draws, "n_rotations": 0}
-    poles = [semantics.orthant_coherence(basis, labels, [d], **draws).ami for d in range(size.dims)]
+    poles = [
+        semantics.orthant_coherence(basis, labels, [d], **draws).ami
+        for d in range(size.dims)
+    ]
     return as_dataset({**scores, _SINGLE: max(poles, key=lambda score: score.value)})
 
 
-def _shares(basis: ConceptBasis, labels: dict[str, str], size: OrthantSize) -> xr.Dataset:
+def _shares(
+    basis: ConceptBasis, labels: dict[str, str], size: OrthantSize
+) -> xr.Dataset:
     """Return which share of each orthant's words of known classes is of one class."""
     classes = [
         [labels[str(word)] for word in orthant.words if word in labels]
@@ -141,7 +167,9 @@ def _shares(basis: ConceptBasis, labels: dict[str, str], size: OrthantSize) -> x
     ends = np.cumsum([len(group) for group in classes])
     rng = np.random.default_rng(0)
     draws = [np.split(rng.permutation(pool), ends[:-1]) for _ in range(size.n_draws)]
-    random = [[_largest_share(group) for group in draw[: len(classes)]] for draw in draws]
+    random = [
+        [_largest_share(group) for group in draw[: len(classes)]] for draw in draws
+    ]
     return xr.Dataset(
         {
             "share": ("orthant", [_largest_share(group) for group in classes]),
@@ -169,10 +197,13 @@ def _lift(support: Support, basis: ConceptBasis, size: OrthantSize) -> xr.Datase
 
 def _verdicts(scores: xr.Dataset, size: OrthantSize) -> list[Verdict]:
     by_depth = {p: score_of(scores, f"orthants of {p} concepts") for p in size.depths}
-    orthants, single = by_depth[size.dims], score_of(scores, _SINGLE)
+    orthants = by_depth[size.dims]
+    single = score_of(scores, _SINGLE)
     return [
         *(
-            of_groups(f"orthants of {p} concepts are groups that people recognise", score)
+            of_groups(
+                f"orthants of {p} concepts are groups that people recognise", score
+            )
             for p, score in by_depth.items()
         ),
         of_rotation([orthants]),
@@ -196,14 +227,19 @@ def _verdicts(scores: xr.Dataset, size: OrthantSize) -> list[Verdict]:
 
 def _of_shares(data: xr.Dataset) -> Verdict:
     """Judge how many single orthants hold more of one class than random groups do."""
-    claim, n = "some orthants are groups of one class", data.share.size
+    claim = "some orthants are groups of one class"
+    n = data.share.size
     if not n:
-        return Verdict(claim, None, f"no orthant has {_FEWEST} words of known classes", "no number")
+        return Verdict(
+            claim, None, f"no orthant has {_FEWEST} words of known classes", "no number"
+        )
     count = int((data.share > data.random.quantile(1 - LEVEL, "draw")).sum())
     enough, p = more_often(count, n, LEVEL)
     return Verdict(
         claim,
-        True if enough else None,  # an orthant that does not stand out may be one all the same
+        True
+        if enough
+        else None,  # an orthant that does not stand out may be one all the same
         f"{count} of {n} orthants with {_FEWEST} or more words of known classes hold more of one "
         "class than 95 % of random groups",
         f"by chance 5 % do, as many with {p_value(p)}; mean share of the largest class "
@@ -212,7 +248,9 @@ def _of_shares(data: xr.Dataset) -> Verdict:
 
 
 def _of_lift(data: xr.Dataset) -> Verdict:
-    lift = semantics.SignatureLift(**{str(n): values.values for n, values in data.items()})
+    lift = semantics.SignatureLift(
+        **{str(n): values.values for n, values in data.items()}
+    )
     score = lift.lift
     return Verdict(
         "contexts lead to words of their own signature (Fig. 6)",

@@ -71,12 +71,19 @@ def measure_pretrained(size: PretrainedSize, materials: Materials) -> Findings:
     embedded: dict[str, Callable[[], Embedded]]
     if materials.sources:
         if materials.text is not None:
-            raise ArgumentError("give sources or text: recorded runs are not trained on the text.")
+            raise ArgumentError(
+                "give sources or text: recorded runs are not trained on the text."
+            )
         names = names_of(materials.sources)
         pairs = zip(names, materials.sources, strict=True)
-        embedded = {name: partial(recorded_embeddings, source) for name, source in pairs}
+        embedded = {
+            name: partial(recorded_embeddings, source) for name, source in pairs
+        }
     else:
-        embedded = {f"seed {seed}": partial(_trained, seed, size, materials) for seed in size.seeds}
+        embedded = {
+            f"seed {seed}": partial(_trained, seed, size, materials)
+            for seed in size.seeds
+        }
     runs = {}
     for name, read in embedded.items():
         materials.progress.note(f"{name}: orthants of word embeddings")
@@ -84,8 +91,10 @@ def measure_pretrained(size: PretrainedSize, materials: Materials) -> Findings:
             f"run-{name.replace(' ', '-')}", partial(_measured, name, read, size)
         )
     scores = {name: nodes.pop("scores") for name, nodes in runs.items()}
-    rows = [s.assign_coords(grouping=[f"{n}: {g}" for g in s.grouping.values])
-            for n, s in scores.items()]  # fmt: skip
+    rows = [
+        s.assign_coords(grouping=[f"{n}: {g}" for g in s.grouping.values])
+        for n, s in scores.items()
+    ]
     view = groupings_view(
         xr.concat(rows, dim="grouping"),
         "Orthants of each model's word embeddings, trained and untrained.",
@@ -95,10 +104,14 @@ def measure_pretrained(size: PretrainedSize, materials: Materials) -> Findings:
     )
     first = next(iter(runs.values()))
     numbers = (list(scores.values()), list(size.dims))
-    return Findings(judge_pretrained(*numbers), {"groupings": view, **first}, numbers=numbers)
+    return Findings(
+        judge_pretrained(*numbers), {"groupings": view, **first}, numbers=numbers
+    )
 
 
-def _measured(name: str, read: Callable[[], Embedded], size: PretrainedSize) -> dict[str, Any]:
+def _measured(
+    name: str, read: Callable[[], Embedded], size: PretrainedSize
+) -> dict[str, Any]:
     """Return the scores of one model's orthants, and the words of each orthant."""
     all_scores: dict[str, semantics.Score] = {}
     nodes = {}
@@ -106,10 +119,14 @@ def _measured(name: str, read: Callable[[], Embedded], size: PretrainedSize) -> 
         basis = semantics.embedding_concepts(W, k=max(size.dims), words=words)
         labels = known_classes(words, name)
         scores = orthant_scores(basis, labels, size.dims, size.n_draws)
-        all_scores |= {f"{grouping}, {state}": score for grouping, score in scores.items()}
+        all_scores |= {
+            f"{grouping}, {state}": score for grouping, score in scores.items()
+        }
     for p in size.dims:  # of the trained model, which comes last
         title = f"Orthants of {p} concepts: {name}"
-        nodes[f"orthants-{p}"] = orthants_view(semantics.orthants(basis, p), title=title)
+        nodes[f"orthants-{p}"] = orthants_view(
+            semantics.orthants(basis, p), title=title
+        )
     return {"scores": as_dataset(all_scores), **nodes}
 
 
@@ -128,7 +145,9 @@ def judge_pretrained(runs: Sequence[xr.Dataset], dims: Sequence[int]) -> list[Ve
     ]
 
 
-def _of_depth(p: int, untrained: list[semantics.Score], trained: list[semantics.Score]) -> Verdict:
+def _of_depth(
+    p: int, untrained: list[semantics.Score], trained: list[semantics.Score]
+) -> Verdict:
     holds = [
         recognised(mine) if mine.value > before.value else False
         for mine, before in zip(trained, untrained, strict=True)
@@ -219,7 +238,10 @@ def words_of(tokenizer: Any) -> Callable[[str], bool]:
     marked = any(token.startswith(_MARKS) for token in tokenizer.get_vocab())
 
     def is_word(token: str) -> bool:
-        return token.startswith(_MARKS) == marked and token.lstrip("".join(_MARKS)).isalnum()
+        return (
+            token.startswith(_MARKS) == marked
+            and token.lstrip("".join(_MARKS)).isalnum()
+        )
 
     return is_word
 
@@ -231,7 +253,9 @@ def _trained(seed: int, size: PretrainedSize, materials: Materials) -> Embedded:
     word_rows = np.argsort(-counts, kind="stable")[: size.vocab_size]
     ids = training.rows_of(stream.ids, word_rows, len(stream.words))
     task = training.RunningTask(ids, np.array([[0]]), len(word_rows), length=_LENGTH)
-    model = training.context_model(len(word_rows) + 1, _LENGTH, width=size.width, random_state=seed)
+    model = training.context_model(
+        len(word_rows) + 1, _LENGTH, width=size.width, random_state=seed
+    )
     words = tuple(stream.words[i] for i in word_rows)
 
     def embeddings() -> tuple[np.ndarray, tuple[str, ...]]:

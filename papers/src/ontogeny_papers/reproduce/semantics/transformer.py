@@ -56,9 +56,14 @@ class _Corpus:
         """Return projections on every corpus' concepts and the overlap with S̃, P, shuffled S̃."""
         along = [np.sum(b.U * (logits @ b.V), axis=0) for b in self.bases]
         Q = semantics.leading_directions(logits, _K)
-        overlap = [semantics.subspace_overlap(U, Q, [_K])[0] for U in self.directions.values()]
+        overlap = [
+            semantics.subspace_overlap(U, Q, [_K])[0] for U in self.directions.values()
+        ]
         return xr.Dataset(
-            {"projection": (("corpus", "concept"), along), "overlap": ("matrix", overlap)}
+            {
+                "projection": (("corpus", "concept"), along),
+                "overlap": ("matrix", overlap),
+            }
         )
 
 
@@ -95,9 +100,13 @@ def _corpus(support: Support, size: TransformerSize) -> _Corpus:
     k = min(size.concepts, min(support.shape) - 1)
     shuffled = [semantics.shuffled_next_words(support, i) for i in range(size.shuffles)]
     bases = [semantics.svd_concepts(matrix, k) for matrix in (support, *shuffled)]
-    common = min(basis.k for basis in bases)  # shuffling a small text leaves fewer concepts
+    common = min(
+        basis.k for basis in bases
+    )  # shuffling a small text leaves fewer concepts
     if common < k:
-        bases = [semantics.svd_concepts(matrix, common) for matrix in (support, *shuffled)]
+        bases = [
+            semantics.svd_concepts(matrix, common) for matrix in (support, *shuffled)
+        ]
     probabilities = semantics.svd_concepts(support, _K, of="P")
     directions = {"S̃": bases[0].U, "centred P": probabilities.U}
     directions |= {f"shuffled {i}": b.U for i, b in enumerate(bases[1:], 1)}
@@ -119,7 +128,9 @@ def _run(corpus: _Corpus, loss: str, size: TransformerSize, seed: int) -> xr.Dat
         loss,
         batch_size=size.batch_size,
     )
-    model = training.context_model(len(S), task.ids.shape[1], width=size.width, random_state=seed)
+    model = training.context_model(
+        len(S), task.ids.shape[1], width=size.width, random_state=seed
+    )
     at = np.unique(np.geomspace(1, size.steps, size.records).round().astype(int))
     run = training.record_logits(
         model, task, size.steps, at=[0, *at], measure=corpus.measure, random_state=seed
@@ -128,7 +139,9 @@ def _run(corpus: _Corpus, loss: str, size: TransformerSize, seed: int) -> xr.Dat
     last = np.where(series[..., -1] > 0, series[..., -1], np.nan)
     learned = semantics.first_crossing(run.step, series, last / 2)
     order = [
-        semantics.learning_order(basis.sigma, learned_at, n_draws=999, random_state=seed)
+        semantics.learning_order(
+            basis.sigma, learned_at, n_draws=999, random_state=seed
+        )
         for basis, learned_at in zip(corpus.bases, learned, strict=True)
     ]
     names = list(corpus.directions)
@@ -141,8 +154,12 @@ def _run(corpus: _Corpus, loss: str, size: TransformerSize, seed: int) -> xr.Dat
             "spearman": ("corpus", [comparison.spearman for comparison in order]),
             "p_value": order[0].p_value,
             "overlap": overlap.isel(matrix=slice(0, 2)),
-            "shuffled_low": control.quantile(0.025, "matrix", skipna=False).drop_vars("quantile"),
-            "shuffled_high": control.quantile(0.975, "matrix", skipna=False).drop_vars("quantile"),
+            "shuffled_low": control.quantile(0.025, "matrix", skipna=False).drop_vars(
+                "quantile"
+            ),
+            "shuffled_high": control.quantile(0.975, "matrix", skipna=False).drop_vars(
+                "quantile"
+            ),
         },
         coords={"concept": np.arange(1, len(learned[0]) + 1), "corpus": corpus.names},
     )
@@ -155,7 +172,11 @@ def _of_order(claim: str, runs: list[xr.Dataset]) -> Verdict:
     p = max(float(run.p_value) for run in runs)
     return Verdict(
         claim,
-        True if p <= LEVEL and (mine > high).all() else False if (mine <= 0).all() else None,
+        True
+        if p <= LEVEL and (mine > high).all()
+        else False
+        if (mine <= 0).all()
+        else None,
         f"rank correlation of σₖ and minus the step of half the last projection, "
         f"{runs[0].sizes['concept']} concepts: {joined(mine)}",
         f"shuffled next words' concepts, 95 %: {low:.2f} to {high:.2f}; random orders p = {p:.1g}",
@@ -165,7 +186,8 @@ def _of_order(claim: str, runs: list[xr.Dataset]) -> Verdict:
 def _of_end(claim: str, runs: list[xr.Dataset], words: int) -> Verdict:
     ends = [run.overlap.isel(step=-1) for run in runs]
     mine, other = (
-        np.array([float(e.sel(matrix=name)) for e in ends]) for name in ("S̃", "centred P")
+        np.array([float(e.sel(matrix=name)) for e in ends])
+        for name in ("S̃", "centred P")
     )
     high = max(float(run.shuffled_high[-1]) for run in runs)
     return Verdict(
@@ -200,11 +222,17 @@ def _order_view(runs_of: dict[str, list[xr.Dataset]]) -> xr.Dataset:
         Quantity("learned", "step at which half is learned", "steps", figure=False),
     )
     figure = Scatter(
-        "order", "When each concept is learned", x="sigma", y="learned", points="concept",
-        facet="run", x_scale="log", y_scale="log",
+        "order",
+        "When each concept is learned",
+        x="sigma",
+        y="learned",
+        points="concept",
+        facet="run",
+        x_scale="log",
+        y_scale="log",
         caption="Each point is a concept; mean over the seeds. Concepts that one seed does not "
         "learn are left out.",
-    )  # fmt: skip
+    )
     section = Section(
         "Order of learning",
         "Step at which the logits' projection on a concept reaches half of its last value.",
@@ -212,19 +240,28 @@ def _order_view(runs_of: dict[str, list[xr.Dataset]]) -> xr.Dataset:
         care="Cross-entropy logits grow without end, so half of the last value depends on when "
         "one stops.",
     )
-    taken = {label: [r[["learned", "sigma"]] for r in runs] for label, runs in runs_of.items()}
+    taken = {
+        label: [r[["learned", "sigma"]] for r in runs]
+        for label, runs in runs_of.items()
+    }
     return mean_of_seeds(taken, quantities, section, figures=[figure])
 
 
 def _overlap_view(runs_of: dict[str, list[xr.Dataset]]) -> xr.Dataset:
     overlap = Quantity(
-        "overlap", "overlap of the leading directions", symbol="‖UₖᵀQₖ‖²/k", figure=False
+        "overlap",
+        "overlap of the leading directions",
+        symbol="‖UₖᵀQₖ‖²/k",
+        figure=False,
     )
     figure = Curves(
-        "overlap", f"Which matrix's {_K} leading directions the logits have", value="overlap",
-        series="matrix", facet="run",
+        "overlap",
+        f"Which matrix's {_K} leading directions the logits have",
+        value="overlap",
+        series="matrix",
+        facet="run",
         bands=[Band("shuffled_low", "shuffled_high", "shuffled next words, 95 %")],
-    )  # fmt: skip
+    )
     section = Section(
         "Directions of the logits",
         "Share of the logits' leading directions that lies in those of the support matrix, or of "

@@ -77,7 +77,11 @@ def imbalanced_digits(
     from sklearn.datasets import load_digits
 
     digits = (*majorities, *minorities)
-    if len(set(digits)) < len(digits) or not set(digits) <= set(range(10)) or len(digits) < 2:
+    if (
+        len(set(digits)) < len(digits)
+        or not set(digits) <= set(range(10))
+        or len(digits) < 2
+    ):
         raise ArgumentError(
             f"majorities and minorities must be at least two different digits; got {digits}."
         )

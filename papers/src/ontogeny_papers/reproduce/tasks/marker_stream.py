@@ -47,7 +47,12 @@ class MarkerStream:
     >>> stream = MarkerStream(MarkerTask(), 4, curriculum=[(10, 1), (10, 2)])
     >>> stream(3).markers.tolist(), stream(10).markers.tolist()
     ([1, 1, 1, 1], [2, 2, 2, 2])
-    >>> bool((stream(3).ids == MarkerStream(MarkerTask(), 4, curriculum=[(10, 1)])(3).ids).all())
+    >>> bool(
+    ...     (
+    ...         stream(3).ids
+    ...         == MarkerStream(MarkerTask(), 4, curriculum=[(10, 1)])(3).ids
+    ...     ).all()
+    ... )
     True
     """
 
@@ -63,8 +68,12 @@ class MarkerStream:
         check_whole("batch_size", batch_size)
         check_whole("random_state", random_state, 0)
         if any(steps < 1 for steps, _ in curriculum):
-            raise ArgumentError(f"every stage of curriculum needs steps above 0; got {curriculum}.")
-        self.task, self.batch_size, self.random_state = task, batch_size, random_state
+            raise ArgumentError(
+                f"every stage of curriculum needs steps above 0; got {curriculum}."
+            )
+        self.task = task
+        self.batch_size = batch_size
+        self.random_state = random_state
         self._stages = [markers for _, markers in curriculum] or [task.counts]
         self._ends = list(accumulate(steps for steps, _ in curriculum))[:-1]
         self._generator = torch.Generator(device)
@@ -76,9 +85,16 @@ class MarkerStream:
         within = step - (self._ends[stage - 1] if stage else 0)
         key = (stage, within // _BLOCK)
         if self._batch is None or self._batch[0] != key:
-            words = np.random.SeedSequence([_TRAINING, self.random_state, *key]).generate_state(2)
+            words = np.random.SeedSequence(
+                [_TRAINING, self.random_state, *key]
+            ).generate_state(2)
             self._generator.manual_seed(int(words[0]) << 32 | int(words[1]))
             count = _BLOCK * self.batch_size
-            self._batch = key, self.task.sample(count, self._generator, self._stages[stage])
+            self._batch = (
+                key,
+                self.task.sample(count, self._generator, self._stages[stage]),
+            )
         start = within % _BLOCK * self.batch_size
-        return MarkerBatch(*(tensor[start : start + self.batch_size] for tensor in self._batch[1]))
+        return MarkerBatch(
+            *(tensor[start : start + self.batch_size] for tensor in self._batch[1])
+        )

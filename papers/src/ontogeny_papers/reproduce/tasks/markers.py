@@ -119,7 +119,9 @@ class MarkerTask:
     def distractor_ids(self) -> tuple[int, ...]:
         """Token ids that distractors are drawn from."""
         others = tuple(range(self.modulus + len(self.marker_ids), self.vocab_size))
-        return (tuple(range(self.modulus)) if self.distractors == "values" else ()) + others
+        return (
+            tuple(range(self.modulus)) if self.distractors == "values" else ()
+        ) + others
 
     def placements(self, m: int) -> int:
         """Return in how many ways m markers with their values fit: C(T − m, m).
@@ -140,7 +142,12 @@ class MarkerTask:
 
         Examples
         --------
-        >>> round(float(MarkerTask(operation="multiplication").label_distribution(4).max()), 3)
+        >>> round(
+        ...     float(
+        ...         MarkerTask(operation="multiplication").label_distribution(4).max()
+        ...     ),
+        ...     3,
+        ... )
         0.656
         """
         check_whole("m", m, 1)
@@ -149,8 +156,12 @@ class MarkerTask:
         table = combine(values, values) % self.modulus
         distribution = np.full(self.modulus, 1 / self.modulus)
         for _ in range(m - 1):
-            joint = np.repeat(distribution[:, None] / self.modulus, self.modulus, axis=1)
-            distribution = np.bincount(table.ravel(), joint.ravel(), minlength=self.modulus)
+            joint = np.repeat(
+                distribution[:, None] / self.modulus, self.modulus, axis=1
+            )
+            distribution = np.bincount(
+                table.ravel(), joint.ravel(), minlength=self.modulus
+            )
         return distribution
 
     def majority_baseline(self, m: int) -> float:
@@ -164,7 +175,10 @@ class MarkerTask:
         return float(self.label_distribution(m).max())
 
     def sample(
-        self, n: int, generator: torch.Generator, markers: int | Sequence[int] | None = None
+        self,
+        n: int,
+        generator: torch.Generator,
+        markers: int | Sequence[int] | None = None,
     ) -> MarkerBatch:
         """Draw n examples on the generator's device.
 
@@ -201,7 +215,9 @@ class MarkerTask:
         slots = torch.arange(counts[-1], device=device)
         used = slots < count[:, None]
         starts = self._starts(count, counts, used, generator)
-        values = torch.randint(self.modulus, used.shape, generator=generator, device=device)
+        values = torch.randint(
+            self.modulus, used.shape, generator=generator, device=device
+        )
         ids = self._distract(n, generator)
         marker = torch.tensor(self.marker_ids, device=device)
         marker = marker[slots] if self.distinct_markers else marker.expand(counts[-1])
@@ -229,22 +245,32 @@ class MarkerTask:
         (5,)
         """
         check_whole("random_state", random_state, 0)
-        seed = int(np.random.SeedSequence([_EVALUATION, random_state]).generate_state(1)[0])
+        seed = int(
+            np.random.SeedSequence([_EVALUATION, random_state]).generate_state(1)[0]
+        )
         batch = self.sample(n, torch.Generator().manual_seed(seed), markers)
         return Inputs.from_tokens(
             batch.ids.numpy(), labels=batch.labels.numpy(), vocab_size=self.vocab_size
         )
 
     def _starts(
-        self, count: Tensor, counts: tuple[int, ...], used: Tensor, generator: torch.Generator
+        self,
+        count: Tensor,
+        counts: tuple[int, ...],
+        used: Tensor,
+        generator: torch.Generator,
     ) -> Tensor:
         """Return marker positions (n, largest m): uniform over all placements, increasing.
 
         m pairs of two tokens among T are m of T − m places when every pair counts as one place.
         """
         places = self.length - counts[0]
-        keys = torch.rand((len(count), places), generator=generator, device=count.device)
-        beyond = torch.arange(places, device=count.device) >= (self.length - count)[:, None]
+        keys = torch.rand(
+            (len(count), places), generator=generator, device=count.device
+        )
+        beyond = (
+            torch.arange(places, device=count.device) >= (self.length - count)[:, None]
+        )
         order = keys.masked_fill_(beyond, 2.0).argsort(dim=1)[:, : counts[-1]]
         free_places = torch.where(used, order, self.length).sort(dim=1).values
         return free_places + torch.arange(counts[-1], device=count.device)
@@ -252,7 +278,10 @@ class MarkerTask:
     def _distract(self, n: int, generator: torch.Generator) -> Tensor:
         allowed = self.distractor_ids
         tokens = torch.randint(
-            max(len(allowed), 1), (n, self.length + 1), generator=generator, device=generator.device
+            max(len(allowed), 1),
+            (n, self.length + 1),
+            generator=generator,
+            device=generator.device,
         )
         if self.distractors == "others":
             return tokens.add_(allowed[0] if allowed else 0)
@@ -262,8 +291,12 @@ class MarkerTask:
         if self.operation == "addition":
             return (values * used).sum(1) % self.modulus
         product = torch.ones_like(values[:, 0])
-        for slot in range(values.shape[1]):  # reduced at every factor: products do not overflow
-            product = torch.where(used[:, slot], product * values[:, slot] % self.modulus, product)
+        for slot in range(
+            values.shape[1]
+        ):  # reduced at every factor: products do not overflow
+            product = torch.where(
+                used[:, slot], product * values[:, slot] % self.modulus, product
+            )
         return product
 
     def _check_markers(self, counts: tuple[int, ...]) -> None:
@@ -290,7 +323,9 @@ _EVALUATION = 0x6D61726B
 def _counts(markers: int | Sequence[int]) -> tuple[int, ...]:
     counts = (markers,) if isinstance(markers, int | np.integer) else tuple(markers)
     if not counts:
-        raise ArgumentError("markers must name at least one number of markers; got none.")
+        raise ArgumentError(
+            "markers must name at least one number of markers; got none."
+        )
     for m in counts:
         check_whole("markers", m, 1)
     if len(set(counts)) < len(counts):

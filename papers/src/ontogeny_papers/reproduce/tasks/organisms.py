@@ -98,7 +98,9 @@ class OrganismWorld:
         return np.array([row + [-1] * (longest - len(row)) for row in rows])
 
 
-def organism_world(attributes: Mapping[str, Sequence[str]] | None = None) -> OrganismWorld:
+def organism_world(
+    attributes: Mapping[str, Sequence[str]] | None = None,
+) -> OrganismWorld:
     """Return the world of organisms, or another of the same kind.
 
     By default 12 organisms and 13 attributes with three levels: plants and animals; mammals, birds
@@ -129,13 +131,19 @@ def organism_world(attributes: Mapping[str, Sequence[str]] | None = None) -> Org
            [0., 1.]])
     """
     if attributes is not None and not isinstance(attributes, Mapping):
-        raise ArgumentError(f"attributes must map each to its subjects; got {attributes!r}.")
+        raise ArgumentError(
+            f"attributes must map each to its subjects; got {attributes!r}."
+        )
     for attribute, true_of in (attributes or {}).items():
         if isinstance(true_of, str):
             raise ArgumentError(
                 f"attribute {attribute!r} must have a list of subjects; got {true_of!r}."
             )
-    table = _ATTRIBUTES if attributes is None else {k: tuple(v) for k, v in attributes.items()}
+    table = (
+        _ATTRIBUTES
+        if attributes is None
+        else {k: tuple(v) for k, v in attributes.items()}
+    )
     for attribute, true_of in table.items():
         if not true_of or len(set(true_of)) < len(true_of):
             raise ArgumentError(
@@ -149,10 +157,14 @@ def organism_world(attributes: Mapping[str, Sequence[str]] | None = None) -> Org
             f"{len(subjects)}."
         )
     spoken = set(" ".join(_TEMPLATE.format(attribute=a) for a in table).split())
-    both = sorted(spoken & set(subjects)) or [s for s in subjects if len(s.split()) != 1]
+    both = sorted(spoken & set(subjects)) or [
+        s for s in subjects if len(s.split()) != 1
+    ]
     if both:
         raise ArgumentError(
             f"a subject must be one word that no attribute holds; {both[0]!r} is not."
         )
-    S = np.array([[float(s in true_of) for true_of in table.values()] for s in subjects])
+    S = np.array(
+        [[float(s in true_of) for true_of in table.values()] for s in subjects]
+    )
     return OrganismWorld(subjects, tuple(table), S)

@@ -55,7 +55,11 @@ class ContextTask:
 
     def __post_init__(self) -> None:
         check_choice("loss_kind", self.loss_kind, ("cross_entropy", "square"))
-        if self.ids.ndim != 2 or self.targets.ndim != 2 or len(self.ids) != self.targets.shape[1]:
+        if (
+            self.ids.ndim != 2
+            or self.targets.ndim != 2
+            or len(self.ids) != self.targets.shape[1]
+        ):
             raise ArgumentError(
                 "ids must be (m, longest) and targets (V, m); their shapes are "
                 f"{self.ids.shape} and {self.targets.shape}."
@@ -68,7 +72,9 @@ class ContextTask:
         if self.loss_kind == "cross_entropy" and (
             (self.targets < 0).any() or np.abs(sums - 1).max() > 1e-4
         ):
-            raise ArgumentError("targets must hold probabilities, its columns summing to 1.")
+            raise ArgumentError(
+                "targets must hold probabilities, its columns summing to 1."
+            )
 
     @cached_property
     def lengths(self) -> np.ndarray:
@@ -77,7 +83,9 @@ class ContextTask:
 
     @cached_property
     def _of_length(self) -> dict[int, np.ndarray]:
-        return {int(n): np.flatnonzero(self.lengths == n) for n in np.unique(self.lengths)}
+        return {
+            int(n): np.flatnonzero(self.lengths == n) for n in np.unique(self.lengths)
+        }
 
     def sample(self, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
         """Draw a batch: ids (b, length), positions of the last words (b,), targets (b, V)."""
@@ -107,23 +115,34 @@ class ContextTask:
     def logits(self, model: nn.Module, batch_size: int = 1024) -> np.ndarray:
         """Return the logits after every context, (V, m) float32, in evaluation mode."""
         V = len(self.targets)
-        return self._of_contexts(lambda *of: _last_logits(model, *of)[:, :V], model, batch_size)
+        return self._of_contexts(
+            lambda *of: _last_logits(model, *of)[:, :V], model, batch_size
+        )
 
     def states(self, model: nn.Module, batch_size: int = 1024) -> np.ndarray:
         """Return what the vocabulary map is given after every context, (width, m) float32."""
-        return self._of_contexts(lambda *of: _last_states(model, *of), model, batch_size)
+        return self._of_contexts(
+            lambda *of: _last_states(model, *of), model, batch_size
+        )
 
     def _of_contexts(
-        self, read: Callable[[Tensor, Tensor], Tensor], model: nn.Module, batch_size: int
+        self,
+        read: Callable[[Tensor, Tensor], Tensor],
+        model: nn.Module,
+        batch_size: int,
     ) -> np.ndarray:
         """Return what `read` gives of ids and last positions, one column a context."""
-        device, batches, columns = device_of(model), [], []
+        device = device_of(model)
+        batches = []
+        columns = []
         with quiet(model):
             for alike in self._of_length.values():
                 for start in range(0, len(alike), batch_size):
                     batches.append(alike[start : start + batch_size])
                     ids, last, _ = self.batch(batches[-1])
-                    columns.append(read(ids.to(device), last.to(device)).float().cpu().numpy())
+                    columns.append(
+                        read(ids.to(device), last.to(device)).float().cpu().numpy()
+                    )
         return np.concatenate(columns)[np.argsort(np.concatenate(batches))].T
 
 
@@ -159,7 +178,13 @@ def context_model(
     >>> context_model(10, 4, width=8, layers=1).lm_head.weight.shape
     torch.Size([10, 8])
     """
-    sizes = {"words": words, "longest": longest, "width": width, "layers": layers, "heads": heads}
+    sizes = {
+        "words": words,
+        "longest": longest,
+        "width": width,
+        "layers": layers,
+        "heads": heads,
+    }
     for name, size in sizes.items():
         check_whole(name, size)
     check_whole("random_state", random_state, 0)
@@ -239,7 +264,9 @@ def record_logits(
     """
     at_steps = sorted({int(s) for s in at} | {steps})
     if at_steps[0] < 0 or at_steps[-1] > steps:
-        raise ArgumentError(f"at must lie in 0 to {steps}; got {at_steps[0]} to {at_steps[-1]}.")
+        raise ArgumentError(
+            f"at must lie in 0 to {steps}; got {at_steps[0]} to {at_steps[-1]}."
+        )
     keep = _as_logits if measure is None else measure
     pieces: list[xr.Dataset] = []
 

@@ -50,13 +50,19 @@ class DigitTask:
         check_choice("loss_kind", self.loss_kind, ("cross_entropy", "square"))
         n = len(self.data.labels)
         if self.weights is not None and (
-            self.weights.shape != (n,) or not (self.weights >= 0).all() or not self.weights.any()
+            self.weights.shape != (n,)
+            or not (self.weights >= 0).all()
+            or not self.weights.any()
         ):
-            raise ArgumentError(f"weights must hold {n} numbers, none negative, not all 0.")
+            raise ArgumentError(
+                f"weights must hold {n} numbers, none negative, not all 0."
+            )
 
     def sample(self, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
         """Return all images, labels and weights; nothing is drawn."""
-        weights = np.ones(len(self.data.labels)) if self.weights is None else self.weights
+        weights = (
+            np.ones(len(self.data.labels)) if self.weights is None else self.weights
+        )
         return (
             torch.from_numpy(self.data.images),
             torch.from_numpy(self.data.labels),
@@ -79,7 +85,9 @@ class DigitTask:
         return np.ascontiguousarray(values.float().cpu().numpy().T)
 
 
-def digit_network(classes: int, *, width: int = 16, random_state: int = 0) -> nn.Sequential:
+def digit_network(
+    classes: int, *, width: int = 16, random_state: int = 0
+) -> nn.Sequential:
     """Return a network of three convolutions, mean pooling and a linear read-out.
 
     Parameters

@@ -94,7 +94,10 @@ class MarkerRun:
 
     def model(self) -> ReadoutTransformer:
         """Return an untrained model, from PyTorch's random state."""
-        from .readout_model import ReadoutConfig, ReadoutTransformer  # transformers takes seconds
+        from .readout_model import (
+            ReadoutConfig,
+            ReadoutTransformer,
+        )  # transformers takes seconds
 
         return ReadoutTransformer(
             ReadoutConfig(

@@ -22,7 +22,9 @@ class NextTokenConfig(ReadoutConfig):
 
     model_type = "ontogeny_next_token"
 
-    def __init__(self, **sizes: Any) -> None:  # transformers would make one that sets nothing
+    def __init__(
+        self, **sizes: Any
+    ) -> None:  # transformers would make one that sets nothing
         super().__init__(**sizes)
 
 

@@ -86,11 +86,9 @@ class _Attention(nn.Module):
         self, hidden: Tensor, mask: Tensor | None, queries: int
     ) -> tuple[Tensor, Tensor | None]:
         """Return the output of the last `queries` positions, and the maps where eager."""
-        query, key, value = (
-            self._heads(self.q_proj(hidden[:, -queries:])),
-            self._heads(self.k_proj(hidden)),
-            self._heads(self.v_proj(hidden)),
-        )
+        query = self._heads(self.q_proj(hidden[:, -queries:]))
+        key = self._heads(self.k_proj(hidden))
+        value = self._heads(self.v_proj(hidden))
         kind = self.config._attn_implementation
         attend = (
             _explicit
@@ -98,7 +96,14 @@ class _Attention(nn.Module):
             else ALL_ATTENTION_FUNCTIONS.get_interface(kind, _explicit)
         )
         mixed, weights = attend(
-            self, query, key, value, mask, scaling=self.scaling, dropout=0.0, is_causal=False
+            self,
+            query,
+            key,
+            value,
+            mask,
+            scaling=self.scaling,
+            dropout=0.0,
+            is_causal=False,
         )
         return self.o_proj(mixed.flatten(2)), weights
 
@@ -137,7 +142,8 @@ class _Mlp(nn.Module):
 class _Block(nn.Module):
     def __init__(self, config: ReadoutConfig) -> None:
         super().__init__()
-        width, eps = config.hidden_size, config.layer_norm_eps
+        width = config.hidden_size
+        eps = config.layer_norm_eps
         self.input_layernorm = nn.LayerNorm(width, eps)
         self.self_attn = _Attention(config)
         if config.use_mlp:
@@ -171,7 +177,9 @@ class CausalStack(PreTrainedModel):
         width = config.hidden_size
         self.embed_tokens = nn.Embedding(config.vocab_size, width)
         self.embed_positions = nn.Embedding(config.max_position_embeddings, width)
-        self.layers = nn.ModuleList([_Block(config) for _ in range(config.num_hidden_layers)])
+        self.layers = nn.ModuleList(
+            [_Block(config) for _ in range(config.num_hidden_layers)]
+        )
         self.norm = nn.LayerNorm(width, config.layer_norm_eps)
 
     def _init_weights(self, module: nn.Module) -> None:
@@ -205,7 +213,9 @@ class CausalStack(PreTrainedModel):
         last = len(self.layers) - 1
         for index, layer in enumerate(self.layers):
             one = last_only and index == last
-            hidden = layer(hidden, mask[:, :, -1:] if one else mask, 1 if one else count)
+            hidden = layer(
+                hidden, mask[:, :, -1:] if one else mask, 1 if one else count
+            )
         return hidden
 
 
@@ -272,4 +282,6 @@ def _mask(
     allowed = torch.ones((1, 1, count, count), dtype=torch.bool, device=device).tril()
     if attention_mask is not None:
         allowed = allowed & attention_mask[:, None, None, :].bool()
-    return torch.zeros(allowed.shape, dtype=dtype, device=device).masked_fill(~allowed, lowest)
+    return torch.zeros(allowed.shape, dtype=dtype, device=device).masked_fill(
+        ~allowed, lowest
+    )

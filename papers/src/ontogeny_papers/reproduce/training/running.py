@@ -39,7 +39,9 @@ class RunningTask:
 
     Examples
     --------
-    >>> task = RunningTask(np.array([0, 1] * 9), np.array([[0], [1]]), 2, length=4, batch_size=3)
+    >>> task = RunningTask(
+    ...     np.array([0, 1] * 9), np.array([[0], [1]]), 2, length=4, batch_size=3
+    ... )
     >>> [tuple(batch.shape) for batch in task.sample(torch.Generator())]
     [(3, 5), (3, 5)]
     """
@@ -87,9 +89,12 @@ class RunningTask:
         """Return the weighted mean loss of the words that are predicted, in nats."""
         ids, weights = batch
         logits = model(input_ids=ids[:, :-1]).logits[..., : self.words]
-        target, weight = ids[:, 1:], weights[:, 1:]
+        target = ids[:, 1:]
+        weight = weights[:, 1:]
         is_word = target < self.words
-        losses = nn.functional.cross_entropy(logits[is_word], target[is_word], reduction="none")
+        losses = nn.functional.cross_entropy(
+            logits[is_word], target[is_word], reduction="none"
+        )
         return (losses * weight[is_word]).sum() / is_word.sum()
 
     @torch.no_grad()

@@ -106,14 +106,25 @@ def train_seeds(
     >>> [path.name for path in folders]
     ['seed-0', 'seed-1']
     """
-    place, seed_list = Path(folder), _check_seeds(seeds)
+    place = Path(folder)
+    seed_list = _check_seeds(seeds)
     how = optimizer or OptimizerSettings()
     together = torch.device(device).type == "cuda" if vectorise is None else vectorise
     recorded = every if isinstance(every, int) else [int(step) for step in every]
-    _claim(place, {"steps": steps, "every": recorded, "optimizer": asdict(how), **(settings or {})})
+    _claim(
+        place,
+        {
+            "steps": steps,
+            "every": recorded,
+            "optimizer": asdict(how),
+            **(settings or {}),
+        },
+    )
     groups = [seed_list] if together else [[seed] for seed in seed_list]
     for index, group in enumerate(groups):
-        waiting = [seed for seed in group if not (place / f"seed-{seed}" / _LOG).is_file()]
+        waiting = [
+            seed for seed in group if not (place / f"seed-{seed}" / _LOG).is_file()
+        ]
         if waiting:
             models = [_seeded(build, seed) for seed in waiting]
             _train_group(
@@ -158,9 +169,12 @@ def _train_group(
     if before:
         stack.load_state_dict(before["weights"])
         optimizer.load_state_dict(before["optimizer"])
-    every: Any = group.every if isinstance(group.every, int) else [*group.every, group.steps]
+    every: Any = (
+        group.every if isinstance(group.every, int) else [*group.every, group.steps]
+    )
     recorders = [
-        Recorder(group.place / f"seed-{seed}", every, total=group.steps) for seed in group.seeds
+        Recorder(group.place / f"seed-{seed}", every, total=group.steps)
+        for seed in group.seeds
     ]
     losses = list(before["losses"]) if before else []
 
@@ -216,7 +230,11 @@ def _finish(group: _Group, losses: np.ndarray) -> None:
 
 
 def _save(
-    group: _Group, stack: StackedModels, optimizer: Optimizer, step: int, losses: list[Tensor]
+    group: _Group,
+    stack: StackedModels,
+    optimizer: Optimizer,
+    step: int,
+    losses: list[Tensor],
 ) -> None:
     """Write what a stopped training goes on from."""
     partial = group.state.with_suffix(".partial")
@@ -230,7 +248,9 @@ def _restore(group: _Group) -> dict[str, Any] | None:
         return None
     try:
         saved = torch.load(group.state, map_location=group.device, weights_only=True)
-        return {name: saved[name] for name in ("weights", "optimizer", "losses", "step")}
+        return {
+            name: saved[name] for name in ("weights", "optimizer", "losses", "step")
+        }
     except Exception as error:
         raise StoreError(
             f"{group.state} is damaged ({error}); delete it and the seeds' folders to start anew."
@@ -245,9 +265,13 @@ def _seeded(build: Callable[[int], nn.Module], seed: int) -> nn.Module:
 
 def _check_seeds(seeds: Sequence[int]) -> list[int]:
     numbers = list(seeds) if isinstance(seeds, Iterable) else [seeds]
-    whole = all(isinstance(s, int | np.integer) and not isinstance(s, bool) for s in numbers)
+    whole = all(
+        isinstance(s, int | np.integer) and not isinstance(s, bool) for s in numbers
+    )
     if not numbers or not whole or len(set(numbers)) < len(numbers) or min(numbers) < 0:
-        raise ArgumentError(f"seeds must be different whole numbers from 0 on; got {numbers}.")
+        raise ArgumentError(
+            f"seeds must be different whole numbers from 0 on; got {numbers}."
+        )
     return [int(seed) for seed in numbers]
 
 
@@ -269,4 +293,6 @@ def _claim(place: Path, settings: dict[str, Any]) -> None:
 def _part(progress: Progress | None, index: int, groups: int) -> Progress | None:
     if progress is None:
         return None
-    return lambda step, steps, loss: progress(index * steps + step, groups * steps, loss)
+    return lambda step, steps, loss: progress(
+        index * steps + step, groups * steps, loss
+    )

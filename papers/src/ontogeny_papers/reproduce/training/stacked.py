@@ -54,15 +54,24 @@ class OptimizerSettings:
         check_choice("kind", self.kind, ("adamw", "sgd"))
         check_choice("schedule", self.schedule, ("cosine", "constant"))
         if not self.learning_rate > 0:
-            raise ArgumentError(f"learning_rate must be positive; got {self.learning_rate}.")
+            raise ArgumentError(
+                f"learning_rate must be positive; got {self.learning_rate}."
+            )
 
-    def build(self, module: nn.Module, steps: int, start: int) -> tuple[Optimizer, LambdaLR]:
+    def build(
+        self, module: nn.Module, steps: int, start: int
+    ) -> tuple[Optimizer, LambdaLR]:
         """Return the optimizer and its schedule, which is at step `start`."""
-        rate, parameters = self.learning_rate, list(module.parameters())
+        rate = self.learning_rate
+        parameters = list(module.parameters())
         optimizer: Optimizer
         if self.kind == "adamw":
             optimizer = AdamW(
-                parameters, rate, betas=self.betas, weight_decay=self.weight_decay, fused=True
+                parameters,
+                rate,
+                betas=self.betas,
+                weight_decay=self.weight_decay,
+                fused=True,
             )
         else:
             optimizer = SGD(parameters, rate, momentum=self.momentum)
@@ -95,7 +104,9 @@ class StackedModels(nn.Module):
 
     Examples
     --------
-    >>> pair = StackedModels([nn.Linear(2, 1), nn.Linear(2, 1)], lambda m, x: m(x).square().mean())
+    >>> pair = StackedModels(
+    ...     [nn.Linear(2, 1), nn.Linear(2, 1)], lambda m, x: m(x).square().mean()
+    ... )
     >>> pair(torch.ones(2, 5, 2)).shape
     torch.Size([2])
     """
@@ -104,7 +115,9 @@ class StackedModels(nn.Module):
         super().__init__()
         shapes = [{n: p.shape for n, p in m.named_parameters()} for m in models]
         if not models or any(shape != shapes[0] for shape in shapes):
-            raise ArgumentError("models must be at least one, all with the same parameters.")
+            raise ArgumentError(
+                "models must be at least one, all with the same parameters."
+            )
         parameters = [dict(m.named_parameters()) for m in models]
         self._names = list(shapes[0])
         self.stacked = nn.ParameterList(
@@ -124,7 +137,9 @@ class StackedModels(nn.Module):
         return torch.vmap(self._of_one)(list(self.stacked), batch)
 
     def _of_one(self, parameters: list[Tensor], batch: Any) -> Tensor:
-        by_name = {f"model.{n}": p for n, p in zip(self._names, parameters, strict=True)}
+        by_name = {
+            f"model.{n}": p for n, p in zip(self._names, parameters, strict=True)
+        }
         return functional_call(self._loss[0], by_name, (batch,))
 
     def model(self, index: int) -> nn.Module:

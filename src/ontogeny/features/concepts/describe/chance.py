@@ -13,7 +13,9 @@ ITERATIONS = 40
 LONGEST = 4.0  # a Newton step at most, for strengths from 0 to 1
 RIDGE = 1e-6  # of the Hessian: where the best slope is infinite it vanishes
 STEP, LOWEST = 1 / 1.05, 1e-6  # levels of strengths: five per cent apart, down to this
-CONCENTRATED = 0.4688  # no sum of Bernoulli trials has a value likelier than this / its deviation
+CONCENTRATED = (
+    0.4688  # no sum of Bernoulli trials has a value likelier than this / its deviation
+)
 
 
 def permutation_bound(half: Confirmation) -> np.ndarray:
@@ -39,11 +41,15 @@ def permutation_bound(half: Confirmation) -> np.ndarray:
     n, r = half.strength.shape
     k = half.occurrences
     largest = half.strength.max(axis=0)
-    possible = (largest > 0) & (k > 0) & (k < n)  # else every permutation gives the same sum
+    possible = (
+        (largest > 0) & (k > 0) & (k < n)
+    )  # else every permutation gives the same sum
     if not possible.any():
         return np.ones(r)
-    k, strength = k[possible], half.strength[:, possible] / largest[possible]
-    s, tilted = half.carried[possible] / largest[possible], _Tilted.of(strength)
+    k = k[possible]
+    strength = half.strength[:, possible] / largest[possible]
+    s = half.carried[possible] / largest[possible]
+    tilted = _Tilted.of(strength)
     odds, slope = _minimised(tilted, k, s)
     value, _, _, variance, _, _ = tilted.at(odds, slope, k, s)
     likeliest = np.minimum(CONCENTRATED / np.sqrt(np.maximum(variance, 1e-12)), 1.0)
@@ -79,7 +85,8 @@ class _Tilted:
         row, column = np.nonzero(q)
         place = np.floor(np.log(q[row, column]) / np.log(STEP) + 1e-9).astype(int)
         place = np.clip(place, 0, lowest)
-        r, levels = q.shape[1], lowest + 2
+        r = q.shape[1]
+        levels = lowest + 2
         count = np.bincount(place * r + column, minlength=levels * r).reshape(levels, r)
         count[-1] = len(q) - count.sum(axis=0)
         return cls(np.append(STEP ** np.arange(lowest + 1), 0.0)[:, None], count)
@@ -90,7 +97,8 @@ class _Tilted:
         """Return log of Π (1 + exp(a + λ q)) exp(-a k - λ s), its gradient and its Hessian."""
         logit = odds + slope * self.level
         p = 0.5 * (1 + np.tanh(logit / 2))
-        expected, spread = self.count * p, self.count * p * (1 - p)
+        expected = self.count * p
+        spread = self.count * p * (1 - p)
         weighted = spread * self.level
         return (
             (self.count * np.logaddexp(0, logit)).sum(axis=0) - odds * k - slope * s,
@@ -102,16 +110,21 @@ class _Tilted:
         )
 
 
-def _minimised(tilted: _Tilted, k: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _minimised(
+    tilted: _Tilted, k: np.ndarray, s: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the log odds and the slope, not below 0, that make the bound nearly smallest."""
-    odds, slope = np.log(k / (tilted.count.sum(axis=0) - k)), np.zeros(len(k))
+    odds = np.log(k / (tilted.count.sum(axis=0) - k))
+    slope = np.zeros(len(k))
     scale = np.ones(len(k))
     now = np.stack(tilted.at(odds, slope, k, s))
     for _ in range(ITERATIONS):
         value, g0, g1, h00, h01, h11 = now
-        h00, h11 = h00 + RIDGE, h11 + RIDGE
+        h00 = h00 + RIDGE
+        h11 = h11 + RIDGE
         determinant = h00 * h11 - h01**2
-        step0, step1 = (h01 * g1 - h11 * g0) / determinant, (h01 * g0 - h00 * g1) / determinant
+        step0 = (h01 * g1 - h11 * g0) / determinant
+        step1 = (h01 * g0 - h00 * g1) / determinant
         length = np.maximum(np.abs(step0), np.abs(step1))
         factor = scale * LONGEST / np.maximum(length, LONGEST)
         tried = odds + factor * step0, np.maximum(slope + factor * step1, 0.0)
@@ -120,6 +133,7 @@ def _minimised(tilted: _Tilted, k: np.ndarray, s: np.ndarray) -> tuple[np.ndarra
         if not better.any() and length.max() < 1e-6:
             break
         scale = np.where(better, np.minimum(2 * scale, 1.0), scale / 4)
-        odds, slope = np.where(better, tried[0], odds), np.where(better, tried[1], slope)
+        odds = np.where(better, tried[0], odds)
+        slope = np.where(better, tried[1], slope)
         now = np.where(better, new, now)
     return odds, slope

@@ -66,7 +66,8 @@ def contexts(
     ([[[-1, 8, 6], [7, 8, 9]]], [[[-1.0, 1.0, 0.0], [0.0, 0.5, 0.25]]])
     """
     examples = check_whole("examples", examples)
-    before, after = check_whole("before", before, 0), check_whole("after", after, 0)
+    before = check_whole("before", before, 0)
+    after = check_whole("after", after, 0)
     values, rows = described(codes, inputs, sample)
     peaks = strongest_rows(values, rows, examples)
     offsets = np.arange(-before, after + 1)
@@ -116,13 +117,16 @@ def _around(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return ids and relative codes (r, examples, places) around the rows `peaks`."""
     flat = peaks.ravel()
-    text, position = rows.sample.text[flat], rows.sample.position[flat]
+    text = rows.sample.text[flat]
+    position = rows.sample.position[flat]
     ids = rows.ids_at(text, np.maximum(position, 0), offsets)
     near = rows.rows_at(text, position, offsets)
     near[:, offsets == 0] = flat[:, None]
     near[position < 0] = np.where(offsets == 0, flat[position < 0][:, None], -1)
     concept = np.repeat(np.arange(len(peaks)), peaks.shape[1])[:, None]
-    share = np.maximum(values, 0.0) / np.maximum(values.max(axis=0), np.finfo(float).tiny)
+    share = np.maximum(values, 0.0) / np.maximum(
+        values.max(axis=0), np.finfo(float).tiny
+    )
     codes = np.where(near >= 0, share[near, concept], UNKNOWN)
     none = (flat < 0)[:, None]
     shape = (*peaks.shape, len(offsets))

@@ -58,7 +58,9 @@ def enrichment(codes: Array, inputs: Inputs, sample: TokenSample) -> xr.Dataset:
     predictors = (rows.ids(), rows.ids(-1), rows.ids(1), _bins(sample.position))
     base = _other_means(values, Kinds(np.arange(rows.units.count), rows.units.place))
     error = ((values - base) ** 2).sum(axis=0)
-    explained = [_explained(values, Kinds.of(p), rows.units, base, error) for p in predictors]
+    explained = [
+        _explained(values, Kinds.of(p), rows.units, base, error) for p in predictors
+    ]
     return xr.Dataset(
         {"enrichment": (("concept", "position"), np.stack(explained, axis=1))},
         coords={"position": list(POSITIONS)},
@@ -73,7 +75,8 @@ def _bins(position: np.ndarray) -> np.ndarray:
 
 def _other_means(values: np.ndarray, units: Kinds) -> np.ndarray:
     """Return (n, r) means over the rows of all other units."""
-    sums, counts = units.sums(values), units.counts()
+    sums = units.sums(values)
+    counts = units.counts()
     means = (sums.sum(axis=0) - sums) / (counts.sum() - counts)[:, None]
     return np.asarray(means[units.place])
 
@@ -87,6 +90,10 @@ def _explained(
     others = (kinds.counts()[kind] - cells.counts())[cells.place]
     has_others = others > 0
     sums = (kinds.sums(values)[kind] - cells.sums(values))[cells.place]
-    predicted = np.where(has_others[:, None], sums / np.where(has_others, others, 1)[:, None], base)
+    predicted = np.where(
+        has_others[:, None], sums / np.where(has_others, others, 1)[:, None], base
+    )
     residual = ((values - predicted) ** 2).sum(axis=0)
-    return np.where(error > 0, np.maximum(1 - residual / np.where(error > 0, error, 1.0), 0.0), 0.0)
+    return np.where(
+        error > 0, np.maximum(1 - residual / np.where(error > 0, error, 1.0), 0.0), 0.0
+    )

@@ -98,7 +98,9 @@ def names(
     >>> codes = np.isin(inputs.ids.reshape(-1, 1), [3, 4])
     >>> pieces = [f" word{i}" for i in range(50)]
     >>> pieces[3], pieces[4] = ",", " The"
-    >>> result = names(codes, inputs, inputs.sample(), untrained=[0.1] * 20, pieces=pieces)
+    >>> result = names(
+    ...     codes, inputs, inputs.sample(), untrained=[0.1] * 20, pieces=pieces
+    ... )
     >>> sorted(result.name.item().split(", ")), result.concentration.values
     (['The', 'comma'], array([1.]))
     """
@@ -111,7 +113,9 @@ def names(
         p = holm(np.minimum(sum(permutation_bound(half) for half in halves), 1.0))
         has_name = (share > limit) & (p <= ALPHA)  # False where there is no limit
     else:
-        share, p, limit = np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan), np.nan
+        share = np.full(values.shape[1], np.nan)
+        p = np.full(values.shape[1], np.nan)
+        limit = np.nan
         has_name = np.zeros(values.shape[1], dtype=bool)
     kinds = Kinds.of(rows.ids())
     words = RowWords.of(inputs, sample, pieces)
@@ -158,7 +162,9 @@ def upper_limit(values: ArrayLike) -> float:
     """
     limits = np.asarray(values, dtype=np.float64)
     if limits.ndim != 1:
-        raise ArgumentError(f"untrained must be a list of numbers; got shape {limits.shape}.")
+        raise ArgumentError(
+            f"untrained must be a list of numbers; got shape {limits.shape}."
+        )
     limits = np.sort(limits[np.isfinite(limits)])
     if not len(limits):
         return math.nan
@@ -183,5 +189,7 @@ def name_of(ids: Sequence[int], shares: Sequence[float], pieces: Sequence[str]) 
         merged[words.casefold()] = (form, before + share)
     ranked = sorted(merged.values(), key=lambda entry: -entry[1])
     return ", ".join(
-        shown(form) for form, share in ranked[:CHOSEN] if share >= LEAST_OF_FIRST * ranked[0][1]
+        shown(form)
+        for form, share in ranked[:CHOSEN]
+        if share >= LEAST_OF_FIRST * ranked[0][1]
     )

@@ -11,7 +11,9 @@ import numpy as np
 from ....inputs import Inputs
 from ....inputs.sampling import TokenSample
 
-ONE_WORD = 0.9  # share of the rows of a piece in one word, from which on it is called by it
+ONE_WORD = (
+    0.9  # share of the rows of a piece in one word, from which on it is called by it
+)
 NONE = -1  # the word of a token of spaces, and of a row that is the mean of a text
 _WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]|\n")
 
@@ -59,7 +61,8 @@ class RowWords:
                     words_of_rows[row] = matches[first].group()
         words, place = np.unique(words_of_rows.astype(str), return_inverse=True)
         if len(words) and words[0] == "":
-            words, place = words[1:], place - 1
+            words = words[1:]
+            place = place - 1
         return cls(words, place)
 
 
@@ -74,7 +77,9 @@ def word_at(written: Sequence[str], token: int) -> str:
     start = sum(map(len, written[:token]))
     stop = start + len(written[token])
     matches = _WORD.finditer("".join(written))
-    return next((m.group() for m in matches if m.end() > start and m.start() < stop), "")
+    return next(
+        (m.group() for m in matches if m.end() > start and m.start() < stop), ""
+    )
 
 
 def joined_pieces(rows: RowWords, ids: np.ndarray, pieces: Sequence[str]) -> list[str]:
@@ -92,7 +97,9 @@ def joined_pieces(rows: RowWords, ids: np.ndarray, pieces: Sequence[str]) -> lis
     has_word = rows.place != NONE
     for i in np.unique(ids[has_word & (ids >= 0) & (ids < len(pieces))]).tolist():
         piece = pieces[i].strip()
-        places, counts = np.unique(rows.place[has_word & (ids == i)], return_counts=True)
+        places, counts = np.unique(
+            rows.place[has_word & (ids == i)], return_counts=True
+        )
         word = str(rows.words[places[counts.argmax()]])
         if not piece.isalnum() or (len(places) == 1 and word == piece):
             continue
@@ -109,6 +116,12 @@ def written_tokens(inputs: Inputs, text: int, pieces: Sequence[str]) -> list[str
     """Return how each token of a text is written, special ones not at all; ids a space apart."""
     mask = inputs.mask[text]
     return [
-        "" if special else pieces[i] if i < len(pieces) and pieces[i] != str(i) else f" {i}"
-        for i, special in zip(inputs.ids[text][mask], inputs.special[text][mask], strict=True)
+        ""
+        if special
+        else pieces[i]
+        if i < len(pieces) and pieces[i] != str(i)
+        else f" {i}"
+        for i, special in zip(
+            inputs.ids[text][mask], inputs.special[text][mask], strict=True
+        )
     ]

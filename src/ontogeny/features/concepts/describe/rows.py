@@ -27,7 +27,8 @@ class Rows:
     def __post_init__(self) -> None:
         check_type("inputs", self.inputs, Inputs)
         check_type("sample", self.sample, TokenSample)
-        text, position = self.sample.text, self.sample.position
+        text = self.sample.text
+        position = self.sample.position
         if not len(text) or text.min() < 0 or text.max() >= len(self.inputs):
             raise ArgumentError(
                 f"sample must name texts 0 to {len(self.inputs) - 1} of inputs, at least one."
@@ -55,20 +56,32 @@ class Rows:
 
         -1 beyond the text, and for a row that is the mean of a text.
         """
-        return self.ids_at(self.sample.text, self.sample.position, np.array([offset]))[:, 0]
+        return self.ids_at(self.sample.text, self.sample.position, np.array([offset]))[
+            :, 0
+        ]
 
-    def ids_at(self, text: np.ndarray, position: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    def ids_at(
+        self, text: np.ndarray, position: np.ndarray, offsets: np.ndarray
+    ) -> np.ndarray:
         """Return (n, k) the ids at `offsets` (k,) from positions (n,) of texts (n,)."""
         at = position[:, None] + offsets
-        there = (position[:, None] >= 0) & (at >= 0) & (at < self.inputs.lengths[text][:, None])
+        there = (
+            (position[:, None] >= 0)
+            & (at >= 0)
+            & (at < self.inputs.lengths[text][:, None])
+        )
         column = self._first[text][:, None] + np.where(there, at, 0)
         return np.where(there, self.inputs.ids[text[:, None], column], BEYOND)
 
-    def rows_at(self, text: np.ndarray, position: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    def rows_at(
+        self, text: np.ndarray, position: np.ndarray, offsets: np.ndarray
+    ) -> np.ndarray:
         """Return (n, k) which row is of that token, as in `ids_at`; -1 where none is."""
         at = position[:, None] + offsets
         inside = (at >= 0) & (at < self._row_of.shape[1])
-        return np.where(inside, self._row_of[text[:, None], np.where(inside, at, 0)], -1)
+        return np.where(
+            inside, self._row_of[text[:, None], np.where(inside, at, 0)], -1
+        )
 
     @cached_property
     def _first(self) -> np.ndarray:
@@ -82,7 +95,9 @@ class Rows:
         return numbers
 
 
-def described(codes: Array, inputs: Inputs, sample: TokenSample) -> tuple[np.ndarray, Rows]:
+def described(
+    codes: Array, inputs: Inputs, sample: TokenSample
+) -> tuple[np.ndarray, Rows]:
     """Return the codes (n, r) turned to their strong side, as float64, and their rows.
 
     Raises
@@ -159,7 +174,10 @@ class Kinds:
         """Return (kinds, r) sums of values (n, r) over the rows of every kind."""
         rows = np.arange(len(values)) if among is None else among
         shape = (len(self.values), len(values))
-        return sparse.csr_array((np.ones(len(rows)), (self.place[rows], rows)), shape) @ values
+        return (
+            sparse.csr_array((np.ones(len(rows)), (self.place[rows], rows)), shape)
+            @ values
+        )
 
 
 CHOSEN = 3  # tokens that a concept may concentrate on
@@ -196,25 +214,38 @@ class Confirmation:
     def share(self) -> np.ndarray:
         """(r,) share of the squared code on the chosen tokens; 0 where nothing fires."""
         total = self.strength.sum(axis=0)
-        shares = np.where(total > 0, self.carried / np.where(total > 0, total, 1.0), 0.0)
-        return np.asarray(np.minimum(shares, 1.0).round(12))  # two orders of adding up round apart
+        shares = np.where(
+            total > 0, self.carried / np.where(total > 0, total, 1.0), 0.0
+        )
+        return np.asarray(
+            np.minimum(shares, 1.0).round(12)
+        )  # two orders of adding up round apart
 
 
-def confirmations(values: np.ndarray, rows: Rows, random_state: int) -> list[Confirmation]:
+def confirmations(
+    values: np.ndarray, rows: Rows, random_state: int
+) -> list[Confirmation]:
     """Return what each half of the texts confirms of the tokens chosen on the other one."""
     check_units(rows.units)
     halves = stratified_split(
         np.zeros(len(rows), dtype=int), 0.5, random_state, groups=rows.units.of_row
     )
-    kinds, strength = Kinds.of(rows.ids()), squared(values)
+    kinds = Kinds.of(rows.ids())
+    strength = squared(values)
     sums = [kinds.sums(strength, half) for half in halves]
     pairs = []
     for first, second in ((0, 1), (1, 0)):
         strongest = np.argsort(-sums[first], axis=0, kind="stable")[:CHOSEN]
         fires = np.take_along_axis(sums[first], strongest, axis=0) > 0
-        carried = np.where(fires, np.take_along_axis(sums[second], strongest, axis=0), 0.0)
+        carried = np.where(
+            fires, np.take_along_axis(sums[second], strongest, axis=0), 0.0
+        )
         there = np.where(fires, kinds.counts(halves[second])[strongest], 0)
-        pairs.append(Confirmation(strength[halves[second]], carried.sum(axis=0), there.sum(axis=0)))
+        pairs.append(
+            Confirmation(
+                strength[halves[second]], carried.sum(axis=0), there.sum(axis=0)
+            )
+        )
     return pairs
 
 

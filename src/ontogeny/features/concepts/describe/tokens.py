@@ -46,7 +46,9 @@ def strongest_tokens(
     Examples
     --------
     >>> inputs = Inputs.from_tokens([[7, 8, 7], [9, 7, 8]])
-    >>> tokens = strongest_tokens([[3], [0], [3], [1], [3], [0]], inputs, inputs.sample(), 2)
+    >>> tokens = strongest_tokens(
+    ...     [[3], [0], [3], [1], [3], [0]], inputs, inputs.sample(), 2
+    ... )
     >>> tokens.token_id.values.tolist(), tokens.token_share.values.round(2).tolist()
     ([[7, 9]], [[0.96, 0.04]])
     >>> tokens.firing.values.round(2).tolist()
@@ -65,7 +67,9 @@ def strongest_tokens(
     )
 
 
-def leading_tokens(kinds: Kinds, carried: np.ndarray, n_tokens: int) -> tuple[np.ndarray, ...]:
+def leading_tokens(
+    kinds: Kinds, carried: np.ndarray, n_tokens: int
+) -> tuple[np.ndarray, ...]:
     """Return ids (r, n_tokens) and shares of the tokens that carry most of (kinds, r)."""
     total = carried.sum(axis=0)
     order = np.argsort(-carried, axis=0, kind="stable")[:n_tokens].T

@@ -43,7 +43,9 @@ def first_layers(readable: np.ndarray, limit: float) -> np.ndarray:
     array([1., 0., 2.])
     """
     enough = readable >= limit
-    return np.where(enough.any(axis=-2), enough.argmax(axis=-2), readable.shape[-2]).astype(float)
+    return np.where(
+        enough.any(axis=-2), enough.argmax(axis=-2), readable.shape[-2]
+    ).astype(float)
 
 
 class Moves(NamedTuple):
@@ -67,16 +69,20 @@ def layer_moves(first: np.ndarray, n_draws: int = 200, seed: int = 0) -> Moves:
     >>> layer_moves(first).direction
     array([-1,  0])
     """
-    rng, chance = np.random.default_rng(seed), 0.0
+    rng = np.random.default_rng(seed)
+    chance = 0.0
     direction = np.zeros(first.shape[1], dtype=int)
     for j, values in enumerate(first.T):
         curve = values[np.isfinite(values)]
         if len(curve) < FEWEST:
             continue
         permuted = rng.permuted(np.tile(curve, (n_draws, 1)), axis=1)
-        orders, third = np.concatenate([curve[None], permuted]), len(curve) // 3
+        orders = np.concatenate([curve[None], permuted])
+        third = len(curve) // 3
         trend = np.abs(orders @ (np.arange(len(curve)) - (len(curve) - 1) / 2))
-        p = (trend[None] >= trend[:, None] - 1e-9).mean(axis=1)  # of each order among all of them
+        p = (trend[None] >= trend[:, None] - 1e-9).mean(
+            axis=1
+        )  # of each order among all of them
         change = orders[:, -third:].mean(axis=1) - orders[:, :third].mean(axis=1)
         moves = (p <= LEVEL) & (np.abs(change) >= LEAST)
         chance += float(moves[1:].mean())
@@ -127,10 +133,16 @@ class ConceptLayers(OfActivations):
     random_state: int = 0
 
     kind: ClassVar[str] = "concept-layers"
-    question: ClassVar[str] = "In which layer is a concept first readable, and does it move?"
-    price: ClassVar[str] = "one fit over all layers, then one regression for each layer and step"
+    question: ClassVar[str] = (
+        "In which layer is a concept first readable, and does it move?"
+    )
+    price: ClassVar[str] = (
+        "one fit over all layers, then one regression for each layer and step"
+    )
     presets: ClassVar[Presets] = (
-        PresetEntry(("everything",), {"layers": "$layers", "n_concepts": "$latents"}, 55),
+        PresetEntry(
+            ("everything",), {"layers": "$layers", "n_concepts": "$latents"}, 55
+        ),
     )
     state_variables: ClassVar[tuple[str, ...]] = ("replicates", "concept_tokens")
     compared: ClassVar[tuple[str, ...]] = ("n_earlier", "n_later")
@@ -192,33 +204,50 @@ class ConceptLayers(OfActivations):
 
     def prepare(self, run: Run) -> xr.Dataset:
         """Fit codes that all layers share; checkpoints are read one at a time."""
-        steps, need = np.asarray(run.steps if run.is_control else run.first_steps), self.activations
+        steps = np.asarray(run.steps if run.is_control else run.first_steps)
+        need = self.activations
         to_fit = steps[fitted_steps(self.fit_steps, len(steps))].tolist()
         with ExitStack() as files:
-            activations, reading = read_together(run, to_fit, need, files, with_steps=False)
-            half, width = (
-                fixed_half(reading.units(need)),
-                sum(v.width for v in activations.values()),
+            activations, reading = read_together(
+                run, to_fit, need, files, with_steps=False
             )
+            half = fixed_half(reading.units(need))
+            width = sum(v.width for v in activations.values())
             gathered = Gathered(len(half), width, 1)
-            for X in chain.from_iterable(layer.views() for layer in activations.values()):
+            for X in chain.from_iterable(
+                layer.views() for layer in activations.values()
+            ):
                 gathered.add(X)
         seed = int(np.random.default_rng([self.random_state, 1]).integers(2**31))
-        fits = fitted_codes(gathered, self.n_concepts, "ica", self.n_active, [seed], half)
+        fits = fitted_codes(
+            gathered, self.n_concepts, "ica", self.n_active, [seed], half
+        )
         if not fits.codes.any():
-            raise ArgumentError("the activations do not vary, so there are no concepts in them")
-        texts, pieces = reading[InputSet(self.on)], run.pieces(need)
+            raise ArgumentError(
+                "the activations do not vary, so there are no concepts in them"
+            )
+        texts = reading[InputSet(self.on)]
+        pieces = run.pieces(need)
         sample = texts.sample(self.tokens, self.max_tokens, self.random_state)
         ids = strongest_tokens(fits.codes, texts, sample, 3).token_id.values
-        words = [" ".join(pieces[i].strip() or "␣" for i in row if i >= 0) for row in ids.tolist()]
+        words = [
+            " ".join(pieces[i].strip() or "␣" for i in row if i >= 0)
+            for row in ids.tolist()
+        ]
         result: dict[str, Any] = {"codes": (("token", "concept"), fits.codes)}
-        result["replicates"] = ("concept", fits.replicates(fits.half).astype(np.float64))
-        return xr.Dataset({**result, "concept_tokens": ("concept", np.array(words, dtype=object))})
+        result["replicates"] = (
+            "concept",
+            fits.replicates(fits.half).astype(np.float64),
+        )
+        return xr.Dataset(
+            {**result, "concept_tokens": ("concept", np.array(words, dtype=object))}
+        )
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return how well the codes can be read in each layer, and the mean first layer."""
         assert state is not None
-        codes, half = state.codes.values, fixed_half(reading.units(self.activations))
+        codes = state.codes.values
+        half = fixed_half(reading.units(self.activations))
 
         def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
             halves = Moments(standard(A)[0], half).readable(codes)
@@ -230,9 +259,12 @@ class ConceptLayers(OfActivations):
             return data
         if not replicates.any():
             return data.assign(readability=data.readability.mean("text_half"))
-        halves = data.readability.transpose("text_half", "layer", "concept").values[..., replicates]
+        halves = data.readability.transpose("text_half", "layer", "concept").values[
+            ..., replicates
+        ]
         mean = float(first_layers(halves.mean(axis=0), self.readable).mean())
-        values, labels = first_layers(halves, self.readable).mean(axis=-1), ["half 1", "half 2"]
+        values = first_layers(halves, self.readable).mean(axis=-1)
+        labels = ["half 1", "half 2"]
         both = xr.DataArray(values, {"refit": labels}, "refit")
         data["readability"] = data.readability.mean("text_half")
         return data.assign(dataset({"first_layer": Measured(mean, replicates=both)}))
@@ -244,11 +276,19 @@ class ConceptLayers(OfActivations):
         readable = data.readability.transpose("step", "layer", "concept").values
         first = first_layers(np.nan_to_num(readable), self.readable)
         first = np.where(first < readable.shape[1], first, np.nan)
-        concepts = np.flatnonzero((data.replicates.values > 0) & ~np.isnan(first).all(axis=0))
+        concepts = np.flatnonzero(
+            (data.replicates.values > 0) & ~np.isnan(first).all(axis=0)
+        )
         moves = layer_moves(first[:, concepts], seed=self.random_state)
-        numbers = [(moves.direction == -1).sum(), (moves.direction == 1).sum(), moves.chance]
+        numbers = [
+            (moves.direction == -1).sum(),
+            (moves.direction == 1).sum(),
+            moves.chance,
+        ]
         names = ("n_earlier", "n_later", "n_by_chance")
-        data = data.assign({n: float(value) for n, value in zip(names, numbers, strict=True)})
+        data = data.assign(
+            {n: float(value) for n, value in zip(names, numbers, strict=True)}
+        )
         if not len(concepts):
             return data
         order = np.argsort(np.nanmean(first[:, concepts], axis=0), kind="stable")
@@ -258,26 +298,37 @@ class ConceptLayers(OfActivations):
             line_moves=(LINE, moves.direction[order].astype(np.float64)),
         )
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Any]:
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Any]:
         """Return the first layer of each concept over the steps."""
         if "line_first" not in data:  # no concept replicates
             return []
-        title, caption = "Where concepts are first readable", "A row a concept; 0: the first layer."
-        return [Heatmap("first-layers", title, value="line_first", y=LINE, caption=caption)]
+        title = "Where concepts are first readable"
+        caption = "A row a concept; 0: the first layer."
+        return [
+            Heatmap("first-layers", title, value="line_first", y=LINE, caption=caption)
+        ]
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return where concepts are first readable, and how many move, beside chance."""
         if "line_first" not in data:
             return []
-        first, n = data.line_first.mean("step").values, data.sizes["layer"]
-        always = int((data.line_first == 0).all("step").sum())  # NaN where it is not readable
+        first = data.line_first.mean("step").values
+        n = data.sizes["layer"]
+        always = int(
+            (data.line_first == 0).all("step").sum()
+        )  # NaN where it is not readable
         text = (
             f"{plural(len(first), 'concept')} can be read in some of {plural(n, 'layer')}: "
             f"{always} from the first layer on at every {{checkpoint}}, half of them by layer "
             f"{float(np.median(first)):.0f} (counted from 0)."
         )
-        count, steps = data.line_first.notnull().sum(LINE).values, data.step.values
-        if count[0] != count[-1]:  # else a rising mean looks as if they moved to later layers
+        count = data.line_first.notnull().sum(LINE).values
+        steps = data.step.values
+        if (
+            count[0] != count[-1]
+        ):  # else a rising mean looks as if they moved to later layers
             text += (
                 f" At {{step}} {steps[0]:,} {count[0]} of them can be read in some layer, at "
                 f"{{step}} "
@@ -293,8 +344,12 @@ class ConceptLayers(OfActivations):
         )
         if "n_earlier_control" not in data:
             return [text, f"{moved} No control run was compared."]
-        pairs = np.stack([data.n_earlier_control.values, data.n_later_control.values], axis=-1)
-        listed = [f"{a:.0f} and {b:.0f}" for a, b in pairs[np.isfinite(pairs).all(axis=-1)]]
+        pairs = np.stack(
+            [data.n_earlier_control.values, data.n_later_control.values], axis=-1
+        )
+        listed = [
+            f"{a:.0f} and {b:.0f}" for a, b in pairs[np.isfinite(pairs).all(axis=-1)]
+        ]
         return [text, f"{moved} Control runs: {', '.join(listed) or 'not measured'}."]
 
 

@@ -22,7 +22,8 @@ from .contexts import WordContexts
 BETWEEN = " · "  # of the words of a class
 FEWEST, MOST = 3, 4  # words of a class name
 LEAST_SHARE = 0.02  # of the squared code, of each word of a class name
-DRAWS_PER_CONCEPT, MOST_DRAWS = 200, 40_000
+DRAWS_PER_CONCEPT = 200
+MOST_DRAWS = 40_000
 EXAMPLES = 4  # of the strongest places
 
 
@@ -86,12 +87,18 @@ def class_names(
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> ids = rng.integers(0, 20, (300, 12)) + 20 * (np.arange(12) % 6)  # six classes take turns
+    >>> ids = rng.integers(0, 20, (300, 12)) + 20 * (
+    ...     np.arange(12) % 6
+    ... )  # six classes take turns
     >>> inputs = Inputs.from_tokens(ids)
-    >>> codes = np.stack([ids.ravel() < 8, ids.ravel() % 20 == 0], axis=1)  # one; a word of each
+    >>> codes = np.stack(
+    ...     [ids.ravel() < 8, ids.ravel() % 20 == 0], axis=1
+    ... )  # one; a word of each
     >>> pieces = [f" w{i}" for i in range(120)]
     >>> limit = [0.5] * 20
-    >>> labels = class_names(codes, inputs, inputs.sample(), untrained=limit, pieces=pieces)
+    >>> labels = class_names(
+    ...     codes, inputs, inputs.sample(), untrained=limit, pieces=pieces
+    ... )
     >>> len(labels.class_name.values[0].split(" · ")), labels.class_name.values[1]
     (4, '')
     """
@@ -113,7 +120,8 @@ def class_variables(
     r = values.shape[1]
     judged = contexts.judged(values, min(max(DRAWS_PER_CONCEPT * r, 2000), MOST_DRAWS))
     limit = upper_limit([] if untrained is None else untrained)
-    z, p = judged.z, holm(judged.p)
+    z = judged.z
+    p = holm(judged.p)
     peaks = strongest_rows(values, rows, EXAMPLES)
     names = [
         _name(contexts, judged.chosen[j], contexts.place[peaks[j][peaks[j] >= 0]])
@@ -132,7 +140,9 @@ def class_variables(
 
 
 def _name(
-    contexts: WordContexts, halves: Sequence[dict[int, tuple[float, float]]], peaks: np.ndarray
+    contexts: WordContexts,
+    halves: Sequence[dict[int, tuple[float, float]]],
+    peaks: np.ndarray,
 ) -> str:
     """Return the most typical words; empty where fewer than three carry enough of the code.
 
@@ -147,7 +157,9 @@ def _name(
         text = str(contexts.words[word])
         key = text.casefold()
         level = min(share, _third(halves))
-        scores[key] = scores.get(key, 0.0) + level * cosine * (1 + int((peaks == word).sum()))
+        scores[key] = scores.get(key, 0.0) + level * cosine * (
+            1 + int((peaks == word).sum())
+        )
         shares[key] = shares.get(key, 0.0) + share
         forms[key] = max(forms.get(key, (0.0, "")), (share, text))
     ranked = sorted(scores, key=lambda key: -scores[key])
@@ -165,4 +177,6 @@ def _is_word(text: str) -> bool:
 
 def _third(halves: Sequence[dict[int, tuple[float, float]]]) -> float:
     """Return the share of the third word: the first ones count as much as it."""
-    return float(np.mean([sorted([s for s, _ in half.values()])[-3:][0] for half in halves]))
+    return float(
+        np.mean([sorted([s for s, _ in half.values()])[-3:][0] for half in halves])
+    )

@@ -39,7 +39,10 @@ class Coherence:
 
 
 def coherence(
-    carried: Sequence[np.ndarray], vectors: Sequence[WordVectors], random_state: int, n_draws: int
+    carried: Sequence[np.ndarray],
+    vectors: Sequence[WordVectors],
+    random_state: int,
+    n_draws: int,
 ) -> Coherence:
     """Return how alike the words are that carry most of a concept's squared code (words, r).
 
@@ -65,18 +68,27 @@ def coherence(
     >>> result.z.round(0).tolist(), (result.p < 0.05).tolist()
     ([5.0, -1.0], [True, False])
     """
-    has_vectors = np.all([np.isfinite(corpus.vectors).all(axis=1) for corpus in vectors], axis=0)
+    has_vectors = np.all(
+        [np.isfinite(corpus.vectors).all(axis=1) for corpus in vectors], axis=0
+    )
     pool = np.flatnonzero(has_vectors)
     counts = np.sum([corpus.counts for corpus in vectors], axis=0)
     pool = pool[np.argsort(counts[pool], kind="stable")]
     units = [corpus.vectors[pool] for corpus in vectors]
-    shares = [one[pool] / np.maximum(one.sum(axis=0), np.finfo(float).tiny) for one in carried]
+    shares = [
+        one[pool] / np.maximum(one.sum(axis=0), np.finfo(float).tiny) for one in carried
+    ]
     tops = [np.argsort(-share, axis=0, kind="stable")[:N_WORDS].T for share in shares]
     rng = np.random.default_rng([random_state, 5])
     r = shares[0].shape[1]
-    z, p, typical = np.zeros((len(units), r)), np.ones(r), []
+    z = np.zeros((len(units), r))
+    p = np.ones(r)
+    typical = []
     for j in range(r):
-        words = [top[j][share[top[j], j] > 0] for top, share in zip(tops, shares, strict=True)]
+        words = [
+            top[j][share[top[j], j] > 0]
+            for top, share in zip(tops, shares, strict=True)
+        ]
         portions = [share[top, j] for top, share in zip(words, shares, strict=True)]
         if min(map(len, words)) > 1:
             z[:, j], p[j] = _judged(words, portions, units, rng, n_draws)
@@ -100,21 +112,30 @@ def _judged(
     low = np.clip(union - NEAREST, 0, len(units[0]) - width)
     candidates = low[:, None] + np.arange(width)
     tables = [
-        _pairs(unit[candidates[at]], w) for unit, at, w in zip(units, places, weights, strict=True)
+        _pairs(unit[candidates[at]], w)
+        for unit, at, w in zip(units, places, weights, strict=True)
     ]
     null = []
     for start in range(0, n_draws, BLOCK):
         sample = rng.integers(width, size=(min(BLOCK, n_draws - start), len(union)))
         null.append(
-            [_looked_up(table, sample[:, at]) for table, at in zip(tables, places, strict=True)]
+            [
+                _looked_up(table, sample[:, at])
+                for table, at in zip(tables, places, strict=True)
+            ]
         )
     draws = np.concatenate(null, axis=1)
     place_of = (union - low)[None, :]
     values = np.array(
-        [_looked_up(table, place_of[:, at])[0] for table, at in zip(tables, places, strict=True)]
+        [
+            _looked_up(table, place_of[:, at])[0]
+            for table, at in zip(tables, places, strict=True)
+        ]
     )
-    mean, spread = draws.mean(axis=1), np.maximum(draws.std(axis=1), 1e-9)
-    z, drawn_z = (values - mean) / spread, (draws - mean[:, None]) / spread[:, None]
+    mean = draws.mean(axis=1)
+    spread = np.maximum(draws.std(axis=1), 1e-9)
+    z = (values - mean) / spread
+    drawn_z = (draws - mean[:, None]) / spread[:, None]
     # Rounding must not part equal sums.
     return z, (1 + (drawn_z.sum(axis=0) >= z.sum() - 1e-9).sum()) / (1 + n_draws)
 
@@ -137,7 +158,9 @@ def _pairs(unit: np.ndarray, weight: np.ndarray) -> list[tuple[int, int, np.ndar
     return [(i, j, portions[i, j] * (exact[i] @ exact[j].T)) for i, j in pairs]
 
 
-def _looked_up(pairs: list[tuple[int, int, np.ndarray]], sample: np.ndarray) -> np.ndarray:
+def _looked_up(
+    pairs: list[tuple[int, int, np.ndarray]], sample: np.ndarray
+) -> np.ndarray:
     """Return the weighted mean cosine of the pairs of the candidates (draws, k) that are drawn."""
     # One index into a table laid flat is three times as fast as two.
     columns = np.ascontiguousarray(sample.T)

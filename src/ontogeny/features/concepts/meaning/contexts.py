@@ -41,7 +41,11 @@ class WordContexts:
 
     @classmethod
     def of(
-        cls, rows: Rows, pieces: Sequence[str], texts: Sequence[str] = (), random_state: int = 0
+        cls,
+        rows: Rows,
+        pieces: Sequence[str],
+        texts: Sequence[str] = (),
+        random_state: int = 0,
     ) -> WordContexts:
         """Return words and vectors of the sampled tokens; `texts` are further ones for vectors.
 
@@ -59,9 +63,20 @@ class WordContexts:
         first[half] = True
         written = any(word.isalpha() for word in row_words.words)
         halves = (first, ~first)
-        corpora = [_corpus(rows, half, pieces, texts, written=written) for half in halves]
-        vectors = tuple(word_vectors(one, row_words.words.tolist()) for one, _ in corpora)
-        return cls(row_words.words, row_words.place, first, vectors, corpora[0][1], random_state)
+        corpora = [
+            _corpus(rows, half, pieces, texts, written=written) for half in halves
+        ]
+        vectors = tuple(
+            word_vectors(one, row_words.words.tolist()) for one, _ in corpora
+        )
+        return cls(
+            row_words.words,
+            row_words.place,
+            first,
+            vectors,
+            corpora[0][1],
+            random_state,
+        )
 
     def judged(self, values: np.ndarray, n_draws: int) -> Coherence:
         """Return how alike the words of codes (n, r) are: those of each half, by the other one."""
@@ -78,8 +93,14 @@ class WordContexts:
             "word_text": ("word", self.words.astype(object)),
             "word_of_token": ("token", self.place),
             "token_first": ("token", self.first),
-            "word_vector": (names, np.stack([corpus.vectors for corpus in self.vectors])),
-            "word_count": (names[:2], np.stack([corpus.counts for corpus in self.vectors])),
+            "word_vector": (
+                names,
+                np.stack([corpus.vectors for corpus in self.vectors]),
+            ),
+            "word_count": (
+                names[:2],
+                np.stack([corpus.counts for corpus in self.vectors]),
+            ),
             "word_source": ((), np.array(self.source, dtype=object)),
         }
 
@@ -101,7 +122,12 @@ class WordContexts:
 
 
 def _corpus(
-    rows: Rows, members: np.ndarray, pieces: Sequence[str], further: Sequence[str], *, written: bool
+    rows: Rows,
+    members: np.ndarray,
+    pieces: Sequence[str],
+    further: Sequence[str],
+    *,
+    written: bool,
 ) -> tuple[list[list[str]], str]:
     """Return the texts without a unit of `members` rows and the further ones, and what they are.
 
@@ -111,9 +137,14 @@ def _corpus(
     inputs = rows.inputs
     units = np.unique(inputs.groups[rows.sample.text[members]])
     others = np.flatnonzero(~np.isin(inputs.groups, units)).tolist()
-    texts = [words_of(text) for text in [*(_text(inputs, i, pieces) for i in others), *further]]
+    texts = [
+        words_of(text)
+        for text in [*(_text(inputs, i, pieces) for i in others), *further]
+    ]
     count = sum(map(len, texts))
-    source = f"{count:,} words of {'texts of their own' if further else 'the other texts'}"
+    source = (
+        f"{count:,} words of {'texts of their own' if further else 'the other texts'}"
+    )
     if count < ENOUGH and written:
         return [*texts, *default_texts()], f"{source}, and as these are few {DEFAULT}"
     return texts, source

@@ -19,7 +19,8 @@ ONE_TOKEN = 0.9
 """Share of a code on one token from which on the token names it: "underscore" on its pieces of
 ``__getitem__`` and ``__repr__``, whose contexts are alike too."""
 LEAST_AT_PEAK = 0.5  # of the contexts shown, that are strongest at a word of the name
-CLASS, TOKEN = "class", "token"
+CLASS = "class"
+TOKEN = "token"
 CUT = "…"  # in the name of a piece that is part of several words
 LEAST = 0.1  # share of the squared code by which a neighbour must be commoner than elsewhere
 _SIDES = ((-1, "after", "at the start"), (1, "before", "at the end"))
@@ -45,8 +46,11 @@ def chosen_names(data: xr.Dataset) -> xr.Dataset:
         texts = {CLASS: of_class, TOKEN: str(names[place])}
         if "token_share" in one and float(one["token_share"].max()) >= ONE_TOKEN:
             texts = dict(reversed(texts.items()))
-        kind = next((k for k, name in texts.items() if name and borne_out(one, name, k)), "")
-        names[place], kinds[place] = texts.get(kind, ""), kind
+        kind = next(
+            (k for k, name in texts.items() if name and borne_out(one, name, k)), ""
+        )
+        names[place] = texts.get(kind, "")
+        kinds[place] = kind
     if "name_beside" in data:
         names = _told_apart(names, data["name_beside"].transpose(*dims).values)
     return data.assign(name=(dims, names), name_kind=(dims, kinds))
@@ -58,8 +62,12 @@ def borne_out(one: xr.Dataset, name: str, kind: str) -> bool:
         explained = float(one["enrichment"].sel(position="token"))
         if explained < LEAST_EXPLAINED[kind]:  # not of NaN, which was not measured
             return False
-    written = dict(zip(one["piece"].values.tolist(), one["piece_text"].values, strict=True))
-    forms = {form.casefold() for part in name.split(", ") for form in part.split(BETWEEN)}
+    written = dict(
+        zip(one["piece"].values.tolist(), one["piece_text"].values, strict=True)
+    )
+    forms = {
+        form.casefold() for part in name.split(", ") for form in part.split(BETWEEN)
+    }
     for prefix in ("shared_context", "context"):
         if f"{prefix}_id" not in one:
             continue
@@ -125,5 +133,7 @@ def beside(
                 _, word, edge = _SIDES[side]
                 i = int(sides[side].values[more[side].argmax()])
                 piece = pieces[i] if i < len(pieces) else str(i)
-                neighbours[j] = edge if i == BEYOND else f"{word} {shown(in_words(piece))}"
+                neighbours[j] = (
+                    edge if i == BEYOND else f"{word} {shown(in_words(piece))}"
+                )
     return neighbours

@@ -28,12 +28,27 @@ MEANING = Quantity(
     "texts that they were not chosen on, more than others that are as frequent?",
 )
 WORDS: Names = {
-    "coherence": ("how much the {word}s of a concept stand in the same contexts", "deviations"),
-    "coherence_limit": ("95th percentile of the coherence in the untrained model", "deviations"),
-    "coherence_untrained": ("coherence of the latents of the untrained model", "deviations"),
-    "coherence_at_step": ("coherence of the words of a readout of the checkpoint", "deviations"),
+    "coherence": (
+        "how much the {word}s of a concept stand in the same contexts",
+        "deviations",
+    ),
+    "coherence_limit": (
+        "95th percentile of the coherence in the untrained model",
+        "deviations",
+    ),
+    "coherence_untrained": (
+        "coherence of the latents of the untrained model",
+        "deviations",
+    ),
+    "coherence_at_step": (
+        "coherence of the words of a readout of the checkpoint",
+        "deviations",
+    ),
     "class_name": ("name of the class of words; empty where there is none", ""),
-    "class_p": ("p-value of the coherence against words as frequent, corrected (Holm)", "1"),
+    "class_p": (
+        "p-value of the coherence against words as frequent, corrected (Holm)",
+        "1",
+    ),
     "name_kind": ("whether a name is of a class or of tokens", ""),
     "name_beside": ("what tells a concept from others of the same name", ""),
     "word_source": ("texts that the vectors of words are from", ""),
@@ -51,7 +66,9 @@ def alike_at_step(
     def alike(codes: np.ndarray, layer: xr.Dataset) -> dict[str, Any]:
         judged = words.judged(turned(codes), N_DRAWS)
         replicating = layer["replicates"].values > 0
-        variables: dict[str, Any] = {"coherence_at_step": ("concept", judged.z.astype(np.float32))}
+        variables: dict[str, Any] = {
+            "coherence_at_step": ("concept", judged.z.astype(np.float32))
+        }
         if not replicating.any():
             return variables
         untrained = np.zeros(0)

@@ -27,7 +27,9 @@ class WordVectors:
 
 
 def word_vectors(
-    texts: Iterable[Sequence[str]], words: Sequence[str], n_directions: int = N_DIRECTIONS
+    texts: Iterable[Sequence[str]],
+    words: Sequence[str],
+    n_directions: int = N_DIRECTIONS,
 ) -> WordVectors:
     """Return vectors of `words` by the words that stand next to them in `texts`.
 
@@ -54,11 +56,15 @@ def word_vectors(
     return _vectors(tuple(map(tuple, texts)), tuple(words), n_directions)
 
 
-@lru_cache(maxsize=4)  # both halves of two samples: a run and its controls ask for the same
+@lru_cache(
+    maxsize=4
+)  # both halves of two samples: a run and its controls ask for the same
 def _vectors(
     streams: tuple[tuple[str, ...], ...], words: tuple[str, ...], n_directions: int
 ) -> WordVectors:
-    words_of_all = np.array([word for text in streams for word in text] or [""], dtype=object)
+    words_of_all = np.array(
+        [word for text in streams for word in text] or [""], dtype=object
+    )
     flat, types = pd.factorize(words_of_all, sort=True)
     counts = np.bincount(flat, minlength=len(types))
     index = dict(zip(types.tolist(), range(len(types)), strict=True))
@@ -76,8 +82,11 @@ def _vectors(
 
 def _ppmi(before: np.ndarray, after: np.ndarray, size: int) -> sparse.csr_array:
     """Return the information (size, 2 size) of words with the next and with the previous one."""
-    row, column = np.concatenate([before, after]), np.concatenate([after, before + size])
-    counts = sparse.csr_array((np.ones(len(row)), (row, column)), (size, 2 * size)).tocoo()
+    row = np.concatenate([before, after])
+    column = np.concatenate([after, before + size])
+    counts = sparse.csr_array(
+        (np.ones(len(row)), (row, column)), (size, 2 * size)
+    ).tocoo()
     total = counts.data.sum()
     expected = counts.sum(axis=1)[counts.row] * counts.sum(axis=0)[counts.col] / total
     values = np.maximum(np.log(counts.data / expected), 0.0)
@@ -92,9 +101,12 @@ def _reduced(matrix: sparse.csr_array, n_directions: int) -> np.ndarray:
     if matrix.shape[0] <= _DENSE:
         squares, left = np.linalg.eigh((matrix @ matrix.T).toarray())
         squares[squares < len(squares) * np.finfo(float).eps * squares[-1]] = 0.0
-        left, size = left[:, -k:], np.sqrt(squares[-k:])
+        left = left[:, -k:]
+        size = np.sqrt(squares[-k:])
     else:  # a start of its own, so that two runs give the same
         left, size, _ = svds(matrix, k, v0=np.ones(min(matrix.shape)))
     vectors = left * np.sqrt(np.maximum(size, 0.0))
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.pad(vectors / np.where(length > 0, length, 1.0), ((0, 0), (0, n_directions - k)))
+    return np.pad(
+        vectors / np.where(length > 0, length, 1.0), ((0, 0), (0, n_directions - k))
+    )

@@ -17,7 +17,9 @@ SUFFIX_READERS: Mapping[str, Callable[..., Any]] = {gguf.SUFFIX: gguf.read}
 
 def find_format(folder: Path) -> WeightFiles | None:
     """Return the files of a folder in one of these formats, or None."""
-    return next((files for find in _FINDERS if (files := find(folder)) is not None), None)
+    return next(
+        (files for find in _FINDERS if (files := find(folder)) is not None), None
+    )
 
 
 def own_template(files: WeightFiles) -> Callable[[], Any] | None:

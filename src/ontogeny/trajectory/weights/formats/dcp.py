@@ -48,16 +48,22 @@ def read(files: tuple[Path, ...]) -> PartsReader:
     try:
         index, paths = _index(read_plain(files[0]).state)
     except Exception:  # damaged pickles raise anything
-        raise CheckpointError(f"{files[0]} is not an index of a distributed checkpoint.") from None
+        raise CheckpointError(
+            f"{files[0]} is not an index of a distributed checkpoint."
+        ) from None
     file_names = {place.relative_path for place in index.storage_data.values()}
     absent = sorted(file_names - {path.name for path in files[1:]})
     if absent:
-        raise CheckpointError(f"{folder} lacks {len(absent)} of its files: {few(absent)}.")
+        raise CheckpointError(
+            f"{folder} lacks {len(absent)} of its files: {few(absent)}."
+        )
     parts = {}
     for name, key in _of_model(paths).items():
         tensor: Any = index.state_dict_metadata[key]
         dtype = tensor.properties.dtype
-        parts[name] = Part(tuple(tensor.size), dtype, partial(_read, folder, index, key))
+        parts[name] = Part(
+            tuple(tensor.size), dtype, partial(_read, folder, index, key)
+        )
     return PartsReader(parts)
 
 
@@ -69,18 +75,23 @@ def _index(raw: Mapping[str, Any]) -> tuple[Any, dict[str, tuple[str, ...]]]:
     tensors: dict[str, Any] = {}
     for name, entry in raw["state_dict_metadata"].items():
         if "size" in (entry.state or {}):  # else bytes, which are a pickle
-            dtype, chunks = entry.state["properties"].state[0], entry.state["chunks"]
+            dtype = entry.state["properties"].state[0]
+            chunks = entry.state["chunks"]
             tensors[str(name)] = kinds.TensorStorageMetadata(
                 kinds.TensorProperties(torch.empty(0, dtype=dtype).dtype),
                 _sizes(entry.state["size"]),
                 [
-                    kinds.ChunkStorageMetadata(_sizes(c.state["offsets"]), _sizes(c.state["sizes"]))
+                    kinds.ChunkStorageMetadata(
+                        _sizes(c.state["offsets"]), _sizes(c.state["sizes"])
+                    )
                     for c in chunks
                 ],
             )
     storage = {
         kinds.MetadataIndex(key.state["fqn"], key.state.get("offset")): _StorageInfo(
-            place.state["relative_path"], int(place.state["offset"]), int(place.state["length"])
+            place.state["relative_path"],
+            int(place.state["offset"]),
+            int(place.state["length"]),
         )
         for key, place in raw["storage_data"].items()
         if key.state["fqn"] in tensors
@@ -96,25 +107,32 @@ def _sizes(value: Any) -> torch.Size:
 
 def _of_model(paths: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
     """Return ``{name in the model: name in the index}``, without the optimiser's tensors."""
-    inner = {name: path for name, path in paths.items() if not path[0].startswith(_BESIDE)}
+    inner = {
+        name: path for name, path in paths.items() if not path[0].startswith(_BESIDE)
+    }
     while True:
         first = {path[0] for path in inner.values() if len(path) > 1}
         key = next((k for k in (*STATE_KEYS, "app") if k in first), None)
         if key is None:
             return {unwrapped(".".join(path)): name for name, path in inner.items()}
-        inner = {n: path[1:] for n, path in inner.items() if path[0] == key and len(path) > 1}
+        inner = {
+            n: path[1:] for n, path in inner.items() if path[0] == key and len(path) > 1
+        }
 
 
 def _read(folder: Path, index: Any, name: str) -> Tensor:
     from torch.distributed.checkpoint import CheckpointException, FileSystemReader
     from torch.distributed.checkpoint.state_dict_loader import load
 
-    reader, tensor = FileSystemReader(folder), index.state_dict_metadata[name]
+    reader = FileSystemReader(folder)
+    tensor = index.state_dict_metadata[name]
     reader.read_metadata = lambda *_, **__: index  # type: ignore[method-assign]
     result = {name: torch.empty(tensor.size, dtype=tensor.properties.dtype)}
     try:
         with warnings.catch_warnings(action="ignore"):  # that there is one process
             load(result, storage_reader=reader, no_dist=True)
     except (Exception, CheckpointException) as error:  # the latter is no Exception
-        raise CheckpointError(f"{folder}: {plain(name)} cannot be read; is it damaged?") from error
+        raise CheckpointError(
+            f"{folder}: {plain(name)} cannot be read; is it damaged?"
+        ) from error
     return result[name]

@@ -33,10 +33,14 @@ def find(folder: Path) -> WeightFiles | None:
         tag = (folder / "latest").read_text(encoding="utf-8").strip()
     except (OSError, ValueError):
         tag = ""
-    inner = sorted(path for path in folder.iterdir() if path.name.startswith("global_step"))
+    inner = sorted(
+        path for path in folder.iterdir() if path.name.startswith("global_step")
+    )
     inner = [path for path in folder.iterdir() if path.name == tag] or inner[-1:]
     for place in (folder, *inner):
-        files = [path for path in place.glob("*_states.pt") if _FILE.fullmatch(path.name)]
+        files = [
+            path for path in place.glob("*_states.pt") if _FILE.fullmatch(path.name)
+        ]
         if files and not any(place.glob("layer_*-model_*-model_states.pt")):
             return WeightFiles(tuple(sorted(files, key=_order)), reader=read)
     return None
@@ -60,7 +64,10 @@ def read(files: tuple[Path, ...]) -> PartsReader:
         (tensor or pipeline parallelism), or the files hold something else.
     """
     folder = files[0].parent
-    if len({match["part"] for path in files if (match := _FILE.fullmatch(path.name))}) > 1:
+    if (
+        len({match["part"] for path in files if (match := _FILE.fullmatch(path.name))})
+        > 1
+    ):
         raise CheckpointError(
             f"{folder} holds a model in parts (tensor parallelism); convert with DeepSpeed's "
             "ds_to_universal.py, or the converter of what trained it."
@@ -68,7 +75,9 @@ def read(files: tuple[Path, ...]) -> PartsReader:
     states = [read_pickle(path) for path in files if _order(path)[0] == "model"]
     optimisers = [read_pickle(path) for path in files if _order(path)[0] == "optim"]
     try:
-        parts = _parts(folder, states, [part["optimizer_state_dict"] for part in optimisers])
+        parts = _parts(
+            folder, states, [part["optimizer_state_dict"] for part in optimisers]
+        )
     except (KeyError, TypeError, AttributeError, IndexError, ValueError):
         raise CheckpointError(
             f"{folder} is not laid out as ZeRO 1 to 3; run the zero_to_fp32.py beside it, and open "
@@ -78,7 +87,8 @@ def read(files: tuple[Path, ...]) -> PartsReader:
 
 
 def _parts(folder: Path, states: Sequence[Any], zero: Sequence[Any]) -> dict[str, Part]:
-    state, module = states[0], states[0]["module"] or {}
+    state = states[0]
+    module = states[0]["module"] or {}
     tensors = {name: v for name, v in module.items() if isinstance(v, Tensor)}
     if not zero or "zero_stage" not in zero[0]:
         if not tensors or not all(v.numel() for v in tensors.values()):
@@ -86,8 +96,13 @@ def _parts(folder: Path, states: Sequence[Any], zero: Sequence[Any]) -> dict[str
                 f"{folder} lacks the files *_optim_states.pt, which hold the weights; copy them "
                 "there."
             )
-        return {n: _part(v.shape, [v.reshape(-1)], dtype=v.dtype) for n, v in tensors.items()}
-    third = "fp32_flat_groups" in zero[0]  # the stage itself is of a class of DeepSpeed's
+        return {
+            n: _part(v.shape, [v.reshape(-1)], dtype=v.dtype)
+            for n, v in tensors.items()
+        }
+    third = (
+        "fp32_flat_groups" in zero[0]
+    )  # the stage itself is of a class of DeepSpeed's
     count = zero[0]["partition_count"]
     count = max(count) if isinstance(count, list) else count
     if count != len(zero) or (third and count != len(states)):
@@ -97,9 +112,13 @@ def _parts(folder: Path, states: Sequence[Any], zero: Sequence[Any]) -> dict[str
         )
     # Buffers; of stages 1 and 2 all tensors, in half precision, of which frozen ones stay.
     names = tensors if not third else set(state["buffer_names"]) & set(tensors)
-    parts = {name: _part(tensors[name].shape, [tensors[name].reshape(-1)]) for name in names}
+    parts = {
+        name: _part(tensors[name].shape, [tensors[name].reshape(-1)]) for name in names
+    }
     for name, shape in (state.get("frozen_param_shapes") or {}).items():
-        fragments = [part["frozen_param_fragments"][name].reshape(-1) for part in states]
+        fragments = [
+            part["frozen_param_fragments"][name].reshape(-1) for part in states
+        ]
         parts[name] = _part(shape, fragments, dtype=fragments[0].dtype)
     parts |= _cut(state, zero) if third else _flat(state, zero)
     shared = state["shared_params"].items()
@@ -108,7 +127,8 @@ def _parts(folder: Path, states: Sequence[Any], zero: Sequence[Any]) -> dict[str
 
 def _flat(state: Any, zero: Sequence[Any]) -> dict[str, Part]:
     """Return parts of stages 1 and 2: a group of parameters is one vector in pieces."""
-    parts, paddings = {}, zero[0].get("param_alignment_paddings")
+    parts = {}
+    paddings = zero[0].get("param_alignment_paddings")
     for i, shapes in enumerate(state["param_shapes"]):
         pieces = [part["single_partition_of_fp32_groups"][i] for part in zero]
         start = 0
@@ -121,9 +141,12 @@ def _flat(state: Any, zero: Sequence[Any]) -> dict[str, Part]:
 
 def _cut(state: Any, zero: Sequence[Any]) -> dict[str, Part]:
     """Return parts of stage 3: every parameter is cut into pieces of equal length."""
-    parts, start = {}, 0
+    parts = {}
+    start = 0
     groups = [part["fp32_flat_groups"] for part in zero]
-    for name, shape in (item for shapes in state["param_shapes"] for item in shapes.items()):
+    for name, shape in (
+        item for shapes in state["param_shapes"] for item in shapes.items()
+    ):
         length = math.ceil(math.prod(shape) / len(zero))
         ranks = [partial(_stretch, list(pieces), start, length) for pieces in groups]
         parts[name] = _part(shape, ranks)
@@ -138,19 +161,25 @@ def _check_length(used: int, length: int, padding: int) -> None:
 
 
 def _part(
-    shape: Sequence[int], pieces: Sequence[Any], start: int = 0, dtype: torch.dtype = torch.float32
+    shape: Sequence[int],
+    pieces: Sequence[Any],
+    start: int = 0,
+    dtype: torch.dtype = torch.float32,
 ) -> Part:
     """Return a tensor that lies from `start` on in vectors, or in what gives them, in a row."""
 
     def read() -> Tensor:
         vectors = [piece if isinstance(piece, Tensor) else piece() for piece in pieces]
-        return _stretch(vectors, start, math.prod(shape)).reshape(tuple(shape)).to(dtype)
+        return (
+            _stretch(vectors, start, math.prod(shape)).reshape(tuple(shape)).to(dtype)
+        )
 
     return Part(tuple(shape), dtype, read)
 
 
 def _stretch(vectors: Sequence[Tensor], start: int, length: int) -> Tensor:
-    inside, at = [], 0
+    inside = []
+    at = 0
     for vector in vectors:
         inside.append(vector[max(start - at, 0) : max(start + length - at, 0)])
         at += len(vector)

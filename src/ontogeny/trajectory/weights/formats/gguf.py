@@ -59,9 +59,13 @@ def _tensors(path: Path, stamp: tuple[int, int]) -> dict[str, torch.Tensor]:
     with _alone:
         tensors = _converted.pop((path, stamp), None)
         if tensors is None:
-            tensors = state_tensors(_transformers(path, "AutoModelForCausalLM", weights=True))
+            tensors = state_tensors(
+                _transformers(path, "AutoModelForCausalLM", weights=True)
+            )
         _converted[path, stamp] = tensors  # the last one that was read comes last
-        while len(_converted) > 1 and 4 * (size := _bytes()) > size + (free_memory() or 0):
+        while len(_converted) > 1 and 4 * (size := _bytes()) > size + (
+            free_memory() or 0
+        ):
             del _converted[next(iter(_converted))]
         return tensors
 

@@ -20,7 +20,10 @@ class LitGPTModel:
     def described(self) -> dict[str, str]:
         """Return what the file says of the model, line by line."""
         lines = self.settings.read_text(encoding="utf-8").splitlines()
-        return {name.strip(): value.strip() for name, _, value in (x.partition(":") for x in lines)}
+        return {
+            name.strip(): value.strip()
+            for name, _, value in (x.partition(":") for x in lines)
+        }
 
     def __call__(self) -> Any:
         """Return the module."""

@@ -95,7 +95,9 @@ def orthants_view(
         )
     ]
     if any(o.contexts for o in orthants):
-        sides = [([" ".join(c) for c in o.contexts], o.context_typicality) for o in orthants]
+        sides = [
+            ([" ".join(c) for c in o.contexts], o.context_typicality) for o in orthants
+        ]
         data = data.assign(_cloud("context", sides, top))
         figures.append(
             Words(
@@ -125,7 +127,8 @@ def _contexts(
     groups: Sequence[Orthant], support: Support, words: int, top: int
 ) -> dict[str, tuple[tuple[str, str], np.ndarray]]:
     """Return for every shown word what it follows most often, for every context what follows it."""
-    rows, columns = support.counts.tocsr(), support.counts.tocsc()
+    rows = support.counts.tocsr()
+    columns = support.counts.tocsc()
     index = max((o.word_index.max(initial=-1) for o in groups), default=-1)
     other = max((o.context_index.max(initial=-1) for o in groups), default=-1)
     if index >= rows.shape[0] or other >= rows.shape[1]:
@@ -134,26 +137,38 @@ def _contexts(
             f"word {index} and context {other}."
         )
     after = [
-        [_most("after", rows, z, support.contexts) for z in o.word_index[:words].tolist()]
+        [
+            _most("after", rows, z, support.contexts)
+            for z in o.word_index[:words].tolist()
+        ]
         for o in groups
     ]
     before = [
-        [_most("before", columns, c, support.words) for c in o.context_index[:top].tolist()]
+        [
+            _most("before", columns, c, support.words)
+            for c in o.context_index[:top].tolist()
+        ]
         for o in groups
     ]
     variables = {"seen_after": (("orthant", "rank"), _filled(after, words, ""))}
     if any(before):
         contexts = max(map(len, before))
-        variables["seen_before"] = (("orthant", "context_rank"), _filled(before, contexts, ""))
+        variables["seen_before"] = (
+            ("orthant", "context_rank"),
+            _filled(before, contexts, ""),
+        )
     return variables
 
 
 def _most(when: str, counts: Any, line: int, names: Sequence[Any]) -> str:
     """Return the partners of one row or column with the largest counts."""
     part = slice(counts.indptr[line], counts.indptr[line + 1])
-    partners, seen = counts.indices[part], counts.data[part]
+    partners = counts.indices[part]
+    seen = counts.data[part]
     best = np.lexsort((partners, -seen))[:PARTNERS]
-    words = (f"“{_readable(names[partners[i]])}” ({int(seen[i]):,})" for i in best.tolist())
+    words = (
+        f"“{_readable(names[partners[i]])}” ({int(seen[i]):,})" for i in best.tolist()
+    )
     return f"{when} {', '.join(words)}" if len(best) else ""
 
 
@@ -207,7 +222,10 @@ def clusters_view(
     data["nearness"] = (("cluster", "rank"), weights, words)
     data["heading"] = (
         "cluster",
-        [f"{', '.join(map(str, c.words[:NAMED_WORDS]))} · {len(c.words)} words" for c in clusters],
+        [
+            f"{', '.join(map(str, c.words[:NAMED_WORDS]))} · {len(c.words)} words"
+            for c in clusters
+        ],
     )
     figure = Words(
         "cluster-words",
@@ -288,7 +306,9 @@ def _cloud(
 ) -> dict[str, tuple[tuple[str, str], np.ndarray]]:
     """Return texts and weights of groups over (orthant, rank); empty and NaN where one ends."""
     rank, weight = (
-        ("rank", "typicality") if kind == "word" else (f"{kind}_rank", f"{kind}_typicality")
+        ("rank", "typicality")
+        if kind == "word"
+        else (f"{kind}_rank", f"{kind}_typicality")
     )
     texts, weights = _table(groups, top)
     return {kind: (("orthant", rank), texts), weight: (("orthant", rank), weights)}

@@ -46,14 +46,29 @@ def concepts_view(basis: ConceptBasis, k: int = 8, shown: int = SHOWN) -> xr.Dat
     check_whole("shown", shown)
     k = min(check_whole("k", k), basis.k)
     data = xr.Dataset(
-        {"sigma": ("number", basis.sigma, {"long_name": "singular value", "symbol": "σₖ"})},
+        {
+            "sigma": (
+                "number",
+                basis.sigma,
+                {"long_name": "singular value", "symbol": "σₖ"},
+            )
+        },
         coords={"number": np.arange(1, basis.k + 1), "concept": np.arange(1, k + 1)},
     )
     figures: list[Any] = [
-        Curves("spectrum", "Singular values", value="sigma", x="number", series=None,
-               caption="How much of the support each concept holds."),
-    ]  # fmt: skip
-    sides = [("U", "word", basis.U, basis.words), ("V", "context", basis.V, basis.contexts)]
+        Curves(
+            "spectrum",
+            "Singular values",
+            value="sigma",
+            x="number",
+            series=None,
+            caption="How much of the support each concept holds.",
+        )
+    ]
+    sides = [
+        ("U", "word", basis.U, basis.words),
+        ("V", "context", basis.V, basis.contexts),
+    ]
     for name, kind, vectors, names in sides:
         if vectors is None:
             continue
@@ -63,15 +78,23 @@ def concepts_view(basis: ConceptBasis, k: int = 8, shown: int = SHOWN) -> xr.Dat
         title = {"long_name": f"{kind} analyzer vectors", "units": "1"}
         data[name] = ((kind, "concept"), vectors[picked, :k], title)
         figures.append(
-            Heatmap(f"{kind}-vectors", f"{kind.capitalize()} analyzer vectors", value=name,
-                    x="concept", y=kind, caption=f"The {len(picked)} most typical ones, grouped "
-                    "by the signs of their entries.")
-        )  # fmt: skip
+            Heatmap(
+                f"{kind}-vectors",
+                f"{kind.capitalize()} analyzer vectors",
+                value=name,
+                x="concept",
+                y=kind,
+                caption=f"The {len(picked)} most typical ones, grouped "
+                "by the signs of their entries.",
+            )
+        )
     section = Section(
         "Concepts",
         f"Singular vectors of the {basis.source or 'centred support matrix'}: which words and "
         "contexts go together.",
-        symbol="W = U Σ¹ᐟ² Rᵀ" if basis.source.startswith("word") else "S̃ = (I − 11ᵀ/V) S = U Σ Vᵀ",
+        symbol="W = U Σ¹ᐟ² Rᵀ"
+        if basis.source.startswith("word")
+        else "S̃ = (I − 11ᵀ/V) S = U Σ Vᵀ",
         care="A single concept rarely means anything by itself; the first is mostly frequency.",
         source=f"{SOURCE}, Eq. (3)",
     )
@@ -120,12 +143,17 @@ def space_view(
     check_whole("shown", shown)
     check_flag("normalised", normalised)
     if basis.k < 3:
-        raise ArgumentError(f"basis must have at least 3 concepts for a view; it has {basis.k}.")
+        raise ArgumentError(
+            f"basis must have at least 3 concepts for a view; it has {basis.k}."
+        )
     roots = np.sqrt(basis.sigma[:3])
-    places, kinds, names = [], [], []
+    places = []
+    kinds = []
+    names = []
     for kind, vectors, texts_of in (
-        ("word", basis.U, basis.words), ("context", basis.V, basis.contexts),
-    ):  # fmt: skip
+        ("word", basis.U, basis.words),
+        ("context", basis.V, basis.contexts),
+    ):
         if vectors is None:
             continue
         picked = _typical(vectors[:, :3], shown)
@@ -138,17 +166,23 @@ def space_view(
         kinds += _kinds(raw, labels) if kind == "word" else [kind] * len(raw)
     xyz = np.concatenate(places)
     data = xr.Dataset(
-        {f"concept_{i + 1}": ("point", xyz[:, i], {"long_name": f"concept {i + 1}"})
-         for i in range(3)}
+        {
+            f"concept_{i + 1}": ("point", xyz[:, i], {"long_name": f"concept {i + 1}"})
+            for i in range(3)
+        }
         | {"name": ("point", names), "kind": ("point", kinds)}
-    )  # fmt: skip
+    )
     figure = Scatter(
         "space",
         "Words and contexts in three concepts",
-        x="concept_1", y="concept_2", z="concept_3",
-        points="point", colour="kind", label="name",
+        x="concept_1",
+        y="concept_2",
+        z="concept_3",
+        points="point",
+        colour="kind",
+        label="name",
         caption="Words and the contexts before them in the embedding that the concepts predict.",
-    )  # fmt: skip
+    )
     section = Section(
         "Embedding",
         "Words and contexts where the theory puts their embeddings.",
@@ -169,5 +203,8 @@ def _typical(vectors: np.ndarray, count: int) -> np.ndarray:
 def _kinds(words: Sequence[Any], labels: Mapping[str, str] | None) -> list[str]:
     """Return the class of each word if it is one of the most frequent classes, else "word"."""
     classes = [(labels or {}).get(word, "word") for word in words]
-    frequent = {name for name, _ in Counter(c for c in classes if c != "word").most_common(CLASSES)}
+    frequent = {
+        name
+        for name, _ in Counter(c for c in classes if c != "word").most_common(CLASSES)
+    }
     return [name if name in frequent else "word" for name in classes]

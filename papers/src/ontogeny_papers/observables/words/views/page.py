@@ -61,8 +61,12 @@ def semantics_page(
 
     Examples
     --------
-    >>> support = semantics.support_matrix("to go to see a cat to run a dog " * 3, lengths=(1, 2))
-    >>> page = semantics_page(semantics.svd_concepts(support, 3), support, dims=2, n_draws=5)
+    >>> support = semantics.support_matrix(
+    ...     "to go to see a cat to run a dog " * 3, lengths=(1, 2)
+    ... )
+    >>> page = semantics_page(
+    ...     semantics.svd_concepts(support, 3), support, dims=2, n_draws=5
+    ... )
     >>> [*page.children][:4]
     ['orthants', 'refinement', 'clusters', 'concepts']
     """
@@ -70,7 +74,9 @@ def semantics_page(
     check_type("labels", labels, Mapping, type(None))
     check_whole("step", step, 0)
     if basis.words is None:
-        raise ArgumentError("basis must know its words; give them to embedding_concepts.")
+        raise ArgumentError(
+            "basis must know its words; give them to embedding_concepts."
+        )
     nodes = {
         "orthants": orthants_view(semantics.orthants(basis, dims), support=support),
         "refinement": tree_view(semantics.refinement_tree(basis, dims)),
@@ -90,25 +96,39 @@ def semantics_page(
             semantics.signature_lift(support, basis, dims, **counts)
         )
     if len({labels[word] for word in basis.words if word in labels}) >= 2:
-        near = None if heldout is None else semantics.neighbour_vectors(heldout, basis.words)
+        near = (
+            None
+            if heldout is None
+            else semantics.neighbour_vectors(heldout, basis.words)
+        )
         counted = [p for p in range(dims - 1, dims + 3) if 1 <= p <= basis.k]
         nodes["coherence"] = coherence_view(
             {
-                p: semantics.orthant_coherence(basis, labels, p, neighbours=near, **counts)
+                p: semantics.orthant_coherence(
+                    basis, labels, p, neighbours=near, **counts
+                )
                 for p in counted
             }
         )
     tree = xr.DataTree.from_dict(nodes)
     tree.attrs = {
-        "title": title, "steps": json.dumps([int(step)]), "nodes": json.dumps([*nodes]),
-    }  # fmt: skip
+        "title": title,
+        "steps": json.dumps([int(step)]),
+        "nodes": json.dumps([*nodes]),
+    }
     return tree
 
 
-def _clusters(basis: ConceptBasis, dims: int, random_state: int) -> dict[str, xr.Dataset]:
+def _clusters(
+    basis: ConceptBasis, dims: int, random_state: int
+) -> dict[str, xr.Dataset]:
     """Return a node of as many clusters as orthants, fewer where fewer words differ."""
     k = min(2**dims, semantics.most_clusters(basis, dims, normalised=True))
     if k < 2:
         return {}
-    options: dict[str, Any] = {"dims": dims, "normalised": True, "random_state": random_state}
+    options: dict[str, Any] = {
+        "dims": dims,
+        "normalised": True,
+        "random_state": random_state,
+    }
     return {"clusters": clusters_view(semantics.spectral_clusters(basis, k, **options))}

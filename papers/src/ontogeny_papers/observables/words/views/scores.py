@@ -41,7 +41,9 @@ def coherence_view(scores: Mapping[int, semantics.Coherence]) -> xr.Dataset:
     >>> words = tuple("abcdefgh")
     >>> from ontogeny.features.wordspace.concepts import ConceptBasis
     >>> basis = ConceptBasis(rng.normal(size=(8, 2)), np.ones(2), None, words)
-    >>> scores = {2: semantics.orthant_coherence(basis, dict(zip(words, "xxxyyyzz")), 2)}
+    >>> scores = {
+    ...     2: semantics.orthant_coherence(basis, dict(zip(words, "xxxyyyzz")), 2)
+    ... }
     >>> sorted(coherence_view(scores).attrs)
     ['figures', 'role', 'section', 'statements']
     """
@@ -57,14 +59,24 @@ def coherence_view(scores: Mapping[int, semantics.Coherence]) -> xr.Dataset:
         values = [getattr(score, name) for score in scores.values()]
         if any(score is None for score in values):
             continue
-        data[name] = ("dims", [s.value for s in values], {"long_name": title, "units": "1"})
+        data[name] = (
+            "dims",
+            [s.value for s in values],
+            {"long_name": title, "units": "1"},
+        )
         draws = {null: [getattr(s, null) for s in values] for null in _NULLS}
         data, bands = _with_bands(data, "dims", draws, f"{name}_")
         figures.append(
-            NullComparison(name, title[0].upper() + title[1:], value=name, rows="dims", bands=bands,
-                           caption="Bands: 95 % of random groups of the same sizes and of random "
-                           "rotations inside the same concepts.")
-        )  # fmt: skip
+            NullComparison(
+                name,
+                title[0].upper() + title[1:],
+                value=name,
+                rows="dims",
+                bands=bands,
+                caption="Bands: 95 % of random groups of the same sizes and of random "
+                "rotations inside the same concepts.",
+            )
+        )
     section = Section(
         "Coherence",
         "How well orthants agree with word classes, and how alike the surroundings of their words "
@@ -81,7 +93,9 @@ def lift_view(lift: semantics.SignatureLift) -> xr.Dataset:
 
     Examples
     --------
-    >>> lift = semantics.SignatureLift(np.array([3.0, 0.5]), np.ones((4, 2)), np.ones((4, 2)))
+    >>> lift = semantics.SignatureLift(
+    ...     np.array([3.0, 0.5]), np.ones((4, 2)), np.ones((4, 2))
+    ... )
     >>> lift_view(lift).sizes["distance"]
     2
     """
@@ -94,10 +108,15 @@ def lift_view(lift: semantics.SignatureLift) -> xr.Dataset:
     draws = {null: getattr(lift, null).T for null in _NULLS}
     data, bands = _with_bands(data, "distance", draws)
     figure = Curves(
-        "lift", "Do contexts lead to words of their own signs?", value="lift", x="distance",
-        series=None, bands=bands, y_scale="log",
+        "lift",
+        "Do contexts lead to words of their own signs?",
+        value="lift",
+        x="distance",
+        series=None,
+        bands=bands,
+        y_scale="log",
         caption="Left: word and context have the same signs in all concepts; right: opposite ones.",
-    )  # fmt: skip
+    )
     section = Section(
         "Contexts and words",
         "How often a word can follow a context, by the number of concepts in which their signs "

@@ -38,39 +38,69 @@ def ufm_view(run: xr.Dataset, title: str = "Free embeddings") -> xr.Dataset:
     """
     check_type("run", run, xr.Dataset)
     check_type("title", title, str)
-    missing = [name for name in ("projection", "overlap", "complement_norm") if name not in run]
+    missing = [
+        name for name in ("projection", "overlap", "complement_norm") if name not in run
+    ]
     if missing:
-        raise ArgumentError(f"run must come from semantics.train_ufm; it lacks {missing[0]}.")
+        raise ArgumentError(
+            f"run must come from semantics.train_ufm; it lacks {missing[0]}."
+        )
     data = run.isel(concept=slice(0, _CURVES)).drop_vars(
         ["word_gram", "context_gram"], errors="ignore"
     )
     data = data.assign(relative_complement=data.complement_norm / data.logit_norm)
-    data.relative_complement.attrs["long_name"] = "share of the logits outside the concepts"
+    data.relative_complement.attrs["long_name"] = (
+        "share of the logits outside the concepts"
+    )
     theory = "theory" if "theory" in data else None
     figures: list[Figure] = [
         Curves(
-            "projection", "How each concept is learned", value="projection", series="concept",
-            reference=theory, reference_label="closed form", x="time",
+            "projection",
+            "How each concept is learned",
+            value="projection",
+            series="concept",
+            reference=theory,
+            reference_label="closed form",
+            x="time",
             caption="Projection of the logits on each concept over the time of the flow."
             + (" Dashed: σᵢ aᵢ(t)." if theory else ""),
         ),
         Curves(
-            "singular-values", "Singular values of the logits", value="singular_value",
-            series="concept", reference=theory, reference_label="closed form", x="time",
+            "singular-values",
+            "Singular values of the logits",
+            value="singular_value",
+            series="concept",
+            reference=theory,
+            reference_label="closed form",
+            x="time",
             caption="Sorted at each time, so lines of different concepts never cross.",
         ),
         Curves(
-            "overlap", "Which matrix's directions the logits have", value="overlap", series="k",
-            facet="matrix", x="time",
+            "overlap",
+            "Which matrix's directions the logits have",
+            value="overlap",
+            series="k",
+            facet="matrix",
+            x="time",
             caption="Overlap of the k leading directions with those of each matrix.",
         ),
         Curves(
-            "complement", "What lies outside the concepts", value="relative_complement",
-            series=None, x="time",
+            "complement",
+            "What lies outside the concepts",
+            value="relative_complement",
+            series=None,
+            x="time",
             caption="‖L − UUᵀLVVᵀ‖ / ‖L‖: a random start has most of its logits there at first.",
         ),
-        Curves("loss", "Loss", value="loss", series=None, x="time", caption="With its penalty."),
-    ]  # fmt: skip
+        Curves(
+            "loss",
+            "Loss",
+            value="loss",
+            series=None,
+            x="time",
+            caption="With its penalty.",
+        ),
+    ]
     section = Section(
         title,
         "Word and context embeddings that are trained without a network between them.",
@@ -132,30 +162,42 @@ def confusion_view(
     check_type("title", title, str)
     check_type("care", care, str)
     if "confusion" not in confusion or set(confusion.confusion.dims) != {
-        "step", "true", "predicted",
-    }:  # fmt: skip
+        "step",
+        "true",
+        "predicted",
+    }:
         raise ArgumentError("confusion must hold confusion(step, true, predicted).")
     data = confusion.copy()
     data.confusion.attrs.update(long_name="contexts", units="1")
     figures: list[Figure] = [
         Heatmap(
-            "confusion", "What is predicted, and what is true", value="confusion", x="predicted",
-            y="true", facet="step", square=True,
+            "confusion",
+            "What is predicted, and what is true",
+            value="confusion",
+            x="predicted",
+            y="true",
+            facet="step",
+            square=True,
             caption="Rows: true; columns: predicted. A cell holds a number of contexts.",
         )
-    ]  # fmt: skip
+    ]
     shares = [name for name in ("exact", "superset") if name in data]
     if shares:
-        stacked = xr.concat([data[name] for name in shares], dim=xr.Variable("share", shares))
+        stacked = xr.concat(
+            [data[name] for name in shares], dim=xr.Variable("share", shares)
+        )
         data = data.assign(right=stacked)
         data.right.attrs.update(long_name="share of the contexts", units="1")
         figures.append(
             Curves(
-                "right", "How often the set is right", value="right", series="share",
+                "right",
+                "How often the set is right",
+                value="right",
+                series="share",
                 caption="Exact: the very set. Superset: that set or one that contains it; the "
                 "largest sets, which an untrained model predicts, are supersets for free.",
             )
-        )  # fmt: skip
+        )
     section = Section(
         title,
         "For every true class, how many contexts are predicted as each class.",

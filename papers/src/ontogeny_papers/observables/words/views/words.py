@@ -20,7 +20,8 @@ def labels_of(names: Sequence[Any] | None, picked: np.ndarray) -> list[str]:
     >>> labels_of(["\u0120a", "#a", ("of", "the")], np.array([0, 1, 2]))
     ['#a', '#a (1)', 'of the']
     """
-    labels, taken = [], set()
+    labels = []
+    taken = set()
     for i in picked.tolist():
         name = str(i) if names is None else names[i]
         text = show_token(name if isinstance(name, str) else " ".join(name))
