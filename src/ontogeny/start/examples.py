@@ -24,7 +24,7 @@ PIECES = (
 COMMON_SHARE = 0.12
 
 _COMMON = (
-    ["the", "and", "of", "to", "is", "was", "that", "it", "he", "she", "for", "with", "his", "her", "they", "be", "at", "on", "this"]
+    "the and of to is was that it he she for with his her they be at on this".split()  # noqa: SIM905
 )
 _SENTENCE = (
     "the old farmer walked to the river with his brown dog because she wanted some fresh water and "
