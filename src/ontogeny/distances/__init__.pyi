@@ -15,9 +15,7 @@ from .registry import distance as distance
 from .registry import names as names
 from .rotations import procrustes as procrustes
 from ontogeny.features.activations.similarities import cka as cka
-from ontogeny.features.activations.similarities import (
-    mutual_neighbours as mutual_neighbours,
-)
+from ontogeny.features.activations.similarities import mutual_neighbours as mutual_neighbours
 from ontogeny.features.activations.similarities import pwcca as pwcca
 from ontogeny.features.activations.similarities import svcca as svcca
 

@@ -8,13 +8,6 @@ from .order import step_order_test as step_order_test
 from .trend_tests import trend_test as trend_test
 from ontogeny.dynamics.transforms import transform as transform
 
-__all__ = [
-    "development",
-    "half_change_step",
-    "holm",
-    "step_order_test",
-    "transform",
-    "trend_test",
-]
+__all__ = ["development", "half_change_step", "holm", "step_order_test", "transform", "trend_test"]
 
 def __getattr__(name: str) -> Any: ...

@@ -20,9 +20,7 @@ from ontogeny.features.abilities.choices import Choices as Choices
 from ontogeny.features.abilities.harness import Harness as Harness
 from ontogeny.features.abilities.minimal_pairs import MinimalPairs as MinimalPairs
 from ontogeny.features.activations.decay import ActivationDecay as ActivationDecay
-from ontogeny.features.activations.dimensions import (
-    EffectiveDimensions as EffectiveDimensions,
-)
+from ontogeny.features.activations.dimensions import EffectiveDimensions as EffectiveDimensions
 from ontogeny.features.activations.similarity import Similarity as Similarity
 from ontogeny.features.attention.entropy import AttentionEntropy as AttentionEntropy
 from ontogeny.features.circuits.agreement import NgramAgreement as NgramAgreement
@@ -35,15 +33,11 @@ from ontogeny.features.concepts.dictionaries import Concepts as Concepts
 from ontogeny.features.concepts.effects import ConceptEffects as ConceptEffects
 from ontogeny.features.concepts.joint import JointConcepts as JointConcepts
 from ontogeny.features.concepts.layers.observed import ConceptLayers as ConceptLayers
-from ontogeny.features.concepts.vocabulary import (
-    VocabularyConcepts as VocabularyConcepts,
-)
+from ontogeny.features.concepts.vocabulary import VocabularyConcepts as VocabularyConcepts
 from ontogeny.features.fine_tuning.concept_change import ConceptChange as ConceptChange
 from ontogeny.features.fine_tuning.weight_change import WeightChange as WeightChange
 from ontogeny.features.labelled.accuracy import LabelAccuracy as LabelAccuracy
-from ontogeny.features.learned_concepts.observed import (
-    LearnedConcepts as LearnedConcepts,
-)
+from ontogeny.features.learned_concepts.observed import LearnedConcepts as LearnedConcepts
 from ontogeny.features.predictions.answers import Predictions as Predictions
 from ontogeny.features.predictions.loss import Loss as Loss
 from ontogeny.features.predictions.place_losses import PlaceLosses as PlaceLosses
