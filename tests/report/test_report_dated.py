@@ -11,7 +11,8 @@ from helpers import report_examples
 from helpers.report_page import Page
 from ontogeny.report.concepts.tokens import Pieces
 from ontogeny.report.page.html import render_page
-from ontogeny.report.texts.dated import chosen, dates, read_dated
+from ontogeny.report.texts.dated import read_dated
+from ontogeny.report.texts.dates import chosen, dates
 from ontogeny.words.content import read_content
 
 STEPS = np.array([1, 2, 4, 8, 16])
