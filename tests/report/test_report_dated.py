@@ -102,6 +102,18 @@ def test_step_0_gives_no_date():
     assert made.STEPS[0] == 0 and dated(data).lines[0].tokens[1].step == made.STEPS[1]
 
 
+def test_a_rare_token_that_costs_what_a_blind_guess_costs_is_not_predicted():
+    data = planted_node()
+    data.token_loss[:, 0, 1] = 6.0
+    data.token_loss_frequencies[0, 1] = 10.0
+    loss = made.loss_story().assign(loss_uniform=6.0)
+    found = read_dated(read_content(made.tree({"loss": loss, "tokens": data})))
+    assert found.blind and found.lines[0].tokens[1].state == "never"
+    unknown = made.loss_story().drop_vars("loss_uniform", errors="ignore")
+    found = read_dated(read_content(made.tree({"loss": unknown, "tokens": data})))
+    assert not found.blind and found.lines[0].tokens[1].state == "good"
+
+
 def test_only_tokens_that_a_masked_model_had_hidden_are_dated():
     data = planted_node().assign(masked=((), np.int8(1)))
     data.token_loss[:, 0, 3] = np.nan

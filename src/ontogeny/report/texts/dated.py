@@ -56,6 +56,7 @@ class DatedTexts:
     lines: tuple[Line, ...]
     key: tuple[tuple[int, float, float, int], ...]
     kept: int
+    blind: bool
     masked: bool
     numbers: bool
     beside: Beside | None
@@ -80,12 +81,13 @@ def read_dated(content: Content) -> DatedTexts | None:
 def _read(content: Content, shown: ShownTokens) -> DatedTexts | None:
     data, width = shown.node.dataset, shown.ids.shape[1]
     losses = shown.values("token_loss", "step")[..., :width]
-    costs = shown.values("token_loss_frequencies")[..., :width]
+    blind = _blind_guess(content)
+    costs = np.minimum(shown.values("token_loss_frequencies")[..., :width], blind)
     predicted = np.isfinite(losses).any(axis=0) & np.isfinite(costs)
     pieces = Pieces.of(data)
     rows = chosen(pieces, shown.ids, predicted)
     steps = data["step"].values.astype(int)
-    # The first weights predict nothing; a rare token is likelier under them than by its frequency.
+    # The first weights predict nothing.
     used = content.based | (steps > 0)
     used &= np.isfinite(losses[:, rows][:, predicted[rows]]).all(axis=1)
     if not len(rows) or used.sum() <= LATER:
@@ -112,10 +114,21 @@ def _read(content: Content, shown: ShownTokens) -> DatedTexts | None:
         lines=lines,
         key=tuple(_key(content)),
         kept=len(shown.ids),
+        blind=math.isfinite(blind),
         masked=masked,
         numbers=not pieces.by_id or pieces.numbers_only,
         beside=reader.beside(controls, steps, losses[:, rows]),
     )
+
+
+def _blind_guess(content: Content) -> float:
+    """Return the loss of a blind guess; infinite where the result does not hold it.
+
+    "ation" cost 10.06 nats by its frequency, and 6 at any step of a run that never learned it.
+    """
+    node = content.track_node
+    blind = None if node is None else node.dataset.get("loss_uniform")
+    return math.inf if blind is None or blind.size != 1 else float(blind)
 
 
 @dataclass(frozen=True)
