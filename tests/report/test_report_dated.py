@@ -137,6 +137,8 @@ def test_controls_are_counted_and_the_first_one_stands_beside_the_run_at_its_ste
     steps = np.array(made.STEPS)[read[1:]]
     assert own[0].tokens[3].step == steps[steps >= made.STEPS[3]][0]
     assert dated(planted_node()).beside is None
+    page = render_page(read_content(made.tree({"loss": made.loss_story(), "tokens": data})))
+    assert "Control run walk 0" in page and page.count('class="dated-line"') == 2 * 3
 
 
 @pytest.mark.parametrize(
