@@ -39,6 +39,7 @@ kernels: $(VENV)/installed-dev
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python .ci/stubs.py --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -112,8 +112,8 @@ def planted(given: argparse.Namespace) -> None:
     made = resumed(given.out, keys, lambda key: Case(key.split()[0], int(key.split()[1])).counts())
     for case in cases:
         rows = [made[f"{case} {draw}"] for draw in range(given.draws)]
-        rates = {name: np.nanmean([row[name] for row in rows]) for name in rows[0]}
-        print(case, " ".join(f"{name} {rate:.3f}" for name, rate in rates.items()))
+        rates = {name: [row[name] for row in rows if np.isfinite(row[name])] for name in rows[0]}
+        print(case, *(f"{name} {np.mean(values):.3f}" for name, values in rates.items() if values))
 
 
 def sets(given: argparse.Namespace) -> Callable[[str], dict[str, list[float]]]:

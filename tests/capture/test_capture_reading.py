@@ -80,7 +80,7 @@ def test_needs_with_one_key_share_their_passes():
     capture.read(model, needs, inputs, SETTINGS)
     assert model.calls == [batches + 1] * 3  # and one text alone, for its loss
     capture.read(model, [*needs, Attention()], inputs, SETTINGS)
-    assert model.calls[0] == 2 * batches  # its maps come out of every pass
+    assert model.calls[0] == 2 * (batches + 1)  # its maps come out of every pass
 
 
 def test_equal_losses_under_other_names_share_their_passes():

@@ -79,6 +79,7 @@ OF_OTHERS = {
     "joint-concepts",
     "concept-change",
     "concept-layers",
+    "learned-concepts",
     "concept-effects",
     "word-semantics",
     "text-statistics",

@@ -519,7 +519,7 @@ def test_rows_of_the_chart_can_be_linked(visit):
 )
 def test_broken_links_open_the_page_as_it_is(visit, fragment):
     page = visit("developing", examples.developing_tree, fragment=fragment)
-    assert page.inner_text("#now-step") == "300", "the median half-change step"
+    assert page.inner_text("#now-step") == "1,000", "the last step"
     assert page.get_attribute("#layers button.all", "aria-pressed") == "true"
 
 

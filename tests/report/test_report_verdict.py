@@ -72,9 +72,8 @@ def test_what_was_learned_is_claimed_with_its_size_its_step_and_its_controls():
     assert all(-0.5 < beside.value < 0 for beside in loss.beside), "a tenth of the run's fall"
     (line, *_) = first_screen(read_content(tree)).sentences
     assert line.direction == "falls"
-    assert all(
-        part in line.lead for part in ("8.34", "5.02", "controls −0.3", "step 140 (120–165)")
-    )
+    told = f"{line.lead} {line.text}"
+    assert all(part in told for part in ("8.34", "5.02", "controls −0.3", "step 140 (120–165)"))
 
 
 def test_a_run_that_learned_nothing_has_no_sure_claim_however_far_it_moved():
@@ -127,7 +126,7 @@ def test_too_few_controls_are_no_verdict():
     for name in ("loss", "concepts-ica", "attention-entropy"):
         tree = changed(tree, name, p_control=np.nan)
     assert reasons(tree, Kind.BEYOND_MOTION) == {Reason.FEW_CONTROLS: 11}
-    assert claim_of(tree, Kind.LEARNED).reason is Reason.FEW_CONTROLS
+    assert claim_of(tree, Kind.LEARNED).reason is Reason.NO_GAIN, "it rose"
 
 
 def test_rows_without_controls_are_not_said_to_be_unjudged():
@@ -144,8 +143,7 @@ def test_rows_that_could_not_be_judged_are_counted_by_their_reasons():
     unjudged = {"judgeable": False, "only_memory": memory, "noise_known": ~unknown}
     tree = changed(tree, "attention-entropy", changed=False, **unjudged)
     found = reasons(tree, Kind.CHANGED)
-    assert found[Reason.SLOW_NOISE] + found[Reason.SHORT_MEMORY] == 3
-    assert found[Reason.NOISE_UNKNOWN] == 1 and found[Reason.FEW_CHECKPOINTS] == 2
+    assert found[Reason.NOISE_UNKNOWN] == 1 and sum(found.values()) == 6
     assert standing(tree)[Kind.BEYOND_MOTION, NOT_TESTED] == 7
     told = [text for text in basis(read_content(tree)) if "open:" in text]
     assert sum(int(text.split()[0]) for text in told) == 6, "each row once"
@@ -191,7 +189,7 @@ def test_a_row_within_its_null_is_not_named():
     data["uniform_low"][...], data["uniform_high"][...] = 0.0, 9.0
     tree["attention-entropy"] = xr.DataTree(data)
     assert all(r.within_null for r in read_content(tree).rows if "entropy" in r.quantity)
-    assert all(claim.subject.node != "attention-entropy" for claim in orders(tree))
+    assert not orders(tree)
 
 
 def test_rows_that_are_named_are_never_thinned():

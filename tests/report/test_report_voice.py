@@ -202,8 +202,6 @@ ROOMS = ("words", "report", "comparison", "atlas", "summary", "claims", "problem
 MAY = {
     "words/formats.py": "characters that no file of a page can hold",
     "words/labels.py": "names of modules",
-    "words/runs.py": "numbers of runs that say the same in other numbers stand together",
-    "report/first_screen/screen.py": "cuts texts to a minute's reading, until claims order them",
     "report/run_words.py": "sentences of captions that hold for one layout of runs alone",
     "report/chart/groups.py": "names of modules",
     "report/concepts/layers.py": "names of modules, for links",
@@ -214,6 +212,7 @@ MAY = {
     "features/abilities/choice_forms.py": "texts of published tasks",
     "features/abilities/contrasts.py": "words of texts that are measured",
     "features/concepts/describe/row_words.py": "words of texts that are measured",
+    "features/learned_concepts/places.py": "words of texts that are measured",
     "features/predictions/gaps.py": "a file of gaps",
 }
 

@@ -3,9 +3,7 @@
 import io
 import json
 import shutil
-import struct
 import zipfile
-import zlib
 
 import numpy as np
 import pytest
@@ -19,8 +17,8 @@ from helpers.report_browser import Watched, browser
 from ontogeny.cli import main
 from ontogeny.errors import ArgumentError, StoreError
 from ontogeny.share.store import seal
+from ontogeny.study.results.archive import ARCHIVE, pack
 from ontogeny.study.results.checksums import write_checksums
-from ontogeny.study.results.foreign import ARCHIVE, pack
 
 __all__ = ["browser"]
 
@@ -41,6 +39,15 @@ def tree(**attributes):
     )
     root = xr.Dataset(attrs={"title": attributes.get("title", "A gift"), "nodes": '["loss"]'})
     return xr.DataTree.from_dict({"/": root, "loss": loss})
+
+
+def forge(store):
+    """Put the metadata of a store together and seal it, as Zarr would not do for a forged one."""
+    files = [path for path in store.rglob(".z*") if path.name in (".zarray", ".zattrs", ".zgroup")]
+    metadata = {p.relative_to(store).as_posix(): json.loads(p.read_bytes()) for p in files}
+    content = {"metadata": metadata, "zarr_consolidated_format": 1}
+    (store / ".zmetadata").write_text(json.dumps(content))
+    write_checksums(store)
 
 
 @pytest.fixture
@@ -82,53 +89,6 @@ def edit(path, **changes):
     path.write_text(json.dumps(content | changes))
 
 
-SPOILT = {
-    "claims a petabyte": {"shape": [2**47], "chunks": [7]},
-    "claims more than memory": {"shape": [2**33], "chunks": [2**20]},
-    "claims a huge chunk": {"chunks": [2**33]},
-    "claims negative sizes": {"shape": [-7]},
-    "holds pickled objects": {"dtype": "|O", "filters": [{"id": "pickle", "protocol": 5}]},
-    "is decoded by a pickle": {"compressor": {"id": "pickle", "protocol": 5}},
-    "is decoded by something unknown": {"compressor": {"id": "evil"}},
-    "holds void": {"dtype": "|V1000000000"},
-    "holds fields": {"dtype": [["a", "<f8"]]},
-    "is not described": {"shape": None},
-    "says one size in words": {"shape": ["7"]},
-}
-
-
-@pytest.mark.parametrize("change", SPOILT.values(), ids=SPOILT.keys())
-def test_metadata_that_lie_are_refused_before_anything_is_read(hub, store, tmp_path, change):
-    edit(store / "loss" / "loss" / ".zarray", **change)
-    seal(store)
-    give(hub, store, tmp_path)
-    with pytest.raises(StoreError, match=r"the data set mallory/gift is not opened: its "):
-        og.open_study(REPO)
-
-
-@pytest.mark.parametrize("change", SPOILT.values(), ids=SPOILT.keys())
-def test_a_folder_whose_metadata_lie_is_refused_before_anything_is_read(store, tmp_path, change):
-    lying = "claims more than memory" if change.get("shape") == [2**33] else None
-    if lying:
-        change = {"shape": [2**39], "chunks": [2**20]}  # more than any machine has
-    edit(store / "loss" / "loss" / ".zarray", **change)
-    seal(store)
-    folder = folder_of(store, tmp_path)
-    with pytest.raises(StoreError, match="is not opened: its "):
-        og.open_study(folder).tree.load()
-
-
-def test_a_chunk_of_a_folder_that_claims_gigabytes_is_refused_when_it_is_read(store, tmp_path):
-    chunk = store / "loss" / "loss" / "0"
-    content = bytearray(chunk.read_bytes())
-    content[4:8] = struct.pack("<I", 2**31 - 1)
-    chunk.write_bytes(content)
-    seal(store)
-    opened = og.open_study(folder_of(store, tmp_path)).tree
-    with pytest.raises(StoreError, match="claims 2,147,483,647 bytes"):
-        opened["loss"].loss.load()
-
-
 def folder_of(store, tmp_path):
     """A study's folder as a stranger may hand it over."""
     folder = tmp_path / "handed"
@@ -138,60 +98,11 @@ def folder_of(store, tmp_path):
     return folder
 
 
-def test_a_packed_chunk_of_a_folder_that_is_larger_than_what_it_holds_is_refused(store, tmp_path):
-    place = store / "loss" / "loss"
-    edit(place / ".zarray", compressor={"id": "zlib", "level": 9})
-    (place / "0").write_bytes(zlib.compress(bytes(2**22), 9))
-    seal(store)
-    with pytest.raises(StoreError, match="bytes for 56"):
-        og.open_study(folder_of(store, tmp_path)).report(tmp_path / "page.html")
-
-
 def test_an_attribute_that_is_too_deep_is_said_by_name(store, tmp_path):
     edit(store / "loss" / ".zattrs", figures="[" * 100_000)
-    seal(store)
+    forge(store)
     with pytest.raises(ArgumentError, match="'figures' of node 'loss' must hold JSON"):
         og.open_study(folder_of(store, tmp_path)).report(tmp_path / "page.html")
-
-
-def test_metadata_that_contradict_each_other_are_refused(hub, store, tmp_path):
-    edit(store / "loss" / "loss" / ".zarray", shape=[2**40])
-    (store / ".checksums.json").unlink()
-    write_checksums(store)  # without the metadata of the whole store
-    give(hub, store, tmp_path)
-    with pytest.raises(StoreError, match="contradict"):
-        og.open_study(REPO)
-
-
-def test_a_chunk_that_claims_to_unpack_to_gigabytes_is_refused(hub, store, tmp_path):
-    chunk = store / "loss" / "loss" / "0"
-    content = bytearray(chunk.read_bytes())
-    content[4:8] = struct.pack("<I", 2**31 - 1)
-    chunk.write_bytes(content)
-    seal(store)
-    give(hub, store, tmp_path)
-    with pytest.raises(StoreError, match="claims 2,147,483,647 bytes"):
-        og.open_study(REPO)
-
-
-def test_a_chunk_that_claims_billions_of_texts_is_refused(hub, store, tmp_path):
-    from numcodecs import Blosc
-
-    chunk = store / "loss" / "word" / "0"
-    plain = bytearray(Blosc().decode(chunk.read_bytes()))
-    plain[:4] = struct.pack("<I", 2**32 - 1)
-    chunk.write_bytes(Blosc(cname="lz4").encode(bytes(plain)))
-    seal(store)
-    give(hub, store, tmp_path)
-    with pytest.raises(StoreError, match="claims 4,294,967,295 texts"):
-        og.open_study(REPO)
-
-
-def test_a_file_that_the_list_does_not_name_is_refused(hub, store, tmp_path):
-    (store / "loss" / "extra.py").write_text("print('ran')")
-    give(hub, store, tmp_path)
-    with pytest.raises(StoreError, match="does not name"):
-        og.open_study(REPO)
 
 
 def test_a_changed_chunk_is_found(hub, store, tmp_path):
@@ -205,6 +116,37 @@ def test_a_changed_chunk_is_found(hub, store, tmp_path):
     assert "Run the study" not in str(raised.value)  # nobody but its owner can
 
 
+DECODERS = {
+    "holds pickled objects": {"dtype": "|O", "filters": [{"id": "pickle", "protocol": 5}]},
+    "is decoded by a pickle": {"compressor": {"id": "pickle", "protocol": 5}},
+    "is decoded by something unknown": {"compressor": {"id": "evil"}},
+    "holds fields": {"dtype": [["a", "<f8"]]},
+}
+
+
+@pytest.mark.parametrize("change", DECODERS.values(), ids=DECODERS.keys())
+def test_decoders_of_more_than_numbers_and_texts_are_refused(hub, store, tmp_path, change):
+    edit(store / "loss" / "loss" / ".zarray", **change)
+    forge(store)
+    give(hub, store, tmp_path)
+    with pytest.raises(StoreError, match=r"the data set mallory/gift is not opened: .* its array"):
+        og.open_study(REPO)
+    with pytest.raises(StoreError, match="is not opened: its array 'loss/loss'"):
+        og.open_study(folder_of(store, tmp_path)).tree.load()
+
+
+def test_a_chunk_that_the_list_does_not_name_is_refused_when_it_is_read(store, tmp_path):
+    folder = folder_of(store, tmp_path)
+    chunk = folder / "result.zarr/loss/loss/0"
+    content = chunk.read_bytes()
+    chunk.unlink()
+    write_checksums(folder / "result.zarr")
+    chunk.write_bytes(content)
+    opened = og.open_study(folder).tree
+    with pytest.raises(StoreError, match=r"loss/loss/0 .* was not written with it"):
+        opened["loss"].loss.load()
+
+
 def zipped(names, compression=zipfile.ZIP_STORED, data=b"x" * 1000):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", compression) as archive:
@@ -213,39 +155,18 @@ def zipped(names, compression=zipfile.ZIP_STORED, data=b"x" * 1000):
     return file.getvalue()
 
 
-NAMES = ["../evil", "a/../../evil", "/etc/evil", "a//b", "a\\..\\b", "C:evil", "a/", ".", "a\nb"]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_names_that_leave_the_folder_are_refused(hub, store, tmp_path, name):
+@pytest.mark.parametrize("name", ["../evil", "a/../../evil", "/etc/evil"])
+def test_names_that_leave_the_folder_write_nothing_outside_of_it(hub, store, tmp_path, name):
     give(hub, store, tmp_path, **{ARCHIVE: zipped([name])})
-    with pytest.raises(StoreError, match="not allowed"):
+    with pytest.raises(StoreError, match=r"no \.checksums\.json"):
         og.open_study(REPO)
     assert not list(tmp_path.rglob("*evil*"))
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (zipped(["a"], zipfile.ZIP_DEFLATED), "compressed or encrypted"),
-        (zipped(["a", "A"]), "twice"),
-        (b"no archive", "damaged or no archive"),
-        (zipped(["a"])[:-30], "damaged or no archive"),
-        (zipped(["a"]), "no .checksums.json|damage to it cannot be found|metadata cannot be read"),
-    ],
-)
-def test_archives_that_are_none_are_refused(hub, store, tmp_path, content, said):
+@pytest.mark.parametrize("content", [b"no archive", zipped(["a"])[:-30]])
+def test_what_is_no_archive_is_said(hub, store, tmp_path, content):
     give(hub, store, tmp_path, **{ARCHIVE: content})
-    with pytest.raises(StoreError, match=said):
-        og.open_study(REPO)
-
-
-def test_an_archive_whose_files_overlap_cannot_unpack_to_more_than_itself(hub, store, tmp_path):
-    content = bytearray(zipped(["a", "b"]))
-    for at in (content.find(b"PK\x01\x02"), content.rfind(b"PK\x01\x02")):
-        content[at + 20 : at + 28] = struct.pack("<II", 2**31, 2**31)  # sizes in the directory
-    give(hub, store, tmp_path, **{ARCHIVE: bytes(content)})
-    with pytest.raises(StoreError, match="more than its own size"):
+    with pytest.raises(StoreError, match="damaged or no archive"):
         og.open_study(REPO)
 
 
@@ -259,14 +180,6 @@ def test_a_study_file_is_not_even_fetched(hub, store, tmp_path):
     assert found == {"study.json", "result.zarr"}
     fetched = [line for line in hub.lines if "/resolve/" in line]
     assert fetched and not [line for line in fetched if "toml" in line or "evil" in line]
-
-
-def test_files_that_are_too_large_are_not_fetched(hub, store, tmp_path, monkeypatch):
-    monkeypatch.setattr("ontogeny.study.results.opening.LARGEST", 100)
-    give(hub, store, tmp_path)
-    with pytest.raises(StoreError, match="at most"):
-        og.open_study(REPO)
-    assert not [line for line in hub.lines if line.startswith("GET /datasets")]
 
 
 @pytest.mark.parametrize("lacking", [ARCHIVE, "study.json"])
@@ -295,7 +208,7 @@ def test_markup_in_every_name_is_inert_in_the_page(hub, tmp_path, browser):
     store = tmp_path / "result.zarr"
     given.to_zarr(store, zarr_format=2, consolidated=True)
     write_checksums(store)
-    seal(store)
+    forge(store)
     give(hub, store, tmp_path)
     watched = Watched(browser, og.open_study(REPO).report(tmp_path / "page.html"))
     watched.check()
@@ -309,7 +222,7 @@ def test_no_decoder_of_pickles_is_run(hub, store, tmp_path):
     group["loss"].create_array("word", shape=(2,), chunks=(2,), dtype="f8")
     edit(store / "loss" / "word" / ".zarray", dtype="|O", filters=[{"id": "pickle", "protocol": 5}])
     (store / "loss" / "word" / "0").write_bytes(b"cos\nsystem\n(S'touch ran'\ntR.")
-    seal(store)
+    forge(store)
     give(hub, store, tmp_path)
     with pytest.raises(StoreError, match="neither numbers nor texts"):
         og.open_study(REPO)
@@ -325,13 +238,16 @@ def test_a_folder_of_somebody_else_is_reported_without_decoders_that_run_code(
     class Obedient(numcodecs.abc.Codec):
         codec_id = "pickle"
 
+        def encode(self, buffer):
+            return buffer
+
         def decode(self, buffer, out=None):
             (tmp_path / "ran").touch()
             return np.array(["x"] * 2, dtype=object)
 
     monkeypatch.setitem(numcodecs.registry.codec_registry, "pickle", Obedient)
     edit(store / "loss" / "word" / ".zarray", dtype="|O", filters=filters)
-    seal(store)
+    forge(store)
     (tmp_path / "study.json").write_text('{"format": "ontogeny-study-1"}')
     with pytest.raises(StoreError, match=r"is not opened: its array 'loss/word' holds neither"):
         _ = og.open_study(tmp_path).tree

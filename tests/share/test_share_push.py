@@ -18,7 +18,7 @@ from helpers.report_browser import Watched, browser
 from helpers.text_models import text_study
 from ontogeny.errors import ArgumentError, StoreError
 from ontogeny.share.texts import private_looking, shorten, shorten_within
-from ontogeny.study.results.foreign import ARCHIVE
+from ontogeny.study.results.archive import ARCHIVE
 
 __all__ = ["browser"]
 
@@ -205,7 +205,7 @@ def test_a_link_in_a_study_publishes_nothing_that_it_leads_to(study, tmp_path, p
     (copy / place).unlink()
     if "zarr" in place:
         shutil.copy(private / "key", copy / place)
-        with pytest.raises(StoreError, match="does not name"):
+        with pytest.raises(StoreError, match="was not written with it"):
             og.share.prepare(copy, REPO)
 
 

@@ -33,7 +33,7 @@ def of_rows():
         for values in product((True, False), repeat=len(FLAGS)):
             flags = {name: ("row", [value]) for name, value in zip(FLAGS, values, strict=True)}
             reason = "" if values[0] else "within noise"
-            judged = node.assign(flags, reason=("row", np.array([reason], dtype=object)))
+            judged = node.assign(flags | {"reason": ("row", np.array([reason], dtype=object))})
             yield from claims_of({"loss": judged}, {})
 
 
@@ -173,9 +173,9 @@ def test_each_place_of_the_texts_is_told_with_its_own_ends():
         )
     ]
     assert [one.text for one in sentences(claims, Voice(), Names())] == [
-        "The loss at place 3 was learned: from 3.0 to 0.",
-        "The loss at place 4 was learned: from 3.0 to 1.0.",
-        "The loss at place 2 rose: from 3.0 to 7.0.",
+        "The loss at place 3 was learned: from 3.00 to 0.",
+        "The loss at place 4 was learned: from 3.00 to 1.00.",
+        "The loss at place 2 rose: from 3.00 to 7.00.",
     ]
 
 

@@ -6,7 +6,6 @@ are made, and stand in a result as columns over ``claim`` of the node ``claims``
 """
 
 from .claim import Beside, Claim, Subject
-from .places import answered, learned_places, may_say_worse
 from .table import from_dataset, to_dataset
 from .vocabulary import RULES, Certainty, Kind, KindRule, Reason
 
@@ -19,9 +18,6 @@ __all__ = [
     "RULES",
     "Reason",
     "Subject",
-    "answered",
     "from_dataset",
-    "learned_places",
-    "may_say_worse",
     "to_dataset",
 ]

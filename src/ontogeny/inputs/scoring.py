@@ -170,8 +170,8 @@ def after_ids(
     order = starts if occurrence == "first" else starts[:, ::-1]
     found = order.argmax(axis=1) if starts.shape[1] else np.zeros(len(ids), dtype=int)
     begin = found if occurrence == "first" else starts.shape[1] - 1 - found
-    places = np.arange(width) >= np.where(lacks, width, begin + size)[:, None]
-    return places, lacks, starts.sum(axis=1) > 1
+    places = np.asarray(np.arange(width) >= np.where(lacks, width, begin + size)[:, None])
+    return places, np.asarray(lacks), starts.sum(axis=1) > 1
 
 
 def labelled_places(labels: Any, ids: np.ndarray, mask: np.ndarray) -> np.ndarray:

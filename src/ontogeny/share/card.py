@@ -10,7 +10,7 @@ from pathlib import Path
 import xarray as xr
 
 from ..report.notebook.summary import ResultSummary
-from ..study.results.foreign import ARCHIVE
+from ..study.results.archive import ARCHIVE
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|!~$&])")
 

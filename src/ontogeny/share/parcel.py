@@ -9,13 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import xarray as xr
-
 from ..errors import ArgumentError, StoreError
 from ..study import open_study
 from ..study.folder.layout import comparison_path, result_path, settings_path
-from ..study.results.checksums import check_listed
-from ..study.results.foreign import ARCHIVE, check_foreign, pack
+from ..study.results.archive import ARCHIVE, pack
+from ..study.results.checksums import check_files
 from ..trajectory.hub.repository import is_name
 from .card import card
 from .listing import Listing, looks_private, texts_in
@@ -137,7 +135,7 @@ def prepare(
         raise ArgumentError(f"a data set on the Hub is named OWNER/NAME; got {repo!r}.")
     source = Path(folder)
     open_study(source)  # refuses what is no study
-    check_listed(result_path(source))
+    check_files(result_path(source))
     place = Path(tempfile.mkdtemp(prefix="ontogeny-push-"))
     try:
         listing = _put_together(source, place, repo, study_file, license_id, without_texts)
@@ -167,7 +165,7 @@ def _put_together(
     if without_texts:
         left_out = remove_texts(store, open_study(place).tree)
         seal(store)
-    tree = _checked(place)
+    tree = open_study(place).tree
     if not tree.children:
         raise ArgumentError(f"without texts nothing of {source} is left; push it with them.")
     open_study(place).report(place / "report.html")
@@ -211,15 +209,6 @@ def _small_files(
         else:
             texts["study.toml"] = shortened(text, replacements)
     return texts, notes
-
-
-def _checked(place: Path) -> xr.DataTree:
-    """Return what will be pushed; what others could not open is not pushed."""
-    try:
-        check_foreign(result_path(place))
-    except StoreError as error:
-        raise StoreError(f"the result cannot be shared: {error}") from error
-    return open_study(place).tree
 
 
 @contextmanager

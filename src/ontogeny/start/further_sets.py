@@ -14,7 +14,7 @@ from .presets import Preset, filled_entry
 from .source import beside
 
 # The observable of each further set, with its arguments.
-_OBSERVABLES = {
+_OBSERVABLES: dict[str, dict[str, Any]] = {
     "training": {"kind": "training-texts", "training": "training"},
     "base": {"kind": "loss", "on": "base", "label": "loss-base"},
 }
@@ -30,7 +30,7 @@ def further_sets(
     ArgumentError
         If there are no texts of the user's to compare them with, or token ids beside texts.
     """
-    tables = {}
+    tables: dict[str, dict[str, Any]] = {}
     for name, paths in (("training", training), ("base", base)):
         if not paths:
             continue

@@ -141,15 +141,16 @@ OTHERWISE: dict[Certainty, str] = {
 # Of several abilities at once.
 OPEN_ABILITIES = "{some} of {all} abilities are not shown above chance: {reason}."
 
-# How a row stands, in a table, and as the heading of those that stand alike.
+# How a row stands, in a table, and as the heading of those that stand alike; ``{how}`` is by which
+# test of its own it changed.
 STANDINGS: dict[tuple[Kind, Certainty], str] = {
     (Kind.LEARNED, SURE): "learned",
     (Kind.FORGOT, SURE): "forgot",
     (Kind.BEYOND_MOTION, SURE): "changed beyond motion",
-    (Kind.BEYOND_MOTION, NOT_TESTED): "changed; motion is not tested",
-    (Kind.BEYOND_MOTION, OPEN): "changed; beyond motion is open",
-    (Kind.BEYOND_MOTION, AS_CONTROLS): "changed as control runs do",
-    (Kind.CHANGED, OPEN): "open",
+    (Kind.BEYOND_MOTION, NOT_TESTED): "changed{how}; motion is not tested",
+    (Kind.BEYOND_MOTION, OPEN): "changed{how}; beyond motion is open",
+    (Kind.BEYOND_MOTION, AS_CONTROLS): "changed as control runs do{how}",
+    (Kind.CHANGED, OPEN): "open{how}",
 }
 WEIGHT_CHANGE = "weight change (need not change what the model does)"
 OF_RUNS = {"every": "{} in every run", "some": "{} in some runs"}
@@ -203,6 +204,7 @@ LABELS = {
 }
 
 # The heading of a page, by what matters most.
+MOST_WORDS = 12
 HEADINGS = {
     "learned": "{Subject} was learned: {ends}",
     "learned in order": "It learned {gains}",
@@ -220,6 +222,7 @@ HEADINGS = {
     "moved": "{Subject} {verb}; beyond motion is open: {reason}",
     "moved, open": "{Subject} {verb}; beyond motion is open",
     "moved, not tested": "{Subject} {verb}; motion is not tested",
+    "change open": "A change of {subject} is open",
     "as controls": "{Subject} {verb} as control runs do",
     "open": "Whether {subject} was learned is open",
     "too few": "{count}: too few to tell a change",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -25,7 +25,7 @@ from .labels import LayerGroups, layer_groups, short_names, slug
 from .levels import Levels
 from .page_claims import claims_of_result
 from .phrases import Names, title_within
-from .rows import Row, read_rows
+from .rows import Row, bands_of, read_rows
 from .run_rows import read_run_rows
 from .voice import OF_STEPS, Voice
 
@@ -369,20 +369,10 @@ def _read_node(
         role=role,
         dataset=dataset,
         rows=read_rows(
-            dataset, title, name, role, _bands(figure for figure, _ in numbered), reference, voice
+            dataset, title, name, role, bands_of(figure for figure, _ in numbered), reference, voice
         )
         or read_run_rows(dataset, title, name, role, voice),
     )
-
-
-def _bands(figures: Iterable[Figure]) -> dict[str, list[tuple[str, str]]]:
-    """Return the ends of the nulls that are drawn over steps, by variable; not of controls."""
-    bands: dict[str, list[tuple[str, str]]] = {}
-    for figure in figures:
-        if isinstance(figure, Curves):
-            ends = [(band.lower, band.upper) for band in figure.bands if not band.control]
-            bands.setdefault(figure.value, []).extend(ends)
-    return bands
 
 
 def _figure(number: int, data: Mapping[str, Any]) -> tuple[Figure, str]:

@@ -11,12 +11,14 @@ import xarray as xr
 
 from ..claims import Beside, Certainty, Claim, Kind, Reason, Subject, from_dataset
 from ..claims.table import PREFIX
+from ..errors import ArgumentError
+from ..figures import Curves, Figure
 from ..quantities import Quantity
 from .abilities import claims_of_abilities
 from .one_model import claims_of_one_model
 from .order import first_and_last
 from .row_claims import claims_of_rows, rows_tested
-from .rows import read_rows
+from .rows import bands_of, read_rows
 
 # Answers to what a paper claims; where there are none, other statements are counted.
 CLAIMED = ("reproduces", "does not reproduce", "not shown")
@@ -64,7 +66,7 @@ def _orders(nodes: Mapping[str, xr.Dataset]) -> Iterator[Claim]:
         row
         for name, node in nodes.items()
         if node.attrs.get("role") != "motion"
-        for row in read_rows(node, "", name, "")
+        for row in read_rows(node, "", name, "", bands_of(_curves(node)))
     ]
     for first, last in first_and_last(rows):
         yield Claim(
@@ -81,6 +83,17 @@ def _orders(nodes: Mapping[str, xr.Dataset]) -> Iterator[Claim]:
             beside=(Beside("reference", last.layer, last.half_step, first.half_step),),
             evidence=(f"{first.section}/half_step",),
         )
+
+
+def _curves(node: xr.Dataset) -> Iterator[Curves]:
+    """Give the curves that a node declares; what cannot be read is told where it is drawn."""
+    for stated in json.loads(node.attrs.get("figures", "[]")):
+        try:
+            figure = Figure.from_dict(stated)
+        except ArgumentError:
+            continue
+        if isinstance(figure, Curves):
+            yield figure
 
 
 def _of_papers(name: str, node: xr.Dataset) -> Iterator[Claim]:

@@ -124,6 +124,11 @@ class Phrases:
         return f" in {len(self.claims)} of {total} {self._kind}"
 
     @property
+    def in_runs(self) -> str:
+        """In how many runs, in however many layers."""
+        return f" in {self._of_runs()}"
+
+    @property
     def _is_labelled(self) -> bool:
         """Whether one row is told that has a name of its own, such as a class of words."""
         is_row = self.first.kind in _OF_ROWS

@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 from scipy.stats import t
 
-from ..claims import Beside, Certainty, Claim, Kind, Reason, Subject
+from ..claims import RULES, Beside, Certainty, Claim, Kind, Reason, Subject
 from ..dynamics.reasons import Reason as RowReason
 from .control_kinds import NO_NULLS, kind_of
 from .rows import Row, read_rows
@@ -68,9 +68,10 @@ def claims_of_rows(name: str, node: xr.Dataset, tests: int) -> list[Claim]:
         }
         subject = Subject(name, row.variable, row.layer, label)
         is_small = abs(row.change) < least_effect(node, row.variable)
-        for fields in _of_row(row, why):
-            told = _unless_small(fields) if is_small else fields
-            claims.append(Claim(subject=subject, **more, **told))
+        of_row = list(_of_row(row, why))
+        if all(map(_has_numbers, of_row)):
+            told = map(_unless_small, of_row) if is_small else of_row
+            claims += [Claim(subject=subject, **more, **fields) for fields in told]
     return claims
 
 
@@ -99,6 +100,12 @@ def _unless_small(fields: dict[str, Any]) -> dict[str, Any]:
     if not named or fields["certainty"] is not Certainty.SURE:
         return fields
     return fields | _open(Reason.SMALL)
+
+
+def _has_numbers(fields: Mapping[str, Any]) -> bool:
+    """Return whether the numbers are there that a sure claim needs: early results lack some."""
+    needed = RULES[fields["kind"]].fields if fields["certainty"] is Certainty.SURE else ()
+    return all(math.isfinite(fields[name]) for name in needed)
 
 
 def _figures(node: xr.Dataset) -> dict[str, str]:

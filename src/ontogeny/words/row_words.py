@@ -44,16 +44,19 @@ class Standing:
     @property
     def heading(self) -> str:
         """What stands over the rows that stand so."""
-        words = STANDINGS[self.kind, self.certainty]
-        return sentence_start(OF_RUNS[self.where].format(words) if self.where else words)
+        return sentence_start(self.words())
+
+    def words(self, how: str = "") -> str:
+        """Return the same of a row within a sentence; `how` is by which test it changed."""
+        words = STANDINGS[self.kind, self.certainty].format(how=how)
+        return OF_RUNS[self.where].format(words) if self.where else words
 
     @property
-    def words(self) -> str:
-        """The same of one row, with the reason where it is open."""
+    def why(self) -> str:
+        """Why it is open, empty where it is not."""
         if self.reason is None or self.where or self.certainty is Certainty.NOT_TESTED:
-            return self.heading.lower()
-        reason = REASONS[self.reason].format(word="word", needed="")
-        return f"{self.heading.lower()}: {reason}"
+            return ""
+        return REASONS[self.reason].format(word="word", needed="")
 
 
 # How rows stand, in the order of the chart.
@@ -116,8 +119,8 @@ def state_words(row: Row) -> str:
     stands = standing_of(row)
     if stands is None:
         return WEIGHT_CHANGE
-    words = stands.words
-    return f"{words}{BY_EXAMPLES}" if row.own_change_test and not row.beyond else words
+    words = stands.words(BY_EXAMPLES if row.own_change_test and not row.beyond else "")
+    return ": ".join(filter(None, [words, stands.why]))
 
 
 def direction(row: Row) -> str:

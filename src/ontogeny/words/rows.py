@@ -7,7 +7,7 @@ scripts read.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 import xarray as xr
 
 from ..dynamics.reasons import OPEN, Reason
+from ..figures import Curves, Figure
 from .control_kinds import NO_NULLS, kind_of
 from .formats import plain_text
 from .labels import short_names
@@ -211,6 +212,16 @@ class Row:
 
 Bands = Mapping[str, Sequence[tuple[str, str]]]
 """Lower and upper ends of the nulls of a variable, as its figures draw them."""
+
+
+def bands_of(figures: Iterable[Figure]) -> dict[str, list[tuple[str, str]]]:
+    """Return the ends of the nulls that are drawn over steps, by variable; not of controls."""
+    bands: dict[str, list[tuple[str, str]]] = {}
+    for figure in figures:
+        if isinstance(figure, Curves):
+            ends = [(band.lower, band.upper) for band in figure.bands if not band.control]
+            bands.setdefault(figure.value, []).extend(ends)
+    return bands
 
 
 def read_rows(

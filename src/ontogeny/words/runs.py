@@ -11,11 +11,11 @@ from scipy.stats import spearmanr
 
 from ..claims import Certainty, Claim, Kind
 from ..trees import MergedResult
-from .catalogue import HEADINGS
+from .catalogue import HEADINGS, MOST_WORDS
 from .content import Content, read_content
 from .formats import joined, sentence_start, value_range
 from .phrases import Names, Phrases
-from .sentences import OF_ROWS, Said, said, standing_claims
+from .sentences import OF_ROWS, Said, place_of, said, standing_claims
 from .voice import Voice
 
 MIN_ROWS = 4  # fewer rows have no rank correlation worth a number
@@ -38,7 +38,7 @@ def joined_claims(claims: Sequence[Claim], voice: Voice, names: Names) -> list[S
         layer = subject.layer if claim.kind is Kind.BEFORE else ""
         key = (claim.kind, claim.certainty, subject.node, subject.quantity, layer)
         alike.setdefault(key, []).append(claim)
-    groups = sorted(alike.values(), key=lambda group: (-len(_runs(group)), -group[0].weight))
+    groups = sorted(alike.values(), key=lambda group: (-len(_runs(group)), place_of(group)))
     told = [group for group in groups if group[0].kind is not Kind.BEFORE or _in_all(group, names)]
     return [said(group, voice, names) for group in told]
 
@@ -77,7 +77,9 @@ def _most(claims: Sequence[Claim], key: str, content: Content) -> str:
         quantities.setdefault((claim.subject.node, claim.subject.quantity), []).append(claim)
     most = max(quantities.values(), key=lambda group: len(_runs(group)))
     phrases = Phrases(most, content.spoken, content.names)
-    return sentence_start(phrases.filled(HEADINGS[key]))
+    short = HEADINGS[key].replace("{where}", "{in_runs}")
+    texts = [phrases.filled(template) for template in (HEADINGS[key], short)]
+    return sentence_start(next((t for t in texts if len(t.split()) <= MOST_WORDS), texts[-1]))
 
 
 def correlations(rows: xr.Dataset) -> list[tuple[int, float]]:

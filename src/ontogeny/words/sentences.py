@@ -127,12 +127,12 @@ def sentences(claims: Iterable[Claim], voice: Voice, names: Names) -> list[Said]
         of = (subject.node, subject.quantity, null)
         key = (claim.kind, claim.certainty, claim.reason, of, alone)
         alike.setdefault(key, []).append(claim)
-    groups = sorted(alike.values(), key=_place)
+    groups = sorted(alike.values(), key=place_of)
     return [_said(group, voice, names) for group in groups if _is_told(group)]
 
 
-def _place(group: Sequence[Claim]) -> tuple[bool, float]:
-    """Return by what sentences are ordered: a change that is open stands behind what happened."""
+def place_of(group: Sequence[Claim]) -> tuple[bool, float]:
+    """Return by what sentences are ordered: changes that are open stand last."""
     first = group[0]
     return first.kind is Kind.CHANGED and first.reason is not None, -first.weight
 

@@ -9,16 +9,16 @@ from itertools import pairwise
 
 from ..claims import Certainty, Claim, Kind, Reason
 from ..claims.places import answered, learned_places
-from .catalogue import CONTROLS, HEADINGS
+from .catalogue import CONTROLS, HEADINGS, MOST_WORDS
 from .content import Content
 from .control_kinds import kind_of
 from .formats import joined, plural, sentence_start, value_range
 from .phrases import Phrases
 from .sentences import OF_ROWS, Said, said, standing_claims
 
-_WORDS = 12  # of a heading
 MOST = 4  # sentences on the first screen
 _NAMED = 2
+_ONLY = (Reason.SURER, Reason.LESS_SURE, Reason.PREFERENCES)  # no learning moved the loss
 _OF_MODEL = ("its own bigrams", "its own word frequencies")
 _LINES = ("bigrams", "word frequencies")
 
@@ -89,7 +89,7 @@ class Story:
     def heading(self) -> str:
         """Return what matters most, in at most twelve words."""
         texts = filter(None, self._headings())
-        text = next(text for text in texts if len(text.split()) <= _WORDS)
+        text = next(text for text in texts if len(text.split()) <= MOST_WORDS)
         return sentence_start(text) + self.content.doubted
 
     def _headings(self) -> Iterator[str]:
@@ -201,7 +201,7 @@ class Story:
         learned = loss.get(Kind.LEARNED, standing)
         if learned.reason is Reason.NO_GAIN:
             learned = standing
-        only = learned.reason in (Reason.SURER, Reason.LESS_SURE, Reason.PREFERENCES)
+        only = learned.reason in _ONLY
         if standing.kind is Kind.CHANGED and not only:
             yield from self._unchanged(standing)
         elif only or learned.certainty is Certainty.SURE or not self.able_count:
@@ -225,6 +225,7 @@ class Story:
             yield HEADINGS["too few"].format(count=count)
         yield self._better_at_end()
         yield self.said(standing).text.rstrip(".")
+        yield self.phrase(standing).filled(HEADINGS["change open"])
 
     def _better_at_end(self) -> str:
         passed = {claim.subject.label for claim in self.sure(Kind.PASSES)}
@@ -287,7 +288,8 @@ class Story:
         chosen = standing
         learned = loss.get(Kind.LEARNED)
         is_moved = standing.kind is Kind.BEYOND_MOTION
-        if learned is not None and is_moved and learned.reason not in (None, Reason.NO_GAIN):
+        is_why = learned is not None and learned.reason not in (None, Reason.NO_GAIN)
+        if learned is not None and is_why and (is_moved or learned.reason in _ONLY):
             chosen = learned
         side = {"fell": "falls", "rose": "rises"}.get(self.phrase(standing).verb, "")
         return replace(self._line(self.said(chosen), text), direction=side)
@@ -363,15 +365,19 @@ class Story:
         runs = self.content.controls
         if not runs:
             return None
-        kinds = dict.fromkeys(CONTROLS.get(kind_of(run), CONTROLS[""]) for run in runs)
-        lead = f"{sentence_start(plural(len(runs), 'control run'))} {joined(list(kinds), ' or ')}."
+        kinds = list(dict.fromkeys(CONTROLS.get(kind_of(run), CONTROLS[""]) for run in runs))
+        lead = f"{sentence_start(plural(len(runs), 'control run'))} {kinds[0]}."
+        told = []
+        if len(kinds) > 1:
+            lead = f"{sentence_start(plural(len(runs), 'control run'))} of {len(kinds)} kinds."
+            told = [f"They {joined(kinds, ' or ')}."]
         claim = self.loss.get(Kind.BEYOND_MOTION)
         besides = claim.beside if claim is not None else ()
         changes = [beside.value for beside in besides if math.isfinite(beside.value)]
         if claim is None or not changes:
-            return Line(lead, link="#verdict")
-        text = f"Their loss changes by {value_range(changes, lambda v: f'{v:+.2g}', ' to ')}."
-        return Line(lead, text, self.content.link(claim))
+            return Line(lead, " ".join(told), "#verdict")
+        told.append(f"Their loss changes by {value_range(changes, lambda v: f'{v:+.2g}', ' to ')}.")
+        return Line(lead, " ".join(told), self.content.link(claim))
 
 
 def _some(names: Sequence[str], named: int) -> str:

@@ -10,6 +10,7 @@ from ontogeny.features.abilities.changes import group_changes, p_on_these
 from ontogeny.features.abilities.groups import with_courses
 from ontogeny.features.abilities.intervals import p_turned, p_wandering
 from ontogeny.observables import MinimalPairs
+from ontogeny.summary import with_verdicts
 from ontogeny.summary.summarise import summarise
 from ontogeny.words.abilities import abilities_of
 from ontogeny.words.content import read_content
@@ -49,7 +50,7 @@ def able_of(page):
 
 def content(data):
     data = summarise(data, MinimalPairs.quantities, MinimalPairs.section)
-    return read_content(xr.DataTree.from_dict({"/pairs": data}))
+    return read_content(xr.DataTree.from_dict(with_verdicts({"pairs": data})))
 
 
 @pytest.mark.parametrize("totals", [(0, 105), (0, 30, 70, 105), (0, 0, 105, 105), (2, 1, 101, 105)])
@@ -62,7 +63,7 @@ def test_from_0_to_105_of_120_is_changed_on_these_items_in_row_sentence_and_tabl
     assert any(text.startswith("p on these examples (exact test) < ") for text in facts(row))
     (able,) = able_of(page)
     assert able.on_these and not able.gained and not able.above
-    [above, here] = [c for c in page.claims if c.subject.label == "words"]
+    [here, above] = [c for c in page.claims if c.subject.label == "words"]
     assert (above.kind, above.reason, above.needed) == (Kind.ABOVE_CHANCE, Reason.FEW_CONTRASTS, 5)
     assert (here.kind, here.certainty) == (Kind.CHANGED_ON_ITEMS, Certainty.SURE)
     told = [one.text for one in section_sentences(page, page.nodes[0])]
@@ -73,7 +74,7 @@ def test_from_0_to_105_of_120_is_changed_on_these_items_in_row_sentence_and_tabl
 def test_a_row_that_is_not_changed_names_the_same_test():
     (row,) = [r for r in content(node(rising((60, 52, 66, 63)))).rows if r.variable == "accuracy"]
     assert not row.changed
-    assert state_words(row) == "open: chance turns as many items on these examples (exact test)"
+    assert state_words(row) == "open on these examples (exact test): chance turns as many items"
 
 
 def test_a_contrast_that_stands_both_ways_is_gained_beyond_these_examples():

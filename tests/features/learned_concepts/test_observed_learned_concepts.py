@@ -69,8 +69,9 @@ def of(layer, ids):
     """Return the component that answers to places after some ids."""
     label = " · ".join(map(str, sorted(ids)))
     rules = [sorted(rule.split("“")[-1].rstrip("”").split(" · ")) for rule in layer.rule.values]
-    (j,) = [i for i, rule in enumerate(rules) if rule == label.split(" · ") and layer.again[i] > 0]
-    return layer.isel(concept=j)
+    beyond = layer.found_in.values == "beyond the token"
+    same = [i for i, rule in enumerate(rules) if rule == label.split(" · ") and beyond[i]]
+    return layer.isel(concept=same[0])  # the first was found at the latest step
 
 
 def test_planted_lives_have_their_kinds_and_steps(layer):
@@ -94,17 +95,25 @@ def test_the_token_and_the_learned_share_are_those_that_were_planted(layer):
     assert 0.1 < float(layer.learned_share[-1]) < parts[1] / (sum(parts) + noise)
 
 
-def test_names_are_beyond_those_of_the_first_checkpoint_and_confirmed(layer):
+def test_the_rule_of_a_component_is_what_was_planted(layer):
     born = of(layer, BORN)
-    assert str(born["name"].item()).startswith("after “") and float(born.name_p) < 1e-6
-    assert float(born.name_auc_low) <= float(born.name_auc) <= float(born.name_auc_high)
+    assert str(born.rule.item()).startswith("after “") and float(born.name_p) < 1e-6
+    assert 0.9 < float(born.name_auc_low) <= float(born.name_auc) <= float(born.name_auc_high)
     assert born.context_text.sel(band="top").min() >= 0
+
+
+def test_names_are_shown_beyond_chance_and_an_untrained_model_alone(layer):
+    limit = np.maximum(layer.name_limit.values, 0.2)
+    is_beyond = (layer.name_p.values <= 0.05) & (layer.name_phi.values > limit)
+    assert ((layer["name"].values != "") == is_beyond).all()
+    assert float(layer.n_named) == is_beyond.sum()
+    np.testing.assert_array_equal(layer.named_phi, np.where(is_beyond, layer.name_phi, 0))
 
 
 def test_directions_read_and_write_the_component(layer):
     born = of(layer, BORN).sel(step=70)
     model = run()[70].model()
-    ids = torch.from_numpy(inputs().ids)
+    ids = torch.from_numpy(inputs().ids.copy())
     with torch.no_grad():
         A = model(ids).double().numpy().reshape(-1, WIDTH)
     before = np.concatenate([ids[:, :1], ids[:, :-1]], axis=1).ravel()

@@ -194,8 +194,8 @@ def test_cells_hold_the_lines_that_their_objective_has(tmp_path, objective):
     assert node.loss_unigram.ndim == node.loss_uniform.ndim == 0
     labels = [band["label"] for band in json.loads(node.attrs["figures"])[0]["bands"]]
     causal = objective == "causal"
-    expected = ["blind guess", "word frequencies", *["bigrams"] * causal]
-    own = ["its own word frequencies", *["its own bigrams"] * causal]
+    expected = ["blind guess", "token frequencies", *["bigrams"] * causal]
+    own = ["its own token frequencies", *["its own bigrams"] * causal]
     assert labels == expected + own
     assert node.loss_own_unigram.dims == ("step",)
     assert float(node.loss_unigram) < float(node.loss_uniform) + 0.5

@@ -6,17 +6,8 @@ import torch
 from torch import nn
 
 import ontogeny as og
-from ontogeny.claims import (
-    Certainty,
-    Claim,
-    Kind,
-    Reason,
-    Subject,
-    answered,
-    from_dataset,
-    learned_places,
-    may_say_worse,
-)
+from ontogeny.claims import Certainty, Claim, Kind, Reason, Subject, from_dataset
+from ontogeny.claims.places import answered, learned_places, may_say_worse
 from ontogeny.features.predictions.place_losses import PlaceLosses
 
 P = 7

@@ -139,7 +139,7 @@ class OfExamples(OfGroups):
             )
             examples += some
             left_out += problems
-        examples, repeated = _once(examples)
+        examples, repeated = _once(examples, self.one)
         left_out += repeated
         if not examples:
             why = f"; {said_of(left_out)}" if left_out else "; none is named."
@@ -170,26 +170,24 @@ class OfExamples(OfGroups):
         """Return further variables of the state; `counted` is what `ngram_scores` counts."""
 
 
-def _once(examples: Sequence[Example]) -> tuple[list[Example], list[str]]:
+def _once(examples: Sequence[Example], one: str) -> tuple[list[Example], list[str]]:
     """Return examples without those that repeat another one, which is no more evidence.
 
-    And without those that set the same texts against each other the other way round: one of them
-    would be right whatever a model says.
+    And without pairs that set the same texts against each other the other way round: one of them
+    would be right whatever a model says. `one` is what an example is called.
     """
     first: dict[Example, Example] = {}
     for example in examples:
         first.setdefault(replace(example, where=""), example)
     repeated = {id(example) for example in examples} - {id(e) for e in first.values()}
-    turned = {id(e) for key, e in first.items() if _turned(key) in first}
+    turned = {id(e) for key, e in first.items() if one == "pair" and _turned(key) in first}
     left_out = [f"{e.where}: it repeats another one" for e in examples if id(e) in repeated]
     left_out += [f"{e.where}: another one says the reverse" for e in examples if id(e) in turned]
     return [example for example in first.values() if id(example) not in turned], left_out
 
 
-def _turned(example: Example) -> Example | None:
-    """Return the example of two texts in which the other one is right."""
-    if len(example.texts) != 2:
-        return None
+def _turned(example: Example) -> Example:
+    """Return the pair in which the other text is right."""
     return replace(example, texts=example.texts[::-1], before=example.before[::-1])
 
 

@@ -18,7 +18,7 @@ from .exact_tests import exchange_law, guess_law, p_above
 
 Z = 1.959964
 LEVEL = 0.05
-_MOST = 0.75  # of the examples: of wandering runs 0.2 % move as many (abilities_rates.py)
+_MOST = 0.75  # of the examples, which noise between checkpoints seldom moves one way
 _BLOCKS = 400  # of a large group, which are resampled instead of its examples
 
 

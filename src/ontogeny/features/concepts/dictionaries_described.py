@@ -118,7 +118,9 @@ def _name_words(data: xr.Dataset, where: str) -> str:
     return f"{some} concepts of {where} got a name{such}{listed}."
 
 
-SHARED = tuple(f"shared_context_{part}" for part in ("id", "code", "text", "place"))
+SHARED: tuple[str, ...] = tuple(
+    f"shared_context_{part}" for part in ("id", "code", "text", "place")
+)
 
 
 def with_descriptions(

@@ -9,7 +9,7 @@ from ...words.names import Names
 COUNTS: Names = {
     "n_again": ("components beyond the token that both halves of the texts find", "components"),
     "n_learned": ("components of the learned part that both halves find", "components"),
-    "n_first": ("components beyond the token of the first checkpoint", "components"),
+    "n_untrained": ("components beyond the token of an untrained model", "components"),
     "n_named": ("components with a name", "components"),
 }
 LIVES: Names = {
@@ -31,7 +31,7 @@ NAMES: Names = {
     "words": ("words that carry most of the squared code", ""),
     "name_phi": ("correlation of the name's rule with the strong places, on other texts", "1"),
     "named_phi": ("the same of names that are shown; 0 without one", "1"),
-    "name_limit": ("95th percentile of it among components of the first checkpoint", "1"),
+    "name_limit": ("95th percentile of it among components of an untrained model", "1"),
     "name_p": ("p-value beside places shuffled within their texts, corrected (Holm)", "1"),
     "name_auc": ("how well the name's rule tells strong places from others, on other texts", "1"),
     "name_auc_low": ("lower end of it", "1"),
@@ -102,7 +102,7 @@ SECTION = Section(
     "every fit.",
     symbol="Aₜ = E[Aₜ | token] + W A₀ + learned part",
     null="Control runs move as far and learn nothing: what they give by the same rules stands "
-    "beside. A name beats 95 % of those of the first checkpoint's components.",
+    "beside. A name beats 95 % of those of an untrained model.",
     care="That the learned part cannot be read at the first checkpoint is so by construction. A "
     "birth says that the layer comes to write something, not that the model uses it.",
     source="Tokenised autoencoders, crosscoders; by exact methods",

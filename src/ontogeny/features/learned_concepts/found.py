@@ -18,7 +18,7 @@ from .parts import Predictor, scaled
 from .places import Places
 
 LEVEL = 0.05  # of names, corrected over the components of a layer
-LIMIT = 95  # percentile of the first checkpoint's names that a name is beyond
+LIMIT = 95  # percentile of the names of an untrained model that a name is beyond
 LEAST = 0.2  # correlation of a rule with the strong places, below which it names nothing
 BEYOND, LEARNED = "beyond the token", "learned part"
 
@@ -51,13 +51,17 @@ class Finder:
         found = components(X, self.half, self.count, self.seed)
         return found.kept(np.flatnonzero(found.again >= AGAIN))
 
-    def layer(self, first: np.ndarray, left: Mapping[int, np.ndarray]) -> dict[str, Any]:
+    def layer(
+        self, first: np.ndarray, blank: np.ndarray, left: Mapping[int, np.ndarray]
+    ) -> dict[str, Any]:
         """Return what a state keeps of a layer.
 
         Parameters
         ----------
         first
             (n, m) scaled rows of the first checkpoint, without the token.
+        blank
+            The same of an untrained model, whose names are a limit.
         left
             The same of the steps that are searched, the last step first.
         """
@@ -65,14 +69,14 @@ class Finder:
         first, end = (np.asarray(X, dtype=np.float32) for X in (first, left[last]))
         found = {step: self.components(np.asarray(X, np.float32)) for step, X in left.items()}
         of_learned = self.components(scaled(end - Predictor(first, self.half).of(end)))
-        untrained = self.components(first)
+        untrained = self.components(np.asarray(blank, dtype=np.float32))
         merged = [(last, BEYOND, found[last]), (last, LEARNED, of_learned)]
         merged += [(step, BEYOND, found[step]) for step in earlier]
         joined = _joined(merged)
         codes, count = joined["codes"], joined["codes"].shape[-1]
         near = [nearest(codes[0], found[step].codes) for step in earlier]
         others = [np.where(r >= AGAIN, other, 0).astype(codes.dtype) for other, r in near]
-        numbers = {"n_again": found[last], "n_learned": of_learned, "n_first": untrained}
+        numbers = {"n_again": found[last], "n_learned": of_learned, "n_untrained": untrained}
         variables = {
             **{name: float(len(part.again)) for name, part in numbers.items()},
             "codes": (
@@ -94,7 +98,7 @@ class Finder:
         return labelled(variables, coords)
 
     def _described(self, codes: np.ndarray, untrained: np.ndarray) -> dict[str, Any]:
-        """Return names, beside those of the first checkpoint's components, and contexts."""
+        """Return names, beside those of an untrained model's components, and contexts."""
         if self.namer is None or self.places is None:
             return {}
         fires = strong(codes)

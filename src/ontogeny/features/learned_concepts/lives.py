@@ -100,8 +100,8 @@ def claims(node: str, data: xr.Dataset) -> Iterator[Claim]:
 def _controls(one: xr.Dataset) -> tuple[float, list[Beside]]:
     """Return the best name of all control runs, and how many components each has learned.
 
-    Sharpness does not tell them apart: of 24 births of a small GPT-2 one had a sharper code than all
-    components of two walks and two turned runs.
+    Sharpness does not tell them apart: of 24 births of a small GPT-2 one had a sharper code than
+    all components of two walks and two turned runs.
     """
     if "n_learned_control" not in one:
         return float("nan"), []

@@ -125,11 +125,12 @@ class LearnedConcepts(OfActivations):
         for step in _earlier(steps):
             with suppress(ArgumentError):
                 rows.setdefault(step, self._left(self._readable(run, [step])[1], tokens))
+        blank = self._left(self._untrained(run, first), tokens)
         finder, searched = self._finder(run, first), [step for step in rows if step != start]
         searched = searched or [last]  # of several checkpoints only one can be read
 
         def one(path: str, X: np.ndarray) -> Mapping[str, Any]:
-            return finder.layer(X, {step: rows[step][path] for step in searched})
+            return finder.layer(X, blank[path], {step: rows[step][path] for step in searched})
 
         state = by_layer(rows[start], one)
         state = state.assign({PIECES: pieces_variable(run.pieces(self.activations))})
@@ -147,6 +148,18 @@ class LearnedConcepts(OfActivations):
                 continue
             return step, reading
         raise ArgumentError(f"no checkpoint can be read: {why}")
+
+    def _untrained(self, run: Run, first: Reading) -> Reading:
+        """Return an untrained model, or the first checkpoint where none can be made.
+
+        A base that is tuned has names of its own: a limit by them would leave the tuned ones none.
+        """
+        try:
+            reading = run.untrained()
+            reading[self.activations]
+        except (ArgumentError, CheckpointError, NonFiniteError):
+            return first
+        return reading
 
     def _left(self, reading: Reading, tokens: Tokens) -> dict[str, np.ndarray]:
         """Return what the token leaves of each layer, scaled.

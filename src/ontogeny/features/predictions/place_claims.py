@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -60,12 +61,12 @@ def claims_of_places(name: str, data: xr.Dataset) -> Sequence[Claim]:
     return [
         replace(_claim(kind, name, ends, place, change[place], p_values[place]), **since)
         for kind, places in moved.items()
-        for place in np.flatnonzero(places)
+        for place in np.flatnonzero(places).tolist()
         for since in [_since(data, place, line[place]) if kind is Kind.LEARNED else {}]
     ]
 
 
-def _since(data: xr.Dataset, place: int, line: float) -> dict[str, float]:
+def _since(data: xr.Dataset, place: int, line: float) -> dict[str, Any]:
     """Return from which step on the loss at a place is below what frequencies cost there."""
     there = data.dropna("step", subset=["place_loss"], how="all").isel(place=place)
     cost = there.place_cost.transpose("step", "text").values
@@ -110,10 +111,14 @@ def _claim(
         first, last = (float(v) for v in ends.place_accuracy.isel(place=place).values)
         subject = Subject(name, "place_accuracy", label=label)
         evidence = (f"{name}/place_accuracy",)
-        return Claim(
-            kind, subject, Certainty.SURE, value=last - first, first=first, last=last, units="1",
-            evidence=evidence, figure=f"{name}/place-loss",
-        )  # fmt: skip
+        figure = f"{name}/place-loss"
+        ends_of: dict[str, Any] = {
+            "first": first,
+            "last": last,
+            "value": last - first,
+            "units": "1",
+        }
+        return Claim(kind, subject, Certainty.SURE, **ends_of, evidence=evidence, figure=figure)
     first, last = (float(v) for v in ends.place_loss.isel(place=place).values)
     references = {"uniform": float(ends.place_loss_uniform)}
     references["frequencies"] = float(ends.place_loss_frequencies.isel(place=place))

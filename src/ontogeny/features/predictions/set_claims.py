@@ -78,7 +78,7 @@ def _known(kind: Kind, node: str, data: xr.Dataset, which: str) -> Claim:
     }
     if not is_gained or not math.isfinite(cross.step):
         return Claim(kind, certainty=Certainty.OPEN, reason=Reason.WITHIN_NOISE, **fields)
-    since = {"since": cross.step, "since_low": cross.low}
+    since: dict[str, Any] = {"since": cross.step, "since_low": cross.low}
     if not cross.certain:
         return Claim(kind, certainty=Certainty.OPEN, reason=Reason.FEW_TEXTS, **since, **fields)
     return Claim(kind, certainty=Certainty.SURE, **since, since_high=cross.high, **fields)

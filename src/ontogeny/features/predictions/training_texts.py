@@ -116,8 +116,9 @@ class TrainingTexts(OfPredictions):
         *costs, training, held = (reading[need] for need in self.needs())
         read = [_of_units(c, i) for c, i in zip(costs, (training, held), strict=True)]
         loss, error = np.array([_mean(one["cost"], one["count"]) for one in read]).T
-        weights = [np.ones(len(one["right"])) if _answers(i) else one["count"] for one, i in zip(
-            read, (training, held), strict=True)]  # fmt: skip
+        weights = [one["count"] for one in read]
+        if _answers(held):  # texts are right or wrong, and count alike
+            weights = [np.ones(len(one["right"])) for one in read]
         accuracy, spread = np.array(
             [_mean(one["right"], w) for one, w in zip(read, weights, strict=True)]
         ).T
@@ -129,7 +130,7 @@ class TrainingTexts(OfPredictions):
                 "gap": Measured(float(loss[1] - loss[0]), stderr=float(np.hypot(*error))),
             }
         )
-        of_units = {
+        of_units: dict[str, Any] = {
             f"{name}_{part}": (f"{name}_text", values)
             for name, one in zip(("training", "held"), read, strict=True)
             for part, values in one.items()

@@ -15,14 +15,16 @@ def appeared(content: Content, concepts: Concepts | None) -> Line | None:
     """Return how many concepts have a name, beside control runs; None without concepts."""
     if concepts is None:
         reason = failure(content).rstrip(".") if asked_for(content) else ""
-        return Line(f"Concepts are not known: {reason}.", link="#verdict") if reason else None
+        return Line("Concepts are not known:", f"{reason}.", "#verdict") if reason else None
     total = plural(len(concepts.every), "concept")
     if not concepts.every:
         lead = f"None of {concepts.latents:,} latents can be read from two checkpoints."
         return Line(lead, link=f"#{concepts.node.id}")
     if not concepts.named:
-        why = f": {concepts.unnamed.rstrip('.')}" if concepts.unnamed else ""
-        return Line(f"{sentence_start(total)} can be read; none has a name{why}.", link="#atlas")
+        why = f"{concepts.unnamed.rstrip('.')}." if concepts.unnamed else ""
+        end = ":" if why else "."
+        lead = f"{sentence_start(total)} can be read; none has a name{end}"
+        return Line(lead, why, "#atlas")
     lead = f"{concepts.named:,} of {total} have a name{_in_controls(concepts)}."
     return Line(lead, _listed(concepts), "#atlas")
 

@@ -40,7 +40,7 @@ def write_overview(
         if kinds:
             written += write_chart(content, view, folder / stem, kinds, (title, caption))
             captions.append(entry(stem, title, caption))
-    first = first_screen(content)
+    first = None if content.runs else first_screen(content)
     if kinds and first is not None and (first.loss or first.concepts):  # of one model, words alone
         from ..paper import draw_first_screen, save
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ...claims import Kind
 from ...words.basis import unseen_start
@@ -48,7 +48,7 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
             lines.append(Line(start, link="#verdict"))
         if (line := appeared(content, concepts)) is not None:
             lines.append(line)
-            heading = heading if content.claims else line.lead.rstrip(".")
+            heading = heading if content.claims else line.lead.rstrip(".:")
     if (controls := Story(content).of_controls()) is not None:
         lines = [*lines[: MOST - 1], controls]
     numbers = numbers_of(content, loss, concepts, running)
@@ -71,12 +71,5 @@ def _is_found(one: Said) -> bool:
 
 
 def _once(heading: str, lines: list[Line]) -> list[Line]:
-    """Return lines without one that says what the heading says."""
-    kept = []
-    for line in lines:
-        if line.lead.rstrip(".") == heading:
-            if not line.text:
-                continue
-            line = replace(line, lead=line.text, text="")
-        kept.append(line)
-    return kept
+    """Return lines without one that says what the heading says, and no more."""
+    return [line for line in lines if line.text or line.lead.rstrip(".") != heading]

@@ -94,6 +94,7 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
         live=live,
         left_out=content.voice.fill(LEFT_OUT),
         first=first,
+        drawn=html["first"] or {},
         picture=Markup(draw(content, first)) if first else "",
         atlas=atlas,
         cloze=cloze,

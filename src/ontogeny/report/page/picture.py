@@ -115,7 +115,8 @@ def _drawn(levels: list[Level], loss: LossCurve, layout: ChartLayout) -> str:
     def x(value: float) -> float:
         return layout.left + layout.plot_width * value / ticks[-1]
 
-    canvas.text(0, layout.font, sentence_start(f"{loss.title}, {loss.units}"), "group")
+    title = ", ".join(filter(None, [loss.title, loss.units]))
+    canvas.text(0, layout.font, sentence_start(title), "group")
     for i, (words, value, *ends) in enumerate(levels):
         middle = top + (i + 0.5) * layout.row
         base = middle + layout.font * 0.35

@@ -39,17 +39,18 @@ def dates(
     >>> step.tolist(), lasts.tolist()
     ([2.0], [True])
     """
-    read = np.isfinite(losses).all(axis=1)
-    steps, holds = steps[read], losses[read] <= costs - GAIN
+    read = np.asarray(np.isfinite(losses).all(axis=1))
+    steps = steps[read]
+    holds = losses[read] <= costs - GAIN
     trailing = np.logical_and.accumulate(holds[::-1], axis=0).sum(axis=0)
     begin = np.minimum(len(steps) - trailing, len(steps) - 1)
-    return np.where(trailing > 0, steps[begin].astype(float), np.nan), trailing > LATER
+    return np.where(trailing > 0, steps[begin].astype(float), np.nan), np.asarray(trailing > LATER)
 
 
 def chosen(pieces: Pieces, ids: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     """Return the rows of the texts with the most predicted tokens that hold letters, in order."""
     words = [i for i, piece in pieces.by_id.items() if any(map(str.isalpha, piece))]
-    counts = (np.isin(ids, words) & predicted).sum(axis=1)
-    some = predicted.any(axis=1)
+    counts = np.asarray(np.isin(ids, words) & predicted).sum(axis=1)
+    some = np.asarray(predicted.any(axis=1))
     best = np.argsort(-np.where(some, counts, -1), kind="stable")[:TEXTS]
     return np.sort(best[some[best]])

@@ -1,7 +1,8 @@
-"""Checksums of a merged result, so that damage never passes as data.
+"""One list of digests of a merged result, so that damage never passes as data.
 
 Zarr reads a missing chunk as fill values, NaN for most variables, and its checksums do not cover
-metadata; so every file is listed with its size and digest in one more file of the store.
+metadata. After a run has merged into the folder again, the same path is that of another result. So
+what Zarr reads is compared with the list that the result had when it was opened.
 """
 
 from __future__ import annotations
@@ -10,45 +11,57 @@ import hashlib
 import json
 import shlex
 from collections.abc import Mapping
-from io import SEEK_END, BytesIO
 from pathlib import Path
 from typing import Any
 
 from ...errors import StoreError
 from ...store import write_json
 
-_NAME = ".checksums.json"
+LIST = ".checksums.json"
+_METADATA = ".zmetadata"
+_TEXTS = [{"id": "vlen-utf8"}]
+_COMPRESSORS = ("blosc", "zstd", "lz4", "zlib", "gzip")  # by default of one Zarr or another
 
 
-def write_checksums(store: Path, written: Mapping[str, bytes] | None = None) -> None:
-    """Write the digests of all files of `store` into it; those just `written` are not read."""
-    files = sorted(p for p in store.rglob("*") if p.is_file() and p.name != _NAME)
-    names = [path.relative_to(store).as_posix() for path in files]
-    entries = {name: _entry(store / name, (written or {}).get(name)) for name in names}
+def write_checksums(store: Path) -> None:
+    """Write the digests of all files of `store` into it."""
+    names = sorted(p.relative_to(store).as_posix() for p in store.rglob("*") if p.is_file())
+    files = {
+        name: {"blake2b": _digest((store / name).read_bytes())} for name in names if name != LIST
+    }
     # A digest of the list itself tells a flipped bit in the list from one in a file.
-    write_json(store / _NAME, {"files": entries, "digest": _digest_of(entries)})
+    write_json(store / LIST, {"files": files, "digest": _digest_of(files)})
 
 
-def identity(store: Path) -> tuple[int, int, int] | None:
-    """Return what tells this store from another one at the same path; None without checksums."""
-    try:
-        stat = (store / _NAME).stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return stat.st_ino, stat.st_size, stat.st_mtime_ns
-
-
-def check_files(store: Path, *, chunks: bool) -> Mapping[str, Any]:
-    """Check that every file of `store` is there and has its size; return what is known of each.
-
-    The content of metadata is checked as well, that of `chunks` only if asked for: they are most
-    of the bytes (see `check_unchanged`).
+def listed(store: Path) -> Mapping[str, str]:
+    """Return the digests that a result lists.
 
     Raises
     ------
     StoreError
-        If a file is missing or changed, or the list itself is; the message names the file and the
-        variable it belongs to, and says what to do.
+        If it has no list, or one that cannot be read.
+    """
+    try:
+        content = json.loads((store / LIST).read_bytes())
+        if content["digest"] == _digest_of(content["files"]):
+            return {name: entry["blake2b"] for name, entry in content["files"].items()}
+    except (FileNotFoundError, NotADirectoryError):
+        raise StoreError(
+            f"{store} has no {LIST}, so damage to it cannot be found. {_mend(store)}"
+        ) from None
+    except (ValueError, LookupError, TypeError, RecursionError):
+        pass
+    raise StoreError(f"{store} is damaged: {LIST} is not as it was written. {_mend(store)}")
+
+
+def check_files(store: Path) -> None:
+    """Compare every file with the list.
+
+    Raises
+    ------
+    StoreError
+        If one is missing, changed or not listed; the message names it and the variable it belongs
+        to, and says what to do.
 
     Examples
     --------
@@ -56,68 +69,98 @@ def check_files(store: Path, *, chunks: bool) -> Mapping[str, Any]:
     >>> store = Path(tempfile.mkdtemp())
     >>> _ = (store / "0").write_bytes(b"chunk")
     >>> write_checksums(store)
-    >>> check_files(store, chunks=True)["0"]["bytes"]
-    5
+    >>> check_files(store)
     """
-    entries = _entries(store)
-    wrong = [
-        (name, fault)
-        for name, entry in entries.items()
-        if (fault := _fault(store / name, entry, chunks or Path(name).name.startswith(".")))
-    ]
-    if wrong:
-        raise _damaged(store, *wrong[0], len(wrong))
-    return entries
+    digests = listed(store)
+    there = {p.relative_to(store).as_posix() for p in store.rglob("*") if p.is_file()}
+    for name in sorted({*digests, *there} - {LIST}):
+        path = store / name
+        check(store, digests, name, path.read_bytes() if path.is_file() else None)
 
 
-def check_unchanged(store: Path, name: str, entry: Mapping[str, Any]) -> None:
-    """Check the content of one file.
+def check(store: Path, digests: Mapping[str, str], name: str, content: bytes | None) -> None:
+    """Compare what was read of a file, None if it is missing, with the list of a result.
 
     Raises
     ------
     StoreError
-        If it is missing or changed.
+        If it is not what was written: it was damaged or edited, or a run has merged another result
+        into the folder since `digests` were read.
     """
-    if fault := _fault(store / name, entry, True):
-        raise _damaged(store, name, fault, 1)
-
-
-def check_listed(store: Path) -> None:
-    """Check every file by the list of checksums, and that no other file is there.
-
-    Raises
-    ------
-    StoreError
-        If a file is missing, changed, or not in the list.
-    """
-    listed = check_files(store, chunks=True)
-    files = {p.relative_to(store).as_posix() for p in store.rglob("*") if p.is_file()}
-    if unlisted := sorted(files - set(listed) - {_NAME}):
-        raise StoreError(f"it holds a file that its list does not name: {unlisted[0]!r}.")
-
-
-def _damaged(store: Path, name: str, fault: str, count: int) -> StoreError:
-    others = f" (of {count} files that are not as they were written)" if count > 1 else ""
-    return StoreError(
-        f"{store} is damaged or was edited: {name}{_variable(name)} {fault}{others}. {_mend(store)}"
-    )
-
-
-def _entries(store: Path) -> Mapping[str, Any]:
-    path = store / _NAME
-    try:
-        content = json.loads(path.read_bytes())
-        entries = content["files"]
-        whole = content["digest"] == _digest_of(entries)
-    except FileNotFoundError:
+    digest = digests.get(name)
+    if digest == (None if content is None else _digest(content)):
+        return
+    if not is_listed(store, digests):
         raise StoreError(
-            f"{store} has no {_NAME}, so damage to it cannot be found. {_mend(store)}"
-        ) from None
-    except (ValueError, LookupError, TypeError, RecursionError):
-        whole = False
-    if not whole:
-        raise StoreError(f"{store} is damaged: {_NAME} is not as it was written. {_mend(store)}")
-    return entries
+            f"{store} is no longer the result that was opened: a run has merged into its folder, "
+            "or it was deleted. Open it again, or load() it before."
+        )
+    parts = name.split("/")
+    variable = f" (variable {parts[1]!r} of {parts[0]!r})" if len(parts) == 3 else ""
+    fault = "is not as it was written" if digest else "was not written with it"
+    if content is None:
+        fault = "is missing"
+    raise StoreError(f"{store} is damaged or was edited: {name}{variable} {fault}. {_mend(store)}")
+
+
+def is_listed(store: Path, digests: Mapping[str, str]) -> bool:
+    """Return whether a result still lists these digests."""
+    try:
+        return listed(store) == digests
+    except StoreError:
+        return False
+
+
+def check_data_only(store: Path) -> None:
+    """Refuse a result whose chunks need more than decoders of numbers and texts.
+
+    Zarr asks every decoder that the metadata name, also that of pickles, which runs code.
+
+    Raises
+    ------
+    StoreError
+        If there is such an array, or the metadata cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import xarray as xr
+    >>> store = Path(tempfile.mkdtemp()) / "result.zarr"
+    >>> _ = xr.Dataset({"loss": 4.2}).to_zarr(store, zarr_format=2, consolidated=True)
+    >>> write_checksums(store)
+    >>> check_data_only(store)
+    """
+    try:
+        content = (store / _METADATA).read_bytes() if (store / _METADATA).is_file() else None
+        check(store, listed(store), _METADATA, content)
+        metadata = json.loads(content or b"{}")["metadata"]
+        for name, array in metadata.items():
+            if name.endswith(".zarray") and (why := _refused(array)):
+                where = name.removesuffix("/.zarray")
+                raise StoreError(f"{store} is not opened: its array {where!r} {why}.")
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise StoreError(f"{store} is not opened: its metadata cannot be read: {error}") from error
+
+
+def _refused(array: Mapping[str, Any]) -> str:
+    """Return why an array is not decoded; empty if it is."""
+    dtype, filters, compressor = array["dtype"], array["filters"], array["compressor"]
+    texts = dtype == "|O" and filters == _TEXTS
+    numbers = isinstance(dtype, str) and dtype[1:2] in "biufSU" and not filters
+    if not texts and not numbers:
+        needed = f"; its chunks need {filters!r}" if filters else ""
+        return f"holds neither numbers nor texts, but {dtype!r}{needed}"
+    if compressor is not None and compressor["id"] not in _COMPRESSORS:
+        return f"needs a decoder that is not allowed: {compressor!r}"
+    return ""
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _digest_of(files: Mapping[str, Any]) -> str:
+    return _digest(json.dumps(files, sort_keys=True).encode())
 
 
 def _mend(store: Path) -> str:
@@ -126,29 +169,3 @@ def _mend(store: Path) -> str:
         "Run the study into this folder again (`ontogeny run STUDY.toml --output "
         f"{shlex.quote(str(store.parent))}`, or Study.run): it merges the cells that still hold."
     )
-
-
-def _fault(path: Path, entry: Mapping[str, Any], content: bool) -> str:
-    if not path.is_file():
-        return "is missing"
-    size = path.stat().st_size
-    if size != entry["bytes"]:
-        return f"has {size} bytes instead of {entry['bytes']}"
-    return "" if not content or _entry(path) == entry else "is not as it was written"
-
-
-def _entry(path: Path, content: bytes | None = None) -> dict[str, Any]:
-    with path.open("rb") if content is None else BytesIO(content) as file:
-        digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16))
-        return {"bytes": file.seek(0, SEEK_END), "blake2b": digest.hexdigest()}
-
-
-def _digest_of(entries: Mapping[str, Any]) -> str:
-    text = json.dumps(entries, sort_keys=True)
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def _variable(name: str) -> str:
-    """Return which variable a file of the store belongs to, where it is one of a variable."""
-    parts = name.split("/")
-    return f" (variable {parts[1]!r} of {parts[0]!r})" if len(parts) == 3 else ""

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import xarray as xr
 from xarray.backends.zarr import encode_zarr_variable
@@ -23,7 +22,8 @@ from ..cells.merge import LARGE
 from ..folder.claims import held
 from ..folder.layout import result_path
 from .checksums import write_checksums
-from .foreign import METADATA, metadata_files
+
+_METADATA = (".zarray", ".zattrs", ".zgroup")
 
 
 def write_result(folder: Path, tree: xr.DataTree) -> Path:
@@ -33,7 +33,8 @@ def write_result(folder: Path, tree: xr.DataTree) -> Path:
         new = temporary(path)
         try:
             with naming(path):
-                write_checksums(new, write_tree(tree, new))
+                write_tree(tree, new)
+                write_checksums(new)
                 _swap(new, path)
         finally:
             shutil.rmtree(new, ignore_errors=True)
@@ -56,8 +57,8 @@ def _swap(new: Path, path: Path) -> None:
             shutil.rmtree(old, ignore_errors=True)
 
 
-def write_tree(tree: xr.DataTree, folder: Path, large: int = LARGE) -> dict[str, bytes]:
-    """Write a tree into a folder that is not there yet; return files that were laid out in memory.
+def write_tree(tree: xr.DataTree, folder: Path, large: int = LARGE) -> None:
+    """Write a tree into a folder that is not there yet.
 
     A result of fewer than `large` bytes is laid out in memory first, see `_lay_out`; the files are
     the same. Their metadata are put together once: xarray has them read and put together anew for
@@ -68,7 +69,8 @@ def write_tree(tree: xr.DataTree, folder: Path, large: int = LARGE) -> dict[str,
     >>> import tempfile
     >>> tree = xr.DataTree.from_dict({"loss": xr.Dataset({"loss": 4.2})})
     >>> folder = Path(tempfile.mkdtemp())
-    >>> files = write_tree(tree, folder / "a.zarr"), write_tree(tree, folder / "b.zarr", large=0)
+    >>> write_tree(tree, folder / "a.zarr")
+    >>> write_tree(tree, folder / "b.zarr", large=0)
     >>> [float(xr.open_datatree(path, engine="zarr")["loss"].loss) for path in folder.iterdir()]
     [4.2, 4.2]
     """
@@ -83,9 +85,7 @@ def write_tree(tree: xr.DataTree, folder: Path, large: int = LARGE) -> dict[str,
         parent.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    described = [name for name in sorted(files, key=Path) if Path(name).name in METADATA]
-    write_metadata(folder, {name: json.loads(files[name]) for name in described})
-    return files
+    write_metadata(folder)
 
 
 async def _lay_out(nodes: Mapping[str, xr.Dataset], store: MemoryStore) -> None:
@@ -108,7 +108,9 @@ async def _lay_out(nodes: Mapping[str, xr.Dataset], store: MemoryStore) -> None:
                 await array.setitem(..., encoded.values)
 
 
-def write_metadata(store: Path, metadata: Mapping[str, Any] | None = None) -> None:
+def write_metadata(store: Path) -> None:
     """Write all metadata of a store into the one file that readers open first."""
-    content = {"metadata": metadata or metadata_files(store), "zarr_consolidated_format": 1}
+    files = sorted(path for path in store.rglob(".z*") if path.name in _METADATA)
+    metadata = {p.relative_to(store).as_posix(): json.loads(p.read_bytes()) for p in files}
+    content = {"metadata": metadata, "zarr_consolidated_format": 1}
     (store / ".zmetadata").write_text(json.dumps(content), encoding="utf-8")
