@@ -82,7 +82,7 @@ function showDated(figure, lines) {
   const asked = tokens.filter((token) => !token.matches(".given"));
   const count = asked.filter((token) => token.matches(".good:not(.later)")).length;
   const words = find(".dated-now", figure);
-  words.textContent = `${count} of ${asked.length} are predicted for good by ${CLOCK} ${formatStep(now)}.`;
+  words.textContent = `${count} of ${asked.length} ${figure.dataset.tokens} are predicted for good by ${CLOCK} ${formatStep(now)}.`;
   words.hidden = !early;
   find(".dated-end", figure).hidden = early;
   find(".dated-here", figure).style.left = `${100 * shareOfAxis(currentPlace())}%`;

@@ -9,19 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ...observables.crossing import leads_from
 from ...words.catalogue import DATED
 from ...words.content import Content
 from ...words.formats import joined, plain_text, step_text, value_range
 from ..concepts.tokens import Pieces
 from ..scales import StepScale
 from ..style import SHADES
+from .dates import LATER, chosen, dates
 from .example import MOST_TOKENS, Text, Token, text_of
 from .tokens import ShownTokens, first_with
-
-TEXTS = 2
-GAIN = math.log(2)  # nats: twice as likely as by its frequency
-LATER = 2  # checkpoints after the first one at which it holds as well
 
 
 @dataclass(frozen=True)
@@ -60,53 +56,10 @@ class DatedTexts:
     lines: tuple[Line, ...]
     key: tuple[tuple[int, float, float, int], ...]
     kept: int
+    blind: bool
     masked: bool
     numbers: bool
     beside: Beside | None
-
-
-def dates(
-    steps: np.ndarray, losses: np.ndarray, costs: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return since when tokens are predicted for good, and whether that is seen often enough.
-
-    Parameters
-    ----------
-    steps
-        (T,) training steps, increasing.
-    losses
-        (T, n) loss of each token in nats; a step that lacks one is left out.
-    costs
-        (n,) loss of each token by token frequencies.
-
-    Returns
-    -------
-    step, lasts
-        The first step from which on the loss is at least log 2 below `costs` at every later one,
-        NaN where it is not so at the last one; and whether at least two later ones were read.
-
-    Examples
-    --------
-    >>> step, lasts = dates(
-    ...     np.array([1, 2, 4, 8]), np.array([[9.0], [1], [1], [1]]), np.full(1, 5)
-    ... )
-    >>> step.tolist(), lasts.tolist()
-    ([2.0], [True])
-    """
-    holds = (losses <= costs - GAIN).astype(float)
-    step, _ = leads_from(steps, np.where(np.isfinite(losses), holds, np.nan))
-    read = steps[np.isfinite(losses).all(axis=1)]
-    later = (read[:, None] > step[None]).sum(axis=0)
-    return step, np.isfinite(step) & (later >= LATER)
-
-
-def chosen(pieces: Pieces, ids: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """Return the rows of the texts with the most predicted tokens that hold letters, in order."""
-    words = [i for i, piece in pieces.by_id.items() if any(map(str.isalpha, piece))]
-    counts = np.asarray(np.isin(ids, words) & predicted).sum(axis=1)
-    some = np.asarray(predicted.any(axis=1))
-    best = np.argsort(-np.where(some, counts, -1), kind="stable")[:TEXTS]
-    return np.sort(best[some[best]])
 
 
 def read_dated(content: Content) -> DatedTexts | None:
@@ -129,13 +82,15 @@ def _read(content: Content, shown: ShownTokens) -> DatedTexts | None:
     data = shown.node.dataset
     width = shown.ids.shape[1]
     losses = shown.values("token_loss", "step")[..., :width]
-    costs = shown.values("token_loss_frequencies")[..., :width]
+    blind = _blind_guess(content)
+    costs = np.minimum(shown.values("token_loss_frequencies")[..., :width], blind)
     predicted = np.isfinite(losses).any(axis=0) & np.isfinite(costs)
     pieces = Pieces.of(data)
     rows = chosen(pieces, shown.ids, predicted)
     steps = data["step"].values.astype(int)
-    # The first weights predict nothing; a rare token is likelier under them than by its frequency.
-    used = np.ones(len(steps), bool) if content.based else steps > 0
+    # The first weights predict nothing.
+    used = content.based | (steps > 0)
+    used &= np.isfinite(losses[:, rows][:, predicted[rows]]).all(axis=1)
     if not len(rows) or used.sum() <= LATER:
         return None
     reader = _Reader(content, shown, pieces, rows, predicted[rows], costs[rows])
@@ -162,12 +117,23 @@ def _read(content: Content, shown: ShownTokens) -> DatedTexts | None:
         sentence=sentence,
         tokens=tokens,
         lines=lines,
-        key=tuple(_key(content.steps)),
+        key=tuple(_key(content)),
         kept=len(shown.ids),
+        blind=math.isfinite(blind),
         masked=masked,
         numbers=not pieces.by_id or pieces.numbers_only,
         beside=reader.beside(controls, steps, losses[:, rows]),
     )
+
+
+def _blind_guess(content: Content) -> float:
+    """Return the loss of a blind guess; infinite where the result does not hold it.
+
+    "ation" cost 10.06 nats by its frequency, and 6 at any step of a run that never learned it.
+    """
+    node = content.track_node
+    blind = None if node is None else node.dataset.get("loss_uniform")
+    return math.inf if blind is None or blind.size != 1 else float(blind)
 
 
 @dataclass(frozen=True)
@@ -270,13 +236,13 @@ def _shades(steps: Sequence[int], at: np.ndarray) -> np.ndarray:
     return np.clip(np.floor(share * SHADES), 0, SHADES - 1).astype(int)
 
 
-def _key(steps: Sequence[int]) -> Iterator[tuple[int, float, float, int]]:
-    """Give each step with the place, width and shade of its cell."""
+def _key(content: Content) -> Iterator[tuple[int, float, float, int]]:
+    """Give each step that can be a date, with the place, width and shade of its cell."""
+    steps = content.steps
     scale = _scale(steps)
     low, high = scale.span
     edges = 100 * (scale.edges(steps) - low) / (high - low)
-    for step, (left, right), shade in zip(
-        steps, edges, _shades(steps, np.array(steps)), strict=True
-    ):
-        if step > 0:
+    shades = _shades(steps, np.array(steps))
+    for step, (left, right), shade in zip(steps, edges, shades, strict=True):
+        if step > 0 or content.based:
             yield step, round(float(left), 2), round(float(right - left), 2), int(shade)

@@ -1,0 +1,184 @@
+"""Dated texts: since when tokens are predicted for good, against planted losses."""
+
+import re
+
+import numpy as np
+import pytest
+
+from helpers import concept_trees as made
+from helpers import example_texts as examples
+from helpers import report_examples
+from helpers.report_page import Page
+from ontogeny.report.concepts.tokens import Pieces
+from ontogeny.report.page.html import render_page
+from ontogeny.report.texts.dated import read_dated
+from ontogeny.report.texts.dates import chosen, dates
+from ontogeny.words.content import read_content
+
+STEPS = np.array([1, 2, 4, 8, 16])
+
+
+def planted(*tokens):
+    """Losses (step, token) of courses in which 1 is predicted, 0 is not, beside a cost of 5."""
+    return np.where(np.array(tokens).T == 1, 5 - np.log(2) - 1e-9, 5 - np.log(2) + 1e-9)
+
+
+def test_a_date_is_the_first_step_from_which_it_holds_at_every_later_one():
+    losses = planted([0, 1, 1, 1, 1], [1, 0, 1, 1, 1], [1, 1, 1, 1, 0], [1, 1, 1, 1, 1])
+    step, lasts = dates(STEPS, losses, np.full(4, 5.0))
+    np.testing.assert_array_equal(step, [2, 4, np.nan, 1])
+    assert lasts.tolist() == [True, True, False, True]
+
+
+def test_what_holds_at_the_last_one_or_two_checkpoints_is_not_yet_for_good():
+    losses = planted([0, 0, 1, 1, 1], [0, 0, 0, 1, 1], [0, 0, 0, 0, 1])
+    step, lasts = dates(STEPS, losses, np.full(3, 5.0))
+    assert step.tolist() == [4, 8, 16] and lasts.tolist() == [True, False, False]
+
+
+def test_a_checkpoint_that_failed_is_left_out_and_does_not_count_as_a_later_one():
+    losses = planted([0, 0, 1, 1, 1], [0, 1, 1, 1, 1])
+    losses[3] = np.nan
+    step, lasts = dates(STEPS, losses, np.full(2, 5.0))
+    assert step.tolist() == [4, 2] and lasts.tolist() == [False, True]
+
+
+def test_texts_with_most_words_are_chosen_and_not_those_with_most_signs():
+    pieces = Pieces({0: ",", 1: " the", 2: "##ing", 3: "7", 4: "é"})
+    ids = np.array([[0, 0, 3, 0], [1, 0, 0, 0], [1, 2, 4, -1], [1, 2, 4, 1]])
+    predicted = ids >= 0
+    assert chosen(pieces, ids, predicted).tolist() == [2, 3]
+    predicted[3] = False  # nothing of it is predicted
+    assert chosen(pieces, ids, predicted).tolist() == [1, 2]
+    assert chosen(Pieces({}), ids, predicted).tolist() == [0, 1]
+
+
+def dated(data):
+    return read_dated(
+        read_content(made.tree({"loss": made.loss_story(), "tokens": data}))
+    )
+
+
+def planted_node(**options):
+    """Token k of each text is predicted for good from the k-th step after the first one."""
+    data = examples.losses(**options)
+    place, step = np.arange(data.sizes["place"]), np.arange(data.sizes["step"])
+    there = data.token_loss.notnull().values
+    holds = step[:, None, None] >= place[None, None, :]
+    return data.assign(
+        token_loss=(
+            ("step", "text", "place"),
+            np.where(there, np.where(holds, 1.0, 5.0), np.nan),
+        ),
+        token_loss_frequencies=(("text", "place"), np.where(there[0], 4.5, np.nan)),
+    )
+
+
+def test_the_page_holds_the_dates_of_a_planted_node_and_counts_them():
+    data = planted_node()
+    found = dated(data)
+    assert [line.text.name for line in found.lines] == ["text 4", "text 7"]
+    for line, row in zip(found.lines, (0, 1), strict=True):
+        predicted = data.token_loss.notnull().values[0, row]
+        for place, token in enumerate(line.tokens):
+            assert token.state == ("good" if predicted[place] else "given")
+            assert token.step == (made.STEPS[place] if predicted[place] else None)
+    total = int(data.token_loss.notnull().values[0, :2].sum())
+    assert found.sentence.startswith(
+        f"{total} of {total} tokens are predicted for good by step 512."
+    )
+    assert len(found.sentence.split()) <= 20
+
+
+def test_tokens_that_are_never_or_just_predicted_are_not_counted():
+    data = planted_node()
+    data.token_loss[-1, 0, 1] = 5.0
+    data.token_loss[-3, 0, 2] = 5.0
+    states = [token.state for token in dated(data).lines[0].tokens]
+    assert states[:4] == ["given", "never", "late", "good"]
+    assert dated(data).sentence.split()[0] == str(
+        int(dated(planted_node()).sentence.split()[0]) - 2
+    )
+
+
+def test_step_0_gives_no_date():
+    data = planted_node()
+    data.token_loss[:, 0, 1] = 1.0  # from the first weights on
+    assert made.STEPS[0] == 0 and dated(data).lines[0].tokens[1].step == made.STEPS[1]
+
+
+def test_a_rare_token_that_costs_what_a_blind_guess_costs_is_not_predicted():
+    data = planted_node()
+    data.token_loss[:, 0, 1] = 6.0
+    data.token_loss_frequencies[0, 1] = 10.0
+    loss = made.loss_story().assign(loss_uniform=6.0)
+    found = read_dated(read_content(made.tree({"loss": loss, "tokens": data})))
+    assert found.blind and found.lines[0].tokens[1].state == "never"
+    unknown = made.loss_story().drop_vars("loss_uniform", errors="ignore")
+    found = read_dated(read_content(made.tree({"loss": unknown, "tokens": data})))
+    assert not found.blind and found.lines[0].tokens[1].state == "good"
+
+
+def test_only_tokens_that_a_masked_model_had_hidden_are_dated():
+    data = planted_node().assign(masked=((), np.int8(1)))
+    data.token_loss[:, 0, 3] = np.nan
+    found = dated(data)
+    assert found.masked and found.lines[0].tokens[3].state == "given"
+
+
+def test_controls_are_counted_and_the_first_one_stands_beside_the_run_at_its_steps():
+    data, read = planted_node(), [0, 4, 6, 8, -1]
+    losses = np.full((2, *data.token_loss.shape), np.nan)
+    there = data.token_loss.notnull().values[0]
+    for run in range(2):
+        losses[run, read] = np.where(there, 5.0, np.nan)
+    losses[1][np.ix_(read, [0], [3])] = 1.0
+    data = data.assign_coords(run=["walk 0", "walk 1"])
+    data = data.assign(token_loss_control=(("run", "step", "text", "place"), losses))
+    found = dated(data)
+    assert found.sentence.endswith("(control runs 0–1).")
+    (_, control), (_, own) = found.beside.lines
+    assert {t.state for line in control for t in line.tokens} == {"given", "never"}
+    steps = np.array(made.STEPS)[read[1:]]
+    assert own[0].tokens[3].step == steps[steps >= made.STEPS[3]][0]
+    assert dated(planted_node()).beside is None
+    page = render_page(
+        read_content(made.tree({"loss": made.loss_story(), "tokens": data}))
+    )
+    assert "Control run walk 0" in page and page.count('class="dated-line"') == 2 * 3
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        examples.losses(costs=False),
+        examples.losses().drop_vars("token_loss"),
+        examples.losses().drop_vars("token_id"),
+        examples.losses().isel(step=slice(0, 3)),
+    ],
+    ids=["no frequencies", "no losses", "no tokens", "two steps"],
+)
+def test_without_what_it_needs_there_is_no_figure(data):
+    assert dated(data) is None
+
+
+def test_a_page_with_token_losses_has_the_figure_and_another_has_none():
+    page = render_page(read_content(examples.tree(hostile=True)))
+    figure = re.search(r'<figure class="dated.*?</figure>', page, re.DOTALL)[0]
+    assert (
+        "&lt;script&gt;alert(1)" in figure
+        and "<script" not in figure
+        and "<img" not in figure
+    )
+    assert 'dir="rtl"' in figure and figure.index("predicted for good") < figure.index(
+        "<p "
+    )
+    assert (
+        page.index('id="life"')
+        < page.index('class="dated')
+        < page.index('<div class="columns">')
+    )
+    Page(page)
+    assert '<figure class="dated' not in render_page(
+        read_content(report_examples.developing_tree())
+    )
