@@ -99,7 +99,7 @@ def test_layers_and_gradients_leave_out_what_a_model_adds(name):
         ("TokensFirst", "must return logits of shape"),
         ("Bits", "log-probabilities in bits"),
         ("Digits", "log-probabilities to the base 10"),
-        ("Percent", "sum to 100 each"),
+        ("Percent", "sum to 100"),
         ("ShiftsInside", "shifts its input itself"),
         ("Teacher", "shifts its input itself"),
         (

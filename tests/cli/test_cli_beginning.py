@@ -8,7 +8,7 @@ from ontogeny.cli import beginning
 def test_what_is_downloaded_is_part_of_the_cost(monkeypatch, tmp_path):
     proposal = SimpleNamespace(content={})
 
-    def propose(wishes, folder, before):
+    def propose(wishes, folder, before, *_):
         before([])
         return proposal
 

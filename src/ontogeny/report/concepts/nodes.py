@@ -21,10 +21,9 @@ APART = "not found again"
 # Kind of what was born by its strength and cannot be read for long after.
 UNCONFIRMED = "birth not confirmed"
 
-_READABLE, _SECOND = (
-    0.6,
-    0.1,
-)  # defaults of the observable: at the best step, and less elsewhere
+# Defaults of the observable: at the best step, and less elsewhere.
+_READABLE = 0.6
+_SECOND = 0.1
 
 
 def asked_for(content: Content) -> bool:
