@@ -94,6 +94,9 @@ def of_names(clock, token="word", seed=0, controls=True):
 def without_names(text):
     for name in NAMES:
         text = text.replace(name, "")
+    # The last part of a module's path is its short name in the chart.
+    for name in ("attention entropy step", "· step", "step · attention", "align step"):
+        text = re.sub(name.replace(" ", r"\s"), "", text)
     return text
 
 

@@ -85,7 +85,8 @@ def _reference(content: Content) -> Iterator[str]:
     if step is None or all(row.own_value for row in content.rows):
         return
     place = {content.steps[-1]: "last ", content.steps[0]: "first "}.get(step, "")
-    yield f"Distances are measured to the reference step, the {place}checkpoint ({step:,})."
+    reference = f"the reference {content.voice.checkpoint}"
+    yield f"Distances are measured to {reference}, the {place}checkpoint ({step:,})."
 
 
 def _controls(content: Content) -> Iterator[str]:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import xarray as xr
 
-from ..claims import Kind
-from .catalogue import LABELS
 from .content import Content
 
-OF_TEXTS = ("blind guess", "word frequencies", "bigrams")
+# What guesses cost, by the ends of variables' names.
+OF_TEXTS = {
+    "uniform": "blind guess",
+    "unigram": "{word} frequencies",
+    "bigram": "bigrams",
+}
+OF_MODEL = {
+    "own_unigram": "its own {word} frequencies",
+    "own_bigram": "its own bigrams",
+}
 
 
 @dataclass(frozen=True)
@@ -31,33 +40,39 @@ class LossCurve:
 
 def read_loss(content: Content) -> LossCurve | None:
     """Return the loss, none where it was not measured; of several runs what all of them share."""
-    if content.track_node is None or content.track is None:
+    node = content.track_node
+    if node is None or content.track is None:
         return None
     losses = content.track.values[np.isfinite(content.track.values)]
-    costs: dict[str, list[float]] = {}
-    for claim in content.claims:
-        if claim.kind is Kind.PASSES and claim.subject.node == content.track_node.path:
-            costs.setdefault(claim.subject.label, []).append(claim.beside[0].value)
-    runs = content.names.runs
-    shared = {
-        label: values[0]
-        for label, values in costs.items()
-        if len({*values}) == 1 and len(values) == runs
-    }
-    words = {
-        label: LABELS[label].format(word=content.voice.word).removeprefix("a ")
-        for label in shared
-    }
+    costs = {name: _cost(node.dataset, name) for name in (*OF_TEXTS, *OF_MODEL)}
+    levels = {name: cost for name, cost in costs.items() if math.isfinite(cost)}
+    word = content.voice.word
     return LossCurve(
         title=content.track.title,
         units=content.track.units,
         first=float(losses[0]),
         last=float(losses[-1]),
-        levels={words[label]: shared[label] for label in OF_TEXTS if label in shared},
+        levels={
+            OF_TEXTS[n].format(word=word): levels[n] for n in OF_TEXTS if n in levels
+        },
         of_model={
-            words[label]: shared[label] for label in shared if label not in OF_TEXTS
+            OF_MODEL[n].format(word=word): levels[n] for n in OF_MODEL if n in levels
         },
     )
+
+
+def _cost(data: xr.Dataset, name: str) -> float:
+    """Return what a guess costs at the last step; NaN where it was not measured, or runs differ."""
+    cost = data.get(f"loss_{name}")
+    if cost is None or not {*cost.dims} <= {"step", "run"}:
+        return math.nan
+    if "step" in cost.dims:
+        cost = cost.dropna("step", how="all")
+        if not cost.sizes["step"]:
+            return math.nan
+        cost = cost.isel(step=-1)
+    values = np.unique(cost.values)
+    return float(values[0]) if len(values) == 1 else math.nan
 
 
 def control_curve(content: Content) -> tuple[Sequence[float], Sequence[float]] | None:

@@ -8,7 +8,7 @@ from typing import Any
 from ..claims import Certainty, Claim, Kind
 from ..problems.problem import standing_of
 from .catalogue import HEADINGS
-from .content import Content, Node
+from .content import LAYER_DIMENSIONS, Content, Node
 from .formats import count, plain_text, plural
 from .labels import with_short_layers
 from .one_model import is_one_model
@@ -89,10 +89,13 @@ def section_sentences(content: Content, node: Node) -> list[Said]:
     of_claims = sentences(claims_of_node(content, node), content.spoken, content.names)
     if content.runs:
         of_claims = [*sentences_of_runs(content, node.path), *of_claims]
-    paths = sorted(content.names.layers)
+    paths = {row.layer for row in node.rows if row.layer}
+    for dim in LAYER_DIMENSIONS:
+        if dim in node.dataset.coords:
+            paths.update(map(plain_text, node.dataset[dim].values.ravel()))
     return [
         *of_claims,
-        *(Said(with_short_layers(text, paths)) for text in node.statements),
+        *(Said(with_short_layers(text, sorted(paths))) for text in node.statements),
     ]
 
 
