@@ -231,9 +231,10 @@ def test_the_command_writes_the_page_and_a_line_for_each_quantity(
     assert (code, err) == (0, "") and page.stat().st_size > 100_000
     lines = out.splitlines()
     assert lines[0] == f"page: {page}"
-    assert [line.split(":")[0] for line in lines[1:-1]] == ["attention entropy", "loss"]
     assert lines[-1].startswith("No control was run for a and c")
-    assert "of 3 runs" in lines[2]
+    for quantity in ("attention entropy", "loss"):
+        assert any(quantity in line.lower() for line in lines[1:-1])
+    assert any("of 3 runs" in line for line in lines[1:-1])
     kept = ("--folder", tmp_path / "kept")
     options = ("--align", "tokens", "--tokens-per-step", "512")
     code, _, err = call(

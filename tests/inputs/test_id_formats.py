@@ -275,7 +275,7 @@ def test_saved_tokens_leave_their_padding_out(tmp_path, caplog):
         [16, 17, 18],
     ]
     assert file.cut(6, 3) == [2, 0, 0]
-    assert "labels are not read" in caplog.text
+    assert "score='labels' is of its labels alone" in caplog.text
     with pytest.raises(ArgumentError, match=r"several lengths, by its attention_mask"):
         read_tokens(tmp_path / "val.pt", max_length=6)
     assert read_tokens(tmp_path / "val.pt", max_length=3).shape == (3, 3)

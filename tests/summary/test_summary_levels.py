@@ -87,13 +87,6 @@ def test_a_level_is_changed_in_one_place_and_found_in_every_other(
     assert "at α = 0.05, and at 0.2 against control runs" in texts["both"]
 
 
-def test_the_least_number_of_steps_is_read_from_the_result(change_levels):
-    assert "3 rows were tested" in " ".join(str(ResultSummary(result())).split())
-    change_levels(change=0.01, control=0.05, least_steps=20)
-    summary = " ".join(str(ResultSummary(result())).split())
-    assert "open: too few checkpoints." in summary
-
-
 def test_a_result_that_states_no_level_is_not_given_one():
     tree = result()
     for node in tree.subtree:

@@ -129,9 +129,10 @@ def unused_copy(model: nn.Module) -> nn.Module | None:
 
 def seeded(model: nn.Module, batch: Batch, seed: int) -> tuple[Any, bool]:
     """Return what a model gives with seeded random numbers, and whether it drew any."""
-    torch.default_generator.manual_seed(
-        seed
-    )  # others are restored on the model's device alone
+    # The generators of other devices are restored on the model's device alone.
+    torch.default_generator.manual_seed(seed)
+    random.seed(f"look {seed}")  # whole numbers as near as 1 to 17 draw nothing below .1
+    np.random.seed(1000 * seed)  # noqa: NPY002  (what models draw from)
     if (device := device_of(model)).type == "cuda":
         with torch.cuda.device(device):
             torch.cuda.manual_seed(seed)
