@@ -102,9 +102,8 @@ def main():
     for _ in range(2 + options.repeats):
         for name, function in runs.items():
             times[name].append(seconds(function))
-    times = {
-        name: values[2:] for name, values in times.items()
-    }  # the first two warm up
+    # The first two warm up.
+    times = {name: values[2:] for name, values in times.items()}
     print(
         f"{inputs.counts['tokens']} tokens, {torch.get_num_threads()} threads, bar {BAR}"
     )

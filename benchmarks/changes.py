@@ -40,9 +40,8 @@ def steps_of(spacing: str, count: int) -> np.ndarray:
     if spacing == "even":
         return np.linspace(0, LAST, count).round()
     steps = [0.0]
-    for left in range(
-        count - 1, 0, -1
-    ):  # geometric where it can be, one by one at the start
+    # Geometric where it can be, one by one at the start.
+    for left in range(count - 1, 0, -1):
         ratio = (LAST / max(steps[-1], 0.5)) ** (1 / left)
         steps.append(max(steps[-1] + 1, round(max(steps[-1], 0.5) * ratio)))
     return np.array(steps)
@@ -119,9 +118,8 @@ def false_families(name: str, phi: float, families: int) -> str:
             )
             values = make(rng, families * ROWS, count, phi)
             at = None if reference is None else reference % count
-            p = trend_test(
-                steps_of(spacing, count), values, at
-            )  # the order test adds caution
+            # The order test adds caution.
+            p = trend_test(steps_of(spacing, count), values, at)
             corrected = [holm(family) for family in p.reshape(families, ROWS)]
             found += int(np.sum(np.min(corrected, axis=1) <= 0.01))
             total += families

@@ -176,9 +176,8 @@ def main() -> None:
     torch.set_num_threads(1)
     model, batches, paths = setting()
     with_dead = copy.deepcopy(model)
-    with_dead.unused = nn.ParameterList(
-        [0.02 * torch.randn(DEAD)]
-    )  # the last parameters
+    # The last parameters.
+    with_dead.unused = nn.ParameterList([0.02 * torch.randn(DEAD)])
     ours(model, batches[:2], paths)  # first calls build kernels
     cases = {
         "paper, float32, with unused MLP weights": lambda: paper(

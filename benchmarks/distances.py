@@ -166,9 +166,8 @@ def main() -> None:
     rng = np.random.default_rng(0)
     W = rng.random((768, 100))
     U = np.abs(rng.standard_normal((500, 100)))
-    warnings.simplefilter(
-        "ignore"
-    )  # scipy's logm may say that it is not accurate, and it is not
+    # Scipy's logm may say that it is not accurate, and it is not.
+    warnings.simplefilter("ignore")
     compare_with_one_svd(W, U, rng)
     against_dense_forms(W, U, rng)
     near_zero(W, rng)

@@ -63,9 +63,8 @@ def memory(entry: str) -> int:
 
 def measure(name: str, size: tuple[int, int, int]) -> Fit:
     """Fit once in this process."""
-    concepts.make(name, 5, **OPTIONS.get(name, {})).fit(
-        activations(200, 20, 5)
-    )  # loads libraries
+    # Loads libraries.
+    concepts.make(name, 5, **OPTIONS.get(name, {})).fit(activations(200, 20, 5))
     A = activations(*size)
     made = concepts.make(name, size[2], **OPTIONS.get(name, {}))
     foreseen = made.memory_needed(*A.shape, itemsize=A.itemsize)

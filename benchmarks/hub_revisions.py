@@ -28,9 +28,8 @@ def main(count: int = 120, processes: int = 1) -> None:
         shared = folder / "caches"
         (folder / "model").mkdir()
         with CountedHub(suite(range(count), folder / "model"), shared) as hub:
-            killed = _command(
-                hub.url, shared / "0", folder / "s", str(count)
-            )  # two cells a step
+            # Two cells a step.
+            killed = _command(hub.url, shared / "0", folder / "s", str(count))
             assert (
                 subprocess.run(killed, env=environment()).returncode == -signal.SIGKILL
             )

@@ -197,10 +197,8 @@ def run_of(family: str, seed: int) -> tuple[nn.Module, nn.Module]:
     counts = torch.bincount(part("known", "train").flatten(), minlength=WORDS) + 0.5
     strength = float(rng.choice([0.05, 0.1, 0.2, 0.4]))
     with torch.no_grad():
-        for model in (
-            first,
-            last,
-        ):  # the logits are too large or small, or words are preferred
+        # The logits are too large or small, or words are preferred.
+        for model in (first, last):
             scale = 2.0 ** rng.uniform(-1, 1)
             bias = torch.from_numpy(rng.normal(0, 1, WORDS))
             if family == "scale":
@@ -255,9 +253,8 @@ def judged(family: str, seed: int) -> dict[str, Any]:
     ends = run_of(family, seed)
     steps = xr.DataArray([0, 10], dims="step", name="step")
     of_run = [xr.Dataset(measured(model, inputs, rows, whole=True)) for model in ends]
-    pairs = (
-        PAIRS if _counts(*of_run) else 1
-    )  # a smaller change is neither learned nor lost
+    # A smaller change is neither learned nor lost.
+    pairs = PAIRS if _counts(*of_run) else 1
     names = ("loss", "loss_calibrated", "loss_matched")
     beside = {}
     start = {name: float(of_run[0][name]) for name in names}

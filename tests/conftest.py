@@ -41,18 +41,16 @@ def pytest_collection_finish():
     """Let the collector look at what tests make, and not at what was there before them."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(
-        50_000, 20, 20
-    )  # one study makes far more than the usual 700 objects
+    # One study makes far more than the usual 700 objects.
+    gc.set_threshold(50_000, 20, 20)
     gc.enable()
 
 
 @pytest.fixture(autouse=True)
 def _same_draws_in_any_order():
     """Models that a test builds without a seed are the same whichever tests ran before it."""
-    torch.default_generator.manual_seed(
-        0
-    )  # those of devices would each note a stack of calls
+    # Those of devices would each note a stack of calls.
+    torch.default_generator.manual_seed(0)
 
 
 @pytest.fixture(autouse=True)

@@ -121,9 +121,8 @@ def test_a_kind_made_for_another_version_is_named_and_all_others_work(installed)
         "loaded: ModuleNotFoundError: No module named 'ontogeny.observables.gone'. Install its "
         "package anew, or remove it.\n"
     )
-    for _ in range(
-        2
-    ):  # no list without it is stored, which would hide what installing mends
+    # No list without it is stored, which would hide what installing mends.
+    for _ in range(2):
         done = run(installed, "-m", "ontogeny", "list", "observables")
         assert done.returncode == 0 and done.stderr == said
         assert "  loss: " in done.stdout and "largest-activation" not in done.stdout

@@ -26,9 +26,8 @@ def test_mixed_units_permute_within_and_exchange_with_units_of_their_size():
         tuple(labels[r])
         for r in Units(groups).shuffles(labels, np.random.default_rng(0), 2000)
     }
-    assert (
-        len(draws) == 2 * 2 * 6
-    )  # the pair (0, 1) in two places and orders, three of three
+    # The pair (0, 1) in two places and orders, three of three.
+    assert len(draws) == 2 * 2 * 6
     for draw in draws:
         assert sorted(draw[4:]) == [3, 4, 5]
         assert {tuple(sorted(draw[:2])), tuple(sorted(draw[2:4]))} == {(0, 1), (2, 2)}

@@ -157,9 +157,8 @@ def check_finite(name: str, array: Array) -> None:
     xp = namespace(array)
     if 0 in tuple(array.shape):
         return
-    ends = xp.stack(
-        [xp.min(array), xp.max(array)]
-    )  # NaN goes through; no copy of the array
+    # NaN goes through; no copy of the array.
+    ends = xp.stack([xp.min(array), xp.max(array)])
     if not bool(xp.all(xp.isfinite(ends))):
         count = int(xp.sum(xp.astype(~xp.isfinite(array), xp.int64)))
         raise NonFiniteError(

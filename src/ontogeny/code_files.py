@@ -106,9 +106,8 @@ def is_watched(file: Path) -> bool:
     put them there: PyTorch was taken for a user's code, and was looked through for a quarter of an
     hour.
     """
-    if re.fullmatch(
-        r"ipykernel_\d+", file.parent.name
-    ):  # of a notebook: no file to open
+    # Of a notebook: no file to open.
+    if re.fullmatch(r"ipykernel_\d+", file.parent.name):
         return False
     if not _OF_PACKAGES.isdisjoint(file.parts):
         return False

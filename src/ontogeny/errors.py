@@ -26,10 +26,8 @@ import numpy as np
 
 # The largest whole number of 64 bits: what arrays, results and study files can hold.
 LARGEST_WHOLE = 2**63 - 1
-_LONG, _LISTED = (
-    20,
-    5,
-)  # allowed names that are too many to list, and how many are named then
+# Allowed names that are too many to list, and how many are named then.
+_LONG, _LISTED = (20, 5)
 
 __all__ = [
     "OntogenyError",

@@ -49,9 +49,8 @@ def one_thread(blas: bool = False) -> Iterator[None]:
     from threadpoolctl import threadpool_info, threadpool_limits
 
     global _holders, _before
-    with (
-        _lock
-    ):  # one of several threads that hold it at once would see the 1 of another
+    # One of several threads that hold it at once would see the 1 of another.
+    with _lock:
         _before = _before if _holders else torch.get_num_threads()
         _holders = _holders + 1
         inner = getattr(_thread, "holds", False)
@@ -147,9 +146,8 @@ def is_gone(writer: str) -> bool:
     (False, False)
     """
     machine, _, process = writer.partition("-")
-    if (
-        machine == _machine() and os.name == "posix"
-    ):  # elsewhere signal 0 ends a process
+    # Elsewhere signal 0 ends a process.
+    if machine == _machine() and os.name == "posix":
         try:
             os.kill(int(process), 0)
         except ProcessLookupError:

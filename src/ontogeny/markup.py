@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-_FORMULA = re.compile(
-    r"[=@\t\r]|[+-]."
-)  # a sign alone is none, such as that of an orthant
+# A sign alone is none, such as that of an orthant.
+_FORMULA = re.compile(r"[=@\t\r]|[+-].")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf", re.IGNORECASE)
 
 

@@ -196,9 +196,8 @@ class Sendable:
     """
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        if (
-            not _MODULES
-        ):  # tensors may then be shared with the other process instead of copied
+        # Tensors may then be shared with the other process instead of copied.
+        if not _MODULES:
             return super().__reduce_ex__(protocol)
         buffer = io.BytesIO()
         _Pickler(buffer, pickle.HIGHEST_PROTOCOL).dump(vars(self))
@@ -309,9 +308,8 @@ def _forget_changed(files: list[Path]) -> None:
         for name, module in list(sys.modules.items()):
             if getattr(module, "__file__", None) in now:
                 del sys.modules[name]
-        for file in (
-            now
-        ):  # what a function imported later was compiled to stands for a whole second
+        # What a function imported later was compiled to stands for a whole second.
+        for file in now:
             with suppress(OSError, NotImplementedError):
                 Path(cache_from_source(file)).unlink()
     _NEIGHBOURS.update(now)

@@ -48,10 +48,8 @@ _DTYPES = {
     for size in sizes
 } | {"BOOL": np.dtype("bool")}
 _STORABLE = frozenset(_DTYPES.values())
-_FEWEST_PACKED, _MOST_PACKED = (
-    2**12,
-    2**28,
-)  # bytes of the numbers that may be compressed
+# Bytes of the numbers that may be compressed.
+_FEWEST_PACKED, _MOST_PACKED = (2**12, 2**28)
 
 
 @dataclass(frozen=True)
@@ -163,9 +161,8 @@ def _unpacked(small: np.ndarray, dtype: str, shape: Sequence[int]) -> np.ndarray
 def _codec() -> Any:
     from numcodecs import Blosc
 
-    return Blosc(
-        "zstd", shuffle=Blosc.SHUFFLE
-    )  # by bits it is an eighth larger, of floats
+    # By bits it is an eighth larger, of floats.
+    return Blosc("zstd", shuffle=Blosc.SHUFFLE)
 
 
 def read_cell(path: Path, *, verify: bool = True) -> Cell:

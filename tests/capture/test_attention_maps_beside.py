@@ -14,9 +14,8 @@ from ontogeny import capture
 from ontogeny.capture import forward, implementations
 from ontogeny.needs import Activations, Attention, Losses
 
-BESIDE = [
-    name for name in NAMES if name not in ("gemma2", "t5")
-]  # eager by default; no loss
+# Eager by default; no loss.
+BESIDE = [name for name in NAMES if name not in ("gemma2", "t5")]
 
 
 def read(model, needs, batch_size=3, side="right"):

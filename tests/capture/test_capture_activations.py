@@ -204,9 +204,8 @@ def test_results_are_float32_whatever_the_model(dtype):
 
 
 def test_means_of_half_precision_are_taken_in_float32():
-    table = torch.full(
-        (9, 2), 60_000.0, dtype=torch.float16
-    )  # the sum of two overflows
+    # The sum of two overflows.
+    table = torch.full((9, 2), 60_000.0, dtype=torch.float16)
     model = nn.Sequential(nn.Embedding.from_pretrained(table))
     found = capture.activations(model, {"input_ids": [[1] * 500]}, "0", "mean")["0"]
     torch.testing.assert_close(found, torch.full((1, 2), 60_000.0))

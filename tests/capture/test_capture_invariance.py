@@ -14,9 +14,8 @@ from ontogeny.needs import Activations
 def test_padding_on_the_right_needs_no_help(family):
     found = capture.check_batch_invariance(build(family), inputs_of(), BLOCKS[family])
     assert found.positions == "model" and found.padding_side == "right"
-    assert (
-        found.difference < 1e-5 < found.tolerance
-    )  # kernels of some processors give 0
+    # Kernels of some processors give 0.
+    assert found.difference < 1e-5 < found.tolerance
 
 
 @pytest.mark.parametrize(

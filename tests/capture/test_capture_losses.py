@@ -63,9 +63,8 @@ def test_masked_losses_equal_the_models_own(family, side):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_skipping_unneeded_positions_in_the_head_changes_nothing(family, monkeypatch):
     model, inputs = build(family), inputs_of()
-    capture.losses(
-        model, inputs
-    )  # which checks once that the model is what it is read as
+    # Which checks once that the model is what it is read as.
+    capture.losses(model, inputs)
     rows = []
     model.get_output_embeddings().register_forward_hook(
         lambda module, args, output: rows.append(output.shape[:-1].numel())

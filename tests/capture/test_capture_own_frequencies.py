@@ -83,9 +83,8 @@ def test_means_of_a_causal_model_equal_a_plain_loop(batch_size):
             attention_mask=torch.tensor(inputs.mask).long(),
         ).logits
     probability = logits.double().softmax(-1).numpy()
-    before = np.roll(
-        probability, 1, axis=1
-    )  # what stands at a place was predicted one before it
+    # What stands at a place was predicted one before it.
+    before = np.roll(probability, 1, axis=1)
     predicted = next_tokens(inputs)
     kept = predicted.any(axis=1)
     everywhere = by_hand(before, inputs.ids, predicted, lambda t, c: 0)

@@ -40,9 +40,8 @@ def test_predictions_equal_the_models_own_logits(family, side, batch_size):
     model, inputs = build(family), inputs_of(side=side)
     masked = family not in CAUSAL
     text, position = tokens(inputs, first=0 if masked else 1)
-    order = np.random.default_rng(0).permutation(
-        len(text)
-    )  # any order, and not every token
+    # Any order, and not every token.
+    order = np.random.default_rng(0).permutation(len(text))
     text, position = text[order[:40]], position[order[:40]]
     found = Predictor(model, settings=ReadingSettings(batch_size)).at(
         inputs, text, position, top=5

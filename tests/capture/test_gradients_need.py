@@ -261,9 +261,8 @@ def test_batches_are_drawn_without_a_text_twice():
         np.array_equal(a.ids, b.ids) for a, b in zip(batches, again, strict=True)
     )
     assert len(given.draw(20, size=4)) == 20
-    pairs = given.draw(
-        20, size=8, together=2
-    )  # 24 texts are three batches: the third is left out
+    # 24 texts are three batches: the third is left out.
+    pairs = given.draw(20, size=8, together=2)
     for first, second in zip(pairs[::2], pairs[1::2], strict=True):
         assert not set(first.rows) & set(second.rows)
     with pytest.raises(ArgumentError, match="to the 24 texts"):

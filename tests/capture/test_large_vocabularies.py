@@ -39,12 +39,10 @@ def test_parts_give_the_same_losses_and_are_small(family, monkeypatch):
     for name in ("loss", "own_unigram", "own_bigram"):
         np.testing.assert_allclose(parts[name], whole[name], rtol=1e-6, atol=1e-6)
     assert parts.attrs == whole.attrs
-    assert (
-        max(largest) <= 10 * size
-    )  # of the one text that shows how the model uses its map
-    assert (
-        sum(n > 3 * size for n in largest) == 1
-    )  # copies of a part are held beside it
+    # Of the one text that shows how the model uses its map.
+    assert max(largest) <= 10 * size
+    # Copies of a part are held beside it.
+    assert sum(n > 3 * size for n in largest) == 1
 
 
 def test_a_model_that_changes_its_logits_is_given_all_of_them(monkeypatch):

@@ -315,9 +315,8 @@ def test_the_need_gives_every_layer_its_readout_and_outlives_the_weights():
     assert list(found) == match_layers(model, "mlp")
     label = next(iter(found))
     expected = readout(model, label, inputs=inputs).written(np.eye(WIDTH))
-    assert (
-        len({id(each.unembedding) for each in found.values()}) == 1
-    )  # shared by the layers
+    # Shared by the layers.
+    assert len({id(each.unembedding) for each in found.values()}) == 1
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.zero_()

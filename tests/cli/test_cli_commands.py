@@ -63,9 +63,8 @@ def place(tmp_path_factory):
 def test_run_then_again_then_report(place, tmp_path, capsys):
     folder = tmp_path / "my study"
     code, out, err = call(capsys, "run", place / "study.toml", "--output", folder)
-    assert code == 0 and out.endswith(
-        f"\npage: ontogeny report '{folder}'\n"
-    )  # as a shell reads
+    # As a shell reads.
+    assert code == 0 and out.endswith(f"\npage: ontogeny report '{folder}'\n")
     assert "\r" not in err and len(err.splitlines()) <= 2 * len(STEPS)
     code, out, err = call(capsys, "run", place / "study.toml", "--output", folder)
     assert code == 0 and "nothing to do: 12 cells are there" in err
@@ -288,10 +287,8 @@ def test_a_library_that_aborts_says_where():
 
 
 def test_texts_that_repeat_are_said_once_by_a_command_that_reads_them_often(caplog):
-    for context, count in (
-        (_said_once(), 1),
-        (nullcontext(), 3),
-    ):  # of a library's user each time
+    # Of a library's user each time.
+    for context, count in ((_said_once(), 1), (nullcontext(), 3)):
         caplog.clear()
         with context:
             for _ in range(3):

@@ -100,9 +100,8 @@ def test_a_checkpoint_is_examined_once_for_the_estimate_and_the_run(
     )
     arguments = ("--steps", "0,4,16", "--workers", "1", *SMALL, "-o", tmp_path / "s")
     assert call(capsys, "study", "run", "--preset", preset, *arguments)[0] == 0
-    whole = [
-        names for names in models if len(names) > 1
-    ]  # one: a matrix that is timed alone
+    # One: a matrix that is timed alone.
+    whole = [names for names in models if len(names) > 1]
     assert len(whole) == 1
 
 

@@ -195,10 +195,8 @@ def test_what_no_run_could_judge_is_said_once_and_is_not_called_unchanged():
 
 
 def test_an_order_is_said_only_where_every_run_has_it():
-    dense = (
-        0,
-        *np.unique(np.geomspace(1, 256, 40).astype(int)),
-    )  # intervals reach to neighbours
+    # Intervals reach to neighbours.
+    dense = (0, *np.unique(np.geomspace(1, 256, 40).astype(int)))
     agreeing = seeds(3, controls=True, steps=dense)
     ordered = told(og.compare(agreeing), "attention-entropy")
     assert any(

@@ -154,10 +154,8 @@ def test_the_polar_factor_by_products_is_that_of_the_svd(condition):
         torch.randn(20, 6, generator=GENERATOR).double(), False
     )
     X = (left * torch.logspace(0, -np.log10(condition), 6).double()) @ right
-    close = {
-        "rtol": 0,
-        "atol": 1e-12 * (1e3 + condition),
-    }  # small directions are known less well
+    # Small directions are known less well.
+    close = {"rtol": 0, "atol": 1e-12 * (1e3 + condition)}
     torch.testing.assert_close(polar(X), left @ right, **close)
     square = X.mT @ (left @ right)
     torch.testing.assert_close(polar(square), decorrelate(square), **close)

@@ -426,9 +426,8 @@ def test_an_autoencoder_says_how_dense_its_codes_are_and_its_advice_works(varian
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         sparse = concepts.make("sae", 10, alpha=0.1, **options).fit(X)
-        concepts.make("sae", 10, k=9, **{**options, "variant": "topk"}).fit(
-            X
-        )  # as asked for
+        # As asked for.
+        concepts.make("sae", 10, k=9, **{**options, "variant": "topk"}).fit(X)
     assert sparse.active_ < 0.3 and sparse.relative_error_ < 0.6
 
 

@@ -72,9 +72,8 @@ def test_ratios_and_cosines_are_those_that_were_planted(planted):
     latent = found_again(U, found.codes_)[1]
     spread = {name: np.sqrt(A[0].var(axis=0).sum()) for name, A in X.items()}
     kept, faint = latent[KINDS == "kept"], latent[KINDS == "faint"]
-    size = (
-        spread["base"] / spread["tuned"]
-    )  # strengths are shares of each model's variance
+    # Strengths are shares of each model's variance.
+    size = spread["base"] / spread["tuned"]
     for chosen, planted_ratio in ((kept, size), (faint, FAINT * size)):
         assert (changes.low[chosen] <= planted_ratio * 1.05).all()
         assert (changes.high[chosen] >= planted_ratio * 0.95).all()
@@ -197,6 +196,5 @@ def test_a_concept_that_faded_to_where_nothing_more_is_known_of_it_is_not_called
     assert faded(0.54, 0.8).kind == ["kept"]
     assert faded(0.54, 0.15, turned=True).kind == ["unclear"]
     assert faded(0.9, 0.15, turned=True).kind == ["turned"]
-    assert faded(0.9, 0.15).kind == [
-        "kept"
-    ]  # faint, and plainly read in a known direction
+    # Faint, and plainly read in a known direction.
+    assert faded(0.9, 0.15).kind == ["kept"]

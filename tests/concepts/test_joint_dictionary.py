@@ -104,9 +104,8 @@ def test_nothing_depends_on_the_basis_the_size_or_the_mean_of_a_checkpoint(run, 
     concept = found.is_concept_ & (found.found_again_ > 0.95)
     assert concept.sum() > 10 and (correlation[concept] > 0.98).all()
     here, there = found.strength_[:, concept], other.strength_[:, match[concept]]
-    near = (
-        np.abs(here - there).max(axis=0) < 0.03
-    )  # but where two latents share their tokens
+    # But where two latents share their tokens.
+    near = np.abs(here - there).max(axis=0) < 0.03
     assert near.mean() > 0.9
     first, second = np.flatnonzero(concept)[near], match[concept][near]
     assert (other.lives_.born[second] == found.lives_.born[first]).all()

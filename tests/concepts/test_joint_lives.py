@@ -78,9 +78,8 @@ def test_nothing_is_born_where_nothing_is(run, null, seed):
     X = getattr(run, null)(random_state=seed)
     found = fitted(run, X, reseeds=0, n_draws=0, random_state=seed)
     assert (found.lives_.born >= 0).sum() == 0
-    if (
-        null == "permuted"
-    ):  # without the rule of readability they would be born in masses
+    # Without the rule of readability they would be born in masses.
+    if null == "permuted":
         assert was_low(found.strength_, first_half(found.strength_)).sum() > 10
         assert found.is_concept_.sum() <= 2
 

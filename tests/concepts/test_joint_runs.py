@@ -179,10 +179,8 @@ def test_a_concept_that_a_tuned_model_writes_faintly_is_neither_lost_nor_split()
     """Crosscoders call such a concept lost (complete shrinkage), or give each model its own."""
     rng = np.random.default_rng(7)
     U = rng.exponential(size=(1500, 5)) * (rng.uniform(size=(1500, 5)) < 0.08)
-    strength = {
-        "base": [1, 1, 1, 1, 0],
-        "tuned": [1, 1, 0.2, 0, 1],
-    }  # kept, kept, faint, lost, new
+    # Kept, kept, faint, lost, new.
+    strength = {"base": [1, 1, 1, 1, 0], "tuned": [1, 1, 0.2, 0, 1]}
     X = {
         name: [(U * s) @ rng.normal(size=(5, 24)) + 0.02 * rng.normal(size=(1500, 24))]
         for name, s in strength.items()

@@ -81,9 +81,8 @@ def test_a_rotation_that_was_made_is_found_and_leaves_nothing(n):
 
 def test_the_thin_form_holds_fewer_numbers():
     found = feature_rotation(*_pair(4, 400))
-    assert (
-        found.nbytes == 2 * 8 * 400 * 8
-    )  # two factors of 2 n columns, not 400 x 400 numbers
+    # Two factors of 2 n columns, not 400 x 400 numbers.
+    assert found.nbytes == 2 * 8 * 400 * 8
 
 
 def test_what_is_no_pair_of_activations_is_refused():

@@ -36,9 +36,8 @@ def test_few_steps_are_enumerated_exactly(count):
     values = np.random.default_rng(count).normal(size=count).cumsum()
     orders = [lagged_statistic(np.array(o)) for o in itertools.permutations(values)]
     expected = np.mean(np.array(orders) <= lagged_statistic(values) * (1 + 1e-9))
-    assert step_order_test(values) == pytest.approx(
-        expected
-    )  # one order more is 2e-4 at least
+    # One order more is 2e-4 at least.
+    assert step_order_test(values) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("count", [129, 160, 333])

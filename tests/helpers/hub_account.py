@@ -13,9 +13,8 @@ def use_account(monkeypatch, url, home, token=TOKEN):
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(home / "hub"))
     monkeypatch.setattr(constants, "HF_ASSETS_CACHE", str(home / "assets"))
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(home / "token"))
-    monkeypatch.setattr(
-        constants, "HF_HUB_DISABLE_XET", True
-    )  # which the stand-in cannot speak
+    # Which the stand-in cannot speak.
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
     if token is None:
         monkeypatch.delenv("HF_TOKEN", raising=False)
     else:

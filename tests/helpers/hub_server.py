@@ -8,11 +8,8 @@ from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote, urlsplit
 
-LARGE = (
-    ".safetensors",
-    ".bin",
-    ".zip",
-)  # kept in large file storage, so listed with their SHA-256
+# Kept in large file storage, so listed with their SHA-256.
+LARGE = (".safetensors", ".bin", ".zip")
 
 
 def commit_of(files):

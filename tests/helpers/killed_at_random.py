@@ -69,9 +69,8 @@ if __name__ == "__main__":
     )
     rng = random.Random(seed)
     _, whole = forked(run, out / "whole")
-    for name in set(whole["modules"]) - set(
-        sys.modules
-    ):  # once here, not in every fork
+    # Once here, not in every fork.
+    for name in set(whole["modules"]) - set(sys.modules):
         try:
             importlib.import_module(name)
         except ImportError:

@@ -98,9 +98,8 @@ def visit(browser, tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def quiet(visit):
-    before = len(
-        visit.opened
-    )  # the pages that tests of a module share are open already
+    # The pages that tests of a module share are open already.
+    before = len(visit.opened)
     yield
     visit.check()
     visit.close(before)

@@ -4,9 +4,8 @@ import numpy as np
 from scipy.signal import lfilter
 
 LATE = np.arange(1, 51) * 10_000.0  # a public suite: evenly spaced, without step 0
-EARLY = np.concatenate(
-    [[0.0], 2.0 ** np.arange(7), 64 + 64.0 * np.arange(1, 17)]
-)  # 24, log first
+# 24, log first.
+EARLY = np.concatenate([[0.0], 2.0 ** np.arange(7), 64 + 64.0 * np.arange(1, 17)])
 
 
 def trends(kind, steps, count, rng):

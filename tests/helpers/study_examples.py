@@ -33,9 +33,8 @@ def tiny_model(seed=0, layers=2, width=16, vocabulary=40):
         eos_token_id=3,
     )
     model = EuroBertForMaskedLM(config).eval()
-    with (
-        torch.no_grad()
-    ):  # larger weights than the default: activations that differ visibly
+    # Larger weights than the default: activations that differ visibly.
+    with torch.no_grad():
         for parameter in model.parameters():
             if parameter.ndim == 2:
                 parameter.mul_(8)
@@ -110,9 +109,8 @@ def rotated(base, Q):
             elif name.endswith(("o_proj.weight", "down_proj.weight")):
                 p.copy_((Q.T @ p.double()).float())  # writes into the stream
             elif p.ndim == 2:
-                p.copy_(
-                    (p.double() @ Q).float()
-                )  # reads from it (embedding rows lie in it)
+                # Reads from it (embedding rows lie in it).
+                p.copy_((p.double() @ Q).float())
     return model
 
 

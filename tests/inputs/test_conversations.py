@@ -65,9 +65,8 @@ def test_answers_are_what_a_loss_is_taken_of_and_nothing_begins_twice(tokenizer,
     ]
     assert [int((ids == 0).sum()) for ids in inputs.ids] == [1, 1]
     assert inputs.texts[1] == tokenizer.apply_chat_template(CHAT[:2], tokenize=False)
-    assert (
-        inputs.ordinary.sum() > inputs.answers.sum()
-    )  # activations are read at all tokens
+    # Activations are read at all tokens.
+    assert inputs.ordinary.sum() > inputs.answers.sum()
     plain = og.Inputs.from_tokens(inputs.ids, inputs.mask, inputs.special)
     assert plain.fingerprint != inputs.fingerprint
 

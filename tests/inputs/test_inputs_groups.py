@@ -29,12 +29,8 @@ def test_the_fingerprint_is_of_tokens_alone_unless_texts_share_a_unit():
 def test_texts_repeat_by_tokens_and_by_characters():
     texts = ["One text", "another", " one  TEXT ", "third"]
     inputs = og.Inputs.from_tokens([[1], [2], [3], [1]], texts=texts)
-    assert inputs.groups.tolist() == [
-        0,
-        1,
-        0,
-        0,
-    ]  # the third and the first share tokens
+    # The third and the first share tokens.
+    assert inputs.groups.tolist() == [0, 1, 0, 0]
     assert inputs.counts["duplicates"] == 2 and inputs.counts["units"] == 2
     assert "2 of 4 texts repeat others" in inputs.repeats
 

@@ -316,9 +316,8 @@ def test_padding_without_a_mask_is_warned_of():
         found = Inputs.from_tokens(ids)
     assert found.counts["tokens"] == 12
     assert Inputs.from_tokens(ids, mask=(ids != 0)).counts["tokens"] == 9
-    assert (
-        Inputs.from_tokens(np.where(ids == 6, 0, ids)).counts["tokens"] == 12
-    )  # 0 is a word here
+    # 0 is a word here.
+    assert Inputs.from_tokens(np.where(ids == 6, 0, ids)).counts["tokens"] == 12
     assert Inputs.from_tokens([[5, 6], [5, 6, 7, 8]]).counts["tokens"] == 6
     with pytest.warns(UserWarning, match="several tokens 3"):
         Inputs.from_tokens(np.array([[5, 3, 3]]), pad_token_id=3)

@@ -105,9 +105,8 @@ def test_a_template_that_marks_the_assistant_is_taken_at_its_word(tokenizer):
     chat = [{"role": "user", "content": "1 + 1"}, {"role": "assistant", "content": "2"}]
     inputs = og.Inputs.from_texts([chat] * 2, tokenizer)
     assert inputs.texts[0] == "1 + 1 = 2 ="
-    assert (
-        written(inputs, inputs.scored) == ["2 ="] * 2
-    )  # its mark, not the message alone
+    # Its mark, not the message alone.
+    assert written(inputs, inputs.scored) == ["2 ="] * 2
 
 
 IDS = [[4, 5, 9, 1], [6, 7, 9, 2], [8, 3, 9, 3]]
@@ -143,9 +142,8 @@ def test_each_way_of_asking_for_the_last_id_gives_its_loss_alone(options):
 def test_labels_of_transformers_are_read_beside_ids():
     batch = {"input_ids": IDS, "labels": [[-100, -100, 9, row[-1]] for row in IDS]}
     assert og.Inputs.coerce(batch).scored.tolist() == [[False, False, True, True]] * 3
-    assert (
-        og.Inputs.coerce({"input_ids": IDS, "labels": [0, 1, 0]}).answers is None
-    )  # of texts
+    # Of texts.
+    assert og.Inputs.coerce({"input_ids": IDS, "labels": [0, 1, 0]}).answers is None
 
 
 def test_without_an_option_nothing_changes():

@@ -160,9 +160,8 @@ def patterns(v):
 
 
 def table(v):
-    return (
-        isinstance(v, Mapping) and not v
-    )  # none of the hostile ones is an option of ICA
+    # None of the hostile ones is an option of ICA.
+    return isinstance(v, Mapping) and not v
 
 
 def labels(v):

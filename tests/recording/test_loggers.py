@@ -47,9 +47,8 @@ def test_wandb_keeps_them_offline(tmp_path, monkeypatch):
     assert summary["loss"] == 0.5
     (stored,) = tmp_path.glob("wandb/offline-run-*/*.wandb")
     begin = time.monotonic()
-    while (
-        b"observed/loss" not in stored.read_bytes()
-    ):  # another process of theirs writes it
+    # Another process of theirs writes it.
+    while b"observed/loss" not in stored.read_bytes():
         assert time.monotonic() - begin < LIMIT
         time.sleep(0.05)
 

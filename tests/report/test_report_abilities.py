@@ -117,9 +117,8 @@ def test_the_page_says_what_the_model_can_do_before_anything_else(tmp_path):
         < section.index(">no</td>")
     )
     assert ">open</td>" in section
-    assert (
-        "<runs>" not in page and "\\u003cruns\\u003e" in page
-    )  # examples of the slider
+    # Examples of the slider.
+    assert "<runs>" not in page and "\\u003cruns\\u003e" in page
 
 
 def test_the_last_accuracy_is_that_of_the_last_step_that_has_one():
@@ -150,9 +149,8 @@ def test_an_order_is_known_only_where_intervals_are_apart():
 
 
 def run_of(courses, **options):
-    gaps = xr.Dataset(
-        {"right": ("step", [0.0] * 4)}, {"step": STEPS}
-    )  # a name of its own
+    # A name of its own.
+    gaps = xr.Dataset({"right": ("step", [0.0] * 4)}, {"step": STEPS})
     return xr.DataTree.from_dict(
         {"/pairs": node(courses, **options), "/predictions": gaps}
     )

@@ -122,9 +122,8 @@ def test_relative_bands_keep_their_proportion(page):
     draw_all(page)
     node = examples.developing_tree()["concepts-pca"].to_dataset().isel(layer=3)
     band = traces(page, "concepts-pca/distance", "band")[0]
-    one = node.sel(distance="frobenius").isel(
-        step=slice(0, -1)
-    )  # 0 of 0 at the reference
+    # 0 of 0 at the reference.
+    one = node.sel(distance="frobenius").isel(step=slice(0, -1))
     scale = one["distance_relative"].astype(float) / one["distance_to_last"].astype(
         float
     )

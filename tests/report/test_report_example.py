@@ -95,9 +95,8 @@ def test_steps_that_were_not_measured_are_left_out():
     assert measure(found)["steps"] == [
         s for s in examples.STEPS if s != examples.STEPS[4]
     ]
-    assert np.isnan(
-        stored(found)[5, 0, 2]
-    )  # one that is missing at a single step alone
+    # One that is missing at a single step alone.
+    assert np.isnan(stored(found)[5, 0, 2])
 
 
 def test_a_text_has_the_direction_of_its_predicted_tokens_and_ends_where_it_ends():

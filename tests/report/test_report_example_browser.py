@@ -88,9 +88,8 @@ def test_pointing_or_tapping_shows_a_token_and_its_course(page):
 
 
 def test_the_text_is_one_stop_of_the_tab_key_and_arrows_go_along_it(page):
-    page.locator("#example-choice button").nth(1).press(
-        "Enter"
-    )  # it runs from the right
+    # It runs from the right.
+    page.locator("#example-choice button").nth(1).press("Enter")
     line = page.locator(".example-line").nth(1)
     assert line.locator('[tabindex="0"]').count() == 1
     slider = page.get_attribute("#slider", "aria-valuenow")

@@ -247,9 +247,8 @@ def test_a_loss_that_turns_says_where_with_an_interval_paired_over_texts():
     rng, losses = np.random.default_rng(0), np.linspace(8.0, 5.0, len(made.STEPS))
     losses[-5:] = [5.0, 5.001, 5.4, 5.5, 5.6]
     data = made.loss_story(losses)
-    texts = rng.normal(0, 3, 60) + rng.normal(
-        0, 0.1, (len(losses), 60)
-    )  # texts differ by far more
+    # Texts differ by far more.
+    texts = rng.normal(0, 3, 60) + rng.normal(0, 0.1, (len(losses), 60))
     data["loss_of_text"] = (("step", "text"), losses[:, None] + texts)
     tree = made.tree({"loss": data})
     (claim,) = claimed(tree, Kind.RISES_AGAIN).values()

@@ -245,9 +245,8 @@ def test_a_row_tells_itself_and_leads_to_its_card(visit):
     wanted = page.get_attribute("#life .row-link", "href")[1:]
     page.mouse.move(box["x"] + 0.8 * box["width"], box["y"] + 6)
     assert "of its peak" in first and page.inner_text("#tooltip") != first
-    page.mouse.move(
-        box["x"] - 30, box["y"] + 2
-    )  # beside the steps, a click on which sets one
+    # Beside the steps, a click on which sets one.
+    page.mouse.move(box["x"] - 30, box["y"] + 2)
     page.mouse.click(box["x"] - 30, box["y"] + 2)
     settled(page)
     assert "linked" in page.locator(f'[id="{wanted}"]').get_attribute("class")

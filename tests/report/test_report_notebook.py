@@ -344,15 +344,13 @@ def test_the_summary_has_the_sentences_of_the_page(result, tmp_path):
     words = re.sub(r"<[^>]+>", "", page).replace("&#39;", "'").replace("&amp;", "&")
     assert summary.heading in words and len(summary.sentences) > 2
     for sentence in summary.sentences:
-        for part in re.split(
-            r"(?<=\.) ", sentence
-        ):  # the page folds what names an option
+        # The page folds what names an option.
+        for part in re.split(r"(?<=\.) ", sentence):
             assert part in words, part
         assert sentence.split(".")[0].split()[0] in str(summary)
     assert max(map(len, str(summary).splitlines())) <= 100
-    assert "1 of 26 cells failed" in str(
-        summary
-    )  # what failed comes before what was found
+    # What failed comes before what was found.
+    assert "1 of 26 cells failed" in str(summary)
     rows = summary.data
     assert rows.row.is_unique and {"verdict", "learned", "half_step"} <= set(
         rows.columns

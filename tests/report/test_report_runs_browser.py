@@ -116,9 +116,8 @@ def test_one_control_of_three_views_opens_with_the_overlay(visit):
         assert (colour, width > 1.5) == (
             (ink, True) if series == "seed 0" else (grey, False)
         )
-    assert len(traces(runs, FIGURE, "interval")) == len(
-        LAYERS
-    )  # of the chosen run alone
+    # Of the chosen run alone.
+    assert len(traces(runs, FIGURE, "interval")) == len(LAYERS)
     words = "Dark line: seed 0. Thin grey lines: the other runs. The shade is that of seed 0."
     assert caption(runs).endswith(words)
 
@@ -269,9 +268,8 @@ def test_a_control_band_is_that_of_each_line_and_not_of_all_together(controls):
     hover(controls, FIGURE, place, 0.02)
     words = controls.inner_text("#tooltip")
     assert "layer 2" in words or "mlp" in words
-    assert (
-        "control runs (turned): 1.100 to 1.700" in words
-    )  # 1 for the layer, .1 to .7 by control
+    # 1 for the layer, .1 to .7 by control.
+    assert "control runs (turned): 1.100 to 1.700" in words
 
 
 def test_keys_reach_the_views(runs):

@@ -291,9 +291,8 @@ def test_chart_holds_what_the_pages_chart_holds():
     words = [t.get_text() for t in axes.texts]
     for row in content.rows:
         assert row.quantity[: PAPER["cells"].label_characters - 12] in " ".join(words)
-    drawn = [
-        row for row in content.rows if row.role != "motion"
-    ]  # one line stands for these
+    # One line stands for these.
+    drawn = [row for row in content.rows if row.role != "motion"]
     assert words.count("layer 0") == sum(row.short_layer == "layer 0" for row in drawn)
     assert len(axes.patches) > 5 * len(content.rows)
     left = [t.get_window_extent().x0 for t in axes.texts]

@@ -193,9 +193,8 @@ def test_sizes_follow_the_model():
     shown = look(trajectory[4], inputs)
     tables, _ = fitted(PRESETS["everything"], shown, 4)
     concepts = [table for table in tables if table["kind"] == "concepts"]
-    assert {table["n_concepts"] for table in concepts} == {
-        16
-    }  # half of the width of 32
+    # Half of the width of 32.
+    assert {table["n_concepts"] for table in concepts} == {16}
     assert shown.longest == 40 and VOCABULARY == 64
 
 

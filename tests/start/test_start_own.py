@@ -261,9 +261,8 @@ def test_a_file_is_run_again_when_it_or_a_neighbour_changes(tmp_path, monkeypatc
     second = own_code.load("m.py:build", tmp_path)
     assert (first(), second()) == (7, 8)
     assert own_code.content_of(first) != own_code.content_of(second)
-    assert (
-        pickle.loads(pickle.dumps(first)) is first
-    )  # what is in use stays what it was
+    # What is in use stays what it was.
+    assert pickle.loads(pickle.dumps(first)) is first
 
 
 @pytest.mark.parametrize("place", ["path", "editable", "package", "below"])

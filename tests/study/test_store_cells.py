@@ -90,9 +90,8 @@ def test_difference_names_what_changed_what_came_and_what_went():
 
 
 FORKED = pytest.mark.skipif(not hasattr(os, "fork"), reason="a child process is forked")
-OF_THREADS = pytest.mark.filterwarnings(
-    "ignore:.*fork:DeprecationWarning"
-)  # it ends at once
+# It ends at once.
+OF_THREADS = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
 
 def _in_a_child(work):

@@ -180,9 +180,8 @@ def test_a_claim_that_is_let_go_while_it_is_looked_at_is_taken_and_not_removed(
 
     with monkeypatch.context() as patched:
         patched.setattr(claims, "_read", let_go)
-        patched.setattr(
-            claims, "_remove_stale", removed.append
-        )  # by then it may be another one's
+        # By then it may be another one's.
+        patched.setattr(claims, "_remove_stale", removed.append)
         assert claims._take(path, "token")
         sweep_claims(tmp_path)
     assert removed == []

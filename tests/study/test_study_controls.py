@@ -57,9 +57,8 @@ def test_a_node_holds_the_run_and_its_controls(folder):
     read = node.rotation_removed_control.notnull().all("layer").isel(run=0)
     assert node.step.values[read].tolist() == controls[0]["steps"]
     assert set(node.control_half_step.dims) == {"row", "run"}
-    assert (
-        "control" not in tree["weight-rank"].variables
-    )  # they move as far by construction
+    # They move as far by construction.
+    assert "control" not in tree["weight-rank"].variables
     figures = json.loads(node.attrs["figures"])
     assert any("control runs" in json.dumps(figure["bands"]) for figure in figures)
 

@@ -70,11 +70,8 @@ def test_damage_to_any_file_of_a_result_is_refused_by_name(
         content = path.read_bytes()
         damage(path)
         nested = path.parent != result
-        if nested and path.name in (
-            ".zarray",
-            ".zattrs",
-            ".zgroup",
-        ):  # .zmetadata has them
+        # .zmetadata has them.
+        if nested and path.name in (".zarray", ".zattrs", ".zgroup"):
             _read_all(og.open_study(tmp_path / "s").result)
             path.write_bytes(content)
             continue
@@ -137,9 +134,8 @@ def test_what_is_said_of_a_result_without_checksums_mends_it(study, tmp_path):
     (tmp_path / "no list" / "result.zarr" / ".checksums.json").unlink()
     with pytest.raises(StoreError, match="so damage to it cannot be found") as caught:
         _ = og.open_study(tmp_path / "no list").result
-    assert f"--output '{tmp_path / 'no list'}'`" in str(
-        caught.value
-    )  # as a shell takes it
+    # As a shell takes it.
+    assert f"--output '{tmp_path / 'no list'}'`" in str(caught.value)
     _study(study[0]).run(tmp_path / "no list")
     assert "loss" in og.open_study(tmp_path / "no list").result
 

@@ -81,9 +81,8 @@ def test_waits_are_bounded_by_cells_and_fits(studied):
     asked = sum(
         n for line, n in waits.items() if line.startswith("concepts/tensors.py")
     )
-    assert asked <= fits * (
-        ITERATIONS / 10 + 1
-    )  # once in ten iterations, and at the end
+    # Once in ten iterations, and at the end.
+    assert asked <= fits * (ITERATIONS / 10 + 1)
     assert by_folder["concepts"] - asked <= 14 * fits
     assert (
         by_folder["observables"] <= 10 * cells and by_folder["distances"] <= 8 * cells

@@ -31,9 +31,8 @@ def test_weights_that_were_written_again_with_the_same_size_and_time_are_noticed
     assert _digest(run, cache) == before
     content = bytearray(weights.read_bytes())
     content[-1] ^= 1
-    while (
-        weights.stat().st_ctime_ns == stat.st_ctime_ns
-    ):  # the system's clock has moved on
+    # The system's clock has moved on.
+    while weights.stat().st_ctime_ns == stat.st_ctime_ns:
         weights.write_bytes(content)
         os.utime(weights, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     now = weights.stat()
@@ -59,9 +58,8 @@ def test_processes_that_begin_together_hash_each_checkpoint_once(tmp_path, monke
     assert [known.whole(c) for c in tasks[0]] == [
         DigestCache(None).whole(c) for c in tasks[1]
     ]
-    assert sorted(hashed) == sorted(
-        [*steps, *steps]
-    )  # by the second cache, which knows nothing
+    # By the second cache, which knows nothing.
+    assert sorted(hashed) == sorted([*steps, *steps])
     assert not list((tmp_path / "s" / ".claims").glob("*"))
 
 
@@ -116,9 +114,8 @@ def test_weights_written_over_during_a_run_are_never_stored_under_the_old_digest
 
     def writing_over(self, *arguments, **options):
         calls.append(self)
-        if (
-            len(calls) == 2
-        ):  # the first is the dry run, when nothing has been planned yet
+        # The first is the dry run, when nothing has been planned yet.
+        if len(calls) == 2:
             shutil.copy(other / "checkpoint-0" / "model.safetensors", tmp_path / "new")
             (tmp_path / "new").replace(run / "checkpoint-2" / "model.safetensors")
         return compute(self, *arguments, **options)

@@ -86,9 +86,8 @@ def test_a_cell_of_a_control_that_is_gone_comes_back_with_the_same_numbers(
 ):
     before, lost = _with_a_lost_cell(recorded, tmp_path / "s")
     plan = _study(recorded).plan(tmp_path / "s")
-    assert (
-        plan.forwards > 0 and plan.to_do > 1 and not plan.changes()
-    )  # the reference may come out otherwise
+    # The reference may come out otherwise.
+    assert plan.forwards > 0 and plan.to_do > 1 and not plan.changes()
     tree = _study(recorded).run(tmp_path / "s").tree
     assert all(tree[node].identical(kept[1][node]) for node in kept[1].children)
     after = _stamps(tmp_path / "s")

@@ -163,8 +163,7 @@ def test_a_worker_with_other_code_computes_nothing_and_says_so(tmp_path, monkeyp
     changed = replace(
         cell, components=cell.components | {"code": {"capture": "another"}}
     )
-    run_module._check_code(
-        part.job, changed
-    )  # files are those of the plan: no digest is made
+    # Files are those of the plan: no digest is made.
+    run_module._check_code(part.job, changed)
     with pytest.raises(StoreError, match=r"this worker runs other code .*code\.\w+: "):
         run_module._check_code(planned, changed)

@@ -229,9 +229,8 @@ def test_a_step_that_kills_its_worker_twice_fails_alone(serial, tmp_path, times)
     study.plan()  # the model is examined here, and not in workers
     pool = ProcessPoolExecutor(2, multiprocessing.get_context("fork"))
     with pool, warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # of forks beside threads, and that a cell has failed
+        # Of forks beside threads, and that a cell has failed.
+        warnings.simplefilter("ignore")
         tree = study.run(tmp_path / "s", pool)
     assert tried.read_text() == ".."
     assert_lost(tree, [4] if times > 1 else [])
@@ -383,6 +382,5 @@ def test_memory_does_not_grow_with_the_checkpoints(tmp_path):
 
     models = {step: tiny_model(step) for step in STEPS}
     _study(og.Trajectory.from_models(models), [Watch()]).run(tmp_path / "s")
-    assert (
-        len(seen) <= 2 < len(STEPS)
-    )  # one of all tasks, and one on which it was tried before
+    # One of all tasks, and one on which it was tried before.
+    assert len(seen) <= 2 < len(STEPS)

@@ -107,9 +107,8 @@ def test_a_killed_worker_costs_its_own_step_alone_and_keeps_to_the_bound(
     chosen = og.Study(first, of_hub.inputs, [deadly], device="cpu", noise=0)
     pool = ProcessPoolExecutor(2, multiprocessing.get_context("fork"))
     with pool, warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # of forks beside threads, and that a cell has failed
+        # Of forks beside threads, and that a cell has failed.
+        warnings.simplefilter("ignore")
         tree = chosen.run(tmp_path / "s", pool, max_revisions=2)
     assert tried.read_text() == ".."
     assert_lost(tree, [deadly.step] if times > 1 else [])

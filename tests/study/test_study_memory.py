@@ -127,9 +127,8 @@ def test_a_plan_prices_the_checkpoints_that_shared_codes_are_fitted_to():
 
     values = 2 * 50 * width * 4
     assert held(fit_steps=4) == held() == values + 4 * 50 * 50 + 2 * 4 * 50 * width
-    assert (
-        held(fit_steps=(0, 4)) == values + 8 * 2 * 50 * width
-    )  # 2 * 16 features, 50 tokens
+    # 2 * 16 features, 50 tokens.
+    assert held(fit_steps=(0, 4)) == values + 8 * 2 * 50 * width
     assert held(method="batchtopk") == values + 8 * 4 * 50 * width
 
 
@@ -146,9 +145,8 @@ def test_the_estimate_is_the_sum_of_what_is_held_and_of_shared_rotations():
         study = og.Study(
             trajectory, inputs, observables, device="cpu", noise=0, batch_size=1
         )
-        return (
-            study.plan()
-        )  # one text at a time: a pass takes less than the work on a layer
+        # One text at a time: a pass takes less than the work on a layer.
+        return study.plan()
 
     alone, together = plan(decay), plan(decay, *two)
     assert alone.shared_bytes == 0 and "rotations" not in str(alone)
@@ -163,9 +161,8 @@ def test_the_estimate_is_the_sum_of_what_is_held_and_of_shared_rotations():
     largest = cost.held_about(0, 0, 0, 0, (50, width))
     assert alone.memory_bytes == alone.model_bytes + largest + 2 * sample
     assert together.memory_bytes == alone.memory_bytes + together.shared_bytes
-    dimensions = plan(
-        og.observables.EffectiveDimensions(LAYERS, **options)
-    )  # no reference
+    # No reference.
+    dimensions = plan(og.observables.EffectiveDimensions(LAYERS, **options))
     assert dimensions.memory_bytes == alone.memory_bytes - sample
     assert "2.05 kB of it shared rotations" in str(together)
     assert f"to store: {sample / 1000:.3g} kB of references" in str(alone)

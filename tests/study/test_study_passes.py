@@ -146,9 +146,8 @@ def test_the_plan_counts_the_passes_of_run_and_controls_as_they_come(
         return together(source, needs)
 
     def computing(job, task):
-        with (
-            monkeypatch.context() as patch
-        ):  # passes of the examination are not planned
+        # Passes of the examination are not planned.
+        with monkeypatch.context() as patch:
             patch.setattr(reading, "_read_together", reading_together)
             return computed(job, task)
 

@@ -205,9 +205,8 @@ def test_a_growing_run_keeps_its_reference_and_computes_only_the_new_step(
     )
     folder = _copy(whole, tmp_path / "s")
     progress = _again(folder, trajectory)
-    assert (
-        progress.planned == 5 + 6
-    )  # one step of five observables; six blocks gain a snapshot
+    # One step of five observables; six blocks gain a snapshot.
+    assert progress.planned == 5 + 6
     assert values(folder)[1]["reference_step"] == 32
 
 
@@ -256,10 +255,8 @@ def test_every_cell_is_checksummed_once_in_a_run_and_a_damaged_one_is_still_foun
 
     monkeypatch.setattr(cache, "read_cell", reading)
     folder = _copy(whole, tmp_path / "s")
-    chosen = [
-        *observables(),
-        og.observables.ConceptDistances("concepts-pca"),
-    ]  # planned twice
+    # Planned twice.
+    chosen = [*observables(), og.observables.ConceptDistances("concepts-pca")]
     assert _again(folder, og.Trajectory.from_folder(run), chosen=chosen).planned == 2
     cells = set((folder / "cells").rglob("*.safetensors"))
     assert cells <= checked.keys() and set(checked.values()) == {1}
@@ -331,9 +328,8 @@ def test_plan_says_what_is_done_and_writes_nothing(run, whole, tmp_path):
 def test_problems_stand_in_the_result(run, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(run, folder)
-    trajectory = og.Trajectory.from_folder(
-        folder
-    )  # found whole, and damaged afterwards
+    # Found whole, and damaged afterwards.
+    trajectory = og.Trajectory.from_folder(folder)
     weights = folder / "checkpoint-8" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
     progress = Counting()

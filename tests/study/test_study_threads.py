@@ -85,9 +85,8 @@ def test_batch_size_and_threads_change_nothing_beyond_rounding(
         np.testing.assert_allclose(
             found[name], values, rtol=1e-5, atol=1e-6, err_msg=name
         )
-    assert (
-        other.plan(folder).to_do == 4
-    )  # cells of other settings are not mixed with its own
+    # Cells of other settings are not mixed with its own.
+    assert other.plan(folder).to_do == 4
     assert _study().plan(folder).to_do == 0
 
 

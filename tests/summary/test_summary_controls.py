@@ -49,10 +49,8 @@ def page(run, controls, quantity):
 
 def test_controls_read_at_two_usable_steps_have_no_half_change_step():
     """The half of any two values lies at one step: it was 10 of eight controls, and no measure."""
-    steps, run = (
-        np.array([0, 20, 40]),
-        np.array([3.0, 2.0, np.nan]),
-    )  # the last one is reference
+    # The last one is reference.
+    steps, run = (np.array([0, 20, 40]), np.array([3.0, 2.0, np.nan]))
     rows = control_rows(steps, run, np.array([[3.0, 2.5, 2.0], [3.0, 1.0, 0.0]]))
     assert (
         np.isnan(rows["control_half_step"]).all()
@@ -203,9 +201,8 @@ def test_only_better_performance_than_every_control_is_learned():
 def test_of_several_kinds_of_controls_the_best_counts():
     rng = np.random.default_rng(3)
     runs = {f"turned {i}": losses(8.3 + x, rng) for i, x in enumerate((0.2, 0.1, 0.3))}
-    frequencies = losses(
-        5.05, rng
-    )  # a control that was trained on word frequencies did as well
+    # A control that was trained on word frequencies did as well.
+    frequencies = losses(5.05, rng)
     data = with_controls(losses(5.0, rng), {**runs, "frequencies": frequencies}, [LOSS])
     node = summarise(data, [LOSS], Section("Loss", "Loss."))
     assert node.changed.all() and not node.learned.any()
@@ -249,9 +246,8 @@ def test_controls_read_at_fewer_steps_are_compared_at_those():
     assert np.isfinite(node.loss_control.sel(run="turned 0")).sum() == 3
     chosen = run.loss.isel(step=[0, 4, 9]).values
     np.testing.assert_allclose(node.run_change.values[0], chosen[-1] - chosen[0])
-    assert (
-        node.loss_control_low.notnull().all()
-    )  # between them the band is drawn through
+    # Between them the band is drawn through.
+    assert node.loss_control_low.notnull().all()
 
 
 def test_p_values_are_corrected_over_all_rows_of_the_page():

@@ -206,9 +206,8 @@ def test_more_controls_of_the_same_spread_are_counted():
     )
     assert few == 4 and many > 4 and np.isnan(never)
     agreeing, _ = controls_needed(rows(0.1, 0.0, spreads=(0.001, 1.4)), 0.05)
-    assert np.isnan(
-        agreeing
-    )  # by its own spread four would do, but the test pools that of layers
+    # By its own spread four would do, but the test pools that of layers.
+    assert np.isnan(agreeing)
 
 
 def test_own_frequencies_and_renamings_come_of_one_collector():

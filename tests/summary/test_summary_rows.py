@@ -284,9 +284,8 @@ def test_texts_that_count_at_some_steps_only_are_resampled_where_they_do():
     table = rng.normal(size=(3, 40)) + np.array([[8.0], [8.0], [5.0]])
     counts = np.ones((3, 40))
     counts[:2, 20:] = counts[2, :20] = 0
-    texts = np.where(
-        counts > 0, table, 0.0
-    )  # whatever stands in for texts that do not count
+    # Whatever stands in for texts that do not count.
+    texts = np.where(counts > 0, table, 0.0)
     data = series(
         (texts * counts).sum(1) / counts.sum(1),
         x_of_text=(("step", "text"), texts),

@@ -148,10 +148,8 @@ def test_columns_by_name_and_by_number(tmp_path):
     path = written(tmp_path, "data.csv", "id,Review,stars\n7,fine,4\n")
     assert read_labelled(path).labels is None
     assert read_labelled(path, label="stars").labels.tolist() == [4]
-    assert read_labelled(path, text=1).texts == (
-        "Review",
-        "fine",
-    )  # by number: no row of names
+    # By number: no row of names.
+    assert read_labelled(path, text=1).texts == ("Review", "fine")
     with pytest.raises(
         ArgumentError, match=r"has no column label='star'.*mean 'stars'"
     ):

@@ -67,9 +67,8 @@ def test_abandoned_steps_are_replaced_as_the_resumed_run_passes_them(
     assert "step 70 belongs to a run that was resumed at step 50" in finding.message
     assert "--exclude checkpoint-70" in finding.message
     assert "step 60 is replaced" in caplog.text
-    run.train(
-        Recorder(tmp_path, every=10), 65, 90, 3
-    )  # which is not on disk: 70 is kept
+    # Which is not on disk: 70 is kept.
+    run.train(Recorder(tmp_path, every=10), 65, 90, 3)
     assert branches_of(tmp_path) == [{"resumed": 50, "abandoned": [70]}]
 
 

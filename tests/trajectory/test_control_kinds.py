@@ -221,9 +221,8 @@ def test_a_selection_is_made_before_or_after(run):
         assert same(tensors(control.select(steps=[0, 9])[9]), tensors(control[9]))
     walk = motions(run.select(steps=[0, 9]).control("walk"))["embed.weight"]
     ends = motions(run)["embed.weight"][-1].norm()
-    assert torch.allclose(
-        walk.norm(), ends, rtol=1e-6
-    )  # one step as long as the whole motion
+    # One step as long as the whole motion.
+    assert torch.allclose(walk.norm(), ends, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

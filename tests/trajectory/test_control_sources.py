@@ -300,9 +300,8 @@ def test_the_cache_of_a_study_knows_a_control_from_its_source(tmp_path):
     expected = cache(control[5])
     cache.save()
     assert DigestCache(stored)(control[5]) == expected
-    assert "turned" not in stored.read_text(
-        encoding="utf-8"
-    )  # the digests of the sources suffice
+    # The digests of the sources suffice.
+    assert "turned" not in stored.read_text(encoding="utf-8")
 
 
 def test_configuration_tokenizer_title_and_provenance_are_those_of_the_run(tmp_path):

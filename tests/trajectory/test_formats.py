@@ -223,9 +223,8 @@ def test_zero_checkpoints_hold_the_whole_float32_weights(
     run = Trajectory.from_folder(tmp_path, build)
     assert list(run.steps) == [2, 4] and same(run[4].weights)
     assert torch.equal(run[2].model()[2].weight, STATE["2.weight"])
-    assert same(
-        find_weights(tmp_path)
-    )  # a checkpoint of the Trainer, with the folder inside
+    # A checkpoint of the Trainer, with the folder inside.
+    assert same(find_weights(tmp_path))
 
 
 def test_zero_without_the_optimiser_gives_the_weights_of_the_model_or_says_what_is_missing(
@@ -324,10 +323,8 @@ def in_gguf(name, value):
     if name == "lm_head.weight":
         return "output.weight", value.numpy()
     _, _, layer, inner = name.removesuffix(".weight").split(".", 3)
-    if inner in (
-        "self_attn.q_proj",
-        "self_attn.k_proj",
-    ):  # llama.cpp pairs other coordinates
+    # Llama.cpp pairs other coordinates.
+    if inner in ("self_attn.q_proj", "self_attn.k_proj"):
         value = value.reshape(2, 2, 2, 8).swapaxes(1, 2).reshape(8, 8)
     return f"blk.{layer}.{NAMES[inner]}.weight", np.ascontiguousarray(value.numpy())
 

@@ -109,9 +109,8 @@ def test_a_state_of_the_trainer_without_a_step_leaves_the_names(run, step):
         (run / f"checkpoint-{n}" / "trainer_state.json").write_text(text)
     trajectory = Trajectory.from_folder(run)
     assert list(trajectory.steps) == [0, 1, 2]
-    assert [finding.kind for finding in trajectory.audit()] == [
-        "identical"
-    ]  # as the run is
+    # As the run is.
+    assert [finding.kind for finding in trajectory.audit()] == ["identical"]
 
 
 def test_more_layers_than_tensors_are_refused_before_they_are_built(run):

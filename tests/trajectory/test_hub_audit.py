@@ -115,17 +115,13 @@ def test_the_pattern_of_a_public_suite_is_reported_without_a_download(tmp_path):
         assert "(76 checkpoints)" in str(findings) and "(10 checkpoints)" in str(
             findings
         )
-        assert hub.calls == {
-            "refs": 1,
-            "tree": len(steps) - 75 - 9,
-        }  # one for each commit
+        # One for each commit.
+        assert hub.calls == {"refs": 1, "tree": len(steps) - 75 - 9}
         thinner = trajectory.deduplicated()
         assert len(thinner) == 154 - 75 - 9 and 143_000 in thinner and 1 in thinner
         assert {f.kind for f in thinner.audit()} == {"duplicate-dropped"}
-        assert hub.calls == {
-            "refs": 1,
-            "tree": len(steps) - 75 - 9,
-        }  # one for each commit
+        # One for each commit.
+        assert hub.calls == {"refs": 1, "tree": len(steps) - 75 - 9}
     assert not list(tmp_path.glob("models--*"))
 
 
@@ -166,9 +162,8 @@ def test_configurations_are_compared_and_fetched_only_where_the_listing_differs(
         (finding,) = trajectory.audit()
         assert (finding.kind, finding.steps) == ("configuration", (2,))
         assert "rope (absent) -> 1.0" in finding.message
-        assert (
-            hub.calls["get"] == 3
-        )  # the last one's is the same file as the one before
+        # The last one's is the same file as the one before.
+        assert hub.calls["get"] == 3
         assert all(
             "config.json" in line for line in hub.lines if line.startswith("GET /lab")
         )

@@ -23,9 +23,8 @@ from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.trajectory import Prefetch, UnknownStepError, retain, retained
 
 STEPS = (0, 1, 2, 3, 4, 5)
-retained_module = sys.modules[
-    "ontogeny.trajectory.retention"
-]  # the function has its name
+# The function has its name.
+retained_module = sys.modules["ontogeny.trajectory.retention"]
 
 
 @pytest.fixture
@@ -95,18 +94,16 @@ def test_the_next_revision_downloads_while_one_is_used(hub, tmp_path):
     with Prefetch(trajectory) as prefetch:
         hub.hold = f"GET /{REPO}/resolve/{commits['step1']}"
         with prefetch.use(0):
-            assert hub.entered.wait(
-                120
-            )  # step 1 is asked for although step 0 is still in use
+            # Step 1 is asked for although step 0 is still in use.
+            assert hub.entered.wait(120)
             hub.resume.set()
         with prefetch.use(1) as checkpoint:
             assert same(checkpoint.model(), linear(1))
 
 
 def test_what_was_there_before_survives_with_the_blobs_it_shares(hub, tmp_path):
-    hub.repos[REPO]["step3"] = hub.repos[REPO]["step2"] | {
-        "extra.json": b"{}"
-    }  # shares weights
+    # Shares weights.
+    hub.repos[REPO]["step3"] = hub.repos[REPO]["step2"] | {"extra.json": b"{}"}
     mine = {"step2": hub.repos[REPO]["step2"]}
     build_cache(tmp_path, REPO, mine)
     other = {"step1": linear_files(50)}
@@ -465,9 +462,8 @@ def test_two_processes_over_one_cache_keep_a_bound_each(hub, tmp_path):
         ):
             other.stdin.write("\n")
             other.stdin.flush()
-            assert (
-                other.stdout.readline() == "in use\n"
-            )  # step 1: it has let go of step 0
+            # Step 1: it has let go of step 0.
+            assert other.stdout.readline() == "in use\n"
             assert len(snapshots(tmp_path)) == 2
             assert same(checkpoint.model(), linear(0))
         assert len(snapshots(tmp_path)) == 1

@@ -331,9 +331,8 @@ def test_repositories_with_one_checkpoint_each_are_a_trajectory(tmp_path):
             for step in prefetch.steps:
                 with prefetch.use(step) as checkpoint:
                     assert same(checkpoint.model(), linear(step // 1000))
-        assert (
-            len(list(tmp_path.glob("models--*"))) == 1
-        )  # the one that was there before
+        # The one that was there before.
+        assert len(list(tmp_path.glob("models--*"))) == 1
         with pytest.raises(CheckpointError, match="lab/empty-step_1k is empty"):
             open_all([*repos, "lab/empty-step_1k"])
         for wrong in ([], 3, ["lab/bert-seed_0-step_0k", 3]):

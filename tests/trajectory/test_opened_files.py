@@ -23,9 +23,8 @@ def test_names_shapes_and_dtypes_are_read_once(path, monkeypatch):
         with weights.open() as reader:
             assert reader.names() == ["a"] and reader.shape("a") == (2, 3)
             assert reader.dtype("a") == torch.float32
-    assert (
-        opens[path] == 2
-    )  # by safetensors, which checks it, and for where its tensors lie
+    # By safetensors, which checks it, and for where its tensors lie.
+    assert opens[path] == 2
     for _ in range(2):
         with weights.open() as reader:
             assert reader.get("a").sum() == 15 and reader.rows("a", 1, 2).sum() == 12

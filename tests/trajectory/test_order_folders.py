@@ -47,9 +47,8 @@ def test_files_are_ordered_by_what_they_hold_and_copies_are_named(lightning):
         "left out: last.ckpt (holds step 2700, as epoch=2-val_loss=1.76.ckpt"
     )
     (finding,) = run.audit()
-    assert (
-        finding.kind == "unnumbered" and finding.message == left
-    )  # with the reason of each
+    # With the reason of each.
+    assert finding.kind == "unnumbered" and finding.message == left
     by_epoch = Trajectory.from_folder(lightning, step_from="epoch={}")
     assert by_epoch.steps.tolist() == [0, 1, 2]
 

@@ -343,9 +343,8 @@ def test_what_verl_saves_is_named_with_the_command_that_joins_it(tmp_path):
         actor.mkdir(parents=True)
         for name in ("model", "optim", "extra_state"):
             torch.save({"w": torch.ones(2)}, actor / f"{name}_world_size_1_rank_0.pt")
-        torch.save(
-            {"x": torch.ones(2)}, actor.parent / "data.pt"
-        )  # where the texts were
+        # Where the texts were.
+        torch.save({"x": torch.ones(2)}, actor.parent / "data.pt")
     with pytest.raises(
         CheckpointError, match=r"verl holds; join it with python -m verl\.model_me"
     ):

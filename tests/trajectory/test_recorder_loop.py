@@ -307,11 +307,8 @@ def test_another_run_is_refused_and_overwritten_only_when_asked(tmp_path):
         Recorder(tmp_path, every=2)(5, nn.Bilinear(2, 2, 2))
     assert list(Trajectory.from_folder(tmp_path).steps) == [0, 2, 4]
     record = Recorder(tmp_path, every=3, overwrite=True)
-    assert list(Trajectory.from_folder(tmp_path).steps) == [
-        0,
-        2,
-        4,
-    ]  # until the first call
+    # Until the first call.
+    assert list(Trajectory.from_folder(tmp_path).steps) == [0, 2, 4]
     for step, model in trained(1, 4):
         record(step, model)
     trajectory = Trajectory.from_folder(tmp_path)

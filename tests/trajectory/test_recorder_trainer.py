@@ -129,10 +129,8 @@ def test_the_best_checkpoint_that_the_trainer_loads_is_no_last_step(tmp_path, ca
         "save_strategy": "steps",
         "save_steps": 4,
     }
-    worst = {
-        "metric_for_best_model": "eval_loss",
-        "greater_is_better": True,
-    }  # the first one
+    # The first one.
+    worst = {"metric_for_best_model": "eval_loss", "greater_is_better": True}
     best = trainer(
         tmp_path / "out", 10, [callback], load_best_model_at_end=True, **often, **worst
     )

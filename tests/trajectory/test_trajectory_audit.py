@@ -117,9 +117,8 @@ def test_how_texts_were_last_cut_or_padded_is_no_change_of_tokenizer(tmp_path):
     write(tmp_path, 2, tokenizer=None)
     for step, side in ((0, "left"), (1, "right")):
         settings = {"padding_side": side, "tokenizer_class": "Toy"}
-        if (
-            step
-        ):  # a run that went on from a checkpoint writes how it cut the texts before
+        # A run that went on from a checkpoint writes how it cut the texts before.
+        if step:
             settings |= {
                 "truncation_strategy": "longest_first",
                 "pad_to_multiple_of": None,

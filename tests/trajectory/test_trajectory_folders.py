@@ -166,9 +166,8 @@ def test_a_malicious_pickle_does_not_run(tmp_path, kind, with_config):
     (finding,) = trajectory.audit()
     assert finding.kind == "unreadable" and "tensors" in finding.message
     assert not target.exists()
-    pickle.loads(
-        pickle.dumps(Malicious(target))
-    )  # the payload does work where pickles are run
+    # The payload does work where pickles are run.
+    pickle.loads(pickle.dumps(Malicious(target)))
     assert target.exists()
 
 

@@ -21,9 +21,8 @@ def models_of(build, steps=(0, 1, 2)):
     for step in steps:
         torch.manual_seed(step)
         models[step] = build().eval()
-        with (
-            torch.no_grad()
-        ):  # so that biases and norms differ from step to step as well
+        # So that biases and norms differ from step to step as well.
+        with torch.no_grad():
             saved = models[step].state_dict(keep_vars=True)
             for tensor in {id(t): t for t in saved.values()}.values():
                 if tensor.is_floating_point():
@@ -82,9 +81,8 @@ def test_file_names_point_at_the_tensor_that_holds_the_parameter(tmp_path, build
         for name, stored in names.items():
             assert torch.equal(tensors.get(stored), model.state_dict()[name])
     absent = set(model.state_dict()) - set(names)
-    if (
-        build is mixtral
-    ):  # the file holds every expert by itself, the module all in one tensor
+    # The file holds every expert by itself, the module all in one tensor.
+    if build is mixtral:
         assert absent and all("experts" in name for name in absent)
     else:
         assert not absent

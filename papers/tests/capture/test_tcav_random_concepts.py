@@ -123,9 +123,8 @@ def test_texts_that_found_the_direction_are_scored_only_if_asked_for():
                 examples=examples,
             )
             p.append(float(data.p_value[0]))
-    assert (
-        np.sum(np.array(held) <= 0.05) <= 4
-    )  # 1 expected; 5 or more have probability 0.3 %
+    # 1 expected; 5 or more have probability 0.3 %.
+    assert np.sum(np.array(held) <= 0.05) <= 4
     assert np.sum(np.array(own) <= 0.05) >= 10
 
 

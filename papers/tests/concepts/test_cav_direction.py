@@ -47,9 +47,8 @@ def estimators():
 @pytest.mark.parametrize("estimator", estimators(), ids=str)
 def test_follows_the_conventions_of_scikit_learn(estimator):
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # the checks themselves warn about what they skip
+        # The checks themselves warn about what they skip.
+        warnings.simplefilter("ignore")
         if estimator.solver == "adam":
             estimator.set_params(max_iter=50)
         check_estimator(estimator)
@@ -92,9 +91,8 @@ def test_the_reports_schedule_ends_near_the_minimum_where_features_are_moderate(
     exact, schedule = CAV().fit(A, y), CAV(solver="adam").fit(A, y)
     assert schedule.n_iter_ == 2500
     assert exact.direction_ @ schedule.direction_ > 1 - 1e-6
-    few = CAV(solver="adam", max_iter=1).fit(
-        A, y
-    )  # Adam's first step has one size in all entries
+    # Adam's first step has one size in all entries.
+    few = CAV(solver="adam", max_iter=1).fit(A, y)
     np.testing.assert_allclose(np.abs(few.coef_), 0.01, rtol=1e-4)
 
 
@@ -109,9 +107,8 @@ def test_mean_difference_is_the_difference_of_the_means():
 
 @pytest.mark.parametrize("solver", ["lbfgs", "mean-difference"])
 def test_a_planted_direction_is_found(solver):
-    rng = np.random.default_rng(
-        0
-    )  # with equal spread, the best plane's normal is the planted one
+    # With equal spread, the best plane's normal is the planted one.
+    rng = np.random.default_rng(0)
     planted = np.eye(12)[3]
     y = np.arange(4000) % 2
     A = rng.normal(size=(4000, 12)) + np.where(y == 1, 1, -1)[:, None] * planted
@@ -167,9 +164,8 @@ def test_shuffled_labels_lie_in_all_directions_and_are_the_same_for_any_activati
     assert random.converged.all()
     np.testing.assert_allclose(np.linalg.norm(random.directions, axis=1), 1)
     assert abs(random.directions @ CAV().fit(A, y).direction_).mean() < 0.5
-    label_only = (
-        CAV().permuted(np.eye(400), y, n_draws=3).coef
-    )  # reads the shuffled labels off
+    # Reads the shuffled labels off.
+    label_only = CAV().permuted(np.eye(400), y, n_draws=3).coef
     again = CAV().permuted(2 * np.eye(400), y, n_draws=3).coef
     assert (np.sign(label_only) == np.sign(again)).all()
     assert (np.sign(label_only).sum(1) == 0).all()

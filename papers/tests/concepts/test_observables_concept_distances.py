@@ -63,9 +63,8 @@ def test_the_previous_step_is_the_diagonal_beside(made):
 
 def test_a_correlation_stands_over_its_refits_where_the_concepts_have_it():
     step, layer, refit = [0, 1], ["a"], ["x", "y"]
-    found = (
-        np.arange(8.0).reshape(1, 2, 2, 1, 2) / 8
-    )  # measure, alignment, refit, layer, step
+    # Measure, alignment, refit, layer, step.
+    found = np.arange(8.0).reshape(1, 2, 2, 1, 2) / 8
     coords = {
         "alignment": ["as returned", "matched"],
         "refit": refit,

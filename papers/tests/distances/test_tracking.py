@@ -18,9 +18,8 @@ def test_unrelated_dictionaries_match_at_their_chance_level():
 
 def test_a_kept_dictionary_is_above_chance_and_below_its_refit():
     rng = np.random.default_rng(4)
-    first = np.abs(
-        rng.standard_normal((100, 10))
-    )  # of one sign: the cosines are large by chance
+    # Of one sign: the cosines are large by chance.
+    first = np.abs(rng.standard_normal((100, 10)))
     near = first[:, ::-1] + 0.05 * rng.standard_normal(first.shape)
     far = first[:, ::-1] + 0.5 * rng.standard_normal(first.shape)
     level = distances.matching_level(first, far, reseeded=near, n_shuffles=99)

@@ -223,9 +223,8 @@ def test_exponential_is_not_earned_where_not_all_shapes_could_be_compared(
     compared = all(np.isfinite(fit.aicc) for fit in found.fits.values())
     assert compared == (count >= 6 + offset)
     assert bool(found.best) == compared and (compared or not found.exponential)
-    if (
-        not compared
-    ):  # 4 points of a decay must not read "no decay, a constant fits best"
+    # 4 points of a decay must not read "no decay, a constant fits best".
+    if not compared:
         assert "too few" in found.reason and found.verdict.startswith("No comparison: ")
         assert np.isnan(list(found.weights.values())).all()
 

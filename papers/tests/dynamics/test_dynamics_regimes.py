@@ -159,9 +159,8 @@ def test_no_boundary_is_an_answer():
 def test_a_jump_of_the_trend_is_no_noisy_regime(seed):
     rng = np.random.default_rng(seed)
     place = rng.uniform(0.2, 0.8) * EARLY[-1]
-    fall = 1 / (
-        1 + np.exp(np.clip((EARLY - place) / 20, -50, 50))
-    )  # between two checkpoints
+    # Between two checkpoints.
+    fall = 1 / (1 + np.exp(np.clip((EARLY - place) / 20, -50, 50)))
     found = regimes(EARLY, fall[:, None] + 0.003 * rng.normal(size=(24, 2)))
     assert found.boundary is None
 

@@ -55,9 +55,8 @@ def relations(
     steps = SCHEDULES[count]
     found = []
     for i in range(trials):
-        trend = TRENDS[
-            i % 4 if noise == "none" else i % 5
-        ]  # without both there is no curve
+        # Without both there is no curve.
+        trend = TRENDS[i % 4 if noise == "none" else i % 5]
         x, y = trends(trend, steps, 2, rng)
         own, other = 0.05 * noises(noise, 2, count, rng)
         x, y = x + own, y + shared * own + np.sqrt(1 - shared**2) * other

@@ -94,9 +94,8 @@ def test_independent_decays_are_correlated_but_not_related():
         np.abs(pearsonr(a, rng.permutation(b))[0])
         for a, b in zip(x.T, y.T, strict=True)
     ]
-    assert (
-        np.mean(np.array(shuffled) < np.abs(found.pearson)) > 0.95
-    )  # what shuffling would say
+    # What shuffling would say.
+    assert np.mean(np.array(shuffled) < np.abs(found.pearson)) > 0.95
     # 5 % of 60 is 3; 10 or more have a probability below 0.001
     assert (found.pearson_p <= 0.05).sum() < 10 and (
         found.spearman_p <= 0.05

@@ -61,9 +61,8 @@ def test_a_line_with_noise_is_explained_by_its_null_and_not_by_a_walk():
     )
     null = geometry.line_noise_null(line, n_draws=60)
     assert null.interval[0] <= null.observed <= null.interval[1]
-    assert (
-        geometry.random_walk_null(line, n_draws=60).p_higher < 0.05
-    )  # noise has many directions
+    # Noise has many directions.
+    assert geometry.random_walk_null(line, n_draws=60).p_higher < 0.05
 
 
 def test_line_and_noise_give_back_step_length_and_net_displacement():

@@ -55,9 +55,8 @@ def test_exact_pareto_ratios_give_their_exponent(method):
 @pytest.mark.parametrize("discard", [0.0, 0.1])
 def test_a_line_gives_its_slope_at_the_quantiles_of_its_method(method, shift, discard):
     n, d = 30, 4.0
-    share = np.minimum(
-        (np.arange(1, n + 1) - shift) / n, 1 - 1e-9
-    )  # j/n: the last is left out
+    # J/n: the last is left out.
+    share = np.minimum((np.arange(1, n + 1) - shift) / n, 1 - 1e-9)
     logs = -np.log1p(-share) / d
     # A slope over 30 logarithms of order 1: far from ill conditioned, and far below 1e-10.
     assert estimate(logs[None], method, discard)[0] == pytest.approx(d, rel=1e-10)

@@ -233,9 +233,8 @@ def test_early_energy_null_separates_a_fixed_plane_from_turning_paths():
     turning += 0.001 * rng.normal(size=turning.shape)
     null = early_energy_null(turning, n_draws=99, components=1)
     assert null.observed == early_energy(gram(turning), components=1)
-    assert (
-        null.p_lower == 0.01
-    )  # it turns away; shuffled steps go the mean way from the start
+    # It turns away; shuffled steps go the mean way from the start.
+    assert null.p_lower == 0.01
 
 
 @pytest.mark.parametrize(

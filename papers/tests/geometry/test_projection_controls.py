@@ -141,9 +141,8 @@ def test_block_matched_draws_are_those_of_random_subspaces_of_every_block():
         explicit.append(measured(vector[None], bases, [12, 40, 20]).rho[0])
     assert ks_2samp(drawn, explicit).pvalue > 1e-3
     assert found.matched[0] == pytest.approx(np.sqrt(np.mean(drawn**2)), rel=0.03)
-    assert (
-        found.matched[0] > 1.5 * found.control.rms
-    )  # most of it lies in the small block
+    # Most of it lies in the small block.
+    assert found.matched[0] > 1.5 * found.control.rms
 
 
 def test_matched_and_uniform_controls_agree_for_an_even_spread():

@@ -89,9 +89,8 @@ def test_no_exponential_is_said():
 
 
 def test_signals_of_independent_decays_are_not_related_and_shared_ones_are():
-    rng = np.random.default_rng(
-        1
-    )  # in half of the seeds chance looks like a shared schedule
+    # In half of the seeds chance looks like a shared schedule.
+    rng = np.random.default_rng(1)
     shared = 0.03 * rng.normal(size=(4, 50))
     first, second, third = (
         planted("exponential", "independent", LATE, 4, 0.01, rng) for _ in range(3)

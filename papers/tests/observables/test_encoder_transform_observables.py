@@ -134,11 +134,8 @@ def test_refits_have_the_transforms_that_were_planted():
     share = found["refit_share"].transpose("refit", "share_of")
     assert share.sel(refit="turned").values == pytest.approx([1, 0, 0], abs=1e-9)
     assert share.sel(refit="away").values == pytest.approx([0, 0, 1], abs=1e-3)
-    assert share.sel(refit="same").values.tolist() == [
-        0,
-        0,
-        0,
-    ]  # rounding has no direction
+    # Rounding has no direction.
+    assert share.sel(refit="same").values.tolist() == [0, 0, 0]
 
 
 def test_bands_of_transforms_hold_what_refits_give(made):
@@ -192,9 +189,8 @@ def test_it_runs_without_noise_and_with_test_rows_of_their_own(tmp_path):
     node = study.run(tmp_path / "s")["encoder-dynamics-pca"]
     assert "failed" not in node.attrs and "comparison_shuffled" not in node
     own = node.comparison.sel(metric="correlation", codes="train-fitted", step=32)
-    assert (
-        float(own.min()) > 0.999
-    )  # with an intercept PCA's codes are linear in activations
+    # With an intercept PCA's codes are linear in activations.
+    assert float(own.min()) > 0.999
 
 
 @pytest.mark.parametrize(

@@ -157,9 +157,8 @@ def test_checkpoints_of_one_dimension_neither_fall_nor_rise_whatever_their_avera
         coords={"step": 1000 * np.arange(20)},
     )
     found = observed(reading)
-    assert float(found.early.item()) > 2 * float(
-        found.late.item()
-    )  # of averaged dictionaries
+    # Of averaged dictionaries.
+    assert float(found.early.item()) > 2 * float(found.late.item())
     assert float(found.p_change) > 0.05
     observable = IntrinsicDimension("x", averages=("aligned",), methods=("likelihood",))
     node = observable.summarise(found.expand_dims(layer=["a"]), {})

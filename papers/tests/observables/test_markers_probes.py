@@ -100,11 +100,8 @@ def test_states_are_read_and_edited_at_the_last_token_only():
 
     assert state.without(Planted(6), None).tolist() == [1, 1, 1]
     assert state.without(Planted(6), np.array([0, 1])).tolist() == [1, 1, 1]
-    assert state.without(Planted(6), np.array([4])).tolist() == [
-        0,
-        0,
-        0,
-    ]  # counts 0 everywhere
+    # Counts 0 everywhere.
+    assert state.without(Planted(6), np.array([4])).tolist() == [0, 0, 0]
     assert answers(value)[0].all()  # no hook is left
 
 

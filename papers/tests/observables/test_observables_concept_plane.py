@@ -88,9 +88,8 @@ def test_the_page_draws_both_and_says_how_far_refitting_moves_a_concept(tree):
 @pytest.mark.parametrize("scale", [1.0, 1000.0])
 def test_steps_that_are_refits_of_each_other_do_not_move_further_than_refits(scale):
     rng = np.random.default_rng(0)
-    W, R = rng.normal(
-        size=(2, 2, 40, 12, 6)
-    )  # every step and its refit: independent draws
+    # Every step and its refit: independent draws.
+    W, R = rng.normal(size=(2, 2, 40, 12, 6))
     W[1], R[1] = scale * W[1], scale * R[1]  # layers have scales of their own
     dims = ("layer", "step", "feature", "concept")
     step, layers = np.arange(40), ["a", "b"]

@@ -51,10 +51,8 @@ def test_a_curve_is_one_label_of_each_dimension():
         },
         name="relative_distance",
     )
-    assert chosen(values, {}).values.tolist() == [
-        2.0,
-        6.0,
-    ]  # Procrustes, first alignment
+    # Procrustes, first alignment.
+    assert chosen(values, {}).values.tolist() == [2.0, 6.0]
     assert (
         chosen(values, {"distance": "frobenius", "alignment": "matched"}).values[0]
         == 1.0
@@ -118,9 +116,8 @@ def test_noise_that_was_not_measured_is_said():
     values = np.tile(np.exp(-LATE / 1e5), (4, 1))
     partly = noisy("relative_distance", [0.1, np.nan, 0.1, 0.1])
     found = judged(LearningDynamics("x"), node(values), {"x": partly})
-    assert np.isnan(found.progressed[1]) and np.isnan(
-        found.converged[1]
-    )  # unknown, not "any change"
+    # Unknown, not "any change".
+    assert np.isnan(found.progressed[1]) and np.isnan(found.converged[1])
     assert "not measured in 1 of 4 layers" in words(found)
     assert found.noise.isnull().values.tolist() == [False, True, False, False]
     given = judged(LearningDynamics("x", noise=0.1), node(values), {"x": xr.Dataset()})

@@ -80,9 +80,8 @@ def test_displacement_equals_the_norm_of_the_difference(tree):
 
 def test_a_random_walk_is_not_called_lower_than_chance(tree):
     assert float(tree.p_corrected.sel(block="walk.weight")) > 0.05
-    assert (
-        float(tree.p_lower.sel(block="line.weight")) == 1.0
-    )  # every order gives the same line
+    # Every order gives the same line.
+    assert float(tree.p_lower.sel(block="line.weight")) == 1.0
 
 
 def test_noise_that_is_taken_back_is_lower_than_in_random_order(tree):

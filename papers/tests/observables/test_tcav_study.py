@@ -39,9 +39,8 @@ def labelled(kind, texts=90, seed=5):
                 while any(
                     other is not row and np.array_equal(other, row) for other in rows
                 ):
-                    row[-1] = (
-                        4 + (row[-1] - 3) % 36
-                    )  # texts that repeat would be one unit
+                    # Texts that repeat would be one unit.
+                    row[-1] = 4 + (row[-1] - 3) % 36
     return og.Inputs.from_tokens(rows, mask_token_id=1, labels=labels)
 
 

@@ -65,12 +65,10 @@ def test_learning_steps_are_the_closed_forms_half_times(planted):
     assert float(data.order.sel(matrix="S", top=12)) == 1
     assert float(data.order_p.sel(matrix="S", top=12)) < 0.001
     assert float(data.order_all_high.sel(matrix="S")) < 0.9
-    assert data.order_all.attrs[
-        "long_name"
-    ]  # the axis of a figure, not the variable's name
-    assert np.allclose(
-        data.sigma_share.max("concept"), 1
-    )  # matrices of one scale in one figure
+    # The axis of a figure, not the variable's name.
+    assert data.order_all.attrs["long_name"]
+    # Matrices of one scale in one figure.
+    assert np.allclose(data.sigma_share.max("concept"), 1)
 
 
 def test_the_matrix_that_drives_learning_is_told_from_the_others(tmp_path):

@@ -217,9 +217,8 @@ def test_agreement_beside_other_seeds():
     assert in_common(agreement(own[:1], own[:1], pearson), np.array([]))[0] is None
     assert in_common(np.array([np.nan]), np.array([0.1]))[0] is None
     high = np.array([0.9, 0.95])
-    assert (
-        in_common(high, np.array([0.7, 0.92]))[0] is None
-    )  # one pair has as much in common
+    # One pair has as much in common.
+    assert in_common(high, np.array([0.7, 0.92]))[0] is None
     assert in_common(high, np.array([0.7, 0.85]))[0] is True
 
 
@@ -247,9 +246,8 @@ def test_roughest_layer_must_coincide_more_often_than_by_chance():
     early = regimes(residual=[0.1, 0.01, 0.01])
     assert signals._same_layer([late] * 5, [late] * 5).holds is True
     assert signals._same_layer([late] * 5, [early] * 5).holds is False
-    assert (
-        signals._same_layer([late] * 2, [late] * 2).holds is None
-    )  # one in nine by chance
+    # One in nine by chance.
+    assert signals._same_layer([late] * 2, [late] * 2).holds is None
 
 
 def test_sizes_at_the_same_pace_and_irregular_layers():
@@ -334,9 +332,8 @@ def test_a_tiny_run_reaches_the_page(tiny):
     _, _, page = tiny
     found = verdicts(page)
     assert found.sizes["claim"] == 6
-    assert (
-        "reproduces" not in found.answer.values
-    )  # one layer, few steps: nothing is shown
+    # One layer, few steps: nothing is shown.
+    assert "reproduces" not in found.answer.values
     assert "text.txt" in page.read_text(encoding="utf-8")
 
 

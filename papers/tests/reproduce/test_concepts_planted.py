@@ -112,9 +112,8 @@ def test_the_rows_of_table_1_are_judged_by_what_is_kept():
     after = {v.claim: v.answer for v in solutions.judge([order])}
     assert after["semi-NMF: order only"] == "reproduces"
     unknown = "ICA: may be pathological, the structure of its solutions is not known"
-    assert (
-        after[unknown] == "reproduces" and before[unknown] == "not shown"
-    )  # easy data
+    # Easy data.
+    assert after[unknown] == "reproduces" and before[unknown] == "not shown"
 
 
 def test_turning_directions_keep_codes_and_lengths():

@@ -123,16 +123,14 @@ def test_encoders_converge_early_and_smoothly_only_where_controls_do_not():
     assert judged_9(early) == ["reproduces"] * 4 + ["holds"]
     assert judged_9(line)[1] == "does not reproduce"
     assert judged_9(early, control=early)[:2] == ["not shown"] * 2
-    assert (
-        judged_9(line, procrustes=line)[2:4] == ["not shown"] * 2
-    )  # as smooth without encoders
+    # As smooth without encoders.
+    assert judged_9(line, procrustes=line)[2:4] == ["not shown"] * 2
     assert judged_9(line, frobenius=line)[2:4] == ["does not reproduce"] * 2
     assert judged_9(line, test_fitted=0.5)[4] == "does not hold"
     assert "reproduces" not in judged_9(np.full(11, np.nan))
     unknown = np.full(11, np.nan)
-    assert (
-        judged_9(early, control=unknown)[:2] == ["not shown"] * 2
-    )  # no number beside the claim
+    # No number beside the claim.
+    assert judged_9(early, control=unknown)[:2] == ["not shown"] * 2
     assert judged_9(line, procrustes=unknown)[2:4] == ["not shown"] * 2
 
 

@@ -47,9 +47,8 @@ def answers(first, *, mixed=1.0, early=0.9, late=0.2):
 
 
 def test_the_judge_finds_what_is_planted_and_misses_what_is_not():
-    forgotten = (
-        [0.1] * 3 + [1.0] * 3 + [0.3] * 5
-    )  # at step 60, the first after the switch at 50
+    # At step 60, the first after the switch at 50.
+    forgotten = [0.1] * 3 + [1.0] * 3 + [0.3] * 5
     assert answers(forgotten) == ["reproduces"] * 3
     later = [0.1] * 3 + [1.0] * 5 + [0.3] * 3
     assert answers(later)[:2] == ["reproduces", "does not reproduce"]

@@ -47,19 +47,16 @@ def test_formations_coincide_where_their_intervals_overlap_in_every_seed():
 
 def test_the_chance_of_an_overlap_is_that_of_random_intervals():
     drawn = np.random.default_rng(0)
-    one, other = (
-        planted(5, 3, 7),
-        planted(5, 4, 9),
-    )  # 8/4 and 10/5: an octave each, of 100
+    # 8/4 and 10/5: an octave each, of 100.
+    one, other = (planted(5, 3, 7), planted(5, 4, 9))
     stated = (
         Formation.of([one], "a · head")
         .coincides(Formation.of([other], "a · head"))
         .chance
     )
     octave, whole = np.log(2), np.log(100)
-    places = drawn.uniform(
-        0, whole, (200_000, 2)
-    )  # centres on a circle, so that no end is special
+    # Centres on a circle, so that no end is special.
+    places = drawn.uniform(0, whole, (200_000, 2))
     apart = np.abs(places[:, 0] - places[:, 1])
     assert np.mean(np.minimum(apart, whole - apart) < octave) == pytest.approx(
         stated, abs=0.005

@@ -74,9 +74,8 @@ def test_the_judge_finds_what_is_planted_and_misses_what_is_not():
 
 
 def test_crops_are_of_the_training_text_and_follow_the_seed(monkeypatch):
-    monkeypatch.setattr(
-        text, "python_documentation", bundled_texts
-    )  # short, and quickly read
+    # Short, and quickly read.
+    monkeypatch.setattr(text, "python_documentation", bundled_texts)
     run = TextRun(characters=4001, length=8, batch_size=3)
     train, held_out = run.streams()
     windows = {tuple(train[i : i + 8]) for i in range(len(train) - 7)}

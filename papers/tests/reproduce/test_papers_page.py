@@ -42,9 +42,8 @@ def test_a_stored_finding_is_that_of_a_recipe(path):
     assert claims and len(set(claims)) == len(claims)
     for verdict in one["verdicts"]:
         assert verdict["verdict"] in VERDICTS
-        assert (
-            verdict["measured"] and verdict["beside"]
-        )  # a number, and its null or why none
+        # A number, and its null or why none.
+        assert verdict["measured"] and verdict["beside"]
         assert "nan" not in re.split(
             r"\W+", f"{verdict['measured']} {verdict['beside']}"
         )
@@ -67,9 +66,8 @@ def test_the_numbers_of_the_verdicts_are_those_of_the_stored_findings(family):
     assert rows and all(row["measured"] in measured for row in rows)
     assert all(len(cell.split()) <= MOST_WORDS for row in rows for cell in row.values())
     shown = HEADINGS[family].count("\n| ") - 2  # without the head and its rule
-    assert (
-        sum(bool(row["verdict"]) for row in rows) == shown
-    )  # others go on with a long cell
+    # Others go on with a long cell.
+    assert sum(bool(row["verdict"]) for row in rows) == shown
     assert f"file: {family}.csv" in (EVIDENCE / "tables.md").read_text("utf-8")
 
 

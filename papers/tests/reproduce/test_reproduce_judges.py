@@ -197,9 +197,8 @@ def test_at_equal_loss_the_run_that_is_ahead_is_read_where_it_had_the_others_los
         },
     }
     low = found["weight-rank"]["addition"][0]
-    assert (
-        comparison_judges.equal_loss(found)[0].holds is None
-    )  # 3.5 in random order as well
+    # 3.5 in random order as well.
+    assert comparison_judges.equal_loss(found)[0].holds is None
     found["weight-rank"]["addition"] = [low.assign(shuffled_low=low.shuffled_low + 1)]
     at_step, at_loss = comparison_judges.equal_loss(found)[:2]
     assert at_step.holds and not at_loss.holds
@@ -246,9 +245,8 @@ def test_commutators_that_rise_and_fall_with_the_loss_are_told_from_those_that_d
         norm = 1e-4 * np.exp(-steps / 100 + (noise if shared else other))
         runs.append(commutators(steps, loss, norm=norm))
     *_, verdict = update_judges.commuting({"commutators": {"mixed": runs}})
-    assert (verdict.holds is True) == (not shared), (
-        verdict
-    )  # what is shared may be a schedule
+    # What is shared may be a schedule.
+    assert (verdict.holds is True) == (not shared), verdict
     few = [run.isel(step=slice(6)) for run in runs]
     *_, untold = update_judges.commuting({"commutators": {"mixed": few}})
     assert untold.holds is None and "10" in untold.beside
@@ -507,17 +505,13 @@ def test_what_removal_costs_is_read_at_all_stages_and_early_against_late():
     assert of_figure_6(np.array([0.0, 0.015, 0.001, 0.001])) == [True, True, True]
     assert of_figure_6(np.array([0.0, 0.001, 0.1, 0.001])) == [True, False, False]
     assert of_figure_6(np.zeros(4), followed=40.0) == [False, True, False]
-    assert of_figure_6(np.zeros(4), largest=0.001)[1:] == [
-        None,
-        None,
-    ]  # not even the largest
-    weak = of_figure_6(
-        np.zeros(4), strength=0.3
-    )  # beyond shuffled texts, and no strong one
+    # Not even the largest.
+    assert of_figure_6(np.zeros(4), largest=0.001)[1:] == [None, None]
+    # Beyond shuffled texts, and no strong one.
+    weak = of_figure_6(np.zeros(4), strength=0.3)
     assert weak == [False, True, False]
-    untrained = np.array(
-        [0.5, 0.015, 0.001, 0.001]
-    )  # before training nothing can be lost
+    # Before training nothing can be lost.
+    untrained = np.array([0.5, 0.015, 0.001, 0.001])
     assert of_figure_6(untrained) == [True, True, True]
 
 
@@ -571,9 +565,8 @@ def test_ranks_tell_a_curriculum_apart_beyond_step_lengths_and_where_all_was_lea
         "weight-rank": {"mixed": runs[1:] * 2, "curriculum": runs[:1] * 2},
     }
     assert comparison_judges.forgetting(found)[1].holds is tells
-    found["weight-rank"]["curriculum"] = (
-        runs[1:] * 2
-    )  # equal ranks: only of what was learned
+    # Equal ranks: only of what was learned.
+    found["weight-rank"]["curriculum"] = runs[1:] * 2
     assert comparison_judges.forgetting(found)[1].holds is (
         False if right > 0.9 else None
     )

@@ -56,9 +56,8 @@ def test_averages_are_means_and_sample_deviations_over_seeds():
     several = over_seeds({"one": seeds, "other": [seeds[0].sel(kind=["q"])]})
     assert several["rank"].sel(run="one", kind="q") == 3
     assert np.isnan(several["rank"].sel(run="other", kind="v"))
-    assert np.isnan(
-        several["rank_sd"].sel(run="other", kind="q")
-    )  # one seed has no deviation
+    # One seed has no deviation.
+    assert np.isnan(several["rank_sd"].sel(run="other", kind="q"))
     assert several["rank_low"].sel(run="other", kind="q") == 1
 
 

@@ -176,9 +176,8 @@ def test_every_recipe_writes_verdicts_with_their_controls(name, whole):
     assert page == folder / f"{name}-quick" / "report.html"
     result = og.open_study(page.parent).result
     assert json.loads(result.attrs["nodes"])[0] == "verdict"
-    assert (
-        "findings" not in result.attrs
-    )  # nothing was audited, so the page claims no audit
+    # Nothing was audited, so the page claims no audit.
+    assert "findings" not in result.attrs
     verdict = result["verdict"]
     ours = verdict.claim.str.startswith("(not claimed)").values
     answers = {"reproduces", "does not reproduce", "not shown"}
@@ -374,9 +373,8 @@ def test_embeddings_of_few_dimensions_hold_the_largest_concepts_alone():
         }
     )
     judge = free_embeddings._of_few_dimensions
-    assert (
-        judge([run], 10).holds and judge([run], 3).holds is None
-    )  # 3 words: 2 dimensions are all
+    # 3 words: 2 dimensions are all.
+    assert judge([run], 10).holds and judge([run], 3).holds is None
     assert not judge([run, run.assign(complement_norm=run.logit_norm)], 10).holds
     assert not judge([run.assign(singular_value=run.singular_value / 2)], 10).holds
 

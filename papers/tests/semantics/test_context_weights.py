@@ -74,9 +74,8 @@ def test_in_the_linear_model_a_concept_is_learned_sooner_by_the_factor(concept, 
         np.sort(expected)[::-1]
     )
     run = semantics.train_ufm(S, 6, pi=weights.weights, delta=5.0, step_size=0.05)
-    sooner = (
-        semantics.half_times(sigma, 5.0) / weights.rate_ratios
-    )  # each has a time of its own
+    # Each has a time of its own.
+    sooner = semantics.half_times(sigma, 5.0) / weights.rate_ratios
     assert run.half_time.values == pytest.approx(sooner, rel=0.01)
     assert weights.rate_ratios[concept - 1] == pytest.approx(factor, abs=1e-6)
 

@@ -60,9 +60,8 @@ def test_half_times_are_where_the_closed_form_is_one_half():
     times = half_times(sigma, 6.0)
     shares = [closed_form(sigma, 6.0, t)[i] for i, t in enumerate(times)]
     assert np.allclose(shares, 0.5)
-    assert np.allclose(
-        half_times(sigma, 1e4) / 1e4, 1 / sigma, rtol=1e-3
-    )  # the paper's T_i
+    # The paper's T_i.
+    assert np.allclose(half_times(sigma, 1e4) / 1e4, 1 / sigma, rtol=1e-3)
 
 
 @pytest.mark.parametrize(

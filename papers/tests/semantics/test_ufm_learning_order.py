@@ -86,9 +86,8 @@ def test_p_values_of_random_orders_are_uniform():
         ).p_value
         for i in range(300)
     ]
-    assert (
-        np.mean(np.array(p) <= 0.05) < 0.09
-    )  # 15 expected of 300; 27 has probability 0.2 %
+    # 15 expected of 300; 27 has probability 0.2 %.
+    assert np.mean(np.array(p) <= 0.05) < 0.09
     assert 0.4 < np.mean(p) < 0.6
 
 

@@ -107,9 +107,8 @@ def test_files_with_parts_that_do_not_fit_are_refused(tmp_path):
         with pytest.raises(ArgumentError, match="no support matrix"):
             semantics.load_support(path)
     np.savez(path, **{**parts, "words": np.array([{}], dtype=object)})
-    with pytest.raises(
-        ArgumentError, match="no support matrix"
-    ):  # pickle is never read
+    # Pickle is never read.
+    with pytest.raises(ArgumentError, match="no support matrix"):
         semantics.load_support(path)
 
 

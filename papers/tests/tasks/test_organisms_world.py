@@ -81,9 +81,8 @@ def test_a_model_that_knows_only_kingdoms_is_never_exact_below_them_but_always_a
     logits = 30 * (WORLD.S @ kingdom > 0)
     found = semantics.support_confusion(logits, WORLD.S)
     assert float(found.superset) == 1
-    assert float(found.exact) == pytest.approx(
-        5 / 13
-    )  # the attributes that name a kingdom
+    # The attributes that name a kingdom.
+    assert float(found.exact) == pytest.approx(5 / 13)
 
 
 def test_confusion_along_training_is_that_of_every_step():
@@ -127,13 +126,11 @@ def test_a_planted_hierarchy_is_found_and_its_size_measured():
     found = semantics.coarse_before_fine(
         *planted(10, 40), WORLD.S, words=WORLD.subjects, n_draws=199
     )
-    assert (
-        found.p_value < 0.02
-    )  # of few classes of words as frequent, one is the planted one
+    # Of few classes of words as frequent, one is the planted one.
+    assert found.p_value < 0.02
     ratio = np.log2((found.pairs.fine_step + 1) / (found.pairs.coarse_step + 1)).values
-    in_kingdom = (
-        found.pairs.coarse.values != "dog wolf cat tiger"
-    )  # mammals were not planted
+    # Mammals were not planted.
+    in_kingdom = found.pairs.coarse.values != "dog wolf cat tiger"
     assert in_kingdom.sum() == 8 and ratio[in_kingdom].min() > 1.5
     assert np.abs(ratio[~in_kingdom]).max() < 0.1
 
@@ -172,9 +169,8 @@ def test_the_level_holds_where_all_pairs_share_their_classes_and_words():
         )
         for seed in range(100)
     ]
-    assert (
-        sum(each.p_value <= 0.05 for each in found) <= 11
-    )  # 5 expected; 12 or more: 0.4 %
+    # 5 expected; 12 or more: 0.4 %.
+    assert sum(each.p_value <= 0.05 for each in found) <= 11
     off = [each.advantage - each.null.mean() for each in found]
     assert np.std(off) < 1.4 * np.sqrt(np.mean([each.null.var() for each in found]))
 

@@ -114,9 +114,8 @@ def test_a_stopped_training_ends_with_the_same_bits(tmp_path, monkeypatch, vecto
     whole = record_marker_runs(tmp_path / "whole", run, **options)
 
     def stop(step, steps, loss):
-        if step == (
-            7 if vectorise else 9 + 7
-        ):  # in the second seed where they come in turn
+        # In the second seed where they come in turn.
+        if step == (7 if vectorise else 9 + 7):
             raise Stop
 
     with pytest.raises(Stop):

@@ -102,9 +102,8 @@ def test_only_coordinates_with_a_gradient_are_counted(study):
     moves = np.zeros(len(flat(pairs_by_hand(study[3][4])[0].delta)), dtype=bool)
     for found in pairs_by_hand(study[3][4]):
         moves |= (flat(found.gradient_a) != 0) | (flat(found.gradient_b) != 0)
-    assert (
-        int(data.moving.sum()) == moves.sum() < len(moves)
-    )  # tokens that no batch holds
+    # Tokens that no batch holds.
+    assert int(data.moving.sum()) == moves.sum() < len(moves)
     k = int(data.dimension.sel(basis=BASES[1]).sum())
     expected = np.sqrt(k / moves.sum())
     assert float(data.control.sel(setting=SETTINGS[2])) == pytest.approx(expected)

@@ -191,14 +191,8 @@ def effect_facts(concept: Facts, markup: Markup) -> list[tuple[str, str]]:
     return facts
 
 
-HEADS = (
-    "layer",
-    "index",
-    "name",
-    "tokens",
-    "life",
-    "born",
-)  # columns of a table of concepts
+# Columns of a table of concepts.
+HEADS = ("layer", "index", "name", "tokens", "life", "born")
 
 
 def row_cells(row: Mapping[str, Any], markup: Markup) -> list[str]:

@@ -94,9 +94,8 @@ class AttentionCollector(MapCollector):
     def _take_mass(self, path: str, weights: Tensor, queries: Tensor) -> None:
         """Note the mean share of the k strongest keys; `weights` are 0 at other queries."""
         strongest = weights.topk(min(max(self._top), weights.shape[-1]), dim=-1).values
-        sums = strongest.cumsum(-1).sum(
-            dim=2, dtype=torch.float64
-        )  # (texts, heads, keys)
+        # (texts, heads, keys).
+        sums = strongest.cumsum(-1).sum(dim=2, dtype=torch.float64)
         share = (sums / queries.sum(dim=-1)[:, None, None]).cpu().numpy()
         store = self._mass.setdefault(
             path,

@@ -186,9 +186,8 @@ def match_blocks(reader: Reader, patterns: str | Sequence[str]) -> list[str]:
         for name in reader.names()
         if len(reader.shape(name)) >= 2 and reader.dtype(name).is_floating_point
     ]
-    if matrices == sorted(
-        matrices
-    ):  # files give names in the order of characters: 0, 1, 10, 2
+    # Files give names in the order of characters: 0, 1, 10, 2.
+    if matrices == sorted(matrices):
         matrices.sort(
             key=lambda n: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", n)]
         )

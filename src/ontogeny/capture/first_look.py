@@ -103,9 +103,8 @@ def changed_after(ids: np.ndarray) -> tuple[np.ndarray, int]:
     half = (ids.shape[1] + 1) // 2
     after = ids[:, half:]
     other = ids.copy()
-    other[:, half:] = np.where(
-        after > 0, after - 1, 1
-    )  # another id of the vocabulary everywhere
+    # Another id of the vocabulary everywhere.
+    other[:, half:] = np.where(after > 0, after - 1, 1)
     return other, half
 
 
@@ -181,9 +180,8 @@ def _choose_targets(model: nn.Module, batch: Batch) -> None:
     Then it is given none: with them it may do more than compute a loss.
     """
     without_targets(model, False)
-    if (
-        not takes(model, "targets") or batch.ids.shape[1] < 2
-    ):  # of one token, the last is every one
+    # Of one token, the last is every one.
+    if not takes(model, "targets") or batch.ids.shape[1] < 2:
         return
     without_targets(model, True)
     fits = False

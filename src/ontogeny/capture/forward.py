@@ -34,12 +34,10 @@ AFTER = "after"
 WINDOW = "window"
 UNKNOWN = "unknown"
 _side: ContextVar[str] = ContextVar("side", default=BEFORE)
-_sides: WeakKeyDictionary[nn.Module, str] = (
-    WeakKeyDictionary()
-)  # of models that were looked at
-_asks: ContextVar[bool] = ContextVar(
-    "asks", default=False
-)  # whether maps must be asked for
+# Of models that were looked at.
+_sides: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
+# Whether maps must be asked for.
+_asks: ContextVar[bool] = ContextVar("asks", default=False)
 _without_targets: WeakSet[nn.Module] = WeakSet()
 
 
@@ -89,9 +87,8 @@ def device_of(model: nn.Module) -> torch.device:
     """
     if (streamed := device_of_parts(model)) is not None:
         return streamed
-    for tensor in chain(
-        model.parameters(), model.buffers()
-    ):  # of hundreds, one is asked for
+    # Of hundreds, one is asked for.
+    for tensor in chain(model.parameters(), model.buffers()):
         return tensor.device
     return torch.device("cpu")
 

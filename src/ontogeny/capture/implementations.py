@@ -42,9 +42,8 @@ def attention_maps(model: nn.Module) -> Iterator[None]:
     used = {*_used(model).values()}
     if used and "eager" not in used and gives_maps_beside(model):
         name = _registered()
-    if (
-        used and not cast(Any, model)._can_set_attn_implementation()
-    ):  # such as Falcon and XLM
+    # Such as Falcon and XLM.
+    if used and not cast(Any, model)._can_set_attn_implementation():
         with _noted(model, name), asked_for_maps():
             yield
         return
@@ -159,8 +158,7 @@ def _sdpa_with_maps(
         mask = torch.ones(size, dtype=torch.bool, device=query.device).tril()[
             None, None
         ]
-    if (
-        mask is not None and mask.dtype == torch.bool
-    ):  # eager functions add it to the scores
+    # Eager functions add it to the scores.
+    if mask is not None and mask.dtype == torch.bool:
         mask = torch.where(mask, 0.0, torch.finfo(query.dtype).min).to(query.dtype)
     return output, file.eager_attention_forward(*tensors, mask, **options)[1]

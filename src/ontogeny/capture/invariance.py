@@ -25,9 +25,8 @@ from .sites import watched
 
 _FEW = 3  # texts that are all read
 _SHORT = 13  # tokens of the longest text by which a bare call is checked
-_alone: WeakKeyDictionary[nn.Module, str] = (
-    WeakKeyDictionary()
-)  # why texts are read one by one
+# Why texts are read one by one.
+_alone: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
 _WIDE = 1 << 16  # columns of a row: more are a vocabulary
 _VALUES = 1 << 24  # that are compared at once in float64
 _TOLERANCES = {torch.bfloat16: 5e-2, torch.float16: 1e-2}
@@ -253,9 +252,8 @@ def _difference(
         for path in paths:
             single = alone[text][path]
             batched = together[path][start:stop]
-            rows = max(
-                1, _VALUES // max(1, single[:1].numel())
-            )  # of a large vocabulary, few
+            # Of a large vocabulary, few.
+            rows = max(1, _VALUES // max(1, single[:1].numel()))
             parts = list(zip(single.split(rows), batched.split(rows), strict=True))
             error = math.hypot(
                 *(float((b.double() - s.double()).norm()) for s, b in parts)

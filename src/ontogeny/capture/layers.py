@@ -38,9 +38,8 @@ from .calls import calls_of
 from .forward import first_tensor, quiet, run
 from .sites import call_of, known_parts, module_of, split_label, watched
 
-_Parts: TypeAlias = Callable[
-    [str], Sequence[str]
-]  # path -> suffixes that it may have, in order
+# Path -> suffixes that it may have, in order.
+_Parts: TypeAlias = Callable[[str], Sequence[str]]
 
 
 def match_layers(

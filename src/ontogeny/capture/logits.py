@@ -18,9 +18,8 @@ from .forward import first_tensor, quiet, run, without_added
 
 _ROWS = 1024  # positions at once: bounds the float32 copy of half-precision logits
 _CHUNK = 1 << 26  # logits that are mapped and normalised at once, 268 MB in float32
-AT_ONCE = (
-    2 * _CHUNK
-)  # logits that are held together at most, where they can be taken in parts
+# Logits that are held together at most, where they can be taken in parts.
+AT_ONCE = 2 * _CHUNK
 _SHOWN = 64  # tokens of the text that shows what a model does with its vocabulary map's output
 _WITNESSES = 3  # rows that are compared number by number
 # Largest difference between rows mapped apart and together that rounding explains, relative to the

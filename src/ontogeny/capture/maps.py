@@ -73,9 +73,8 @@ class MapCollector(Collector):
         if weights is self._last:  # a parent hands its child's map on
             return
         call = sum(split_label(taken)[0] == path for taken in self._taken)
-        path = (
-            f"{path}@{call}" if call else path
-        )  # of a module that several layers share
+        # Of a module that several layers share.
+        path = f"{path}@{call}" if call else path
         self._taken.add(path)
         self._map_paths.add(path)
         self._last = weights

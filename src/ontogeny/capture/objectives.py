@@ -131,9 +131,8 @@ def make_loss(
         check_logits(model, inputs)
     if name in _OURS:
         return _OURS[name](inputs, need, position_ids)
-    check_choice(
-        "loss", name, loss_names()
-    )  # which looks through all installed packages
+    # Which looks through all installed packages.
+    check_choice("loss", name, loss_names())
     loss = load_entry("loss", entry_points(group=GROUP)[name], ArgumentError)(
         inputs, need
     )

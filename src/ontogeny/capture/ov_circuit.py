@@ -219,9 +219,8 @@ def _of_block(
     rows = _outward(model.get_submodule(path))  # (outputs, m)
     if part:
         rows = rows[part_index(part, len(rows), heads if family.interleaved else None)]
-    out = _outward(model.get_submodule(output)).T.reshape(
-        heads, -1, rows.shape[1]
-    )  # (h, d, m)
+    # (h, d, m).
+    out = _outward(model.get_submodule(output)).T.reshape(heads, -1, rows.shape[1])
     into = rows.reshape(-1, out.shape[1], rows.shape[1])  # (key and value heads, d, m)
     into = into.repeat_interleave(heads // len(into), dim=0)
     if family.attn_norm:

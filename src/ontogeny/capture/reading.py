@@ -230,9 +230,8 @@ class ModelSource:
         there = self.trace.shapes
         if there.keys() >= {*labels}:
             return sum(there[label][-1] for label in labels)
-        infos = list_layers(
-            self.model, labels, beginning(self.inputs)
-        )  # inputs, parts and calls
+        # Inputs, parts and calls.
+        infos = list_layers(self.model, labels, beginning(self.inputs))
         return sum(info.shape[-1] for info in infos if info.shape)
 
 

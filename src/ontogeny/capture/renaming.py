@@ -23,9 +23,8 @@ from ..inputs import Inputs
 
 DRAWS = 999  # renamings: as many as a p-value of 1/1000 takes
 
-_MOST_TOKENS = (
-    2**14
-)  # of a large input set: the table has 4 bytes for each draw and target
+# Of a large input set: the table has 4 bytes for each draw and target.
+_MOST_TOKENS = 2**14
 LEAST = -100.0  # nats: a word that the model rules out has no infinite cost
 
 
@@ -128,9 +127,8 @@ class Calibration:
 
     def __init__(self, texts: int) -> None:
         self._sums = np.zeros((len(INVERSE_TEMPERATURES), texts))
-        self._places = np.arange(
-            len(INVERSE_TEMPERATURES)
-        )  # of those that every token has
+        # Of those that every token has.
+        self._places = np.arange(len(INVERSE_TEMPERATURES))
         self._tokens = 0
 
     def add(self, text: np.ndarray, target: Tensor, log_p: Tensor) -> None:

@@ -69,9 +69,8 @@ class Trace:
         if path and isinstance(tensor := first_tensor(output), torch.Tensor):
             self.shapes.setdefault(path, tuple(tensor.shape))
         weights = attention_map(output, self._queries)
-        if (
-            weights is not None and weights is not self._last_map
-        ):  # not a child's, handed on
+        # Not a child's, handed on.
+        if weights is not None and weights is not self._last_map:
             self._last_map = weights
             self._maps[path] = self.end  # of the last call
 
@@ -104,9 +103,8 @@ class Trace:
         if not count:
             return self.end
         times = self._starts if part == INPUT else self._ends
-        return times[path][call_of(label) or 0] - (
-            part == INPUT
-        )  # its module has not started yet
+        # Its module has not started yet.
+        return times[path][call_of(label) or 0] - (part == INPUT)
 
     def names(self, end: int) -> set[str]:
         """Return the stored tensors of the modules that started by `end`."""

@@ -125,9 +125,8 @@ def begin(
             download_limit(needed), yes, (["--steps 8"] if len(trajectory) > 8 else [])
         )
 
-    file.parent.mkdir(
-        parents=True, exist_ok=True
-    )  # paths of the study file go through it
+    # Paths of the study file go through it.
+    file.parent.mkdir(parents=True, exist_ok=True)
     proposal = propose(wishes, file.parent, before, partial(_agree, yes))
     if of is not None:
         lines = [f"checkpoints{of}: {line}" for line in proposal.lines]

@@ -149,9 +149,8 @@ def catalogue() -> Catalogue:
     content = described(PACKAGES)
     if left_out():  # what another package lacks changes no stamp
         return content
-    with contextlib.suppress(
-        OSError
-    ):  # a machine without a place to write is slow, no more
+    # A machine without a place to write is slow, no more.
+    with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, json.dumps({"stamp": stamp, "content": content}).encode())
     return content

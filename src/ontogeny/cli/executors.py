@@ -124,9 +124,8 @@ def _begin(gpus: Sequence[str], begun: Any) -> None:
         with begun.get_lock():
             number = begun.value
             begun.value += 1
-        os.environ[_VISIBLE] = gpus[
-            number % len(gpus)
-        ]  # read when CUDA starts in this process
+        # Read when CUDA starts in this process.
+        os.environ[_VISIBLE] = gpus[number % len(gpus)]
 
 
 def _gpus() -> list[str]:

@@ -32,9 +32,8 @@ _REMEDIES = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code."""
-    if (
-        sys.__stderr__ and not faulthandler.is_enabled()
-    ):  # so that a library that aborts does not do so in silence
+    # So that a library that aborts does not do so in silence.
+    if sys.__stderr__ and not faulthandler.is_enabled():
         faulthandler.enable(sys.__stderr__)
     sys.exit(_run(list(sys.argv[1:] if arguments is None else arguments)))
 

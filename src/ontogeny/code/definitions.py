@@ -315,9 +315,8 @@ class _Reader:
 
     def read(self, node: ast.AST) -> None:
         """Read a node and all that is in it."""
-        if isinstance(
-            node, ast.Import | ast.ImportFrom
-        ):  # what it imports counts where it is used
+        # What it imports counts where it is used.
+        if isinstance(node, ast.Import | ast.ImportFrom):
             return
         if isinstance(node, ast.Name | ast.Attribute) and (dotted := _dotted(node)):
             self.content.append(f" {dotted}")

@@ -125,9 +125,8 @@ class Reach:
             elif not self._find(
                 thing.__module__, thing.__qualname__.partition("<")[0].strip(".")
             ):
-                self._visit_text(
-                    thing
-                )  # a line of a notebook, or what is made at run time
+                # A line of a notebook, or what is made at run time.
+                self._visit_text(thing)
         self._run()
 
     def _visit_name(self, module: str, name: str = "") -> None:
@@ -149,10 +148,8 @@ class Reach:
     def _visit_text(self, thing: Any) -> None:
         """Reach the lines of a thing in a notebook; what they name is not followed."""
         text = ""
-        for part in (
-            thing,
-            *vars(thing).values(),
-        ):  # of a class it has the lines of methods alone
+        # Of a class it has the lines of methods alone.
+        for part in (thing, *vars(thing).values()):
             with suppress(OSError, TypeError):
                 text += inspect.getsource(part)
         self.visited[Place(f"{thing.__module__}.py", thing.__qualname__)] = _digest(
@@ -240,9 +237,8 @@ class Reach:
         if isinstance(target, Outside):
             return target.name
         source = self._source(target.path)
-        if (
-            target.name is None or target.name in source.bases
-        ):  # which of its members count
+        # Which of its members count.
+        if target.name is None or target.name in source.bases:
             return f"{self._modules.name(target.path)} {target.name}"
         if (in_room := (room_of(target.path), target.name)) in alone:
             return " ".join(in_room)

@@ -232,9 +232,8 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 f"init_dictionary must have shape (m, r) = {shape}; "
                 f"its shape is {tuple(W.shape)}.{hint}"
             )
-        return matrix(
-            "init_dictionary", W
-        )  # again: a cast to the dtype of A may overflow
+        # Again: a cast to the dtype of A may overflow.
+        return matrix("init_dictionary", W)
 
     def _check_n_concepts(self) -> int:
         return check_whole("n_concepts", self.n_concepts)
@@ -308,9 +307,8 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         # Copies: what is kept must not hold a larger array in memory, nor in a pickle.
         self.components_ = give(W.mT.clone(memory_format=torch.contiguous_format), like)
         self.offset_ = give(offset.clone(), like)
-        for name in self.__dict__.pop(
-            "_state", ()
-        ):  # an earlier fit may have had other ones
+        # An earlier fit may have had other ones.
+        for name in self.__dict__.pop("_state", ()):
             delattr(self, f"_{name}")
         for name, value in solution.state.items():
             setattr(self, f"_{name}", give(value.clone(), like))

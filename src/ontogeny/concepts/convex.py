@@ -143,9 +143,8 @@ class ConvexNMF(Extractor):
         U, H = self._normalised(U, H, Z)
         solution = Solution(U, (H @ Z).mT, None, n_iter, converged or self.tol is None)
         if start is None:
-            if (
-                self.variant == "multiplicative"
-            ):  # its last codes are far from exact ones
+            # Its last codes are far from exact ones.
+            if self.variant == "multiplicative":
                 solution.codes = nonnegative_codes(A, solution.dictionary)
             H = H[solution.canonical(signed=False)]
         if self.variant != "report":

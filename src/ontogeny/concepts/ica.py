@@ -16,10 +16,8 @@ from .linalg import moments, polar, thin_svd
 from .solution import Solution
 from .tensors import check_stopping, iterate, on_cpu
 
-SINGULAR = {
-    torch.float32: 1e-6,
-    torch.float64: 1e-13,
-}  # squared condition the fast way can take
+# Squared condition the fast way can take.
+SINGULAR = {torch.float32: 1e-6, torch.float64: 1e-13}
 POLISH = 4  # Newton steps, at the maximum, that take off what rounding left
 
 # The derivative of a contrast at sources (r, n), and the mean of its second derivative (r,).

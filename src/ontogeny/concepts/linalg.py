@@ -153,9 +153,8 @@ def least_squares(F: Tensor, B: Tensor, G: Tensor | None = None) -> Tensor:
     unless it is in float32 and F has directions that its rounding hides.
     """
     single = B.dtype == torch.float32
-    if G is not None and not (
-        single and not on_cpu(B)
-    ):  # no device is asked what rounding hides
+    # No device is asked what rounding hides.
+    if G is not None and not (single and not on_cpu(B)):
         values, vectors = eigen(precise(G))
         hidden = single and bool((values[..., 0] < ROUNDED * values[..., -1]).any())
     else:

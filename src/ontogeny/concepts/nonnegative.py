@@ -29,9 +29,8 @@ def nonnegative_codes(A: Tensor, W: Tensor, *, max_sweeps: int = 200) -> Tensor:
     The start is a function of each row alone, so that where the solution is not unique (more
     concepts than the rank of W) the same row still gets the same codes.
     """
-    W = (
-        W.mT.contiguous().mT
-    )  # rounding, which decides between equal codes, sees the same layout
+    # Rounding, which decides between equal codes, sees the same layout.
+    W = W.mT.contiguous().mT
     G, B, null = _normal_equations(A, W)
     start = _rough_codes(G, B, null[0])
     G = G.to(B.dtype)

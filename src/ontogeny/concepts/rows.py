@@ -153,9 +153,8 @@ def solve_rows(
     """
     rounds = range(1, -(-max_sweeps // ROUND) + 1)
     X, going = X.clone(), torch.ones_like(X[0], dtype=torch.bool)
-    if not on_cpu(
-        X
-    ):  # all columns together: to take out some, the host would have to count them
+    # All columns together: to take out some, the host would have to count them.
+    if not on_cpu(X):
         for number in rounds:
             Y = X.clone()
             moving = _round(Y, G, B, factor, null, tol)

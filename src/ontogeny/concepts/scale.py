@@ -9,10 +9,8 @@ from torch import Tensor
 
 from ..errors import ArgumentError
 
-RANGES = {
-    torch.float32: (1e-30, 1e30),
-    torch.float64: (1e-290, 1e290),
-}  # of largest entries
+# Of largest entries.
+RANGES = {torch.float32: (1e-30, 1e30), torch.float64: (1e-290, 1e290)}
 SAFE_EXPONENT = (
     20  # squares of entries between 2^-20 and 2^20 neither overflow nor vanish
 )
@@ -38,9 +36,8 @@ def check_range(A: Tensor) -> float:
     ArgumentError
         If the largest entry of a matrix that is not zero is too small or too large.
     """
-    largest = float(
-        torch.stack(torch.aminmax(A)).abs().max()
-    )  # A.abs() would be a copy of A
+    # A.abs() would be a copy of A.
+    largest = float(torch.stack(torch.aminmax(A)).abs().max())
     low, high = RANGES[A.dtype]
     if largest > 0 and not low <= largest <= high:
         raise ArgumentError(

@@ -48,9 +48,8 @@ def as_tensor(array: Array) -> Tensor:
         return array
     array = np.asarray(array)
     if array.dtype.kind == "f" and array.dtype not in (np.float64, np.float32):
-        array = array.astype(
-            np.float64
-        )  # other byte orders and widths, which PyTorch lacks
+        # Other byte orders and widths, which PyTorch lacks.
+        array = array.astype(np.float64)
     shared = array.flags.writeable and all(s >= 0 for s in array.strides)
     return torch.from_numpy(array if shared else array.copy())
 
@@ -110,9 +109,8 @@ def give(tensor: Tensor, like: Any) -> Array:
     return tensor if isinstance(like, torch.Tensor) else tensor.numpy()
 
 
-SMALL = (
-    1 << 26
-)  # bytes that are never asked for beforehand: small fits are made by the thousand
+# Bytes that are never asked for beforehand: small fits are made by the thousand.
+SMALL = 1 << 26
 
 
 def check_room(

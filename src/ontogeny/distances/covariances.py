@@ -119,9 +119,8 @@ def _square_roots(pair: Pair, root: float) -> tuple[Array, Array]:
     small = xp.full_like(pair.first.svd[1], root)
     first = xp.concat([xp.hypot(pair.first.svd[1], small), small], axis=-1)
     values = pair.second.svd[1]
-    gained = values**2 / (
-        xp.hypot(values, small) + small
-    )  # sqrt(s^2 + eps) - sqrt(eps)
+    # Sqrt(s^2 + eps) - sqrt(eps).
+    gained = values**2 / (xp.hypot(values, small) + small)
     eye = xp.eye(first.shape[-1], dtype=first.dtype, device=first.device)
     vectors = pair.coordinates
     return first, root * eye + (vectors * gained[..., None, :]) @ vectors.mT

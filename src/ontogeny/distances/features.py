@@ -51,10 +51,8 @@ def by_inverses(M: Tensor) -> Tensor | None:
     spread = _largest(M) / smallest
     if not spread < _CONDITION:  # or NaN
         return None
-    X, inverse = (
-        M / smallest,
-        inverse * smallest,
-    )  # its singular values lie from 1 to `spread`
+    # Its singular values lie from 1 to `spread`.
+    X, inverse = (M / smallest, inverse * smallest)
     while True:
         X = X.mul_(spread**-0.5 / 2).add_(inverse.mT, alpha=spread**0.5 / 2)
         spread = (spread**0.5 + spread**-0.5) / 2
@@ -242,9 +240,8 @@ def _thin(A: Tensor, B: Tensor) -> tuple[Tensor, Tensor]:
     P = polar_factor(triangle_A @ triangle_B.mT).mT
     overlap = F.mT @ G
     turn = polar_factor(overlap)
-    along = (
-        turn.mT @ overlap
-    )  # symmetric; its eigenvalues are the cosines of the angles
+    # Symmetric; its eigenvalues are the cosines of the angles.
+    along = turn.mT @ overlap
     along = (along + along.mT) / 2
     along.diagonal().add_(1)
     S = torch.linalg.solve(along, (F @ turn + G).mT).mT

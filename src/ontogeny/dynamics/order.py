@@ -24,9 +24,8 @@ FEWEST_STEPS = 6
 LARGEST_ENUMERATED = 8  # 8! = 40,320 orders
 LONG = 128  # steps from which the spectrum is quicker than pairs
 CHUNK = 2**22  # numbers of random orders held at a time
-IN_CACHE = (
-    2**16
-)  # weights held at a time; more than fit into the cache take 3 times as long
+# Weights held at a time; more than fit into the cache take 3 times as long.
+IN_CACHE = 2**16
 TIE = 1e-9  # relative; sums of the same terms in another order must count as equal
 
 
@@ -237,10 +236,8 @@ def _by_spectrum(rows: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """
     rows = rows - rows.mean(axis=1, keepdims=True)
     of_lag = _pairs(rows.shape[1])[2]
-    sums, size = (
-        np.cumsum(of_lag),
-        next_fast_len(len(of_lag) * 5 // 4, real=True),
-    )  # none wraps
+    # None wraps.
+    sums, size = (np.cumsum(of_lag), next_fast_len(len(of_lag) * 5 // 4, real=True))
     # Each distance stands for two, and each frequency but the first and a middle one.
     twice = np.where(2 * np.arange(size // 2 + 1) % size > 0, 4, 2)
     of_frequency = np.fft.rfft(of_lag, size).real * twice / size

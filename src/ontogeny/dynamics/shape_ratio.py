@@ -22,18 +22,11 @@ SEED = 0
 TAIL = 0.01  # smallest p-value that is counted; smaller ones follow from an exponential tail
 STEEPEST = 0.8  # of that tail, for each nat
 MOST = 64  # checkpoints that are compared one by one; of more, means of neighbours are
-OF_SHORT = (
-    0.0,
-    0.25,
-    SHORT,
-)  # memory of such noise, around one level and beside shapes
+# Memory of such noise, around one level and beside shapes.
+OF_SHORT = (0.0, 0.25, SHORT)
 OF_LONG = (0.7, 0.8, 0.9, 0.95)  # and what longer memory adds, beside random walks
-FRESH = (
-    0.0,
-    1.0,
-    2.0,
-    4.0,
-)  # size of fresh noise on a random walk, against one of its steps
+# Size of fresh noise on a random walk, against one of its steps.
+FRESH = (0.0, 1.0, 2.0, 4.0)
 GROWTH = (1 / 3, 3.0)  # last over first size of noise that grows or fades
 NUGGET = (
     1e-14  # keeps nearly equal checkpoints apart, such as steps 1 and 2 beside 1e15

@@ -26,9 +26,8 @@ PROMISING = 0.05  # rows with a larger p-value need no fit of their own
 NARROW = 0.35  # width in checkpoints of the narrowest curve
 TOGETHER = 64  # shapes over many checkpoints that are whitened at a time: they fit into the cache
 
-_Group = tuple[
-    int, int, np.ndarray
-]  # of shapes: 0 before the first number, 1 from the second on
+# Of shapes: 0 before the first number, 1 from the second on.
+_Group = tuple[int, int, np.ndarray]
 _Families = tuple[list[_Group], list[_Group], np.ndarray]
 
 

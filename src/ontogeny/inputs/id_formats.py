@@ -137,9 +137,8 @@ def reading_of(
             f"{path} holds text, not ids: give it as a file of texts (.txt), or say "
             "--set inputs.dtype=uint8 if the tokens are its bytes."
         )
-    if _of_labels(
-        path, vocab_size or bound
-    ):  # -100 in 64 bits is 65,436 and 65,535 in 16
+    # -100 in 64 bits is 65,436 and 65,535 in 16.
+    if _of_labels(path, vocab_size or bound):
         raise _nothing_fits(path, vocab_size or bound)
     fitting = fitting_readings(path, vocab_size, bound)
     if len(fitting) == 1:

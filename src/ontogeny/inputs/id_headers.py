@@ -13,10 +13,8 @@ from ..errors import ArgumentError
 _HEADER = 1024
 _NAMED = 16  # of them, that somebody's own header may fill
 _FEWEST = 64  # ids, to call a number their count
-_LLM_C = {
-    (20240520, 1): "uint16",
-    (20240801, 7): "uint32",
-}  # modded-nanogpt takes the first, too
+# Modded-nanogpt takes the first, too.
+_LLM_C = {(20240520, 1): "uint16", (20240801, 7): "uint32"}
 _NAME = "the header of llm.c and modded-nanogpt"
 _MEGATRON = b"MMIDIDX\x00\x00"
 _CODES = {1: "uint8", 4: "int32", 5: "int64", 8: "uint16"}

@@ -16,9 +16,8 @@ import numpy as np
 from ..capture.layers import check_patterns
 from ..errors import LARGEST_WHOLE, ArgumentError, check_choice, check_whole
 
-_LARGEST_SEED = (
-    2**31 - 1
-)  # refits count on from a seed, and scikit-learn's end at 2**32 - 1
+# Refits count on from a seed, and scikit-learn's end at 2**32 - 1.
+_LARGEST_SEED = 2**31 - 1
 _LONGEST_NAME = 100  # bytes: names of nodes become names of folders
 
 _PATTERNS = ("layers", "blocks")

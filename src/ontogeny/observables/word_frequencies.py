@@ -16,9 +16,8 @@ import numpy as np
 from ..inputs import Inputs
 
 _SMOOTHING = np.geomspace(1e-4, 10.0, 26)  # counts added to each token
-_STRENGTH = np.geomspace(
-    1e-2, 1e4, 31
-)  # counts that word frequencies stand for after a token
+# Counts that word frequencies stand for after a token.
+_STRENGTH = np.geomspace(1e-2, 1e4, 31)
 _LARGEST = 2**21  # token ids are below it, so that a context of three fits into 64 bits
 
 

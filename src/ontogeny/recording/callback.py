@@ -87,9 +87,8 @@ class RecorderCallback(TrainerCallback):
         if self._observing["observe"] is None or self._observing["log"] is not None:
             return self._observing["log"]
         if args.report_to and state.is_world_process_zero:
-            from ..study.speaking import (
-                say,
-            )  # with the observables, which are imported by now
+            # With the observables, which are imported by now.
+            from ..study.speaking import say
 
             say(
                 "observed numbers go to the Trainer's history, and not to report_to="
@@ -109,9 +108,8 @@ class RecorderCallback(TrainerCallback):
             and control.should_training_stop
             and state.is_world_process_zero
         ):
-            observer.observe(
-                state.global_step, kwargs["model"]
-            )  # before the loggers are closed
+            # Before the loggers are closed.
+            observer.observe(state.global_step, kwargs["model"])
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Write the last checkpoint, unless the Trainer has put its best one in the place of it."""

@@ -126,9 +126,8 @@ class Recorder:
         self._steps: set[int] = set()
         self._failed: list[int] = []
         self._last = -1
-        self._ahead: set[int] = (
-            set()
-        )  # on disk, and not passed again since the run went back
+        # On disk, and not passed again since the run went back.
+        self._ahead: set[int] = set()
         self._is_proven = False  # whether the run went back to weights that are on disk
         self._check_folder()
         self.observer = self._make_observer(observe, inputs, log, budget)
@@ -142,9 +141,8 @@ class Recorder:
                     "inputs= and log= go with observe=[...], which is missing."
                 )
             return None
-        from .observer import (
-            Observer,
-        )  # with observables and studies, which a loop need not have
+        # With observables and studies, which a loop need not have.
+        from .observer import Observer
 
         every = self.schedule.every
         total = self.schedule.total

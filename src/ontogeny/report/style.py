@@ -9,9 +9,8 @@ from typing import Any
 from .colours import BASE, PROGRESS, contrast, palettes, ramp
 
 SHADES = 12  # of dated tokens
-STATIC = (
-    resources.files(__package__) / "static"
-)  # the folder of scripts and style sheets
+# The folder of scripts and style sheets.
+STATIC = resources.files(__package__) / "static"
 
 
 def static_text(name: str) -> str:

@@ -102,7 +102,6 @@ def _lines(texts: dict[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _section(heading: str, items: Iterable[object]) -> list[str]:
-    lines = [
-        f"  {item}" for item in items
-    ]  # all of them: nothing leaves that was not listed
+    # All of them: nothing leaves that was not listed.
+    lines = [f"  {item}" for item in items]
     return [heading, *lines] if lines else []

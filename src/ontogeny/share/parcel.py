@@ -216,9 +216,8 @@ def _small_files(
         result_path(source),
         *result_path(source).rglob("*"),
     ):
-        if (
-            path.is_symlink()
-        ):  # by which a stranger's study would publish files of yours
+        # By which a stranger's study would publish files of yours.
+        if path.is_symlink():
             raise StoreError(f"{path} is a link; what is pushed must be no link.")
         if path in beside and path.is_file():
             text = path.read_text(encoding="utf-8")

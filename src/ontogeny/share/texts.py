@@ -31,15 +31,8 @@ _SECRET = re.compile(
     r"\bhf_[A-Za-z0-9]{30,}|\bsk-[\w-]{20,}|\bgh[pousr]_[A-Za-z0-9]{30,}|\bAKIA[0-9A-Z]{16}\b"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
 )
-_COMMON = {
-    "root",
-    "user",
-    "admin",
-    "ubuntu",
-    "localhost",
-    "runner",
-    "jovyan",
-}  # names of nobody
+# Names of nobody.
+_COMMON = {"root", "user", "admin", "ubuntu", "localhost", "runner", "jovyan"}
 
 
 def shorten(text: str, table: dict[str, str]) -> str:

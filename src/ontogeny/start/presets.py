@@ -122,9 +122,8 @@ def fitted(
             left_out[kind] = why
         else:
             tables.append({"kind": kind, **_filled(entry.arguments, values)})
-    if not model.model_class.endswith(
-        "SequenceClassification"
-    ):  # nobody expects classes of it
+    # Nobody expects classes of it.
+    if not model.model_class.endswith("SequenceClassification"):
         left_out.pop("labels", None)
     return tables, left_out
 

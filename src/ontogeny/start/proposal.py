@@ -298,9 +298,8 @@ def _check_reads_texts(run: Trajectory) -> None:
     import transformers
 
     names = (run.checkpoints[-1].configuration() or {}).get("architectures")
-    for name in (
-        names if isinstance(names, list) else ()
-    ):  # whatever a foreign file holds there
+    # Whatever a foreign file holds there.
+    for name in names if isinstance(names, list) else ():
         name = str(name)
         reads = getattr(
             getattr(transformers, name, None), "main_input_name", "input_ids"

@@ -62,9 +62,10 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> ModelFacts:
         layers, every = _shared(model, layers, every, few)
     sizes = [shape.shape for shape in _first_run(model, layers, few)]
     tokens = int(few.mask[0].sum())  # of the text that was run
+    # XLNet.
     if tokens > 1 and any(
         size is not None and size[:2] == (tokens, 1) for size in sizes
-    ):  # XLNet
+    ):
         raise ArgumentError(
             f"{type(model).__name__} gives (tokens, texts, features) in its layers; only models "
             "that give texts first, as BERT and GPT-2 do, are studied."

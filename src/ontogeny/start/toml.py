@@ -23,9 +23,8 @@ def value(content: Any) -> str:
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(content, list | tuple):
         return f"[{', '.join(map(value, content))}]"
-    if isinstance(
-        content, float
-    ):  # JSON would write inf as Infinity, which TOML does not know
+    # JSON would write inf as Infinity, which TOML does not know.
+    if isinstance(content, float):
         return repr(content)
     return json.dumps(content)
 

@@ -1,9 +1,9 @@
 """Studies: observables mapped over a trajectory, resumable, stacked into one labelled result."""
 
 from ..atlas import accessor as accessor  # registers result.concept
-from ..problems.table import (
-    ProblemsAccessor as ProblemsAccessor,
-)  # registers result.problems
+
+# Registers result.problems.
+from ..problems.table import ProblemsAccessor as ProblemsAccessor
 from .file import make_study, read_study
 from .planning.plan import Plan
 from .progress import Progress

@@ -124,9 +124,8 @@ def input_sets(
 ) -> dict[str, Inputs]:
     """Return the input sets: one table, or a table of named tables."""
     has_tables = table and all(isinstance(value, Mapping) for value in table.values())
-    if has_tables and not any(
-        key in table for key in _SOURCES
-    ):  # dataset = {...} is no named set
+    # Dataset = {...} is no named set.
+    if has_tables and not any(key in table for key in _SOURCES):
         return {
             name: _inputs(f"[inputs.{name}]", value, base, trajectory)
             for name, value in table.items()

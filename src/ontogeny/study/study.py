@@ -156,9 +156,8 @@ class Study:
         self._controls = Controls.checked(
             trajectory, controls, control_kind, control_steps, control_runs
         )
-        settings = self._settings(
-            {}
-        )  # refuses a wrong option now, not after the first download
+        # Refuses a wrong option now, not after the first download.
+        settings = self._settings({})
         self.examination = Examination(
             trajectory, self.inputs, self.observables, settings
         )
@@ -393,9 +392,8 @@ class Study:
         changes = [*plan.changes(), *changed_summaries(summaries_of(parts))]
         self._announce(changes, examined, frozen, progress)
         elsewhere = plan.elsewhere(environment(self.device))
-        if workers_here(
-            executor
-        ):  # workers elsewhere are of another environment anyway
+        # Workers elsewhere are of another environment anyway.
+        if workers_here(executor):
             for line in elsewhere:
                 progress.note(line)
         try:

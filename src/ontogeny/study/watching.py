@@ -172,9 +172,8 @@ class _Watch:
                     studied = look
                 time.sleep(self._pause(look))
         except BaseException:
-            with suppress(
-                OntogenyError, OSError
-            ):  # it must not hide why the watch ends
+            # It must not hide why the watch ends.
+            with suppress(OntogenyError, OSError):
                 if self.shown is not None:  # nobody writes the page again
                     _write_page(self.shown, self.page, {"every": None})
             raise

@@ -97,9 +97,8 @@ def with_controls(
             list(pieces.values()), dim="run", join="outer", coords="minimal"
         )
         stacked = stacked.assign_coords(run=list(pieces)).reindex(run=list(controls))
-        if (
-            name in data and "step" in stacked.dims
-        ):  # and not only after what follows from steps
+        # And not only after what follows from steps.
+        if name in data and "step" in stacked.dims:
             stacked = stacked.reindex_like(data[name].isel(step=0, drop=True))
         beside[f"{name}_{CONTROL}"] = stacked
     return data.assign(beside)

@@ -129,9 +129,8 @@ def _figures(data: xr.Dataset, quantity: Quantity) -> Iterator[Curves]:
     if not quantity.per:
         yield _curves(data, quantity, name, {})
         return
-    judged = quantity.at.get(
-        quantity.per
-    )  # the figure of what rows and sentences say comes first
+    # The figure of what rows and sentences say comes first.
+    judged = quantity.at.get(quantity.per)
     for label in sorted(
         map(str, data[quantity.per].values), key=lambda label: label != judged
     ):

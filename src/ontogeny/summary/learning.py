@@ -203,9 +203,8 @@ def p_lost_by_motion(
     of_harm = harm.var(1, ddof=1) * (1 + 1 / pairs)
     variance = texts + of_luck + of_harm
     with np.errstate(invalid="ignore", divide="ignore"):
-        freedom = variance**2 / (
-            of_luck**2 / pairs + of_harm**2 / (pairs - 1)
-        )  # Satterthwaite
+        # Satterthwaite.
+        freedom = variance**2 / (of_luck**2 / pairs + of_harm**2 / (pairs - 1))
         score = (rise - np.maximum(harm.mean(1), 0.0)) / np.sqrt(variance)
     p_values: np.ndarray = t.sf(score, np.where(np.isnan(freedom), np.inf, freedom))
     return p_values

@@ -156,9 +156,8 @@ def _paired_stderr(
 ) -> xr.DataArray:
     """Return the standard error of the change from or to one end, paired over texts."""
     of_text = data[f"{quantity.name}_of_text"]
-    if not set(usable.dims) <= set(
-        of_text.dims
-    ):  # the texts say the same of several values
+    # The texts say the same of several values.
+    if not set(usable.dims) <= set(of_text.dims):
         of_text = of_text.broadcast_like(usable)
     of_text = of_text.transpose(..., "text")
     weights = _weights(data, quantity, of_text)

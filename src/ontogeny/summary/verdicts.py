@@ -249,9 +249,8 @@ def _verdicts(
     if "run" in node.dims:
         verdicts["p_control"] = p_control
         needed = controls_needed(node, LEVELS.control / max(tests, 1))
-        there = np.where(
-            enough, float(node.sizes["run"]), np.nan
-        )  # more cannot replace texts
+        # More cannot replace texts.
+        there = np.where(enough, float(node.sizes["run"]), np.nan)
         verdicts["controls_needed"] = np.where(node["moved"].values, needed, there)
     words = {name: node[name].attrs if name in node else {} for name in verdicts}
     node = node.assign({name: ("row", v, words[name]) for name, v in verdicts.items()})

@@ -14,10 +14,8 @@ BUNDLED = {
     "english-and-python": "the English sample of ontogeny and Python's documentation",
 }
 
-_SHORTEST, _LONGEST = (
-    160,
-    400,
-)  # characters: sentences, and most of them within 64 tokens
+# Characters: sentences, and most of them within 64 tokens.
+_SHORTEST, _LONGEST = (160, 400)
 
 
 def bundled_texts(name: str = "english") -> list[str]:

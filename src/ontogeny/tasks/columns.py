@@ -11,11 +11,8 @@ from ..inputs.conversations import messages_of
 from .prompts import prompt_columns, prompted
 from .rows import COUNTED, FORMATS, kind_of, read_rows
 
-MESSAGES = (
-    "messages",
-    "conversations",
-    "conversation",
-)  # usual names of a column of conversations
+# Usual names of a column of conversations.
+MESSAGES = ("messages", "conversations", "conversation")
 # Usual names of a column of texts.
 TEXT_NAMES = ("sentence", "text", "review", "content", "document", "phrase")
 _SEEN = 200  # rows by which a column is judged

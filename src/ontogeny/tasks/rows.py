@@ -78,9 +78,8 @@ def table_rows(
     [(2, {'a': 'NA', 'b': '007'}), (3, ArgumentError('it has 1 fields instead of 2'))]
     """
     head = text.partition("\n")[0]
-    semicolons = (
-        ";" in head and "," not in head and "; " not in head
-    )  # not those of a sentence
+    # Not those of a sentence.
+    semicolons = ";" in head and "," not in head and "; " not in head
     separator = "\t" if file_format == "tsv" else ";" if semicolons else ","
     names: Sequence[Any] = ()
     for line, fields in _fields(text.split("\n"), separator, quotes):

@@ -101,9 +101,8 @@ def _recorded(run: Path) -> tuple[RunSettings, int, list[str]]:
     try:
         log = json.loads((run / "training_log.json").read_text(encoding="utf-8"))
         lines = (run / "heldout.jsonl").read_text(encoding="utf-8").split("\n")
-        heldout = [
-            json.loads(line) for line in lines if line
-        ]  # as they were, with their ends
+        # As they were, with their ends.
+        heldout = [json.loads(line) for line in lines if line]
         return RunSettings(**log["settings"]), int(log.get("random_state", 0)), heldout
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ArgumentError(

@@ -14,9 +14,8 @@ from .selection import check_step
 Every: TypeAlias = str | int | Iterable[int] | Callable[[int], bool]
 
 _COUNT = 32  # at most, of a run of known length
-_LISTED = (
-    10**7
-)  # steps that are listed at most: a stranger's note may ask for any number
+# Steps that are listed at most: a stranger's note may ask for any number.
+_LISTED = 10**7
 _LAST_POWER, _EVEN = 512, 1000  # of a run of unknown length, as in the Pythia suite
 
 

@@ -87,9 +87,8 @@ def _digest(path: Path) -> str:
 def _digest_of(path: Path, stamp: tuple[int, ...]) -> str:
     content = path.read_bytes()
     key = path.name, hashlib.blake2b(content, digest_size=16).hexdigest()
-    if (
-        key not in _digests
-    ):  # most files of a run are copies: a large one is parsed once
+    # Most files of a run are copies: a large one is parsed once.
+    if key not in _digests:
         _digests[key] = _digest_of_content(path.name, content)
     return _digests[key]
 
@@ -241,9 +240,8 @@ def named_tokenizer(name: str | Path) -> Any:
 
     local = isinstance(name, Path)
     if isinstance(name, Path) and _files_in(name) == ["vocab.json"]:
-        return character_tokenizer(
-            name / "vocab.json"
-        )  # transformers would want merges
+        # Transformers would want merges.
+        return character_tokenizer(name / "vocab.json")
     try:
         return AutoTokenizer.from_pretrained(
             name, local_files_only=local, trust_remote_code=False

@@ -356,9 +356,8 @@ def _read_nodes(tree: xr.DataTree, voice: Voice) -> list[Node]:
 def _with_name(node: Node) -> Node:
     """Return a node of a title that others have too with its own name in title and rows."""
     name = node.path.rpartition("/")[2]
-    if (
-        name.replace("-", " ") in node.title.lower()
-    ):  # that of its kind, without a label
+    # That of its kind, without a label.
+    if name.replace("-", " ") in node.title.lower():
         return node
     rows = [
         replace(

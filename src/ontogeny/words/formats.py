@@ -244,9 +244,8 @@ def sentence_start(text: str) -> str:
     >>> sentence_start("attention entropy")
     'Attention entropy'
     """
-    start = text[:1].removeprefix(
-        "{"
-    )  # of a mark (`ontogeny.words.voice`) the name within
+    # Of a mark (`ontogeny.words.voice`) the name within.
+    start = text[:1].removeprefix("{")
     return text[:1].upper() + text[1:] if start else text[:2].upper() + text[2:]
 
 

@@ -101,9 +101,8 @@ def short_names(paths: Sequence[str]) -> list[str]:
     ['SGD 0.001, as stated', 'SGD 0.1']
     """
     unique = list(dict.fromkeys(paths))
-    if any(
-        " " in path for path in unique
-    ):  # names of runs and the like are no module paths
+    # Names of runs and the like are no module paths.
+    if any(" " in path for path in unique):
         return list(paths)
     parts = [re.split(r"[.@]", p) for p in unique]
     if len(unique) < 2:

@@ -318,9 +318,8 @@ def _verdicts(data: xr.Dataset, count: int) -> dict[str, np.ndarray]:
     """Return what is said of every row as truth values."""
 
     def flags(name: str, missing: Any = False) -> np.ndarray:
-        if name in data.variables and data[name].dims == (
-            "row",
-        ):  # "moved" may be a measure, too
+        # "moved" may be a measure, too.
+        if name in data.variables and data[name].dims == ("row",):
             return np.nan_to_num(data[name].values.astype(float)) > 0
         return np.broadcast_to(np.asarray(missing, dtype=bool), count)
 

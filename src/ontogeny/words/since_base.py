@@ -38,9 +38,8 @@ def why(data: xr.Dataset) -> str:
     >>> why(node.assign(loss=("step", [3.5, 3.4])))
     'surer'
     """
-    if (
-        "loss_matched_gain" not in data or data["loss_matched_gain"].ndim
-    ):  # of several runs
+    # Of several runs.
+    if "loss_matched_gain" not in data or data["loss_matched_gain"].ndim:
         return ""
     ends = data[["loss", "loss_inverse_temperature"]].dropna("step").isel(step=[0, -1])
     fall = -float(ends["loss"].diff("step")[0])

@@ -18,11 +18,8 @@ from .sentences import OF_ROWS, Said, said, standing_claims
 
 MOST = 4  # sentences on the first screen
 _NAMED = 2
-_ONLY = (
-    Reason.SURER,
-    Reason.LESS_SURE,
-    Reason.PREFERENCES,
-)  # no learning moved the loss
+# No learning moved the loss.
+_ONLY = (Reason.SURER, Reason.LESS_SURE, Reason.PREFERENCES)
 _OF_MODEL = ("its own bigrams", "its own word frequencies")
 _LINES = ("bigrams", "word frequencies")
 

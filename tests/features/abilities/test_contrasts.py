@@ -161,9 +161,8 @@ def test_one_cluster_has_no_interval_and_alike_clusters_no_certainty():
     low, _ = share_interval(
         np.ones((1, 40)), Ties.of_clusters(np.repeat(np.arange(5), 8))
     )
-    assert (
-        low[0] < 0.5
-    )  # 1 of 16 models that like words is right, or wrong, in all five
+    # 1 of 16 models that like words is right, or wrong, in all five.
+    assert low[0] < 0.5
 
 
 def test_questions_that_share_their_answers_are_held_against_one_answer_everywhere():

@@ -23,9 +23,8 @@ from ontogeny.inputs import Inputs
 
 CLASSES, PER_CLASS = 10, 24
 VERBS = [f" word{i}" for i in range(CLASSES * PER_CLASS)]
-UNTRAINED = np.random.default_rng(9).normal(
-    size=99
-)  # what as many words by chance give
+# What as many words by chance give.
+UNTRAINED = np.random.default_rng(9).normal(size=99)
 
 
 def grammar(texts=250, length=24, seed=0, shuffled=False):

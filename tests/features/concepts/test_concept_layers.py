@@ -13,12 +13,8 @@ from ontogeny.words.voice import OF_STEPS
 
 STEPS = tuple(range(0, 90, 10))
 LAYERS, CLASSES, WORDS, WIDTH = 5, 6, 40, 24
-FROM = [
-    0,
-    1,
-    2,
-    4,
-]  # the layer from which on the first four classes are written, at every step
+# The layer from which on the first four classes are written, at every step.
+FROM = [0, 1, 2, 4]
 
 
 def layer_of(name, t):

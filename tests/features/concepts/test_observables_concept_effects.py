@@ -341,9 +341,8 @@ def test_families_of_models(family, tmp_path):
     assert data.removed.sizes == {"step": 3, "layer": 1, "removal": 2}
     share = 60 / inputs.ordinary.sum()
     assert (data.share <= share).all()
-    assert (data.share < share).all() == (
-        family in ("bert", "eurobert")
-    )  # not behind masks
+    # Not behind masks.
+    assert (data.share < share).all() == (family in ("bert", "eurobert"))
 
 
 def test_the_last_layer_of_a_masked_model_takes_codes_of_masked_tokens(tmp_path):

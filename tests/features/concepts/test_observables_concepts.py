@@ -91,16 +91,13 @@ def test_matching_never_increases_a_distance_and_chance_lies_above_refits(
     assert float(matched.relative_distance_chance.mean()) > float(
         matched.relative_distance_refit.mean()
     )
-    assert (
-        node.sizes["refit"] == 7
-    )  # three resamples, three other seeds, another precision
+    # Three resamples, three other seeds, another precision.
+    assert node.sizes["refit"] == 7
 
 
 def test_sentences_name_the_distance_that_they_are_about():
-    for distances in (
-        ("frobenius", "procrustes"),
-        ("frobenius",),
-    ):  # the last one is judged
+    # The last one is judged.
+    for distances in (("frobenius", "procrustes"), ("frobenius",)):
         svd = og.observables.Concepts(
             "svd", n_concepts=3, layers=LAYERS, distances=distances
         )
@@ -156,9 +153,8 @@ def test_a_chain_starts_each_fit_from_its_neighbour(trajectory, tmp_path):
     tree = _run(trajectory, tmp_path / "s", chained, seeded)
     node = tree["chain"].to_dataset().sel(layer="model.layers.1.mlp")
     last = tree["seeded"].dictionary.sel(layer="model.layers.1.mlp", step=16)
-    np.testing.assert_array_equal(
-        node.dictionary.sel(step=16), last
-    )  # the reference is cold
+    # The reference is cold.
+    np.testing.assert_array_equal(node.dictionary.sel(step=16), last)
     start = None
     for step in (16, 8, 4):
         acts = og.capture.activations(trajectory[step].model(), tiny_inputs(), LAYERS)
@@ -330,9 +326,8 @@ def test_layers_of_different_widths_stand_side_by_side(trajectory, tmp_path):
 def test_the_reference_step_is_its_own_reference_however_the_others_start(
     trajectory, tmp_path
 ):
-    options = {
-        "max_iter": 3
-    }  # far from converged: starting at its solution would go on from there
+    # Far from converged: starting at its solution would go on from there.
+    options = {"max_iter": 3}
     observable = og.observables.Concepts(
         "semi-nmf", n_concepts=3, layers=LAYERS, init="reference", options=options
     )
@@ -406,9 +401,8 @@ def test_a_checkpoint_that_went_away_costs_a_chain_that_step_alone(tmp_path):
     known = node["concepts-pca"].reconstruction_error.notnull().all("layer")
     assert node["concepts-pca"].step[~known].values.tolist() == [4]
 
-    weights.write_bytes(
-        whole
-    )  # it came back: the chain goes through it, from it on anew
+    # It came back: the chain goes through it, from it on anew.
+    weights.write_bytes(whole)
     progress = Counting()
     again = og.Trajectory.from_folder(tmp_path / "run")
     study = og.Study(again, tiny_inputs(), [observable], device="cpu", noise=0)
@@ -561,6 +555,5 @@ def test_chance_takes_tokens_out_of_order_where_the_rotation_is_removed():
     rotations = Rotations(alone, Reference(Activations("mlp")), "mlp", A, B)
     found = beside_refits(here, reference, {"texts 1": W}, compare, rotations, 0)
     assert (found["d"].nulls["chance"] == [1, 0, 0]).all()
-    assert set(found["own"].nulls) == {
-        "refit"
-    }  # what no alignment changes has no chance level
+    # What no alignment changes has no chance level.
+    assert set(found["own"].nulls) == {"refit"}

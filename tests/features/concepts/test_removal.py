@@ -119,9 +119,8 @@ def test_the_closed_form_of_a_linear_model():
         logits = values @ W.T + b
         return np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(4), gold]
 
-    predicting = np.array(
-        [0, 1, 2, 4]
-    )  # rows of the sample from which a token is predicted
+    # Rows of the sample from which a token is predicted.
+    predicting = np.array([0, 1, 2, 4])
     part = codes[predicting, None] * direction
     change = losses(A - part) - losses(A)
     expected = [change[:3].sum(), change[3], 0.0]
@@ -176,9 +175,8 @@ def test_a_model_is_left_as_it_was_also_after_an_error():
     before = {name: value.clone() for name, value in model.state_dict().items()}
     codes = np.ones(len(at.sample))
     first = at.removed("blocks.1", codes, np.ones(16))
-    assert np.array_equal(
-        first, at.removed("blocks.1", codes, np.ones(16))
-    )  # no dropout
+    # No dropout.
+    assert np.array_equal(first, at.removed("blocks.1", codes, np.ones(16)))
     at.gradients(["blocks.1"])
     with pytest.raises(ArgumentError, match=r"'blocks.1' must give .* 5\); got"):
         at.removed("blocks.1", codes, np.ones(5))

@@ -105,9 +105,8 @@ def test_planted_births_are_found(run, found):
     there = np.flatnonzero(np.isfinite(born))
     tokens = one.token_id.values[there]
     features = run.codes[tokens].mean(axis=1).argmax(axis=1)
-    planted = 10 * (
-        np.maximum(run.born, 0) + 1
-    )  # steady ones appear at the step after 0
+    # Steady ones appear at the step after 0.
+    planted = 10 * (np.maximum(run.born, 0) + 1)
     gone = run.kind[features] == "dying"
     assert (born[there] == planted[features])[~gone].all()
     late = set(np.flatnonzero(run.born > 0))
@@ -141,9 +140,8 @@ def test_no_births_where_the_rows_share_nothing(tmp_path, run, how):
     models = {10 * t: Words(start() + each) for t, each in enumerate(rows)}
     one = node(tmp_path / "s", models, nulls=0).isel(block=0)
     born = one.concept_born.values
-    late = (
-        born[np.isfinite(born)] > 10
-    )  # what does not change from step 10 on was there then
+    # What does not change from step 10 on was there then.
+    late = born[np.isfinite(born)] > 10
     # Of ten other permuted runs one has a source of a single checkpoint that both halves find.
     assert late.sum() <= (how == "permuted")
     assert how == "jittered" or np.isfinite(born).sum() <= 1
@@ -226,11 +224,8 @@ def test_rows_of_no_token_and_special_tokens_are_left_out():
     counts = np.array([0, 0, 5, 9, 0, 1])
     special = np.array([True, False, False, True, False, False])
     assert chosen_ids(counts, special, 8, None).tolist() == [1, 2, 4, 5, 6, 7]
-    assert chosen_ids(counts, special, 8, 3).tolist() == [
-        1,
-        2,
-        5,
-    ]  # by count, then by id
+    # By count, then by id.
+    assert chosen_ids(counts, special, 8, 3).tolist() == [1, 2, 5]
     assert chosen_ids(counts, special, 6, 4).tolist() == [1, 2, 4, 5]
     with pytest.raises(ArgumentError, match="6 rows and the texts hold the token id 7"):
         chosen_ids(np.eye(8)[7].astype(int), np.zeros(8, bool), 6, None)

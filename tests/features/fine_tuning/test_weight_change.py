@@ -202,9 +202,8 @@ def test_the_pieces_of_a_high_matrix_open_no_checkpoint_again(monkeypatch, tmp_p
     texts = og.Inputs.from_tokens([[1, 2]])
     study = og.Study(run, texts, [og.observables.WeightChange()], controls=0)
     opens, counts = counted_opens(monkeypatch), []
-    for i, size in enumerate(
-        (4_000_000, 4_000_000, 30)
-    ):  # headers are read in the first study
+    # Headers are read in the first study.
+    for i, size in enumerate((4_000_000, 4_000_000, 30)):
         monkeypatch.setattr(weight_change, "_CHUNK", size)
         opens.clear()
         result = study.run(tmp_path / f"study {i}")

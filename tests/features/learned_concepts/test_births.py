@@ -33,10 +33,8 @@ def test_a_birth_is_between_its_last_absence_and_its_presence():
 def test_the_interval_holds_the_birth_of_every_refit():
     later = [0.1, 0.1, 0.1, 0.1, 0.5, 0.8, 0.9]
     life = of(RISES, RISES, later)
-    assert (life.after[0], life.before[0]) == (
-        1,
-        5,
-    )  # of the first two, without checkpoint 2
+    # Of the first two, without checkpoint 2.
+    assert (life.after[0], life.before[0]) == (1, 5)
 
 
 @pytest.mark.parametrize(

@@ -49,9 +49,8 @@ def test_lines_are_the_entropies_of_a_planted_chain():
     inputs, words, pairs = chains()
     found = guesses(inputs, predicted(inputs), VOCABULARY, pairs=True)
     assert found["unigram"].mean() == pytest.approx(words, abs=0.03)
-    assert (
-        pairs < found["bigram"].mean() < pairs + 0.12
-    )  # 12,000 tokens for 2,500 pairs
+    # 12,000 tokens for 2,500 pairs.
+    assert pairs < found["bigram"].mean() < pairs + 0.12
     assert blind_guess(VOCABULARY) == pytest.approx(np.log(50))
 
 
@@ -66,9 +65,8 @@ def test_frequencies_are_those_of_the_other_texts_smoothed():
     inputs = Inputs.from_tokens([[1, 1, 2], [1, 2, 3]])
     found = guesses(inputs, inputs.ordinary, 4, pairs=False)["unigram"]
 
-    def cost(
-        smoothing,
-    ):  # the first text from the counts of the second, and the other way round
+    # The first text from the counts of the second, and the other way round.
+    def cost(smoothing):
         one = np.array([1, 1, 1]) + smoothing
         other = np.array([2, 1, 0]) + smoothing
         total = 3 + 4 * smoothing
@@ -106,9 +104,8 @@ def test_crossing_is_the_first_step_from_which_on_it_stays_below():
 
 def test_interval_is_over_texts_and_paired_with_the_line():
     losses, weights = curve([5, 3.05, 2.95, 2.0, 1], spread=1.0)
-    hard = (
-        losses[0] - losses[0].mean()
-    )  # what is hard for the model is as hard for the line
+    # What is hard for the model is as hard for the line.
+    hard = losses[0] - losses[0].mean()
     paired = crossing(STEPS, losses, 3.0 + hard, weights)
     alone = crossing(STEPS, losses, np.full(40, 3.0), weights)
     assert (paired.low, paired.high) == (10, 20) and alone.high > 20

@@ -108,9 +108,8 @@ def test_the_right_token_leads_from_its_planted_step(planted):
     forgotten = before < WORDS // 2
     assert forgotten.any() and not forgotten.all()
     np.testing.assert_array_equal(data.right_leads_from, np.where(forgotten, 60, 20))
-    common = np.where(
-        data.right_id == COMMON, 0, 10
-    )  # right at step 10 by luck, until step 40
+    # Right at step 10 by luck, until step 40.
+    common = np.where(data.right_id == COMMON, 0, 10)
     np.testing.assert_array_equal(
         data.right_leads_after, np.where(forgotten, 40, common)
     )

@@ -178,10 +178,8 @@ def test_lines_of_the_loss_are_made_once_for_all_steps(tmp_path, monkeypatch):
         device="cpu",
     )
     node = study.run(tmp_path / "study")["loss"]
-    assert [len(args[0]) for args in made] == [
-        2,
-        len(LENGTHS),
-    ]  # two texts in the dry run
+    # Two texts in the dry run.
+    assert [len(args[0]) for args in made] == [2, len(LENGTHS)]
     inputs, predicted = texts(), np.zeros(texts().ids.shape, dtype=bool)
     predicted[:, 1:] = inputs.ordinary[:, 1:]
     alone = guesses(inputs, predicted, 64, pairs=False)["unigram"]

@@ -157,9 +157,8 @@ def test_what_it_comes_to_know_of_places_is_learned_however_sure_it_is(scale):
         [claim] = claims(node, Kind.LEARNED)
         assert claim.certainty is Certainty.OPEN and claim.reason not in ONLY
         assert not node.not_improved.any()  # "nothing here was learned" would be wrong
-        assert (
-            node.loss_gain > node.loss_gain_noise
-        )  # at its best temperature it is better
+        # At its best temperature it is better.
+        assert node.loss_gain > node.loss_gain_noise
 
 
 def test_what_it_knows_no_more_is_forgotten_with_two_checkpoints():

@@ -109,9 +109,8 @@ class Change:
             np.asarray(W).reshape(len(W), -1) for W in (first, matrix)
         )
         self.change = self.matrix - self.first
-        if (
-            self.first.shape[0] > self.first.shape[1]
-        ):  # directions are of the shorter side
+        # Directions are of the shorter side.
+        if self.first.shape[0] > self.first.shape[1]:
             self.first, self.matrix, self.change = (
                 self.first.T,
                 self.matrix.T,

@@ -291,9 +291,8 @@ def _tested(derivative: np.ndarray, layers: list[str]) -> xr.Dataset:
     varied = np.ptp(score, axis=1) > 0
     compared = varied | (np.ptp(random_score, axis=1) > 0)
     t_half, t_random = np.full((2, len(layers)), np.nan)
-    with (
-        warnings.catch_warnings()
-    ):  # SciPy warns where one of the two kinds does not vary
+    # SciPy warns where one of the two kinds does not vary.
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         t_half[varied] = ttest_1samp(score[varied], 0.5, axis=1).pvalue
         t_random[compared] = ttest_ind(

@@ -74,9 +74,8 @@ class FitComparison:
     def _candidate(self) -> bool:
         fit = self.fits["exponential"]
         falls = bool(self.best) and fit.determined and fit.rate < 0
-        return bool(
-            falls and fit.residual_p >= LEVEL
-        )  # NaN: not tested, so not counted
+        # NaN: not tested, so not counted.
+        return bool(falls and fit.residual_p >= LEVEL)
 
     @property
     def reason(self) -> str:

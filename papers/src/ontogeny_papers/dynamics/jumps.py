@@ -49,9 +49,8 @@ def jump_gains(
     total = np.zeros((len(residuals), MOST - granted))
     for columns, rows, matrix in panel.groups:
         inner = residuals[:, rows[HALF:-HALF]][:, :, np.searchsorted(used, columns)]
-        draws = np.moveaxis(inner, 2, 1).reshape(
-            -1, matrix.shape[0]
-        )  # (draws * columns, n)
+        # (draws * columns, n).
+        draws = np.moveaxis(inner, 2, 1).reshape(-1, matrix.shape[0])
         sizes = [
             np.abs(part).mean(axis=1)
             for part in _without_jumps(draws, _patterns(matrix))

@@ -136,9 +136,8 @@ def _even_stretch(gaps: np.ndarray, pairs: np.ndarray) -> slice:
     for stop in range(1, len(gaps) + 1):
         ends = stop == len(gaps) or pairs[stop] != pairs[stop - 1] + 1
         if ends or abs(gaps[stop] - gaps[start]) > EVEN * gaps[start]:
-            if (
-                stop - start >= best.stop - best.start
-            ):  # the later one, where training is longer
+            # The later one, where training is longer.
+            if stop - start >= best.stop - best.start:
                 best = slice(start, stop)
             start = stop
     return best if best.stop - best.start >= FEWEST_PAIRS else slice(None)

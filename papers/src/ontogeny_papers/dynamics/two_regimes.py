@@ -294,9 +294,8 @@ def _with_boundaries(
     p_third: float,
 ) -> Regimes:
     parts = _parts(job, single, places)
-    level = np.array(
-        [np.atleast_1d(part.noise)[job.used] for part in parts]
-    )  # (regimes, K)
+    # (regimes, K).
+    level = np.array([np.atleast_1d(part.noise)[job.used] for part in parts])
     size = np.nanmean(np.log(np.maximum(level, job.floor)), axis=1)
     calm = int(np.argmin(size))
     loud = int(np.argmax(size))

@@ -56,9 +56,8 @@ def dtw(x: ArrayLike, y: ArrayLike, band: int | None = None) -> np.ndarray:
     cost = np.abs(first[..., :, None] - second[..., None, :])
     total = np.full((*cost.shape[:-2], n + 1, m + 1), np.inf)
     total[..., 0, 0] = 0.0
-    for diagonal in range(
-        n + m - 1
-    ):  # cells of one diagonal do not depend on each other
+    # Cells of one diagonal do not depend on each other.
+    for diagonal in range(n + m - 1):
         i = np.arange(max(0, diagonal - m + 1), min(n - 1, diagonal) + 1)
         j = diagonal - i
         if band is not None:

@@ -11,9 +11,8 @@ from .neighbours import two_nearest
 METHODS = ("regression", "origin", "facco", "likelihood")
 FEWEST = 5  # points with a usable ratio
 FLAT = 1e-6  # largest log ratio of distances that rounding alone may leave
-ROUNDING = (
-    4 * np.finfo(np.float64).eps
-)  # of the largest coordinate: closer points are one
+# Of the largest coordinate: closer points are one.
+ROUNDING = 4 * np.finfo(np.float64).eps
 
 
 def log_ratios(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -32,9 +32,8 @@ def two_nearest(X: np.ndarray) -> np.ndarray:
         near = square[None, :] - 2 * X[rows] @ X.T
         near[np.arange(len(rows)), rows] = np.inf
         candidates = np.argpartition(near, keep - 1, axis=1)[:, :keep]
-        for start in range(
-            0, len(rows), 64
-        ):  # differences are held for few rows at a time
+        # Differences are held for few rows at a time.
+        for start in range(0, len(rows), 64):
             part = slice(start, start + 64)
             gaps = X[rows[part], None, :] - X[candidates[part]]
             exact = np.sort(np.sqrt(np.einsum("ikj,ikj->ik", gaps, gaps)), axis=1)

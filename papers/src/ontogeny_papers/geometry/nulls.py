@@ -297,9 +297,8 @@ def _shuffled_grams(
     steps = increments_gram(gram)
     count = len(gram)
     squares = np.maximum(np.diagonal(steps), 0.0)
-    moves = np.flatnonzero(
-        squares > ROUNDING * np.diagonal(gram).max()
-    )  # else no direction
+    # Else no direction.
+    moves = np.flatnonzero(squares > ROUNDING * np.diagonal(gram).max())
     lengths = np.sqrt(squares[moves])
     products = np.outer(lengths, lengths)
     cosines = steps[np.ix_(moves, moves)] / products

@@ -43,9 +43,8 @@ class SnapshotGram:
 
     def __init__(self, n_snapshots: int) -> None:
         n_snapshots = check_whole("n_snapshots", n_snapshots)
-        self._gram = np.zeros(
-            (n_snapshots, n_snapshots), order="F"
-        )  # only the upper triangle
+        # Only the upper triangle.
+        self._gram = np.zeros((n_snapshots, n_snapshots), order="F")
         self._dimension = 0
 
     @property

@@ -53,9 +53,8 @@ class Pieces:
         data = self._read(name, path)
         if data is None:
             write_cell(path, Cell(measure(), fingerprint=self.fingerprint))
-            data = read_cell(
-                path
-            )  # so that a run in one go and a continued one draw the same
+            # So that a run in one go and a continued one draw the same.
+            data = read_cell(path)
         return data.data.copy(deep=True)
 
     def piece_nodes(

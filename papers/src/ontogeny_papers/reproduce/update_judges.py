@@ -116,9 +116,8 @@ def _explosion(run: xr.Dataset) -> float:
 def _with_the_loss(runs: Sequence[xr.Dataset]) -> Verdict:
     """Judge whether norms of commutators rise and fall with the loss, beyond the trends of both."""
     claim = "spikes of commutators hardly go with those of the loss"
-    with np.errstate(
-        divide="ignore"
-    ):  # a loss of 0 has no logarithm, which is said below
+    # A loss of 0 has no logarithm, which is said below.
+    with np.errstate(divide="ignore"):
         norm = np.log(each(runs, lambda run: _median(run, "norm"))).T
         loss = np.log(each(runs, lambda run: run["loss"].median("pair"))).T
     try:
@@ -226,9 +225,8 @@ def latents(results: Found) -> list[Verdict]:
     lost = 100 * data.accuracy_lost.mean("variant").transpose(
         "seed", "step", "ablation"
     )
-    lost = lost.isel(
-        step=slice(min(1, data.sizes["step"] - 1), None)
-    )  # untrained: nothing to lose
+    # Untrained: nothing to lose.
+    lost = lost.isel(step=slice(min(1, data.sizes["step"] - 1), None))
     mine, random, equal, largest = (
         lost.sel(ablation=name) for name in ("count", "random", "matched", "largest")
     )

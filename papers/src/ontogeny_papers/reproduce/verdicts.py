@@ -16,11 +16,8 @@ from ontogeny.errors import ArgumentError
 from ontogeny.figures import Column, Section, Table, attach
 
 _ANSWERS = {True: "reproduces", False: "does not reproduce", None: "not shown"}
-_OURS = {
-    True: "holds",
-    False: "does not hold",
-    None: "not shown here",
-}  # counted by no page
+# Counted by no page.
+_OURS = {True: "holds", False: "does not hold", None: "not shown here"}
 
 
 @dataclass(frozen=True)
@@ -275,9 +272,8 @@ def short(values: np.ndarray) -> str:
         return _rounded(mean, 2)
     sd = float(np.std(values, ddof=1))
     digits = 2
-    if (
-        abs(mean) >= 100 and sd
-    ):  # "1,200 ± 0.7" would look exact, which "0.12 ± 0.0007" does not
+    # "1,200 ± 0.7" would look exact, which "0.12 ± 0.0007" does not.
+    if abs(mean) >= 100 and sd:
         digits = _leading_place(mean) - _leading_place(sd) + 1
     return f"{_rounded(mean, max(digits, 2))} ± {_rounded(sd, 1)}"
 

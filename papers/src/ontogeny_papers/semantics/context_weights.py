@@ -138,9 +138,8 @@ class ContextWeights:
                 "the order's contexts were not counted in running text."
             )
         rows = np.full((*np.atleast_2d(tokens).shape[:-1], tokens.shape[-1] + 1), -1)
-        rows[:, :-1] = np.atleast_2d(
-            tokens
-        )  # nothing is matched across the end of a text
+        # Nothing is matched across the end of a text.
+        rows[:, :-1] = np.atleast_2d(tokens)
         stream = relabelled(rows.ravel(), support.word_ids)
         sums, counts = np.zeros((2, len(stream)))
         for positions, columns in matched_positions(
@@ -223,9 +222,8 @@ def context_weights(
     check_type("order", order, PredictedOrder)
     check_number("factor", factor, above=True)
     if not isinstance(concept, int | np.integer):
-        concept = check_texts(
-            "concept", concept, "words"
-        )  # also an iterator, read once
+        # Also an iterator, read once.
+        concept = check_texts("concept", concept, "words")
     lowest, highest = factor_limits(order, concept, largest=largest)
     basis = _basis(order, concept)
     assert basis.V is not None and order.basis.V is not None

@@ -175,9 +175,8 @@ def token_stream(tokens: Tokens, names: Sequence[str] | None = None) -> WordStre
         return _of_words(list(rest))
     if is_array(first) or _holds_numbers(first):
         return _of_ids(_joined(rest), names)
-    if isinstance(first, Sequence) and not len(
-        first
-    ):  # what a first text without tokens is not
+    # What a first text without tokens is not.
+    if isinstance(first, Sequence) and not len(first):
         texts = (text for text in rest if not isinstance(text, Sequence) or len(text))
         return token_stream(texts, names)
     if isinstance(first, Sequence) or first is _NOTHING:
@@ -263,9 +262,8 @@ def _joined(rows: Iterable[Any]) -> np.ndarray:
                 "tokens must be integer ids in one dimension a text; "
                 f"got {ids.dtype} of shape {ids.shape}."
             )
-        ids = (
-            ids.astype(np.int64) if ids.dtype == np.uint64 else ids
-        )  # joins to floats otherwise
+        # Joins to floats otherwise.
+        ids = ids.astype(np.int64) if ids.dtype == np.uint64 else ids
         parts += [ids, np.array([BREAK], dtype=np.int8)]
     return (
         parts[0]

@@ -187,9 +187,8 @@ def checked_dims(basis: ConceptBasis, dims: int | Sequence[int]) -> tuple[int, .
     check_type("basis", basis, ConceptBasis)
     listed: Any = dims
     if isinstance(dims, int | np.integer) and not isinstance(dims, bool):
-        listed = range(
-            min(int(dims), basis.k + 1)
-        )  # one too many says the same as a million do
+        # One too many says the same as a million do.
+        listed = range(min(int(dims), basis.k + 1))
     picked = tuple(check_iterable("dims", listed, "concepts, or a number of concepts"))
     if not all(
         isinstance(d, int | np.integer) and not isinstance(d, bool) for d in picked

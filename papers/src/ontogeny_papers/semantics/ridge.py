@@ -194,9 +194,8 @@ def ridge_path(
     rows = []
     for ridge in penalties:
         objective = make_objective(S, "cross_entropy", P, pi, float(ridge))
-        if (
-            ridge >= strongest
-        ):  # zero is the minimiser, and no gradient leads away from it
+        # Zero is the minimiser, and no gradient leads away from it.
+        if ridge >= strongest:
             weights = np.zeros_like(start)
             error = 0.0
         else:

@@ -257,9 +257,8 @@ def random_rotation(p: int, rng: np.random.Generator) -> np.ndarray:
     True
     """
     Q, R = np.linalg.qr(rng.normal(size=(p, p)))
-    return Q * np.sign(
-        np.diag(R)
-    )  # without the signs QR's choice would favour some rotations
+    # Without the signs QR's choice would favour some rotations.
+    return Q * np.sign(np.diag(R))
 
 
 class _Scorer:

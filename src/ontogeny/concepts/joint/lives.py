@@ -213,9 +213,8 @@ def confirmed(readable: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Return (r,) whether latents stay readable (S, r) after their start."""
     S = len(readable)
     rows = np.arange(len(start))
-    row = np.zeros(
-        (S + 2, len(start)), dtype=int
-    )  # how often in a row, from each checkpoint on
+    # How often in a row, from each checkpoint on.
+    row = np.zeros((S + 2, len(start)), dtype=int)
     for t in reversed(range(S)):
         row[t] = np.where(readable[t], row[t + 1] + 1, 0)
     is_confirmed = np.zeros(len(start), dtype=bool)

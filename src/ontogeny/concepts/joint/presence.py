@@ -83,13 +83,11 @@ class Decoder:
         gram = (self.centred.T @ self.centred).astype(np.float64)
         self.used = np.diag(gram) > 0
         inverse = inverse_of(gram)
-        self.solver = self.centred @ inverse.astype(
-            np.float32
-        )  # (n, r): D = solver^T X
+        # (n, r): D = solver^T X.
+        self.solver = self.centred @ inverse.astype(np.float32)
         self.variance = np.diag(gram) / len(codes)
-        self.error = np.diag(
-            inverse
-        )  # variance of a decoder, per variance of the residual
+        # Variance of a decoder, per variance of the residual.
+        self.error = np.diag(inverse)
         names, index = np.unique(block, return_inverse=True)
         ones = np.ones(len(codes), dtype=np.float32)
         shape = (len(names), len(codes))
@@ -114,9 +112,8 @@ class Decoder:
         fitted = float((self.centred @ D * X).sum(dtype=np.float64)) / n
         share = max(1 - fitted / total, 0.0) * n / free
         # The squared strength that a decoder fitted to noise alone has on average; it is taken off.
-        floor = np.maximum(
-            share * self.variance * self.error, 0
-        )  # a pseudoinverse may round below
+        # A pseudoinverse may round below.
+        floor = np.maximum(share * self.variance * self.error, 0)
         return (
             np.sqrt(np.maximum(length * self.variance / total - floor, 0)),
             np.sqrt(floor),

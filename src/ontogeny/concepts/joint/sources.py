@@ -15,21 +15,15 @@ from torch import Tensor
 from ..ica import decorrelate, rotate
 
 STARTS = 300  # tokens of largest whitened norm that are climbed from
-CLIMB, TURN = (
-    40,
-    1e-8,
-)  # iterations of a climb at most; 1 - |cosine| of an iteration that ends it
+# Iterations of a climb at most; 1 - |cosine| of an iteration that ends it.
+CLIMB, TURN = (40, 1e-8)
 SAME = 0.5  # |cosine| of two ends of climbs that are one source
 SKEWED = 0.5  # skewness of a source at least
-DRAWS, FEW = (
-    20,
-    4,
-)  # starts of the symmetric iteration where nothing is skewed, the best counts
+# Starts of the symmetric iteration where nothing is skewed, the best counts.
+DRAWS, FEW = (20, 4)
 SMALL = 20_000  # numbers of a matrix that is small enough for all of these starts
-ITERATIONS, TOLERANCE = (
-    60,
-    1e-4,
-)  # of it, with either contrast; sources of noise never settle
+# Of it, with either contrast; sources of noise never settle.
+ITERATIONS, TOLERANCE = (60, 1e-4)
 FLAT = 1e-6  # variance of a direction on half of the tokens, against the largest, that is none
 
 

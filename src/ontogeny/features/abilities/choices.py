@@ -164,9 +164,8 @@ class Choices(OfExamples):
         for name, values in _both(scores, state).items():
             groups, share, size = by_group(state, "question", values)
             data[name] = ("group", share)
-        middle = (share * size + 2) / (
-            size + 4
-        )  # two more of each: all right is not without noise
+        # Two more of each: all right is not without noise.
+        middle = (share * size + 2) / (size + 4)
         data["accuracy_normalised_stderr"] = (
             "group",
             np.sqrt(middle * (1 - middle) / (size + 4)),

@@ -144,9 +144,8 @@ class OfExamples(OfGroups):
         """Return the examples of all files, and in a line each what was left out and why."""
         examples = []
         left_out = []
-        paths = [
-            *dict.fromkeys(self.paths)
-        ]  # examples that are read twice would count twice
+        # Examples that are read twice would count twice.
+        paths = [*dict.fromkeys(self.paths)]
         digest_of(paths)  # which names the argument where one cannot be read
         for path, stem in zip(paths, _apart(paths, "stem"), strict=True):
             some, problems = read_examples(

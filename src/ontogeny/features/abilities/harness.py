@@ -244,9 +244,8 @@ def harness_library() -> Any:
         ) from error
 
 
-_one_at_a_time = (
-    threading.Lock()
-)  # tasks hold what they ask and are told until they are judged
+# Tasks hold what they ask and are told until they are judged.
+_one_at_a_time = threading.Lock()
 
 
 @lru_cache(maxsize=2)

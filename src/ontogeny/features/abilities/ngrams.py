@@ -55,9 +55,8 @@ def _scores(
         place = tokens.of(int(text))
         rows.append(tokens.ids[place].astype(np.int64))
         special.append(tokens.width[place] == 0)
-    unit = -np.ones(
-        len(texts), dtype=np.int64
-    )  # one unit, which is not counted for its own texts
+    # One unit, which is not counted for its own texts.
+    unit = -np.ones(len(texts), dtype=np.int64)
     both = Inputs.from_tokens(
         rows, special=special, documents=np.concatenate([np.arange(len(counted)), unit])
     )

@@ -162,9 +162,8 @@ def _read(
             token = tokens[some].to(device)
             right = values[of_row, token]
             log_p[some] = (right - norm[of_row]).cpu()
-            if (
-                ranks
-            ):  # of equally likely tokens the one with the smaller id comes first
+            # Of equally likely tokens the one with the smaller id comes first.
+            if ranks:
                 rows = values[of_row]
                 right = right[:, None]
                 smaller = (

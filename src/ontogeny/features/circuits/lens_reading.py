@@ -121,9 +121,8 @@ def way_to_logits(model: nn.Module) -> Callable[[Tensor], Tensor]:
     head = head_path(model)
     assert head is not None  # path_to_vocabulary has looked
     parts = [*path.norms] if path.head is None else [*path.norms, path.head[0]]
-    if not parts or not head.startswith(
-        f"{parts[-1]}."
-    ):  # RoBERTa's head holds its map
+    # RoBERTa's head holds its map.
+    if not parts or not head.startswith(f"{parts[-1]}."):
         parts.append(head)
     modules = [model.get_submodule(part) for part in parts]
     cap = getattr(getattr(model, "config", None), "final_logit_softcapping", None)

@@ -252,9 +252,8 @@ class Concepts(FromExtractor):
         count = int(np.isfinite(fits).sum())
         sentences = named_words(data) if is_one_model(data) else []
         again = replication_words(data)
-        if (
-            sentences and again
-        ):  # the first screen takes one: names alone would be too much
+        # The first screen takes one: names alone would be too much.
+        if sentences and again:
             sentences[0] += f" {again.pop(0)}"
         sentences += again
         return [

@@ -138,9 +138,8 @@ def first_order_bands(
     others
         (r, k) latents whose tokens are taken.
     """
-    along = (
-        codes.T.astype(np.float64) @ gradients
-    )  # (r, m): minus the effect of any direction
+    # (r, m): minus the effect of any direction.
+    along = codes.T.astype(np.float64) @ gradients
     length = np.linalg.norm(decoders, axis=1)
     size = strengths(codes)
     random = -(along @ directions.T) * length[:, None]

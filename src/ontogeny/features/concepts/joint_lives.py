@@ -19,11 +19,8 @@ FEWEST = 3  # steps that lives can be read off
 # Kind of a latent that can be read, and that a fit to half of the texts does not find.
 APART = "not found again"
 
-SET_ASIDE = (
-    "",
-    "no concept",
-    APART,
-)  # kinds of latents that make no sentence and get no name
+# Kinds of latents that make no sentence and get no name.
+SET_ASIDE = ("", "no concept", APART)
 
 COUNTS = {
     "n_concepts": "concepts",

@@ -120,10 +120,8 @@ class Base:
     def intruders(self, tuned: np.ndarray, n_leading: int, threshold: float) -> int:
         """Return how many leading directions of a Gram matrix are none of the first one's."""
         size = len(tuned)
-        top = (
-            max(size - n_leading, 0),
-            size - 1,
-        )  # eigenvalues are in increasing order
+        # Eigenvalues are in increasing order.
+        top = (max(size - n_leading, 0), size - 1)
         leading = eigh(tuned, subset_by_index=top)[1]
         return int(np.sum(np.abs(self.vectors.T @ leading).max(axis=0) < threshold))
 

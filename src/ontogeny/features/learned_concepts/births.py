@@ -8,10 +8,8 @@ import numpy as np
 
 READABLE = 0.6  # correlation with a read-out on other texts, from which on a component is there
 UNREADABLE = 0.4  # below it a component cannot be read
-PRESENT, ABSENT = (
-    0.5,
-    0.25,
-)  # of its peak: strength from which on it is there, below which it is not
+# Of its peak: strength from which on it is there, below which it is not.
+PRESENT, ABSENT = (0.5, 0.25)
 STILL = 0.5  # |cosine| of first and last decoder, below which a component has turned
 NONE = -1
 
@@ -139,9 +137,8 @@ def lives(curves: Curves) -> Lives:
     kind = np.select(
         [is_born, whole.start[0] == 0, whole.start[0] > 0], [BORN, START, GROWS], NEVER
     )
-    silent = absent[::-1].argmin(
-        axis=0
-    )  # how many checkpoints at the end it is absent at
+    # How many checkpoints at the end it is absent at.
+    silent = absent[::-1].argmin(axis=0)
     had = there.any(axis=0) & (silent > 0)
     return Lives(
         kind=kind,

@@ -85,9 +85,8 @@ class Namer:
             rule for rule in places.rules() if 0 < rule.holds.sum() < len(half)
         ]
         held = np.stack([rule.holds[half] for rule in self._fixed])
-        self._holds = sparse.csr_array(
-            held.astype(np.float32)
-        )  # on the half that rules are chosen on
+        # On the half that rules are chosen on.
+        self._holds = sparse.csr_array(held.astype(np.float32))
         self._words = {
             name: places.words(offset) for name, offset in ATTRIBUTES.items()
         }

@@ -32,10 +32,8 @@ from .naming import Namer
 from .parts import Predictor, Tokens, centred, scaled
 from .places import Places
 
-EARLIER = (
-    0.75,
-    0.5,
-)  # places among the steps that are searched too: what fades is not missed
+# Places among the steps that are searched too: what fades is not missed.
+EARLIER = (0.75, 0.5)
 SEARCHED = 6  # steps from which on they are
 TOKENS = ("all", "later", "last", "cls", "masked")
 _NUMBERS = ("context_id", "context_text", "context_place")

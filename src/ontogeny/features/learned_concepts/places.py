@@ -199,9 +199,8 @@ def _flags(
     depth = np.cumsum(
         [len(_OPENED.findall(p)) - len(_CLOSED.findall(p)) for p in pieces]
     )
-    depth = depth - np.minimum.accumulate(
-        np.minimum(depth, 0)
-    )  # what was never opened closes none
+    # What was never opened closes none.
+    depth = depth - np.minimum.accumulate(np.minimum(depth, 0))
     inside = [np.concatenate([[0], values[:-1]]) for values in (quotes % 2, depth)]
     of_words = np.array(list(_of_words(words)), dtype=bool)[order].T
     own = np.array(

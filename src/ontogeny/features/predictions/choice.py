@@ -92,10 +92,8 @@ def _conditions(
     context = (before >= _BEFORE) & (after >= _AFTER)
     has_words = inputs.spans is not None and inputs.texts is not None
     yield words[ids] & elsewhere[ids] & context, has_words
-    yield (
-        words[ids] & elsewhere[ids] & context,
-        False,
-    )  # scripts without spaces between words
+    # Scripts without spaces between words.
+    yield (words[ids] & elsewhere[ids] & context, False)
     yield words[ids] & elsewhere[ids], False
     yield np.ones(len(text), dtype=bool), False
 

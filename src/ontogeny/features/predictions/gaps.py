@@ -19,13 +19,8 @@ from ...observables.pieces import object_array, written
 
 # A gap in a sentence, with the right answer in brackets where it is known.
 GAP = re.compile(r"____+(?:\[(?P<answer>[^\]]*)\])?")
-_FILLS = (
-    "a",
-    "the",
-    "0",
-    "x",
-    ".",
-)  # what stands in a gap of unknown answer while it is tokenised
+# What stands in a gap of unknown answer while it is tokenised.
+_FILLS = ("a", "the", "0", "x", ".")
 _LONGEST = 512
 _UNKNOWN = -1
 

@@ -64,9 +64,8 @@ def with_renamed_words(data: xr.Dataset) -> xr.Dataset:
     first = complete[0]
     knows = bool(p_known[first] <= 1 / losses.shape[1])
     at_best = False
-    if (
-        knows and not below[first]
-    ):  # as on another domain: 8.36 nats, and 7.69 at its best
+    # As on another domain: 8.36 nats, and 7.69 at its best.
+    if knows and not below[first]:
         calibrated = surely_below_blind(data, "loss_calibrated")
         at_best = bool(calibrated[first])
     if at_best:  # a temperature adds the same to all renamings

@@ -188,9 +188,8 @@ def _begins(
     means = drawn @ costs.T / drawn.sum(axis=1, keepdims=True)
     lowest = means.argmin(axis=1)
     whole = int(np.average(costs, weights=weights, axis=1).argmin())
-    rises = (
-        means[:, -1] > means[:, whole]
-    )  # at the minimum of all texts, which no draw chose
+    # At the minimum of all texts, which no draw chose.
+    rises = means[:, -1] > means[:, whole]
     return np.where(
         rises, np.minimum(lowest + 1, means.shape[1] - 1).astype(float), np.inf
     )

@@ -72,9 +72,8 @@ class WeightNorms(Observable):
 
 def _measures(W: Tensor) -> dict[str, float]:
     """Return norm and stable rank, from the moments of the smaller side in double precision."""
-    W = (
-        W.detach().cpu() if W.device.type == "mps" else W.detach()
-    )  # which has no double precision
+    # Which has no double precision.
+    W = W.detach().cpu() if W.device.type == "mps" else W.detach()
     W = W.double()
     if not bool(torch.isfinite(W).all()):
         raise NonFiniteError("the weights hold NaN or infinity")

@@ -53,9 +53,8 @@ def frequent_words(
     (array([4, 2]), array([2, 2]))
     """
     highest = highest_id(ids)
-    counts = np.zeros(
-        highest + 2, dtype=np.int64
-    )  # the last place is that of negative ids
+    # The last place is that of negative ids.
+    counts = np.zeros(highest + 2, dtype=np.int64)
     first = np.full(highest + 2, len(ids), dtype=np.int64)
     for part in _chunks(len(ids)):
         places = np.maximum(ids[part].astype(np.int64), -1)  # unsigned ids have no -1

@@ -244,9 +244,8 @@ class TextStatistics(OfPredictions):
             cross = crossing(data.step.values, -gain, -last / 2, weights.values)
             draws = data.random_draws.sel(depth=label).transpose("draw", "step").values
             ends = draws[:, is_finite][:, -1]
-            half = np.where(
-                ends > 0, ends / 2, np.inf
-            )  # a grouping that gains nothing has no half
+            # A grouping that gains nothing has no half.
+            half = np.where(ends > 0, ends / 2, np.inf)
             steps = first_crossing(data.step.values, draws, half, lasting=True)
             band = (
                 np.nanquantile(steps, [0.025, 0.975])

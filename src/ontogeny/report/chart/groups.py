@@ -103,9 +103,8 @@ def _thin(rows: Sequence[Row], places: Sequence[int], limit: int) -> set[int]:
             alike.setdefault(
                 (rows[i].section, quantity, heading_of(rows[i])), []
             ).append(i)
-        if (
-            2 * len(alike) <= limit
-        ):  # else of 35 quantities more rows would stay than the chart has
+        # Else of 35 quantities more rows would stay than the chart has.
+        if 2 * len(alike) <= limit:
             break
     picks: set[int] = set()
     for i, members in enumerate(sorted(alike.values(), key=len)):

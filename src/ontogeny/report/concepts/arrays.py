@@ -145,9 +145,8 @@ class ConceptArrays:
         if any(part not in self for part in parts):
             return ()
         examples = zip(*(self.of(part, place).tolist() for part in parts), strict=True)
-        return tuple(
-            self._context(*one) for one in examples if one[0] >= 0
-        )  # NaN is none either
+        # NaN is none either.
+        return tuple(self._context(*one) for one in examples if one[0] >= 0)
 
     def _context(
         self, text: float, at: float, ids: Sequence[float], codes: Sequence[float]

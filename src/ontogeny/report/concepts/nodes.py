@@ -110,9 +110,8 @@ def of_step(node: Node, step: int) -> Concepts:
     """
     arrays = ConceptArrays(node.dataset, step)
     there = np.isfinite(arrays.at_step("token_share").astype(float)).any(axis=-1)
-    if (
-        "replicates" in arrays
-    ):  # a latent that half of the texts does not find is no concept
+    # A latent that half of the texts does not find is no concept.
+    if "replicates" in arrays:
         there = there & (arrays.at_step("replicates") > 0)
     return _gathered(node, arrays, there, math.nan)
 

@@ -102,9 +102,8 @@ def _of_births(concepts: Concepts | None) -> Iterator[Figure]:
     counts = concepts.born_controls
     controls = value_range(counts, "{:,.0f}".format) if counts else ""
     words = f"concepts born (controls {controls})" if controls else "concepts born"
-    if controls and concepts.born_seen < len(
-        concepts.born
-    ):  # controls are read at fewer steps
+    # Controls are read at fewer steps.
+    if controls and concepts.born_seen < len(concepts.born):
         words = f"concepts born; {concepts.born_seen:,} where controls {controls}"
     yield Figure(f"{len(concepts.born):,}", words, "#atlas")
 

@@ -221,9 +221,8 @@ def thinned(drawables: Sequence[Drawable], budget: int) -> list[Drawable]:
         places[node] = _indices(lengths, share / size if size else 1.0)
     for view in drawables:
         if view.runs and "step" in places.get(view.node.id, {}):
-            read = np.isin(
-                view.node.dataset["step"], view.runs.steps
-            )  # no difference without
+            # No difference without.
+            read = np.isin(view.node.dataset["step"], view.runs.steps)
             steps = np.union1d(places[view.node.id]["step"], np.flatnonzero(read))
             places[view.node.id]["step"] = steps
     return [

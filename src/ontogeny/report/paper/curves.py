@@ -95,9 +95,8 @@ def _band_look(
     """Return how a band is drawn; of control runs, and of one line, it is lighter, with edges."""
     colour, dash = line or (view.base["null"], "-")
     if line or view.figure.bands[k].control:
-        share = (
-            0.16 if view.figure.bands[k].control else 0.06
-        )  # bands from zero on overlap
+        # Bands from zero on overlap.
+        share = 0.16 if view.figure.bands[k].control else 0.06
         return {
             "facecolor": to_rgba(colour, share),
             "edgecolor": colour,
@@ -264,10 +263,8 @@ def _series_bar(frame: Frame, view: FigureView, names: list[str]) -> None:
 
 
 _ENDS = (-0.03, 1.03)
-_SIDE, _INTERVAL = (
-    0.14,
-    0.3,
-)  # how strong the shades are of the noisier side and of the interval
+# How strong the shades are of the noisier side and of the interval.
+_SIDE, _INTERVAL = (0.14, 0.3)
 
 
 def draw_regimes(axes: Axes, view: FigureView, panel: Panel) -> None:

@@ -122,9 +122,8 @@ class DigestCache:
         self._entries: dict[str, Any] = {}
         self._changed = False
         if path is not None and path.exists():
-            with suppress(
-                Exception
-            ):  # whatever the damage is, it costs time and never a result
+            # Whatever the damage is, it costs time and never a result.
+            with suppress(Exception):
                 self._entries = {
                     str(place): entry
                     for place, entry in json.loads(path.read_text()).items()
@@ -174,9 +173,8 @@ class DigestCache:
             return "unreadable"
 
     def _tensors(self, checkpoint: Checkpoint) -> Mapping[str, str]:
-        if (
-            not self._compared
-        ):  # hashing six checkpoints of SmolLM2 took a third of planning
+        # Hashing six checkpoints of SmolLM2 took a third of planning.
+        if not self._compared:
             return {}
         if checkpoint.derived is not None:
             return checkpoint.derived.digests(self._tensors)

@@ -123,9 +123,8 @@ def environment(device: str = "cpu") -> dict[str, str]:
 
 def _precision(products: Any) -> str:
     """Return how float32 is multiplied: ``"tf32"`` is faster and has ten bits."""
-    mode = getattr(
-        products, "fp32_precision", None
-    )  # PyTorch before 2.9 has a switch alone
+    # PyTorch before 2.9 has a switch alone.
+    mode = getattr(products, "fp32_precision", None)
     return (
         "tf32"
         if mode == "tf32" or (mode is None and products.allow_tf32)
@@ -153,9 +152,8 @@ def _of_this_process() -> dict[str, str]:
     }
     instructions = f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
     hardware = {"instructions": instructions, "BLAS": ", ".join(sorted(libraries))}
-    if mode := os.environ.get(
-        "MKL_CBWR"
-    ):  # MKL says of itself neither its kernels nor this
+    # MKL says of itself neither its kernels nor this.
+    if mode := os.environ.get("MKL_CBWR"):
         hardware["MKL_CBWR"] = mode
     return versions(PACKAGES) | hardware
 

@@ -27,9 +27,8 @@ from ..folder.layout import summary_path
 from .cache import read_verified
 from .environment import PACKAGES, versions
 
-LARGE = (
-    64 * 2**20
-)  # bytes of a variable over all cells, from which on it is stacked in a file
+# Bytes of a variable over all cells, from which on it is stacked in a file.
+LARGE = 64 * 2**20
 
 
 def large_variables(pieces: Sequence[xr.Dataset], large: int = LARGE) -> list[str]:

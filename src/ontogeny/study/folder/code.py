@@ -165,9 +165,8 @@ def _found(
     kept = None if _is_edited(modules) else _kept.get(key)
     if kept and all(digest_of(path) == digest for path, digest in kept["own"].items()):
         return dict(kept)
-    read = cache(
-        _kept.source
-    )  # a user's file may be another one than when it was read before
+    # A user's file may be another one than when it was read before.
+    read = cache(_kept.source)
     reach = _begun(tuple(roots), tuple(unused)).copy(
         modules, lambda path: _read(path) if modules.package(path) else read(path)
     )

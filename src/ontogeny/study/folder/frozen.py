@@ -89,9 +89,8 @@ def entered(
         )
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as at_work:
-        with held(
-            folder, "settings"
-        ):  # the first of several processes freezes them for all
+        # The first of several processes freezes them for all.
+        with held(folder, "settings"):
             settings, new_settings = choose(
                 without_reference(frozen_settings(folder), rereference)
             )

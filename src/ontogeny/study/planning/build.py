@@ -286,9 +286,8 @@ class Graph:
         }
 
     def _weights(self, step: int, needs: Sequence[Need]) -> str:
-        names: set[str] | None = (
-            set()
-        )  # None: of one need it is not known, so all weights count
+        # None: of one need it is not known, so all weights count.
+        names: set[str] | None = set()
         for need in needs:
             stored_names = self.probe.reads.get(need.at_step)
             names = (
@@ -308,9 +307,8 @@ class Graph:
             settings: dict[str, Any] = {}
             try:
                 configuration = checkpoint.configuration()
-                if (
-                    checkpoint.source is None
-                ):  # the files of a commit are known as a whole
+                # The files of a commit are known as a whole.
+                if checkpoint.source is None:
                     settings = checkpoint.settings()
             except CheckpointError as error:
                 configuration = {"unreadable": str(error)}

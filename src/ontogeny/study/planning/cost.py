@@ -223,9 +223,8 @@ class Prices:
             beside,
             max(shapes, key=lambda shape: (math.prod(shape), shape), default=(0, 0)),
         )
-        if (
-            self.settings.device != "cpu"
-        ):  # the sample of the reference step stays on the host
+        # The sample of the reference step stays on the host.
+        if self.settings.device != "cpu":
             costs.device_bytes = costs.memory_bytes - beside
 
     def _shared(self, needs: Iterable[Need]) -> int:

@@ -213,9 +213,8 @@ def _some(inputs: Inputs, count: int | None) -> Inputs:
         return inputs
     tokens = inputs.ordinary.sum(axis=1) * inputs.scored.any(axis=1)
     order = np.argsort(-tokens, kind="stable")
-    if (
-        count == _TEXTS[0]
-    ):  # the longest alone shows what fails on long texts, and costs less
+    # The longest alone shows what fails on long texts, and costs less.
+    if count == _TEXTS[0]:
         order[1:] = order[1:][np.argsort(abs(tokens[order[1:]] - 32), kind="stable")]
     return inputs.subset(np.sort(order[:count]))
 
@@ -226,9 +225,8 @@ def _try(
     """Prepare and observe; return how that failed, if it did."""
     step = job.settings.reference_step
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # of fits on two texts; real cells warn by themselves
+        # Of fits on two texts; real cells warn by themselves.
+        warnings.simplefilter("ignore")
         try:
             view = _DryRun(job, trajectory, observable, values)
             state = observable.prepare(view) if observable.prepares else None

@@ -137,9 +137,8 @@ class _Guard:
         self._place = (settings.device, settings.torch_dtype())
         on = needs[0].on or next(iter(inputs))
         texts = settings.reading_settings().layout(inputs[on])
-        most = (
-            int(texts.mask.sum()) // PASSES
-        )  # never more than a bare pass of the study's texts
+        # Never more than a bare pass of the study's texts.
+        most = int(texts.mask.sum()) // PASSES
         self._texts = shortened(
             texts, max(2, min(_TOKENS, most, int(texts.lengths.max())))
         )

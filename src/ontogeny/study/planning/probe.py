@@ -248,9 +248,8 @@ def _pass_bytes(
     if not running:
         return 0
     source = next(iter(running.values()))
-    if (
-        next(source.model.children(), None) is None
-    ):  # nothing is inside that could be listed
+    # Nothing is inside that could be listed.
+    if next(source.model.children(), None) is None:
         return 0
     shapes = source.trace.shapes.items()
     widths: dict[str | None, int] = {

@@ -20,13 +20,8 @@ from ...store import write_json
 LIST = ".checksums.json"
 _METADATA = ".zmetadata"
 _TEXTS = [{"id": "vlen-utf8"}]
-_COMPRESSORS = (
-    "blosc",
-    "zstd",
-    "lz4",
-    "zlib",
-    "gzip",
-)  # by default of one Zarr or another
+# By default of one Zarr or another.
+_COMPRESSORS = ("blosc", "zstd", "lz4", "zlib", "gzip")
 
 
 def write_checksums(store: Path) -> None:

@@ -45,18 +45,15 @@ def _swap(new: Path, path: Path) -> None:
     """Put the folder `new` at `path`, also where other runs do the same at this moment."""
     while True:
         old = temporary(path)
-        with suppress(
-            FileNotFoundError
-        ):  # there is none, or another run has just moved it away
+        # There is none, or another run has just moved it away.
+        with suppress(FileNotFoundError):
             path.rename(old)
         try:
             new.rename(path)
             return
         except OSError as error:
-            if error.errno not in (
-                errno.ENOTEMPTY,
-                errno.EEXIST,
-            ):  # another run was faster
+            # Another run was faster.
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
         finally:
             shutil.rmtree(old, ignore_errors=True)

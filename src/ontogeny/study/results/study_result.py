@@ -221,9 +221,8 @@ class StudyResult(Mapping[str, Any]):
         )
         return [_line(name, self.children[name]) for name in names]
 
-    __eq__ = (
-        object.__eq__
-    )  # that of mappings would compare arrays, which has no single answer
+    # That of mappings would compare arrays, which has no single answer.
+    __eq__ = object.__eq__
     __hash__ = object.__hash__
 
 

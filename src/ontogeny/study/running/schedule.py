@@ -126,9 +126,8 @@ class _Agenda:
             if works := [Work(stages.part.job, task) for task in tasks]:
                 self._of |= dict.fromkeys(works, (stages, kind))
                 self._works += works
-                there = (
-                    self._revisions.has if self._revisions else bool
-                )  # on disk, first of all
+                # On disk, first of all.
+                there = self._revisions.has if self._revisions else bool
                 self._works.sort(key=lambda w: (self._of[w][0].turn, not there(w.task)))
                 return
         del self._begun[stages]

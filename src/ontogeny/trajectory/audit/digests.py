@@ -47,9 +47,8 @@ def identical(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
 
 def _content(checkpoint: Checkpoint) -> object:
     files = checkpoint.file_digests()
-    if (
-        files is not None
-    ):  # under whatever names: shards of an index can be numbered anew
+    # Under whatever names: shards of an index can be numbered anew.
+    if files is not None:
         return tuple(sorted(files.values()))
     return tuple(sorted(checkpoint.digests().items())), str(_adapter(checkpoint))
 

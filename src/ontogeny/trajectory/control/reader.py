@@ -109,9 +109,8 @@ class ControlReader:
         first = self._first_names[name]
         moved = KINDS[self._kind](self._sources, name, first, self._random_state, rows)
         value = self._sources.values(0, name, rows)
-        value = torch.where(
-            moved == 0, value, value + moved
-        )  # which keeps the sign of a zero
+        # Which keeps the sign of a zero.
+        value = torch.where(moved == 0, value, value + moved)
         dtype = self.dtype(name)
         return (torch.view_as_complex(value) if dtype.is_complex else value).to(dtype)
 

@@ -89,9 +89,8 @@ class Sources:
         )
 
     def _length(self, index: int, name: str) -> float:
-        if (
-            index not in self._pairs
-        ):  # fingerprints of both are made of all their tensors
+        # Fingerprints of both are made of all their tensors.
+        if index not in self._pairs:
             self._pairs[index] = pair_lengths(self.path[index - 1], self.path[index])
         lengths = self._pairs[index]
         if name not in lengths:

@@ -31,11 +31,8 @@ PATTERNS: Mapping[str, str] = {
     "trainer": r"(?:.*[-_/])?checkpoint[-_](?P<step>\d+)",
 }
 
-_USUAL = (
-    "step*",
-    "stage1-*",
-    "checkpoint-*",
-)  # OLMo's later stages count their steps anew
+# OLMo's later stages count their steps anew.
+_USUAL = ("step*", "stage1-*", "checkpoint-*")
 
 Revisions: TypeAlias = "str | Iterable[str | int] | Callable[[str], int | None]"
 
@@ -351,10 +348,8 @@ class _Choice:
             first, _ = chosen[step]
             same = self.commits[name] == self.commits[first]
             runs.setdefault(self._before_step(first if same else name), []).append(step)
-        if len(runs) in (
-            1,
-            len(numbered),
-        ):  # one run, or another number before each step
+        # One run, or another number before each step.
+        if len(runs) in (1, len(numbered)):
             return
         spans = sorted((min(steps), max(steps), run) for run, steps in runs.items())
         what = some([f"{run}* (steps {low} to {high})" for low, high, run in spans])

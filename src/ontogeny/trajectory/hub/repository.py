@@ -141,9 +141,8 @@ def _is_ref(name: str) -> bool:
 
 def _refs(folder: Path) -> Iterator[tuple[str, str]]:
     """Yield ``(branch or tag, commit)``, without those that another process deletes meanwhile."""
-    for parent, _, files in os.walk(
-        folder
-    ):  # Path.rglob raises if a folder has just been deleted
+    # Path.rglob raises if a folder has just been deleted.
+    for parent, _, files in os.walk(folder):
         for path in (Path(parent, file) for file in files):
             try:
                 yield path.relative_to(folder).as_posix(), path.read_text().strip()

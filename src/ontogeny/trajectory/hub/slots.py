@@ -43,9 +43,8 @@ _changed = threading.Condition()
 def _forget_held() -> None:
     """Begin anew in a forked process: what its parent holds is not its own."""
     global _slots, _changed
-    _inherited.append(
-        _slots
-    )  # a lock that is collected would be freed for the parent too
+    # A lock that is collected would be freed for the parent too.
+    _inherited.append(_slots)
     _slots = {}
     _changed = threading.Condition()
 
@@ -102,9 +101,8 @@ class Slots:
         """Fill a slot that was taken, give what is in it, and leave the slot."""
         entry = _slots[slot]
         try:
-            with (
-                entry.filling
-            ):  # other threads that use the same revision wait for it here
+            # Other threads that use the same revision wait for it here.
+            with entry.filling:
                 for other in _contents(slot):
                     if other != commit:
                         shutil.rmtree(slot / other)
@@ -185,9 +183,8 @@ def own_folder(parent: Path) -> Iterator[Path]:
             f"{parent} {why}; name another HF_HUB_CACHE or cache_dir."
         ) from error
     lock = FileLock(folder.with_suffix(".lock"), thread_local=False)
-    with (
-        lock
-    ):  # taken before the folder exists, so that no other process takes it for stale
+    # Taken before the folder exists, so that no other process takes it for stale.
+    with lock:
         folder.mkdir()
         try:
             yield folder
@@ -202,10 +199,8 @@ def remove_stale(parent: Path) -> None:
         if not folder.is_dir():
             continue
         lock = folder.with_suffix(".lock")
-        with (
-            ExitStack() as stack,
-            suppress(OSError),
-        ):  # held, or of another user of the cache
+        # Held, or of another user of the cache.
+        with ExitStack() as stack, suppress(OSError):
             for path in (lock, *folder.glob("*.lock")):
                 stack.enter_context(FileLock(path).acquire(timeout=0))
             shutil.rmtree(folder, ignore_errors=True)

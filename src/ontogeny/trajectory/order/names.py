@@ -92,9 +92,8 @@ def numbers_of(name: str) -> list[Number]:
     for i, match in enumerate(matches):
         words = after if follow else before
         kind = _WORDS.get(words[i], "none" if words[i] in _NO_STEP else "")
-        if (
-            kind in ("", "checkpoint") and i == len(matches) - 1
-        ):  # run_500steps, ckpt_3_epochs
+        # Run_500steps, ckpt_3_epochs.
+        if kind in ("", "checkpoint") and i == len(matches) - 1:
             kind = _WORDS.get(after[i], kind)
         if len(matches) == 1 and match.group() == name:
             kind = "step"
@@ -173,9 +172,8 @@ def whole(values: Mapping[str, int | Decimal]) -> tuple[dict[str, int], int]:
         str(v).partition(".")[2]: n for n, v in values.items() if isinstance(v, Decimal)
     }
     odd = [name for end, name in ends.items() if end.endswith("0")]
-    if (
-        odd and len(set(map(len, ends))) > 1
-    ):  # of 1.9 and 1.10, either may be the later one
+    # Of 1.9 and 1.10, either may be the later one.
+    if odd and len(set(map(len, ends))) > 1:
         raise CheckpointError(
             f"{odd[0]} may be a part of an epoch, or count within it; rename the files so that all "
             "have as many digits after the point."

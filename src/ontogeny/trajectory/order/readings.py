@@ -138,9 +138,8 @@ def _with_glob(reading: Reading, readings: Sequence[Reading]) -> Reading:
     others = {
         name for other in readings if other is not reading for name in other.steps
     }
-    if any(
-        fnmatch.filter(others, glob) for glob in globs
-    ):  # ckpt_*.pt is ckpt_5_ema.pt, too
+    # Ckpt_*.pt is ckpt_5_ema.pt, too.
+    if any(fnmatch.filter(others, glob) for glob in globs):
         option = "--exclude"
         globs = {shape(name) for name in others}
     reading.remedy = " ".join(f"{option} '{glob}'" for glob in sorted(globs))
@@ -171,9 +170,8 @@ def _check_alternatives(reading: Reading, numbers: Mapping[str, Number]) -> None
         parts, others = (re.split(r"(\d+)", name) for name in names[:2])
         if len(parts) != len(others):
             others = [part if part in others else "" for part in parts]
-        pairs = zip(
-            parts, others, strict=True
-        )  # seed_0-step_0, seed_1-step_0: by their places
+        # Seed_0-step_0, seed_1-step_0: by their places.
+        pairs = zip(parts, others, strict=True)
         glob = "".join("*" if p.isdigit() and p == q else p for p, q in pairs).rstrip(
             "/"
         )

@@ -7,13 +7,10 @@ import multiprocessing
 from pathlib import Path
 
 logger = logging.getLogger("ontogeny.trajectory")
-topics: set[tuple[str, Path | None]] = (
-    set()
-)  # announced in this process, with the run's folder
-_FORMATS = (
-    "pickled",
-    "gguf",
-)  # of all files alike: the first one that is opened shows it
+# Announced in this process, with the run's folder.
+topics: set[tuple[str, Path | None]] = set()
+# Of all files alike: the first one that is opened shows it.
+_FORMATS = ("pickled", "gguf")
 
 
 def announce(topic: str, text: str, path: Path | None = None) -> None:

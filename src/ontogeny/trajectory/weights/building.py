@@ -142,9 +142,8 @@ def instantiate(template: Template, path: Path | None = None) -> nn.Module:
     """Return a module on the CPU: a copy of `template`, or what it builds for a file."""
     if isinstance(template, nn.Module):
         return copy.deepcopy(template).cpu()
-    with torch.random.fork_rng(
-        devices=[]
-    ):  # initial values are overwritten; nobody's seed moves
+    # Initial values are overwritten; nobody's seed moves.
+    with torch.random.fork_rng(devices=[]):
         module = built(template, path)
     if not isinstance(module, nn.Module):
         raise ArgumentError(

@@ -66,9 +66,8 @@ def read_configuration(
         if to_dict is None:
             return None
         raw = json.loads(json.dumps(to_dict(), default=str))
-        raw["architectures"] = [
-            type(source).__name__
-        ]  # set by transformers only when it saves
+        # Set by transformers only when it saves.
+        raw["architectures"] = [type(source).__name__]
     return raw if whole else _normal(raw)
 
 

@@ -311,9 +311,8 @@ def _header(path: Path, stamp: Stamp) -> tuple[int, dict[str, _Entry], dict[str,
     with _safe(path) as checked, path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         layout = json.loads(file.read(length))
-        notes = (
-            layout.pop("__metadata__", None) or {}
-        )  # which is no tensor; MLX writes null
+        # Which is no tensor; MLX writes null.
+        notes = layout.pop("__metadata__", None) or {}
         entries = {name: _entry(checked, name, place) for name, place in layout.items()}
     return 8 + length, entries, notes
 

@@ -177,9 +177,8 @@ def read_inert(path: Path, is_zip: bool) -> Any:
                 raise ValueError("it is a TorchScript archive, which holds a program")
     elif tarfile.is_tarfile(path):
         raise ValueError("it is a tar archive, as torch wrote them before 2017")
-    with warnings.catch_warnings(
-        action="ignore"
-    ):  # that a module's code is not the file's
+    # That a module's code is not the file's.
+    with warnings.catch_warnings(action="ignore"):
         return torch.load(
             path,
             map_location="cpu",

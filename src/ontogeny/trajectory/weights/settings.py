@@ -96,9 +96,8 @@ def taken_settings(template: Any, path: Path | None) -> dict[str, Any]:
         )
     if template is None:
         return {}
-    if callable(
-        described := getattr(template, "described", None)
-    ):  # a format's own builder
+    # A format's own builder.
+    if callable(described := getattr(template, "described", None)):
         return flat(described())
     settings = _readable(path)
     taken = _taken(template, settings)

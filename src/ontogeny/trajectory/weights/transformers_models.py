@@ -102,9 +102,8 @@ def model_class(folder: Path) -> Any:
         ]
         if len(made) < 2:  # beside AutoConfig
             raise
-        source = "/".join(hub.split("--")[1:]) or str(
-            folder
-        )  # of the Hub, code is not fetched
+        # Of the Hub, code is not fetched.
+        source = "/".join(hub.split("--")[1:]) or str(folder)
         usual = ("AutoModelForMaskedLM", "AutoModelForCausalLM")
         best = next((kind for kind in usual if kind in made), made[-1])
         raise CheckpointError(
@@ -231,9 +230,8 @@ def load_pretrained(
         )
         layers = getattr(config, "num_hidden_layers", 0)
         tensors = reader.names()
-        if isinstance(layers, int) and layers > len(
-            tensors
-        ):  # building millions takes for ever
+        # Building millions takes for ever.
+        if isinstance(layers, int) and layers > len(tensors):
             raise ValueError(f"{layers:,} layers of {len(tensors):,} tensors")
 
         def load(names: Mapping[str, str]) -> Any:

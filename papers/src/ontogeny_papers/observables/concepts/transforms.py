@@ -184,9 +184,8 @@ class TransformDynamics(ConceptSeries):
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add what refits at one and the same step give; leave out errors that are 0 by design."""
-        away = data.step != data.attrs.get(
-            "reference_step"
-        )  # a logarithmic axis has no 0
+        # A logarithmic axis has no 0.
+        away = data.step != data.attrs.get("reference_step")
         data = data.assign(codes_error=data.codes_error.where(away))
         of = nodes[self.of]
         if "refit_transform_distance" not in of:
@@ -224,9 +223,8 @@ class TransformDynamics(ConceptSeries):
                 f"{', '.join(parts)}."
             )
         ]
-        changed = (
-            away.share.sum("share_of") > 0.5
-        )  # a sum is 1, or 0 where nothing changed
+        # A sum is 1, or 0 where nothing changed.
+        changed = away.share.sum("share_of") > 0.5
         if changed.any():
             share = away.share.where(changed).mean(("layer", "step"))
             rotated, deformed, outside = (

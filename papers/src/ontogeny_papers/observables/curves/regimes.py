@@ -225,9 +225,8 @@ def _row(search: Found, keep: bool = True) -> dict[str, float]:
     before, after = (_size(side.noise) for side in sides)
     low, high = search.noise_ratio_interval
     ratio = (search.noise_ratio, low, high)
-    if (
-        search.smooth not in sides or search.noisy not in sides
-    ):  # of three: not what is beside it
+    # Of three: not what is beside it.
+    if search.smooth not in sides or search.noisy not in sides:
         ratio = (after / before, nothing, nothing)
     elif after < before:
         ratio = (1 / search.noise_ratio, 1 / high, 1 / low)

@@ -261,10 +261,8 @@ class Signals(OfCurve):
         first = self.tabulated(data)
         second = data.other.transpose("step", "layer").values
         gaps = np.isnan(first) | np.isnan(second)
-        for table in (
-            first,
-            second,
-        ):  # a distance to the reference on either side is 0 at it
+        # A distance to the reference on either side is 0 at it.
+        for table in (first, second):
             reference = curve_reference(data, table)
             if reference is not None:
                 gaps[reference] = True
@@ -285,9 +283,8 @@ class Signals(OfCurve):
         other = curves_of(
             node, self.against, self.against_variable, self.against_select
         )
-        if list(other.layer.values) == [
-            WHOLE_MODEL
-        ]:  # the same curve beside each layer's
+        # The same curve beside each layer's.
+        if list(other.layer.values) == [WHOLE_MODEL]:
             other = other.isel(layer=0, drop=True).expand_dims(layer=data.layer.values)
         layers = [
             label for label in data.layer.values if label in set(other.layer.values)

@@ -76,9 +76,8 @@ def _falls(runs: Sequence[xr.Dataset], title: str) -> Verdict:
     if mask.any() and (late >= early).all():
         holds = False
     falling = int((late < early).sum())
-    claimed = (
-        "(not claimed) " if title == "k-means" else ""
-    )  # where the report has a rise
+    # Where the report has a rise.
+    claimed = "(not claimed) " if title == "k-means" else ""
     steps = np.mean(
         [
             run.step_dimension.median("layer", skipna=False).values[[0, -1]]
@@ -169,9 +168,8 @@ def _with_spectrum(run: xr.Dataset, rng: np.random.Generator) -> xr.Dataset:
         U, sizes_, _ = np.linalg.svd(W, full_matrices=False)
         random = np.linalg.qr(rng.standard_normal(U.shape))[0]
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", geometry.SpectrumOnlyWarning
-            )  # it is the point
+            # It is the point.
+            warnings.simplefilter("ignore", geometry.SpectrumOnlyWarning)
             a, b = (
                 geometry.two_nn((Q * sizes_).T, n_draws=0).value for Q in (U, random)
             )

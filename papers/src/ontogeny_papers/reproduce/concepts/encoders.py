@@ -70,9 +70,8 @@ def _converges(encoders: Sequence[xr.Dataset]) -> Verdict:
         for metric, seeds in ends.items()
         for begin, end in seeds
     )
-    falls_less = (
-        control[:, 1] >= 0.5 * control[:, 0]
-    )  # False of a control without numbers
+    # False of a control without numbers.
+    falls_less = control[:, 1] >= 0.5 * control[:, 0]
     return Verdict(
         "cross-entropy, MSE, KL and correlation approach the last step's",
         None if approach and not falls_less.any() else if_finite(approach, first, last),

@@ -175,9 +175,8 @@ def _straight(W: np.ndarray) -> np.ndarray:
 
 def _noise(W: np.ndarray, refit: np.ndarray) -> np.ndarray:
     """Return the standard deviation of one entry at each step, from refits where there are some."""
-    apart = np.sqrt(
-        np.square(refit - W).mean(axis=(1, 2)) / 2
-    )  # of two fits, each with noise
+    # Of two fits, each with noise.
+    apart = np.sqrt(np.square(refit - W).mean(axis=(1, 2)) / 2)
     places = np.flatnonzero(np.isfinite(apart))
     if not len(places):
         return np.full(len(W), np.nan)

@@ -116,9 +116,8 @@ def _of_balance(spread: dict[str, float]) -> Verdict:
 def _flow(step: semantics.StepImbalance, rule: str) -> xr.Dataset:
     """Return projection and half-time of each kind, in the weighted loss's own time."""
     weights = step.reweighting(rule) ** 2
-    unit = (
-        weights.mean()
-    )  # train_ufm scales weights to mean 1, which changes the time only
+    # Train_ufm scales weights to mean 1, which changes the time only.
+    unit = weights.mean()
     run = semantics.train_ufm(
         step.S_centred,
         len(step.S),

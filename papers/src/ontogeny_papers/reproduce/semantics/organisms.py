@@ -133,9 +133,8 @@ def _run(
     assert basis.V is not None  # of a support matrix
     along = np.einsum("vk,tvm,mk->kt", basis.U, logits, basis.V)
     sigma = basis.sigma.copy()
-    for plane in (
-        basis.planes
-    ):  # one concept: its mean does not depend on the basis of the plane
+    # One concept: its mean does not depend on the basis of the plane.
+    for plane in basis.planes:
         along[plane], sigma[plane] = along[plane].mean(axis=0), sigma[plane].mean()
     last = np.where(along[:, -1] > 0, along[:, -1], np.nan)
     learned = semantics.first_crossing(data.step, along, last / 2, lasting=True)
@@ -143,9 +142,10 @@ def _run(
     embedded = xr.concat([untrained, _embeddings(model, task)], dim="state")
     table = table.merge(embedded.assign_coords(state=["untrained", "trained"]))
     if loss == "cross_entropy":
+        # The same random classes for all seeds, which are tested together.
         test = semantics.coarse_before_fine(
             data.step.values, logits, world.S, n_draws=size.n_draws
-        )  # the same random classes for all seeds, which are tested together
+        )
         table = table.assign(advantage=test.advantage, null=("draw", test.null))
     return table
 

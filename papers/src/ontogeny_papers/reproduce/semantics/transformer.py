@@ -100,9 +100,8 @@ def _corpus(support: Support, size: TransformerSize) -> _Corpus:
     k = min(size.concepts, min(support.shape) - 1)
     shuffled = [semantics.shuffled_next_words(support, i) for i in range(size.shuffles)]
     bases = [semantics.svd_concepts(matrix, k) for matrix in (support, *shuffled)]
-    common = min(
-        basis.k for basis in bases
-    )  # shuffling a small text leaves fewer concepts
+    # Shuffling a small text leaves fewer concepts.
+    common = min(basis.k for basis in bases)
     if common < k:
         bases = [
             semantics.svd_concepts(matrix, common) for matrix in (support, *shuffled)

@@ -291,9 +291,8 @@ class MarkerTask:
         if self.operation == "addition":
             return (values * used).sum(1) % self.modulus
         product = torch.ones_like(values[:, 0])
-        for slot in range(
-            values.shape[1]
-        ):  # reduced at every factor: products do not overflow
+        # Reduced at every factor: products do not overflow.
+        for slot in range(values.shape[1]):
             product = torch.where(
                 used[:, slot], product * values[:, slot] % self.modulus, product
             )

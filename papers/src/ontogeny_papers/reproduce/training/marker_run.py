@@ -94,10 +94,8 @@ class MarkerRun:
 
     def model(self) -> ReadoutTransformer:
         """Return an untrained model, from PyTorch's random state."""
-        from .readout_model import (
-            ReadoutConfig,
-            ReadoutTransformer,
-        )  # transformers takes seconds
+        # Transformers takes seconds.
+        from .readout_model import ReadoutConfig, ReadoutTransformer
 
         return ReadoutTransformer(
             ReadoutConfig(

@@ -41,9 +41,8 @@ def permutation_bound(half: Confirmation) -> np.ndarray:
     n, r = half.strength.shape
     k = half.occurrences
     largest = half.strength.max(axis=0)
-    possible = (
-        (largest > 0) & (k > 0) & (k < n)
-    )  # else every permutation gives the same sum
+    # Else every permutation gives the same sum.
+    possible = (largest > 0) & (k > 0) & (k < n)
     if not possible.any():
         return np.ones(r)
     k = k[possible]

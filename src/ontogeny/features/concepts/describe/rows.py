@@ -217,9 +217,8 @@ class Confirmation:
         shares = np.where(
             total > 0, self.carried / np.where(total > 0, total, 1.0), 0.0
         )
-        return np.asarray(
-            np.minimum(shares, 1.0).round(12)
-        )  # two orders of adding up round apart
+        # Two orders of adding up round apart.
+        return np.asarray(np.minimum(shares, 1.0).round(12))
 
 
 def confirmations(

@@ -80,9 +80,8 @@ def layer_moves(first: np.ndarray, n_draws: int = 200, seed: int = 0) -> Moves:
         orders = np.concatenate([curve[None], permuted])
         third = len(curve) // 3
         trend = np.abs(orders @ (np.arange(len(curve)) - (len(curve) - 1) / 2))
-        p = (trend[None] >= trend[:, None] - 1e-9).mean(
-            axis=1
-        )  # of each order among all of them
+        # Of each order among all of them.
+        p = (trend[None] >= trend[:, None] - 1e-9).mean(axis=1)
         change = orders[:, -third:].mean(axis=1) - orders[:, :third].mean(axis=1)
         moves = (p <= LEVEL) & (np.abs(change) >= LEAST)
         chance += float(moves[1:].mean())
@@ -316,9 +315,8 @@ class ConceptLayers(OfActivations):
             return []
         first = data.line_first.mean("step").values
         n = data.sizes["layer"]
-        always = int(
-            (data.line_first == 0).all("step").sum()
-        )  # NaN where it is not readable
+        # NaN where it is not readable.
+        always = int((data.line_first == 0).all("step").sum())
         text = (
             f"{plural(len(first), 'concept')} can be read in some of {plural(n, 'layer')}: "
             f"{always} from the first layer on at every {{checkpoint}}, half of them by layer "
@@ -326,9 +324,8 @@ class ConceptLayers(OfActivations):
         )
         count = data.line_first.notnull().sum(LINE).values
         steps = data.step.values
-        if (
-            count[0] != count[-1]
-        ):  # else a rising mean looks as if they moved to later layers
+        # Else a rising mean looks as if they moved to later layers.
+        if count[0] != count[-1]:
             text += (
                 f" At {{step}} {steps[0]:,} {count[0]} of them can be read in some layer, at "
                 f"{{step}} "

@@ -100,9 +100,8 @@ def _parts(folder: Path, states: Sequence[Any], zero: Sequence[Any]) -> dict[str
             n: _part(v.shape, [v.reshape(-1)], dtype=v.dtype)
             for n, v in tensors.items()
         }
-    third = (
-        "fp32_flat_groups" in zero[0]
-    )  # the stage itself is of a class of DeepSpeed's
+    # The stage itself is of a class of DeepSpeed's.
+    third = "fp32_flat_groups" in zero[0]
     count = zero[0]["partition_count"]
     count = max(count) if isinstance(count, list) else count
     if count != len(zero) or (third and count != len(states)):
