@@ -94,7 +94,7 @@ def test_keys_go_from_row_to_row_and_tell_every_half_change_step(page):
     controls = examples.CONTROLS
     assert all(re.search(rf"{name}: ([\d,]+|not recorded)", told) for name in controls)
     step = page.inner_text("#now-step")
-    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
     assert page.inner_text("#now-step") != step and page.inner_text("#tooltip") == told
     page.keyboard.press("Enter")
     page.wait_for_url(lambda url: "#chart" not in url)
