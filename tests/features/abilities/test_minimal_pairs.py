@@ -318,7 +318,7 @@ def test_pairs_that_say_the_reverse_of_each_other_are_left_out():
         pair_of({"right": a, "wrong": b}, "a", f"line {i}", "sentence")
         for i, (a, b) in enumerate(texts, 1)
     ]
-    kept, left_out = _once(pairs)
+    kept, left_out = _once(pairs, "pair")
     assert [pair.where for pair in kept] == ["line 3"]
     assert left_out == [
         "line 4: it repeats another one",
