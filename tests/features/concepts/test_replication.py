@@ -8,6 +8,7 @@ import xarray as xr
 from ontogeny import concepts
 from ontogeny.features.concepts.noise import replication, replication_words, shares
 from ontogeny.units import Units
+from ontogeny.words.voice import OF_STEPS
 
 CHANGES = ("rounding", "seed", "order of tokens", "half of texts")
 TEXTS = Units(np.repeat(np.arange(40), 20))
@@ -76,7 +77,7 @@ def test_the_sentence_is_of_the_last_step_with_a_noise_floor_and_says_that_codes
         },
         {"step": [0, 10, 20], "change": list(CHANGES)},
     )
-    first, second = replication_words(data)
+    first, second = map(OF_STEPS.fill, replication_words(data))
     assert first == (
         "At step 10 a fit finds concepts again: 100 % with another rounding, 50 % with another "
         "seed, 4 % with another half of texts."
