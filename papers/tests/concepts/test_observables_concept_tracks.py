@@ -129,7 +129,7 @@ def test_the_page_draws_the_lines_and_compares_with_refits(tree):
     figures = {figure["id"]: figure for figure in json.loads(attrs["figures"])}
     assert set(figures) == {"lines", "followed", "continued", "events"}
     assert figures["followed"]["reference"] == "refit_followed"
-    assert "finds" in json.loads(attrs["statements"])[1]
+    assert any("finds" in s for s in json.loads(attrs["statements"]))
 
 
 def node_of(share, followed, steps, reference):
@@ -183,7 +183,7 @@ def test_what_became_another_concept_on_its_way_is_said_to_be_so():
 def test_layers_that_lose_more_than_refits_do_are_counted():
     data = node_of(0.9, [0.2, 0.2, 1.0, 1.0, 1.0], (0, 1, 2, 3, 4), 4)
     assert data.all_births.values.tolist() == [8, 8]
-    assert "in 2 of 2 layers" in json.loads(data.attrs["statements"])[1]
+    assert any("in 2 of 2 layers" in s for s in json.loads(data.attrs["statements"]))
 
 
 def test_without_refits_nothing_is_said_of_them(tree):
