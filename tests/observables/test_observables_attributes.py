@@ -134,7 +134,7 @@ def of_a_classifier(folder):
 
 def of_a_causal_model(folder):
     texts = tiny_inputs(12)
-    chosen = [obs.InContextLearning(early=2, late=6, window=1)]
+    chosen = [obs.InContextLearning(early=2, late=6, window=1), obs.PlaceLosses()]
     run = og.Trajectory.from_models(
         {step: build("gpt2", seed=step) for step in (0, 1, 2)}
     )
