@@ -286,6 +286,18 @@ LABELS = {
     "renamed words": "renamed {word}s",
 }
 
+# By which findings of an audit the values of a step are not those of that step, and how it is said.
+DAMAGES = {
+    "identical": "its weights are those of another checkpoint",
+    "shared-shard": "it holds a file of another checkpoint",
+    "copied": "part of its weights is copied from another checkpoint",
+    "branch": "it belongs to a branch that training left",
+    "exchanged": "its weights and those of another checkpoint are exchanged",
+    "mislabelled": "it is of another {step} than its name says",
+    "altered": "its files were changed after they were written",
+    "non-finite": "it holds values that are not finite",
+}
+
 # The heading of a page, by what matters most.
 MOST_WORDS = 12
 HEADINGS = {

@@ -20,6 +20,7 @@ from ..problems import Problems
 from ..problems.table import problems_of
 from ..trees import MergedResult, as_tree
 from .abilities import has_abilities
+from .catalogue import DAMAGES
 from .formats import plain_text, sentence_start
 from .labels import LayerGroups, layer_groups, short_names, slug
 from .levels import Levels
@@ -62,19 +63,6 @@ class Node:
             if each.id == figure and not problem:
                 return f"{self.id.removeprefix('section-')}/{taken[-1]}"
         return self.id
-
-
-# Findings that are certain, and make all differences from a step meaningless.
-DAMAGE = (
-    "identical",
-    "shared-shard",
-    "copied",
-    "branch",
-    "exchanged",
-    "mislabelled",
-    "altered",
-    "non-finite",
-)
 
 
 @dataclass(frozen=True)
@@ -216,7 +204,7 @@ class Content:
         """How a heading ends where the first or last checkpoint is proved to be no such step."""
         ends = {*self.steps[:1], *self.steps[-1:]}
         certain = [
-            f for f in self.findings if f.kind in DAMAGE and f.certainty == "certain"
+            f for f in self.findings if f.kind in DAMAGES and f.certainty == "certain"
         ]
         doubts = [f for f in certain if ends & {*f.steps}]
         return f"; {doubts[0].message}" if doubts else ""

@@ -15,6 +15,7 @@ from ..errors import ArgumentError
 from ..figures import Curves, Figure
 from ..quantities import Quantity
 from .abilities import claims_of_abilities
+from .catalogue import DAMAGES
 from .one_model import claims_of_one_model
 from .order import first_and_last
 from .row_claims import claims_of_rows, rows_tested
@@ -24,16 +25,6 @@ from .rows import bands_of, read_rows
 CLAIMED = ("reproduces", "does not reproduce", "not shown")
 
 OfNode = Callable[[str, xr.Dataset], Iterable[Claim]]
-
-# Findings of the audit by which values of a step are not those of that step.
-DAMAGE = (
-    "identical",
-    "shared-shard",
-    "exchanged",
-    "mislabelled",
-    "altered",
-    "non-finite",
-)
 
 
 def claims_of(
@@ -120,7 +111,7 @@ def _of_papers(name: str, node: xr.Dataset) -> Iterator[Claim]:
 
 
 def _damaged(finding: Mapping[str, Any]) -> list[Claim]:
-    if finding.get("kind") not in DAMAGE:
+    if finding.get("kind") not in DAMAGES:
         return []
     is_certain = finding.get("certainty") == "certain"
     return [

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..claims import Beside, Claim, Kind, Reason
-from .catalogue import LABELS, NEEDED, REASONS
+from .catalogue import DAMAGES, LABELS, NEEDED, REASONS
 from .formats import (
     fine_step,
     from_to,
@@ -23,10 +23,11 @@ from .formats import (
 )
 from .voice import Voice
 
-# Claims whose numbers are shares of examples.
+# Claims of one row of the chart, which has a name of its own.
 _OF_ROWS = (Kind.LEARNED, Kind.FORGOT, Kind.BEYOND_MOTION, Kind.CHANGED)
 _MOST_NAMES = 3
 _PLACED = (Kind.BEFORE,)  # whose templates name the layer
+# Claims whose numbers are shares of examples.
 _PERCENT = (Kind.ABOVE_CHANCE, Kind.GAINED, Kind.LOST, Kind.CHANGED_ON_ITEMS)
 
 
@@ -211,6 +212,8 @@ class Phrases:
             return self.names.layer(self.first.beside[0].name)
         if self.first.kind is Kind.DIFFERS and self.first.beside:
             label = self.first.beside[0].name
+        if self.first.kind is Kind.DAMAGED:
+            return self.voice.fill(DAMAGES.get(label, label))
         return self.voice.fill(LABELS.get(label, label))
 
     @property
