@@ -22,7 +22,7 @@ from helpers.word_tables import (
     rows_of_run,
 )
 from ontogeny.claims import Certainty, Kind, Reason
-from ontogeny.comparison.claims import _p_of_more, _shared
+from ontogeny.comparison.claims import _shared
 from ontogeny.comparison.concepts import fitting, price_of_concepts, studies_of, views
 from ontogeny.comparison.concepts.fitting import LayerConcepts, order_agreement
 from ontogeny.comparison.concepts.node import node_of
@@ -291,17 +291,6 @@ def test_births_of_several_layers_are_corrected_over_them():
     for layer in layers:
         born = found[Kind.BORN, layer]
         assert born.certainty is Certainty.OPEN and born.corrected_over == 2
-
-
-def test_births_of_mere_motion_are_sure_at_the_stated_rate():
-    rng = np.random.default_rng(0)
-    for rate in (2, 8, 30):
-        pairs = rng.poisson(rate, (4000, 2)).tolist()
-        assert np.mean([_p_of_more(a, b) <= 0.05 for a, b in pairs if a]) <= 0.05
-    more = zip(
-        rng.poisson(30, 400).tolist(), rng.poisson(10, 400).tolist(), strict=True
-    )
-    assert np.mean([_p_of_more(a, b) <= 0.05 for a, b in more]) > 0.8
 
 
 def test_orders_agree_by_chance_at_the_stated_rate():

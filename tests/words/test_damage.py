@@ -50,4 +50,6 @@ def test_proven_damage_is_told_in_words_with_its_step(kind):
     finding = {"kind": kind, "certainty": "certain", "steps": [40], "message": "."}
     [claim] = claims_of({}, {}, [finding])
     text = said([claim], Voice(), Names()).text
-    assert text == f"The checkpoint of step 40 is damaged: {Voice().fill(DAMAGES[kind])}."
+    assert (
+        text == f"The checkpoint of step 40 is damaged: {Voice().fill(DAMAGES[kind])}."
+    )

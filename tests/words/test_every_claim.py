@@ -58,10 +58,10 @@ def of_losses():
 
 def of_changes():
     dims = ("step", "change", "layer")
-    counts = xr.DataArray(np.ones((2, 4, 1)), dims=dims)
+    counts = xr.DataArray(np.full((2, 4, 1), 12.0), dims=dims)
     counts = counts.assign_coords(step=[0, 1], change=["kept", "turned", "lost", "new"])
     yield from claims_of_changes("changes", xr.Dataset({"concepts_since": counts}))
-    for more in (-1, 1):
+    for more in (-12, -1, 1):
         beside = (counts + more).expand_dims(run=["a"])
         data = xr.Dataset({"concepts_since": counts, "concepts_since_control": beside})
         yield from claims_of_changes("changes", data)

@@ -10,9 +10,8 @@ class Certainty(StrEnum):
     """How sure a claim is: the same four words for every kind."""
 
     SURE = "sure"  # beyond noise, chance and controls, as the kind asks
-    AS_CONTROLS = (
-        "as controls"  # within a stated margin of what controls or chance give
-    )
+    # What controls or chance give too: as much or more, or within a stated margin.
+    AS_CONTROLS = "as controls"
     OPEN = "open"  # not shown, for a reason
     NOT_TESTED = "not tested"  # nothing stands beside it
 

@@ -5,20 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.stats import binom
 
 from ..claims import Beside, Certainty, Claim, Kind, Reason, Subject
-from ..multiple_tests import holm
+from ..claims.counts import sureness_of_counts
 from ..summary.noise import mean_stderr
 from ..words.page_claims import claims_of_result
 from .concepts.node import NODE
 from .sources import Run
-
-_LEVEL = 0.05
 
 
 def claims_of_runs(
@@ -101,45 +97,16 @@ def _shared(data: xr.Dataset) -> Iterator[Claim]:
         ],
     }
     for kind, name in ((Kind.SHARED, "in_all"), (Kind.BORN, "born_in_all")):
-        counts = data[name].values
-        of_controls = data[f"{name}_control"].values
-        p_values = holm(list(map(_p_of_more, counts, of_controls)))
-        tests = int(np.isfinite(p_values).sum())
+        counts = data[name].values.tolist()
+        of_controls = data[f"{name}_control"].values.tolist()
+        sureness = sureness_of_counts(counts, of_controls)
         for i, layer in enumerate(map(str, data.layer.values)):
+            beside = Beside("control", "first control runs", of_controls[i])
             yield Claim(
                 kind,
                 Subject(NODE, name, layer, label=wholes[name][i]),
-                value=float(counts[i]),
+                value=counts[i],
+                beside=(beside,) if math.isfinite(beside.value) else (),
                 evidence=(f"{NODE}/{name}", f"{NODE}/{name}_control"),
-                corrected_over=tests,
-                **_beside_controls(
-                    float(counts[i]), float(of_controls[i]), float(p_values[i])
-                ),
+                **sureness[i],
             )
-
-
-def _beside_controls(
-    count: float, of_controls: float, p_value: float
-) -> dict[str, Any]:
-    """Return how sure a count is beside that of the first control run of each run."""
-    if not math.isfinite(of_controls):
-        return {"certainty": Certainty.NOT_TESTED, "reason": Reason.NO_CONTROLS}
-    beside = (Beside("control", "first control runs", of_controls),)
-    if p_value <= _LEVEL:
-        sureness: dict[str, Any] = {"certainty": Certainty.SURE}
-    elif count <= of_controls:
-        sureness = {"certainty": Certainty.AS_CONTROLS}
-    else:  # more, as it may be by chance
-        sureness = {"certainty": Certainty.OPEN, "reason": Reason.WITHIN_CHANCE}
-    return {"beside": beside, "p_value": p_value, **sureness}
-
-
-def _p_of_more(count: float, of_controls: float) -> float:
-    """Return how likely a count is that much more than that of controls by chance.
-
-    Were both as frequent, each of all would be one of the runs' own with probability 1/2. A plain
-    comparison of two counts would lead the page of every second comparison of mere motion.
-    """
-    if not math.isfinite(of_controls):
-        return math.nan
-    return float(binom.sf(count - 1, count + of_controls, 0.5))

@@ -106,20 +106,37 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
         Kind.BORN,
         NOT_TESTED,
     ): "{value} of {label} were born{since}; not tested: {reason}.",
-    (Kind.FADED, SURE): "{value} of {label} faded by the end.",
+    (Kind.FADED, SURE): "{value} of {label} faded by the end{beside}.",
     (
         Kind.FADED,
         AS_CONTROLS,
     ): "{value} of {label} faded, no more than in controls{beside}.",
+    (
+        Kind.FADED,
+        OPEN,
+    ): "{value} of {label} faded, not shown to be more than in controls{beside}: {reason}.",
     (Kind.FADED, NOT_TESTED): "{value} of {label} faded; not tested: {reason}.",
     (Kind.KEPT, SURE): "{value} of {label} are kept{beside}.",
-    (Kind.KEPT, AS_CONTROLS): "{value} of {label} are kept{beside}.",
+    (
+        Kind.KEPT,
+        AS_CONTROLS,
+    ): "{value} of {label} are kept, no more than in controls{beside}.",
+    (
+        Kind.KEPT,
+        OPEN,
+    ): "{value} of {label} are kept, not shown to be more than in controls{beside}: "
+    "{reason}.",
     (Kind.KEPT, NOT_TESTED): "{value} of {label} are kept; not tested: {reason}.",
     (Kind.TURNED, SURE): "{value} of {label} turned{beside}.",
     (
         Kind.TURNED,
         AS_CONTROLS,
     ): "{value} of {label} turned, no more than in controls{beside}.",
+    (
+        Kind.TURNED,
+        OPEN,
+    ): "{value} of {label} turned, not shown to be more than in controls{beside}: "
+    "{reason}.",
     (Kind.TURNED, NOT_TESTED): "{value} of {label} turned; not tested: {reason}.",
     (Kind.SHARED, SURE): "In {layer} the runs share {value} of {label}{beside}.",
     (

@@ -159,12 +159,16 @@ def test_counts_are_claimed_beside_control_runs(node):
     assert tuple(found[kind].value for kind in kinds) == ours
     for kind in kinds[1:]:
         assert [beside.value for beside in found[kind].beside] == [0]
-        expected = Certainty.SURE if tuned else Certainty.AS_CONTROLS
+        # One concept beside none is what mere motion gives every second time.
+        expected = Certainty.OPEN if tuned else Certainty.AS_CONTROLS
         assert found[kind].certainty is expected
     content = read_content(tree)
     [of_changes] = [one for one in content.nodes if one.path == "concept-change"]
     texts = [one.text for one in section_sentences(content, of_changes)]
-    assert ("1 of 5 concepts turned (controls 0)." in texts) == tuned
+    turned = (
+        "1 of 5 concepts turned, not shown to be more than in controls (controls 0)"
+    )
+    assert any(text.startswith(turned) for text in texts) == tuned
 
 
 def test_fewer_than_controls_is_not_said_to_be_as_in_controls():

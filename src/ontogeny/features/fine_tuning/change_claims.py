@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import xarray as xr
 
-from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject
+from ...claims import Beside, Claim, Kind, Subject
+from ...claims.counts import sureness_of_counts
 
 # What became of concepts, as a claim says it.
 KINDS = {"kept": Kind.KEPT, "turned": Kind.TURNED, "lost": Kind.FADED, "new": Kind.BORN}
@@ -31,14 +30,17 @@ def claims_of_changes(name: str, data: xr.Dataset) -> list[Claim]:
         return []
     counts = _at_end(known)
     total = f"{float(counts.sum()):,.0f} concepts"
-    claims = []
-    for change, kind in KINDS.items():
-        count = float(counts.sel(change=change))
-        beside = _of_controls(data, change)
-        subject = Subject(name, "concepts_since", label=total)
-        sureness = _sureness(count, beside)
-        claims.append(Claim(kind, subject, value=count, beside=beside, **sureness))
-    return claims
+    values = [float(counts.sel(change=change)) for change in KINDS]
+    besides = [_of_controls(data, change) for change in KINDS]
+    most = [max((each.value for each in beside), default=np.nan) for beside in besides]
+    sureness = sureness_of_counts(values, most)
+    subject = Subject(name, "concepts_since", label=total)
+    return [
+        Claim(kind, subject, value=value, beside=beside, **sure)
+        for kind, value, beside, sure in zip(
+            KINDS.values(), values, besides, sureness, strict=True
+        )
+    ]
 
 
 def _at_end(counts: xr.DataArray) -> xr.DataArray:
@@ -56,12 +58,3 @@ def _of_controls(data: xr.Dataset, change: str) -> tuple[Beside, ...]:
     return tuple(
         Beside("control", run, count) for run, count in pairs if np.isfinite(count)
     )
-
-
-def _sureness(count: float, beside: tuple[Beside, ...]) -> dict[str, Any]:
-    """Return how sure it is: beyond every control run, or as some of them have."""
-    if not beside:
-        return {"certainty": Certainty.NOT_TESTED, "reason": Reason.NO_CONTROLS}
-    if all(count > control.value for control in beside):
-        return {"certainty": Certainty.SURE}
-    return {"certainty": Certainty.AS_CONTROLS}
