@@ -1,6 +1,8 @@
 """The pages name commands, options, names and files that exist."""
 
 import ast
+import importlib.util
+import json
 import re
 import textwrap
 import tomllib
@@ -102,6 +104,55 @@ def test_public_names_exist(text):
     names = set(re.findall(r"`(?:og|ontogeny)\.(\w+(?:\.\w+)*)", text))
     public = {name for name in names if f"ontogeny.{name}" not in GROUPS}
     assert [name for name in sorted(public) if not is_there(name)] == []
+
+
+def code_of(page):
+    """Return the Python code of a page or a notebook, a text each."""
+    text = page.read_text("utf-8")
+    if page.suffix == ".ipynb":
+        cells = json.loads(text)["cells"]
+        return ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
+    return [block for block in blocks_of(text, "python") if ">>> " not in block]
+
+
+def strange_names(code):
+    """Return what code takes from the project that is not there, imported or below `og`."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ImportFrom) and is_of_project(node.module):
+            module = importlib.util.find_spec(node.module) and importlib.import_module(
+                node.module
+            )
+            for name in node.names:
+                if not hasattr(module, name.name):
+                    yield f"{node.module}.{name.name}"
+        elif isinstance(node, ast.Attribute):
+            dotted = ast.unparse(node)
+            if re.fullmatch(r"og(\.\w+)+", dotted) and not is_there(dotted[3:]):
+                yield dotted
+
+
+def is_of_project(module):
+    return bool(module) and module.split(".")[0].startswith("ontogeny")
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, *sorted(ROOT.glob("docs/notebooks/*.ipynb"))], ids=lambda p: p.name
+)
+def test_code_takes_names_that_exist(page):
+    # A notebook imported a module that had gone: only the build of the documentation told.
+    assert [name for code in code_of(page) for name in strange_names(code)] == []
+
+
+def test_names_that_have_gone_are_found():
+    assert list(strange_names("from ontogeny.words.tuned import text")) == [
+        "ontogeny.words.tuned.text"
+    ]
+    assert list(strange_names("from ontogeny import open_study, gone")) == [
+        "ontogeny.gone"
+    ]
+    assert list(strange_names("og.observables.Lost(3).x + og.open_study('a').y")) == [
+        "og.observables.Lost"
+    ]
 
 
 def test_kinds_in_study_files_exist(text):

@@ -352,7 +352,7 @@ HEADINGS = {
     "changed open": "{some} of {rows} changed; beyond motion is open",
     "nothing": "No change is shown",
     "untested": "Nothing was tested",
-    "reproduced": "{some} of {all} claims reproduce",
+    "reproduced": "{some} of {claims} reproduce{s}",
     "learned in runs": "{subject} was learned{where}",
     "forgot in runs": "{subject} got worse beyond motion{where}",
     "beyond in runs": "{subject} changed beyond motion{where}",

@@ -13,7 +13,7 @@ from .formats import count, plain_text, plural
 from .labels import with_short_layers
 from .one_model import is_one_model
 from .runs import sentences_of_runs
-from .sentences import OF_ROWS, Said, sentences, standing_claims
+from .sentences import OF_ROWS, Said, reproduced, sentences, standing_claims
 
 # What rows of a section come to, the strongest first, with the heading that counts them.
 _COUNTED = (
@@ -44,14 +44,7 @@ def mark(content: Content, node: Node) -> tuple[str, str]:
         return "motion", "weight change"
     claims = claims_of_node(content, node)
     if node.role == "claims":
-        found = [
-            c
-            for c in claims
-            if c.kind is Kind.REPRODUCES and c.certainty is Certainty.SURE
-        ]
-        return "untested", HEADINGS["reproduced"].format(
-            some=len(found), all=len(claims)
-        )
+        return "untested", reproduced(claims)
     rows = [claim for claim in standing_claims(claims) if claim.kind in OF_ROWS]
     if not rows:
         once = is_one_model(node.dataset)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from ..claims import Certainty, Claim, Kind, Reason
 from .catalogue import (
+    HEADINGS,
     OF_CONCEPTS,
     OF_LABELS,
     OF_QUANTITIES,
@@ -16,6 +17,7 @@ from .catalogue import (
     SENTENCES,
     SO_SURE,
 )
+from .formats import plural
 from .phrases import Names, Phrases
 from .voice import Voice
 
@@ -183,3 +185,20 @@ def _is_told(group: Sequence[Claim]) -> bool:
 def is_known(value: float) -> bool:
     """Return whether a number of a claim is there."""
     return math.isfinite(value)
+
+
+def reproduced(claims: Sequence[Claim]) -> str:
+    """Return how many claims of papers reproduce, or nothing where none is answered."""
+    asked = [c for c in claims if c.kind in (Kind.REPRODUCES, Kind.CONTRADICTS)]
+    if not asked:
+        return ""
+    found = [
+        claim
+        for claim in asked
+        if claim.kind is Kind.REPRODUCES and claim.certainty is Certainty.SURE
+    ]
+    return HEADINGS["reproduced"].format(
+        some=len(found),
+        claims=plural(len(asked), "claim"),
+        s="s" if len(asked) == 1 else "",
+    )

@@ -14,7 +14,7 @@ from .content import Content
 from .control_kinds import kind_of
 from .formats import joined, plural, sentence_start, value_range
 from .phrases import Phrases
-from .sentences import OF_ROWS, Said, said, standing_claims
+from .sentences import OF_ROWS, Said, reproduced, said, standing_claims
 
 MOST = 4  # sentences on the first screen
 _NAMED = 2
@@ -98,7 +98,7 @@ class Story:
         return sentence_start(text) + self.content.doubted
 
     def _headings(self) -> Iterator[str]:
-        yield self._of_papers()
+        yield reproduced(self.every)
         if self.content.one_model:
             yield self._better_than()
             yield HEADINGS["one model"]
@@ -111,18 +111,6 @@ class Story:
         yield self._able()
         yield self._rows()
         yield HEADINGS["untested"]
-
-    def _of_papers(self) -> str:
-        claims = [
-            c for c in self.every if c.kind in (Kind.REPRODUCES, Kind.CONTRADICTS)
-        ]
-        found = [
-            c
-            for c in claims
-            if c.kind is Kind.REPRODUCES and c.certainty is Certainty.SURE
-        ]
-        counts = {"some": len(found), "all": len(claims)}
-        return HEADINGS["reproduced"].format(**counts) if claims else ""
 
     def _better_than(self) -> str:
         """Return the strongest reference that the loss is surely below."""

@@ -1,11 +1,11 @@
 """What the losses at single places say: which fell, which rose, and where the answer is right.
 
 It is asked where all texts have the same places. A place fell where its loss is lower at the last
-step than at the first one, by more than 1.96 standard errors of the paired difference would explain
-after correction over all places, and by at least 1 % of a blind guess. It was learned where it also
-ends surely below a blind guess and below the frequencies of tokens at that place, which shows
-that what stands before it is used; control runs stand beside it and decide nothing. Where every
-place was learned, or none, the mean loss says the same.
+step than at the first one by more than Student's distribution of the paired difference explains,
+corrected over all places, and by at least 1 % of a blind guess. It was learned where it also ends
+surely below a blind guess and below the frequencies of tokens at that place, which shows that what
+stands before it is used; control runs stand beside it and decide nothing. Where every place was
+learned, or none, the mean loss says the same.
 """
 
 from __future__ import annotations
