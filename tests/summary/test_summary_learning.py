@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
+from scipy import stats
 from torch import nn
 
 from helpers.claimed import certainties, claims, spoken
@@ -382,7 +383,8 @@ def test_a_trained_start_holds_its_gain_and_the_noise_of_it():
         assert float(node.loss_gain) == pytest.approx(0.02, abs=0.003)
     gains = -np.diff(sure.loss_calibrated_of_text.values, axis=0)[0]
     error = gains.std(ddof=1) / len(gains) ** 0.5
-    assert float(sure.loss_gain_noise) == pytest.approx(1.96 * error, rel=1e-4)
+    reach = stats.t.ppf(0.975, len(gains) - 1)
+    assert float(sure.loss_gain_noise) == pytest.approx(reach * error, rel=1e-4)
 
 
 def test_pairs_that_would_decide_are_counted_from_the_test_of_the_row():

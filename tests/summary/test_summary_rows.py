@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import xarray as xr
+from scipy import stats
 
 import ontogeny as og
 from helpers.claimed import claims, spoken
@@ -22,6 +23,7 @@ from ontogeny.summary.noise import (
 from ontogeny.summary.rows import _after_half, chart_rows
 from ontogeny.words.names import named
 
+TRIALS = 300  # of which 23 may be wrong: 5 %, within what chance gives
 LOSS = Quantity("x", "loss", rows="loss", subject="The loss")
 CONCEPTS = Quantity(
     "x",
@@ -71,6 +73,21 @@ def test_pairing_takes_out_what_texts_have_in_common():
     assert change_floor(data, LOSS)[1] < 0.01 < with_noise(data, LOSS).x_stderr[1]
 
 
+@pytest.mark.parametrize("texts", [2, 3, 4, 10, 60])
+def test_noise_of_few_texts_holds_the_truth_in_95_percent(texts):
+    """Of 300 runs without a change at most 23 change, and at most 23 intervals miss."""
+    rng = np.random.default_rng(texts)
+    level = rng.normal(5, 1, (TRIALS, 1, texts))
+    tables = level + rng.normal(0, 0.3, (TRIALS, 2, texts))
+    changed = 0
+    missed = 0
+    for table in tables:
+        data = with_noise(of_texts(table), LOSS)
+        changed += abs(data.x[1] - data.x[0]) > change_floor(data, LOSS)[1]
+        missed += not data.x_low[0] <= 5 <= data.x_high[0]
+    assert changed <= 23 and missed <= 23
+
+
 def test_what_is_still_learned_late_is_not_hidden_by_the_noise_of_the_first_change():
     """Texts differ by much in what they gain, and by little in what the last steps add."""
     rng = np.random.default_rng(2)
@@ -80,7 +97,8 @@ def test_what_is_still_learned_late_is_not_hidden_by_the_noise_of_the_first_chan
     data = of_texts(table)
     late = change_floor(data, LOSS, to_last=True)
     paired = (table[-2] - table[-1]).std(ddof=1) / 10
-    assert late[-2] == pytest.approx(1.96 * paired, rel=1e-9) and late[-1] == 0
+    student = stats.t.ppf(0.975, 99)
+    assert late[-2] == pytest.approx(student * paired, rel=1e-9) and late[-1] == 0
     assert change_floor(with_noise(data, LOSS), LOSS, to_last=True)[
         -2
     ] == pytest.approx(late[-2])
@@ -293,13 +311,14 @@ def test_texts_that_count_at_some_steps_only_are_resampled_where_they_do():
     )
     halves = [table[0, :20], table[1, :20], table[2, 20:]]
     errors = [mean_stderr(half, np.ones(20)) for half in halves]
+    of_20, of_40 = stats.t.ppf(0.975, [19, 39])
     found = with_noise(data, LOSS)
-    np.testing.assert_allclose(found.x_stderr, errors)
+    np.testing.assert_allclose(found.x_stderr, of_20 / Z * np.array(errors))
     np.testing.assert_allclose(
-        found.x_floor[1], Z * mean_stderr(halves[1] - halves[0], 1)
+        found.x_floor[1], of_20 * mean_stderr(halves[1] - halves[0], 1)
     )
     # n / (n - 1) is that of all texts: 40 of them instead of 20 in either half.
-    expected = Z * np.hypot(errors[0], errors[2]) * np.sqrt(40 / 39 * 19 / 20)
+    expected = of_40 * np.hypot(errors[0], errors[2]) * np.sqrt(40 / 39 * 19 / 20)
     np.testing.assert_allclose(found.x_floor[2], expected)
 
 

@@ -8,11 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 import xarray as xr
-from scipy.stats import t as student
 
 from ..claims import Beside, Certainty, Claim, Kind, Reason, Subject
 from ..claims.counts import sureness_of_counts
-from ..summary.noise import mean_stderr
+from ..summary.noise import mean_stderr, reach
 from ..words.page_claims import claims_of_result
 from .concepts.node import NODE
 from .sources import Run
@@ -59,7 +58,7 @@ def _ahead(runs: Sequence[Run]) -> Iterator[Claim]:
     change = float(two.loss - one.loss)
     of_text = (two.loss_of_text - one.loss_of_text).values
     weights = one.loss_weights.values
-    half = _reach(int(np.count_nonzero(weights))) * float(mean_stderr(of_text, weights))
+    half = float(reach(np.count_nonzero(weights)) * mean_stderr(of_text, weights))
     is_sure = change > half
     reason = Reason.WITHIN_NOISE if math.isfinite(half) else Reason.FEW_TEXTS
     yield Claim(
@@ -76,14 +75,6 @@ def _ahead(runs: Sequence[Run]) -> Iterator[Claim]:
         beside=(Beside("reference", second, float(two.loss), float(one.loss)),),
         evidence=("loss/loss_of_text",),
     )
-
-
-def _reach(texts: int) -> float:
-    """Return how many standard errors of a few texts are on each side of a 95 % interval.
-
-    1.96 of two texts called one run in three ahead of another that is as good.
-    """
-    return float(student.ppf(0.975, texts - 1)) if texts > 1 else math.nan
 
 
 def _end(run: Run) -> xr.Dataset | None:

@@ -1,9 +1,10 @@
 """The noise of a value and of a change, by one rule for all quantities.
 
 Whatever the cells hold becomes a standard error: of the mean over texts, as given, or from
-replicates. The floor of a change since the first step, or to the last one, is 1.96 standard errors
-of the difference, paired over texts where each text has a value of its own. What was not measured
-is NaN.
+replicates. That of few texts or replicates is stretched, so that 1.96 of it reach as far as
+Student's t. The floor of a change since the first step, or to the last one, is 1.96 standard
+errors of the difference, paired over texts where each text has a value of its own. What was not
+measured is NaN.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 from scipy.stats import t
 
@@ -124,12 +126,33 @@ def mean_stderr(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.where(count > 1, error, np.nan)
 
 
+def reach(count: npt.ArrayLike) -> np.ndarray:
+    """Return how many standard errors a 95 % interval of the mean of `count` values reaches.
+
+    1.96 of them called a quantity changed in 14 % of runs of four texts that did not change. NaN of
+    one value, whose error is unknown.
+
+    Examples
+    --------
+    >>> reach([2, 4, 100]).round(2)
+    array([12.71,  3.18,  1.98])
+    """
+    return np.asarray(t.ppf(0.975, np.asarray(count) - 1.0))
+
+
+def stretched_stderr(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the standard error of the mean over the last axis, stretched to Student's t."""
+    return mean_stderr(values, weights) * reach((weights > 0).sum(-1)) / Z
+
+
 def _stderr(data: xr.Dataset, quantity: Quantity) -> xr.DataArray | None:
     """Return the standard error of the value, by the first of the three ways that there is."""
     name = quantity.name
     if f"{name}_of_text" in data:
         of_text = data[f"{name}_of_text"].transpose(..., "text")
-        error = mean_stderr(of_text.values, _weights(data, quantity, of_text).values)
+        error = stretched_stderr(
+            of_text.values, _weights(data, quantity, of_text).values
+        )
         return of_text.isel(text=0, drop=True).copy(data=error)
     if f"{name}_stderr" in data:
         return data[f"{name}_stderr"]
@@ -162,7 +185,9 @@ def _paired_stderr(
     of_text = of_text.transpose(..., "text")
     weights = _weights(data, quantity, of_text)
     end = _end(of_text, usable, to_last)
-    error = mean_stderr((of_text - end).transpose(*of_text.dims).values, weights.values)
+    error = stretched_stderr(
+        (of_text - end).transpose(*of_text.dims).values, weights.values
+    )
     there = (
         _end(weights, usable, to_last)
         .broadcast_like(weights)
@@ -179,11 +204,11 @@ def _paired_stderr(
 def _change_stderr(
     values: np.ndarray, weights: np.ndarray, others: np.ndarray, theirs: np.ndarray
 ) -> np.ndarray:
-    """Return the standard error of the difference of two means with weights of their own."""
+    """Return the error of the difference of two means with weights of their own, stretched."""
     change = _shares(values, weights) - _shares(others, theirs)
     count = ((weights > 0) | (theirs > 0)).sum(-1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        error = np.sqrt((change**2).sum(-1) * count / (count - 1))
+        error = np.sqrt((change**2).sum(-1) * count / (count - 1)) * reach(count) / Z
     return np.where(count > 1, error, np.nan)
 
 
@@ -232,7 +257,7 @@ def _replicate_stderr(data: xr.Dataset, quantity: Quantity) -> xr.DataArray:
             else values.isel(refit=0, drop=True) ** 2
         )
         freedom = spread.notnull().sum("step") * max(values.sizes["refit"] - 1, 1)
-        stretch = xr.apply_ufunc(t.ppf, 0.975, freedom.where(freedom > 0)) / Z
+        stretch = xr.apply_ufunc(reach, freedom.where(freedom > 0) + 1) / Z
         pooled.append(spread.mean("step") ** 0.5 * stretch)
     return xr.concat(pooled, dim="kind").max("kind")
 

@@ -328,6 +328,7 @@ HEADINGS = {
     "answered": "The token at {label} is right in {last} of the texts",
     "place": "The loss at {label} was learned: {ends}",
     "forgot": "{Subject} got worse beyond motion: {ends}",
+    "only": "{Subject} {verb}: {reason}",
     "fell": "{Subject} {verb}; learning is open: {reason}",
     "fell, open": "{Subject} {verb}; learning is open",
     "fell, not tested": "{Subject} {verb}; learning is not tested",

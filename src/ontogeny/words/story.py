@@ -221,6 +221,8 @@ class Story:
 
     def _moved(self, claim: Claim) -> Iterator[str]:
         """Give how a loss moved, and what is open about that, at last without the reason."""
+        if claim.reason in _ONLY:
+            yield self.phrase(claim).filled(HEADINGS["only"])
         key = "fell" if claim.kind is Kind.LEARNED else "moved"
         keys = {
             Certainty.OPEN: (key, f"{key}, open"),

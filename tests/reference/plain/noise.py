@@ -1,6 +1,7 @@
 """Intervals of means over texts, and the noise of their change since the first step."""
 
 import numpy as np
+from scipy.special import stdtrit
 
 Z = 1.96
 
@@ -40,8 +41,11 @@ def measured(name, dims, of_text, weights, value=None, minimum=-np.inf):
         At which the interval is cut.
     """
     value = (of_text * weights).sum(axis=-1) / weights.sum() if value is None else value
-    error = mean_stderr(of_text, weights)
-    floor = Z * mean_stderr(of_text - of_text[0], weights)
+    # As many standard errors as Student's distribution asks for, of which `stderr` is 1/1.96.
+    count = (weights > 0).sum()
+    stretch = stdtrit(count - 1, 0.975) / Z
+    error = stretch * mean_stderr(of_text, weights)
+    floor = stretch * Z * mean_stderr(of_text - of_text[0], weights)
     return {
         name: (dims, value),
         f"{name}_of_text": ((*dims, "text"), of_text),

@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from ...summary.learning import MIRRORED, luck_of_pairs, p_by_luck, p_lost_by_motion
-from ...summary.noise import Z, mean_stderr
+from ...summary.noise import Z, stretched_stderr
 from ...words.control_kinds import kind_of
 from ...words.since_base import least
 
@@ -111,5 +111,5 @@ def _gain(data: xr.Dataset, name: str, ends: np.ndarray) -> tuple[float, float]:
     first, last = (
         data[f"{name}_of_text"].sel(step=ends).transpose("step", "text").values
     )
-    error = float(np.atleast_1d(mean_stderr(first - last, weights))[0])
+    error = float(np.atleast_1d(stretched_stderr(first - last, weights))[0])
     return -float(data[name].sel(step=ends).diff("step")[0]), error
