@@ -124,6 +124,12 @@ def test_what_gives_no_right_number_is_refused(name, said):
     assert "\n" not in str(caught.value)
 
 
+def test_scores_that_are_all_above_zero_are_said_to_be_read_as_logits():
+    inputs = odd_models.texts_of()
+    with pytest.warns(StudyWarning, match=r"all 30 scores that Odds returns .* above"):
+        check_logits(build("Odds"), inputs)
+
+
 def test_every_reader_refuses_probabilities_and_what_is_random():
     inputs = odd_models.texts_of()
     for name in ("Probabilities", "Dropping"):

@@ -62,6 +62,13 @@ class Percent(Plain):
         return 100 * super().forward(ids).softmax(-1)
 
 
+class Odds(Plain):
+    """Returns exp(logits), which nothing tells from logits for sure."""
+
+    def forward(self, ids):
+        return super().forward(ids).exp()
+
+
 class Centred(Plain):
     """Takes the largest logit of a batch from all, which changes no prediction."""
 

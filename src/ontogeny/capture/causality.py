@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from weakref import WeakSet
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, StudyWarning
 from ..inputs import Inputs
 from .first_look import batch_of, is_own, look_at, pair_of
 from .forward import quiet, run, without_added
@@ -20,6 +21,8 @@ _SUM_TOLERANCE = 0.02  # a row of 50,000 bfloat16 probabilities misses 1 by less
 _PERCENT = (
     100.0  # other equal sums are logits as well: those of scaled one-hot rows are equal
 )
+# Scores of so few are all above 0 by chance.
+_FEW_SCORES = 8
 # Of what a model's rows may be logarithms, and what they are called.
 _BASES = {2.0: "in bits", 10.0: "to the base 10"}
 # Whether it holds is the class's matter, not the weights'.
@@ -132,6 +135,15 @@ def _refuse_probabilities(model: nn.Module, logits: Tensor) -> None:
         raise ArgumentError(
             f"{type(model).__name__} returns {what}. Let it return logits, or the natural "
             "logarithms of the probabilities."
+        )
+    if is_own(model) and rows.shape[-1] > _FEW_SCORES and bool((rows > 0).all()):
+        warnings.warn(
+            StudyWarning(
+                f"all {rows.shape[-1]:,} scores that {type(model).__name__} returns of each token "
+                "are above 0. They are read as logits; if they are odds, as exp(logits) is, let it "
+                "return their logarithms"
+            ),
+            stacklevel=2,
         )
 
 
