@@ -459,4 +459,6 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 def _short(value: Any) -> str:
     text = str(value)
     is_digest = len(text) >= 32 and all(c in "0123456789abcdef" for c in text)
-    return text[:8] if is_digest else text if len(text) <= 60 else text[:57] + "..."
+    if is_digest:
+        return text[:8]
+    return text if len(text) <= 60 else text[:57] + "..."

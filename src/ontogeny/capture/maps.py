@@ -48,7 +48,8 @@ class MapCollector(Collector):
 
     def start(self, batch: Batch) -> set[str] | None:
         """Note the batch's queries; the first batch shows which modules have maps."""
-        self._batch, self._queries = batch, self.queries(batch)
+        self._batch = batch
+        self._queries = self.queries(batch)
         self._taken: set[str] = set()
         self._last: Tensor | None = None
         if not self._queries.any():

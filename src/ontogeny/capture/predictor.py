@@ -58,7 +58,8 @@ class Predictor:
         objective: str = "auto",
         settings: ReadingSettings | None = None,
     ) -> None:
-        self._model, self._settings = model, settings or ReadingSettings()
+        self._model = model
+        self._settings = settings or ReadingSettings()
         self.masked = resolve_objective(model, objective) == "masked"
 
     @property

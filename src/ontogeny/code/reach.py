@@ -73,7 +73,8 @@ class Reach:
         self._read = read
         self._known = known
         self._unused = unused
-        self._closed, self._left_out = self._places(known), self._places(unused)
+        self._closed = self._places(known)
+        self._left_out = self._places(unused)
         self.visited: dict[Place, str] = {}
         self.outside: set[str] = set()
         self._meant: dict[Place, list[tuple[str, Place | Outside]]] = {}
@@ -99,10 +100,13 @@ class Reach:
     def copy(self, modules: Modules, read: Callable[[str], Source]) -> Reach:
         """Return one that has reached as much and goes on by itself, with more packages."""
         new = Reach(modules, read, self._known, self._unused)
-        new.visited, new.outside = dict(self.visited), set(self.outside)
+        new.visited = dict(self.visited)
+        new.outside = set(self.outside)
         new._meant = dict(self._meant)
-        new._attributes, new._classes = set(self._attributes), set(self._classes)
-        new._files, new._loaded = set(self._files), set(self._loaded)
+        new._attributes = set(self._attributes)
+        new._classes = set(self._classes)
+        new._files = set(self._files)
+        new._loaded = set(self._loaded)
         for attribute, members in self._waiting.items():
             new._waiting[attribute] = list(members)
         for place, places in self._heirs.items():

@@ -152,7 +152,8 @@ def solve_rows(
     gives for `G`, if steps along it are wanted.
     """
     rounds = range(1, -(-max_sweeps // ROUND) + 1)
-    X, going = X.clone(), torch.ones_like(X[0], dtype=torch.bool)
+    X = X.clone()
+    going = torch.ones_like(X[0], dtype=torch.bool)
     # All columns together: to take out some, the host would have to count them.
     if not on_cpu(X):
         for number in rounds:

@@ -31,7 +31,9 @@ def as_logs(log: Any) -> tuple[Log, ...]:
     ArgumentError
         If one is no function.
     """
-    logs = () if log is None else tuple(log) if isinstance(log, Iterable) else (log,)
+    if log is None:
+        return ()
+    logs = tuple(log) if isinstance(log, Iterable) else (log,)
     for target in logs:
         if not callable(target):
             raise ArgumentError(

@@ -208,10 +208,9 @@ def propose(
         *trajectory.lines(),
         *(f"audit: {finding.message}" for finding in findings),
     ]
-    thinned = len(trajectory) < len(run) and not wishes.steps
-    lines[1:1] = [
-        f"preset {preset.name} takes {len(trajectory)}; --steps all takes all"
-    ] * thinned
+    if len(trajectory) < len(run) and not wishes.steps:
+        thinned = f"preset {preset.name} takes {len(trajectory)}; --steps all takes all"
+        lines.insert(1, thinned)
     content["controls"] = _controls(
         wishes, content["controls"], early, trajectory, preset
     )

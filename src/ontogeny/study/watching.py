@@ -251,8 +251,9 @@ class _Watch:
         """Say which checkpoints were deleted, as the Trainer does with ``save_total_limit``."""
         gone = before.landed.keys() - now.landed.keys() - set(now.unsettled)
         if gone:
+            steps = "steps" if len(gone) > 1 else "step"
             self._say(
-                f"deleted by now, and no longer shown: step{'s' * (len(gone) > 1)} "
+                f"deleted by now, and no longer shown: {steps} "
                 f"{', '.join(map(str, sorted(gone)))}. A Recorder keeps all checkpoints, and so "
                 "does the Trainer without save_total_limit."
             )

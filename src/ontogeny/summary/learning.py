@@ -103,7 +103,8 @@ def lead_over_null(
 
     NaN of a quantity that names none (`Quantity.beats`), or has none in the data.
     """
-    name, null = quantity.name, f"{quantity.name}_{quantity.beats}"
+    name = quantity.name
+    null = f"{quantity.name}_{quantity.beats}"
     end = f"{null}_{'high' if quantity.better == 'higher' else 'low'}"
     line = data.get(end, data.get(null))
     if not quantity.beats or line is None or f"{name}_stderr" not in data:

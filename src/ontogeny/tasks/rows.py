@@ -80,7 +80,9 @@ def table_rows(
     head = text.partition("\n")[0]
     # Not those of a sentence.
     semicolons = ";" in head and "," not in head and "; " not in head
-    separator = "\t" if file_format == "tsv" else ";" if semicolons else ","
+    separator = ";" if semicolons else ","
+    if file_format == "tsv":
+        separator = "\t"
     names: Sequence[Any] = ()
     for line, fields in _fields(text.split("\n"), separator, quotes):
         if isinstance(fields, ArgumentError):

@@ -111,7 +111,8 @@ class _Drawn(TorchDispatchMode):
 
     def __init__(self, seed: int) -> None:
         super().__init__()
-        self._seed, self._generators = seed, dict[torch.device, torch.Generator]()
+        self._seed = seed
+        self._generators = dict[torch.device, torch.Generator]()
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None

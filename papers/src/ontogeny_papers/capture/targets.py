@@ -151,7 +151,8 @@ class Targets:
         target = self._target
         allowed = inputs.ordinary
         if target.objective == "causal":
-            self._shift, allowed = 1, next_tokens(inputs)
+            self._shift = 1
+            allowed = next_tokens(inputs)
         if mask is not None:
             mask = _check_chosen(mask, inputs, allowed)
         if target.objective == "causal":

@@ -268,9 +268,8 @@ def _answering(answers: Sequence[tuple[float, bool]]) -> Any:
         def loglikelihood(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
             first = len(self.asked)
             self.asked.extend(request.args for request in requests)
-            return list(answers[first : len(self.asked)]) or [(-1.0, False)] * len(
-                requests
-            )
+            given = list(answers[first : len(self.asked)])
+            return given or [(-1.0, False) for _ in requests]
 
         def generate_until(self, requests: Sequence[Any]) -> list[str]:
             raise ArgumentError(

@@ -108,7 +108,8 @@ class Mark:
             )
         if self.radius:
             return f'<circle class="{self.style}" cx="{x:.1f}" cy="{y:.1f}" r="{self.radius}"/>'
-        shape = "".join(_path(line) + "z" * self.closed for line in self.lines)
+        end = "z" if self.closed else ""
+        shape = "".join(_path(line) + end for line in self.lines)
         fill = f' fill="url(#{hatch})"' if self.hatched else ""
         return f'<path class="{self.style}"{fill} d="{shape}">{inner}</path>'
 
@@ -118,7 +119,12 @@ def _path(line: Points) -> str:
     (left, top), *rest = ((f"{x:.1f}", f"{y:.1f}") for x, y in line)
     path = f"M{left} {top}"
     for x, y in rest:
-        path += f"H{x}" if y == top else f"V{y}" if x == left else f"L{x} {y}"
+        if y == top:
+            path += f"H{x}"
+        elif x == left:
+            path += f"V{y}"
+        else:
+            path += f"L{x} {y}"
         left = x
         top = y
     return path

@@ -159,7 +159,8 @@ def _selection(concepts: Concepts, most: int) -> list[Concept]:
 
 
 def _payload(content: Content, fitted: Fitted) -> dict[str, Any]:
-    concepts, arrays = fitted.concepts, fitted.concepts.arrays
+    concepts = fitted.concepts
+    arrays = concepts.arrays
     picks = _selection(concepts, fitted.most)
     pieces = Pieces.of(concepts.data)
     picks += concepts.apart[: max(fitted.most - len(picks), 0)]

@@ -50,7 +50,8 @@ class ResultFigure(Picture):
     def __init__(self, drawable: Drawable, content: Content) -> None:
         self._drawable = drawable
         self._content = content
-        self.name, self.title = drawable.id, str(drawable.figure.title)
+        self.name = drawable.id
+        self.title = str(drawable.figure.title)
         self.table = drawable.table
 
     @property

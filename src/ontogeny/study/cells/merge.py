@@ -133,9 +133,11 @@ def stack(
     be used. With a `folder`, large variables lie in files of it and not in memory.
     """
     keys = list(cells)
-    dim = (
-        "block" if observable.over_blocks else "layer" if observable.source else "step"
-    )
+    dim = "step"
+    if observable.over_blocks:
+        dim = "block"
+    elif observable.source:
+        dim = "layer"
     done: dict[int | str, xr.Dataset] = {}
     outcomes: dict[int | str, tuple[str, xr.DataArray | None]] = {}
     for key, cell in cells.items():

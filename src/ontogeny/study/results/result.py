@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ def _environments(part: RunPart) -> list[tuple[str, Environment]]:
     for observable in part.job.observables:
         header = read_header(summary_path(part.job.folder, observable.name))
         for environment, count in header["provenance"].get("environments", ()):
-            environments += [(observable.name, environment)] * count
+            environments += repeat((observable.name, environment), count)
     return environments
 
 
@@ -159,12 +160,15 @@ def described(
         "model": json.dumps(
             {"class": probe.model_class, "parameters": probe.parameters}
         ),
-        **(
-            {"clock": f"training {unit}{'s' * (unit == 'token')}"}
-            if unit != "step"
-            else {}
-        ),
+        **_clock(unit),
     }
+
+
+def _clock(unit: str) -> dict[str, str]:
+    """Return what the axis of steps is called where they count something else."""
+    if unit == "step":
+        return {}
+    return {"clock": "training tokens" if unit == "token" else f"training {unit}"}
 
 
 def _failed_in_control(part: RunPart) -> dict[str, Any]:

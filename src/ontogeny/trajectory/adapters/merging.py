@@ -65,7 +65,8 @@ class Merged:
 
     def __init__(self, label: str, settings: AdapterSettings, base: nn.Module) -> None:
         check_peft()
-        self._label, self._base = label, state_tensors(base)
+        self._label = label
+        self._base = state_tensors(base)
         versions = {name: tensor._version for name, tensor in self._base.items()}
         model = _opened(label, settings, _sharing(base, settings.shapes()))
         if any(

@@ -22,7 +22,7 @@ from ontogeny.training.run import RunSettings
 from ..concepts.concept_recipe import ConceptRecipe, ConceptSize, of_sources
 from ..concepts.masked_run import MaskedRun
 from ..recipe import Findings, Materials
-from ..verdicts import LEVEL, Verdict, each, joined, p_value
+from ..verdicts import LEVEL, Verdict, decided, each, joined, p_value
 
 _NODE = "joint-concepts"
 _ORTHANT = 5  # concepts of the corpus that an orthant is taken in
@@ -255,7 +255,7 @@ def _of_order(claim: str, tables: Sequence[xr.Dataset], numbers: str) -> Verdict
     holds = ((p <= LEVEL) & (order > frequent[:, 1])).all()
     return Verdict(
         claim,
-        True if holds else (False if (ends[:, 1] < 0).all() else None),
+        decided(holds, (ends[:, 1] < 0).all()),
         f"rank correlation of σ and minus the step of birth {joined(order)} (95 % "
         f"{_ranges(ends)}); {numbers}",
         f"births in random order {', '.join(map(p_value, p))}; words as frequent in their "
