@@ -232,7 +232,8 @@ def drop_numbers(path: Path) -> None:
     >>> read_header(path)["checksum"] == checksum
     True
     """
-    if (header := read_header(path))["status"] != DROPPED:
+    header = read_header(path)
+    if header["status"] != DROPPED:
         _save(path, {}, header | {"variables": {}, "packed": {}, "status": DROPPED})
 
 

@@ -244,7 +244,8 @@ class Reach:
         # Which of its members count.
         if target.name is None or target.name in source.bases:
             return f"{self._modules.name(target.path)} {target.name}"
-        if (in_room := (room_of(target.path), target.name)) in alone:
+        in_room = (room_of(target.path), target.name)
+        if in_room in alone:
             return " ".join(in_room)
         return source.definitions[target.name].digest
 
@@ -371,12 +372,10 @@ class Reach:
             return found
         for level, module, _ in source.stars:
             found += self._taken(path, (level, module, name), depth)
-        if (
-            not found
-            and (inner := self._modules.imported(path, 1, name))
-            and is_package(path)
-        ):
-            found.append(Place(inner, None))
+        if not found and is_package(path):
+            inner = self._modules.imported(path, 1, name)
+            if inner:
+                found.append(Place(inner, None))
         if not found and (
             "__getattr__" in source.definitions or "__getattr__" in source.imports
         ):

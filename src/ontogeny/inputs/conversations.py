@@ -34,13 +34,13 @@ def is_conversation(value: Any) -> bool:
     """
     if not isinstance(value, list) or not value:
         return False
-    parts = [
-        m.get(name)
-        for m in value
-        if isinstance(m, Mapping)
-        for name in ("role", "content")
-    ]
-    return len(parts) == 2 * len(value) and all(isinstance(part, str) for part in parts)
+    return all(map(_is_message, value))
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(
+        isinstance(value.get(name), str) for name in ("role", "content")
+    )
 
 
 def messages_of(value: Any) -> list[dict[str, Any]] | None:

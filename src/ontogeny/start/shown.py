@@ -71,6 +71,7 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> ModelFacts:
             "that give texts first, as BERT and GPT-2 do, are studied."
         )
     objective, n_names = _objective(model, few)
+    blocks = _blocks(checkpoint, every)
     return ModelFacts(
         model_class=type(model).__name__,
         family="" if family is None else family.title,
@@ -82,7 +83,7 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> ModelFacts:
         named=n_names,
         no_prediction=_no_prediction(model, few, objective),
         no_maps=_no_maps(model, few),
-        blocks=(blocks := _blocks(checkpoint, every)),
+        blocks=blocks,
         adapted=_adapted(checkpoint, blocks),
         embedded=_matches(checkpoint, ("embed",)),
         longest=longest,
@@ -295,7 +296,8 @@ def _blocks(checkpoint: Checkpoint, every: str) -> tuple[str, ...]:
     # torch's own attention has an in_proj_weight; experts are parameters themselves, and so are
     # the rates of state-space blocks.
     names = ("weight", "*_weight", "experts.*", "A_log")
-    inside = tuple(p for n in names if _matches(checkpoint, (p := f"{block}.**.{n}",)))
+    patterns = (f"{block}.**.{name}" for name in names)
+    inside = tuple(p for p in patterns if _matches(checkpoint, (p,)))
     choices = ("attn", "mlp"), inside, ("**.weight",)
     return next((c for c in choices if c and _matches(checkpoint, c)), ())
 

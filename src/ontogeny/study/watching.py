@@ -189,7 +189,8 @@ class _Watch:
         """Study what has landed, as far as that can be said before the training has ended."""
         study = self.open_study()
         trajectory = _landed(study.trajectory, look)
-        if (count := len(trajectory)) < FEWEST:
+        count = len(trajectory)
+        if count < FEWEST:
             have = "s have" if count > 1 else " has"
             self.progress.note(
                 f"{count} checkpoint{have} landed; the first page takes {FEWEST}"

@@ -434,17 +434,13 @@ def _finding(stated: Any) -> Finding:
 
 def _boundaries(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> list[RegimeMark]:
     """Regime boundaries of the run: stated by the root or a node, or shown by a node of regimes."""
-    items = [
-        item if isinstance(item, Mapping) else {"step": item}
-        for source in [attrs, *(node.dataset.attrs for node in nodes)]
-        for item in attribute(source, "boundaries", [], "the root or a node")
-    ]
-    items += [
-        item
-        for node in nodes
-        if node.role == "regimes"
-        for item in _shown_boundaries(node)
-    ]
+    items: list[Mapping[str, Any]] = []
+    for source in [attrs, *(node.dataset.attrs for node in nodes)]:
+        stated = attribute(source, "boundaries", [], "the root or a node")
+        items += [x if isinstance(x, Mapping) else {"step": x} for x in stated]
+    for node in nodes:
+        if node.role == "regimes":
+            items += _shown_boundaries(node)
     marks: dict[float, RegimeMark] = {}
     for item in items:
         ends = (item.get("step"), item.get("low"), item.get("high"))
@@ -473,14 +469,11 @@ def _shown_boundaries(node: Node) -> Iterator[Mapping[str, Any]]:
 
 def _layer_paths(nodes: Sequence[Node]) -> list[str]:
     """Return module paths in the order of the nodes, layers before weight blocks."""
-    coords = [node.dataset.coords for node in nodes]
-    labels = [
-        of_node[d].values
-        for d in LAYER_DIMENSIONS
-        for of_node in coords
-        if d in of_node
-    ]
-    paths = [plain_text(label) for values in labels for label in np.atleast_1d(values)]
+    paths: list[str] = []
+    for dim in LAYER_DIMENSIONS:
+        for node in nodes:
+            if dim in node.dataset.coords:
+                paths += map(plain_text, np.atleast_1d(node.dataset[dim].values))
     paths += [row.layer for node in nodes for row in node.rows if row.layer]
     return list(dict.fromkeys(paths))
 

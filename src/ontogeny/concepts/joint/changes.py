@@ -107,7 +107,8 @@ def concept_changes(
     ['kept', 'kept', 'lost', 'new']
     """
     for name, presence in (("first", first), ("second", second)):
-        if (n := len(presence.strength)) != 1:
+        n = len(presence.strength)
+        if n != 1:
             raise ArgumentError(
                 f"{name} must hold the latents at one checkpoint; it holds {n}."
             )

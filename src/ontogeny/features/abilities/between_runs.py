@@ -50,12 +50,11 @@ def _between(runs: Mapping[str, xr.DataTree], courses: Sequence[Courses]) -> lis
         name for name in of_runs[0] if all(keys <= {*n.get(name, ())} for n in of_runs)
     ]
     ends = [[nodes_of[name].isel(step=-1) for nodes_of in of_runs] for name in nodes]
-    uncorrected = [
-        (of_group.change, courses[0][key], courses[1][key])
-        for node, pair in zip(nodes, ends, strict=True)
-        for of_group in group_changes(*pair)
-        for key in [(node, plain_text(of_group.change.name))]
-    ]
+    uncorrected = []
+    for node, pair in zip(nodes, ends, strict=True):
+        for of_group in group_changes(*pair):
+            key = (node, plain_text(of_group.change.name))
+            uncorrected.append((of_group.change, courses[0][key], courses[1][key]))
     if not uncorrected:
         return []
     both = corrected([change for change, *_ in uncorrected])

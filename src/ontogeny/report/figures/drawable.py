@@ -201,11 +201,10 @@ class Drawable:
     def panels(self) -> list[int] | None:
         """Which labels of the facet have a panel, None for all; of steps no more than a few."""
         facet = self.axes.get("facet")
-        if (
-            facet is None
-            or (axis := self.axis(facet)).kind != "step"
-            or len(axis) <= STEP_PANELS
-        ):
+        if facet is None:
+            return None
+        axis = self.axis(facet)
+        if axis.kind != "step" or len(axis) <= STEP_PANELS:
             return None
         return np.unique(
             np.linspace(0, len(axis) - 1, STEP_PANELS).round().astype(int)

@@ -120,18 +120,18 @@ def render_page(
         shown = example is not None and "token_loss" in node.dataset
         return of_loss or shown or (cloze is not None and node is cloze.node)
 
-    html = {
-        "first": build_first(content, first)
-        if first and not content.one_model
-        else None,
+    drawn_by_script = None if content.one_model else first
+    html: dict[str, Any] = {
+        "first": build_first(content, drawn_by_script) if drawn_by_script else None,
         "atlas": atlas.payload if atlas else None,
         "further": atlas.further if atlas else [],
         "cloze": cloze.payload if cloze else None,
         "example": example.payload if example else None,
         "abilities": turning(content),
         "refresh": live.every if live else None,
-        **({"start": len(content.steps) - 1} if live else {}),
     }
+    if live:
+        html["start"] = len(content.steps) - 1
     return _template().render(
         content=content,
         studied=studied(content, brief=True),

@@ -221,13 +221,15 @@ def _apart(heights: list[float], gap: float) -> list[float]:
 
 def _legend(view: FigureView, axes: Axes, bands: Sequence[np.ndarray]) -> list[Any]:
     """Name the nulls and the marks that stand in the first panel; lines are named beside them."""
-    handles: list[Any] = [
-        Line2D([], [], **_level_look(view, k), label=words)
-        if _flat(bands[k])
-        else Patch(**_band_look(view, k), label=words)
-        for k, band in enumerate(view.figure.bands)
-        if (words := band.label and band.label + _OF_LINES * (bands[k].shape[1] > 1))
-    ]
+    handles: list[Any] = []
+    for k, band in enumerate(view.figure.bands):
+        if not band.label:
+            continue
+        words = band.label + (_OF_LINES if bands[k].shape[1] > 1 else "")
+        if _flat(bands[k]):
+            handles.append(Line2D([], [], **_level_look(view, k), label=words))
+        else:
+            handles.append(Patch(**_band_look(view, k), label=words))
     if view.figure.reference:
         ink = view.base["ink"]
         words = view.figure.reference_label

@@ -281,9 +281,9 @@ class _Guard:
 
     def _both(self, one: Tensor | None, other: Tensor | None) -> str:
         """Return two readings of the text in words."""
-        if (first := self._nats(one)) is not None and (
-            second := self._nats(other)
-        ) is not None:
+        first = self._nats(one)
+        second = None if first is None else self._nats(other)
+        if first is not None and second is not None:
             return f"{first:.6g} and {second:.6g} nats per token"
         if one is None or other is None or one.shape != other.shape:
             return "outputs of different shapes"

@@ -64,10 +64,8 @@ def read(files: tuple[Path, ...]) -> PartsReader:
         (tensor or pipeline parallelism), or the files hold something else.
     """
     folder = files[0].parent
-    if (
-        len({match["part"] for path in files if (match := _FILE.fullmatch(path.name))})
-        > 1
-    ):
+    matches = filter(None, (_FILE.fullmatch(path.name) for path in files))
+    if len({match["part"] for match in matches}) > 1:
         raise CheckpointError(
             f"{folder} holds a model in parts (tensor parallelism); convert with DeepSpeed's "
             "ds_to_universal.py, or the converter of what trained it."
