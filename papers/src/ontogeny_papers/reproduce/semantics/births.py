@@ -269,52 +269,6 @@ def _ranges(ends: np.ndarray) -> str:
 
 def _view(data: xr.Dataset) -> xr.Dataset:
     """Return the births of one run beside the steps of the theory, those of classes filled."""
-    data = data.sortby("sigma", ascending=False)
-    first = np.argsort(data["kind"].values != "class", kind="stable")[:_SHOWN]
-    data = data.isel(concept=np.sort(first))
-    is_class = data["kind"].values == "class"
-    names = zip(data["name"].values, data["layer"].values, strict=True)
-    rows = [f"{i}. {name} · {layer}" for i, (name, layer) in enumerate(names, 1)]
-    unit = float((data.born * data.sigma).median()) if rows else np.nan
-    theory = unit / data.sigma.values
-    steps = {"long_name": "step of the birth", "units": "steps"}
-    none = np.full_like(theory, np.nan)
-    both = ("concept", "source")
-    columns = {
-        "at": (data.born.values, theory),
-        "at_low": (data.born_after.values, none),
-        "at_high": (data.born_before.values, none),
-    }
-    titles = {
-        "sigma": ("singular value at which half of its words is learned", "1"),
-        "orthant": ("orthant of the corpus: its most frequent words", ""),
-        "share": ("share of the concept's words in that orthant", "1"),
-    }
-    view = xr.Dataset(
-        {
-            **{
-                name: (both, np.stack(pair, 1), steps) for name, pair in columns.items()
-            },
-            "is_class": (
-                both,
-                np.repeat(is_class[:, None], 2, 1),
-                {"long_name": "name of a class"},
-            ),
-            **{
-                name: (
-                    "concept",
-                    data[name].values,
-                    {"long_name": title, "units": unit_},
-                )
-                for name, (title, unit_) in titles.items()
-            },
-        },
-        coords={
-            "concept": rows,
-            "source": ["born in the run", "theory"],
-            "step": data.step.values,
-        },
-    )
     figures = [
         Marks(
             "births",
@@ -348,7 +302,47 @@ def _view(data: xr.Dataset) -> xr.Dataset:
         care="One run. Frequent words have large σ and are learned early for that alone.",
         source="Zhao and Thrampoulidis 2025, sec. 4.4; concepts of Bernas 2025",
     )
-    return attach(view, section, figures)
+    return attach(_drawn(data), section, figures)
+
+
+def _drawn(data: xr.Dataset) -> xr.Dataset:
+    """Return the births that are drawn, the largest σ first, with the steps of the theory."""
+    data = data.sortby("sigma", ascending=False)
+    first = np.argsort(data["kind"].values != "class", kind="stable")[:_SHOWN]
+    data = data.isel(concept=np.sort(first))
+    is_class = data["kind"].values == "class"
+    names = zip(data["name"].values, data["layer"].values, strict=True)
+    rows = [f"{i}. {name} · {layer}" for i, (name, layer) in enumerate(names, 1)]
+    unit = float((data.born * data.sigma).median()) if rows else np.nan
+    theory = unit / data.sigma.values
+    none = np.full_like(theory, np.nan)
+    columns = {
+        "at": (data.born.values, theory),
+        "at_low": (data.born_after.values, none),
+        "at_high": (data.born_before.values, none),
+    }
+    titles = {
+        "sigma": ("singular value at which half of its words is learned", "1"),
+        "orthant": ("orthant of the corpus: its most frequent words", ""),
+        "share": ("share of the concept's words in that orthant", "1"),
+    }
+    view = xr.Dataset(
+        coords={
+            "concept": rows,
+            "source": ["born in the run", "theory"],
+            "step": data.step.values,
+        }
+    )
+    both = ("concept", "source")
+    steps = {"long_name": "step of the birth", "units": "steps"}
+    for name, pair in columns.items():
+        view[name] = (both, np.stack(pair, axis=1), steps)
+    of_class = np.stack([is_class, is_class], axis=1)
+    view["is_class"] = (both, of_class, {"long_name": "name of a class"})
+    for name, (title, units) in titles.items():
+        attrs = {"long_name": title, "units": units}
+        view[name] = ("concept", data[name].values, attrs)
+    return view
 
 
 def _sizes() -> tuple[BirthSize, BirthSize]:
