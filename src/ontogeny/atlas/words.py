@@ -187,6 +187,7 @@ def effect_facts(concept: Facts, markup: Markup) -> list[tuple[str, str]]:
 
 
 # Columns of a table of concepts.
+_TOKENS = 5
 HEADS = ("layer", "index", "name", "tokens", "life", "born")
 
 
@@ -243,9 +244,9 @@ def reason_words(concentration: float, limit: float, p: float, because: str) -> 
     return f"{text}, which permuted codes do too (p = {p:.2g}, corrected over concepts)"
 
 
-def tokens_words(tokens: tuple[Token, ...], count: int = 5) -> str:
-    """Return tokens with their shares, in one line."""
-    return "  ".join(f"{visible(t.piece)} {share(t.value)}" for t in tokens[:count])
+def tokens_words(tokens: tuple[Token, ...]) -> str:
+    """Return the strongest tokens with their shares, in one line."""
+    return "  ".join(f"{visible(t.piece)} {share(t.value)}" for t in tokens[:_TOKENS])
 
 
 def prompt_of(concept: Facts) -> str:

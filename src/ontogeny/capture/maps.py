@@ -18,9 +18,8 @@ from .sites import split_label
 
 Value = TypeVar("Value")
 
-_ROW_SUM_TOLERANCE = (
-    0.05  # a row of 2,000 bfloat16 weights misses 1 by up to about 0.02
-)
+# A row of 2,000 bfloat16 weights misses 1 by up to about 0.02.
+_ROW_SUM_TOLERANCE = 0.05
 
 
 class MapCollector(Collector):

@@ -72,9 +72,8 @@ def _run(arguments: list[str]) -> int:
         line = "".join(map(escaped, " ".join(text.split())))
         sys.stderr.write(f"ontogeny: {line}{remedy}\n")
         return getattr(error, "exit_code", 1)
-    except (
-        Exception
-    ) as error:  # of click, which typer may bring along under another name
+    except Exception as error:
+        # Of click, which typer may bring along under another name.
         if not hasattr(error, "exit_code") or not hasattr(error, "show"):
             raise
         error.show()

@@ -148,9 +148,8 @@ def _free_on(device: torch.device) -> int | None:
 
 Step = TypeVar("Step", bound=tuple[Tensor, ...])
 
-READ_EVERY = (
-    10  # iterations after which the host asks another device whether it is done
-)
+# Iterations after which the host asks another device whether it is done.
+READ_EVERY = 10
 
 
 def iterate(

@@ -174,9 +174,8 @@ def _written(tokenizer: Any, messages: list[dict[str, Any]], **options: Any) -> 
     try:
         options |= {"tokenize": False, "date_string": _DATE}
         return str(tokenizer.apply_chat_template(messages, **options))
-    except (
-        Exception
-    ) as error:  # a template refuses roles that do not alternate, and the like
+    except Exception as error:
+        # A template refuses roles that do not alternate, and the like.
         raise ArgumentError(
             f"the tokenizer's chat template refuses a conversation: {error}"
         ) from error

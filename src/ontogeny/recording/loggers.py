@@ -62,9 +62,8 @@ def to_trainer(trainer: Any) -> Log:
     def log(metrics: Mapping[str, float], step: int) -> None:
         due = trainer.control.should_log
         trainer.log(dict(metrics))
-        trainer.control.should_log = (
-            due  # which logging resets: the Trainer's own is still to come
-        )
+        # Which logging resets: the Trainer's own is still to come.
+        trainer.control.should_log = due
 
     return log
 

@@ -27,9 +27,8 @@ _TEXTS = 16
 _LENGTH = 64
 _ERRORS = 3.0  # standard errors by which the order must help
 _NATS = 0.05  # nats a token, at least
-_LESS = (
-    0.8  # nats a byte, as a share of those of another reading whose order helps as well
-)
+# Nats a byte, as a share of those of another reading whose order helps as well.
+_LESS = 0.8
 
 
 @dataclass(frozen=True)

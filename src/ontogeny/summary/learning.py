@@ -27,9 +27,8 @@ from .noise import Z
 # Kind of control runs that come in pairs, a motion and the same one backwards.
 MIRRORED = "mirrored"
 
-MOST_CONTROLS = (
-    20  # more control runs are not advised: what they could not decide, more texts may
-)
+# More control runs are not advised: what they could not decide, more texts may.
+MOST_CONTROLS = 20
 
 
 def learned_p_values(

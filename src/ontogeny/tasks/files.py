@@ -60,9 +60,8 @@ _SHORT_FILE = 2000  # characters of a file that is one text
 _MANY_FILES = 20
 _WRAPPED = 0.7  # of the lines end where the next word would not have gone in
 _SENTENCES = 0.8  # of the lines end one, as lines of one pattern do, all of one length
-_LINES_OF_A_PARAGRAPH = (
-    10  # on average, in stanzas, dialogues and code; more are a list
-)
+# On average, in stanzas, dialogues and code; more are a list.
+_LINES_OF_A_PARAGRAPH = 10
 _LONG_LINE = 150  # characters: it is a paragraph already
 
 

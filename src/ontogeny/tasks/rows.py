@@ -125,9 +125,8 @@ def _fields(lines: list[str], separator: str, quotes: bool | None) -> Rows:
                 done + 1,
                 ArgumentError("a quote is not closed" if is_open else str(error)),
             )
-            done += (
-                1  # the quote may have swallowed whole rows: go on behind its own line
-            )
+            # The quote may have swallowed whole rows: go on behind its own line.
+            done += 1
 
 
 def json_lines(lines: Iterable[str]) -> Rows:

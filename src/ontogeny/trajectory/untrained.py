@@ -146,9 +146,8 @@ def _of_transformers(model: nn.Module) -> nn.Module | None:
         return None
     try:
         return type(model)(copy.deepcopy(model.config))
-    except (
-        Exception
-    ) as error:  # whatever a class raises that takes more than a configuration
+    except Exception as error:
+        # Whatever a class raises that takes more than a configuration.
         name = type(model).__name__
         why = str(error).split("\n")[0]
         raise ArgumentError(

@@ -10,9 +10,8 @@ from ...errors import ArgumentError
 from .lives import HALF, QUARTER, SECOND
 from .presence import LEVEL, Presence
 
-TURNED = (
-    0.5  # cosine between the decoders of both models, below which a concept has turned
-)
+# Cosine between the decoders of both models, below which a concept has turned.
+TURNED = 0.5
 CHANGES = ("kept", "turned", "lost", "new", "unclear", "no concept")
 
 

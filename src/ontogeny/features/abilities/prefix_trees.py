@@ -115,9 +115,8 @@ def tree_scores(
         for tree in trees(tokens):
             try:
                 log_p, ahead = _read(model, tree, logits, ranks)
-            except (
-                Exception
-            ):  # reading texts one by one shows what is wrong, if anything is
+            except Exception:
+                # Reading texts one by one shows what is wrong, if anything is.
                 return None
             np.add.at(scores, tree.text, log_p)
             np.maximum.at(rank, tree.text, ahead)

@@ -16,9 +16,8 @@ from .describe.neighbours import neighbours_of_gram
 EMPTY = -1  # an id where there is no token
 NEIGHBOURS = 3
 SKETCH = 64  # numbers by which a concept is known again
-WRITTEN = (
-    5  # tokens on either side, that a concept writes; fewer of smaller vocabularies
-)
+# Tokens on either side, that a concept writes; fewer of smaller vocabularies.
+WRITTEN = 5
 
 KEPT = (
     "name",

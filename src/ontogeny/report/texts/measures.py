@@ -22,9 +22,8 @@ from .tokens import ShownTokens
 
 SCALE_PERCENT = 95  # the scale ends where this share of all values lies below it
 
-MOST_CODES = (
-    420_000  # codes of tokens that the page holds; the sharpest concepts go first
-)
+# Codes of tokens that the page holds; the sharpest concepts go first.
+MOST_CODES = 420_000
 
 FIRES = 50  # percent of its largest code from which on a concept fires
 

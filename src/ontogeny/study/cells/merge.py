@@ -179,9 +179,8 @@ def summarised(
         return data.assign_attrs(failed=NO_CELL)
     try:
         return observable.summarise(data, others)
-    except (
-        Exception
-    ) as error:  # what was computed is kept, and the page says what failed
+    except Exception as error:
+        # What was computed is kept, and the page says what failed.
         log.warning("%s could not be summarised: %s", observable.name, error)
         log.debug("summarising failed", exc_info=error)
         return data.assign_attrs(failed=reason(error))

@@ -21,9 +21,8 @@ from ..folder.settings import Settings
 from .probe import Probe
 
 # All three by benchmarks/memory_model.py.
-_BUFFERS = (
-    100_000_000  # of the libraries, when they have computed something of any size
-)
+# Of the libraries, when they have computed something of any size.
+_BUFFERS = 100_000_000
 _COPIES = 8  # of one layer's sample in float64
 _PRODUCTS = 3  # of features by features, in float64
 

@@ -196,9 +196,8 @@ def _opened(label: str, settings: AdapterSettings, module: nn.Module) -> nn.Modu
             )
             # Once more, for the report that it gives: what it does not find is no error of its own.
             report = model.load_adapter(folder, _NAME, **place)
-    except (
-        Exception
-    ) as error:  # whatever peft raises, it is this adapter that is not read
+    except Exception as error:
+        # Whatever peft raises, it is this adapter that is not read.
         text = _reason(error)
         which = (
             f" {_WHICH}"

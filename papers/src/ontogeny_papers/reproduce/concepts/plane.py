@@ -22,9 +22,8 @@ _EXTRACTORS = {
 }
 _OF_PATHS = ("move", "refit_move", "straight", "straight_line", "straight_walk")
 _DRAWS = 3
-_MARGIN = (
-    0.05  # of the variance by which a path must be less straight to count as curved
-)
+# Of the variance by which a path must be less straight to count as curved.
+_MARGIN = 0.05
 
 
 def with_paths(results: Found) -> Found:

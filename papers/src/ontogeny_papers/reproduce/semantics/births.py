@@ -26,9 +26,8 @@ from ..verdicts import LEVEL, Verdict, decided, each, joined, p_value
 
 _NODE = "joint-concepts"
 _ORTHANT = 5  # concepts of the corpus that an orthant is taken in
-_BAND = (
-    16  # words of neighbouring frequency that are exchanged for each other in the null
-)
+# Words of neighbouring frequency that are exchanged for each other in the null.
+_BAND = 16
 _FEWEST = 5  # concepts born during a run, below which an order says nothing
 _SHOWN = 40  # rows of the figure
 

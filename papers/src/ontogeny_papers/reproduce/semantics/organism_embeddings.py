@@ -15,9 +15,8 @@ from ..verdicts import LEVEL, Verdict, joined, unanimous
 from .organism_geometry import Geometry, p_value
 
 _STATES = ("untrained", "trained")
-_SAME = (
-    0.9  # cosine of the two representations of a concept, which the theory makes equal
-)
+# Cosine of the two representations of a concept, which the theory makes equal.
+_SAME = 0.9
 
 
 def measure_embeddings(

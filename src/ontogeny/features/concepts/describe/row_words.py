@@ -11,9 +11,8 @@ import numpy as np
 from ....inputs import Inputs
 from ....inputs.sampling import TokenSample
 
-ONE_WORD = (
-    0.9  # share of the rows of a piece in one word, from which on it is called by it
-)
+# Share of the rows of a piece in one word, from which on it is called by it.
+ONE_WORD = 0.9
 NONE = -1  # the word of a token of spaces, and of a row that is the mean of a text
 _WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]|\n")
 
