@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from ..problems import Problem
 from ..problems.problem import advice
 from ..problems.table import steps_text
-from ..words.content import Content, Node
+from ..words.content import Content
 from ..words.formats import plain_text, plural, step_text
+from ..words.nodes import Node
 from ..words.voice import Voice
 
 _SHOWN = 6

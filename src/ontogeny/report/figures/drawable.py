@@ -12,9 +12,9 @@ import numpy as np
 import xarray as xr
 
 from ...summary.controls import RUN
-from ...words.content import Node
 from ...words.formats import plain_text
 from ...words.labels import LayerGroups
+from ...words.nodes import Node
 from ...words.voice import OF_STEPS, Voice
 from .axes import Axis, read_axis
 from .cells import DataTable

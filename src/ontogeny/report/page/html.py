@@ -16,8 +16,9 @@ from markupsafe import Markup, escape
 
 from ...words.abilities import abilities_of, has_abilities
 from ...words.basis import basis
-from ...words.content import Content, Node
+from ...words.content import Content
 from ...words.formats import joined, p_value, plain_text, plural, step_text
+from ...words.nodes import Node
 from ...words.row_words import (
     control_half_steps,
     control_half_words,

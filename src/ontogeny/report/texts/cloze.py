@@ -10,8 +10,9 @@ import numpy as np
 import xarray as xr
 
 from ...figures.tables import percent
-from ...words.content import Content, Node
+from ...words.content import Content
 from ...words.formats import plain_text, step_text
+from ...words.nodes import Node
 from ..concepts.tokens import Pieces
 
 COLUMNS = 5  # steps that the table shows beside the current one

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ...words.content import Node
 from ...words.formats import plain_text
 from ...words.labels import short_names
+from ...words.nodes import Node
 from ..concepts.contexts import FULL, MISSING, packed
 from ..concepts.lives import Concept, Concepts, line_names
 from .tokens import ShownTokens
