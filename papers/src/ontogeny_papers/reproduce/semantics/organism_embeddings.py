@@ -33,12 +33,10 @@ def measure_embeddings(
         the untrained and the trained network. Those with the cross-entropy are measured for
         clusters and axes, all for the two representations of a concept.
     """
-    entropy = [
-        run
-        for label, runs in runs_of.items()
-        if label.startswith("Adam")
-        for run in runs
-    ]
+    entropy: list[xr.Dataset] = []
+    for label, runs in runs_of.items():
+        if label.startswith("Adam"):
+            entropy += runs
     kinds = geometry.kinds
     kingdom = geometry.distinctions[0]
     both = np.r_[kingdom.words, kingdom.contexts]
