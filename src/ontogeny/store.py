@@ -10,6 +10,7 @@ flipped bit in it never passes. Nothing in it is a pickle.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -347,9 +348,8 @@ def sweep(folder: Path, *patterns: str) -> list[Path]:
     []
     """
     swept = []
-    for path in [
-        p for pattern in patterns or (".*.tmp",) for p in folder.glob(pattern)
-    ]:
+    found = map(folder.glob, patterns or (".*.tmp",))
+    for path in list(itertools.chain.from_iterable(found)):
         name = _TEMPORARY.fullmatch(path.name)
         try:
             if name is not None and has_ended(path, name["writer"]):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -314,13 +315,15 @@ class Reach:
             for file in self._imported_files(path, taken):
                 self._source(file)
         for name, bases in source.bases.items():
-            for base in (b for text in bases for b in self._looked_up(path, text)):
+            looked_up = (self._looked_up(path, text) for text in bases)
+            for base in itertools.chain.from_iterable(looked_up):
                 if isinstance(base, Place):
                     self._heirs[base].append(Place(path, name))
                     if base in self._classes - self._closed:
                         self._queue.append(Place(path, name))
         for name, decorators in source.decorators.items():
-            for table in (t for text in decorators for t in self._tables(path, text)):
+            tables = (self._tables(path, text) for text in decorators)
+            for table in itertools.chain.from_iterable(tables):
                 if table in self.visited:
                     self._queue.append(Place(path, name))
                 else:

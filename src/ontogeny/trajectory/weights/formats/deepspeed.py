@@ -7,6 +7,7 @@ parameter is cut alone. Tensors are put together when they are read.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Sequence
@@ -141,9 +142,8 @@ def _cut(state: Any, zero: Sequence[Any]) -> dict[str, Part]:
     parts = {}
     start = 0
     groups = [part["fp32_flat_groups"] for part in zero]
-    for name, shape in (
-        item for shapes in state["param_shapes"] for item in shapes.items()
-    ):
+    shapes = (group.items() for group in state["param_shapes"])
+    for name, shape in itertools.chain.from_iterable(shapes):
         length = math.ceil(math.prod(shape) / len(zero))
         ranks = [partial(_stretch, list(pieces), start, length) for pieces in groups]
         parts[name] = _part(shape, ranks)
