@@ -439,14 +439,12 @@ def _map(
 
 def _beside(value: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """Return a fingerprint with a count for entries that have no counterparts in the other."""
-    return {
-        key: f"{len(item)} entries"
-        if isinstance(item, Mapping)
-        and key in other
-        and not isinstance(other[key], Mapping)
-        else item
-        for key, item in value.items()
-    }
+    shown = dict(value)
+    for key, item in value.items():
+        is_alone = key in other and not isinstance(other[key], Mapping)
+        if is_alone and isinstance(item, Mapping):
+            shown[key] = f"{len(item)} entries"
+    return shown
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -311,13 +311,7 @@ def form_of(contents: Sequence[str]) -> str:
     contents = [_WIKI_HEADING.sub("", content) for content in contents]
     if any(_END_OF_TEXT.search(content) for content in contents):
         return "document"
-    blocks = [
-        [
-            [line for line in part.split("\n") if line.strip()]
-            for part in _parts(content)
-        ]
-        for content in contents
-    ]
+    blocks = [list(map(_filled_lines, _parts(content))) for content in contents]
     together = [block for file in blocks for block in file]
     lines = [len(line) for block in together for line in block]
     several = [block for block in together if len(block) > 1]
@@ -360,6 +354,10 @@ def cut(content: str, unit: str) -> list[str]:
 
 def _parts(content: str) -> list[str]:
     return [part for part in _BLANK_LINES.split(content) if part.strip()]
+
+
+def _filled_lines(text: str) -> list[str]:
+    return [line for line in text.split("\n") if line.strip()]
 
 
 def _without_empty_ends(text: str) -> str:

@@ -65,15 +65,13 @@ def _between(runs: Mapping[str, xr.DataTree], courses: Sequence[Courses]) -> lis
     one, two = runs
     over = f"corrected over {plural(len(changes), 'group')}"
     was = f", above chance in {one} since"
+    told = {
+        "gained": [_words(c, after, ", since") for c, _, after in changes if c.gained],
+        "lost": [_words(c, before, was) for c, before, _ in changes if c.lost],
+    }
     sentences = [
         f"{two} {verb} {len(some):,} against {one}, {over}: {'; '.join(some[:_NAMED])}."
-        for verb, some in (
-            (
-                "gained",
-                [_words(c, after, ", since") for c, _, after in changes if c.gained],
-            ),
-            ("lost", [_words(c, before, was) for c, before, _ in changes if c.lost]),
-        )
+        for verb, some in told.items()
         if some
     ]
     if not sentences:

@@ -241,10 +241,9 @@ def only_of(data: xr.Dataset, concept: xr.DataArray) -> xr.Dataset:
 def arrays(*parts: xr.Dataset) -> dict[str, Any]:
     """Return the variables of datasets, small: float32 and int32."""
     small = {"f": np.float32, "i": np.int32}
-    return {
-        str(name): value.astype(small[value.dtype.kind])
-        if value.dtype.kind in small
-        else value
-        for part in parts
-        for name, value in part.data_vars.items()
-    }
+    found = {}
+    for part in parts:
+        for name, value in part.data_vars.items():
+            dtype = small.get(value.dtype.kind, value.dtype)
+            found[str(name)] = value.astype(dtype, copy=False)
+    return found

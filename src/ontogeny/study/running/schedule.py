@@ -190,8 +190,8 @@ class _Stages:
         whole: dict[int, tuple[Need, ...]] = {}  # where controls begin, they take it
         later: dict[int, tuple[Need, ...]] = {}
         if workers:
-            of_steps = _needs(graph, cells).items()
-            whole = {s: needs for s, needs in of_steps if s in (step, *stays)}
+            needs_of = _needs(graph, cells)
+            whole = {s: needs_of[s] for s in needs_of if s in (step, *stays)}
             later = _needs(graph, late) | whole
         steps = [
             replace(t, stays=t.step in stays, later=whole) for t in _steps(graph, late)
