@@ -255,7 +255,7 @@ class Described(Sampled):
         """
         rows = zip(sample.text.tolist(), sample.position.tolist(), strict=True)
         if self.texts is None:
-            return [None] * len(sample)
+            return [None for _ in rows]
         return [
             self.texts[text] if position < 0 else self._snippet(text, position, window)
             for text, position in rows
