@@ -175,9 +175,8 @@ def read_cell(path: Path, *, verify: bool = True) -> Cell:
         If the file is damaged or is no cell: whatever is wrong with it. Without `verify` its
         numbers are not read, and damage to them alone is not found.
     """
-    with _reading(
-        path
-    ) as file:  # one file throughout, though another may take its name meanwhile
+    with _reading(path) as file:
+        # One file throughout, though another may take its name meanwhile.
         header, layout, start = _parsed(path, file)
         tensors = {
             name: _map(file, dtype, shape, start + begin, start + end)

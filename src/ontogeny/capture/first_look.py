@@ -220,10 +220,8 @@ class _Sides:
         first = int(rows[0]) if len(rows) else 0
         if first in (self._half, added + self._half):
             self._found.add(AFTER if first == self._half else BEFORE)
-        elif first not in (
-            0,
-            added,
-        ):  # these are mixed in both directions, which shows nothing
+        elif first not in (0, added):
+            # These are mixed in both directions, which shows nothing.
             self._found.add(UNKNOWN)
 
     @property

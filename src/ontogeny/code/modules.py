@@ -252,8 +252,6 @@ def file_of(module: str | ModuleType) -> str | None:
 def _spec(name: str) -> Any:
     try:
         return importlib.util.find_spec(name)
-    except (
-        ImportError,
-        ValueError,
-    ):  # of a main module, or a package that cannot be loaded
+    except (ImportError, ValueError):
+        # Of a main module, or a package that cannot be loaded.
         return None

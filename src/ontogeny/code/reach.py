@@ -171,9 +171,8 @@ class Reach:
         for place in places:
             if isinstance(place, Outside):
                 self.outside.add(place.name)
-            elif (
-                place.name is None
-            ):  # a module that is passed on: any part of it may be used
+            elif place.name is None:
+                # A module that is passed on: any part of it may be used.
                 self._queue += [
                     Place(place.path, n) for n in self._source(place.path).definitions
                 ]

@@ -221,9 +221,8 @@ def _numbers(
             label = "/".join([start, *labels])
             if np.isfinite(value):
                 numbers[label] = value
-            elif reasons.keys().isdisjoint(
-                labels
-            ):  # a failed layer has no number to miss
+            elif reasons.keys().isdisjoint(labels):
+                # A failed layer has no number to miss.
                 failed[label] = f"it is {value}"
     return numbers, failed
 

@@ -77,11 +77,8 @@ def sources_by_model(
             scored.append(_score(dtype, model, next(iter(inputs.values()))))
         except SeveralReadingsError:
             raise
-        except (
-            OntogenyError,
-            IndexError,
-            RuntimeError,
-        ):  # ids that the model lacks, or no logits
+        except (OntogenyError, IndexError, RuntimeError):
+            # Ids that the model lacks, or no logits.
             continue
     chosen = _clearest(scored)
     if chosen is None:

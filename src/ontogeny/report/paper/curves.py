@@ -279,9 +279,8 @@ def draw_regimes(axes: Axes, view: FigureView, panel: Panel) -> None:
         at, low, high = map(view.scale.positions, steps)
         if len(at) > 1:
             _draw_own(axes, view, at, low, high)
-        elif (
-            _ENDS[0] <= at[0] <= _ENDS[1]
-        ):  # not NaN, nor beyond the steps that are drawn
+        elif _ENDS[0] <= at[0] <= _ENDS[1]:
+            # Not NaN, nor beyond the steps that are drawn.
             ratio = _read(view, panel, regime.noise_ratio)[0]
             _draw_shared(axes, view, (at[0], low[0], high[0]), ratio)
             if regime.label not in labels:  # lines that look alike are named once
