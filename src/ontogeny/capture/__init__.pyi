@@ -4,7 +4,7 @@ from typing import Any
 from .blocks import match_blocks as match_blocks
 from .blocks import weight_block as weight_block
 from .families import family_of as family_of
-from .invariance import check_batch_invariance as check_batch_invariance
+from .trial.invariance import check_batch_invariance as check_batch_invariance
 from .layer_readout import readout as readout
 from .layer_readout import written as written
 from .layers import list_layers as list_layers

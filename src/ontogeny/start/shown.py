@@ -14,14 +14,14 @@ from torch import nn
 
 from .. import capture
 from ..capture.calls import calls_of
-from ..capture.causality import check_causal, check_logits
 from ..capture.families import longest_text
-from ..capture.first_look import look_at
 from ..capture.forward import check_fits, quiet, run, without_added
 from ..capture.layers import LayerInfo
 from ..capture.logits import logits_of
 from ..capture.loss import resolve_objective
 from ..capture.ov_circuit import check_has_ov_circuit
+from ..capture.trial.causality import check_causal, check_logits
+from ..capture.trial.first_look import look_at
 from ..errors import ArgumentError, LayerMatchError, NonFiniteError, OntogenyError
 from ..inputs import Inputs
 from ..observables import ModelFacts

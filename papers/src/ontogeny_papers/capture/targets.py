@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ontogeny.capture.causality import check_causal
 from ontogeny.capture.logits import LogitRows, logits_of
 from ontogeny.capture.loss import resolve_objective
 from ontogeny.capture.predicted import next_tokens
+from ontogeny.capture.trial.causality import check_causal
 from ontogeny.errors import ArgumentError, check_choice
 from ontogeny.inputs import Inputs
 from ontogeny.inputs.batches import Batch

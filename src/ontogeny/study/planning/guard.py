@@ -20,11 +20,11 @@ import torch
 from torch import Tensor, nn
 
 from ... import capture
-from ...capture.first_look import look_at
 from ...capture.forward import quiet, run, without_added
-from ...capture.invariance import shortened
 from ...capture.loss import resolve_objective
 from ...capture.outputs import output_tensor, relative_change
+from ...capture.trial.first_look import look_at
+from ...capture.trial.invariance import shortened
 from ...errors import ArgumentError, CheckpointError, OntogenyError
 from ...inputs import Inputs
 from ...needs import Losses, Need

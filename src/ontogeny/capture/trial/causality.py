@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import ArgumentError, StudyWarning
-from ..inputs import Inputs
+from ...errors import ArgumentError, StudyWarning
+from ...inputs import Inputs
+from ..forward import quiet, run, without_added
+from ..logits import logits_of, several_outputs
+from ..outputs import HALF_ROUNDING, ROUNDING, relative_change
 from .first_look import batch_of, is_own, look_at, pair_of
-from .forward import quiet, run, without_added
-from .logits import logits_of, several_outputs
-from .outputs import HALF_ROUNDING, ROUNDING, relative_change
 
 _TOKENS_TRIED = 8  # in the place of one, to see whether a model looks at it
 _SUM_TOLERANCE = 0.02  # a row of 50,000 bfloat16 probabilities misses 1 by less

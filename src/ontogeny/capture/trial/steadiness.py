@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..inputs.batches import Batch
-from ..trajectory.weights.streaming import device_of_parts
-from .forward import device_of, run
-from .outputs import apart, output_tensor, relative_change
+from ...inputs.batches import Batch
+from ...trajectory.weights.streaming import device_of_parts
+from ..forward import device_of, run
+from ..outputs import apart, output_tensor, relative_change
 
 _READS = 16  # of a model that draws random numbers: a layer that is dropped at 10 % shows in 16
 _MANY = 16  # pairs of texts that are read in between

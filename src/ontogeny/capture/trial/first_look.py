@@ -14,10 +14,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from torch import Tensor, nn
 
-from ..errors import ArgumentError
-from ..inputs import Inputs
-from ..inputs.batches import Batch
-from .forward import (
+from ...errors import ArgumentError
+from ...inputs import Inputs
+from ...inputs.batches import Batch
+from ..forward import (
     AFTER,
     BEFORE,
     UNKNOWN,
@@ -30,9 +30,9 @@ from .forward import (
     takes,
     without_targets,
 )
-from .logits import logits_of
-from .outputs import apart
-from .sites import watched
+from ..logits import logits_of
+from ..outputs import apart
+from ..sites import watched
 from .steadiness import (
     other_ids,
     others_kept,
