@@ -50,6 +50,7 @@ def test_concepts_of_a_small_vocabulary_have_as_many_places_as_any():
     assert data["written_up_id"].dims == ("concept", "rank")
     ids = data["written_up_id"].values
     assert ids.shape == (4, WRITTEN)
+    assert all(np.isfinite(values).all() for values in data.values())
     assert (ids[:, 2:] == -1).all() and (ids[:, :2] >= 0).all()
 
 
