@@ -231,7 +231,6 @@ def propose(
     for texts in inputs.values():
         read += [texts.sentence, *texts.warnings]
     read += of_ids
-    read += training_texts_beside(wishes.texts, wishes.train_texts)
     final = with_sets(content, late)
     return Proposal(wishes, preset, final, model, len(run), lines, left_out, read)
 
