@@ -85,6 +85,9 @@ class Quantity:
     nulls
         Names of the nulls, and what a legend calls them: ``{"null": "isotropic activations"}``.
         A null without draws of its own is a line.
+    dashed
+        A line that is no null and is drawn dashed beside the value, where it was measured: the end
+        of its variable's name, and what the legend calls it.
     figure
         Whether it is drawn as curves over the steps.
     heading, caption
@@ -132,6 +135,7 @@ class Quantity:
     better: str = ""
     beats: str = ""
     nulls: Mapping[str, str] = field(default_factory=dict)
+    dashed: Mapping[str, str] = field(default_factory=dict)
     figure: bool = True
     heading: str = ""
     caption: str = ""

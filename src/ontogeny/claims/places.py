@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from .claim import Claim
 from .vocabulary import Certainty, Kind
 
+PLACE_LOSS = "place_loss"  # the quantity of claims of single places
 RIGHT = 0.9  # probability, or share of texts, from which an answer counts as right
 
 
@@ -31,7 +32,7 @@ def learned_places(claims: Iterable[Claim]) -> list[Claim]:
     fell = [
         claim
         for claim in claims
-        if claim.subject.quantity == "place_loss"
+        if claim.subject.quantity == PLACE_LOSS
         and claim.certainty is Certainty.SURE
         and claim.kind in (Kind.LEARNED, Kind.CHANGED)
         and claim.value < 0

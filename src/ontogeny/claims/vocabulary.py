@@ -41,6 +41,7 @@ class Kind(StrEnum):
     MEMORISED = "memorised"
     GENERALISES = "generalises"
     OVERFITS = "overfits"
+    FAR_FROM_RECORD = "far from record"
     DAMAGED = "damaged"
     REPRODUCES = "reproduces"
     CONTRADICTS = "contradicts"
@@ -70,6 +71,7 @@ class Reason(StrEnum):
     NO_GAIN = "no gain"
     WORD_COUNTS = "counts of words answer as well"
     NOT_REACHED = "not reached"
+    BELOW_SHARE = "share not reached for good"
     NOT_HELD = "reached and left"
     CONTROLS_SPREAD = "controls differ too much"
     NOTHING_SCORED = "nothing scored"
@@ -104,9 +106,10 @@ RULES: dict[Kind, KindRule] = {
     Kind.DAMAGED: KindRule(1.0),
     Kind.LEARNED: KindRule(0.95, ("first", "last")),
     Kind.FORGOT: KindRule(0.95, ("first", "last")),
-    Kind.GENERALISES: KindRule(0.9, ("since",)),
-    Kind.MEMORISED: KindRule(0.9, ("since",)),
+    Kind.GENERALISES: KindRule(0.9, ("first", "last", "since")),
+    Kind.MEMORISED: KindRule(0.9, ("first", "last", "since")),
     Kind.OVERFITS: KindRule(0.9, ("since",)),
+    Kind.FAR_FROM_RECORD: KindRule(0.86, ("value", "last"), beside=True),
     Kind.GAINED: KindRule(0.85, ("first", "last")),
     Kind.LOST: KindRule(0.85, ("first", "last")),
     Kind.ABOVE_CHANCE: KindRule(0.8, ("last",)),

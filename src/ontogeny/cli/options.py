@@ -131,11 +131,12 @@ def wished(
         ),
     ] = None,
     floor: Annotated[
-        float | None,
+        str,
         typer.Option(
-            min=0, metavar="NATS", help="The best possible loss, where it is known."
+            metavar="NATS",
+            help="The best possible loss, where it is known; or a column or .npy with one a text.",
         ),
-    ] = None,
+    ] = "",
     score: Annotated[
         str,
         typer.Option(
@@ -187,8 +188,8 @@ def wished(
         "token_labels": token_labels,
         **chosen(step_from, only, exclude, key, base),
     }
-    given = {name: value for name, value in options.items() if value}
-    return given if floor is None else given | {"floor": floor}
+    options |= {"floor": floor}
+    return {name: value for name, value in options.items() if value}
 
 
 def chosen(

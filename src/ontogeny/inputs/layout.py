@@ -125,22 +125,47 @@ def check_range(name: str, ids: np.ndarray, vocab_size: int | None) -> None:
         )
 
 
-def warn_of_padding(ids: np.ndarray, pad_token_id: int) -> None:
-    """Warn of rows that look padded although no mask says so: their padding counts as tokens.
+def looks_padded(ids: np.ndarray, pad_token_id: int) -> tuple[int, int] | None:
+    """Return how many rows end in several tokens that may be padding, and which; None if none do.
 
     They do where the id of padding stands at ends alone, and more than once in a row. So does any
     other id that several rows end in: many pad with the token at the end of texts.
+
+    Examples
+    --------
+    >>> looks_padded(np.array([[1, 2, 3], [4, 0, 0]]), 0)
+    (1, 0)
     """
     ends, counts = np.unique(ids[:, -1], return_counts=True)
     for padding, least in ((pad_token_id, 1), (int(ends[counts.argmax()]), 2)):
         pad = ids == padding
-        at_end = np.logical_and.accumulate(pad[:, ::-1], axis=1)[:, ::-1]
+        at_end = ending_in(ids, padding)
         count = int((at_end.sum(axis=1) > 1).sum())
         if count >= least and not (pad & ~at_end).any():
-            warnings.warn(
-                f"{count:,} of {len(ids):,} texts end in several tokens {padding}, which count as "
-                f"tokens because no mask was given; give mask=(ids != {padding}) if they are "
-                "padding.",
-                stacklevel=3,  # who called from_tokens
-            )
-            return
+            return count, padding
+    return None
+
+
+def ending_in(ids: np.ndarray, token: int) -> np.ndarray:
+    """Return (n, L) bool: the tokens of each row that are `token`, as all after them are.
+
+    Examples
+    --------
+    >>> ending_in(np.array([[0, 5, 0, 0]]), 0).tolist()
+    [[False, False, True, True]]
+    """
+    return np.asarray(
+        np.logical_and.accumulate((ids == token)[:, ::-1], axis=1)[:, ::-1]
+    )
+
+
+def warn_of_padding(ids: np.ndarray, pad_token_id: int) -> None:
+    """Warn of rows that look padded although no mask says so: their padding counts as tokens."""
+    if found := looks_padded(ids, pad_token_id):
+        count, padding = found
+        warnings.warn(
+            f"{count:,} of {len(ids):,} texts end in several tokens {padding}, which count as "
+            f"tokens because no mask was given; give mask=(ids != {padding}) if they are "
+            "padding.",
+            stacklevel=3,  # who called from_tokens
+        )

@@ -78,7 +78,7 @@ def tokenize(
         "truncated": sum(row["cut"] > 0 for row in rows),
         "cut_tokens": sum(row["cut"] for row in rows),
         "dropped": len(texts) - len(rows),
-        "score": scoring.words,
+        "score": scoring.words or ("answers" if answers is not None else ""),
         "notes": tuple(notes),
     }
 

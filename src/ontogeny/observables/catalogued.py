@@ -33,7 +33,8 @@ class PresetEntry:
         and ``"$tokens"`` (which activations are read), ``"$described"`` (the few layers whose
         concepts are described), ``"$concepts"`` and ``"$latents"`` (how many are fitted),
         ``"$blocks"`` (weight matrices), ``"$changed"`` (with what an adapter saved beside them),
-        ``"$objective"`` and ``"$loss"`` (what is predicted). Arguments that the model leaves open
+        ``"$objective"`` and ``"$loss"`` (what is predicted), ``"$answers"`` (how many of the
+        likeliest tokens are kept, where the model knows few). Arguments that the model leaves open
         are left out.
     place
         Where it stands among the others: by increasing numbers, and then by kind.
@@ -161,6 +162,8 @@ class ModelFacts:
         Why labels cannot be compared with its answers; empty if they can.
     no_copying
         Why its weights do not say which heads copy; empty if they do.
+    tokens
+        How many different tokens it can be shown, special ones left out; None if that is unknown.
     no_tokenizer
         Why texts of a measurement's own cannot be read; empty if they can.
     no_english
@@ -183,6 +186,7 @@ class ModelFacts:
     adapted: tuple[str, ...] = ()
     no_labels: str = ""
     no_copying: str = ""
+    tokens: int | None = None
     no_tokenizer: str = ""
     no_english: str = ""
 

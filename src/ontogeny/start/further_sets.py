@@ -10,6 +10,9 @@ from ..errors import ArgumentError
 from ..inputs.token_files import TOKEN_FILES
 from ..observables import ModelFacts
 from ..observables.registry import kinds
+from ..tasks.records import read_records
+from ..tasks.rows import FORMATS
+from ..tasks.split_column import COLUMN, HELD_OUT, SET_OF, TRAINING, split_column
 from .presets import Preset, filled_entry
 from .source import beside
 
@@ -74,6 +77,26 @@ def of_further_sets(
     return entries
 
 
+def sets_of_column(paths: Sequence[str], folder: Path) -> dict[str, Any]:
+    """Return the keys that take held-out and training texts from one table with a column ``split``.
+
+    Nothing where its rows do not name both sets.
+    """
+    if not _both_sets([folder / path for path in paths])[0]:
+        return {}
+    return {"split": HELD_OUT, "training": {"files": [*paths], "split": TRAINING}}
+
+
+def unused_column(texts: Sequence[str]) -> list[str]:
+    """Return a line on a column ``split`` of the texts that is not used, and why."""
+    is_used, why = _both_sets([Path(path).expanduser() for path in texts])
+    if is_used:
+        why = (
+            "the column 'split' is not used, as --train-texts names the training texts"
+        )
+    return [why] if texts and why else []
+
+
 def training_texts_beside(texts: Sequence[str], training: Sequence[str]) -> list[str]:
     """Return a line on the training file that lies beside a file of validation, as of nanoGPT."""
     if training or len(texts) != 1 or not Path(texts[0]).stem.startswith("val"):
@@ -85,3 +108,40 @@ def training_texts_beside(texts: Sequence[str], training: Sequence[str]) -> list
     if not train.is_file():
         return []
     return [f"{train.name} lies beside: --train-texts {train} says what is memorised"]
+
+
+def _both_sets(paths: Sequence[Path]) -> tuple[bool, str]:
+    """Return whether all files have a column that names both sets, and else what it holds.
+
+    Nothing is said of files without the column. One value that names a set makes it such a column:
+    other values are then refused where the rows are read.
+    """
+    values: dict[str, None] = {}
+    for path in paths:
+        if path.suffix.lower() not in FORMATS or not path.is_file():
+            return False, ""
+        of_file = _values(path)
+        if not of_file:
+            return False, ""
+        values |= dict.fromkeys(of_file)
+    sets = {SET_OF[value.lower()] for value in values if value.lower() in SET_OF}
+    is_odd = any(value.lower() not in SET_OF for value in values)
+    if len(sets) == 2 or (sets and is_odd):
+        return True, ""
+    held = ", ".join(map(repr, list(values)[:3]))
+    what = f"only {sets.pop()} texts" if sets else "no usual name of a set"
+    return False, f"the column {COLUMN!r} names {what} ({held}) and is not used"
+
+
+def _values(path: Path) -> list[str]:
+    """Return the different values of the column, none where a row lacks it or cannot be read."""
+    found: dict[str, None] = {}
+    try:
+        for _, row in read_records(path):
+            column = split_column(row)
+            if column is None:
+                return []
+            found[str(row[column]).strip()] = None
+    except ArgumentError:  # what is wrong is said when the texts are read
+        return []
+    return list(found)

@@ -128,6 +128,7 @@ def fitted(
     return tables, left_out
 
 
+_ANSWERS = 5  # that observables keep by default
 _LATENTS = 12  # more than the draws of what concepts do to predictions
 
 
@@ -153,6 +154,7 @@ def _values(preset: Preset, model: ModelFacts) -> dict[str, Any]:
         "$latents": max(_LATENTS, min(preset.latents, 2 * model.width)),
         "$blocks": list(model.blocks),
         "$changed": [*model.blocks, *model.adapted],
+        "$answers": few if (few := model.tokens) and few < _ANSWERS else None,
         "$objective": None if auto else model.objective,
         "$loss": None if auto else losses[model.objective],
     }

@@ -22,9 +22,17 @@ from ..trajectory import Trajectory
 from ..trajectory.audit import early as early_findings
 from ..trajectory.audit.weight_values import is_initialisation
 from ..trajectory.elsewhere import checkpoints_below
+from ..trajectory.recorded import recorded_losses
 from .asked import not_as_asked
+from .best_loss import best_loss
 from .examples import examples_of, no_english
-from .further_sets import further_sets, of_further_sets, training_texts_beside
+from .further_sets import (
+    further_sets,
+    of_further_sets,
+    sets_of_column,
+    training_texts_beside,
+    unused_column,
+)
 from .id_types import sources_by_model
 from .places import of_places, proposed_places
 from .presets import FINE_TUNING, ONE_MODEL, Preset, fitted, preset_named
@@ -32,8 +40,10 @@ from .sets import with_sets
 from .shown import longest_of, look
 from .source import beside, check_source, is_repository, open_source
 
-# Fewest control runs of a classifier: three would show 85 to 90 % of clear accuracies, six 96.
-_OF_LABELS = 6
+# Fewest control runs where no renaming of words tests what was learned, as of a classifier: three
+# would show 85 to 90 % of clear accuracies, six 96.
+_WITHOUT_RENAMING = 6
+_RENAMED = 7  # tokens have 5,040 renamings; six have fewer than are drawn
 
 
 @dataclass(frozen=True)
@@ -59,7 +69,7 @@ class Wishes:
     abilities: Sequence[str] = ()
     train_texts: Sequence[str] = ()
     base_texts: Sequence[str] = ()
-    floor: float | None = None
+    floor: str = ""
 
     @property
     def choice(self) -> dict[str, Any]:
@@ -94,7 +104,7 @@ class Wishes:
             "--abilities": self.abilities,
             "--train-texts": self.train_texts,
             "--base-texts": self.base_texts,
-            "--floor": ["" if self.floor is None else f"{self.floor:g}"],
+            "--floor": [self.floor],
         }
         parts: list[str] = []
         for name, values in options.items():
@@ -183,15 +193,15 @@ def propose(
     content["inputs"] |= found
     before(trajectory)
     lines = _trajectory_lines(wishes, preset, trajectory, run)
-    content["controls"] = _controls(
-        wishes, content["controls"], early, trajectory, preset
-    )
     activity.now(
         "looking at the last checkpoint: its layers, losses and attention maps"
     )
     model = look(trajectory[int(trajectory.steps[-1])], next(iter(inputs.values())))
+    content["controls"] = _controls(
+        wishes, content["controls"], early, trajectory, preset, model
+    )
     if model.objective == "causal" and not _has_scores(content["inputs"]):
-        scored, notes = _scored_places(trajectory, next(iter(inputs.values())), agree)
+        scored, notes = _scored_places(trajectory, inputs, agree)
         of_ids = [*of_ids, *notes]
         if scored:
             content["inputs"] |= scored
@@ -202,9 +212,12 @@ def propose(
     lines += not_as_asked(early, wishes.max_length, asked_for, content)
     model = _read_by_tokenizer(model, wishes, trajectory, inputs)
     entries, left_out = fitted(preset, model, len(trajectory))
-    entries = _as_scored(entries, content["inputs"], wishes.floor)
+    first = next(iter(inputs.values()))
+    of_loss, notes = _beside_loss(wishes, trajectory, content["inputs"], first)
+    entries = _as_scored(entries, content["inputs"], of_loss)
+    of_ids = [*of_ids, *notes]
     so_far = {**content, "observables": entries}
-    entries += of_places(so_far, next(iter(inputs.values())), preset, model)
+    entries += of_places(so_far, first, preset, model)
     entries += of_further_sets(content["inputs"], preset, model)
     if wishes.abilities:
         tables, notes = examples_of(wishes.abilities, folder, preset, model)
@@ -218,7 +231,6 @@ def propose(
     for texts in inputs.values():
         read += [texts.sentence, *texts.warnings]
     read += of_ids
-    read += training_texts_beside(wishes.texts, wishes.train_texts)
     final = with_sets(content, late)
     return Proposal(wishes, preset, final, model, len(run), lines, left_out, read)
 
@@ -243,7 +255,7 @@ def _sources(
 ) -> dict[str, Any]:
     """Return the tables of the study file that say what is read, and how many controls."""
     texts = _inputs(wishes, preset, run, folder)
-    least = _OF_LABELS if "dataset" in texts and preset.controls else 0
+    least = _WITHOUT_RENAMING if "dataset" in texts and preset.controls else 0
     count = max(preset.controls, least)
     return {
         "trajectory": _trajectory(wishes, preset, run, folder, tokenizer),
@@ -286,11 +298,16 @@ def _read_by_tokenizer(
 
 
 def _scored_places(
-    trajectory: Trajectory, inputs: Inputs, agree: Callable[[str], bool]
+    trajectory: Trajectory, inputs: Mapping[str, Inputs], agree: Callable[[str], bool]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return which places are scored, if any are proposed and agreed to, or a line that says so."""
+    """Return which places are scored, if any are proposed and agreed to, or a line that says so.
+
+    Training texts are asked where there are some: what can be learned at all shows there, also of
+    a run that does not generalise.
+    """
     activity.now("asking three checkpoints at which places they predict")
-    places = proposed_places(trajectory, inputs)
+    texts = inputs.get("training") or next(iter(inputs.values()))
+    places = proposed_places(trajectory, texts)
     if places is None:
         return {}, []
     if agree(places.line):
@@ -299,15 +316,35 @@ def _scored_places(
 
 
 def _as_scored(
-    entries: Sequence[dict[str, Any]], table: Mapping[str, Any], floor: float | None
+    entries: Sequence[dict[str, Any]],
+    table: Mapping[str, Any],
+    of_loss: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
-    """Return observables with the best possible loss, and with places that are not scored."""
+    """Return observables with places that are not scored, and with what stands beside the loss."""
     further: dict[str, dict[str, Any]] = {}
     if _has_scores(table):
         further["place-losses"] = {"every": True}
-    if floor is not None:
-        further["loss"] = {"floor": floor}
+    further["loss"] = dict(of_loss)
     return [entry | further.get(entry["kind"], {}) for entry in entries]
+
+
+def _beside_loss(
+    wishes: Wishes, trajectory: Trajectory, table: Mapping[str, Any], inputs: Inputs
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the best possible loss and recorded ones, and what is said of them and the texts."""
+    beside: dict[str, Any] = {}
+    floor, notes = best_loss(wishes.floor, wishes.texts, table, inputs)
+    if floor is not None:
+        beside["floor"] = floor
+    recorded = recorded_losses(trajectory.path, list(trajectory), trajectory.unit)
+    if recorded is not None:
+        beside["recorded"] = [list(pair) for pair in recorded.pairs]
+        beside["recorded_of"] = recorded.of
+        notes.append(recorded.line)
+    notes += training_texts_beside(wishes.texts, wishes.train_texts)
+    if "split" not in table:
+        notes += unused_column(wishes.texts)
+    return beside, notes
 
 
 def _has_scores(table: Mapping[str, Any]) -> bool:
@@ -338,6 +375,7 @@ def _controls(
     sets: Sequence[str],
     run: Trajectory,
     preset: Preset,
+    model: ModelFacts,
 ) -> Mapping[str, Any]:
     """Return the table of control runs that fits these checkpoints; what was set stays."""
     if len(run) == 1:  # nothing moves that a control could follow
@@ -350,6 +388,9 @@ def _controls(
             else 2 * preset.controls
         )
         table = {**table, "kind": MIRRORED, "count": count}
+    elif _is_hardly_renamed(model) and "controls.count" not in chosen:
+        least = _WITHOUT_RENAMING if table["count"] else 0
+        table = {**table, "count": max(table["count"], least)}
     if "controls.steps" not in chosen:
         # Of mirrored ones only the luck from the first step to the last counts; the one between is
         # for a run that diverged at the end. Others have half-change steps, which take four. More
@@ -357,6 +398,11 @@ def _controls(
         least = 3 if table["kind"] == MIRRORED else max(4, len(run) // 2)
         table = {**table, "steps": min(preset.control_steps, least)}
     return table
+
+
+def _is_hardly_renamed(model: ModelFacts) -> bool:
+    """Return whether a model has so few tokens that renaming them has hardly another outcome."""
+    return model.tokens is not None and model.tokens < _RENAMED
 
 
 def _check_complete(wishes: Wishes, run: Trajectory, tokenizer: str) -> None:
@@ -527,4 +573,9 @@ def _inputs(
         raise ArgumentError(
             f"--texts takes texts or files of token ids ({files}), not both."
         )
-    return {"tokens" if all(tokens) else "files": paths, **sizes}
+    if all(tokens):
+        return {"tokens": paths, **sizes}
+    is_said = any(arg.startswith("inputs.split=") for arg in wishes.sets)
+    if not wishes.train_texts and not is_said:
+        sizes |= sets_of_column(paths, folder)
+    return {"files": paths, **sizes}

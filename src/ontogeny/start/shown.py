@@ -20,6 +20,7 @@ from ..capture.layers import LayerInfo
 from ..capture.logits import logits_of
 from ..capture.loss import resolve_objective
 from ..capture.ov_circuit import check_has_ov_circuit
+from ..capture.own_tokens import ordinary_tokens
 from ..capture.trial.causality import check_causal, check_logits
 from ..capture.trial.first_look import look_at
 from ..errors import ArgumentError, LayerMatchError, NonFiniteError, OntogenyError
@@ -89,6 +90,7 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> ModelFacts:
         longest=longest,
         no_labels=_no_labels(model, inputs),
         no_copying=_no_copying(model),
+        tokens=len(ordinary_tokens(model, inputs)),
     )
 
 

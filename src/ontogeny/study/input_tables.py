@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import ArgumentError, check_known
 from ..inputs import Inputs
 from ..inputs.conversations import is_prompted
+from ..inputs.layout import ending_in, looks_padded
 from ..inputs.scoring import REGEX
 from ..inputs.token_files import TokenFile, labels_beside, open_tokens
 from ..inputs.tokenize import count_ids
@@ -105,6 +106,7 @@ _GOES_WITH = {
     **dict.fromkeys(_OF_TOKENS, ("tokens",)),
     "labels": ("texts",),
     "unit": ("files",),
+    "split": ("files", "dataset"),
     "between": ("files",),
     "token_labels": ("tokens",),
     "encoding": ("files", "dataset"),
@@ -114,7 +116,7 @@ _GOES_WITH = {
 # Sets beside the texts that are studied, in a table of theirs within that of the texts, with
 # whose keys they are read where they say nothing else.
 FURTHER = ("training", "base")
-_OF_ONE_SET = (*_SOURCES, "labels", "documents", "token_labels")
+_OF_ONE_SET = (*_SOURCES, "labels", "documents", "token_labels", "split")
 _LENGTH = 128  # tokens of a text, unless another length is said
 _FILE_SUFFIXES = (".tsv", ".tab", ".csv", ".jsonl", ".ndjson", ".txt")
 
@@ -186,7 +188,9 @@ def _bundled(where: str, table: Mapping[str, Any], base: Path) -> dict[str, Any]
 def _files(where: str, table: Mapping[str, Any], base: Path) -> dict[str, Any]:
     paths = [str(base / str(f)) for f in as_list(table["files"])]
     options = {
-        k: table[k] for k in ("unit", "field", "encoding", "documents") if k in table
+        k: table[k]
+        for k in ("unit", "field", "encoding", "documents", "split")
+        if k in table
     }
     tables = document_files(paths, **options)
     limit = table.get("max_texts")
@@ -280,8 +284,10 @@ def _tokens(table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> Inp
     same = len({len(row) for row in rows}) == 1
     ids = np.stack(rows) if same else [row.tolist() for row in rows]
     labels = _token_labels(table, base, opened, length, per_file)
+    mask, notes = _padding(ids, table)
     inputs = Inputs.from_tokens(
         ids,
+        mask,
         **kwargs,
         **_score_of_ids(table, tokenizer),
         token_labels=labels and labels[:limit],
@@ -291,10 +297,36 @@ def _tokens(table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> Inp
         inputs,
         truncated=sum(count > 0 for count in cut),
         cut_tokens=sum(cut),
+        notes=(*inputs.notes, *notes),
         form=some(
             list(dict.fromkeys(f"ids of {f.words}" for f in opened if f.words)), "; "
         ),
     )
+
+
+def _padding(
+    ids: np.ndarray | list[Any], table: Mapping[str, Any]
+) -> tuple[np.ndarray | None, tuple[str, ...]]:
+    """Return which ids of rows of one length are tokens, and a line on rows that look padded.
+
+    Rows of several lengths have no padding.
+
+    Where ``pad_token_id`` is said, rows end before it; else everything counts as a token.
+    """
+    if isinstance(ids, list):
+        return None, ()
+    if "pad_token_id" in table:
+        return ~ending_in(ids, table["pad_token_id"]), ()
+    everything = np.ones(ids.shape, dtype=bool)
+    found = looks_padded(ids, 0)
+    if found is None:
+        return everything, ()
+    count, padding = found
+    line = (
+        f"{count:,} of {len(ids):,} texts end in several tokens {padding}, which count as tokens; "
+        f"pad_token_id = {padding} (--set inputs.pad_token_id={padding}) says that they are padding"
+    )
+    return everything, (line,)
 
 
 def _check_ends(table: Mapping[str, Any], cut: Sequence[int], length: int) -> None:

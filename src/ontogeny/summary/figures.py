@@ -163,6 +163,10 @@ def _curves(
         bands=list(_bands(data, quantity, select)),
         y_scale=quantity.y_scale,
     )
+    if dashed := _dashed(data, quantity):
+        figure = dataclasses.replace(
+            figure, reference=dashed[0], reference_label=dashed[1]
+        )
     return figure_of_runs(figure) if "run" in dims else figure
 
 
@@ -194,6 +198,15 @@ def figure_of_runs(figure: Any) -> Any:
         Table: {"group": "run"},
     }
     return dataclasses.replace(figure, **changes.get(type(figure), {}))
+
+
+def _dashed(data: xr.Dataset, quantity: Quantity) -> tuple[str, str] | None:
+    """Return the line that is drawn dashed beside a value, and its label, if one was measured."""
+    for end, label in quantity.dashed.items():
+        name = f"{quantity.name}_{end}"
+        if name in data:
+            return name, label
+    return None
 
 
 def _bands(

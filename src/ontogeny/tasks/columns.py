@@ -10,6 +10,7 @@ from ..errors import ArgumentError
 from ..inputs.conversations import messages_of
 from .prompts import prompt_columns, prompted
 from .rows import COUNTED, FORMATS, kind_of, read_rows
+from .split_column import rows_of
 
 # Usual names of a column of conversations.
 MESSAGES = ("messages", "conversations", "conversation")
@@ -19,7 +20,7 @@ _SEEN = 200  # rows by which a column is judged
 
 
 def read_columns(
-    path: Path, content: str, field: str | int | None
+    path: Path, content: str, field: str | int | None, split: str = ""
 ) -> tuple[list[Any], str]:
     """Return texts or conversations of a file, and the name of their column, empty where none is.
 
@@ -31,6 +32,8 @@ def read_columns(
         What it holds, of all but Parquet and Arrow.
     field
         The column, by name, or by number from 0 where there is no row of names; None guesses it.
+    split
+        ``"training"`` or ``"held-out"``: only rows whose column ``split`` says so.
 
     Raises
     ------
@@ -43,7 +46,7 @@ def read_columns(
     for where, row in named.items():
         if isinstance(row, ArgumentError):
             raise ArgumentError(f"{path}, {where}: {row}.")
-    return _texts(path, named, field)
+    return _texts(path, rows_of(path, named, split), field)
 
 
 def _has_names(first: Sequence[str], field: str | int | None) -> bool:

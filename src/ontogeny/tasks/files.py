@@ -17,6 +17,7 @@ from ..inputs.conversations import is_conversation, is_prompted
 from .columns import read_columns
 from .labelled import LabelledTexts
 from .rows import BINARY, FORMATS
+from .split_column import ALL, SPLITS
 
 Paths: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]]
 
@@ -123,6 +124,7 @@ def document_files(
     unit: str = "auto",
     field: str | int | None = None,
     encoding: str = "utf-8",
+    split: str = "",
 ) -> LabelledTexts:
     r"""Read texts as `text_files` does, with the document that each comes from, and their form.
 
@@ -133,11 +135,14 @@ def document_files(
     documents
         What a document is: a ``"file"``, or an ``"article"``, which begins at a heading of the form
         ``= Title =`` (WikiText).
+    split
+        ``"training"`` or ``"held-out"``: only rows of tables whose column ``split`` says so, such
+        as ``train`` and ``test``.
 
     Raises
     ------
     ArgumentError
-        As in `text_files`.
+        As in `text_files`, or if a row names no set, or plain text is asked for one.
 
     Examples
     --------
@@ -152,6 +157,7 @@ def document_files(
     """
     check_choice("unit", unit, UNITS)
     check_choice("documents", documents, ("file", "article"))
+    check_choice("split", split, ("", *SPLITS))
     contents = {
         path: ""
         if FORMATS.get(path.suffix.lower()) in BINARY
@@ -169,7 +175,7 @@ def document_files(
     grouped = []
     for path, content in contents.items():
         if path.suffix.lower() in FORMATS:
-            texts, column = read_columns(path, content, field)
+            texts, column = read_columns(path, content, field, split)
             forms.append(f"of the column {column!r}" if column else "one an entry")
             if any(is_conversation(text) for text in texts):
                 forms[-1] = "conversations, whose answers are what is predicted"
@@ -177,6 +183,12 @@ def document_files(
                 forms[-1] = f"of the columns {column}, put together as they stand"
             grouped.append(
                 [text for text in texts if not isinstance(text, str) or text.strip()]
+            )
+            if split not in ("", ALL):
+                forms[-1] += f", rows that are {split}"
+        elif split not in ("", ALL):
+            raise ArgumentError(
+                f"{path} is plain text, which has no column 'split'; got split={split!r}."
             )
         else:
             articles = (

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from ..claims import Certainty, Claim, Kind, Reason
-from ..claims.places import answered, learned_places
+from ..claims.places import PLACE_LOSS, answered, learned_places
 from .catalogue import HEADINGS, MOST_WORDS
 from .formats import joined, plural, sentence_start
+from .known_texts import heading_of_sets
 from .selection import LINES, NAMED, ONLY, Selection
 from .sentences import reproduced
 
@@ -51,16 +52,7 @@ class Headings(Selection):
 
     def _of_sets(self) -> str:
         """Return since when the training texts are known, and since when others."""
-        memorised = self.sure(Kind.MEMORISED)
-        generalises = self.sure(Kind.GENERALISES)
-        if memorised and generalises:
-            other = self.phrase(generalises[0]).date
-            text = HEADINGS["both sets"].replace("{other}", other)
-            return self.phrase(memorised[0]).filled(text)
-        for claims, key in ((generalises, "generalises"), (memorised, "memorised")):
-            if claims:
-                return self.phrase(claims[0]).filled(HEADINGS[key])
-        return ""
+        return heading_of_sets(self.every, self.content.spoken, self.content.names)
 
     def _of_places(self) -> str:
         """Return what was learned at one place of the texts, where the mean loss hides it."""
@@ -93,7 +85,12 @@ class Headings(Selection):
         if forgot:
             return self.phrase(forgot[0]).filled(HEADINGS["forgot"])
         learned = [claim for claim in self.standing if claim.kind is Kind.LEARNED]
-        learned = [claim for claim in learned if claim.certainty is Certainty.SURE]
+        learned = [
+            claim
+            for claim in learned
+            if claim.certainty is Certainty.SURE
+            and claim.subject.quantity != PLACE_LOSS
+        ]
         track = self.content.track_node
         learned.sort(
             key=lambda claim: track is None or claim.subject.node != track.path

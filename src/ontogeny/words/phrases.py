@@ -282,9 +282,9 @@ class Phrases:
         return f" from {self._dated(claim)}"
 
     @property
-    def date(self) -> str:
-        """The step from which on it holds, with its interval."""
-        return self._dated(self.first)
+    def begin(self) -> str:
+        """The step from which on it holds, without its interval: of headings, which are short."""
+        return f"{self.voice.unit} {fine_step(self.first.since)}"
 
     def _dated(self, claim: Claim) -> str:
         """Return a step with its interval: ``step 127 (108–135)``."""
@@ -344,6 +344,18 @@ class Phrases:
     def first_share(self) -> str:
         """The first value, as a share."""
         return _percent(self.first.first)
+
+    @property
+    def measured(self) -> str:
+        """The last value, with units."""
+        return " ".join(filter(None, [f"{self.first.last:.3g}", self._units]))
+
+    @property
+    def known(self) -> str:
+        """How much of a set of texts is known in the end: right answers, or what they cost."""
+        if self.first.units == "1":
+            return f"{self.last} right in the end"
+        return self.ends
 
     @property
     def word(self) -> str:

@@ -129,6 +129,8 @@ def _input_line(data: Mapping[str, Any], brief: bool) -> str:
     ]
     if isinstance(form := data.get("form"), str):
         sizes.insert(1, form)
+    if isinstance(scored := data.get("scored"), int) and data.get("score"):
+        sizes.append(f"scored: {data['score']} ({scored:,})")
     if isinstance(warnings := data.get("warnings"), list):
         full = [f"warning: {warning}" for warning in warnings]
         sizes += [plural(len(full), "warning")] if brief and full else full

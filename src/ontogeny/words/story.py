@@ -11,6 +11,7 @@ from .catalogue import CONTROLS, HEADINGS
 from .control_kinds import kind_of
 from .formats import joined, plural, sentence_start, value_range
 from .headings import Headings
+from .known_texts import OF_SETS, sentences_of_sets
 from .selection import LINES, NAMED, ONLY, Selection
 from .sentences import Said
 
@@ -37,7 +38,8 @@ class Story(Selection):
     def lines(self) -> list[Line]:
         """Return the sentences of the first screen that are made of claims."""
         lines = [
-            self._of_loss(),
+            *self._in_order(self._of_known_texts(), self._of_loss()),
+            self._of_record(),
             *self._of_performance(),
             self._of_changes(),
             self._of_abilities(),
@@ -45,6 +47,31 @@ class Story(Selection):
         if not self.content.one_model:
             lines.append(self._of_rows())
         return [line for line in lines if line is not None]
+
+    def _of_known_texts(self) -> Line | None:
+        """Say since when training texts and held-out ones are known."""
+        told = sentences_of_sets(self.every, self.content.spoken, self.content.names)
+        if not told:
+            return None
+        text = " ".join(sentence for _, sentence in told[1:])
+        return Line(told[0][1], text, self.content.link(told[0][0]))
+
+    def _in_order(self, *lines: Line | None) -> Iterator[Line | None]:
+        """Give what is known of both sets of texts before the loss, where any of it is sure."""
+        yield from lines if self.sure(*OF_SETS) else reversed(lines)
+
+    def _of_record(self) -> Line | None:
+        """Say that the loss is far from what the run wrote down.
+
+        Where training texts are measured as well, these answer to a training loss.
+        """
+        known = any(claim.kind in OF_SETS for claim in self.every)
+        far = [
+            claim
+            for claim in self.sure(Kind.FAR_FROM_RECORD)
+            if not (known and claim.subject.label == "training")
+        ]
+        return self._line(self.said(far[0])) if far else None
 
     def _of_loss(self) -> Line | None:
         """Say what became of the loss, and what it passed."""

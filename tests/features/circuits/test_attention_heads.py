@@ -7,13 +7,10 @@ import torch
 import ontogeny as og
 from helpers.family_models import build, inputs_of
 from helpers.hand_made_heads import HEADS, HandMadeModel
+from ontogeny.capture.own_tokens import ordinary_tokens
 from ontogeny.errors import ArgumentError, LayerMatchError, NonFiniteError
 from ontogeny.features.circuits.reading import HeadScores, head_scores
-from ontogeny.features.circuits.sequences import (
-    ordinary_tokens,
-    random_sequences,
-    sequences_for,
-)
+from ontogeny.features.circuits.sequences import random_sequences, sequences_for
 from ontogeny.observables import AttentionHeads
 
 

@@ -12,12 +12,13 @@ import xarray as xr
 from ...figures import Figure, Heatmap, Section
 from ...needs import Need
 from ...observables.base import Observable, by_layer
-from ...observables.catalogued import PresetEntry, Presets
+from ...observables.catalogued import ModelFacts, PresetEntry, Presets
 from ...quantities import Measured, Quantity
 from ...words.names import Names
 from ...words.one_model import alike, is_one_model
 from .initial import at_first_step
 from .reading import SCORES, HeadReading, HeadScores
+from .sequences import SHORTEST
 
 _SCORED = ("head_score", "strongest_score")
 _NULLS = {
@@ -128,6 +129,16 @@ class AttentionHeads(Observable):
         )
         for score in SCORES
     )
+
+    @classmethod
+    def ruled_out(cls, model: ModelFacts, checkpoints: int) -> str:
+        """Return why it cannot be used: also a model of too few tokens to repeat different ones."""
+        if model.tokens is not None and model.tokens < 2 * SHORTEST:
+            return (
+                f"{model.model_class} has {model.tokens} ordinary tokens, and sequences of "
+                f"{2 * SHORTEST} different ones are needed"
+            )
+        return super().ruled_out(model, checkpoints)
 
     def needs(self) -> Sequence[Need]:
         """Return the scores of the heads."""

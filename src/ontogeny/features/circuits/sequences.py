@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from ...capture.families import longest_text
+from ...capture.own_tokens import ordinary_tokens
 from ...errors import ArgumentError, check_whole
 from ...inputs import Inputs
 
-_SHORTEST = 3  # below it the scores look at the same places
+SHORTEST = 3  # below it the scores look at the same places
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +82,7 @@ def random_sequences(
     (True, 8)
     """
     check_whole("count", count)
-    check_whole("period", period, _SHORTEST)
+    check_whole("period", period, SHORTEST)
     distinct = np.unique(np.asarray(tokens, dtype=np.int64))
     if len(distinct) < 2 * period:
         raise ArgumentError(
@@ -116,10 +117,10 @@ def sequences_for(
     )
     longest -= len(begin) + len(end)
     fits = min(period, longest // 2, len(tokens) // 2)
-    if fits < _SHORTEST:
+    if fits < SHORTEST:
         raise ArgumentError(
             f"{type(model).__name__} takes texts of {longest} tokens and has {len(tokens)} "
-            f"ordinary ones: no {_SHORTEST} tokens can be repeated, so heads cannot be scored."
+            f"ordinary ones: no {SHORTEST} tokens can be repeated, so heads cannot be scored."
         )
     both = np.concatenate(random_sequences(tokens, count, fits, random_state))
     return RandomSequences(framed(begin, both, end), fits, len(begin))
@@ -143,29 +144,6 @@ def framed(
     marks = np.ones(whole.shape, dtype=bool)
     marks[:, len(begin) : whole.shape[1] - len(end)] = special
     return Inputs.from_tokens(whole, mask, marks)
-
-
-def ordinary_tokens(model: Any, inputs: Inputs) -> np.ndarray:
-    """Return the ids that a model can be shown, special ones left out, increasing.
-
-    Where neither the inputs nor the model's configuration say how many there are, those that occur.
-
-    Examples
-    --------
-    >>> ordinary_tokens(
-    ...     None, Inputs.from_tokens([[1, 5, 6]], special_ids=[1], vocab_size=8)
-    ... )
-    array([2, 3, 4, 5, 6, 7])
-    """
-    of_model = getattr(getattr(model, "config", None), "vocab_size", None)
-    sizes = [size for size in (inputs.vocab_size, of_model) if isinstance(size, int)]
-    ids = np.arange(min(sizes)) if sizes else np.unique(inputs.ids[inputs.ordinary])
-    special = {
-        *inputs.ids[inputs.special].tolist(),
-        inputs.pad_token_id,
-        inputs.mask_token_id,
-    }
-    return np.array([i for i in ids.tolist() if i not in special], dtype=np.int64)
 
 
 def frame(inputs: Inputs) -> tuple[list[int], list[int]]:

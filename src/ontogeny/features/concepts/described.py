@@ -175,7 +175,10 @@ def vocabulary(
     if readout is None:
         return {}
     count = min(WRITTEN, len(readout.unembedding))
-    return arrays(written(directions, readout, count, random_state=seed))
+    data = written(directions, readout, count, random_state=seed)
+    # Of a smaller vocabulary as long as what stands beside it: -1 is no token.
+    none = {name: -1 if str(name).endswith("_id") else 0.0 for name in data}
+    return arrays(data.pad(rank=(0, WRITTEN - count), constant_values=none))
 
 
 def piece_array(pieces: list[str]) -> xr.DataArray:

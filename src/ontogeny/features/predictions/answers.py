@@ -74,7 +74,7 @@ class Predictions(OfPredictions):
     presets: ClassVar[Presets] = (
         PresetEntry(
             ("quick", "standard", "circuits", "fine-tuning", "everything", "one-model"),
-            PREDICTED,
+            {"top": "$answers", **PREDICTED},
             20,
         ),
     )

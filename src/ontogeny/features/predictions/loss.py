@@ -13,7 +13,7 @@ import xarray as xr
 
 from ...capture.predicted import next_tokens
 from ...claims import Claim
-from ...errors import check_number
+from ...errors import check_choice, check_number
 from ...figures import Section
 from ...inputs import Inputs
 from ...needs import InputSet, Losses, Need
@@ -24,9 +24,11 @@ from ...observables.known_texts import KnownTexts
 from ...observables.of_predictions import OfPredictions
 from ...observables.word_frequencies import blind_guess, guesses
 from ...quantities import Measured, Quantity
+from ...trajectory.recorded import TRAINING, VALIDATION
 from ...words.names import Names
 from . import renamed_words, trained_start
 from .loss_claims import claims_of_loss
+from .recorded import check_recorded, far_from_record, with_recorded
 
 # What the loss is read against: ends of the variables' names, and what the figure calls them.
 LINES = {
@@ -81,6 +83,10 @@ class Loss(OfPredictions):
     floor
         The best possible loss in nats per token, where it is known, as of a task that is made: a
         line like the others.
+    recorded, recorded_of
+        Losses that the run wrote down itself, as pairs of a step and nats per token, and of which
+        texts they are: ``"validation"`` or ``"training"``. They are a dashed line, and where they
+        are far from the measured loss, that is said.
 
     Examples
     --------
@@ -93,9 +99,11 @@ class Loss(OfPredictions):
     mask_fraction: float = 0.15
     random_state: int = 0
     floor: float | None = None
+    recorded: tuple[tuple[float, float], ...] = ()
+    recorded_of: str = ""
 
     kind: ClassVar[str] = "loss"
-    summary_only: ClassVar[tuple[str, ...]] = ("floor",)
+    summary_only: ClassVar[tuple[str, ...]] = ("floor", "recorded", "recorded_of")
     question: ClassVar[str] = "How well does the model predict these texts?"
     price: ClassVar[str] = PASS
     presets: ClassVar[Presets] = (
@@ -124,6 +132,7 @@ class Loss(OfPredictions):
             subject="The loss",
             better="lower",
             nulls={**LINES, "best": "best possible"},
+            dashed={"recorded": "recorded by the run"},
             caption="Line: mean over predicted tokens. Grey: what guesses cost on the same tokens.",
         ),
     )
@@ -162,7 +171,9 @@ class Loss(OfPredictions):
     )
 
     def check(self) -> None:
-        """Refuse a best loss below 0."""
+        """Refuse a best loss below 0, and what is no pair of a step and a loss."""
+        check_recorded(self.recorded)
+        check_choice("recorded_of", self.recorded_of, ("", VALIDATION, TRAINING))
         if self.floor is not None:
             check_number("floor", self.floor, 0)
 
@@ -214,6 +225,7 @@ class Loss(OfPredictions):
         data = data.assign({name: _constant(data[name]) for name in constants})
         if self.floor is not None:
             data = data.assign(loss_best=self.floor)
+        data = with_recorded(data, self.recorded, self.recorded_of)
         for line in list(LINES)[1:]:
             if f"loss_{line}_of_text" in data:
                 costs = _of_text(data, f"loss_{line}")
@@ -229,8 +241,8 @@ class Loss(OfPredictions):
         )
 
     def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
-        """Return what the loss passes and gains from, and whether it rose again."""
-        return claims_of_loss(name, data)
+        """Return what the loss passes and gains from, if it rose again, if the run wrote another."""
+        return [*claims_of_loss(name, data), *far_from_record(name, data)]
 
 
 def _without(losses: xr.Dataset, units: np.ndarray) -> dict[str, Any]:

@@ -90,9 +90,8 @@ def _known(kind: Kind, node: str, data: xr.Dataset, which: str) -> Claim:
         "beside": _other(data, quantity, label),
     }
     if not is_gained or not math.isfinite(cross.step):
-        return Claim(
-            kind, certainty=Certainty.OPEN, reason=Reason.WITHIN_NOISE, **fields
-        )
+        reason = Reason.BELOW_SHARE if is_gained else Reason.WITHIN_NOISE
+        return Claim(kind, certainty=Certainty.OPEN, reason=reason, **fields)
     since: dict[str, Any] = {"since": cross.step, "since_low": cross.low}
     if not cross.certain:
         return Claim(

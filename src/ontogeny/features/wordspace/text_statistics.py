@@ -15,7 +15,13 @@ from ...needs import Need
 from ...needs.predictions import Reduced
 from ...observables.arguments import check_node
 from ...observables.base import Observable, dataset
-from ...observables.catalogued import DISTRIBUTIONS, PREDICTED, PresetEntry, Presets
+from ...observables.catalogued import (
+    DISTRIBUTIONS,
+    PREDICTED,
+    ModelFacts,
+    PresetEntry,
+    Presets,
+)
 from ...observables.crossing import crossing
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
@@ -31,6 +37,9 @@ _GAINS = {
     "before": "the token before",
     "context": "context beyond the token before",
 }
+
+# Fewer follow one another in every text, and no context tells them apart.
+FEWEST_TOKENS = 10
 
 
 @dataclass(frozen=True)
@@ -172,6 +181,14 @@ class TextStatistics(OfPredictions):
             raise ArgumentError(
                 f"loss must name a node of kind 'loss'; {self.loss!r} is none."
             )
+
+    @classmethod
+    def ruled_out(cls, model: ModelFacts, checkpoints: int) -> str:
+        """Return why it cannot be used: also where so few tokens all follow one another."""
+        if model.tokens is not None and model.tokens < FEWEST_TOKENS:
+            few = f"{model.model_class} has {model.tokens} ordinary tokens"
+            return f"{few}, and it takes {FEWEST_TOKENS}"
+        return super().ruled_out(model, checkpoints)
 
     def needs(self) -> Sequence[Need]:
         """Return the model to be asked, the texts, and the costs of classes."""

@@ -1,0 +1,113 @@
+"""The best possible loss of texts that were made: a number, or a column with one for each text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..inputs import Inputs
+from ..tasks.records import read_records
+from ..tasks.rows import FORMATS
+from ..tasks.split_column import rows_of
+
+_OPTION = "--floor"
+
+
+def best_loss(
+    given: str, texts: Sequence[str], table: Mapping[str, Any], inputs: Inputs
+) -> tuple[float | None, list[str]]:
+    """Return the best possible loss in nats per scored token, and what is to be said of it.
+
+    Parameters
+    ----------
+    given
+        A number; or the name of a column of the texts, or a file of one number for each text
+        (``.npy``), in nats per scored token; empty where none was given.
+    texts
+        The files of texts.
+    table
+        The table of inputs of the study file: how many texts, and of which set.
+    inputs
+        The texts as they are read: where all of them are there, each counts as often as it has
+        scored tokens.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no number of at least 0, no such column or file, or has not a number for each text.
+    """
+    if not given:
+        return None, []
+    if _number(given) is not None:
+        return _checked(given, f"{_OPTION} {given}"), []
+    if Path(given).suffix == ".npy":
+        values = _of_array(Path(given).expanduser())
+        where = f"in {given}"
+    else:
+        values = _of_column(given, texts, str(table.get("split", "")))
+        where = f"in the column {given!r}"
+    values = values[: table.get("max_texts")]
+    count = inputs.scored.sum(axis=1)
+    weights = count if len(count) == len(values) else np.ones(len(values))
+    mean = float(np.average(values, weights=weights))
+    floor = float(f"{mean:.6g}")
+    return floor, [
+        f"best possible loss: {floor:.4g} nats per token, the mean of {len(values):,} {where}"
+    ]
+
+
+def _number(text: Any) -> float | None:
+    try:
+        return float(text)
+    except (TypeError, ValueError):
+        return None
+
+
+def _checked(value: Any, where: str) -> float:
+    number = None if isinstance(value, bool) else _number(value)
+    if number is None or not math.isfinite(number) or number < 0:
+        raise ArgumentError(
+            f"{where} must be nats per token of at least 0; got {value!r}."
+        )
+    return number
+
+
+def _of_column(name: str, texts: Sequence[str], split: str) -> np.ndarray:
+    """Return the numbers of a column, of all files in order."""
+    files = [Path(path).expanduser() for path in texts]
+    if not files or any(file.suffix.lower() not in FORMATS for file in files):
+        raise ArgumentError(
+            f"{_OPTION} must be a number of nats per token, a .npy file, or a column of --texts "
+            f"that is a table ({', '.join(FORMATS)}); got {name!r}."
+        )
+    values = []
+    for file in files:
+        rows = {f"line {line}": row for line, row in read_records(file)}
+        for where, row in rows_of(file, rows, split).items():
+            if not isinstance(row, Mapping) or name not in row:
+                names = (
+                    ", ".join(map(repr, row)) if isinstance(row, Mapping) else "none"
+                )
+                raise ArgumentError(
+                    f"{_OPTION} {name}: {file}, {where} has no such column; it has {names}."
+                )
+            values.append(_checked(row[name], f"{_OPTION} {name}: {file}, {where}"))
+    return np.array(values)
+
+
+def _of_array(path: Path) -> np.ndarray:
+    try:
+        values = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise ArgumentError(f"{_OPTION} {path} cannot be read: {error}.") from None
+    if values.ndim != 1 or values.dtype.kind not in "fiu" or not len(values):
+        raise ArgumentError(
+            f"{_OPTION} {path} must hold one number for each text; it is {values.dtype} of shape "
+            f"{values.shape}."
+        )
+    return np.array([_checked(float(v), f"{_OPTION} {path}") for v in values])

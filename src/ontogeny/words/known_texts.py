@@ -1,0 +1,55 @@
+"""What a page says first of two sets of texts: since when each is known, and what overfits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..claims import Certainty, Claim, Kind
+from .catalogue import HEADINGS
+from .phrases import Names, Phrases
+from .sentences import said
+from .voice import Voice
+
+OF_SETS = (Kind.MEMORISED, Kind.GENERALISES, Kind.OVERFITS)
+
+
+def heading_of_sets(claims: Sequence[Claim], voice: Voice, names: Names) -> str:
+    """Return since when the training texts are known, and since when others; without intervals.
+
+    Nothing where neither is sure. Where held-out texts are known as early as the training texts,
+    nothing was memorised apart from what generalises.
+
+    Examples
+    --------
+    >>> from ..claims import Subject
+    >>> training = Subject("training-texts", "set_accuracy", label="training")
+    >>> known = Claim(Kind.MEMORISED, training, Certainty.SURE, since=60.0)
+    >>> heading_of_sets([known], Voice(), Names())
+    'It memorised its training texts from step 60'
+    """
+    sure = {
+        claim.kind: claim
+        for claim in claims
+        if claim.kind in OF_SETS and claim.certainty is Certainty.SURE
+    }
+    memorised = sure.get(Kind.MEMORISED)
+    generalises = sure.get(Kind.GENERALISES)
+    if memorised and generalises and memorised.since < generalises.since:
+        other = Phrases([generalises], voice, names).begin
+        text = HEADINGS["both sets"].replace("{other}", other)
+        return Phrases([memorised], voice, names).filled(text)
+    if generalises:
+        return Phrases([generalises], voice, names).filled(HEADINGS["generalises"])
+    if memorised is None:
+        return ""
+    is_asked = any(claim.kind is Kind.GENERALISES for claim in claims)
+    key = "memorised, open" if is_asked else "memorised"
+    return Phrases([memorised], voice, names).filled(HEADINGS[key])
+
+
+def sentences_of_sets(
+    claims: Sequence[Claim], voice: Voice, names: Names
+) -> list[tuple[Claim, str]]:
+    """Return a sentence for each claim on both sets, in the order of training, with its claim."""
+    told = [claim for kind in OF_SETS for claim in claims if claim.kind is kind]
+    return [(claim, said([claim], voice, names).text) for claim in told]

@@ -1,0 +1,85 @@
+"""Models of few tokens, as of chains of two states: what cannot be is left out before the start."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from helpers.own_model import write_own
+from ontogeny.capture.layer_readout import Readout
+from ontogeny.features.concepts.described import WRITTEN, vocabulary
+from ontogeny.observables import ModelFacts
+from ontogeny.start import proposal
+from ontogeny.start.presets import fitted, preset_named
+from ontogeny.study.file import make_sources
+
+FACTS = ModelFacts(
+    model_class="Chain",
+    family="",
+    parameters=100,
+    layers=("a", "b"),
+    every_layer="*",
+    width=8,
+    objective="causal",
+    named=True,
+    no_prediction="",
+    no_maps="",
+    blocks=(),
+    embedded=False,
+    longest=None,
+)
+
+
+@pytest.mark.parametrize(("tokens", "top"), [(2, 2), (5, None), (None, None)])
+def test_no_more_answers_are_kept_than_there_are_tokens(tokens, top):
+    tables, left_out = fitted(
+        preset_named("circuits"), replace(FACTS, tokens=tokens), 9
+    )
+    (table,) = [entry for entry in tables if entry["kind"] == "predictions"]
+    assert table.get("top") == top
+    is_few = tokens is not None
+    assert ("text-statistics" in left_out) == is_few
+    assert ("attention-heads" in left_out) == is_few
+    assert not is_few or left_out["attention-heads"].startswith(f"Chain has {tokens} ")
+
+
+def test_concepts_of_a_small_vocabulary_have_as_many_places_as_any():
+    data = vocabulary(np.eye(4), Readout(torch.eye(4)[:2], (), True), 0)
+    assert data["written_up_id"].dims == ("concept", "rank")
+    ids = data["written_up_id"].values
+    assert ids.shape == (4, WRITTEN)
+    assert all(np.isfinite(values).all() for values in data.values())
+    assert (ids[:, 2:] == -1).all() and (ids[:, :2] >= 0).all()
+
+
+def test_places_are_proposed_on_training_texts_where_there_are_some(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        proposal, "proposed_places", lambda run, texts: asked.append(texts)
+    )
+    for sets in ({"text": "held-out", "training": "training"}, {"text": "held-out"}):
+        assert proposal._scored_places(None, sets, lambda line: True) == ({}, [])
+    assert asked == ["training", "held-out"]
+
+
+def test_rows_that_look_padded_are_named_and_end_where_the_study_says(tmp_path):
+    own = write_own(tmp_path)
+    ids = np.full((30, 6), 9)
+    ids[:, :2] = np.random.default_rng(0).integers(0, 8, size=(30, 2))
+    np.save(tmp_path / "games.npy", ids)
+    content = {
+        "trajectory": {
+            "folder": str(own / "out"),
+            "model": str(own / "model.py:build"),
+        },
+        "inputs": {"tokens": str(Path(tmp_path / "games.npy"))},
+        "observables": [],
+    }
+    (texts,) = make_sources(content, tmp_path)[1].values()
+    assert texts.mask.all()
+    assert "--set inputs.pad_token_id=9" in texts.warnings[0]
+    content["inputs"]["pad_token_id"] = 9
+    (texts,) = make_sources(content, tmp_path)[1].values()
+    assert texts.lengths.tolist() == [2] * 30 and not texts.notes

@@ -1,0 +1,61 @@
+"""Headings and sentences of two sets of texts: both steps, whatever their intervals."""
+
+import math
+
+import pytest
+
+from ontogeny.claims import Certainty, Claim, Kind, Reason, Subject
+from ontogeny.words.catalogue import MOST_WORDS
+from ontogeny.words.known_texts import heading_of_sets, sentences_of_sets
+from ontogeny.words.phrases import Names
+from ontogeny.words.voice import Voice
+
+
+def known(kind, since=math.nan, reason=None, last=1.0):
+    label = "training" if kind is Kind.MEMORISED else "held-out"
+    certainty = Certainty.SURE if reason is None else Certainty.OPEN
+    fields = {"first": 0.04, "last": last, "units": "1", "since": since}
+    fields |= {"since_low": since / 2, "since_high": 2 * since}
+    return Claim(
+        kind,
+        Subject("training-texts", "set_accuracy", label=label),
+        certainty,
+        reason,
+        **fields,
+    )
+
+
+FIRST = "It memorised its training texts from step"
+SHORT = Reason.BELOW_SHARE
+
+
+@pytest.mark.parametrize(
+    ("memorised", "generalises", "heading"),
+    [
+        ((12600.0,), (84000.0,), f"{FIRST} 12,600, generalises from step 84,000"),
+        ((150.0,), (150.0,), "It generalises from step 150"),
+        ((300.0,), (150.0,), "It generalises from step 150"),
+        ((60.0,), (math.nan, SHORT), f"{FIRST} 60; generalising is not shown"),
+        ((math.nan, SHORT), (150.0,), "It generalises from step 150"),
+        ((math.nan, SHORT), (math.nan, SHORT), ""),
+    ],
+)
+def test_the_heading_has_both_steps_in_few_words(memorised, generalises, heading):
+    claims = [known(Kind.GENERALISES, *generalises), known(Kind.MEMORISED, *memorised)]
+    assert heading_of_sets(claims, Voice(), Names()) == heading
+    assert len(heading.split()) <= MOST_WORDS
+
+
+def test_sentences_come_in_the_order_of_training_with_intervals_or_why_they_are_open():
+    claims = [
+        known(Kind.GENERALISES, math.nan, SHORT, last=0.64),
+        known(Kind.MEMORISED, 60.0),
+    ]
+    told = [text for _, text in sentences_of_sets(claims, Voice(), Names())]
+    assert told == [
+        "It has memorised its training texts from step 60 (30–120): 100 % right in the end.",
+        (
+            "It is not shown to generalise to held-out texts, 64 % right in the end: "
+            "95 % are not reached for good."
+        ),
+    ]
