@@ -11,9 +11,9 @@ from typing import Any
 from .. import activity, own_code
 from ..errors import ArgumentError
 from ..inputs import Inputs
-from ..inputs.character_tokenizers import CHARACTER_FILES
 from ..inputs.scoring import Scoring
 from ..inputs.token_files import TOKEN_FILES
+from ..inputs.vocabularies import VOCABULARY_FILES
 from ..machine import one_thread
 from ..observables import ModelFacts
 from ..summary.learning import MIRRORED
@@ -186,7 +186,10 @@ def propose(
     run = open_source(wishes.source, choice=wishes.choice)
     preset = preset_named(_fitting_preset(wishes, run))
     activity.now("reading texts and tokenizer")
-    tokenizer = wishes.tokenizer or str(_characters(wishes, run) or "")
+    beside_texts = _vocabulary(wishes)
+    tokenizer = wishes.tokenizer
+    if beside_texts is not None and not _has_own(run):
+        tokenizer = str(beside_texts)
     _check_complete(wishes, run, tokenizer)
     texts = _inputs(wishes, preset, run, folder)
     least = _OF_LABELS if "dataset" in texts and preset.controls else 0
@@ -198,7 +201,7 @@ def propose(
     }
     content = with_sets({**content, "observables": []}, early)
     asked_for = copy.deepcopy(content)
-    trajectory, inputs, found, of_ids = sources_by_model(content, folder)
+    trajectory, inputs, found, of_ids = _sources(content, folder, beside_texts)
     content["inputs"] |= found
     before(trajectory)
     # Before anything is computed; the audit of the result says the same.
@@ -229,7 +232,7 @@ def propose(
     if model.longest is not None and isinstance(length, int):
         content["inputs"]["max_length"] = min(length, model.longest)
     lines += not_as_asked(early, wishes.max_length, asked_for, content)
-    if not _has_tokenizer(wishes.tokenizer, trajectory):
+    if not _has_tokenizer(content["trajectory"].get("tokenizer", ""), trajectory):
         model = replace(
             model, no_tokenizer="there is no tokenizer to read its texts with"
         )
@@ -261,6 +264,28 @@ def propose(
     read += of_ids
     final = with_sets(content, late)
     return Proposal(wishes, preset, final, model, len(run), lines, left_out, read)
+
+
+def _sources(
+    content: dict[str, Any], folder: Path, vocabulary: Path | None
+) -> tuple[Trajectory, dict[str, Inputs], dict[str, str], list[str]]:
+    """Return what `sources_by_model` does; of ids without a vocabulary that cannot be theirs."""
+    try:
+        return sources_by_model(content, folder)
+    except ArgumentError as error:
+        if vocabulary is None:
+            raise
+        if "tokens" not in content["inputs"]:
+            beside_it = sorted(vocabulary.parent.glob("val*.bin"))
+            ids = [f" Its token ids: --texts {path}" for path in beside_it[:1]]
+            raise ArgumentError("".join([str(error), *ids])) from error
+        content["trajectory"]["tokenizer"] = "none"
+        try:
+            *sources, of_ids = sources_by_model(content, folder)
+        except ArgumentError:
+            raise error from None
+        line = f"tokens are shown as numbers, as {vocabulary} is not their vocabulary"
+        return (*sources, [*of_ids, f"{line}: {error}"])
 
 
 def _scored_places(
@@ -421,14 +446,21 @@ def _trajectory(
     return {**table, "select": steps} if steps else table
 
 
-def _characters(wishes: Wishes, run: Trajectory) -> Path | None:
-    """Return the file of a vocabulary of characters beside token ids or texts, as of nanoGPT."""
-    if wishes.tokenizer or not wishes.texts or run.tokenizer() is not None:
+def _vocabulary(wishes: Wishes) -> Path | None:
+    """Return the file of a vocabulary beside token ids or texts, as of nanoGPT."""
+    if wishes.tokenizer or not wishes.texts:
         return None
-    places = (
-        Path(wishes.texts[0]).expanduser().parent / name for name in CHARACTER_FILES
-    )
+    folder = Path(wishes.texts[0]).expanduser().parent
+    places = (folder / name for name in VOCABULARY_FILES)
     return next((place for place in places if place.is_file()), None)
+
+
+def _has_own(run: Trajectory) -> bool:
+    """Return whether a run has a tokenizer that can be read."""
+    try:
+        return run.tokenizer() is not None
+    except ArgumentError:
+        return False
 
 
 def _has_tokenizer(tokenizer: str, run: Trajectory) -> bool:

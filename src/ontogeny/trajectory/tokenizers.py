@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CheckpointError
-from ..inputs.character_tokenizers import character_tokenizer
+from ..inputs.vocabularies import vocabulary_tokenizer
 from .checkpoint import Checkpoint
 from .hub.repository import list_files
 from .hub.revision import HubRevision
@@ -241,7 +241,7 @@ def named_tokenizer(name: str | Path) -> Any:
     local = isinstance(name, Path)
     if isinstance(name, Path) and _files_in(name) == ["vocab.json"]:
         # Transformers would want merges.
-        return character_tokenizer(name / "vocab.json")
+        return vocabulary_tokenizer(name / "vocab.json")
     try:
         return AutoTokenizer.from_pretrained(
             name, local_files_only=local, trust_remote_code=False
