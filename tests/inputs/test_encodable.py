@@ -22,6 +22,7 @@ def test_texts_with_unknown_characters_are_left_out_with_their_labels(letters):
         ["ab", "a“b”", "ca b", "é a"], letters, labels=[0, 1, 2, 3]
     )
     assert texts.texts == ("ab", "ca b") and texts.labels.tolist() == [0, 2]
+    assert texts.sentence == "2 texts, 6 tokens"  # none was without a token
     assert texts.warnings[0] == (
         "2 of 4 texts are left out: the tokenizer cannot encode 'é', '“', '”'"
     )

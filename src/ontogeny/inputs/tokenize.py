@@ -53,15 +53,16 @@ def tokenize(
         chosen = [texts[i] for i in rows]
         return _encode(chosen, tokenizer, max_length, parts, not is_written)
 
-    full, encoded, unread = where_encodable(texts, full, tokenizer, encode)
-    notes = [*notes, *unread]
+    kept, encoded, lacking = where_encodable(texts, full, tokenizer, encode)
+    unread = len(full) - len(kept)
+    notes = [*notes, *lacking]
     if scoring.last:
         for row in encoded:  # the last tokens of a text that is cut are not there
             row["answers"] = last_places(~row["special"][None], scoring.last)[0] & (
                 not row["cut"]
             )
     filled = [
-        (i, row) for i, row in zip(full, encoded, strict=True) if row["answers"].any()
+        (i, row) for i, row in zip(kept, encoded, strict=True) if row["answers"].any()
     ]
     is_some = answers is not None or bool(scoring.last)
     if not filled:
@@ -101,7 +102,7 @@ def tokenize(
         "padding_side": padding_side,
         "truncated": sum(row["cut"] > 0 for row in rows),
         "cut_tokens": sum(row["cut"] for row in rows),
-        "dropped": len(texts) - len(filled),
+        "dropped": len(texts) - unread - len(filled),
         "score": scoring.words,
         "notes": tuple(notes),
     }
