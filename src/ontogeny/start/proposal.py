@@ -26,6 +26,7 @@ from .asked import not_as_asked
 from .examples import examples_of, no_english
 from .further_sets import further_sets, of_further_sets, training_texts_beside
 from .id_types import sources_by_model
+from .one_shape import of_other_shapes
 from .places import of_places, proposed_places
 from .presets import FINE_TUNING, ONE_MODEL, Preset, fitted, preset_named
 from .sets import with_sets
@@ -171,19 +172,10 @@ def propose(
     early = [arg for arg in wishes.sets if not arg.startswith("observables.")]
     late = [arg for arg in wishes.sets if arg.startswith("observables.")]
     preset_named(wishes.preset)  # wrong names are refused before anything is opened
-    for option, paths in (
-        ("--texts", wishes.texts),
-        ("--abilities", wishes.abilities),
-        ("--token-labels", wishes.token_labels),
-        ("--train-texts", wishes.train_texts),
-        ("--base-texts", wishes.base_texts),
-    ):
-        for path in paths:
-            path = path.rpartition(":")[0] if own_code.is_own(path) else path
-            if not {*path} & {*"*?["} and not Path(path).expanduser().exists():
-                raise ArgumentError(f"{option} {path}: there is no such file.")
+    _check_files(wishes)
     activity.now(f"opening {wishes.source}")
-    run = open_source(wishes.source, choice=wishes.choice)
+    asked = wishes
+    wishes, run, of_shapes = _opened(wishes)
     preset = preset_named(_fitting_preset(wishes, run))
     activity.now("reading texts and tokenizer")
     beside_texts = _vocabulary(wishes)
@@ -211,6 +203,7 @@ def propose(
         *trajectory.lines(),
         *(f"audit: {finding.message}" for finding in findings),
     ]
+    lines[1:1] = [of_shapes] * bool(of_shapes)
     thinned = len(trajectory) < len(run) and not wishes.steps
     lines[1:1] = [
         f"preset {preset.name} takes {len(trajectory)}; --steps all takes all"
@@ -263,7 +256,33 @@ def propose(
     ]
     read += of_ids
     final = with_sets(content, late)
-    return Proposal(wishes, preset, final, model, len(run), lines, left_out, read)
+    return Proposal(asked, preset, final, model, len(run), lines, left_out, read)
+
+
+def _check_files(wishes: Wishes) -> None:
+    for option, paths in (
+        ("--texts", wishes.texts),
+        ("--abilities", wishes.abilities),
+        ("--token-labels", wishes.token_labels),
+        ("--train-texts", wishes.train_texts),
+        ("--base-texts", wishes.base_texts),
+    ):
+        for path in paths:
+            path = path.rpartition(":")[0] if own_code.is_own(path) else path
+            if not {*path} & {*"*?["} and not Path(path).expanduser().exists():
+                raise ArgumentError(f"{option} {path}: there is no such file.")
+
+
+def _opened(wishes: Wishes) -> tuple[Wishes, Trajectory, str]:
+    """Return a run, without checkpoints of other shapes unless steps were named, and what to say."""
+    run = open_source(wishes.source, choice=wishes.choice)
+    if is_repository(wishes.source) or run.has_base or "," in wishes.steps:
+        return wishes, run, ""
+    others, line = of_other_shapes(run, wishes.model)
+    if others:
+        wishes = replace(wishes, exclude=[*wishes.exclude, *others])
+        run = open_source(wishes.source, choice=wishes.choice)
+    return wishes, run, line
 
 
 def _sources(
