@@ -174,7 +174,7 @@ def propose(
     preset_named(wishes.preset)  # wrong names are refused before anything is opened
     _check_files(wishes)
     activity.now(f"opening {wishes.source}")
-    asked = wishes
+    as_given = wishes
     wishes, run, of_shapes = _opened(wishes)
     preset = preset_named(_fitting_preset(wishes, run))
     activity.now("reading texts and tokenizer")
@@ -256,7 +256,7 @@ def propose(
     ]
     read += of_ids
     final = with_sets(content, late)
-    return Proposal(asked, preset, final, model, len(run), lines, left_out, read)
+    return Proposal(as_given, preset, final, model, len(run), lines, left_out, read)
 
 
 def _check_files(wishes: Wishes) -> None:

@@ -17,7 +17,8 @@ from .checkpoint import Checkpoint
 from .hub.repository import list_files
 from .hub.revision import HubRevision
 from .weights.files import stamp_of
-from .weights.formats import gguf
+from .weights.formats.gguf import GGUFModel
+from .weights.formats.tensor_bundle import GPT2Bundle
 
 _SETTINGS = "tokenizer_config.json"
 _FILES = (
@@ -54,6 +55,8 @@ _STATE = {
     },
 }
 
+# Formats that hold a tokenizer, or have one of their own form beside them.
+_WITH_TOKENIZER = (GGUFModel, GPT2Bundle)
 _LOADED = 4  # tokenizers that a process keeps
 _loaded: dict[tuple[tuple[str, str], ...], Any] = {}
 _digests: dict[
@@ -180,11 +183,7 @@ def load_tokenizer(root: Path | None, checkpoints: tuple[Checkpoint, ...]) -> An
         if root is not None and (place := _beside(root.parent)) is not None:
             return _read_once(place)
         template = checkpoints[-1].home.template
-        return (
-            gguf.tokenizer(template.path)
-            if isinstance(template, gguf.GGUFModel)
-            else None
-        )
+        return template.tokenizer() if isinstance(template, _WITH_TOKENIZER) else None
     _, step, names = next(iter(changed_files(holders)), (0, 0, []))
     if names:
         raise CheckpointError(
