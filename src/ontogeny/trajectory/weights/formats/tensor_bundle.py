@@ -29,7 +29,7 @@ _HPARAMS = "hparams.json"
 _MAGIC = bytes.fromhex("57fb808b247547db")
 _FOOTER = 48
 _TRAILER = 5  # bytes after each block: whether it is compressed, and a checksum
-_DTYPES = {
+_DTYPES: dict[int, np.dtype[Any]] = {
     1: np.dtype("<f4"),
     2: np.dtype("<f8"),
     14: np.dtype("<u2"),  # bfloat16
@@ -189,6 +189,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
     while at < len(message):
         tag, at = _varint(message, at)
         kind = tag & 7
+        value: int | bytes
         if kind == 0:
             value, at = _varint(message, at)
         elif kind in (1, 5):
