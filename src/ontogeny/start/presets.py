@@ -57,6 +57,7 @@ _ALL = (
         control_steps=3,
     ),
     Preset("standard", "what the model can do, its concepts and its attention"),
+    Preset("abilities", "what the model can do, and its loss", controls=4),
     Preset("weights", "in which directions the weights move"),
     Preset("circuits", "attention, and what concepts do to predictions"),
     Preset(

@@ -300,11 +300,11 @@ def _sources(
             raise ArgumentError("".join([str(error), *ids])) from error
         content["trajectory"]["tokenizer"] = "none"
         try:
-            *sources, of_ids = sources_by_model(content, folder)
+            run, inputs, found, of_ids = sources_by_model(content, folder)
         except ArgumentError:
             raise error from None
         line = f"tokens are shown as numbers, as {vocabulary} is not their vocabulary"
-        return (*sources, [*of_ids, f"{line}: {error}"])
+        return run, inputs, found, [*of_ids, f"{line}: {error}"]
 
 
 def _scored_places(

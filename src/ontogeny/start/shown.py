@@ -29,8 +29,8 @@ from ..trajectory.weights.transformers_models import is_pretrained
 from .layers import proposed_layers
 
 _REMEDY = (
-    "let its attention module compute softmax(QK) itself, without a fused kernel, and return "
-    "(output, weights)"
+    "let its attention module compute softmax(QK) itself, without a fused kernel (in nanoGPT "
+    "flash = False), and return (output, weights)"
 )
 
 

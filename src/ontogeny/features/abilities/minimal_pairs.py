@@ -73,7 +73,9 @@ class MinimalPairs(OfExamples):
     one: ClassVar[str] = "pair"
     measured: ClassVar[str] = "score_right"
     presets: ClassVar[Presets] = (
-        PresetEntry(("one-model", "everything"), PREDICTED, 15, ("no_english",)),
+        PresetEntry(
+            ("abilities", "one-model", "everything"), PREDICTED, 15, ("no_english",)
+        ),
         PresetEntry(
             ("quick", "standard", "fine-tuning"),
             PREDICTED,

@@ -103,6 +103,7 @@ class Loss(OfPredictions):
             (
                 "quick",
                 "standard",
+                "abilities",
                 "weights",
                 "circuits",
                 "fine-tuning",
