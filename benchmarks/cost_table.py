@@ -18,9 +18,8 @@ import transformers
 
 TOKENS = 32_000
 NETWORK = 125e6  # bytes a second: 1 Gbit/s
-GPU = (
-    100e12  # operations a second that a current GPU reaches in half precision, assumed
-)
+# Operations a second that a current GPU reaches in half precision, assumed.
+GPU = 100e12
 CORES = 4  # of a laptop, as fast as the one that is measured, assumed
 
 

@@ -16,9 +16,8 @@ from planted_recovery import Recovered, recovered
 
 DENSE_SCORES = 8  # background directions that every token uses
 MEAN_SIZE = 2.0  # length of the mean, in standard deviations of the signal
-WIDEN_BY = (
-    3  # before the last checkpoint, by when widening features have all of their tokens
-)
+# Before the last checkpoint, by when widening features have all of their tokens.
+WIDEN_BY = 3
 
 
 @dataclass(frozen=True, eq=False)

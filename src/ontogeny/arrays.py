@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike
 
 from .errors import ArgumentError, NonFiniteError
 
-Array: TypeAlias = (
-    Any  # numpy.ndarray or torch.Tensor; results are of the kind of the input
-)
+# Numpy.ndarray or torch.Tensor; results are of the kind of the input.
+Array: TypeAlias = Any
 
 
 def is_array(value: object) -> bool:

@@ -17,7 +17,6 @@ from functools import cache, lru_cache
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-_PACKAGES = frozenset({"site-packages", "dist-packages"})
 _OF_PACKAGES = frozenset({"site-packages", "dist-packages"})
 LIBRARY = ("ontogeny", "ontogeny_papers")
 STARTED = time.time()  # when this process imported the first parts of the library

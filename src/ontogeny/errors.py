@@ -230,9 +230,8 @@ def check_number(
     bounds = f"above {minimum:g}" if above else f"of at least {minimum:g}"
     bounds = "" if minimum == -math.inf else f" {bounds}"
     if maximum < math.inf:
-        bounds += (
-            f"{' and' * bool(bounds)} {'below' if below else 'at most'} {maximum:g}"
-        )
+        bounds += " and" if bounds else ""
+        bounds += f" below {maximum:g}" if below else f" at most {maximum:g}"
     raise ArgumentError(f"{name} must be a finite number{bounds}; got {value!r}.")
 
 

@@ -272,9 +272,8 @@ def _execute(path: Path, name: str) -> None:
     module = module_from_spec(spec)
     # Not from a compiled file: those on disk are distinguished by whole seconds only.
     code = compile(path.read_bytes(), str(path), "exec")
-    sys.modules[name] = (
-        module  # dataclasses look up the module of their annotations there
-    )
+    # Dataclasses look up the module of their annotations there.
+    sys.modules[name] = module
     try:
         with _beside(path.parent):
             _forget_changed(neighbours(path))

@@ -10,6 +10,7 @@ flipped bit in it never passes. Nothing in it is a pickle.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -174,9 +175,8 @@ def read_cell(path: Path, *, verify: bool = True) -> Cell:
         If the file is damaged or is no cell: whatever is wrong with it. Without `verify` its
         numbers are not read, and damage to them alone is not found.
     """
-    with _reading(
-        path
-    ) as file:  # one file throughout, though another may take its name meanwhile
+    with _reading(path) as file:
+        # One file throughout, though another may take its name meanwhile.
         header, layout, start = _parsed(path, file)
         tensors = {
             name: _map(file, dtype, shape, start + begin, start + end)
@@ -232,7 +232,8 @@ def drop_numbers(path: Path) -> None:
     >>> read_header(path)["checksum"] == checksum
     True
     """
-    if (header := read_header(path))["status"] != DROPPED:
+    header = read_header(path)
+    if header["status"] != DROPPED:
         _save(path, {}, header | {"variables": {}, "packed": {}, "status": DROPPED})
 
 
@@ -346,9 +347,8 @@ def sweep(folder: Path, *patterns: str) -> list[Path]:
     []
     """
     swept = []
-    for path in [
-        p for pattern in patterns or (".*.tmp",) for p in folder.glob(pattern)
-    ]:
+    found = map(folder.glob, patterns or (".*.tmp",))
+    for path in list(itertools.chain.from_iterable(found)):
         name = _TEMPORARY.fullmatch(path.name)
         try:
             if name is not None and has_ended(path, name["writer"]):
@@ -438,14 +438,12 @@ def _map(
 
 def _beside(value: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """Return a fingerprint with a count for entries that have no counterparts in the other."""
-    return {
-        key: f"{len(item)} entries"
-        if isinstance(item, Mapping)
-        and key in other
-        and not isinstance(other[key], Mapping)
-        else item
-        for key, item in value.items()
-    }
+    shown = dict(value)
+    for key, item in value.items():
+        is_alone = key in other and not isinstance(other[key], Mapping)
+        if is_alone and isinstance(item, Mapping):
+            shown[key] = f"{len(item)} entries"
+    return shown
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -459,4 +457,6 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 def _short(value: Any) -> str:
     text = str(value)
     is_digest = len(text) >= 32 and all(c in "0123456789abcdef" for c in text)
-    return text[:8] if is_digest else text if len(text) <= 60 else text[:57] + "..."
+    if is_digest:
+        return text[:8]
+    return text if len(text) <= 60 else text[:57] + "..."

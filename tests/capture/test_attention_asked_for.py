@@ -66,9 +66,8 @@ def test_every_layer_has_the_entropy_of_the_maps_that_the_model_returns(name):
             parameter.add_(0.1 * torch.randn_like(parameter))
     inputs = inputs_of((12, 7, 12))
     found = capture.attention_entropy(model, inputs)
-    model.config._attn_implementation = (
-        "eager"  # of Falcon, maps beside the kernel look ahead
-    )
+    # Of Falcon, maps beside the kernel look ahead.
+    model.config._attn_implementation = "eager"
     sums, queries = np.zeros((2, 4)), 0
     for ids, mask in zip(inputs.ids, inputs.mask, strict=True):
         with torch.no_grad():

@@ -8,8 +8,8 @@ from torch import nn
 from helpers.capture_models import CAUSAL, MASK, VOCABULARY, OwnModel, build, inputs_of
 from ontogeny import Inputs, capture, needs
 from ontogeny.capture import ReadingSettings
-from ontogeny.capture.causality import check_causal
 from ontogeny.capture.predictor import Predictor
+from ontogeny.capture.trial.causality import check_causal
 from ontogeny.errors import ArgumentError, NonFiniteError
 
 

@@ -11,7 +11,7 @@ import xarray as xr
 from helpers.capture_models import FAMILIES, MLPS, OwnModel, build, inputs_of
 from helpers.paths import environment
 from ontogeny import capture
-from ontogeny.capture.causality import check_causal
+from ontogeny.capture.trial.causality import check_causal
 from ontogeny.errors import ArgumentError, LayerMatchError, NonFiniteError
 from ontogeny.needs import Activations, Attention, Losses, Need, Series, Weights
 

@@ -18,10 +18,10 @@ from transformers import (
 )
 
 from ontogeny import capture
-from ontogeny.capture.causality import check_causal
-from ontogeny.capture.first_look import changed_after
 from ontogeny.capture.objectives import make_loss
 from ontogeny.capture.predictor import Predictor
+from ontogeny.capture.trial.causality import check_causal
+from ontogeny.capture.trial.first_look import changed_after
 from ontogeny.errors import ArgumentError
 from ontogeny.inputs import Inputs
 from ontogeny.needs import Gradients

@@ -9,8 +9,8 @@ from helpers.study_examples import tiny_inputs, tiny_model
 from ontogeny.capture import logits as module
 from ontogeny.capture import read
 from ontogeny.capture.answers import _likeliest
-from ontogeny.capture.causality import check_causal
 from ontogeny.capture.predictor import Predictor
+from ontogeny.capture.trial.causality import check_causal
 from ontogeny.needs import Losses
 
 

@@ -8,10 +8,10 @@ import torch
 
 from helpers import odd_models
 from ontogeny import capture
-from ontogeny.capture.causality import check_logits
-from ontogeny.capture.invariance import shortened
 from ontogeny.capture.objectives import make_loss
 from ontogeny.capture.predictor import Predictor
+from ontogeny.capture.trial.causality import check_logits
+from ontogeny.capture.trial.invariance import shortened
 from ontogeny.errors import ArgumentError, StudyWarning
 from ontogeny.inputs import Inputs
 from ontogeny.needs import Gradients

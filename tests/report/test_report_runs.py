@@ -15,7 +15,6 @@ from helpers.compared_runs import seeds
 from helpers.planted_runs import LAYERS, READ, STEPS, compared, controlled, curve
 from helpers.report_page import Page
 from ontogeny import figures, report
-from ontogeny.claims import Beside, Certainty, Claim, Kind, Reason, Subject
 from ontogeny.quantities import Quantity
 from ontogeny.report.first_screen.runs import run_curves
 from ontogeny.report.first_screen.screen import first_screen
@@ -300,20 +299,10 @@ def test_several_runs_begin_with_a_first_screen_over_all_their_losses():
 
 def test_lines_under_the_loss_are_those_that_all_runs_share():
     content = read_content(og.comparison.compare(seeds(2)))
-
-    def passes(label, run, level):
-        subject = Subject(
-            content.track_node.path, "loss", label=label, run=content.runs[run]
-        )
-        beside = (Beside("reference", label, level),)
-        return Claim(
-            Kind.PASSES, subject, Certainty.OPEN, Reason.NOT_REACHED, beside=beside
-        )
-
-    claims = [
-        *(passes("word frequencies", run, 5.5) for run in (0, 1)),
-        *(passes("bigrams", run, level) for run, level in enumerate((4.5, 4.25))),
-        passes("blind guess", 0, 8.0),
-    ]
-    levels = read_loss(replace(content, claims=claims)).levels
+    node = content.track_node
+    costs = {"unigram": [5.5, 5.5], "bigram": [4.5, 4.25], "uniform": [8.0, np.nan]}
+    data = node.dataset.drop_vars([f"loss_{name}" for name in costs], errors="ignore")
+    data = data.assign({f"loss_{name}": ("run", cost) for name, cost in costs.items()})
+    nodes = [replace(n, dataset=data) if n is node else n for n in content.nodes]
+    levels = read_loss(replace(content, nodes=nodes)).levels
     assert levels == {"word frequencies": 5.5}

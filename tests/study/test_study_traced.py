@@ -13,9 +13,8 @@ from ontogeny.study.folder import code
 from ontogeny.study.running import run as running
 
 LIBRARY = str(Path(og.__file__).parent)
-_OPTIMIZED = (
-    1  # a flag of the code of functions, which that of modules and classes has not
-)
+# A flag of the code of functions, which that of modules and classes has not.
+_OPTIMIZED = 1
 CELLS = (
     "ReferenceCell",
     "StateCell",

@@ -1,6 +1,5 @@
 """Planted trajectories: what develops is found, what does not is not called development."""
 
-import json
 from functools import cache
 
 import numpy as np
@@ -70,7 +69,8 @@ def test_jitter_and_rotation_are_no_development(without_development, plant):
     assert not [
         label for label, (role, dev) in rows.items() if dev and role != "motion"
     ]
-    assert "no change above its noise" in json.loads(tree["concepts-ica"].statements)[0]
+    of_concepts = claims(tree["concepts-ica"].to_dataset(), Kind.CHANGED)
+    assert {c.reason for c in of_concepts} == {Reason.WITHIN_NOISE}
 
 
 def test_rotation_moves_the_raw_distance_but_not_the_aligned_one(without_development):

@@ -1,7 +1,7 @@
 """The papers page says what the stored findings of the recipes say."""
 
 import csv
-import importlib.util
+import importlib
 import json
 import re
 
@@ -23,10 +23,9 @@ VERDICTS |= {"not shown here"}
 
 
 def collector():
-    spec = importlib.util.spec_from_file_location("collect", EVIDENCE / "collect.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(EVIDENCE)
+        return importlib.import_module("collect")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

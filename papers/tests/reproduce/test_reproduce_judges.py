@@ -19,6 +19,7 @@ from ontogeny_papers.reproduce import (
     MarkerRecipe,
     Scale,
     Verdict,
+    attention_judges,
     comparison_judges,
     judges,
     update_judges,
@@ -134,7 +135,7 @@ SETTLES_AT_90 = [1, 2, 2, 2, 3, 3, 4, 4, 4, 5, 5]
 
 
 def of_figure_2(entropy, growing, seeds=2):
-    return judges.attention_and_rank(
+    return attention_judges.attention_and_rank(
         {
             "readout-attention": {"mixed": [attention(entropy)] * seeds},
             "weight-rank": {"mixed": [ranks(growing)] * seeds},
@@ -167,7 +168,7 @@ def test_with_many_seeds_the_correlation_over_seeds_counts():
     settle = [np.r_[np.full(k, 1.0), np.full(11 - k, 5.0)] for k in (1, 2, 3, 4, 5, 6)]
 
     def verdict(order):
-        return judges.attention_and_rank(
+        return attention_judges.attention_and_rank(
             {
                 "readout-attention": {"mixed": [attention(e) for e in fell]},
                 "weight-rank": {"mixed": [ranks(settle[i]) for i in order]},
@@ -226,7 +227,7 @@ def commutators(steps, loss, defect=None, norm=None, gradient_norm=None):
 
 def test_a_rank_that_has_settled_stays_within_a_tenth_of_its_last():
     settled = [
-        judges._settled(ranks(r).growing_rank_by_kind.mean("kind"))
+        attention_judges._settled(ranks(r).growing_rank_by_kind.mean("kind"))
         for r in (SETTLES_AT_90, [5.0] * 11)
     ]
     assert settled == [90.0, 0.0]
@@ -313,9 +314,9 @@ def test_times_that_coincide_with_those_of_random_order_show_nothing():
         "weight-rank": {"mixed": [ranks(SETTLES_AT_90, SETTLES_AT_90)] * 2},
         "readout-accuracy": {"mixed": [accuracy(40.0)] * 2},
     }
-    assert judges.attention_and_rank(runs)[2].holds is None
+    assert attention_judges.attention_and_rank(runs)[2].holds is None
     runs["weight-rank"]["mixed"] = [ranks(SETTLES_AT_90)] * 2
-    assert judges.attention_and_rank(runs)[2].holds is True
+    assert attention_judges.attention_and_rank(runs)[2].holds is True
 
 
 def scaled(ranks_by_label, right=None):

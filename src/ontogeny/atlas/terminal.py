@@ -26,19 +26,20 @@ from .words import (
 
 WIDTH = 100
 _BARS = "▁▂▃▄▅▆▇█"
+_MOST_BARS = 40
 _BEFORE_PEAK, _AFTER_PEAK = 32, 34  # characters of a context
 _TINT = "on cyan"
 _MARKUP = Markup(str, within, str, visible, "  ")
 _STRONG = 0.5  # of the largest code: tokens that are tinted beside the strongest one
 
 
-def as_text(view: Any, width: int = WIDTH) -> str:
+def as_text(view: Any) -> str:
     """Return what rich shows as plain text."""
     from rich.console import Console
 
     file = io.StringIO()
     console = Console(
-        file=file, width=width, color_system=None, force_terminal=False, emoji=False
+        file=file, width=WIDTH, color_system=None, force_terminal=False, emoji=False
     )
     console.print(view, highlight=False, markup=False)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
@@ -101,7 +102,7 @@ def _curves(concept: Facts) -> list[tuple[str, str]]:
     return rows
 
 
-def bars(values: Sequence[float] | np.ndarray, width: int = 40) -> str:
+def bars(values: Sequence[float] | np.ndarray) -> str:
     """Return a curve as a line of bars, 0 at the bottom; a gap where a value is not known.
 
     Examples
@@ -110,8 +111,9 @@ def bars(values: Sequence[float] | np.ndarray, width: int = 40) -> str:
     '▁▅ █'
     """
     numbers = np.asarray(values, dtype=np.float64)
-    if len(numbers) > width:
-        numbers = numbers[np.linspace(0, len(numbers) - 1, width).round().astype(int)]
+    if len(numbers) > _MOST_BARS:
+        shown = np.linspace(0, len(numbers) - 1, _MOST_BARS).round().astype(int)
+        numbers = numbers[shown]
     top = max(float(np.nanmax(numbers, initial=0.0)), 1e-30)
     places = np.nan_to_num(np.clip(numbers / top, 0, 1) * (len(_BARS) - 1))
     return "".join(

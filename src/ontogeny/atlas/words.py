@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,10 +26,13 @@ def share(value: float) -> str:
         return "not measured"
     percent = 100 * value
     percent = 0.0 if abs(percent) < 0.005 else percent
-    digits = (
-        0 if abs(percent) >= 10 or percent == 0 else 1 if abs(percent) >= 0.1 else 2
-    )
+    digits = _decimals(percent, (10, 0.1)) if percent else 0
     return f"{percent:.{digits}f} %".replace("-", "−")
+
+
+def _decimals(value: float, bounds: Sequence[float]) -> int:
+    """Return how many decimals a number needs: one for each of the `bounds` that it is below."""
+    return sum(abs(value) < bound for bound in bounds)
 
 
 def visible(piece: str) -> str:
@@ -51,15 +54,7 @@ def signed(value: float) -> str:
     >>> signed(-0.0123), signed(2.345), signed(-12.3)
     ('−0.012', '+2.3', '−12')
     """
-    digits = (
-        0
-        if abs(value) >= 10
-        else 1
-        if abs(value) >= 1
-        else 2
-        if abs(value) >= 0.1
-        else 3
-    )
+    digits = _decimals(value, (10, 1, 0.1))
     return f"{value:+.{digits}f}".replace("-", "−")
 
 
@@ -192,6 +187,7 @@ def effect_facts(concept: Facts, markup: Markup) -> list[tuple[str, str]]:
 
 
 # Columns of a table of concepts.
+_TOKENS = 5
 HEADS = ("layer", "index", "name", "tokens", "life", "born")
 
 
@@ -248,9 +244,9 @@ def reason_words(concentration: float, limit: float, p: float, because: str) -> 
     return f"{text}, which permuted codes do too (p = {p:.2g}, corrected over concepts)"
 
 
-def tokens_words(tokens: tuple[Token, ...], count: int = 5) -> str:
-    """Return tokens with their shares, in one line."""
-    return "  ".join(f"{visible(t.piece)} {share(t.value)}" for t in tokens[:count])
+def tokens_words(tokens: tuple[Token, ...]) -> str:
+    """Return the strongest tokens with their shares, in one line."""
+    return "  ".join(f"{visible(t.piece)} {share(t.value)}" for t in tokens[:_TOKENS])
 
 
 def prompt_of(concept: Facts) -> str:

@@ -3,12 +3,12 @@
 from .._exports import exported_names, exporter
 from .blocks import match_blocks, weight_block
 from .families import family_of
-from .invariance import check_batch_invariance
 from .layer_readout import readout, written
 from .layers import list_layers, match_layers
 from .objectives import ReadingSettings
 from .reading import ModelSource, modules_read, read
 from .shortcuts import activations, attention_entropy, losses
+from .trial.invariance import check_batch_invariance
 
 __all__ = [
     "ModelSource",

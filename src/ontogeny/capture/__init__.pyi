@@ -4,7 +4,6 @@ from typing import Any
 from .blocks import match_blocks as match_blocks
 from .blocks import weight_block as weight_block
 from .families import family_of as family_of
-from .invariance import check_batch_invariance as check_batch_invariance
 from .layer_readout import readout as readout
 from .layer_readout import written as written
 from .layers import list_layers as list_layers
@@ -16,6 +15,7 @@ from .reading import read as read
 from .shortcuts import activations as activations
 from .shortcuts import attention_entropy as attention_entropy
 from .shortcuts import losses as losses
+from .trial.invariance import check_batch_invariance as check_batch_invariance
 
 __all__ = [
     "ModelSource",

@@ -57,7 +57,8 @@ class ActivationCollector(Collector):
         self._slot = torch.from_numpy(slot).to(self._device)
         if self._mean:
             keep = self._ordinary[batch.rows, batch.columns][row]
-            self._row, self._keep = torch.from_numpy(row), torch.from_numpy(keep)
+            self._row = torch.from_numpy(row)
+            self._keep = torch.from_numpy(keep)
         else:
             column = batch.first[row] + self._sample.position[slot]
             self._index = torch.from_numpy(row * self._shape[1] + column)

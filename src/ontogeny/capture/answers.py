@@ -29,13 +29,15 @@ class AtTokens(Collector):
         right: np.ndarray,
         top: int,
     ) -> None:
-        self._name, self._logits = type(model).__name__, LogitRows.of(model)
+        self._name = type(model).__name__
+        self._logits = LogitRows.of(model)
         self._row = row
         self._column = column
         self._right = right
         self._top = top
         count = len(row)
-        self._log_p, self._rank = np.zeros(count), np.zeros(count, dtype=np.int64)
+        self._log_p = np.zeros(count)
+        self._rank = np.zeros(count, dtype=np.int64)
         self._answer = np.zeros((count, top), dtype=np.int64)
         self._answer_log_p = np.zeros((count, top))
         self._vocabulary = 0

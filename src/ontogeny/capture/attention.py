@@ -141,7 +141,8 @@ class AttentionCollector(MapCollector):
             If a map holds NaN.
         """
         tokens = self._ordinary.sum(axis=1)
-        self._entropy, self._mass = by_call(self._entropy), by_call(self._mass)
+        self._entropy = by_call(self._entropy)
+        self._mass = by_call(self._mass)
         layers = list(self._entropy)
         heads = max(len(values) for values in self._entropy.values())
         entropy = np.full((len(layers), heads, len(tokens)), np.nan)

@@ -184,13 +184,11 @@ def _at_calls(
     if calls is None:
         return selection
     for path, part in map(split_label, labels):
-        numbers = (
-            range(calls(path))
-            if call == "*"
-            else [int(call)]
-            if call.isdecimal()
-            else []
-        )
+        numbers: Iterable[int] = ()
+        if call == "*":
+            numbers = range(calls(path))
+        elif call.isdecimal():
+            numbers = [int(call)]
         selection |= {_label(f"{path}@{number}", part) for number in numbers}
     return selection
 

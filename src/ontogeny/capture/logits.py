@@ -66,7 +66,8 @@ class LogitRows:
 
     def choose(self, batch: Batch, row: np.ndarray, column: np.ndarray) -> None:
         """Begin a batch: positions (row, column) of it are wanted, in this order."""
-        self._shape, self._count = batch.ids.shape, len(row)
+        self._shape = batch.ids.shape
+        self._count = len(row)
         self._index = torch.from_numpy(row * self._shape[1] + column)
         self._selected = False
         self._calls = 0

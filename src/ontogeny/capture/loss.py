@@ -170,7 +170,8 @@ class OwnFrequencies:
     def __init__(self, inputs: Inputs, predicted: np.ndarray, pairs: bool) -> None:
         text, column = np.nonzero(predicted)
         self._place = np.cumsum(predicted.ravel()).reshape(predicted.shape) - 1
-        self._text, self._number = text, len(predicted)
+        self._text = text
+        self._number = len(predicted)
         self._target = inputs.ids[text, column]
         self._sums = np.zeros(int(self._target.max(initial=-1)) + 1)
         self._after = (

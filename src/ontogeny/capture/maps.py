@@ -18,9 +18,8 @@ from .sites import split_label
 
 Value = TypeVar("Value")
 
-_ROW_SUM_TOLERANCE = (
-    0.05  # a row of 2,000 bfloat16 weights misses 1 by up to about 0.02
-)
+# A row of 2,000 bfloat16 weights misses 1 by up to about 0.02.
+_ROW_SUM_TOLERANCE = 0.05
 
 
 class MapCollector(Collector):
@@ -48,7 +47,8 @@ class MapCollector(Collector):
 
     def start(self, batch: Batch) -> set[str] | None:
         """Note the batch's queries; the first batch shows which modules have maps."""
-        self._batch, self._queries = batch, self.queries(batch)
+        self._batch = batch
+        self._queries = self.queries(batch)
         self._taken: set[str] = set()
         self._last: Tensor | None = None
         if not self._queries.any():

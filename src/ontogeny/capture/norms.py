@@ -12,9 +12,8 @@ import torch
 from torch import Tensor, nn
 
 _PROBES = 16
-_SIZE = (
-    1e3  # of probes: large, so that the small number inside the root does not matter
-)
+# Of probes: large, so that the small number inside the root does not matter.
+_SIZE = 1e3
 _TOLERANCE = 1e-3
 
 

@@ -22,11 +22,11 @@ from ..errors import ArgumentError, check_choice, check_whole
 from ..inputs import Inputs
 from ..inputs.batches import Batch
 from ..needs import Gradients, Need
-from .causality import check_causal, check_logits
 from .forward import run, without_added
 from .logits import logits_of
 from .loss import resolve_objective
 from .predicted import next_tokens
+from .trial.causality import check_causal, check_logits
 
 POSITIONS = ("auto", "model", "mask", "right")
 

@@ -27,6 +27,7 @@ def relative_change(first: Tensor, second: Tensor) -> float:
 
     Examples
     --------
+    >>> import torch
     >>> relative_change(torch.tensor([3.0, 4.0]), torch.tensor([3.0, 9.0]))
     1.0
     """

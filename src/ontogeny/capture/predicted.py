@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from ..errors import ArgumentError, NonFiniteError
 from ..inputs import Inputs
 from ..inputs.batches import Batch
-from .causality import check_causal, check_logits
 from .collect import Collector
 from .logits import LogitRows
+from .trial.causality import check_causal, check_logits
 
 # From text (e,), column (e,), token (e,) and log-probabilities (e, V) to numbers (e,) by name.
 Reduction: TypeAlias = Callable[

@@ -11,7 +11,6 @@ from ..errors import ArgumentError, check_whole
 from ..inputs import Inputs
 from ..needs.base import MASK_FRACTION
 from .answers import AtTokens
-from .causality import check_causal, check_logits
 from .collect import Collector, feed
 from .families import longest_text
 from .forward import beginning, check_fits, quiet, run
@@ -19,6 +18,7 @@ from .logits import LogitRows
 from .loss import resolve_objective
 from .objectives import ReadingSettings
 from .predicted import PredictionCollector, Reduced, Reduction
+from .trial.causality import check_causal, check_logits
 
 
 class Predictor:
@@ -58,7 +58,8 @@ class Predictor:
         objective: str = "auto",
         settings: ReadingSettings | None = None,
     ) -> None:
-        self._model, self._settings = model, settings or ReadingSettings()
+        self._model = model
+        self._settings = settings or ReadingSettings()
         self.masked = resolve_objective(model, objective) == "masked"
 
     @property

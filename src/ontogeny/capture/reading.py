@@ -23,7 +23,6 @@ from ..needs.base import MASK_FRACTION
 from .activation import ActivationCollector
 from .attention import AttentionCollector
 from .collect import Collector, feed
-from .first_look import look_at
 from .forward import beginning, check_fits
 from .gradients import GradientReading, gradients
 from .implementations import attention_maps, gives_maps_beside
@@ -34,9 +33,10 @@ from .loss import LossCollector, resolve_objective
 from .objectives import ReadingSettings, input_set
 from .predicted import Listener, PredictionCollector, Reduced
 from .predictor import Predictor, check_mask_token
-from .read_alone import check_read
 from .sites import module_of
 from .trace import Trace
+from .trial.first_look import look_at
+from .trial.read_alone import check_read
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from torch import Tensor, nn
 from ..errors import BatchInvarianceError, check_iterable
 from ..inputs import Inputs
 from ..needs import Activations, Attention, Losses
-from .first_look import is_own
 from .forward import device_of
-from .invariance import say_alone, why_alone
 from .objectives import ReadingSettings
 from .reading import read
+from .trial.first_look import is_own
+from .trial.invariance import say_alone, why_alone
 
 
 def activations(

@@ -48,18 +48,3 @@ def answered(claims: Iterable[Claim]) -> list[Claim]:
         and claim.subject.quantity in ("place_accuracy", "right_probability")
         and claim.last >= RIGHT
     ]
-
-
-def may_say_worse(claims: Iterable[Claim]) -> bool:
-    """Return whether a heading may say that the model predicts worse, or that nothing was learned.
-
-    Not where the loss at some places surely fell, or answers went from wrong to right: then the
-    heading speaks of these.
-
-    Examples
-    --------
-    >>> may_say_worse([])
-    True
-    """
-    claims = list(claims)
-    return not learned_places(claims) and not answered(claims)

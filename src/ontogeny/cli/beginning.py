@@ -80,9 +80,15 @@ def prepared(
                 typer.echo(f"going on with {file}{alone}")
         else:
             _check_new(folder)
-            of = None if quiet else (f" of {file.stem}" if len(folders) > 1 else "")
+            of = f" of {file.stem}" if len(folders) > 1 else ""
             new.append(
-                begin(wishes, file, yes, bounded=max_revisions is not None, of=of)
+                begin(
+                    wishes,
+                    file,
+                    yes,
+                    bounded=max_revisions is not None,
+                    of=None if quiet else of,
+                )
             )
     workers = workers or _workers(new)
     if new and not quiet:

@@ -50,13 +50,9 @@ def _run(arguments: list[str]) -> int:
         with _warnings_as_lines(), _said_once(), _spoken(arguments):
             code = app(arguments, prog_name="ontogeny", standalone_mode=False)
         sys.stdout.flush()
-        return (
-            _stopped(arguments)
-            if code == STOPPED
-            else code
-            if isinstance(code, int)
-            else 0
-        )
+        if code == STOPPED:
+            return _stopped(arguments)
+        return code if isinstance(code, int) else 0
     except (KeyboardInterrupt, typer.Abort):
         return _stopped(arguments)
     except BrokenPipeError:  # the reader of a pipe has left, such as `| head`
@@ -71,13 +67,13 @@ def _run(arguments: list[str]) -> int:
         place = getattr(error, "filename", None)
         text = str(error)
         if place is not None or remedy:  # zarr names no file
-            text = f"{error.strerror}{f': {place}' * (place is not None)}."  # type: ignore[union-attr]
+            where = "" if place is None else f": {place}"
+            text = f"{error.strerror}{where}."  # type: ignore[union-attr]
         line = "".join(map(escaped, " ".join(text.split())))
         sys.stderr.write(f"ontogeny: {line}{remedy}\n")
         return getattr(error, "exit_code", 1)
-    except (
-        Exception
-    ) as error:  # of click, which typer may bring along under another name
+    except Exception as error:
+        # Of click, which typer may bring along under another name.
         if not hasattr(error, "exit_code") or not hasattr(error, "show"):
             raise
         error.show()

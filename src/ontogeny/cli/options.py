@@ -171,20 +171,24 @@ def wished(
     ] = None,
 ) -> dict[str, Any]:
     """Return what was asked for, as `ontogeny.start.Wishes` takes it."""
-    options: dict[str, Any] = {"texts": texts, "steps": steps, "sets": sets}
-    options |= {"model": model, "tokenizer": tokenizer}
-    options |= {"max_length": max_length, "abilities": abilities}
-    options |= {"train_texts": train_texts, "base_texts": base_texts}
-    options |= {
+    options: dict[str, Any] = {
+        "preset": preset,
+        "texts": texts,
+        "steps": steps,
+        "sets": sets,
+        "model": model,
+        "tokenizer": tokenizer,
+        "max_length": max_length,
+        "abilities": abilities,
+        "train_texts": train_texts,
+        "base_texts": base_texts,
         "score": score,
         "answer_after": answer_after,
         "token_labels": token_labels,
+        **chosen(step_from, only, exclude, key, base),
     }
-    options |= chosen(step_from, only, exclude, key, base)
-    options = {
-        key: value for key, value in {"preset": preset, **options}.items() if value
-    }
-    return options if floor is None else options | {"floor": floor}
+    given = {name: value for name, value in options.items() if value}
+    return given if floor is None else given | {"floor": floor}
 
 
 def chosen(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -188,7 +189,7 @@ def _defined(statement: ast.stmt) -> Iterator[str]:
         targets = statement.targets
     elif isinstance(statement, ast.AnnAssign | ast.AugAssign):
         targets = [statement.target]
-    for node in (node for target in targets for node in ast.walk(target)):
+    for node in itertools.chain.from_iterable(map(ast.walk, targets)):
         if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
             yield node.name
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):

@@ -111,7 +111,7 @@ class Modules:
         if path in self._files:
             inside = (file for file in self._files if file.startswith(f"{folder}/"))
             return sorted(file for file in inside if not file.endswith(".py"))
-        return sorted(file for text in texts if _is_file(file := f"{folder}/{text}"))
+        return sorted(filter(_is_file, (f"{folder}/{text}" for text in texts)))
 
     def file(self, module: str) -> str | None:
         """Return the file of a module of one of the packages, or None.
@@ -252,8 +252,6 @@ def file_of(module: str | ModuleType) -> str | None:
 def _spec(name: str) -> Any:
     try:
         return importlib.util.find_spec(name)
-    except (
-        ImportError,
-        ValueError,
-    ):  # of a main module, or a package that cannot be loaded
+    except (ImportError, ValueError):
+        # Of a main module, or a package that cannot be loaded.
         return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -73,7 +74,8 @@ class Reach:
         self._read = read
         self._known = known
         self._unused = unused
-        self._closed, self._left_out = self._places(known), self._places(unused)
+        self._closed = self._places(known)
+        self._left_out = self._places(unused)
         self.visited: dict[Place, str] = {}
         self.outside: set[str] = set()
         self._meant: dict[Place, list[tuple[str, Place | Outside]]] = {}
@@ -99,10 +101,13 @@ class Reach:
     def copy(self, modules: Modules, read: Callable[[str], Source]) -> Reach:
         """Return one that has reached as much and goes on by itself, with more packages."""
         new = Reach(modules, read, self._known, self._unused)
-        new.visited, new.outside = dict(self.visited), set(self.outside)
+        new.visited = dict(self.visited)
+        new.outside = set(self.outside)
         new._meant = dict(self._meant)
-        new._attributes, new._classes = set(self._attributes), set(self._classes)
-        new._files, new._loaded = set(self._files), set(self._loaded)
+        new._attributes = set(self._attributes)
+        new._classes = set(self._classes)
+        new._files = set(self._files)
+        new._loaded = set(self._loaded)
         for attribute, members in self._waiting.items():
             new._waiting[attribute] = list(members)
         for place, places in self._heirs.items():
@@ -166,9 +171,8 @@ class Reach:
         for place in places:
             if isinstance(place, Outside):
                 self.outside.add(place.name)
-            elif (
-                place.name is None
-            ):  # a module that is passed on: any part of it may be used
+            elif place.name is None:
+                # A module that is passed on: any part of it may be used.
                 self._queue += [
                     Place(place.path, n) for n in self._source(place.path).definitions
                 ]
@@ -240,7 +244,8 @@ class Reach:
         # Which of its members count.
         if target.name is None or target.name in source.bases:
             return f"{self._modules.name(target.path)} {target.name}"
-        if (in_room := (room_of(target.path), target.name)) in alone:
+        in_room = (room_of(target.path), target.name)
+        if in_room in alone:
             return " ".join(in_room)
         return source.definitions[target.name].digest
 
@@ -309,13 +314,15 @@ class Reach:
             for file in self._imported_files(path, taken):
                 self._source(file)
         for name, bases in source.bases.items():
-            for base in (b for text in bases for b in self._looked_up(path, text)):
+            looked_up = (self._looked_up(path, text) for text in bases)
+            for base in itertools.chain.from_iterable(looked_up):
                 if isinstance(base, Place):
                     self._heirs[base].append(Place(path, name))
                     if base in self._classes - self._closed:
                         self._queue.append(Place(path, name))
         for name, decorators in source.decorators.items():
-            for table in (t for text in decorators for t in self._tables(path, text)):
+            tables = (self._tables(path, text) for text in decorators)
+            for table in itertools.chain.from_iterable(tables):
                 if table in self.visited:
                     self._queue.append(Place(path, name))
                 else:
@@ -367,12 +374,10 @@ class Reach:
             return found
         for level, module, _ in source.stars:
             found += self._taken(path, (level, module, name), depth)
-        if (
-            not found
-            and (inner := self._modules.imported(path, 1, name))
-            and is_package(path)
-        ):
-            found.append(Place(inner, None))
+        if not found and is_package(path):
+            inner = self._modules.imported(path, 1, name)
+            if inner:
+                found.append(Place(inner, None))
         if not found and (
             "__getattr__" in source.definitions or "__getattr__" in source.imports
         ):

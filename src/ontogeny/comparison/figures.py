@@ -15,9 +15,8 @@ from ..summary.controls import NUMBERED, RUN
 from ..summary.figures import figure_of_runs
 from .clock import Clock
 
-MOST_ROWS = (
-    12  # more dots beside nulls get a panel for each run instead of a panel each
-)
+# More dots beside nulls get a panel for each run instead of a panel each.
+MOST_ROWS = 12
 
 
 def figures_of_runs(

@@ -67,7 +67,8 @@ def runs_node(
 
 def _levels_words(runs: Sequence[Run]) -> str:
     """Say by which levels rows were judged, where all runs state the same."""
-    if len(stated := levels_of(runs)) != 1:
+    stated = levels_of(runs)
+    if len(stated) != 1:
         return ""
     levels = stated.pop()
     return f", at α = {levels.change:g}, and at {levels.control:g} against control runs"

@@ -15,7 +15,7 @@ import xarray as xr
 from ..errors import ArgumentError, OntogenyError
 from ..study import Study, open_study
 from ..trees import as_tree
-from ..words.content import attribute
+from ..words.attributes import attribute
 from ..words.levels import Levels
 
 

@@ -69,7 +69,9 @@ def descend(
     """
     norm2 = precise(A.square().sum(1)).sum()
     infinite = torch.full_like(norm2, math.inf)
-    U_ahead, W, W_ahead = U, W.clone(), W.clone()
+    U_ahead = U
+    W = W.clone()
+    W_ahead = W.clone()
     # How far a step is extrapolated, and how far at most (0-dimensional, in the precision of A).
     beta = A.new_full((), 0.5)
     ceiling = A.new_full((), 1.0)

@@ -25,9 +25,8 @@ from .tensors import if_read, iterate, on_cpu, precise, select
 
 MARGIN = 0.03  # smallest typical distance of a code from the hyperplane, against all
 CONDITION = 1e-7  # smallest squared length of a near-cancellation that float32 resolves
-TURN_TOLERANCE = (
-    1e-3  # part by which a step of z alone must lower what is on the wrong side
-)
+# Part by which a step of z alone must lower what is on the wrong side.
+TURN_TOLERANCE = 1e-3
 RIDGE = 1e-6  # keeps the steps of z finite where few samples lie on the wrong side
 KEPT = 0.1  # part of their independence that concepts must keep when they move to another subspace
 

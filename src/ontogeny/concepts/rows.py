@@ -15,10 +15,10 @@ from torch import Tensor
 from .linalg import eigen, product
 from .tensors import if_read, on_cpu, precise
 
+STILL = 1e-4  # of a column's largest entry: a column of which no entry moves further is done
 ROUND = 5  # sweeps after which columns are checked
-READ_EVERY = (
-    5  # rounds after which the host asks another device whether any column still moves
-)
+# Rounds after which the host asks another device whether any column still moves.
+READ_EVERY = 5
 BLOCK = 20  # rows whose share of the other rows is taken off in one product
 SMALL = 1e-2  # squared length of a combination of concepts, against the longest, to nearly vanish
 
@@ -143,21 +143,21 @@ def solve_rows(
     *,
     null: tuple[Tensor, Tensor] | None = None,
     max_sweeps: int = 200,
-    tol: float = 1e-4,
 ) -> Tensor:
     """Solve ``min 1/2 <x, G x> - <x, b>`` for each column of `B` (r, p) from `X`, to tolerance.
 
-    A column stops by its own rule (no entry moves by more than `tol` of its largest one), so that
+    A column stops by its own rule (no entry moves by more than `STILL` of its largest one), so that
     its solution does not depend on the columns it is solved with. `null` is what ``vanishing``
     gives for `G`, if steps along it are wanted.
     """
     rounds = range(1, -(-max_sweeps // ROUND) + 1)
-    X, going = X.clone(), torch.ones_like(X[0], dtype=torch.bool)
+    X = X.clone()
+    going = torch.ones_like(X[0], dtype=torch.bool)
     # All columns together: to take out some, the host would have to count them.
     if not on_cpu(X):
         for number in rounds:
             Y = X.clone()
-            moving = _round(Y, G, B, factor, null, tol)
+            moving = _round(Y, G, B, factor, null)
             X = torch.where(going, Y, X)
             going = going & moving
             if number % READ_EVERY == 0 and not bool(going.any()):
@@ -167,7 +167,7 @@ def solve_rows(
     Y = X.clone()
     rest = B
     for _ in rounds:
-        going = _round(Y, G, rest, factor, null, tol)
+        going = _round(Y, G, rest, factor, null)
         if bool(going.all()):
             continue
         X[:, at] = Y
@@ -181,12 +181,7 @@ def solve_rows(
 
 
 def _round(
-    X: Tensor,
-    G: Tensor,
-    B: Tensor,
-    factor: Factor,
-    null: tuple[Tensor, Tensor] | None,
-    tol: float,
+    X: Tensor, G: Tensor, B: Tensor, factor: Factor, null: tuple[Tensor, Tensor] | None
 ) -> Tensor:
     """Sweep `X` (r, p) a few times, in place; return which columns (p,) still move."""
     start = X.clone()
@@ -196,7 +191,7 @@ def _round(
     before = X.clone()
     sweep(X, G, B, factor)
     moved = (X - before).abs().amax(0)
-    going = moved > tol * X.abs().amax(0)
+    going = moved > STILL * X.abs().amax(0)
     # Sweeps creep where concepts are nearly dependent; a search along their path does not.
     _along_path(X, start, G, B, factor, going)
     return going

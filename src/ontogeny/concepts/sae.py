@@ -20,16 +20,14 @@ from .tensors import if_read, precise
 
 VARIANTS = ("vanilla", "topk", "batchtopk", "jumprelu")
 RESAMPLE_UNTIL = 0.5  # dead concepts start again within this part of the training
-OVERSHOT = (
-    2  # times the squared error, to which concepts that start again must not raise it
-)
+# Times the squared error, to which concepts that start again must not raise it.
+OVERSHOT = 2
 DECAY_FROM = 0.6  # from here on the learning rate falls linearly to a twentieth
 RIDGE = 1e-3  # against the variance of the activations, where an encoder is regressed
 CODE_SWEEPS = 10  # over the codes that it is regressed on
 TOBIT_STEPS = 2
-THRESHOLD_PACE = (
-    10  # learned thresholds (their logarithms) need larger steps to get anywhere
-)
+# Learned thresholds (their logarithms) need larger steps to get anywhere.
+THRESHOLD_PACE = 10
 DENSE = 0.4  # share of active concepts from which on codes are dense; a ReLU alone lets half through
 
 

@@ -11,9 +11,8 @@ from ..errors import ArgumentError
 
 # Of largest entries.
 RANGES = {torch.float32: (1e-30, 1e30), torch.float64: (1e-290, 1e290)}
-SAFE_EXPONENT = (
-    20  # squares of entries between 2^-20 and 2^20 neither overflow nor vanish
-)
+# Squares of entries between 2^-20 and 2^20 neither overflow nor vanish.
+SAFE_EXPONENT = 20
 START_EXPONENT = 40  # a start that is larger or smaller by more is brought nearer to A
 
 

@@ -12,7 +12,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -148,9 +148,8 @@ def _free_on(device: torch.device) -> int | None:
 
 Step = TypeVar("Step", bound=tuple[Tensor, ...])
 
-READ_EVERY = (
-    10  # iterations after which the host asks another device whether it is done
-)
+# Iterations after which the host asks another device whether it is done.
+READ_EVERY = 10
 
 
 def iterate(
@@ -235,7 +234,9 @@ class Stalled:
     def __call__(self, objective: Tensor) -> Tensor:
         """Take note of the objective of the next iteration, and say whether it was the last."""
         if not self._history:
-            self._history.extend([torch.full_like(objective, math.inf)] * self.window)
+            self._history.extend(
+                repeat(torch.full_like(objective, math.inf), self.window)
+            )
         before = self._history[0]
         accepted = torch.isfinite(objective)
         self._history.append(torch.where(accepted, objective, before))

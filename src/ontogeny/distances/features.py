@@ -52,7 +52,8 @@ def by_inverses(M: Tensor) -> Tensor | None:
     if not spread < _CONDITION:  # or NaN
         return None
     # Its singular values lie from 1 to `spread`.
-    X, inverse = (M / smallest, inverse * smallest)
+    X = M / smallest
+    inverse = inverse * smallest
     while True:
         X = X.mul_(spread**-0.5 / 2).add_(inverse.mT, alpha=spread**0.5 / 2)
         spread = (spread**0.5 + spread**-0.5) / 2

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -231,12 +232,13 @@ def pair_of(W: Array, V: Array, *, any_r: bool = False) -> tuple[Pair, Array]:
 
 def _widened(factors: Factors, r: int) -> Factors:
     """Return the stack with columns of zeros up to r columns."""
-    stack, missing = factors.stack, r - factors.stack.shape[-1]
+    stack = factors.stack
+    missing = r - factors.stack.shape[-1]
     if not missing:
         return factors
     xp = namespace(stack)
     zeros = xp.zeros_like(stack[..., :1])
-    return Factors(xp.concat([stack, *[zeros] * missing], axis=-1), factors.floor)
+    return Factors(xp.concat([stack, *repeat(zeros, missing)], axis=-1), factors.floor)
 
 
 def give(result: Array, argument: Array) -> Any:

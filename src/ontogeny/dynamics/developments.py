@@ -196,9 +196,8 @@ def development(
     progress = (rows - first[:, None]) / np.where(measurable, change, np.nan)[:, None]
     distinct = np.abs(rows - first[:, None]) > noise
     p_order = step_order_test(rows, n_draws, random_state, CHANCE, n_tests=1)
-    trend = trend_p_values(
-        steps, np.asarray(values).reshape(rows.shape), reference_index
-    )
+    with_reference = np.asarray(values).reshape(rows.shape)
+    trend = trend_p_values(steps, with_reference, reference_index)
     smallest = smallest_p(np.count_nonzero(~np.isnan(rows), axis=1))
     alone = np.maximum(trend.short, smallest)
     p_uncorrected = np.maximum(alone, trend.reference)

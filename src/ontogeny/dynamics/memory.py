@@ -19,9 +19,8 @@ PHI = (0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 0.95)
 FRESH = (0.0, 0.01, 0.03, 0.1, 0.3, 0.6)  # share of the variance that is fresh
 JITTER = 1e-10  # keeps nearly equal checkpoints apart in the covariance
 LONGEST = -1 / math.log(PHI[-1])  # memory in checkpoints
-WALK = (
-    1e-4  # rate of forgetting, against one gap, that cannot be told from a random walk
-)
+# Rate of forgetting, against one gap, that cannot be told from a random walk.
+WALK = 1e-4
 EVEN = 1.5  # largest ratio of two gaps that counts as even spacing
 
 

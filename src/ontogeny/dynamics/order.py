@@ -237,7 +237,8 @@ def _by_spectrum(rows: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     rows = rows - rows.mean(axis=1, keepdims=True)
     of_lag = _pairs(rows.shape[1])[2]
     # None wraps.
-    sums, size = (np.cumsum(of_lag), next_fast_len(len(of_lag) * 5 // 4, real=True))
+    sums = np.cumsum(of_lag)
+    size = next_fast_len(len(of_lag) * 5 // 4, real=True)
     # Each distance stands for two, and each frequency but the first and a middle one.
     twice = np.where(2 * np.arange(size // 2 + 1) % size > 0, 4, 2)
     of_frequency = np.fft.rfft(of_lag, size).real * twice / size

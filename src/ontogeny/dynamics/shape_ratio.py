@@ -28,9 +28,8 @@ OF_LONG = (0.7, 0.8, 0.9, 0.95)  # and what longer memory adds, beside random wa
 # Size of fresh noise on a random walk, against one of its steps.
 FRESH = (0.0, 1.0, 2.0, 4.0)
 GROWTH = (1 / 3, 3.0)  # last over first size of noise that grows or fades
-NUGGET = (
-    1e-14  # keeps nearly equal checkpoints apart, such as steps 1 and 2 beside 1e15
-)
+# Keeps nearly equal checkpoints apart, such as steps 1 and 2 beside 1e15.
+NUGGET = 1e-14
 ROUNDING = 1e-10  # share of a course that no shape explains
 # Nats by which shapes with two or three free sizes must be better: they fit random walks better.
 HANDICAP = {1: 0.0, 2: 4.0, 3: 3.0}

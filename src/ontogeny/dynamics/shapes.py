@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 ALONE = 0.85  # share of a shape that one checkpoint may hold: heavy tails give such outliers
-FEWEST_COMPOUND = (
-    10  # checkpoints from which on shapes with several free sizes are fitted
-)
+# Checkpoints from which on shapes with several free sizes are fitted.
+FEWEST_COMPOUND = 10
 NARROWEST = 0.5  # width in checkpoints of curves
 FADING = 5  # how many speeds at which an overshoot comes back
 ROUNDING = 1e-10

@@ -34,13 +34,13 @@ def is_conversation(value: Any) -> bool:
     """
     if not isinstance(value, list) or not value:
         return False
-    parts = [
-        m.get(name)
-        for m in value
-        if isinstance(m, Mapping)
-        for name in ("role", "content")
-    ]
-    return len(parts) == 2 * len(value) and all(isinstance(part, str) for part in parts)
+    return all(map(_is_message, value))
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(
+        isinstance(value.get(name), str) for name in ("role", "content")
+    )
 
 
 def messages_of(value: Any) -> list[dict[str, Any]] | None:
@@ -174,9 +174,8 @@ def _written(tokenizer: Any, messages: list[dict[str, Any]], **options: Any) -> 
     try:
         options |= {"tokenize": False, "date_string": _DATE}
         return str(tokenizer.apply_chat_template(messages, **options))
-    except (
-        Exception
-    ) as error:  # a template refuses roles that do not alternate, and the like
+    except Exception as error:
+        # A template refuses roles that do not alternate, and the like.
         raise ArgumentError(
             f"the tokenizer's chat template refuses a conversation: {error}"
         ) from error

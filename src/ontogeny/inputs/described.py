@@ -104,6 +104,10 @@ class Described(Sampled):
         }
 
     @property
+    def _noun(self) -> str:
+        return "text" if len(self) == 1 else "texts"
+
+    @property
     def sentence(self) -> str:
         """How many texts there are, in which form they were found, and what is cut off.
 
@@ -113,7 +117,7 @@ class Described(Sampled):
         >>> Inputs.from_tokens([[1, 2, 3], [4, 5]]).sentence
         '2 texts, 5 tokens'
         """
-        parts = [f"{len(self):,} text{'s' * (len(self) != 1)}", self.form]
+        parts = [f"{len(self):,} {self._noun}", self.form]
         parts.append(f"{int(self.mask.sum()):,} tokens")
         if self.answers is not None and self.score:
             parts.append(f"scored: {self.score} ({int(self.scored.sum()):,})")
@@ -141,7 +145,7 @@ class Described(Sampled):
         sentences = [*self.notes]
         if len(self) < FEWEST:
             sentences.append(
-                f"only {len(self)} text{'s' * (len(self) != 1)}: noise is measured over texts, so "
+                f"only {len(self)} {self._noun}: noise is measured over texts, so "
                 f"hardly any change can be told from it; {FEWEST} are the least, 200 are better"
             )
         if int(self.lengths.max()) < 2:
@@ -184,9 +188,10 @@ class Described(Sampled):
         if not (count := counts["duplicates"]):
             return ""
         words = "repeats another" if count == 1 else "repeat others"
+        units = "1 unit" if counts["units"] == 1 else f"{counts['units']} units"
         return (
             f"{count} of {len(self)} texts {words}; texts that repeat count as one, which leaves "
-            f"{counts['units']} unit{'s' * (counts['units'] != 1)}"
+            f"{units}"
         )
 
     @property
@@ -251,7 +256,7 @@ class Described(Sampled):
         """
         rows = zip(sample.text.tolist(), sample.position.tolist(), strict=True)
         if self.texts is None:
-            return [None] * len(sample)
+            return [None for _ in rows]
         return [
             self.texts[text] if position < 0 else self._snippet(text, position, window)
             for text, position in rows

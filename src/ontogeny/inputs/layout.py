@@ -73,9 +73,8 @@ def repad(array: np.ndarray, mask: np.ndarray, side: str) -> np.ndarray:
     [[0, 7], [5, 6]]
     """
     order = np.argsort(mask if side == "left" else ~mask, axis=1, kind="stable")
-    return np.take_along_axis(
-        array, order.reshape(*order.shape, *[1] * (array.ndim - 2)), axis=1
-    )
+    trailing = tuple(range(2, array.ndim))
+    return np.take_along_axis(array, np.expand_dims(order, trailing), axis=1)
 
 
 def check_layout(

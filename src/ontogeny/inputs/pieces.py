@@ -226,7 +226,8 @@ def pieces_of_texts(inputs: Inputs) -> list[str]:
 
 def _alone(inputs: Inputs) -> np.ndarray:
     """Return (n, L) where a token covers characters that no other token of its text covers."""
-    start, stop = inputs.spans[..., 0], inputs.spans[..., 1]  # type: ignore[index]
+    start = inputs.spans[..., 0]  # type: ignore[index]
+    stop = inputs.spans[..., 1]  # type: ignore[index]
     ordinary = inputs.ordinary & (stop > start)
     reached = np.maximum.accumulate(np.where(ordinary, stop, 0), axis=1)
     shares = np.zeros_like(ordinary)

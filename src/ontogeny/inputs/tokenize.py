@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,58 +53,57 @@ def tokenize(
         chosen = [texts[i] for i in rows]
         return _encode(chosen, tokenizer, max_length, parts, not is_written)
 
-    kept, encoded, lacking = where_encodable(texts, full, tokenizer, encode)
-    unread = len(full) - len(kept)
+    read, encoded, lacking = where_encodable(texts, full, tokenizer, encode)
+    unread = len(full) - len(read)
     notes = [*notes, *lacking]
     if scoring.last:
         for row in encoded:  # the last tokens of a text that is cut are not there
-            row["answers"] = last_places(~row["special"][None], scoring.last)[0] & (
-                not row["cut"]
-            )
-    filled = [
-        (i, row) for i, row in zip(kept, encoded, strict=True) if row["answers"].any()
-    ]
+            last = last_places(~row["special"][None], scoring.last)[0]
+            row["answers"] = last & (not row["cut"])
+    kept = [place for place, row in enumerate(encoded) if row["answers"].any()]
     is_some = answers is not None or bool(scoring.last)
-    if not filled:
+    if not kept:
         what = "an ordinary token"
         if is_some:
             what = f"an answer within its first max_length={max_length} tokens"
         raise ArgumentError(f"no text is left: none of {len(texts)} holds {what}.")
-    rows = [row for _, row in filled]
+    rows = [encoded[place] for place in kept]
+    of_texts = [read[place] for place in kept]
+    cut = sum(row["answer_cut"] for row in rows) if is_some else 0
+    if cut:
+        notes.append(f"{cut:,} answers are cut off at max_length={max_length}")
     pad = _pad_token_id(tokenizer)
-    spans = of_answers = None
-    if is_some:
-        of_answers = lay_out([row["answers"] for row in rows], False, padding_side)
-        cut = sum(row["answer_cut"] for row in rows)
-        notes += (
-            [f"{cut:,} answers are cut off at max_length={max_length}"]
-            if bool(cut)
-            else []
-        )
-    if rows[0]["spans"] is not None:
-        spans = lay_out([row["spans"] for row in rows], 0, padding_side)
-    return {
-        "ids": lay_out([row["ids"] for row in rows], pad, padding_side),
-        "mask": lay_out(
-            [np.ones(len(row["ids"]), bool) for row in rows], False, padding_side
-        ),
-        "special": lay_out([row["special"] for row in rows], True, padding_side),
-        "spans": spans,
-        "answers": of_answers,
-        "texts": tuple(texts[i] for i, _ in filled),
-        "labels": None
-        if labels is None
-        else label_array(labels)[[i for i, _ in filled]],
-        "documents": None if documents is None else documents[[i for i, _ in filled]],
+    return _laid_out(rows, pad, padding_side, is_some) | {
+        "texts": tuple(texts[i] for i in of_texts),
+        "labels": None if labels is None else label_array(labels)[of_texts],
+        "documents": None if documents is None else documents[of_texts],
         "mask_token_id": getattr(tokenizer, "mask_token_id", None),
         "pad_token_id": pad,
         "vocab_size": count_ids(tokenizer),
         "padding_side": padding_side,
         "truncated": sum(row["cut"] > 0 for row in rows),
         "cut_tokens": sum(row["cut"] for row in rows),
-        "dropped": len(texts) - unread - len(filled),
+        "dropped": len(texts) - unread - len(rows),
         "score": scoring.words,
         "notes": tuple(notes),
+    }
+
+
+def _laid_out(
+    rows: Sequence[Mapping[str, Any]], pad: int, side: str, has_answers: bool
+) -> dict[str, np.ndarray | None]:
+    """Return what is known of each token as arrays (n, L)."""
+
+    def column(name: str, filling: Any) -> np.ndarray:
+        return lay_out([row[name] for row in rows], filling, side)
+
+    masks = [np.ones(len(row["ids"]), bool) for row in rows]
+    return {
+        "ids": column("ids", pad),
+        "mask": lay_out(masks, False, side),
+        "special": column("special", True),
+        "spans": None if rows[0]["spans"] is None else column("spans", 0),
+        "answers": column("answers", False) if has_answers else None,
     }
 
 

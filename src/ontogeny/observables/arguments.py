@@ -171,10 +171,8 @@ def check_node(name: str, value: str) -> None:
 def _hints(cls: type) -> dict[str, Any]:
     try:
         return typing.get_type_hints(cls)
-    except (
-        NameError,
-        TypeError,
-    ):  # annotations of somebody else that cannot be resolved
+    except (NameError, TypeError):
+        # Annotations of somebody else that cannot be resolved.
         return {}
 
 

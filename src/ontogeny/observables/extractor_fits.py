@@ -96,10 +96,8 @@ def code_coordinates(U_ref: torch.Tensor, U: torch.Tensor) -> xr.DataArray:
     both = torch.cat([U_ref.double(), U.double()], dim=1)
     triangle = torch.linalg.qr(both, mode="r")[1].cpu().numpy()
     table = np.zeros((2, 2 * r, r), dtype=np.float32)
-    table[0, : len(triangle)], table[1, : len(triangle)] = (
-        triangle[:, :r],
-        triangle[:, r:],
-    )
+    table[0, : len(triangle)] = triangle[:, :r]
+    table[1, : len(triangle)] = triangle[:, r:]
     return xr.DataArray(
         table, dims=("side", "coordinate", "concept"), coords={"side": list(SIDES)}
     )

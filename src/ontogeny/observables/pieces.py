@@ -11,9 +11,8 @@ import xarray as xr
 from ..inputs import ShownTexts
 from ..words.names import Names
 
-PIECES = (
-    "vocabulary_pieces"  # variable of a state: how each id of the vocabulary is written
-)
+# Variable of a state: how each id of the vocabulary is written.
+PIECES = "vocabulary_pieces"
 SHOWN: Names = {
     "shown_text_number": ("number of the text in its input set", ""),
     "shown_token_id": ("token; -1 beyond the text", ""),

@@ -93,7 +93,9 @@ class Problems(Sequence[Problem]):
         ]
         more = len(parts) - _NAMED
         if more > 0:
-            of = f"observable{'s' * (more > 1)}" if of_run else "of control runs"
+            of = "of control runs"
+            if of_run:
+                of = "observable" if more == 1 else "observables"
             parts[_NAMED:] = [f"and {more} more {of}"]
         if of_run and self._runs:
             parts.append(self._controls_failed)
@@ -114,7 +116,8 @@ class Problems(Sequence[Problem]):
 
     @property
     def _controls_failed(self) -> str:
-        return f"{self._runs} control run{'s' * (self._runs > 1)} failed in part"
+        runs = "control run" if self._runs == 1 else "control runs"
+        return f"{self._runs} {runs} failed in part"
 
     def _count(self, rows: Sequence[Problem]) -> str:
         number = 0 if rows[0].run else self.standings[rows[0].node].failed

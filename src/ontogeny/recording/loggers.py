@@ -31,7 +31,9 @@ def as_logs(log: Any) -> tuple[Log, ...]:
     ArgumentError
         If one is no function.
     """
-    logs = () if log is None else tuple(log) if isinstance(log, Iterable) else (log,)
+    if log is None:
+        return ()
+    logs = tuple(log) if isinstance(log, Iterable) else (log,)
     for target in logs:
         if not callable(target):
             raise ArgumentError(
@@ -60,9 +62,8 @@ def to_trainer(trainer: Any) -> Log:
     def log(metrics: Mapping[str, float], step: int) -> None:
         due = trainer.control.should_log
         trainer.log(dict(metrics))
-        trainer.control.should_log = (
-            due  # which logging resets: the Trainer's own is still to come
-        )
+        # Which logging resets: the Trainer's own is still to come.
+        trainer.control.should_log = due
 
     return log
 

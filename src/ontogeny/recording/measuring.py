@@ -50,7 +50,8 @@ def unchanged(model: nn.Module) -> Iterator[None]:
     gradients = [(p, p.grad, p.requires_grad) for p in model.parameters()]
     buffers = [(buffer, buffer.detach().clone()) for buffer in model.buffers()]
     entries = [(module, dict(module._buffers)) for module in model.modules()]
-    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002  # what others use
+    python = random.getstate()
+    numpy = np.random.get_state()  # noqa: NPY002  # what others use
     with _torch_random_states(), torch.no_grad():
         model.eval()
         try:
@@ -220,9 +221,8 @@ def _numbers(
             label = "/".join([start, *labels])
             if np.isfinite(value):
                 numbers[label] = value
-            elif reasons.keys().isdisjoint(
-                labels
-            ):  # a failed layer has no number to miss
+            elif reasons.keys().isdisjoint(labels):
+                # A failed layer has no number to miss.
                 failed[label] = f"it is {value}"
     return numbers, failed
 

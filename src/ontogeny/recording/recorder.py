@@ -228,10 +228,8 @@ class Recorder:
             if step in self._ahead:
                 return self._pass_again(step, model, due)
             return due and step not in self._steps and self._save(step, model)
-        except (
-            OSError,
-            SafetensorError,
-        ) as error:  # a full disk, a file system that went away
+        except (OSError, SafetensorError) as error:
+            # A full disk, a file system that went away.
             if not self._steps:
                 raise  # nothing is trained yet
             self._fail(step, error)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from ..problems import Problem
 from ..problems.problem import advice
 from ..problems.table import steps_text
-from ..words.content import Content, Node
+from ..words.content import Content
 from ..words.formats import plain_text, plural, step_text
+from ..words.nodes import Node
 from ..words.voice import Voice
 
 _SHOWN = 6
@@ -100,7 +101,8 @@ def _reason(problem: Problem, sections: Mapping[str, Node], voice: Voice) -> Rea
     node = sections.get(problem.node)
     name = node.title if node is not None else problem.node
     name = f"{name}, in control run {problem.run}" if problem.run else name
-    steps = f"{voice.unit}{'s' * (len(problem.steps) > 1)} {steps_text(problem.steps)}"
+    unit = f"{voice.unit}s" if len(problem.steps) > 1 else voice.unit
+    steps = f"{unit} {steps_text(problem.steps)}"
     layers = problem.layers
     names = ", ".join(layers[:2]) + (
         f" and {len(layers) - 2} more" if len(layers) > 2 else ""

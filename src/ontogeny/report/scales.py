@@ -17,6 +17,7 @@ END_ROOM = 0.02  # least room beside the first and the last step, as a share of 
 
 # Checkpoints up to which the axis names each.
 _FEW = 8
+_VALUES = 6  # round values on an axis, about
 
 KINDS = ("log", "linear")  # kinds of step axis between which the page switches
 
@@ -148,10 +149,10 @@ def _decade_values(first: int, last: int) -> list[tuple[int, int]]:
     return [(value, rank) for value, rank in values if first <= value <= last]
 
 
-def _round_values(low: int, high: int, about: int = 6) -> list[tuple[int, int]]:
+def _round_values(low: int, high: int) -> list[tuple[int, int]]:
     if high <= low:
         return [(low, 0)]
-    rough = (high - low) / about
+    rough = (high - low) / _VALUES
     power = 10 ** math.floor(math.log10(rough))
     size = max(next(m * power for m in (1, 2, 5, 10) if m * power >= rough), 1)
     first = math.ceil(low / size)

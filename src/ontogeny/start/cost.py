@@ -36,9 +36,8 @@ _NOISE = 5  # steps at which noise floors are measured, by default
 _NOISE_COST = 2.0  # what such a step costs beside another; 2.1 in the demo's study
 _SUMMARIES = 1.2  # what is computed from all steps, and the page
 _MERGED = 2.0  # bytes of cells with what is merged of them; 1.9 to 2.4 in four studies
-_SLOWER = (
-    1.6  # how much longer it takes where tasks beside each other use the same memory
-)
+# How much longer it takes where tasks beside each other use the same memory.
+_SLOWER = 1.6
 _ENDS = 20.0  # seconds until processes have started, and from the last cell to the page
 _PAGE = 10_000_000  # a page, and the smallest result
 

@@ -17,9 +17,8 @@ from ..tasks.records import read_records
 from .presets import Preset, filled_entry
 from .source import beside
 
-PIECES = (
-    3.0  # tokens of a common English word, on average, at most; of letters it takes 5.5
-)
+# Tokens of a common English word, on average, at most; of letters it takes 5.5.
+PIECES = 3.0
 # Of the words of English texts that are among the commonest, at least; measured: .18 to .31.
 COMMON_SHARE = 0.12
 

@@ -27,9 +27,8 @@ _TEXTS = 16
 _LENGTH = 64
 _ERRORS = 3.0  # standard errors by which the order must help
 _NATS = 0.05  # nats a token, at least
-_LESS = (
-    0.8  # nats a byte, as a share of those of another reading whose order helps as well
-)
+# Nats a byte, as a share of those of another reading whose order helps as well.
+_LESS = 0.8
 
 
 @dataclass(frozen=True)
@@ -78,11 +77,8 @@ def sources_by_model(
             scored.append(_score(dtype, model, next(iter(inputs.values()))))
         except SeveralReadingsError:
             raise
-        except (
-            OntogenyError,
-            IndexError,
-            RuntimeError,
-        ):  # ids that the model lacks, or no logits
+        except (OntogenyError, IndexError, RuntimeError):
+            # Ids that the model lacks, or no logits.
             continue
     chosen = _clearest(scored)
     if chosen is None:

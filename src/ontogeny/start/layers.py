@@ -12,9 +12,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from .. import capture
-from ..capture.first_look import batch_of
 from ..capture.forward import first_tensor, quiet, run, without_added
 from ..capture.sites import watched
+from ..capture.trial.first_look import batch_of
 from ..errors import ArgumentError
 from ..inputs import Inputs
 from ..words.formats import plural

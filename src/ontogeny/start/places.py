@@ -82,11 +82,8 @@ def proposed_places(
         return None
     try:
         costs, vocabulary = _costs(trajectory, few)
-    except (
-        OntogenyError,
-        RuntimeError,
-        IndexError,
-    ):  # what is wrong is said where it is studied
+    except (OntogenyError, RuntimeError, IndexError):
+        # What is wrong is said where it is studied.
         return None
     blind = float(np.log(vocabulary))
     first = np.random.default_rng(random_state).permutation(np.unique(few.groups))

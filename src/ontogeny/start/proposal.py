@@ -97,13 +97,11 @@ class Wishes:
             "--base-texts": self.base_texts,
             "--floor": ["" if self.floor is None else f"{self.floor:g}"],
         }
-        return [
-            part
-            for name, values in options.items()
-            for v in values
-            if v
-            for part in (name, v)
-        ]
+        parts: list[str] = []
+        for name, values in options.items():
+            for value in filter(None, values):
+                parts += [name, value]
+        return parts
 
 
 @dataclass(frozen=True)
@@ -183,31 +181,14 @@ def propose(
     if beside_texts is not None and not _has_own(run):
         tokenizer = str(beside_texts)
     _check_complete(wishes, run, tokenizer)
-    texts = _inputs(wishes, preset, run, folder)
-    least = _OF_LABELS if "dataset" in texts and preset.controls else 0
-    count = max(preset.controls, least)
-    content: dict[str, Any] = {
-        "trajectory": _trajectory(wishes, preset, run, folder, tokenizer),
-        "inputs": texts,
-        "controls": {"kind": "turned", "count": count, "steps": preset.control_steps},
-    }
+    content = _sources(wishes, preset, run, folder, tokenizer)
     content = with_sets({**content, "observables": []}, early)
     asked_for = copy.deepcopy(content)
-    trajectory, inputs, found, of_ids = _sources(content, folder, beside_texts)
+    trajectory, inputs, found, of_ids = _read_sources(content, folder, beside_texts)
     content["inputs"] |= found
     before(trajectory)
-    # Before anything is computed; the audit of the result says the same.
-    hub = is_repository(wishes.source)
-    findings = [] if hub else early_findings(list(trajectory), run.catalogue, run.path)
-    lines = [
-        *trajectory.lines(),
-        *(f"audit: {finding.message}" for finding in findings),
-    ]
+    lines = _trajectory_lines(wishes, preset, trajectory, run)
     lines[1:1] = [of_shapes] * bool(of_shapes)
-    thinned = len(trajectory) < len(run) and not wishes.steps
-    lines[1:1] = [
-        f"preset {preset.name} takes {len(trajectory)}; --steps all takes all"
-    ] * thinned
     content["controls"] = _controls(
         wishes, content["controls"], early, trajectory, preset
     )
@@ -225,52 +206,27 @@ def propose(
     if model.longest is not None and isinstance(length, int):
         content["inputs"]["max_length"] = min(length, model.longest)
     lines += not_as_asked(early, wishes.max_length, asked_for, content)
-    if not _has_tokenizer(content["trajectory"].get("tokenizer", ""), trajectory):
-        model = replace(
-            model, no_tokenizer="there is no tokenizer to read its texts with"
-        )
-    else:
-        read_by_it = [text for entry in inputs.values() for text in entry.texts or ()]
-        why = no_english(trajectory.tokenizer(), read_by_it if wishes.texts else ())
-        model = replace(model, no_english=why)
-    content["observables"], left_out = fitted(preset, model, len(trajectory))
-    content["observables"] = _as_scored(
-        content["observables"], content["inputs"], wishes.floor
-    )
-    content["observables"] += of_places(
-        content, next(iter(inputs.values())), preset, model
-    )
-    content["observables"] += of_further_sets(content["inputs"], preset, model)
-    of_ids = [*of_ids, *training_texts_beside(wishes.texts, wishes.train_texts)]
+    model = _read_by_tokenizer(model, wishes, content, trajectory, inputs)
+    entries, left_out = fitted(preset, model, len(trajectory))
+    entries = _as_scored(entries, content["inputs"], wishes.floor)
+    so_far = {**content, "observables": entries}
+    entries += of_places(so_far, next(iter(inputs.values())), preset, model)
+    entries += of_further_sets(content["inputs"], preset, model)
     if wishes.abilities:
         tables, notes = examples_of(wishes.abilities, folder, preset, model)
         asked = {table["kind"] for table in tables}
-        others = [
-            entry for entry in content["observables"] if entry["kind"] not in asked
-        ]
+        entries = [entry for entry in entries if entry["kind"] not in asked]
+        entries += tables
         left_out = {kind: why for kind, why in left_out.items() if kind not in asked}
-        content["observables"] = [*others, *tables]
-        lines = [*lines, *notes]
-    read = [
-        line for texts in inputs.values() for line in (texts.sentence, *texts.warnings)
-    ]
+        lines += notes
+    content["observables"] = entries
+    read: list[str] = []
+    for texts in inputs.values():
+        read += [texts.sentence, *texts.warnings]
     read += of_ids
+    read += training_texts_beside(wishes.texts, wishes.train_texts)
     final = with_sets(content, late)
     return Proposal(as_given, preset, final, model, len(run), lines, left_out, read)
-
-
-def _check_files(wishes: Wishes) -> None:
-    for option, paths in (
-        ("--texts", wishes.texts),
-        ("--abilities", wishes.abilities),
-        ("--token-labels", wishes.token_labels),
-        ("--train-texts", wishes.train_texts),
-        ("--base-texts", wishes.base_texts),
-    ):
-        for path in paths:
-            path = path.rpartition(":")[0] if own_code.is_own(path) else path
-            if not {*path} & {*"*?["} and not Path(path).expanduser().exists():
-                raise ArgumentError(f"{option} {path}: there is no such file.")
 
 
 def _opened(wishes: Wishes) -> tuple[Wishes, Trajectory, str]:
@@ -285,7 +241,7 @@ def _opened(wishes: Wishes) -> tuple[Wishes, Trajectory, str]:
     return wishes, run, line
 
 
-def _sources(
+def _read_sources(
     content: dict[str, Any], folder: Path, vocabulary: Path | None
 ) -> tuple[Trajectory, dict[str, Inputs], dict[str, str], list[str]]:
     """Return what `sources_by_model` does; of ids without a vocabulary that cannot be theirs."""
@@ -305,6 +261,70 @@ def _sources(
             raise error from None
         line = f"tokens are shown as numbers, as {vocabulary} is not their vocabulary"
         return run, inputs, found, [*of_ids, f"{line}: {error}"]
+
+
+def _check_files(wishes: Wishes) -> None:
+    """Refuse files that are not there."""
+    for option, paths in (
+        ("--texts", wishes.texts),
+        ("--abilities", wishes.abilities),
+        ("--token-labels", wishes.token_labels),
+        ("--train-texts", wishes.train_texts),
+        ("--base-texts", wishes.base_texts),
+    ):
+        for path in paths:
+            path = path.rpartition(":")[0] if own_code.is_own(path) else path
+            if not {*path} & {*"*?["} and not Path(path).expanduser().exists():
+                raise ArgumentError(f"{option} {path}: there is no such file.")
+
+
+def _sources(
+    wishes: Wishes, preset: Preset, run: Trajectory, folder: Path, tokenizer: str
+) -> dict[str, Any]:
+    """Return the tables of the study file that say what is read, and how many controls."""
+    texts = _inputs(wishes, preset, run, folder)
+    least = _OF_LABELS if "dataset" in texts and preset.controls else 0
+    count = max(preset.controls, least)
+    return {
+        "trajectory": _trajectory(wishes, preset, run, folder, tokenizer),
+        "inputs": texts,
+        "controls": {"kind": "turned", "count": count, "steps": preset.control_steps},
+    }
+
+
+def _trajectory_lines(
+    wishes: Wishes, preset: Preset, trajectory: Trajectory, run: Trajectory
+) -> list[str]:
+    """Return which checkpoints are taken of a run, and what an audit finds at once."""
+    lines = trajectory.lines()
+    if len(trajectory) < len(run) and not wishes.steps:
+        thinned = f"preset {preset.name} takes {len(trajectory)}; --steps all takes all"
+        lines.insert(1, thinned)
+    # Before anything is computed; the audit of the result says the same.
+    if not is_repository(wishes.source):
+        findings = early_findings(list(trajectory), run.catalogue, run.path)
+        lines += [f"audit: {finding.message}" for finding in findings]
+    return lines
+
+
+def _read_by_tokenizer(
+    model: ModelFacts,
+    wishes: Wishes,
+    content: Mapping[str, Any],
+    trajectory: Trajectory,
+    inputs: Mapping[str, Inputs],
+) -> ModelFacts:
+    """Return the facts with what the tokenizer rules out: none, or one that reads no English."""
+    named = content["trajectory"].get("tokenizer", "")
+    if not _has_tokenizer(named, trajectory):
+        return replace(
+            model, no_tokenizer="there is no tokenizer to read its texts with"
+        )
+    texts: list[str] = []
+    if wishes.texts:
+        for entry in inputs.values():
+            texts += entry.texts or ()
+    return replace(model, no_english=no_english(trajectory.tokenizer(), texts))
 
 
 def _scored_places(

@@ -100,9 +100,8 @@ def node_name(entry: Mapping[str, Any]) -> str:
     kind = str(arguments.pop("kind", None))
     try:
         return make(kind, **arguments).name
-    except (
-        ArgumentError
-    ):  # of a user's own file, or one that is refused when the study is read
+    except ArgumentError:
+        # Of a user's own file, or one that is refused when the study is read.
         return str(entry.get("label", kind))
 
 

@@ -12,13 +12,13 @@ import torch
 from torch import nn
 
 from .. import capture
-from ..capture.causality import check_causal, check_logits
 from ..capture.families import longest_text
-from ..capture.first_look import look_at
 from ..capture.forward import check_fits, quiet, run, without_added
 from ..capture.logits import logits_of
 from ..capture.loss import resolve_objective
 from ..capture.ov_circuit import check_has_ov_circuit
+from ..capture.trial.causality import check_causal, check_logits
+from ..capture.trial.first_look import look_at
 from ..errors import ArgumentError, LayerMatchError, NonFiniteError, OntogenyError
 from ..inputs import Inputs
 from ..observables import ModelFacts
@@ -57,6 +57,7 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> ModelFacts:
             "that give texts first, as BERT and GPT-2 do, are studied."
         )
     objective, n_names = _objective(model, few)
+    blocks = _blocks(checkpoint, layers.group)
     return ModelFacts(
         model_class=type(model).__name__,
         family="" if family is None else family.title,
@@ -69,7 +70,7 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> ModelFacts:
         named=n_names,
         no_prediction=_no_prediction(model, few, objective),
         no_maps=_no_maps(model, few),
-        blocks=(blocks := _blocks(checkpoint, layers.group)),
+        blocks=blocks,
         adapted=_adapted(checkpoint, blocks),
         embedded=_matches(checkpoint, ("embed",)),
         longest=longest,
@@ -215,7 +216,8 @@ def _blocks(checkpoint: Checkpoint, group: str) -> tuple[str, ...]:
     # torch's own attention has an in_proj_weight; experts are parameters themselves, and so are
     # the rates of state-space blocks.
     names = ("weight", "*_weight", "experts.*", "A_log")
-    inside = tuple(p for n in names if _matches(checkpoint, (p := f"{block}.**.{n}",)))
+    patterns = (f"{block}.**.{name}" for name in names)
+    inside = tuple(p for p in patterns if _matches(checkpoint, (p,)))
     choices = ("attn", "mlp"), inside, ("**.weight",)
     return next((c for c in choices if c and _matches(checkpoint, c)), ())
 

@@ -104,15 +104,15 @@ def _check_state(observable: Observable, by_name: Mapping[str, Observable]) -> N
 def _labelled(observables: Sequence[Observable]) -> list[Observable]:
     """Return observables of which those that share a name are labelled by their files."""
     names = Counter(getattr(o, "name", "") for o in observables)
-    return [
-        replace(o, label=re.sub(r"[^\w.-]", "-", f"{o.name}-{o.stem}"))
-        if isinstance(o, Observable)
-        and names[o.name] > 1
-        and o.stem
-        and o.label is None
-        else o
-        for o in observables
-    ]
+
+    def labelled(one: Observable) -> Observable:
+        if not isinstance(one, Observable) or names[one.name] == 1:
+            return one
+        if not one.stem or one.label is not None:
+            return one
+        return replace(one, label=re.sub(r"[^\w.-]", "-", f"{one.name}-{one.stem}"))
+
+    return list(map(labelled, observables))
 
 
 def _check_source(observable: Observable, by_name: Mapping[str, Observable]) -> None:

@@ -172,10 +172,8 @@ def _plain_errors(
         return build(content, base)
     except OntogenyError:
         raise
-    except (
-        TypeError,
-        ValueError,
-    ) as error:  # a value of a kind that no validation expects
+    except (TypeError, ValueError) as error:
+        # A value of a kind that no validation expects.
         raise ArgumentError(f"a value is of the wrong kind: {error}") from error
 
 

@@ -64,7 +64,7 @@ def refusal(failures: Sequence[DryFailure]) -> str:
     )
     them = "it" if len(refused) == 1 else "them"
     return (
-        f"{len(refused)} observable{'s' * (len(refused) > 1)} would fail at every step: {reasons}. "
+        f"{plural(len(refused), 'observable')} would fail at every step: {reasons}. "
         f"Change or remove {them}, or compute the rest with keep_going=True (--keep-going)."
     )
 

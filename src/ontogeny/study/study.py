@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -378,10 +378,7 @@ class Study:
                 result = StudyResult(path)
                 _say_audit(result.tree, progress)
                 self._announce((), examined, frozen, progress)
-                cells = sum(c.observed for part in parts for c in part.graph.cells())
-                progress.start(0, 0)  # an object of a user's counts on it
-                progress.note(f"nothing to do: {plural(cells, 'cell')} are there")
-                progress.finish()
+                _say_nothing_to_do(parts, progress)
                 return result
             except StoreError:  # of damage that its files' stamps do not show
                 note_finished(path, "")
@@ -404,10 +401,22 @@ class Study:
             save_digests(parts)
             release_skeleton()
         summarise(parts, progress.note)
+        return self._merge(path, parts, problems, elsewhere, mark, progress)
+
+    def _merge(
+        self,
+        path: Path,
+        parts: Sequence[RunPart],
+        problems: Sequence[str],
+        elsewhere: Sequence[str],
+        mark: Callable[[], str],
+        progress: Progress,
+    ) -> StudyResult:
+        """Put the result together; of the tasks of a job array, which all end so, one does it."""
         activity.now("putting the result together")
-        # Of the tasks of a job array, which all end so, one merges.
         with claimed(path, f"{AT_END}{uuid.uuid4().hex}"), held(path, "merging"):
-            if whole := not problems and is_finished(path, mark):
+            whole = not problems and is_finished(path, mark)
+            if whole:
                 result = StudyResult(path)
             else:
                 tree = merged(path, parts, self.title, self._reference, problems)
@@ -491,6 +500,13 @@ def _say_audit(tree: xr.DataTree, progress: Progress) -> None:
     for finding in json.loads(tree.attrs["findings"]):
         if finding["kind"] != READ_OTHERWISE:  # said before anything was computed
             progress.note(f"audit: {finding['message']}")
+
+
+def _say_nothing_to_do(parts: Sequence[RunPart], progress: Progress) -> None:
+    cells = sum(cell.observed for part in parts for cell in part.graph.cells())
+    progress.start(0, 0)  # an object of a user's counts on it
+    progress.note(f"nothing to do: {plural(cells, 'cell')} are there")
+    progress.finish()
 
 
 def _memory_notes(plan: Plan) -> list[str]:

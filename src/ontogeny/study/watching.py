@@ -189,7 +189,8 @@ class _Watch:
         """Study what has landed, as far as that can be said before the training has ended."""
         study = self.open_study()
         trajectory = _landed(study.trajectory, look)
-        if (count := len(trajectory)) < FEWEST:
+        count = len(trajectory)
+        if count < FEWEST:
             have = "s have" if count > 1 else " has"
             self.progress.note(
                 f"{count} checkpoint{have} landed; the first page takes {FEWEST}"
@@ -251,8 +252,9 @@ class _Watch:
         """Say which checkpoints were deleted, as the Trainer does with ``save_total_limit``."""
         gone = before.landed.keys() - now.landed.keys() - set(now.unsettled)
         if gone:
+            steps = "steps" if len(gone) > 1 else "step"
             self._say(
-                f"deleted by now, and no longer shown: step{'s' * (len(gone) > 1)} "
+                f"deleted by now, and no longer shown: {steps} "
                 f"{', '.join(map(str, sorted(gone)))}. A Recorder keeps all checkpoints, and so "
                 "does the Trainer without save_total_limit."
             )

@@ -35,9 +35,8 @@ NUMBERED = (
     "newborn",
 )
 
-BORROWED = (
-    2  # most degrees of freedom that a row takes over from the others of its quantity
-)
+# Most degrees of freedom that a row takes over from the others of its quantity.
+BORROWED = 2
 _POOLED = 0.1
 _COUNTED = 4
 """How far rows that move apart pool degrees of freedom, and how many tests each counts as.

@@ -27,9 +27,8 @@ from .noise import Z
 # Kind of control runs that come in pairs, a motion and the same one backwards.
 MIRRORED = "mirrored"
 
-MOST_CONTROLS = (
-    20  # more control runs are not advised: what they could not decide, more texts may
-)
+# More control runs are not advised: what they could not decide, more texts may.
+MOST_CONTROLS = 20
 
 
 def learned_p_values(
@@ -103,7 +102,8 @@ def lead_over_null(
 
     NaN of a quantity that names none (`Quantity.beats`), or has none in the data.
     """
-    name, null = quantity.name, f"{quantity.name}_{quantity.beats}"
+    name = quantity.name
+    null = f"{quantity.name}_{quantity.beats}"
     end = f"{null}_{'high' if quantity.better == 'higher' else 'low'}"
     line = data.get(end, data.get(null))
     if not quantity.beats or line is None or f"{name}_stderr" not in data:

@@ -194,7 +194,8 @@ def _paired_stderr(
         .transpose(*weights.dims)
         .values
     )
-    if not (same := (weights.values == there).all(-1)).all():
+    same = (weights.values == there).all(-1)
+    if not same.all():
         end = end.broadcast_like(of_text).transpose(*of_text.dims)
         other = _change_stderr(of_text.values, weights.values, end.values, there)
         error = np.where(same, error, other)

@@ -99,13 +99,8 @@ def _together(nodes: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
         int(np.isfinite(d["p_uncorrected"].values).sum()) for d in nodes.values()
     )
     ends = np.cumsum([d.sizes["row"] for d in nodes.values()])[:-1]
-    (
-        of_order,
-        two_sided,
-        gains,
-        losses,
-        shares,
-    ) = (  # each corrected over all nodes together
+    # Each corrected over all nodes together.
+    of_order, two_sided, gains, losses, shares = (
         np.concatenate(list(map(of, nodes.values())))
         for of in (
             lambda node: node["p_uncorrected"].values,

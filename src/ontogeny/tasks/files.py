@@ -60,9 +60,8 @@ _SHORT_FILE = 2000  # characters of a file that is one text
 _MANY_FILES = 20
 _WRAPPED = 0.7  # of the lines end where the next word would not have gone in
 _SENTENCES = 0.8  # of the lines end one, as lines of one pattern do, all of one length
-_LINES_OF_A_PARAGRAPH = (
-    10  # on average, in stanzas, dialogues and code; more are a list
-)
+# On average, in stanzas, dialogues and code; more are a list.
+_LINES_OF_A_PARAGRAPH = 10
 _LONG_LINE = 150  # characters: it is a paragraph already
 _NARROW = 40  # characters, at which nobody wraps prose
 _ALIKE = 0.9  # of the lines have as many words, as sums, names and sequences have
@@ -318,13 +317,7 @@ def form_of(contents: Sequence[str]) -> str:
     contents = [_WIKI_HEADING.sub("", content) for content in contents]
     if any(_END_OF_TEXT.search(content) for content in contents):
         return "document"
-    blocks = [
-        [
-            [line for line in part.split("\n") if line.strip()]
-            for part in _parts(content)
-        ]
-        for content in contents
-    ]
+    blocks = [list(map(_filled_lines, _parts(content))) for content in contents]
     together = [block for file in blocks for block in file]
     lines = [len(line) for block in together for line in block]
     several = [block for block in together if len(block) > 1]
@@ -367,6 +360,10 @@ def cut(content: str, unit: str) -> list[str]:
 
 def _parts(content: str) -> list[str]:
     return [part for part in _BLANK_LINES.split(content) if part.strip()]
+
+
+def _filled_lines(text: str) -> list[str]:
+    return [line for line in text.split("\n") if line.strip()]
 
 
 def _without_empty_ends(text: str) -> str:

@@ -89,53 +89,15 @@ def load_texts(
         If ``datasets`` is not installed, the data set, split or a field is missing, or the split
         has no labels (GLUE's test splits).
     """
-    try:
-        import datasets
-    except ImportError:
-        raise ArgumentError(
-            "data sets of the Hub are read with the library datasets, which is not installed: "
-            "pip install 'ontogeny[datasets]'."
-        ) from None
     dataset = DATASETS.get(name, NamedDataset(name))
     text = text or dataset.text
     label = label or dataset.label
-    if dataset.stream and max_texts is None:
-        raise ArgumentError(
-            f"the data set {name!r} is too large to be read whole; give max_texts."
-        )
-    try:
-        rows = datasets.load_dataset(
-            dataset.path,
-            config or dataset.config,
-            split=split,
-            streaming=dataset.stream,
-            revision=revision,
-        )
-    except (
-        Exception
-    ) as error:  # the library raises many kinds, some of them its dependencies'
-        raise ArgumentError(
-            f"the data set {name!r} (split {split!r}) cannot be loaded: "
-            f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-        ) from error
+    rows = _rows(name, dataset, split, config, revision, max_texts)
     _check_fields(name, rows, text, label, document)
     source = f"{name}/{split}"
     if dataset.unit != "text":
-        whole: Iterable[str] = (row[text] for row in rows)
-        if dataset.unit == "piece":
-            whole = ["\n\n".join(whole)]
-        pieces = (
-            (p, number)
-            for number, content in enumerate(whole)
-            for p in paragraphs(content)
-        )
-        numbered = list(itertools.islice(pieces, max_texts))
-        articles = None
-        if dataset.unit == "paragraph":
-            articles = np.array([number for _, number in numbered], dtype=np.int64)
-        return LabelledTexts(
-            tuple(p for p, _ in numbered), None, source, documents=articles
-        )
+        whole = (row[text] for row in rows)
+        return _by_paragraph(whole, source, dataset.unit, max_texts)
     fields = _wanted_fields(rows, text, label, document)
     fields = itertools.islice(fields, max_texts) if dataset.stream else fields
     texts = LabelledTexts.from_rows(fields, text, label, source, document)
@@ -148,6 +110,60 @@ def load_texts(
             f"{source} has no labels: all of them are {texts.labels[0]}."
         )
     return texts.sample(max_texts, random_state)
+
+
+def _rows(
+    name: str,
+    dataset: NamedDataset,
+    split: str,
+    config: str | None,
+    revision: str | None,
+    max_texts: int | None,
+) -> Any:
+    """Return the rows of a data set as ``datasets`` gives them."""
+    try:
+        import datasets
+    except ImportError:
+        raise ArgumentError(
+            "data sets of the Hub are read with the library datasets, which is not installed: "
+            "pip install 'ontogeny[datasets]'."
+        ) from None
+    if dataset.stream and max_texts is None:
+        raise ArgumentError(
+            f"the data set {name!r} is too large to be read whole; give max_texts."
+        )
+    try:
+        return datasets.load_dataset(
+            dataset.path,
+            config or dataset.config,
+            split=split,
+            streaming=dataset.stream,
+            revision=revision,
+        )
+    except Exception as error:  # of many kinds, some of them its dependencies'
+        raise ArgumentError(
+            f"the data set {name!r} (split {split!r}) cannot be loaded: "
+            f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        ) from error
+
+
+def _by_paragraph(
+    whole: Iterable[str], source: str, unit: str, max_texts: int | None
+) -> LabelledTexts:
+    """Return paragraphs of the texts, which are documents or pieces of one (`NamedDataset`)."""
+    if unit == "piece":
+        whole = ["\n\n".join(whole)]
+    pieces = (
+        (paragraph, number)
+        for number, content in enumerate(whole)
+        for paragraph in paragraphs(content)
+    )
+    numbered = list(itertools.islice(pieces, max_texts))
+    articles = None
+    if unit == "paragraph":
+        articles = np.array([number for _, number in numbered], dtype=np.int64)
+    texts = tuple(paragraph for paragraph, _ in numbered)
+    return LabelledTexts(texts, None, source, documents=articles)
 
 
 def _check_fields(

@@ -97,10 +97,8 @@ def _lines(path: Path) -> Iterator[str]:
             for number, line in enumerate(file):
                 yield line.decode("utf-8" if number else "utf-8-sig")
                 given += 1
-    except (
-        OSError,
-        UnicodeDecodeError,
-    ):  # it knows other encodings, or says what is wrong
+    except (OSError, UnicodeDecodeError):
+        # It knows other encodings, or says what is wrong.
         yield from read_text(path, "utf-8").split("\n")[given:]
 
 

@@ -80,7 +80,9 @@ def table_rows(
     head = text.partition("\n")[0]
     # Not those of a sentence.
     semicolons = ";" in head and "," not in head and "; " not in head
-    separator = "\t" if file_format == "tsv" else ";" if semicolons else ","
+    separator = ";" if semicolons else ","
+    if file_format == "tsv":
+        separator = "\t"
     names: Sequence[Any] = ()
     for line, fields in _fields(text.split("\n"), separator, quotes):
         if isinstance(fields, ArgumentError):
@@ -123,9 +125,8 @@ def _fields(lines: list[str], separator: str, quotes: bool | None) -> Rows:
                 done + 1,
                 ArgumentError("a quote is not closed" if is_open else str(error)),
             )
-            done += (
-                1  # the quote may have swallowed whole rows: go on behind its own line
-            )
+            # The quote may have swallowed whole rows: go on behind its own line.
+            done += 1
 
 
 def json_lines(lines: Iterable[str]) -> Rows:

@@ -93,7 +93,8 @@ def check_space(needed: int, cache: Path) -> None:
     CheckpointError
         If it has too little space.
     """
-    if needed > (free := free_disk(cache)):
+    free = free_disk(cache)
+    if needed > free:
         raise CheckpointError(
             f"{size_text(needed)} are to be fetched, but {cache} has space for {size_text(free)}; "
             "select fewer steps (--steps 8), or keep a few revisions on disk at once where the "

@@ -57,7 +57,8 @@ class Identity:
 
     def refuse(self, checkpoint: Checkpoint) -> None:
         """Raise CheckpointError where a checkpoint is another model."""
-        if not (changed := other_model(self.configuration, checkpoint.configuration())):
+        changed = other_model(self.configuration, checkpoint.configuration())
+        if not changed:
             after = _shapes(checkpoint) if self.shapes else {}
             changed = changes(
                 self.shapes, {n: after.get(n, s) for n, s in self.shapes.items()}
@@ -67,7 +68,8 @@ class Identity:
                 f"{checkpoint.label} is another model than {self.label}: {some(changed, '; ')}."
             )
         left = checkpoint.settings_left()
-        if changed := changes(self.settings, left) if self.settings and left else []:
+        changed = changes(self.settings, left) if self.settings and left else []
+        if changed:
             raise CheckpointError(
                 f"{checkpoint.label} has other settings than {self.label}: {some(changed, '; ')}; "
                 "what builds the model does not take them: give a function that does, such as "

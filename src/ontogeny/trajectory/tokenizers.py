@@ -245,9 +245,8 @@ def named_tokenizer(name: str | Path) -> Any:
         return AutoTokenizer.from_pretrained(
             name, local_files_only=local, trust_remote_code=False
         )
-    except (
-        Exception
-    ) as error:  # any of transformers' reasons makes this tokenizer unreadable
+    except Exception as error:
+        # Any of transformers' reasons makes this tokenizer unreadable.
         where = f"in {name}" if local else f"{name!r}"
         raise CheckpointError(
             f"the tokenizer {where} cannot be read: {error}"

@@ -294,7 +294,9 @@ class Trajectory:
             for c in self.checkpoints
             if c.source is not None
         }
-        source = "hub" if revisions else "memory" if self.path is None else "folder"
+        source = "memory" if self.path is None else "folder"
+        if revisions:
+            source = "hub"
         fields = {"source": source, "name": self.title, "revisions": revisions}
         return {key: value for key, value in fields.items() if value}
 

@@ -111,7 +111,8 @@ class _Drawn(TorchDispatchMode):
 
     def __init__(self, seed: int) -> None:
         super().__init__()
-        self._seed, self._generators = seed, dict[torch.device, torch.Generator]()
+        self._seed = seed
+        self._generators = dict[torch.device, torch.Generator]()
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -145,9 +146,8 @@ def _of_transformers(model: nn.Module) -> nn.Module | None:
         return None
     try:
         return type(model)(copy.deepcopy(model.config))
-    except (
-        Exception
-    ) as error:  # whatever a class raises that takes more than a configuration
+    except Exception as error:
+        # Whatever a class raises that takes more than a configuration.
         name = type(model).__name__
         why = str(error).split("\n")[0]
         raise ArgumentError(

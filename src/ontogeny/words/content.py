@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -15,54 +14,21 @@ import xarray as xr
 
 from ..claims import Claim, Kind
 from ..errors import ArgumentError
-from ..figures import Curves, Figure
+from ..figures import Curves
 from ..problems import Problems
 from ..problems.table import problems_of
 from ..trees import MergedResult, as_tree
 from .abilities import has_abilities
+from .attributes import as_mapping, attribute
 from .catalogue import DAMAGES
-from .formats import plain_text, sentence_start
+from .formats import plain_text
 from .labels import LayerGroups, layer_groups, short_names, slug
 from .levels import Levels
+from .nodes import Node, layer_paths, read_nodes
 from .page_claims import claims_of_result
 from .phrases import Names, title_within
-from .rows import Row, bands_of, read_rows
-from .run_rows import read_run_rows
+from .rows import Row
 from .voice import OF_STEPS, Voice
-
-LAYER_DIMENSIONS = ("layer", "block")
-_PLACES = {"runs": -2, "claims": -1, "track": 0, "motion": 2}
-NOTES = ("definition", "symbol", "null", "care", "source")
-_PARSED: Mapping[str, Any] = {
-    "section": {},
-    "figures": [],
-    "statements": [],
-    "boundaries": [],
-}
-
-
-@dataclass(frozen=True)
-class Node:
-    """One observable: its words, its data, and its figures, each with what is wrong with it."""
-
-    id: str
-    path: str
-    title: str
-    section: Mapping[str, str]
-    figures: Sequence[tuple[Figure, str]]
-    statements: Sequence[str]
-    role: str
-    dataset: xr.Dataset
-    rows: Sequence[Row]
-
-    def place_of(self, figure: str) -> str:
-        """Return the name on the page of a figure, given its id; else that of the section."""
-        taken: list[str] = []
-        for each, problem in self.figures:
-            taken.append(slug(each.id, taken))
-            if each.id == figure and not problem:
-                return f"{self.id.removeprefix('section-')}/{taken[-1]}"
-        return self.id
 
 
 @dataclass(frozen=True)
@@ -153,7 +119,7 @@ class Content:
         differing = {c.subject.key for c in self.claims if c.kind is Kind.DIFFERS}
         totals |= Counter((node, quantity) for node, quantity, *_ in differing)
         layers = {row.layer: row.short_layer for row in self.rows if row.layer}
-        paths = [path for path in _layer_paths(self.nodes) if path not in layers]
+        paths = [path for path in layer_paths(self.nodes) if path not in layers]
         layers |= dict(zip(paths, short_names(paths), strict=True))
         return Names(titles, layers, totals, max(len(self.runs), 1))
 
@@ -233,32 +199,33 @@ def read_content(result: MergedResult) -> Content:
     """
     tree = as_tree(result)
     stated = partial(attribute, tree.attrs, owner="the root")
-    inputs = [_mapping(texts) for texts in stated("inputs", [])]
+    inputs = [as_mapping(texts) for texts in stated("inputs", [])]
     attrs = tree.attrs
     voice = Voice.of(plain_text(attrs.get("clock") or ""), inputs)
-    nodes = _read_nodes(tree, voice)
-    runs = [plain_text(_mapping(run).get("name", "")) for run in stated("runs", [])]
+    nodes = read_nodes(tree, voice)
+    runs = [plain_text(as_mapping(run).get("name", "")) for run in stated("runs", [])]
     return Content(
         title=plain_text(attrs.get("title") or "Untitled study"),
         created=plain_text(attrs.get("created", "")),
         version=plain_text(attrs.get("version", "")),
         steps=_all_steps(attrs, nodes),
-        model=_mapping(stated("model", {})),
+        model=as_mapping(stated("model", {})),
         inputs=inputs,
         settings=stated("settings", {}),
         provenance=stated("provenance", {}),
         audited="findings" in attrs,
         findings=list(map(_finding, voice.filled(stated("findings", [])))),
         controls=[
-            plain_text(_mapping(run).get("name", "")) for run in stated("controls", [])
+            plain_text(as_mapping(run).get("name", ""))
+            for run in stated("controls", [])
         ],
         boundaries=_boundaries(attrs, nodes),
         nodes=nodes,
-        groups=layer_groups(_layer_paths(nodes)),
+        groups=layer_groups(layer_paths(nodes)),
         track=_track(nodes),
         voice=voice,
-        chosen=_mapping(stated("trajectory", {})).get("chosen", ()),
-        based=_mapping(stated("trajectory", {})).get("base") is True,
+        chosen=as_mapping(stated("trajectory", {})).get("chosen", ()),
+        based=as_mapping(stated("trajectory", {})).get("base") is True,
         runs=runs,
         runs_controlled=_controlled(tree, runs),
         notes=list(map(plain_text, stated("notes", []))),
@@ -281,136 +248,6 @@ def _controlled(tree: xr.DataTree, runs: Sequence[str]) -> list[bool]:
     return [bool(count) for count in tree["runs"].to_dataset()["controls"].values]
 
 
-def attribute(attrs: Mapping[Any, Any], name: str, default: Any, owner: str) -> Any:
-    """Return an attribute that holds JSON; what is already plain data is taken as it is."""
-    value = attrs.get(name, default)
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if not isinstance(value, str):
-        return _plain(value)
-    try:
-        value = json.loads(value) if value else default
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise ArgumentError(
-            f"attribute {name!r} of {owner} must hold JSON; it starts with {value[:40]!r} "
-            f"({getattr(error, 'msg', error)})."
-        ) from None
-    if default is not None and not isinstance(value, type(default)):
-        raise ArgumentError(
-            f"attribute {name!r} of {owner} must be a JSON {type(default).__name__}; "
-            f"got {type(value).__name__}."
-        )
-    return _plain(value)
-
-
-def _plain(value: Any) -> Any:
-    """Return JSON data with all its texts plain; labels of a selection must stay as they are."""
-    if isinstance(value, str):
-        return plain_text(value)
-    if isinstance(value, Mapping):
-        return {_plain(k): v if k == "select" else _plain(v) for k, v in value.items()}
-    return (
-        [_plain(item) for item in value] if isinstance(value, list | tuple) else value
-    )
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {"name": value}
-
-
-def _read_nodes(tree: xr.DataTree, voice: Voice) -> list[Node]:
-    nodes: list[Node] = []
-    reference = tree.attrs.get("reference_step")
-    for child in tree.subtree:
-        if child is not tree and (child.data_vars or "failed" in child.attrs):
-            taken = [node.id for node in nodes]
-            data = voice.filled_node(child.to_dataset())
-            path = plain_text(child.path.strip("/"))
-            stated = partial(attribute, data.attrs, owner=f"node {path!r}")
-            parsed = {key: stated(key, start) for key, start in _PARSED.items()}
-            data.attrs.update(parsed)
-            nodes.append(_read_node(path, data, taken, reference, voice))
-    if not nodes:
-        raise ArgumentError(
-            "tree must hold at least one node with data; it holds none."
-        )
-    # A reopened store gives its nodes by alphabet: what a paper claims and the loss come first,
-    # weight change last.
-    titles = Counter(node.title for node in nodes)
-    nodes = [_with_name(node) if titles[node.title] > 1 else node for node in nodes]
-    return sorted(nodes, key=lambda node: _PLACES.get(node.role, 1))
-
-
-def _with_name(node: Node) -> Node:
-    """Return a node of a title that others have too with its own name in title and rows."""
-    name = node.path.rpartition("/")[2]
-    # That of its kind, without a label.
-    if name.replace("-", " ") in node.title.lower():
-        return node
-    rows = [
-        replace(
-            row,
-            label=row.label and f"{row.label} ({name})",
-            quantity=f"{row.quantity} ({name})",
-        )
-        for row in node.rows
-    ]
-    return replace(node, title=f"{node.title} ({name})", rows=rows)
-
-
-def _read_node(
-    path: str,
-    dataset: xr.Dataset,
-    taken: Sequence[str],
-    reference: int | None,
-    voice: Voice,
-) -> Node:
-    section = dataset.attrs["section"]
-    figures = dataset.attrs["figures"]
-    # A node without a heading is called by its path: "concepts-ica" is "Concepts ica".
-    words = path.rpartition("/")[2].replace("-", " ").replace("_", " ")
-    title = section.get("title") or sentence_start(words)
-    role = str(dataset.attrs.get("role", "development"))
-    name = slug(f"section-{path}", taken)
-    numbered = [_figure(number, data) for number, data in enumerate(figures, start=1)]
-    return Node(
-        id=name,
-        path=path,
-        title=title,
-        section={note: section.get(note, "") for note in NOTES},
-        figures=numbered,
-        # Those on rows, which results of earlier versions hold, are made of claims.
-        statements=dataset.attrs["statements"][
-            int(dataset.attrs.get("sentences_on_rows", 0)) :
-        ],
-        role=role,
-        dataset=dataset,
-        rows=read_rows(
-            dataset,
-            title,
-            name,
-            role,
-            bands_of(figure for figure, _ in numbered),
-            reference,
-            voice,
-        )
-        or read_run_rows(dataset, title, name, role, voice),
-    )
-
-
-def _figure(number: int, data: Mapping[str, Any]) -> tuple[Figure, str]:
-    """Return a figure; one that cannot be read as a stand-in, with the reason."""
-    data = {**data, "id": str(data.get("id") or number)}
-    data["title"] = data.get("title") or data["id"]
-    try:
-        return Figure.from_dict(data), ""
-    except ArgumentError as error:
-        caption = str(data.get("caption", ""))
-        return Figure(data["id"], data["title"], value="", caption=caption), plain_text(
-            error
-        )
-
-
 def _all_steps(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> tuple[int, ...]:
     steps = {int(s) for s in attribute(attrs, "steps", [], "the root")}
     for node in nodes:
@@ -423,7 +260,7 @@ def _all_steps(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> tuple[int, ..
 
 
 def _finding(stated: Any) -> Finding:
-    data = _mapping(stated)
+    data = as_mapping(stated)
     return Finding(
         kind=data.get("kind", ""),
         certainty=data.get("certainty", ""),
@@ -434,17 +271,13 @@ def _finding(stated: Any) -> Finding:
 
 def _boundaries(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> list[RegimeMark]:
     """Regime boundaries of the run: stated by the root or a node, or shown by a node of regimes."""
-    items = [
-        item if isinstance(item, Mapping) else {"step": item}
-        for source in [attrs, *(node.dataset.attrs for node in nodes)]
-        for item in attribute(source, "boundaries", [], "the root or a node")
-    ]
-    items += [
-        item
-        for node in nodes
-        if node.role == "regimes"
-        for item in _shown_boundaries(node)
-    ]
+    items: list[Mapping[str, Any]] = []
+    for source in [attrs, *(node.dataset.attrs for node in nodes)]:
+        stated = attribute(source, "boundaries", [], "the root or a node")
+        items += [x if isinstance(x, Mapping) else {"step": x} for x in stated]
+    for node in nodes:
+        if node.role == "regimes":
+            items += _shown_boundaries(node)
     marks: dict[float, RegimeMark] = {}
     for item in items:
         ends = (item.get("step"), item.get("low"), item.get("high"))
@@ -469,20 +302,6 @@ def _shown_boundaries(node: Node) -> Iterator[Mapping[str, Any]]:
                 end: value.item() for end, value in values.items() if value.ndim == 0
             }
             yield {"label": boundary.label, **numbers}
-
-
-def _layer_paths(nodes: Sequence[Node]) -> list[str]:
-    """Return module paths in the order of the nodes, layers before weight blocks."""
-    coords = [node.dataset.coords for node in nodes]
-    labels = [
-        of_node[d].values
-        for d in LAYER_DIMENSIONS
-        for of_node in coords
-        if d in of_node
-    ]
-    paths = [plain_text(label) for values in labels for label in np.atleast_1d(values)]
-    paths += [row.layer for node in nodes for row in node.rows if row.layer]
-    return list(dict.fromkeys(paths))
 
 
 def _track(nodes: Sequence[Node]) -> Track | None:

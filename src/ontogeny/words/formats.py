@@ -37,17 +37,6 @@ def number(value: float, uncertainty: float = math.nan) -> str:
     return f"{value:,.{decimals}f}"
 
 
-def plus_minus(value: float, noise: float) -> str:
-    """Return a change with its noise, two digits of which are written.
-
-    Examples
-    --------
-    >>> plus_minus(0.0076175, 0.0080145)
-    '0.0076 ± 0.0080'
-    """
-    return f"{number(value, noise)} ± {number(noise, noise)}".replace("-", "−")
-
-
 def step_text(step: float) -> str:
     """Return a training step: whole, thousands separated.
 

@@ -383,16 +383,12 @@ def _controls(data: xr.Dataset, count: int) -> list[tuple[ControlRow, ...]]:
         else unknown
         for name in _OF_CONTROLS
     ]
-    return [
-        tuple(
-            ControlRow(plain_text(name), *values)
-            for name, *values in zip(
-                names, *(table[i].tolist() for table in tables), strict=True
-            )
-            if any(map(math.isfinite, values[:-1]))
-        )
-        for i in range(count)
-    ]
+    rows = []
+    for i in range(count):
+        of_runs = zip(names, *(table[i].tolist() for table in tables), strict=True)
+        some = [one for one in of_runs if any(map(math.isfinite, one[1:-1]))]
+        rows.append(tuple(ControlRow(plain_text(name), *v) for name, *v in some))
+    return rows
 
 
 def _plain(value: Any) -> Any:

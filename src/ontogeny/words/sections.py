@@ -8,9 +8,10 @@ from typing import Any
 from ..claims import Certainty, Claim, Kind
 from ..problems.problem import standing_of
 from .catalogue import HEADINGS
-from .content import LAYER_DIMENSIONS, Content, Node
+from .content import Content
 from .formats import count, plain_text, plural
 from .labels import with_short_layers
+from .nodes import LAYER_DIMENSIONS, Node
 from .one_model import is_one_model
 from .runs import sentences_of_runs
 from .sentences import OF_ROWS, Said, reproduced, sentences, standing_claims

@@ -15,9 +15,8 @@ _ALONE = {
     "less sure": Reason.LESS_SURE,
     "words": Reason.PREFERENCES,
 }
-LEAST = (
-    0.01  # of what a model knows of places: a smaller change of the loss is not named
-)
+# Of what a model knows of places: a smaller change of the loss is not named.
+LEAST = 0.01
 _LEVEL = 0.05  # of what is shown, as of the verdicts
 _MOST = 0.1  # of a change: what is left where one kind makes it
 

@@ -11,10 +11,10 @@ import torch
 from torch import nn
 
 from ontogeny.arrays import is_array, to_numpy
-from ontogeny.capture.first_look import changed_after
 from ontogeny.capture.logits import head_path
 from ontogeny.capture.outputs import ROUNDING, relative_change
 from ontogeny.capture.shortcuts import activations
+from ontogeny.capture.trial.first_look import changed_after
 from ontogeny.errors import ArgumentError, check_choice
 from ontogeny.inputs import Inputs
 

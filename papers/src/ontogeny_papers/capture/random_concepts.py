@@ -122,16 +122,7 @@ def tcav_against_random(
     concept = Inputs.coerce(concept)
     random = Inputs.coerce(random)
     if examples is None:
-        if len(concept) < 2:
-            raise ArgumentError(
-                "concept must hold at least two texts, to find a direction and to be scored; got "
-                f"{len(concept)}. Give other texts to score as examples."
-            )
-        same = np.zeros(len(concept), int)
-        found_on, held_out = stratified_split(
-            same, train_fraction, random_state, concept.groups
-        )
-        concept, examples = concept.subset(found_on), concept.subset(held_out)
+        concept, examples = _halves(concept, train_fraction, random_state)
     settings = settings or ReadingSettings()
     need = Activations(
         layers if isinstance(layers, str) else tuple(layers), None, tokens, None
@@ -159,6 +150,22 @@ def tcav_against_random(
         zeros = (data.derivative.sel(layer=path) == 0).mean()
         check_influence(path, xr.Dataset({"zeros": zeros}))
     return _tested(data.derivative.values, list(directions))
+
+
+def _halves(
+    concept: Inputs, train_fraction: float, random_state: int
+) -> tuple[Inputs, Inputs]:
+    """Return the texts that find directions, and those that are scored."""
+    if len(concept) < 2:
+        raise ArgumentError(
+            "concept must hold at least two texts, to find a direction and to be scored; got "
+            f"{len(concept)}. Give other texts to score as examples."
+        )
+    same = np.zeros(len(concept), int)
+    found_on, held_out = stratified_split(
+        same, train_fraction, random_state, concept.groups
+    )
+    return concept.subset(found_on), concept.subset(held_out)
 
 
 @dataclass(frozen=True, eq=False)

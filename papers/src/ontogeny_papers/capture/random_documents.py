@@ -84,9 +84,8 @@ def _run(pool: Units, sizes: np.ndarray, rng: np.random.Generator) -> np.ndarray
     """Return two draws (2, size) of different documents, with `sizes` texts of each document."""
     order = rng.permutation(pool.count).tolist()
     sides: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
-    for (
-        count
-    ) in sizes:  # the largest first: what holds one of them holds all that follow
+    for count in sizes:
+        # The largest first: what holds one of them holds all that follow.
         for side in sides:
             unit = next(unit for unit in order if pool.sizes[unit] >= count)
             order.remove(unit)

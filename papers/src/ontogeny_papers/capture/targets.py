@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ontogeny.capture.causality import check_causal
 from ontogeny.capture.logits import LogitRows, logits_of
 from ontogeny.capture.loss import resolve_objective
 from ontogeny.capture.predicted import next_tokens
+from ontogeny.capture.trial.causality import check_causal
 from ontogeny.errors import ArgumentError, check_choice
 from ontogeny.inputs import Inputs
 from ontogeny.inputs.batches import Batch
@@ -151,7 +151,8 @@ class Targets:
         target = self._target
         allowed = inputs.ordinary
         if target.objective == "causal":
-            self._shift, allowed = 1, next_tokens(inputs)
+            self._shift = 1
+            allowed = next_tokens(inputs)
         if mask is not None:
             mask = _check_chosen(mask, inputs, allowed)
         if target.objective == "causal":

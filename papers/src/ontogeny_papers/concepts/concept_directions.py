@@ -158,7 +158,8 @@ def fit_direction(
         raise ArgumentError(
             f"activations have {len(values)} rows for {len(rows.text)} labelled texts."
         )
-    train, positive = values[rows.train], rows.positive[rows.train].astype(int)
+    train = values[rows.train]
+    positive = rows.positive[rows.train].astype(int)
     cav = cav.fit(train, positive)
     groups = rows.units(rows.train).of_row
     random = cav.permuted(train, positive, n_random, random_state, groups)

@@ -240,7 +240,8 @@ class _Record:
         self.sign[t, after] = (
             np.where(inner[before, after] < 0, -1, 1) * self.sign[t - 1, before]
         )
-        self.start[t, after], self.end[t - 1, before] = "continued", "continued"
+        self.start[t, after] = "continued"
+        self.end[t - 1, before] = "continued"
         self._new(
             t, np.setdiff1d(np.arange(len(cosines)), after), before, cosines, limit
         )

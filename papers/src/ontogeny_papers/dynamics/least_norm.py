@@ -267,7 +267,9 @@ class _Best:
     """The best coordinates so far, and how far from the minimum they can be at most."""
 
     def __init__(self, xp: Any, X: Array) -> None:
-        self.xp, self.X, self.gap = xp, X, float("inf")
+        self.xp = xp
+        self.X = X
+        self.gap = float("inf")
         self._lower: Any = None
         self._upper: Any = None
 

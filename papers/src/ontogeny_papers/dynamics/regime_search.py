@@ -98,9 +98,8 @@ def gradual_gains(
 CHUNK = 2**21  # costs held at a time
 HALF = NEIGHBOURS // 2
 VISIBLE = 0.05
-FEWEST_ALONE = (
-    30  # steps of a single curve: with 24, boundaries are hardly found, but bends are
-)
+# Steps of a single curve: with 24, boundaries are hardly found, but bends are.
+FEWEST_ALONE = 30
 
 
 class RegimeSearch:

@@ -296,14 +296,13 @@ def _compare_pair(
     y = _standardised("y", y[there])
     detrended = detrend(steps[there], np.stack([x, y]))
     fx, fy = detrended.fluctuation
+    smooth = rolling_mean(x, half_window), rolling_mean(y, half_window)
     compared: dict[str, Any] = {
         "pearson": float(_correlation(x, y)),
         "pearson_p": NAN,
         "spearman": float(_correlation(rankdata(x), rankdata(y))),
         "spearman_p": NAN,
-        "rolling_pearson": float(
-            _correlation(rolling_mean(x, half_window), rolling_mean(y, half_window))
-        ),
+        "rolling_pearson": float(_correlation(*smooth)),
         "fluctuation_pearson": float(_correlation(fx, fy)),
         "fluctuation_spearman": float(_correlation(rankdata(fx), rankdata(fy))),
         "dtw": float(dtw(x, y)),

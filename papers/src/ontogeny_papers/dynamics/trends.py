@@ -165,7 +165,8 @@ def _demmler_reinsch(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     inner = len(u) - 2
     j = np.arange(inner)
     Q = np.zeros((len(u), inner))
-    Q[j, j], Q[j + 2, j] = 1 / gaps[:-1], 1 / gaps[1:]
+    Q[j, j] = 1 / gaps[:-1]
+    Q[j + 2, j] = 1 / gaps[1:]
     Q[j + 1, j] = -1 / gaps[:-1] - 1 / gaps[1:]
     R = np.diag((gaps[:-1] + gaps[1:]) / 3)
     R[j[:-1], j[1:]] = R[j[1:], j[:-1]] = gaps[1:-1] / 6

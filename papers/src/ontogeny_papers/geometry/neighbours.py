@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-CANDIDATES = (
-    6  # neighbours kept from the fast pass, whose distances are then taken exactly
-)
+# Neighbours kept from the fast pass, whose distances are then taken exactly.
+CANDIDATES = 6
 CHUNK = 1024
 
 

@@ -35,6 +35,7 @@ SETTINGS = tuple(
     f"basis of the {basis}, {space}" for basis in BASES for space in SPACES
 )
 REST = "other parameters"
+_RESAMPLES = 1000
 _LARGEST = 2**30  # numbers of all snapshots together: 4 GiB
 
 
@@ -325,12 +326,10 @@ def _energies(pieces: Sequence[np.ndarray], bases: Sequence[np.ndarray]) -> list
     ]
 
 
-def _bootstrapped(
-    values: xr.DataArray, random_state: int, n_draws: int = 1000
-) -> list[xr.DataArray]:
+def _bootstrapped(values: xr.DataArray, random_state: int) -> list[xr.DataArray]:
     """Return 2.5 %, 50 % and 97.5 % points of the median over pairs."""
     draws = np.random.default_rng(random_state).integers(
-        values.sizes["pair"], size=(n_draws, values.sizes["pair"])
+        values.sizes["pair"], size=(_RESAMPLES, values.sizes["pair"])
     )
     picked = values.isel(pair=xr.DataArray(draws, dims=("draw", "pair")))
     medians = picked.median("pair", skipna=False).quantile(

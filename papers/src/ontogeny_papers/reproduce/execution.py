@@ -18,7 +18,7 @@ from ..observables.readout.accuracy import ReadoutAccuracy
 from ..observables.readout.attention import ReadoutAttention
 from ..observables.readout.sae_probe import SaeProbe
 from ..observables.weight_rank import WeightRank
-from . import comparison_judges, judges, update_judges
+from . import attention_judges, comparison_judges, judges, update_judges
 from .comparison_judges import MORE, by_kind
 from .marker_recipe import MarkerRecipe, Scale
 from .recipe import Findings, Materials
@@ -253,7 +253,7 @@ _ALL = (
         "entropy drops sharply and smoothly, and its timing correlates with the stabilisation of "
         "the weights' rank.",
         "sec. 4.2, Fig. 2",
-        judges.attention_and_rank,
+        attention_judges.attention_and_rank,
         (_ATTENTION, _ACCURACY, _RANK),
         limits="a correlation over seeds needs five; two of an easy task show only whether times "
         "coincide.",

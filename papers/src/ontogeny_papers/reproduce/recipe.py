@@ -26,6 +26,7 @@ from ontogeny.study.cells.merge import provenance
 from ontogeny.study.folder.layout import settings_path
 from ontogeny.study.progress import Silent
 from ontogeny.study.results.result_files import write_result
+from ontogeny.words.formats import plural
 
 from .pieces import Pieces
 from .verdicts import Verdict, verdict_view
@@ -325,7 +326,9 @@ class Recipe(abc.ABC):
 def _quick_words(size: Any) -> str:
     """Say that a run is a quick one, and of how many seeds."""
     seeds = len(getattr(size, "seeds", ()))
-    return "quick run" + (f", {seeds} seed{'s' * (seeds > 1)}" if seeds else "")
+    if not seeds:
+        return "quick run"
+    return f"quick run, {plural(seeds, 'seed')}"
 
 
 def _steps(nodes: Iterable[xr.Dataset]) -> list[int]:

@@ -156,6 +156,23 @@ def if_finite(holds: Any, *numbers: ArrayLike) -> bool | None:
     return bool(holds) if is_finite else None
 
 
+def decided(shown: Any, refuted: Any, *numbers: ArrayLike) -> bool | None:
+    """Return True where a claim is shown, False where it is refuted, None where neither.
+
+    None as well where a number that it rests on is missing.
+
+    Examples
+    --------
+    >>> (
+    ...     decided(3.0 > 2.0, 3.0 < 0.0),
+    ...     decided(1.0 > 2.0, 1.0 < 0.0),
+    ...     decided(-1 > 2, -1 < 0),
+    ... )
+    (True, None, False)
+    """
+    return if_finite(shown, *numbers) if shown or refuted else None
+
+
 def unanimous(holds: ArrayLike, *numbers: ArrayLike) -> bool | None:
     """Return whether a claim holds in all seeds or in none, None where they differ or lack numbers.
 

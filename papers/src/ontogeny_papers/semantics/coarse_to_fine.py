@@ -222,14 +222,7 @@ def coarse_before_fine(
     check_whole("random_state", random_state, 0)
     sets, _ = _distinct(support)
     labels = _labels(sets, words)
-    nested = [
-        (j, q)
-        for j in range(support.shape[1])
-        for q in range(sets.shape[1])
-        if (sets[:, q] >= support[:, j]).all()
-        and sets[:, q].sum() > support[:, j].sum()
-    ]
-    nested = [(j, q) for j, q in nested if sets[:, q].sum() < len(sets)]
+    nested = _nested(support, sets)
     if not nested:
         raise ArgumentError(
             "no support set lies in a larger one, so nothing is coarse or fine."
@@ -273,6 +266,17 @@ def coarse_before_fine(
     reached = int((means >= advantage - 1e-9).sum())  # ties round apart
     p_value = (1 + reached) / (1 + n_draws) if exchanged else float("nan")
     return CoarseToFine(advantage, (float(low), float(high)), p_value, pairs, means)
+
+
+def _nested(support: np.ndarray, sets: np.ndarray) -> list[tuple[int, int]]:
+    """Return each context with each set that is larger than its own, contains it and is not all."""
+    pairs = []
+    for j, own in enumerate(support.T):
+        for q, larger in enumerate(sets.T):
+            is_larger = own.sum() < larger.sum() < len(sets)
+            if is_larger and (larger >= own).all():
+                pairs.append((j, q))
+    return pairs
 
 
 def _learned(

@@ -81,9 +81,8 @@ def splitter(
     return cut
 
 
-Tokens: TypeAlias = (
-    Any  # a WordStream, integer array(s), a text, a path, words, or lists of words
-)
+# A WordStream, integer array(s), a text, a path, words, or lists of words.
+Tokens: TypeAlias = Any
 
 BREAK = -1
 _NOTHING = object()  # the first entry where there is none

@@ -122,15 +122,18 @@ def step_imbalance(V: int, R: int) -> StepImbalance:
     counts = np.repeat([R, 1], half)
     S = np.repeat(np.eye(V), counts, axis=1)
     U = np.zeros((V, V - 1))
-    U[:half, : half - 1], U[half:, half:] = F, F
-    U[:half, half - 1], U[half:, half - 1] = -math.sqrt(1 / V), math.sqrt(1 / V)
+    U[:half, : half - 1] = F
+    U[half:, half:] = F
+    U[:half, half - 1] = -math.sqrt(1 / V)
+    U[half:, half - 1] = math.sqrt(1 / V)
     sigma = np.repeat(
         [math.sqrt(R), math.sqrt((R + 1) / 2), 1.0], [half - 1, 1, half - 1]
     )
     right = np.zeros((len(S[0]), V - 1))
     right[: half * R, : half - 1] = np.repeat(F, R, axis=0) / math.sqrt(R)
     between = math.sqrt(2 / ((R + 1) * V))
-    right[: half * R, half - 1], right[half * R :, half - 1] = -between, between
+    right[: half * R, half - 1] = -between
+    right[half * R :, half - 1] = between
     right[half * R :, half:] = F
     kind = np.repeat(["majority", "between", "minority"], [half - 1, 1, half - 1])
     return StepImbalance(S, S - S.mean(axis=0), U, sigma, right, kind, int(R))

@@ -11,6 +11,7 @@ from scipy.stats import rankdata
 from ontogeny.arrays import matrix, to_numpy
 from ontogeny.errors import ArgumentError, check_number, check_type, check_whole
 from ontogeny.features.wordspace.order import first_crossing
+from ontogeny.words.formats import plural
 
 from .learned_order import learning_order
 from .predicted import PredictedOrder
@@ -56,7 +57,7 @@ class OrderComparison:
     def __str__(self) -> str:
         (low, high) = self.interval
         (lower, upper) = self.shuffled_interval
-        seeds = f"{len(self.of_seed)} seed{'s' * (len(self.of_seed) != 1)}"
+        seeds = plural(len(self.of_seed), "seed")
         return (
             f"rank correlation {self.spearman:.2f} ({low:.2f} to {high:.2f}) over "
             f"{self.learned_at.shape[1]} concepts and {seeds}; concepts of "

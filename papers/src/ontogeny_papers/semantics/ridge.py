@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -186,22 +186,11 @@ def ridge_path(
             raise ArgumentError(
                 f"max_margin must have shape {S.shape}; got {max_margin.shape}."
             )
+    minima = _minima(S, d, penalties, strongest, P, pi, max_iterations, random_state)
     U, sigma, Vt = np.linalg.svd(S, full_matrices=False)
     mask = sigma > 1e-6 * sigma[0]
-    rng = np.random.default_rng(random_state)
-    start = 0.1 * rng.standard_normal((len(S) + S.shape[1]) * d) / math.sqrt(d)
-    point = start
     rows = []
-    for ridge in penalties:
-        objective = make_objective(S, "cross_entropy", P, pi, float(ridge))
-        # Zero is the minimiser, and no gradient leads away from it.
-        if ridge >= strongest:
-            weights = np.zeros_like(start)
-            error = 0.0
-        else:
-            weights, error = _minimum(objective, point, d, max_iterations)
-            # Concepts that a stronger penalty kept out are zero there, and no gradient leads away.
-            point = weights + 0.1 * start
+    for weights, error in minima:
         W, H = _split(weights, S.shape, d)
         L = W @ H
         rows.append(
@@ -227,6 +216,32 @@ def ridge_path(
         coords={"ridge": penalties, "concept": np.arange(1, int(mask.sum()) + 1)},
     )
     return data.assign(sigma=("concept", sigma[mask]))
+
+
+def _minima(
+    S: np.ndarray,
+    d: int,
+    penalties: np.ndarray,
+    strongest: float,
+    P: np.ndarray | None,
+    pi: Array | None,
+    max_iterations: int,
+    random_state: int,
+) -> Iterator[tuple[np.ndarray, float]]:
+    """Give the minimiser at each penalty, and the norm of the gradient there, relative."""
+    rng = np.random.default_rng(random_state)
+    start = 0.1 * rng.standard_normal((len(S) + S.shape[1]) * d) / math.sqrt(d)
+    point = start
+    for ridge in penalties:
+        objective = make_objective(S, "cross_entropy", P, pi, float(ridge))
+        # Zero is the minimiser, and no gradient leads away from it.
+        if ridge >= strongest:
+            yield np.zeros_like(start), 0.0
+            continue
+        weights, error = _minimum(objective, point, d, max_iterations)
+        yield weights, error
+        # Concepts that a stronger penalty kept out are zero there, and no gradient leads away.
+        point = weights + 0.1 * start
 
 
 def _minimum(

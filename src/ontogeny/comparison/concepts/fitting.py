@@ -206,7 +206,8 @@ class Describing:
     @classmethod
     def of(cls, run: RunViews) -> Describing:
         """Return what the texts of a run say, and its tokenizer."""
-        need, inputs = run.need, run.part.job.inputs_of(run.need)
+        need = run.need
+        inputs = run.part.job.inputs_of(run.need)
         tokenizer = run.part.trajectory.tokenizer()
         pieces = pieces_of_texts(inputs) if tokenizer is None else pieces_of(tokenizer)
         texts = run.observable.texts_of(need, {InputSet(need.on): inputs})

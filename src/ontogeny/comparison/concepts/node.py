@@ -238,7 +238,8 @@ class _Lines:
     """Concepts of all layers as lines of tables and figures, along one dimension."""
 
     def __init__(self, dim: str, runs: Sequence[str]) -> None:
-        self.dim, self.runs = dim, list(runs)
+        self.dim = dim
+        self.runs = list(runs)
         self.labels: list[str] = []
         self.parts: list[xr.Dataset] = []
 
@@ -251,7 +252,7 @@ class _Lines:
         short = layer.removeprefix("the layer at ")
         self.labels += [f"{short} · {one.label[i] or f'concept {i}'}" for i in chosen]
         values: dict[str, Any] = {
-            f"{d}_layer": (d, np.array([layer] * len(chosen), dtype=object)),
+            f"{d}_layer": (d, np.full(len(chosen), layer, dtype=object)),
             f"{d}_label": (d, np.array([one.label[i] for i in chosen], dtype=object)),
             f"{d}_runs": (d, one.present[:, places].sum(axis=0).astype(float)),
         }

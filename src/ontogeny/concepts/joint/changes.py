@@ -10,9 +10,8 @@ from ...errors import ArgumentError
 from .lives import HALF, QUARTER, SECOND
 from .presence import LEVEL, Presence
 
-TURNED = (
-    0.5  # cosine between the decoders of both models, below which a concept has turned
-)
+# Cosine between the decoders of both models, below which a concept has turned.
+TURNED = 0.5
 CHANGES = ("kept", "turned", "lost", "new", "unclear", "no concept")
 
 
@@ -107,7 +106,8 @@ def concept_changes(
     ['kept', 'kept', 'lost', 'new']
     """
     for name, presence in (("first", first), ("second", second)):
-        if (n := len(presence.strength)) != 1:
+        n = len(presence.strength)
+        if n != 1:
             raise ArgumentError(
                 f"{name} must hold the latents at one checkpoint; it holds {n}."
             )

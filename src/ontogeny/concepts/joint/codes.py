@@ -79,12 +79,10 @@ METHODS = ("ica", "svd", "batchtopk", "l1")
 TRAINED = ("batchtopk", "l1")
 REFINED = 2  # times that codes are read anew from what all checkpoints write
 RIDGE = 1e-2  # added to the covariance of the residual, against its mean variance
-SKEWED = (
-    1.0  # skewness of sparse codes, at least; ICA of noise alone finds up to half of it
-)
-ROUNDING = (
-    1e-3  # the same against the mean variance of the activations, where nothing is left
-)
+# Skewness of sparse codes, at least; ICA of noise alone finds up to half of it.
+SKEWED = 1.0
+# The same against the mean variance of the activations, where nothing is left.
+ROUNDING = 1e-3
 
 
 @dataclass(frozen=True, eq=False)

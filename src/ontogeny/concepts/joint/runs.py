@@ -239,10 +239,8 @@ class FittedRun:
     def later(self, snapshots: Snapshots, decoder: Decoder) -> Decoded:
         """Return what codes say of further checkpoints; warn where that is little."""
         there = decoded(snapshots, self.tokens, decoder)
-        explained, least = (
-            there.presence.explained,
-            self.presence.explained[self.fitted].min(),
-        )
+        explained = there.presence.explained
+        least = self.presence.explained[self.fitted].min()
         if (explained < STALE * least).any():
             warnings.warn(
                 f"the shared codes explain {explained.min():.2f} of the variance of a new "

@@ -174,7 +174,8 @@ def text_folds(groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     sizes = np.bincount(inverse)[order]
     before = np.cumsum(sizes) - sizes / 2
     first = before < sizes.sum() / 2
-    first[0], first[-1] = True, False
+    first[0] = True
+    first[-1] = False
     half = np.empty(len(names), dtype=bool)
     half[order] = first
     return np.asarray(half[inverse])

@@ -67,7 +67,8 @@ def _starts(Z: np.ndarray, seed: int | None) -> np.ndarray:
 
 def _climbed(Z: np.ndarray, B: np.ndarray) -> np.ndarray:
     """Return where fixed-point iterations on the skewness from rows B (b, k) end."""
-    B, moving = _unit(B), np.arange(len(B))
+    B = _unit(B)
+    moving = np.arange(len(B))
     for _ in range(CLIMB):
         if not len(moving):
             break

@@ -50,12 +50,11 @@ def _between(runs: Mapping[str, xr.DataTree], courses: Sequence[Courses]) -> lis
         name for name in of_runs[0] if all(keys <= {*n.get(name, ())} for n in of_runs)
     ]
     ends = [[nodes_of[name].isel(step=-1) for nodes_of in of_runs] for name in nodes]
-    uncorrected = [
-        (of_group.change, courses[0][key], courses[1][key])
-        for node, pair in zip(nodes, ends, strict=True)
-        for of_group in group_changes(*pair)
-        for key in [(node, plain_text(of_group.change.name))]
-    ]
+    uncorrected = []
+    for node, pair in zip(nodes, ends, strict=True):
+        for of_group in group_changes(*pair):
+            key = (node, plain_text(of_group.change.name))
+            uncorrected.append((of_group.change, courses[0][key], courses[1][key]))
     if not uncorrected:
         return []
     both = corrected([change for change, *_ in uncorrected])
@@ -66,15 +65,13 @@ def _between(runs: Mapping[str, xr.DataTree], courses: Sequence[Courses]) -> lis
     one, two = runs
     over = f"corrected over {plural(len(changes), 'group')}"
     was = f", above chance in {one} since"
+    told = {
+        "gained": [_words(c, after, ", since") for c, _, after in changes if c.gained],
+        "lost": [_words(c, before, was) for c, before, _ in changes if c.lost],
+    }
     sentences = [
         f"{two} {verb} {len(some):,} against {one}, {over}: {'; '.join(some[:_NAMED])}."
-        for verb, some in (
-            (
-                "gained",
-                [_words(c, after, ", since") for c, _, after in changes if c.gained],
-            ),
-            ("lost", [_words(c, before, was) for c, before, _ in changes if c.lost]),
-        )
+        for verb, some in told.items()
         if some
     ]
     if not sentences:

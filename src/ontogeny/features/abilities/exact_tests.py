@@ -47,7 +47,8 @@ def exchange_law(votes: np.ndarray, ties: Ties) -> np.ndarray:
     order, first, of_cluster = ties.contrasts_in_order
     if not len(order):
         return law
-    side, toward = ties.side[order], votes[order] * ties.side[order]
+    side = ties.side[order]
+    toward = votes[order] * side
     columns = (np.ones_like(side), side > 0, toward > 0, toward < 0)
     counts = np.stack(
         [np.add.reduceat(column.astype(int), first) for column in columns], axis=1

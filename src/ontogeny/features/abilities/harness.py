@@ -138,12 +138,12 @@ class Harness(OfGroups):
         options = {"limit": self.limit, "bootstrap_iters": 0, "task_manager": manager}
         with _one_at_a_time:
             results = library.simple_evaluate(model, tasks=[*self.tasks], **options)
-        samples = [
-            {**sample, "group": task, "right": self._right(sample)}
-            for task, of_task in results["samples"].items()
-            for sample in sorted(of_task, key=lambda record: record["doc_id"])
-            if sample["filter"] == of_task[0]["filter"]
-        ]
+        samples = []
+        for task, of_task in results["samples"].items():
+            for sample in sorted(of_task, key=lambda record: record["doc_id"]):
+                if sample["filter"] == of_task[0]["filter"]:
+                    right = self._right(sample)
+                    samples.append({**sample, "group": task, "right": right})
         return samples, model.asked
 
     def _right(self, sample: Mapping[str, Any]) -> float:
@@ -268,9 +268,8 @@ def _answering(answers: Sequence[tuple[float, bool]]) -> Any:
         def loglikelihood(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
             first = len(self.asked)
             self.asked.extend(request.args for request in requests)
-            return list(answers[first : len(self.asked)]) or [(-1.0, False)] * len(
-                requests
-            )
+            given = list(answers[first : len(self.asked)])
+            return given or [(-1.0, False) for _ in requests]
 
         def generate_until(self, requests: Sequence[Any]) -> list[str]:
             raise ArgumentError(

@@ -7,6 +7,7 @@ that it has in its text, and attention goes to the nodes above it alone. Nothing
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,11 @@ class Tree:
     """
 
     def __init__(self) -> None:
-        self.ids, self.path = list[int](), list[list[int]]()
-        self.text, self.node, self.token = list[int](), list[int](), list[int]()
+        self.ids = list[int]()
+        self.path = list[list[int]]()
+        self.text = list[int]()
+        self.node = list[int]()
+        self.token = list[int]()
 
 
 def trees(tokens: Any) -> Iterator[Tree]:
@@ -73,7 +77,7 @@ def trees(tokens: Any) -> Iterator[Tree]:
             path = [*path, len(tree.ids)]
             tree.path.append(path)
             tree.ids.append(token)
-        tree.text += [text] * len(scored)
+        tree.text += repeat(text, len(scored))
         tree.node += [path[place - 1] for place in scored]
         tree.token += row[scored].tolist()
     if tree.ids:
@@ -111,9 +115,8 @@ def tree_scores(
         for tree in trees(tokens):
             try:
                 log_p, ahead = _read(model, tree, logits, ranks)
-            except (
-                Exception
-            ):  # reading texts one by one shows what is wrong, if anything is
+            except Exception:
+                # Reading texts one by one shows what is wrong, if anything is.
                 return None
             np.add.at(scores, tree.text, log_p)
             np.maximum.at(rank, tree.text, ahead)

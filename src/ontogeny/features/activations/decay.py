@@ -98,7 +98,8 @@ class ActivationDecay(OfSampledActivations):
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return distances, absolute and relative to the norms, with standard errors."""
-        activations, reference = self.activations, Reference(self.activations)
+        activations = self.activations
+        reference = Reference(self.activations)
         there = reading[reference]
         units = Units(reading.units(activations))
 

@@ -28,9 +28,8 @@ _NO_ROWS = np.arange(0)
 _DRAWS = 10  # isotropic samples of the null
 # Times the median length of a token's activations: attention sinks have a hundred and more.
 OUTLYING = 20.0
-_CONSTANT = (
-    1e-6  # variation, against the largest value, that float32 rounding may leave
-)
+# Variation, against the largest value, that float32 rounding may leave.
+_CONSTANT = 1e-6
 
 
 def _measure(

@@ -22,9 +22,8 @@ from ...inputs.batches import Batch
 from ...needs import Need, Source
 from ...needs.base import MASK_FRACTION
 
-_LARGEST_GAP = (
-    0.01  # nats that rounding of half precision may put between lens and model
-)
+# Nats that rounding of half precision may put between lens and model.
+_LARGEST_GAP = 0.01
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,8 @@ from .describe.neighbours import neighbours_of_gram
 EMPTY = -1  # an id where there is no token
 NEIGHBOURS = 3
 SKETCH = 64  # numbers by which a concept is known again
-WRITTEN = (
-    5  # tokens on either side, that a concept writes; fewer of smaller vocabularies
-)
+# Tokens on either side, that a concept writes; fewer of smaller vocabularies.
+WRITTEN = 5
 
 KEPT = (
     "name",
@@ -242,10 +241,9 @@ def only_of(data: xr.Dataset, concept: xr.DataArray) -> xr.Dataset:
 def arrays(*parts: xr.Dataset) -> dict[str, Any]:
     """Return the variables of datasets, small: float32 and int32."""
     small = {"f": np.float32, "i": np.int32}
-    return {
-        str(name): value.astype(small[value.dtype.kind])
-        if value.dtype.kind in small
-        else value
-        for part in parts
-        for name, value in part.data_vars.items()
-    }
+    found = {}
+    for part in parts:
+        for name, value in part.data_vars.items():
+            dtype = small.get(value.dtype.kind, value.dtype)
+            found[str(name)] = value.astype(dtype, copy=False)
+    return found

@@ -429,10 +429,8 @@ class Concepts(FromExtractor):
         """Return the dictionaries of a step, each from the last one; none where it fails."""
         try:
             values = run.reading(step)[self.needs()[0]]
-        except (
-            CheckpointError,
-            NonFiniteError,
-        ):  # its own cell says so; the chain goes on
+        except (CheckpointError, NonFiniteError):
+            # Its own cell says so; the chain goes on.
             return {}
         dictionaries: dict[str, torch.Tensor] = {}
 

@@ -134,9 +134,10 @@ def _name_words(data: xr.Dataset, where: str) -> str:
     del names[""]
     count = int(data.concentration.notnull().sum())
     listed = joined([f"“{name}”" for name, _ in names.most_common(SHOWN)])
-    some = f"{names.total()} of {count}" if names else f"None of the {count}"
-    such = "" if not names else ": " if len(names) <= SHOWN else ", such as "
-    return f"{some} concepts of {where} got a name{such}{listed}."
+    if not names:
+        return f"None of the {count} concepts of {where} got a name."
+    such = ": " if len(names) <= SHOWN else ", such as "
+    return f"{names.total()} of {count} concepts of {where} got a name{such}{listed}."
 
 
 SHARED: tuple[str, ...] = tuple(

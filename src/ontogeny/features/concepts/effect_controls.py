@@ -221,7 +221,8 @@ class LayerEffects:
         self.codes = self.all_codes[rows]
         self.units = units
         self.weights = at.tokens.astype(np.float64)
-        self._A, self._D = A[rows].astype(np.float64), self.decoders(A)
+        self._A = A[rows].astype(np.float64)
+        self._D = self.decoders(A)
 
     def decoders(self, A: np.ndarray) -> np.ndarray:
         """Return least-squares decoders (r, m) in the units of activations (n, m)."""

@@ -136,9 +136,8 @@ class ShownCodes:
             Y = to_numpy(values[path]).astype(np.float64) - to_numpy(A).astype(
                 np.float64
             ).mean(0)
-            Y[:, ~moments.X.any(axis=0)] = (
-                0.0  # constant features, as where they are standardised
-            )
+            # Constant features, as where they are standardised.
+            Y[:, ~moments.X.any(axis=0)] = 0.0
             predicted = moments.predicted_of(
                 (Y / size).astype(np.float32), first, codes
             )

@@ -183,8 +183,9 @@ def sentences(data: xr.Dataset) -> list[str]:
     """Return one sentence a layer on its concepts, with births only where there are any."""
     if "n_concepts" in data:
         return list(_sentences(data))
-    few = "strength" in data and data.sizes["step"] < FEWEST
-    return ["Lives of concepts take at least three checkpoints."] * few
+    if "strength" in data and data.sizes["step"] < FEWEST:
+        return ["Lives of concepts take at least three checkpoints."]
+    return []
 
 
 def _sentences(data: xr.Dataset) -> Iterator[str]:

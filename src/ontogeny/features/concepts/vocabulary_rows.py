@@ -116,10 +116,8 @@ class Rows(Sequence[np.ndarray]):
 
         def transform(_: int, rows: np.ndarray) -> np.ndarray:
             mixture = rows - rows.mean(axis=0)
-            for (
-                signs,
-                order,
-            ) in turns:  # one round alone would leave waves of single tokens
+            for signs, order in turns:
+                # One round alone would leave waves of single tokens.
                 mixture = scipy.fft.dct(
                     signs[:, None] * mixture[order], axis=0, norm="ortho"
                 )

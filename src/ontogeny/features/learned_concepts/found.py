@@ -19,9 +19,8 @@ from .places import Places
 
 LEVEL = 0.05  # of names, corrected over the components of a layer
 LIMIT = 95  # percentile of the names of an untrained model that a name is beyond
-LEAST = (
-    0.2  # correlation of a rule with the strong places, below which it names nothing
-)
+# Correlation of a rule with the strong places, below which it names nothing.
+LEAST = 0.2
 BEYOND = "beyond the token"
 LEARNED = "learned part"
 

@@ -36,9 +36,8 @@ CLASSES = {
 }
 SUFFIXES = "ing ed ly er est tion ness ful less ment ity ous able al en s 's"
 QUOTES = ('"', "“", "”")
-UNSPACED = (
-    "\N{CJK RADICAL REPEAT}"  # scripts from here on write no spaces between words
-)
+# Scripts from here on write no spaces between words.
+UNSPACED = "\N{CJK RADICAL REPEAT}"
 _ENDS = re.compile(r"[.!?]")
 _OPENED = re.compile(r"[(\[{]")
 _CLOSED = re.compile(r"[)\]}]")

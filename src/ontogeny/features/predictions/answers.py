@@ -374,10 +374,11 @@ def _led(data: xr.Dataset) -> list[str]:
     sentence = f"At {{step}} {last:,} the right token leads in {lead} of {count} gaps"
     if first < last:
         sentence += f", at {{step}} {first:,} in {int((data.right_rank.sel(step=first) == 1).sum())}"
-    beside = data.get("right_first_control")
-    if beside is not None and (beside := beside.sel(step=last) * count).notnull().any():
-        in_controls = value_range(beside.values, "{:.0f}".format)
-        sentence += f", in {control_runs(beside.size)} in {in_controls}"
+    if "right_first_control" in data:
+        beside = data.right_first_control.sel(step=last) * count
+        if beside.notnull().any():
+            in_controls = value_range(beside.values, "{:.0f}".format)
+            sentence += f", in {control_runs(beside.size)} in {in_controls}"
     if "right_first_frequencies" not in data:
         return [f"{sentence}."]
     guessed = int((data.frequent_id == data.right_id).sum())

@@ -73,10 +73,12 @@ class Gaps:
         ... ).cut().inputs.ids.tolist()
         [[5, 6]]
         """
-        if not (there := self.position > 0).all():
+        is_predicted = self.position > 0
+        if not is_predicted.all():
+            first = int(is_predicted.argmin())
             raise ArgumentError(
                 "a causal model predicts from what stands before a gap, and there is no token "
-                f"before that of '____{self.after[int(there.argmin())]}'; move the gap."
+                f"before that of '____{self.after[first]}'; move the gap."
             )
         inputs = self.inputs.padded("right")
         end = self.position + 1

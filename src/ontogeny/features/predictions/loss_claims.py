@@ -96,12 +96,10 @@ def _surely_below_blind_from(data: xr.Dataset) -> float:
     measured = data["loss"].notnull().values
     since = math.nan
     for step, is_below, is_known in zip(data.step.values, below, measured, strict=True):
-        if is_known:
-            since = (
-                (since if math.isfinite(since) else float(step))
-                if is_below
-                else math.nan
-            )
+        if is_known and not is_below:
+            since = math.nan
+        elif is_known and math.isnan(since):
+            since = float(step)
     return since
 
 

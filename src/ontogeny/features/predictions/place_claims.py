@@ -63,14 +63,14 @@ def claims_of_places(name: str, data: xr.Dataset) -> Sequence[Claim]:
         Kind.LEARNED: learned,
         Kind.GAINED: _answered(ends),
     }
-    return [
-        replace(
-            _claim(kind, name, ends, place, change[place], p_values[place]), **since
-        )
-        for kind, places in moved.items()
-        for place in np.flatnonzero(places).tolist()
-        for since in [_since(data, place, line[place]) if kind is Kind.LEARNED else {}]
-    ]
+    claims = []
+    for kind, places in moved.items():
+        for place in np.flatnonzero(places).tolist():
+            claim = _claim(kind, name, ends, place, change[place], p_values[place])
+            if kind is Kind.LEARNED:
+                claim = replace(claim, **_since(data, place, line[place]))
+            claims.append(claim)
+    return claims
 
 
 def _since(data: xr.Dataset, place: int, line: float) -> dict[str, Any]:

@@ -15,9 +15,8 @@ import xarray as xr
 from ...observables.crossing import crossing
 from . import trained_start
 
-LEVEL = (
-    0.01  # by which steps are dated; the verdict of the row is corrected over the page
-)
+# By which steps are dated; the verdict of the row is corrected over the page.
+LEVEL = 0.01
 
 
 VARIABLES = {

@@ -24,9 +24,8 @@ KNOWN = 0.95  # share of right answers, or of the final gain
 _ROUNDING = 1e-4  # so that exactly 95 % are enough
 _RESAMPLED = 1000
 _SURE = 0.99  # of the draws, of a run that overfits: the place of the minimum is found in them
-_LEAST = (
-    0.01  # of what held-out texts gain over frequencies: a smaller rise is not named
-)
+# Of what held-out texts gain over frequencies: a smaller rise is not named.
+_LEAST = 0.01
 
 
 def claims_of_sets(name: str, data: xr.Dataset) -> Sequence[Claim]:

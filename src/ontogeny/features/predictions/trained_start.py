@@ -20,9 +20,8 @@ from ...words.control_kinds import kind_of
 from ...words.since_base import least
 
 _ROUNDING = 1e-4  # nats: the best temperature of the cost is found to 1e-5
-_OF_LEAST = (
-    0.1  # of the least change at the best temperature, some is no preference of words
-)
+# Of the least change at the best temperature, some is no preference of words.
+_OF_LEAST = 0.1
 
 VARIABLES = {
     "loss_calibrated": ("loss at the model's best temperature", "nats per token"),

@@ -76,18 +76,14 @@ class ClassCosts:
         """Return log p(class | context) − log p̄(class) of tokens, (groupings, depth, tokens)."""
         mine = self._classes(sums["text"], sums["column"])
         mean = self._sums / self._sums.sum(axis=1, keepdims=True)
-        return np.array(
-            [
-                [
-                    sums[f"{g}_{q}"]
-                    - np.log(np.maximum(_coarser(mean[[g]], q)[0], _SMALLEST))[
-                        _at(mine[g], q)
-                    ]
-                    for q in range(1, self.depth + 1)
-                ]
-                for g in range(len(self.codes))
-            ]
-        )
+        groupings = range(len(self.codes))
+        depths = range(1, self.depth + 1)
+
+        def of_depth(g: int, q: int) -> np.ndarray:
+            log_mean = np.log(np.maximum(_coarser(mean[[g]], q)[0], _SMALLEST))
+            return sums[f"{g}_{q}"] - log_mean[_at(mine[g], q)]
+
+        return np.array([[of_depth(g, q) for q in depths] for g in groupings])
 
     def _classes(self, text: np.ndarray, column: np.ndarray) -> np.ndarray:
         """Return the class of tokens in every grouping (groupings, e), -1 for other tokens."""

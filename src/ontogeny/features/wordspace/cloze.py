@@ -113,9 +113,8 @@ def _gaps(ids: np.ndarray, V: int, n: int, longest: int) -> tuple[np.ndarray, ..
         there &= ids[centre + offset] >= 0
     centre = centre[there]
     key = np.zeros(len(centre), dtype=np.int64)
-    for (
-        offset
-    ) in offsets:  # numbered anew each time, so that keys stay below tokens × words
+    for offset in offsets:
+        # Numbered anew each time, so that keys stay below tokens × words.
         key = np.unique(key * V + ids[centre + offset], return_inverse=True)[1]
     _, first, counts = np.unique(key, return_index=True, return_counts=True)
     neighbours = np.full((len(first), longest), -1)

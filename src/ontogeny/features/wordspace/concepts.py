@@ -16,9 +16,8 @@ from .support import Support
 
 MOST_DIMS = 62  # signs of a row are numbered in 64 bits
 
-EQUAL = (
-    1e-6  # singular values this close, of the larger one, are equal but for rounding
-)
+# Singular values this close, of the larger one, are equal but for rounding.
+EQUAL = 1e-6
 
 _SOURCES = {"S": "support matrix", "P": "matrix of conditional probabilities"}
 

@@ -196,11 +196,9 @@ def support_of(
 def checked_lengths(lengths: Any) -> tuple[int, int]:
     """Return the shortest and the longest context, or refuse them."""
     one = isinstance(lengths, int | np.integer)
-    bounds = (
-        [lengths] * 2
-        if one
-        else list(check_iterable("lengths", lengths, "two numbers"))
-    )
+    bounds = [lengths, lengths]
+    if not one:
+        bounds = list(check_iterable("lengths", lengths, "two numbers"))
     whole = all(
         isinstance(n, int | np.integer) and not isinstance(n, bool) for n in bounds
     )

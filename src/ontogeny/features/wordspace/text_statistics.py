@@ -250,7 +250,7 @@ class TextStatistics(OfPredictions):
             band = (
                 np.nanquantile(steps, [0.025, 0.975])
                 if np.isfinite(steps).any()
-                else [np.nan] * 2
+                else (np.nan, np.nan)
             )
             values = (cross.step, cross.low, cross.high, *band)
             rows[f"classes of {label}"] = tuple(

@@ -58,19 +58,14 @@ def fitted(
     ... )
     (142, 178)
     """
-    widths = [
-        max(
-            (
-                sum(_WIDTHS.get(c, 0.66 if c.isalpha() else 0.42) for c in t)
-                for t in texts
-            ),
-            default=0.0,
-        )
-        for texts in (numbers, ends)
-    ]
+    widths = [max(map(_width, texts), default=0.0) for texts in (numbers, ends)]
     room = 2 * GAP * sum(width > 0 for width in widths)
     width = room + 0.92 * layout.font * sum(widths)
     return replace(layout, right=max(layout.right, math.ceil(width)))
+
+
+def _width(text: str) -> float:
+    return sum(_WIDTHS.get(c, 0.66 if c.isalpha() else 0.42) for c in text)
 
 
 GAP = 8  # between the step axis and the values right of it
@@ -108,7 +103,8 @@ class Mark:
             )
         if self.radius:
             return f'<circle class="{self.style}" cx="{x:.1f}" cy="{y:.1f}" r="{self.radius}"/>'
-        shape = "".join(_path(line) + "z" * self.closed for line in self.lines)
+        end = "z" if self.closed else ""
+        shape = "".join(_path(line) + end for line in self.lines)
         fill = f' fill="url(#{hatch})"' if self.hatched else ""
         return f'<path class="{self.style}"{fill} d="{shape}">{inner}</path>'
 
@@ -118,7 +114,12 @@ def _path(line: Points) -> str:
     (left, top), *rest = ((f"{x:.1f}", f"{y:.1f}") for x, y in line)
     path = f"M{left} {top}"
     for x, y in rest:
-        path += f"H{x}" if y == top else f"V{y}" if x == left else f"L{x} {y}"
+        if y == top:
+            path += f"H{x}"
+        elif x == left:
+            path += f"V{y}"
+        else:
+            path += f"L{x} {y}"
         left = x
         top = y
     return path

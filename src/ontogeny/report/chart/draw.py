@@ -285,11 +285,10 @@ def draw_axis(canvas: Canvas) -> None:
     y = canvas.y + 8
     ticks = canvas.scale.ticks()
     line = [(layout.left, y), (layout.left + layout.plot_width, y)]
-    marks = [
-        [(x, y), (x, y + (3 if tick.rank == 9 else 5))]
-        for tick in ticks
-        for x in [float(canvas.x(tick.position))]
-    ]
+    marks = []
+    for tick in ticks:
+        x = float(canvas.x(tick.position))
+        marks.append([(x, y), (x, y + (3 if tick.rank == 9 else 5))])
     canvas.lines("axis", [line, *marks])
     base = y + 6 + layout.font
     length = layout.plot_width / (canvas.high - canvas.low)

@@ -48,7 +48,8 @@ def draw_marks(canvas: Canvas, row: Row, top: float, height: float) -> None:
 def _of_run(canvas: Canvas, k: int) -> AbstractContextManager[None]:
     if not canvas.linked:
         return nullcontext()
-    return canvas.tagged("g", f'class="of-run{" chosen" * (k == 0)}" data-run="{k}"')
+    chosen = " chosen" if k == 0 else ""
+    return canvas.tagged("g", f'class="of-run{chosen}" data-run="{k}"')
 
 
 def _mark(
@@ -89,7 +90,8 @@ def draw_guides(
 
 def draw_legend_of_marks(canvas: Canvas, rows: Sequence[Row]) -> None:
     """Explain the marks of runs and of control runs."""
-    layout, em = canvas.layout, canvas.layout.font
+    layout = canvas.layout
+    em = layout.font
     x = 0.0
     y = em
     numbers = (

@@ -83,7 +83,8 @@ def _legend_of_cells(canvas: Canvas, rows: Sequence[Row]) -> None:
 
 def _legend_of_overshoot(canvas: Canvas) -> None:
     """Explain the lines in cells that lie beyond the last or the first value."""
-    layout, em = canvas.layout, canvas.layout.font
+    layout = canvas.layout
+    em = layout.font
     x = 0.0
     y = canvas.y + em - 2
     for shade, line, at, words in (

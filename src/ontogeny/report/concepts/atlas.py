@@ -28,9 +28,8 @@ from .tokens import Pieces
 # Concepts that the atlas holds of the first screen's node; of more, the sharpest of each layer.
 MOST = 480
 
-MOST_FURTHER = (
-    360  # concepts that it holds of all other nodes together, which a menu leads to
-)
+# Concepts that it holds of all other nodes together, which a menu leads to.
+MOST_FURTHER = 360
 
 KEYFRAMES = 8
 FEWER = 6
@@ -159,7 +158,8 @@ def _selection(concepts: Concepts, most: int) -> list[Concept]:
 
 
 def _payload(content: Content, fitted: Fitted) -> dict[str, Any]:
-    concepts, arrays = fitted.concepts, fitted.concepts.arrays
+    concepts = fitted.concepts
+    arrays = concepts.arrays
     picks = _selection(concepts, fitted.most)
     pieces = Pieces.of(concepts.data)
     picks += concepts.apart[: max(fitted.most - len(picks), 0)]

@@ -102,7 +102,8 @@ def mean_strengths(arrays: ConceptArrays, every: Sequence[Concept]) -> dict[str,
         runs = arrays.whole(CONTROL, RUNS)
         is_finite = np.isfinite(runs)
         low, high = (np.where(is_finite, runs, end) for end in (np.inf, -np.inf))
-        means[:, 1], means[:, 2] = low.min(axis=0), high.max(axis=0)
+        means[:, 1] = low.min(axis=0)
+        means[:, 2] = high.max(axis=0)
     return packed(shares(means))
 
 

@@ -10,9 +10,9 @@ from functools import cached_property
 import numpy as np
 import xarray as xr
 
-from ...words.content import Node
 from ...words.formats import plural
 from ...words.labels import truncate
+from ...words.nodes import Node
 from .arrays import ConceptArrays
 
 FEW = 10

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ...words.content import Content, Node
+from ...words.content import Content
 from ...words.formats import plain_text
 from ...words.labels import short_names
+from ...words.nodes import Node
 from .arrays import ConceptArrays
 from .lives import Concept, Concepts
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...words.content import Content, Node
+from ...words.content import Content
 from ...words.formats import step_text
+from ...words.nodes import Node
 from .lives import Concept, Concepts
 from .nodes import of_lives, of_step, settings_of, with_lives
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...words.content import LAYER_DIMENSIONS
 from ...words.formats import plain_text
 from ...words.labels import LayerGroups, short_names
+from ...words.nodes import LAYER_DIMENSIONS
 from ..scales import StepScale
 
 

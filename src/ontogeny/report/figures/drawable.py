@@ -12,9 +12,9 @@ import numpy as np
 import xarray as xr
 
 from ...summary.controls import RUN
-from ...words.content import Node
 from ...words.formats import plain_text
 from ...words.labels import LayerGroups
+from ...words.nodes import Node
 from ...words.voice import OF_STEPS, Voice
 from .axes import Axis, read_axis
 from .cells import DataTable
@@ -201,11 +201,10 @@ class Drawable:
     def panels(self) -> list[int] | None:
         """Which labels of the facet have a panel, None for all; of steps no more than a few."""
         facet = self.axes.get("facet")
-        if (
-            facet is None
-            or (axis := self.axis(facet)).kind != "step"
-            or len(axis) <= STEP_PANELS
-        ):
+        if facet is None:
+            return None
+        axis = self.axis(facet)
+        if axis.kind != "step" or len(axis) <= STEP_PANELS:
             return None
         return np.unique(
             np.linspace(0, len(axis) - 1, STEP_PANELS).round().astype(int)

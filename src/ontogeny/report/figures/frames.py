@@ -34,12 +34,11 @@ def chart_frame(rows: Sequence[Row], view: str) -> pd.DataFrame:
 
 
 def _cells(rows: Sequence[Row]) -> pd.DataFrame:
-    lines = [
-        (row.name, *point, *fields)
-        for row in rows
-        for fields in [record(row)]
-        for point in zip(row.steps, row.progress, row.distinct, strict=True)
-    ]
+    lines = []
+    for row in rows:
+        fields = record(row)
+        for point in zip(row.steps, row.progress, row.distinct, strict=True):
+            lines.append((row.name, *point, *fields))
     return pd.DataFrame(lines, columns=["row", "step", "progress", "distinct", *RECORD])
 
 

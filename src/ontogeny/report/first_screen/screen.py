@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ...claims import Kind
 from ...words.basis import unseen_start
 from ...words.content import Content
+from ...words.headings import Headings
 from ...words.landmarks import LossCurve, read_loss
 from ...words.runs import heading_of_runs, sentences_of_runs
 from ...words.sentences import Said
@@ -44,7 +45,7 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
         lines = _of_runs(content)
     else:
         story = Story(content)
-        heading = story.heading()
+        heading = Headings(content).heading()
         lines = story.lines()
         if (start := unseen_start(content)) and not content.based:
             lines.append(Line(start, link="#verdict"))

@@ -50,7 +50,8 @@ class ResultFigure(Picture):
     def __init__(self, drawable: Drawable, content: Content) -> None:
         self._drawable = drawable
         self._content = content
-        self.name, self.title = drawable.id, str(drawable.figure.title)
+        self.name = drawable.id
+        self.title = str(drawable.figure.title)
         self.table = drawable.table
 
     @property
@@ -254,6 +255,8 @@ class ResultChart(Picture):
         return self._cells_svg() if is_cells else super()._file(kind)
 
     def _inline(self) -> tuple[str, bytes, float]:
-        if self.view == "cells" and len(content := self._cells_svg()) <= INLINE_BYTES:
-            return "svg+xml", content, 1020
+        if self.view == "cells":
+            content = self._cells_svg()
+            if len(content) <= INLINE_BYTES:
+                return "svg+xml", content, 1020
         return super()._inline()

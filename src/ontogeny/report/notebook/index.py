@@ -13,7 +13,8 @@ import pandas as pd
 
 from ...errors import ArgumentError, StudyWarning
 from ...trees import MergedResult
-from ...words.content import LAYER_DIMENSIONS, Content, read_content
+from ...words.content import Content, read_content
+from ...words.nodes import LAYER_DIMENSIONS
 from ..choosing import chosen_steps, layer_paths, listed
 from ..figures.axes import is_step
 from ..figures.drawable import Drawable

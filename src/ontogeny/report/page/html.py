@@ -16,8 +16,9 @@ from markupsafe import Markup, escape
 
 from ...words.abilities import abilities_of, has_abilities
 from ...words.basis import basis
-from ...words.content import Content, Node
+from ...words.content import Content
 from ...words.formats import joined, p_value, plain_text, plural, step_text
+from ...words.nodes import Node
 from ...words.row_words import (
     control_half_steps,
     control_half_words,
@@ -120,18 +121,18 @@ def render_page(
         shown = example is not None and "token_loss" in node.dataset
         return of_loss or shown or (cloze is not None and node is cloze.node)
 
-    html = {
-        "first": build_first(content, first)
-        if first and not content.one_model
-        else None,
+    drawn_by_script = None if content.one_model else first
+    html: dict[str, Any] = {
+        "first": build_first(content, drawn_by_script) if drawn_by_script else None,
         "atlas": atlas.payload if atlas else None,
         "further": atlas.further if atlas else [],
         "cloze": cloze.payload if cloze else None,
         "example": example.payload if example else None,
         "abilities": turning(content),
         "refresh": live.every if live else None,
-        **({"start": len(content.steps) - 1} if live else {}),
     }
+    if live:
+        html["start"] = len(content.steps) - 1
     return _template().render(
         content=content,
         studied=studied(content, brief=True),

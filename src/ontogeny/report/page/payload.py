@@ -165,14 +165,11 @@ class _NodeData:
 def _figure(drawable: Drawable, node: _NodeData) -> dict[str, Any]:
     """Return a figure as it was declared, with the places of its arrays in the node's data."""
     figure = drawable.figure
-    arrays = {
-        name: [
-            node.add(name, drawable),
-            node.add(relative, drawable) if relative else None,
-        ]
-        for name in drawable.variables
-        for relative in [drawable.relative_name(name)]
-    }
+    arrays = {}
+    for name in drawable.variables:
+        own = node.add(name, drawable)
+        relative = drawable.relative_name(name)
+        arrays[name] = [own, node.add(relative, drawable) if relative else None]
     bands = [
         asdict(band) | {"control": band.control}
         for band in getattr(figure, "bands", ())

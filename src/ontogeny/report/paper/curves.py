@@ -221,13 +221,15 @@ def _apart(heights: list[float], gap: float) -> list[float]:
 
 def _legend(view: FigureView, axes: Axes, bands: Sequence[np.ndarray]) -> list[Any]:
     """Name the nulls and the marks that stand in the first panel; lines are named beside them."""
-    handles: list[Any] = [
-        Line2D([], [], **_level_look(view, k), label=words)
-        if _flat(bands[k])
-        else Patch(**_band_look(view, k), label=words)
-        for k, band in enumerate(view.figure.bands)
-        if (words := band.label and band.label + _OF_LINES * (bands[k].shape[1] > 1))
-    ]
+    handles: list[Any] = []
+    for k, band in enumerate(view.figure.bands):
+        if not band.label:
+            continue
+        words = band.label + (_OF_LINES if bands[k].shape[1] > 1 else "")
+        if _flat(bands[k]):
+            handles.append(Line2D([], [], **_level_look(view, k), label=words))
+        else:
+            handles.append(Patch(**_band_look(view, k), label=words))
     if view.figure.reference:
         ink = view.base["ink"]
         words = view.figure.reference_label
@@ -277,9 +279,8 @@ def draw_regimes(axes: Axes, view: FigureView, panel: Panel) -> None:
         at, low, high = map(view.scale.positions, steps)
         if len(at) > 1:
             _draw_own(axes, view, at, low, high)
-        elif (
-            _ENDS[0] <= at[0] <= _ENDS[1]
-        ):  # not NaN, nor beyond the steps that are drawn
+        elif _ENDS[0] <= at[0] <= _ENDS[1]:
+            # Not NaN, nor beyond the steps that are drawn.
             ratio = _read(view, panel, regime.noise_ratio)[0]
             _draw_shared(axes, view, (at[0], low[0], high[0]), ratio)
             if regime.label not in labels:  # lines that look alike are named once

@@ -89,10 +89,10 @@ def _draw_cells(
         clim=colours.get_clim(),
         rasterized=rasterized,
     )
-    missing = [
-        [(x0, y0), (x1, y0), (x1, y1), (x0, y1)]
-        for k, i in np.argwhere(~np.isfinite(grid))
-        for (x0, x1), (y0, y1) in [(edges[0][i], edges[1][k])]
-    ]
+    missing = []
+    for k, i in np.argwhere(~np.isfinite(grid)):
+        x0, x1 = edges[0][i]
+        y0, y1 = edges[1][k]
+        missing.append([(x0, y0), (x1, y0), (x1, y1), (x0, y1)])
     if missing:
         hatch(axes, missing, view.base["null"])

@@ -60,12 +60,8 @@ def draw_scatter(view: FigureView) -> Figure:
         _draw_points(axes, cloud[:, good], paint, good)
         _name_points(axes, view, panel, cloud, good)
         if not good.any():
-            axes.text(
-                *([0.5] * len(names)),
-                "not measured",
-                ha="center",
-                transform=axes.transAxes,
-            )
+            centre = (0.5,) * len(names)
+            axes.text(*centre, "not measured", ha="center", transform=axes.transAxes)
     words = [view.drawable.words(name) for name in names]
     if space:
         _set_space(frame.axes, clouds, words)
@@ -231,7 +227,9 @@ def _set_scales(axes: Axes, view: FigureView, clouds: list[np.ndarray]) -> None:
 
 def _draw_points(axes: Any, cloud: np.ndarray, paint: _Paint, good: np.ndarray) -> None:
     count = cloud.shape[1]
-    size = 14 if count <= 60 else 8 if count <= 400 else 3
+    size = 3
+    if count <= 400:
+        size = 14 if count <= 60 else 8
     rows = np.flatnonzero(good)
     marks = np.asarray(paint.marks)[rows]
     for mark in dict.fromkeys(marks.tolist()):

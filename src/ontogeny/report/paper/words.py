@@ -188,9 +188,8 @@ def _draw_cloud(
     cloud = placed.cloud
     indent = cloud.depth * _INDENT
     if nested and cloud.depth:
-        axes.plot(
-            [left + indent - 5] * 2, [top, top + placed.height], color=view.base["line"]
-        )
+        x = left + indent - 5
+        axes.plot([x, x], [top, top + placed.height], color=view.base["line"])
     if cloud.title:
         title = truncate(cloud.title, 60)
         axes.text(left + indent, top + FONT, title, fontweight="bold", va="baseline")

@@ -10,8 +10,9 @@ import numpy as np
 import xarray as xr
 
 from ...figures.tables import percent
-from ...words.content import Content, Node
+from ...words.content import Content
 from ...words.formats import plain_text, step_text
+from ...words.nodes import Node
 from ..concepts.tokens import Pieces
 
 COLUMNS = 5  # steps that the table shows beside the current one
@@ -78,21 +79,20 @@ def read_cloze(content: Content) -> Cloze | None:
         if "right_id" in data
         else np.full(ids.shape[1], -1)
     )
+
+    def answer(t: int, g: int) -> Answer:
+        share = shares[t, g]
+        is_right = bool(ids[t, g] == right[g])
+        text = pieces.texts[places[t, g]]
+        return Answer(text, percent(share), float(share), is_right)
+
     gaps = tuple(
         Gap(
             before=_text(data, "gap_before", g),
             after=_text(data, "gap_after", g),
             right=pieces.text(int(right[g])) if right[g] >= 0 else "",
             leads=_leads(data, g),
-            answers=tuple(
-                Answer(
-                    pieces.texts[places[t, g]],
-                    percent(shares[t, g]),
-                    float(shares[t, g]),
-                    bool(ids[t, g] == right[g]),
-                )
-                for t in picks
-            ),
+            answers=tuple(answer(t, g) for t in picks),
         )
         for g in range(ids.shape[1])
     )

@@ -13,18 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from ...words.content import Node
 from ...words.formats import plain_text
 from ...words.labels import short_names
+from ...words.nodes import Node
 from ..concepts.contexts import FULL, MISSING, packed
 from ..concepts.lives import Concept, Concepts, line_names
 from .tokens import ShownTokens
 
 SCALE_PERCENT = 95  # the scale ends where this share of all values lies below it
 
-MOST_CODES = (
-    420_000  # codes of tokens that the page holds; the sharpest concepts go first
-)
+# Codes of tokens that the page holds; the sharpest concepts go first.
+MOST_CODES = 420_000
 
 FIRES = 50  # percent of its largest code from which on a concept fires
 

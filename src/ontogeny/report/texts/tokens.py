@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...words.content import Content, Node
+from ...words.content import Content
+from ...words.nodes import Node
 from ..concepts.tokens import Pieces
 
 BEYOND = -1  # an id that stands for no token: beyond the text

@@ -312,7 +312,8 @@ class StepCell(ObservedCell):
 
     def compute(self, context: Context) -> Outcome:
         """Observe the checkpoint."""
-        job, observable = context.job, context.job.by_name[self.node]
+        job = context.job
+        observable = job.by_name[self.node]
         values = {need: context.values[need] for need in self.needs(job.by_name)}
         read = context.dependencies.read
         reading = ReadStep(job, observable, int(self.key), values, read, context.shared)
@@ -332,7 +333,8 @@ class BlockCell(ObservedCell):
         They get NaN and the reason in ``status(step)``. Much is measured from the first checkpoint
         or to the last one: where one of these is not finite, nothing is left to say.
         """
-        job, observable = context.job, context.job.by_name[self.node]
+        job = context.job
+        observable = job.by_name[self.node]
         state = load_state(observable, context.dependencies.read)
         reading = ReadBlock(context.trajectory, self.block, job.settings.reference_step)
         try:
@@ -396,7 +398,8 @@ class SummaryCell(StudyCell):
 
     def compute(self, context: Context) -> Outcome:
         """Stack the cells and summarise them."""
-        job, observable = context.job, context.job.by_name[self.node]
+        job = context.job
+        observable = job.by_name[self.node]
         parts = {
             cell.key: self._read_cell(cell.place, context.dependencies)
             for cell in self.cells

@@ -133,9 +133,11 @@ def stack(
     be used. With a `folder`, large variables lie in files of it and not in memory.
     """
     keys = list(cells)
-    dim = (
-        "block" if observable.over_blocks else "layer" if observable.source else "step"
-    )
+    dim = "step"
+    if observable.over_blocks:
+        dim = "block"
+    elif observable.source:
+        dim = "layer"
     done: dict[int | str, xr.Dataset] = {}
     outcomes: dict[int | str, tuple[str, xr.DataArray | None]] = {}
     for key, cell in cells.items():
@@ -177,9 +179,8 @@ def summarised(
         return data.assign_attrs(failed=NO_CELL)
     try:
         return observable.summarise(data, others)
-    except (
-        Exception
-    ) as error:  # what was computed is kept, and the page says what failed
+    except Exception as error:
+        # What was computed is kept, and the page says what failed.
         log.warning("%s could not be summarised: %s", observable.name, error)
         log.debug("summarising failed", exc_info=error)
         return data.assign_attrs(failed=reason(error))

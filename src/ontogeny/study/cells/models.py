@@ -181,9 +181,8 @@ class Values(dict[Need, Any]):
         except CheckpointError as error:
             # Of a damaged file nothing can be read: one by one it would be loaded for each need.
             self._errors = dict.fromkeys(needs, error)
-        except (
-            Exception
-        ) as error:  # a need that cannot be read must not cost the others theirs
+        except Exception as error:
+            # A need that cannot be read must not cost the others theirs.
             log.debug("reading together failed (%s); reading one by one", error)
             for need in needs:
                 try:

@@ -162,11 +162,8 @@ def _read(path: Path) -> dict[str, Any]:
         return {}
     try:
         claim = dict(json.loads(text))
-    except (
-        ValueError,
-        TypeError,
-        RecursionError,
-    ):  # just made, or its maker has ended meanwhile
+    except (ValueError, TypeError, RecursionError):
+        # Just made, or its maker has ended meanwhile.
         claim = {}
     whole = isinstance(claim.get("writer"), str) and isinstance(
         claim.get("identity", {}), dict

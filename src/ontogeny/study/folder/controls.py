@@ -11,9 +11,8 @@ from ...observables import Observable
 from ...trajectory import Trajectory
 from .settings import noise_steps
 
-FEWEST_STEPS = (
-    3  # fewer steps in common with the run say nothing about half of a change
-)
+# Fewer steps in common with the run say nothing about half of a change.
+FEWEST_STEPS = 3
 
 
 @dataclass(frozen=True)

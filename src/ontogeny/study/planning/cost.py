@@ -21,9 +21,8 @@ from ..folder.settings import Settings
 from .probe import Probe
 
 # All three by benchmarks/memory_model.py.
-_BUFFERS = (
-    100_000_000  # of the libraries, when they have computed something of any size
-)
+# Of the libraries, when they have computed something of any size.
+_BUFFERS = 100_000_000
 _COPIES = 8  # of one layer's sample in float64
 _PRODUCTS = 3  # of features by features, in float64
 
@@ -126,40 +125,16 @@ class Prices:
         `others` are the needs that states read of further steps, as far as that is known.
         """
         probe = self.probe
-        by_name = self.by_name
-        batch_size = self.settings.batch_size
-        groups: dict[Any, list[Need]] = {}
-        for cell in cells:
-            needs = cell.needs(by_name)
-            if needs or isinstance(cell, StepCell | StateCell):
-                groups.setdefault(cell.key if cell.observed else "prepared", []).extend(
-                    needs
-                )
+        groups = self._read_together(cells)
         readings: list[Sequence[Need]] = [
             *groups.values(),
             *(needs for _, needs in others),
         ]
-        # What is prepared reads along what the cells of the same step will need.
-        reference = self.settings.reference_step
-        passes = {
-            (reference if step == "prepared" else step, probe.passes[need])
-            for step, needs in [*groups.items(), *others]
-            for need in needs
-            if need in probe.passes
-        }
-        first = [(reference, groups.get("prepared", ())), *others]
-        passes_in_all = [*passes, *self._again(first, groups)]
-        batches = sum(
-            -(-len(self.inputs[key.on]) // batch_size) for _, key in passes_in_all
-        )
-        fitted = max(
-            (
-                self._to_prepare(by_name[c.node])
-                for c in cells
-                if isinstance(c, StateCell)
-            ),
-            default=0,
-        )
+        passes = self._passes(groups, others)
+        batch_size = self.settings.batch_size
+        batches = sum(-(-len(self.inputs[key.on]) // batch_size) for _, key in passes)
+        states = [self.by_name[c.node] for c in cells if isinstance(c, StateCell)]
+        fitted = max(map(self._to_prepare, states), default=0)
         prepared = self._bytes_of(groups.get("prepared", ())) + fitted
         activations = max(map(self._bytes_of, readings), default=0)
         in_blocks = self.steps * any(isinstance(cell, BlockCell) for cell in cells)
@@ -167,7 +142,7 @@ class Prices:
         if self.settings.weights == "streamed":  # all is read again for every batch
             read = max(read, batches)
         costs = Costs(
-            forwards=len(passes_in_all),
+            forwards=len(passes),
             batches=batches,
             reference_bytes=self._bytes_of(
                 {c.need for c in cells if isinstance(c, ReferenceCell)}
@@ -182,6 +157,32 @@ class Prices:
             costs, {cell.node for cell in cells if isinstance(cell, StepCell)}, readings
         )
         return costs
+
+    def _read_together(self, cells: Sequence[StudyCell]) -> dict[Any, list[Need]]:
+        """Return the needs of cells by their step; those before all steps as ``"prepared"``."""
+        groups: dict[Any, list[Need]] = {}
+        for cell in cells:
+            needs = cell.needs(self.by_name)
+            if needs or isinstance(cell, StepCell | StateCell):
+                key = cell.key if cell.observed else "prepared"
+                groups.setdefault(key, []).extend(needs)
+        return groups
+
+    def _passes(
+        self,
+        groups: Mapping[Any, Sequence[Need]],
+        others: Sequence[tuple[int, Sequence[Need]]],
+    ) -> list[tuple[Any, PassKey]]:
+        """Return all passes by their step, those that are run twice as well."""
+        # What is prepared reads along what the cells of the same step will need.
+        reference = self.settings.reference_step
+        known = self.probe.passes
+        passes = set()
+        for step, needs in [*groups.items(), *others]:
+            at = reference if step == "prepared" else step
+            passes |= {(at, known[need]) for need in needs if need in known}
+        first = [(reference, groups.get("prepared", ())), *others]
+        return [*passes, *self._again(first, groups)]
 
     def _again(
         self,

@@ -122,9 +122,10 @@ class Examination:
         self, tried: Sequence[Observable], folder: Path | None, bounded: bool
     ) -> Probe:
         """Examine the first checkpoint, or another where that one cannot be read."""
-        for name in (need.at_step.on for o in self.observables for need in o.needs()):
-            if name is not None:
-                check_choice("on", name, self.inputs)
+        for observable in self.observables:
+            for need in observable.needs():
+                if need.at_step.on is not None:
+                    check_choice("on", need.at_step.on, self.inputs)
         for observable in self.observables:
             observable.check_inputs(self.inputs)
         steps = [int(s) for s in self.trajectory.steps]

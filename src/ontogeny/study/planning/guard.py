@@ -20,11 +20,11 @@ import torch
 from torch import Tensor, nn
 
 from ... import capture
-from ...capture.first_look import look_at
 from ...capture.forward import quiet, run, without_added
-from ...capture.invariance import shortened
 from ...capture.loss import resolve_objective
 from ...capture.outputs import output_tensor, relative_change
+from ...capture.trial.first_look import look_at
+from ...capture.trial.invariance import shortened
 from ...errors import ArgumentError, CheckpointError, OntogenyError
 from ...inputs import Inputs
 from ...needs import Losses, Need
@@ -281,9 +281,9 @@ class _Guard:
 
     def _both(self, one: Tensor | None, other: Tensor | None) -> str:
         """Return two readings of the text in words."""
-        if (first := self._nats(one)) is not None and (
-            second := self._nats(other)
-        ) is not None:
+        first = self._nats(one)
+        second = None if first is None else self._nats(other)
+        if first is not None and second is not None:
             return f"{first:.6g} and {second:.6g} nats per token"
         if one is None or other is None or one.shape != other.shape:
             return "outputs of different shapes"

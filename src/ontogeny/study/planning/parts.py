@@ -56,13 +56,12 @@ class RunPart:
         plan = make_plan(
             graph.cells(), folder, graph.trajectory, graph.digests, graph.name
         )
-        others = [
-            (step, entry.cell.needs(graph.by_name))
-            for entry in plan.prepared
-            if entry.to_do and isinstance(entry.cell, StateCell)
-            for step in _others_read(entry.cell, folder, graph)
-            if step != self.begins_at
-        ]
+        others = []
+        for entry in plan.prepared:
+            if entry.to_do and isinstance(entry.cell, StateCell):
+                needs = entry.cell.needs(graph.by_name)
+                steps_read = _others_read(entry.cell, folder, graph)
+                others += [(s, needs) for s in steps_read if s != self.begins_at]
         steps = len(plan.steps)
         prices = Prices(graph.probe, graph.inputs, graph.by_name, graph.settings, steps)
         to_do = [entry.cell for entry in [*plan.prepared, *plan.entries] if entry.to_do]

@@ -6,6 +6,7 @@ Of a model whose result for a text depends on what it is batched with, texts are
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import logging
 import math
 from collections.abc import Mapping, Sequence
@@ -147,14 +148,7 @@ def probe(
     difference = 0.0
     fallback = Fallback()
     if any(need.runs_model for need in by_need):
-        try:
-            positions, difference = _invariance(model, inputs, layers)
-        except BatchInvarianceError as error:
-            positions = "right"  # a text alone has no padding
-            note = f"texts are read one by one, without padding: {error}"
-            fallback = Fallback(
-                batch_size=1, notes=(note,) if settings.batch_size > 1 else ()
-            )
+        positions, difference, fallback = _in_batches(model, inputs, layers, settings)
     dtype = settings.dtype if settings.dtype != "stored" else _dtype_of(model)
     settings = fallback.of(
         dataclasses.replace(settings, positions=positions, dtype=dtype)
@@ -163,9 +157,7 @@ def probe(
     by_need = sources(model, of_steps, inputs, settings.reading_settings())
     keys = pass_keys(by_need)
     with checkpoint.open() as reader:
-        all_names = set(reader.names())
-        numbers = {name: math.prod(reader.shape(name)) for name in all_names}
-        tensor_bytes = {name: 4 * count for name, count in numbers.items()}
+        numbers = {name: math.prod(reader.shape(name)) for name in reader.names()}
         stored_bytes = sum(
             n * reader.dtype(name).itemsize for name, n in numbers.items()
         )
@@ -174,14 +166,12 @@ def probe(
         tokens = vocabulary_size(trajectory)
         weight_blocks = {
             name: capture.weight_block(reader, name, configuration, tokens)
-            for name in {
-                name for block_names in blocks.values() for name in block_names
-            }
+            for name in set(itertools.chain.from_iterable(blocks.values()))
         }
     names = skeleton.file_names()
     return Probe(
         reads={
-            n: _names(n.tensors(source), names, all_names)
+            n: _names(n.tensors(source), names, set(numbers))
             for n, source in by_need.items()
         },
         passes={need: key for need, key in keys.items() if key is not None},
@@ -189,7 +179,7 @@ def probe(
         layers=layers,
         blocks=blocks,
         weight_blocks=weight_blocks,
-        block_bytes={b.tensor: tensor_bytes[b.tensor] for b in weight_blocks.values()},
+        block_bytes={b.tensor: 4 * numbers[b.tensor] for b in weight_blocks.values()},
         positions=positions,
         batch_difference=difference,
         model_class=type(model).__name__,
@@ -204,6 +194,22 @@ def probe(
         fallback=fallback,
         failures=tuple(dry_run(model, trajectory, inputs, tried, settings)),
     )
+
+
+def _in_batches(
+    model: Any,
+    inputs: Mapping[str, Inputs],
+    layers: Mapping[Need, Sequence[str]],
+    settings: Settings,
+) -> tuple[str, float, Fallback]:
+    """Return what `_invariance` does, and that texts are read one by one where batches matter."""
+    try:
+        return *_invariance(model, inputs, layers), Fallback()
+    except BatchInvarianceError as error:
+        note = f"texts are read one by one, without padding: {error}"
+        notes = (note,) if settings.batch_size > 1 else ()
+        # A text alone has no padding.
+        return "right", 0.0, Fallback(batch_size=1, notes=notes)
 
 
 def _invariance(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ def _environments(part: RunPart) -> list[tuple[str, Environment]]:
     for observable in part.job.observables:
         header = read_header(summary_path(part.job.folder, observable.name))
         for environment, count in header["provenance"].get("environments", ()):
-            environments += [(observable.name, environment)] * count
+            environments += repeat((observable.name, environment), count)
     return environments
 
 
@@ -130,21 +131,7 @@ def described(
         "batch_difference": probe.batch_difference,
         "observables": {o.name: {"kind": o.kind, **o.arguments()} for o in observables},
     }
-    inputs = [
-        {
-            "name": name,
-            "fingerprint": i.fingerprint,
-            # The page says that texts were used that come with the package.
-            **({"source": i.source} if i.source in BUNDLED.values() else {}),
-            **i.source_of_tokens,
-            "token_unit": i.token_unit,
-            **i.counts,
-            **({"form": i.form} if i.form else {}),
-            **({"score": i.score, "scored": int(i.scored.sum())} if i.score else {}),
-            **({"warnings": i.warnings} if i.warnings else {}),
-        }
-        for name, i in job.inputs.items()
-    ]
+    inputs = [_described_inputs(name, texts) for name, texts in job.inputs.items()]
     return {
         "title": title,
         "nodes": json.dumps([o.name for o in observables]),
@@ -159,12 +146,33 @@ def described(
         "model": json.dumps(
             {"class": probe.model_class, "parameters": probe.parameters}
         ),
-        **(
-            {"clock": f"training {unit}{'s' * (unit == 'token')}"}
-            if unit != "step"
-            else {}
-        ),
+        **_clock(unit),
     }
+
+
+def _described_inputs(name: str, inputs: Inputs) -> dict[str, Any]:
+    """Return what the result says of an input set."""
+    data: dict[str, Any] = {"name": name, "fingerprint": inputs.fingerprint}
+    # The page says that texts were used that come with the package.
+    if inputs.source in BUNDLED.values():
+        data["source"] = inputs.source
+    data |= inputs.source_of_tokens
+    data["token_unit"] = inputs.token_unit
+    data |= inputs.counts
+    if inputs.form:
+        data["form"] = inputs.form
+    if inputs.score:
+        data |= {"score": inputs.score, "scored": int(inputs.scored.sum())}
+    if inputs.warnings:
+        data["warnings"] = inputs.warnings
+    return data
+
+
+def _clock(unit: str) -> dict[str, str]:
+    """Return what the axis of steps is called where they count something else."""
+    if unit == "step":
+        return {}
+    return {"clock": "training tokens" if unit == "token" else f"training {unit}"}
 
 
 def _failed_in_control(part: RunPart) -> dict[str, Any]:

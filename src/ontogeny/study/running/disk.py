@@ -43,10 +43,8 @@ class Revisions:
     ) -> None:
         self._job = job
         self._trajectory = trajectory
-        self._folder, self._tensors = (
-            job.folder / "retained",
-            list(dict.fromkeys(blocks)),
-        )
+        self._folder = job.folder / "retained"
+        self._tensors = list(dict.fromkeys(blocks))
         self._tasks = {
             t.step: t for t in tasks if t.step is not None and not t.any_step
         }

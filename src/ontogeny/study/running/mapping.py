@@ -272,9 +272,8 @@ class TaskRunner:
             for work, future in _finished(works, submit, patience=patience):
                 works.remove(work)
                 yield work, self._result(work, future)
-        except (
-            BrokenProcessPool
-        ) as error:  # of a pool that is not the standard library's
+        except BrokenProcessPool as error:
+            # Of a pool that is not the standard library's.
             raise StoreError(
                 "a worker process died (out of memory, or killed); finished cells are kept, "
                 "and the same command goes on from there."

@@ -162,9 +162,8 @@ def _note(job: Job, cell: StudyCell, status: str) -> None:
     """Note how a cell ended."""
     key = job.token, cell.node
     if status == "done" and cell.observed:
-        _failures[key] = (
-            None  # it can be computed, so what fails has a reason of its own
-        )
+        # It can be computed, so what fails has a reason of its own.
+        _failures[key] = None
     # A checkpoint that diverged, or a damaged file, says nothing of others.
     elif status.startswith("failed: ") and NonFiniteError.__name__ not in status:
         failures = _failures.setdefault(key, Counter())

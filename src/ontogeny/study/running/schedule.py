@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
 from dataclasses import replace
 from pathlib import Path
 
@@ -165,15 +174,12 @@ class _Stages:
         trajectory = part.trajectory
         graph = part.graph
         to_do = [e.cell for e in plan.entries if e.to_do]
-        prepared = tuple(e.cell for e in plan.prepared if e.to_do)
+        prepared = [e.cell for e in plan.prepared if e.to_do]
         cells = [cell for cell in to_do if isinstance(cell, StepCell)]
         over_steps = [cell for cell in prepared if _is_of_steps(cell, graph)]
         places = {cell.place for cell in over_steps}
         late = [cell for cell in cells if not places.isdisjoint(cell.reads)]
-        needs = (
-            need for cell in over_steps for need in own_needs(graph.by_name[cell.node])
-        )
-        read = tuple(need for need in needs if shares_passes(need))
+        read = _read_ahead(graph, over_steps)
         self.bytes = _bytes(graph, read, late) if workers else 0
         # What the files have no room for would be read once more.
         if not (by_step and 0 < self.bytes <= min(ahead.LIMIT, scratch_room() // 4)):
@@ -181,44 +187,27 @@ class _Stages:
             late = cells
         step = part.job.settings.reference_step
         stays = () if part.control else begun
-        whole = {
-            s: needs for s, needs in _needs(graph, cells).items() if s in (step, *stays)
-        }
-        whole = whole if workers else {}  # where controls begin, they take it
-        later = _needs(graph, late) | whole if workers else {}
+        whole: dict[int, tuple[Need, ...]] = {}  # where controls begin, they take it
+        later: dict[int, tuple[Need, ...]] = {}
+        if workers:
+            needs_of = _needs(graph, cells)
+            whole = {s: needs_of[s] for s in needs_of if s in (step, *stays)}
+            later = _needs(graph, late) | whole
         steps = [
             replace(t, stays=t.step in stays, later=whole) for t in _steps(graph, late)
         ]
-        reading = [
-            replace(
-                task,
-                label=graph.label(f"reading {graph.trajectory.unit} {task.step}"),
-                cells=tuple(
-                    cell for cell in task.cells if places.isdisjoint(cell.reads)
-                ),
-                ahead=read,
-                later=later,
-            )
-            for task in (_steps(graph, cells) if over_steps else ())
-        ]
+        reading = _reading(graph, cells, places, read, later) if over_steps else []
         # Of several processes in a folder each would read it for the one that fits the states.
         reading = [task for task in reading if task.cells or workers > 1]
         # References and states are one task, as they read the reference step together; but for
         # states over several steps, for which all processes read.
-        first = tuple(cell for cell in prepared if cell not in over_steps)
-        stages = (("references", first), ("states", tuple(over_steps)))
-        references, states = (
-            [
-                Task(
-                    graph.label(label), trajectory, of, step, any_step=True, later=later
-                )
-            ][: len(of)]
-            for label, of in stages
-        )
-        tasks = (references, reading, states, steps)
-        self.of_steps = list(
-            zip(("first", "ahead", "first", "steps"), tasks, strict=True)
-        )
+        first = [cell for cell in prepared if cell not in over_steps]
+        self.of_steps = [
+            ("first", _at_reference(graph, "references", first, step, later)),
+            ("ahead", reading),
+            ("first", _at_reference(graph, "states", over_steps, step, later)),
+            ("steps", steps),
+        ]
         self.blocks = _groups(
             [e.cell for e in plan.entries if isinstance(e.cell, BlockCell)], to_do
         )
@@ -360,6 +349,49 @@ def _steps(graph: Graph, cells: Sequence[StepCell]) -> list[Task]:
         )
         for step, group in sorted(steps.items())
     ]
+
+
+def _read_ahead(graph: Graph, states: Sequence[StudyCell]) -> tuple[Need, ...]:
+    """Return what states over several steps need that other cells may read as well."""
+    needs = itertools.chain.from_iterable(
+        own_needs(graph.by_name[cell.node]) for cell in states
+    )
+    return tuple(need for need in needs if shares_passes(need))
+
+
+def _reading(
+    graph: Graph,
+    cells: Sequence[StepCell],
+    states: Set[Path],
+    ahead: tuple[Need, ...],
+    later: Mapping[int, tuple[Need, ...]],
+) -> list[Task]:
+    """Return tasks that read each step ahead of the states, with its cells that read none."""
+    return [
+        replace(
+            task,
+            label=graph.label(f"reading {graph.trajectory.unit} {task.step}"),
+            cells=tuple(cell for cell in task.cells if states.isdisjoint(cell.reads)),
+            ahead=ahead,
+            later=later,
+        )
+        for task in _steps(graph, cells)
+    ]
+
+
+def _at_reference(
+    graph: Graph,
+    label: str,
+    cells: Sequence[StudyCell],
+    step: int,
+    later: Mapping[int, tuple[Need, ...]],
+) -> list[Task]:
+    """Return the one task of cells that are prepared at the reference step, if there are any."""
+    if not cells:
+        return []
+    run = graph.trajectory
+    label = graph.label(label)
+    return [Task(label, run, tuple(cells), step, any_step=True, later=later)]
 
 
 def _groups(

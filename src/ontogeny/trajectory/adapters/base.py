@@ -145,10 +145,8 @@ class _BaseReader:
         self._pairs: dict[str, str] = {}
         self._added: dict[str, int] = {}  # rows of tokens that the base does not have
         for name, other in pairs.items():
-            shape, before = (
-                first.shape(name),
-                () if other is None else base.shape(other),
-            )
+            shape = first.shape(name)
+            before = () if other is None else base.shape(other)
             is_longer = (
                 before and shape[1:] == before[1:] and shape[0] > before[0] == tokens
             )

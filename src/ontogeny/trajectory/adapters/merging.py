@@ -65,7 +65,8 @@ class Merged:
 
     def __init__(self, label: str, settings: AdapterSettings, base: nn.Module) -> None:
         check_peft()
-        self._label, self._base = label, state_tensors(base)
+        self._label = label
+        self._base = state_tensors(base)
         versions = {name: tensor._version for name, tensor in self._base.items()}
         model = _opened(label, settings, _sharing(base, settings.shapes()))
         if any(
@@ -195,9 +196,8 @@ def _opened(label: str, settings: AdapterSettings, module: nn.Module) -> nn.Modu
             )
             # Once more, for the report that it gives: what it does not find is no error of its own.
             report = model.load_adapter(folder, _NAME, **place)
-    except (
-        Exception
-    ) as error:  # whatever peft raises, it is this adapter that is not read
+    except Exception as error:
+        # Whatever peft raises, it is this adapter that is not read.
         text = _reason(error)
         which = (
             f" {_WHICH}"

@@ -118,7 +118,7 @@ def _finding(
     steps = [checkpoints[i].step for i in others]
     of = join_steps([checkpoints[i].step for i in owner])
     verb = "is that" if len(names) == 1 else "are those"
-    tensors = f"tensor{'s' * (count != 1)}"
+    tensors = "tensor" if count == 1 else "tensors"
     text = (
         f"{len(names)} of {count} {tensors} of {join_steps(steps)} {verb} of {of}, byte for byte: "
         f"{some(names)}"

@@ -96,7 +96,8 @@ def non_finite(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
         )
     together.pop((), None)
     for names, steps in together.items():
-        text = f"{join_steps(steps)} hold{'s' * (len(steps) == 1)} NaN or infinity in {some(names)}"
+        hold = "holds" if len(steps) == 1 else "hold"
+        text = f"{join_steps(steps)} {hold} NaN or infinity in {some(names)}"
         yield Finding("non-finite", "certain", tuple(steps), text)
 
 

@@ -88,13 +88,13 @@ def _written(checkpoint: Checkpoint) -> tuple[float, int]:
 def _log(folder: Path) -> _Log:
     """Return what was logged, by step and name; without how long it took."""
     history = trainer_state(folder).get("log_history")
-    return {
-        (entry["step"], str(name)): repr(value)  # NaN is alike as well
-        for entry in (history if isinstance(history, list) else ())
-        if isinstance(entry, dict) and isinstance(entry.get("step"), int)
-        for name, value in entry.items()
-        if not str(name).endswith(_TIMES)
-    }
+    log: dict[tuple[int, str], str] = {}
+    for entry in history if isinstance(history, list) else ():
+        if isinstance(entry, dict) and isinstance(entry.get("step"), int):
+            for name, value in entry.items():
+                if not str(name).endswith(_TIMES):
+                    log[entry["step"], str(name)] = repr(value)  # NaN is alike as well
+    return log
 
 
 def _fork(log: _Log, trunk: _Log) -> int | None:

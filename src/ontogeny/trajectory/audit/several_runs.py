@@ -16,9 +16,8 @@ _MATRICES = 6  # of a checkpoint, that are looked at
 _ELEMENTS = 16_384  # of a matrix
 _FEWEST = 1_000  # elements of all together
 _COMMON = 0.05  # correlation: training from one initialisation leaves more
-_ERRORS = (
-    4.0  # standard errors from 0: of few elements, a higher correlation may be chance
-)
+# Standard errors from 0: of few elements, a higher correlation may be chance.
+_ERRORS = 4.0
 
 _Sample = Mapping[tuple[str, tuple[int, ...]], torch.Tensor]
 

@@ -269,9 +269,8 @@ class RemoteModel:
             return cls(config)
         except CheckpointError:
             raise
-        except (
-            Exception
-        ) as error:  # whatever foreign code raises, it is this revision that failed
+        except Exception as error:
+            # Whatever foreign code raises, it is this revision that failed.
             raise CheckpointError(
                 f"the code of {self.source.repo} at {self.source.name} does not build a model: "
                 f"{error}"

@@ -149,9 +149,10 @@ class Slots:
         if len(slots) == self.count and all(
             set(_slots[slot].threads) == {here} for slot in slots
         ):
+            revisions = "revision" if self.count == 1 else "revisions"
             raise CheckpointError(
-                f"max_revisions={self.count} allows {self.count} open revision"
-                f"{'s' * (self.count > 1)}, and this thread has as many open; close one first."
+                f"max_revisions={self.count} allows {self.count} open {revisions}, and this "
+                "thread has as many open; close one first."
             )
 
 

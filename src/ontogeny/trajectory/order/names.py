@@ -97,10 +97,8 @@ def numbers_of(name: str) -> list[Number]:
             kind = _WORDS.get(after[i], kind)
         if len(matches) == 1 and match.group() == name:
             kind = "step"
-        pattern = "".join(
-            text + ("" if j == len(matches) else "{}" if j == i else "*")
-            for j, text in enumerate(texts)
-        )
+        holes = ["{}" if j == i else "*" for j in range(len(matches))]
+        pattern = "".join(map("".join, zip(texts, [*holes, ""], strict=True)))
         numbers.append(Number(_value(match, kind), kind, pattern))
     return numbers
 

@@ -153,9 +153,8 @@ def _check_alternatives(reading: Reading, numbers: Mapping[str, Number]) -> None
         marked = next(iter(column.values())).kind != ""
         try:
             other = _of_pattern(column)
-        except (
-            CheckpointError
-        ):  # parts of epochs that can be read in two ways, beside clear steps
+        except CheckpointError:
+            # Parts of epochs that can be read in two ways, beside clear steps.
             if doubles:
                 raise
             continue

@@ -69,9 +69,8 @@ def build(
         names = map_names(module, reader.names(), path)
         if not is_pretrained(module):
             _check_complete(label, names.missing, names.unexpected)
-        elif (
-            names.missing and path is not None
-        ):  # perhaps in parts, which transformers joins
+        elif names.missing and path is not None:
+            # Perhaps in parts, which transformers joins.
             return _from_folder(weights, path, dtype, like=module)
         else:
             _check_complete(label, names.missing, ())

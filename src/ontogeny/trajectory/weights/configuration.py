@@ -150,9 +150,8 @@ def _understood(raw: dict[str, Any]) -> dict[str, Any]:
         made = CONFIG_MAPPING[kind].from_dict(
             {k: v for k, v in raw.items() if v is not None}
         )
-    except (
-        Exception
-    ):  # a class refuses values in its own way; then they are compared as they are
+    except Exception:
+        # A class refuses values in its own way; then they are compared as they are.
         return raw
     written = json.loads(json.dumps(made.to_dict(), default=str))
     return _normal({**written, "architectures": raw.get("architectures")})

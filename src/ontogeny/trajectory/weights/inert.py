@@ -37,9 +37,8 @@ class Inert(dict):
 
     origin: ClassVar[str] = ""
     state: Any = None
-    dump_patches: ClassVar[bool] = (
-        False  # torch asks for it: a patch file is never written
-    )
+    # Torch asks for it: a patch file is never written.
+    dump_patches: ClassVar[bool] = False
 
     def __new__(cls, *_: Any, **__: Any) -> Inert:
         """Return an empty one; arguments are dropped."""

@@ -25,9 +25,8 @@ STEP_KEYS = ("iter_num", "global_step", "step", "iteration", "iter", "num_update
 _WRAPPED = re.compile(
     r"(^|\.)(?:_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module|_forward_module)\."
 )
-_AVERAGED = (
-    "n_averaged"  # how often torch's AveragedModel was updated, beside its module
-)
+# How often torch's AveragedModel was updated, beside its module.
+_AVERAGED = "n_averaged"
 _OPTIMISER = re.compile(
     r"(?:^|\.)opt(?:im|imi[sz]ers?|imizer_state(?:_dict)?s?)?(?:\.|$)|(?:^|\.)state\.\d+$"
 )

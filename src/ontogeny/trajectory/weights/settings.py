@@ -205,9 +205,8 @@ def held_settings(path: Path | None) -> Mapping[str, Any]:
     return _held_in(files[0], (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns))
 
 
-@lru_cache(
-    maxsize=1024
-)  # of every step, in every plan; a pickle without zip is read as a whole
+# Of every step, in every plan; a pickle without zip is read as a whole.
+@lru_cache(maxsize=1024)
 def _held_in(path: Path, stamp: tuple[int, ...]) -> Mapping[str, Any]:
     for value in held(path, KEYS).values():
         table = (

@@ -253,9 +253,8 @@ def load_pretrained(
                     module, report = load(inside)
     except CheckpointError:
         raise
-    except (
-        Exception
-    ) as error:  # whatever transformers raises, it is this checkpoint that failed
+    except Exception as error:
+        # Whatever transformers raises, it is this checkpoint that failed.
         raise CheckpointError(
             f"{folder} does not load as {cls.__name__}: {error}"
         ) from error

@@ -30,12 +30,12 @@ def without_wrapper(
     stored = {name if name in names else unwrapped(name): name for name in file_names}
     if len(stored) < len(file_names):  # with a wrapper and without: both are there
         stored = {name: name for name in file_names}
-    counts = Counter(
-        name[: -len(inner)]
-        for name in stored
-        for inner in _endings(name)
-        if inner in names and not name[: -len(inner)][:1].isdecimal()
-    )
+    counts = Counter[str]()
+    for name in stored:
+        for inner in _endings(name):
+            wrapper = name[: -len(inner)]
+            if inner in names and not wrapper[:1].isdecimal():
+                counts[wrapper] += 1
     most = max(counts.values(), default=0)
     wrappers = [wrapper for wrapper, count in counts.items() if count == most]
     if "" in wrappers or 2 * most < len(names):

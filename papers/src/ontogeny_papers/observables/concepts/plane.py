@@ -191,7 +191,8 @@ def _lengths(data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
     )
     squares = np.square(np.diff(at, axis=2)).sum(axis=0).mean(axis=-1)
     beside = np.full((2, *at.shape[1:3]), np.nan)
-    beside[0, :, 1:], beside[1, :, :-1] = squares, squares
+    beside[0, :, 1:] = squares
+    beside[1, :, :-1] = squares
     is_finite = np.isfinite(beside)
     total = np.where(is_finite, beside, 0.0).sum(axis=0) / np.maximum(
         is_finite.sum(axis=0), 1

@@ -198,8 +198,9 @@ def _words(of: str, results: list[FitComparison]) -> list[str]:
         np.log(2) / -r.fits["exponential"].rate for r in results if r.exponential
     )
     halves = " to ".join(f"{span:,.0f}" for span in (spans[:1] + spans[1:][-1:]))
+    curves = "1 curve" if count == 1 else f"{count} curves"
     words.append(
-        f"Exponential: {len(spans) or 'none'} of {count} curve{'s' * (count > 1)} of {of} (weight "
+        f"Exponential: {len(spans) or 'none'} of {curves} of {of} (weight "
         "of at least 0.9 among materially different shapes, falling, residuals without order)"
         + (f"; time to halve: {halves} {{step}}s." if spans else ".")
     )

@@ -222,37 +222,14 @@ class SaeProbe(Observable):
         active = np.flatnonzero(energy > 0)
         size = min(self.removed, len(active))
         latents_of = _latents(count, place, energy, size)
-        whole = answers(value)[0].astype(float)
-        right = {
-            name: site.without(sae, latents) for name, latents in latents_of.items()
-        }
-        right["reconstruction"] = site.without(sae, None)
-        draws = [
-            site.without(sae, rng.choice(active, size, False))
-            for _ in range(self.n_draws)
-        ]
-        right["random"] = np.mean(draws, axis=0)
-        drops = np.stack([(whole - right[name])[measured] for name in ABLATIONS])
-        by_chance = [(whole - accuracy)[measured].mean() for accuracy in draws]
-        lost = drops.mean(1)
-        error = mean_stderr(*Units(value.inputs.groups[measured]).means(drops))
-        test = np.asarray(sae.transform(states[measured]))
-        residual = states[measured] - np.asarray(sae.inverse_transform(test))
-        centred = states[measured] - states[measured].mean(0)
+        drawn = [rng.choice(active, size, False) for _ in range(self.n_draws)]
         variables = {
-            "accuracy_lost": Measured(
-                ("ablation", lost),
-                stderr=("ablation", error),
-                nulls={"random_latents": ("draw", by_chance)},
-            ),
-            "ablated": ("ablation", whole[measured].mean() - lost),
+            **_lost(value, site, sae, latents_of, drawn, measured),
             "count_correlation": ("latent", count.of_latent),
             "count_null": count.limit,
             "position_correlation": ("place", np.abs(place.observed).max(0)),
             "position_null": place.limit,
-            "variance_explained": 1
-            - float(np.square(residual).sum() / np.square(centred).sum()),
-            "active_per_text": float((test > 0).sum(1).mean()),
+            **_explained(sae, states[measured]),
             "active_latents": len(active),
         }
         return dataset(variables).assign_coords(
@@ -280,6 +257,46 @@ class SaeProbe(Observable):
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return what removing latents costs at the last step."""
         return _statements(data)
+
+
+def _lost(
+    value: Any,
+    site: ReadoutState,
+    sae: SAE,
+    latents_of: Mapping[str, np.ndarray],
+    drawn: Sequence[np.ndarray],
+    measured: np.ndarray,
+) -> dict[str, Any]:
+    """Return the accuracy that each ablation costs on some texts, beside that of drawn latents."""
+    whole = answers(value)[0].astype(float)
+    right = {name: site.without(sae, latents) for name, latents in latents_of.items()}
+    right["reconstruction"] = site.without(sae, None)
+    of_drawn = [site.without(sae, latents) for latents in drawn]
+    right["random"] = np.mean(of_drawn, axis=0)
+    drops = np.stack([(whole - right[name])[measured] for name in ABLATIONS])
+    by_chance = [(whole - accuracy)[measured].mean() for accuracy in of_drawn]
+    lost = drops.mean(1)
+    error = mean_stderr(*Units(value.inputs.groups[measured]).means(drops))
+    return {
+        "accuracy_lost": Measured(
+            ("ablation", lost),
+            stderr=("ablation", error),
+            nulls={"random_latents": ("draw", by_chance)},
+        ),
+        "ablated": ("ablation", whole[measured].mean() - lost),
+    }
+
+
+def _explained(sae: SAE, states: np.ndarray) -> dict[str, float]:
+    """Return how much of states a fit explains, and with how many latents a text."""
+    codes = np.asarray(sae.transform(states))
+    residual = states - np.asarray(sae.inverse_transform(codes))
+    centred = states - states.mean(0)
+    unexplained = float(np.square(residual).sum() / np.square(centred).sum())
+    return {
+        "variance_explained": 1 - unexplained,
+        "active_per_text": float((codes > 0).sum(1).mean()),
+    }
 
 
 def _latents(

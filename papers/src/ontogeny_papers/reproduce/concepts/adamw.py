@@ -25,9 +25,8 @@ from ..averages import mean_of_seeds
 from ..recipe import Findings, Materials, MeasuredRecipe
 from ..verdicts import Verdict, if_finite, short, unanimous
 
-_EQUAL = (
-    1e-6  # of the way that the weights went: updates that are the same up to rounding
-)
+# Of the way that the weights went: updates that are the same up to rounding.
+_EQUAL = 1e-6
 _CLIP = 1.0
 _RATE = 3e-3
 _BETAS = (0.9, 0.999)

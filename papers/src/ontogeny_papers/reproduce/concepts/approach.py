@@ -11,7 +11,7 @@ from ontogeny.summary.noise import reference_index
 
 from ...dynamics.progress import learning_progress
 from ...observables.curves.base import floor_of
-from ..verdicts import Verdict, each, exceeds, if_finite, short
+from ..verdicts import Verdict, decided, each, exceeds, short
 
 _TWICE = float(np.log(2))
 _TURNED = (
@@ -27,7 +27,7 @@ def falls(nodes: Sequence[xr.Dataset], *, is_claimed: bool = True) -> Verdict:
     """
     returned, turned = ([_progressed(node, way) for node in nodes] for way in _WAYS)
     share = np.array([is_returned.mean() for is_returned in returned])
-    holds = _mostly(share == 1, share < 0.5, share)
+    holds = decided((share == 1).all(), (share < 0.5).all(), share)
     controls = np.concatenate([_controls_fell(node) for node in nodes])
     fell = controls.size > 0 and controls.mean() > 0.5
     return Verdict(
@@ -43,12 +43,6 @@ def falls(nodes: Sequence[xr.Dataset], *, is_claimed: bool = True) -> Verdict:
 
 
 _WAYS = ("as returned", "rotation removed")
-
-
-def _mostly(yes: np.ndarray, no: np.ndarray, *numbers: np.ndarray) -> bool | None:
-    """Return True or False where every seed says so, None where they differ or lack numbers."""
-    decided = True if yes.all() else False if no.all() else None
-    return decided if decided is None else if_finite(decided, *numbers)
 
 
 def _total(shares: np.ndarray, counts: Sequence[int]) -> str:
@@ -111,7 +105,7 @@ def further(nodes: Sequence[xr.Dataset]) -> Verdict:
     turned = each(nodes, lambda node: (node.control_last - node.control_first).mean())
     return Verdict(
         "(not claimed) they fall further than those of runs that move as far and learn nothing",
-        _mostly(beyond == 1, change >= turned, change, turned),
+        decided((beyond == 1).all(), (change >= turned).all(), change, turned),
         f"Procrustes distance with the rotation removed, relative to the norms, changes by "
         f"{short(change)} from the first step to the last at which turned runs are read",
         f"turned runs over these steps {short(turned)}; the change differs from "
@@ -144,7 +138,7 @@ def two_regimes(
     earlier = np.isfinite(boundary) & (ends[:, 1] < 1)
     after = each(regimes, lambda node: node.joint_noise_after)
     refits = np.array([_refit_noise(node, what) for node in nodes])
-    holds = _mostly(later & (after > refits), earlier)
+    holds = decided((later & (after > refits)).all(), earlier.all())
     return Verdict(
         f"a smooth regime, then a noisy one ({_CURVES[what]})",
         holds,
@@ -200,7 +194,7 @@ def exponential(fits: Sequence[xr.Dataset], what: str = "approach") -> Verdict:
     layers = [node.sizes["layer"] for node in fits]
     return Verdict(
         f"(not claimed) the {what} is near-exponential over the whole run",
-        _mostly(shares > 0.5, ruled > 0.5, r2),
+        decided((shares > 0.5).all(), (ruled > 0.5).all(), r2),
         f"exponential in {_total(shares, layers)} curves, another shape at least nine times as "
         f"likely in {_total(ruled, layers)}; mean R² {short(r2)}",
         f"best of the other shapes: mean R² {short(best_other(fits))}; any falling curve has a "
@@ -261,7 +255,7 @@ def smoother(
     others = [key for key in rough if key != name]
     apart = [_twice_as_rough(rough[key], rough[name]) for key in others]
     alone = [_twice_as_rough(refit[key], refit[name]) for key in others]
-    holds = True if all(apart) else False if False in apart else None
+    holds = decided(all(apart), False in apart)
     same = holds and all(alone)
     return Verdict(
         "late in training it is smoother than ICA and sparse PCA",

@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 from ontogeny.observables import Observable
 
 from ...observables.curves.regimes import Regimes
-from ..verdicts import Found, Verdict, each, exceeds, short
+from ..verdicts import Found, Verdict, decided, each, exceeds, short
 from . import approach
 from .agreement import agreement, in_common, of_other_seeds
 from .concept_recipe import ConceptRecipe, sizes, two_sizes
@@ -149,7 +149,7 @@ def _internal(nodes: dict[str, Sequence[xr.Dataset]]) -> Verdict:
     rises = [exceeds(change[title], turned[title], 0.1) for title in nodes]
     return Verdict(
         "(not claimed) concepts come to overlap: their internal correlation rises",
-        True if all(rises) else False if not any(rises) and None not in rises else None,
+        decided(all(rises), all(rise is False for rise in rises)),
         "change: "
         + ", ".join(f"{title} {short(values)}" for title, values in change.items()),
         "turned runs: "

@@ -30,9 +30,8 @@ _AVERAGES = {
     "report-code": "as the report's code averages",
 }
 _QUICK = ("ica", "svd", "kmeans")  # dictionary learning takes as long as all of these
-_MORE = (
-    3  # times as many concepts as elsewhere: two neighbours of a few points say nothing
-)
+# Times as many concepts as elsewhere: two neighbours of a few points say nothing.
+_MORE = 3
 
 
 def judge(results: Found) -> Sequence[Verdict]:

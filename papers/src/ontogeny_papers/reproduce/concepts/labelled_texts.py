@@ -12,9 +12,8 @@ import numpy as np
 from ontogeny.errors import ArgumentError
 
 _SHORT, _LONG = 6, 18  # words of a sentence
-_TOPIC_LETTERS = (
-    5  # of a word that can be a topic: shorter ones are mostly function words
-)
+# Of a word that can be a topic: shorter ones are mostly function words.
+_TOPIC_LETTERS = 5
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n\s*\n")
 _WORD = re.compile(r"[^\W\d_]+")
 

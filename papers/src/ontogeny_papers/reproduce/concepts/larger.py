@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from ..verdicts import Found, Verdict, each, joined, more_often, short
+from ..verdicts import Found, Verdict, decided, each, joined, more_often, short
 from . import approach
 from .concept_recipe import ConceptRecipe, two_sizes
 from .dynamics import observables
@@ -89,7 +89,7 @@ def _same_answers(results: Found) -> Verdict:
     same = [pair[0].holds == pair[1].holds for pair in judged]
     return Verdict(
         "the larger model behaves like the smaller one",
-        all(same) if len(judged) == len(pairs) else False if False in same else None,
+        decided(len(judged) == len(pairs) and all(same), False in same),
         "; ".join(
             f"{label}: fall further than turned runs: {one.answer}, regimes: {two.answer}, "
             f"exponential: {three.answer}"
@@ -109,16 +109,9 @@ def _middle(label: str, regimes: Sequence[xr.Dataset]) -> Verdict:
     more, p = (
         more_often(int(count), len(rough), chance) if chance else (False, float("nan"))
     )
-    has_all = bool(np.isfinite(np.concatenate(rough)).all())
     return Verdict(
         f"{label}: irregular layers are in the middle",
-        None
-        if not has_all
-        else True
-        if more
-        else False
-        if count == 0 and len(rough) > 4
-        else None,
+        decided(more, count == 0 and len(rough) > 4, *rough),
         f"the roughest of {depth} layers is neither the first nor the last in {count} of "
         f"{len(rough)} seeds (layers {', '.join(str(place) for place in places)}, the first is 0)",
         f"by chance in a share of {chance:.2g} (as many or more p = {p:.2g})"

@@ -9,7 +9,7 @@ import xarray as xr
 
 from ontogeny.observables import Observable
 
-from ..verdicts import Found, Verdict, each, exceeds, short
+from ..verdicts import Found, Verdict, decided, each, exceeds, short
 from . import approach
 from .concept_recipe import ConceptRecipe, sizes
 from .correlations import null_words
@@ -47,7 +47,7 @@ def sparse_autoencoder(results: Found) -> Sequence[Verdict]:
     return [
         Verdict(
             "another seed finds few of the latents again, at the same checkpoint",
-            (True if less else None) if few else few,
+            decided(few and less, few is False),
             f"a share of {short(again)} with |cosine| of {_FOUND_AGAIN:g} or more; mean |cosine| "
             f"{null_words(sae, 'optimal', 'refit')}",
             f"ICA {short(others)}; mean |cosine| by chance {chance}; a mean of a fifth more, in "

@@ -10,7 +10,7 @@ import xarray as xr
 from ontogeny.observables import Observable
 
 from ...observables.concepts.lipschitz import Lipschitz
-from ..verdicts import Found, Verdict, each, exceeds, short
+from ..verdicts import Found, Verdict, decided, each, exceeds, short
 from .concept_recipe import ConceptRecipe, sizes
 from .extractors import AS_RETURNED, concepts, only_runs
 
@@ -119,15 +119,13 @@ def _last(ratio: xr.DataArray) -> float:
 def _size_alone(title: str, nodes: Sequence[xr.Dataset]) -> Verdict:
     """Judge whether differences of the same size, out of order, move the concepts as far."""
     times = each(nodes, _times_permuted)
-    about = bool(((times >= 0.8) & (times <= 1.25)).all())
+    about = (times >= 0.8) & (times <= 1.25)
     rho = each(
         nodes, lambda node: node.spearman.mean() if "spearman" in node else np.nan
     )
     return Verdict(
         f"{title}: how far the activations are explains how far the concepts are",
-        (True if about else False if ((times < 0.8) | (times > 1.25)).all() else None)
-        if np.isfinite(times).all()
-        else None,
+        decided(about.all(), not about.any(), times),
         f"the run's differences from the last checkpoint move the concepts {short(times)} times as "
         "far as the same differences permuted over tokens",
         f"0.8 to 1.25 times counts as alike; rank correlation of the two distances {short(rho)}, "

@@ -10,7 +10,7 @@ import xarray as xr
 from ontogeny import distances
 
 from ...observables.concepts.plane import ConceptPlane
-from ..verdicts import Found, Verdict, each, if_finite, short, spread
+from ..verdicts import Found, Verdict, decided, each, if_finite, short, spread
 from .concept_recipe import ConceptRecipe, sizes
 from .extractors import concepts
 from .paths import the_runs
@@ -22,9 +22,8 @@ _EXTRACTORS = {
 }
 _OF_PATHS = ("move", "refit_move", "straight", "straight_line", "straight_walk")
 _DRAWS = 3
-_MARGIN = (
-    0.05  # of the variance by which a path must be less straight to count as curved
-)
+# Of the variance by which a path must be less straight to count as curved.
+_MARGIN = 0.05
 
 
 def with_paths(results: Found) -> Found:
@@ -116,14 +115,9 @@ def _curved(runs: Sequence[xr.Dataset], title: str) -> Verdict:
     share, line, walk = values = _of_paths(runs)[2:]
     curved = share < line - _MARGIN
     as_walks = bool((share < walk + _MARGIN).any())
-    holds = True if curved.all() else None if curved.any() else False
     return Verdict(
         f"{title}: learning goes along a nonlinear manifold",
-        None
-        if holds and as_walks
-        else if_finite(holds, values)
-        if holds is not None
-        else None,
+        decided(curved.all() and not as_walks, not curved.any(), values),
         f"one direction holds {short(share)} of the squared movement of a concept",
         f"a straight line with the noise of refits {short(line)}; a random walk of the same steps "
         f"{short(walk)}"

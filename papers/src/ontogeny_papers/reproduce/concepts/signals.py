@@ -12,7 +12,7 @@ from ontogeny.observables import Observable
 
 from ...observables.curves.regimes import Regimes
 from ...observables.curves.signals import Signals
-from ..verdicts import Found, Verdict, each, exceeds, joined, more_often, short
+from ..verdicts import Found, Verdict, decided, each, exceeds, joined, more_often, short
 from .agreement import agreement, in_common, of_other_seeds
 from .concept_recipe import ConceptRecipe, sizes
 from .extractors import AS_RETURNED, EVEN, concepts, noise_of, only_runs
@@ -120,7 +120,7 @@ def _same_layer(
     more, p = more_often(count, trials, chance)
     return Verdict(
         _SAME,
-        True if more else False if trials >= _ENOUGH else None,
+        decided(more, trials >= _ENOUGH),
         f"the layer with the most noise is the same in {count} of {trials} seeds (of concepts "
         f"{_places(places[0])}, of activations {_places(places[1])}; the first layer is 0)",
         f"by chance in a share of {chance:.2g} (as many or more p = {p:.2g})",
@@ -142,7 +142,7 @@ def _separates(
     apart = [exceeds(np.log(ica), np.log(other), np.log(1.5)) for other in others]
     refit = each(nodes, _refits_over_layers)
     alone = exceeds(np.log(refit), np.log(np.max(others, axis=0)), np.log(1.5))
-    holds = True if all(apart) else False if False in apart else None
+    holds = decided(all(apart), False in apart)
     return Verdict(
         "ICA separates regular from irregular layers more clearly than the others",
         None if holds and alone else holds,

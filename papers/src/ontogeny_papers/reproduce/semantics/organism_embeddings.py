@@ -15,9 +15,8 @@ from ..verdicts import LEVEL, Verdict, joined, unanimous
 from .organism_geometry import Geometry, p_value
 
 _STATES = ("untrained", "trained")
-_SAME = (
-    0.9  # cosine of the two representations of a concept, which the theory makes equal
-)
+# Cosine of the two representations of a concept, which the theory makes equal.
+_SAME = 0.9
 
 
 def measure_embeddings(
@@ -34,12 +33,10 @@ def measure_embeddings(
         the untrained and the trained network. Those with the cross-entropy are measured for
         clusters and axes, all for the two representations of a concept.
     """
-    entropy = [
-        run
-        for label, runs in runs_of.items()
-        if label.startswith("Adam")
-        for run in runs
-    ]
+    entropy: list[xr.Dataset] = []
+    for label, runs in runs_of.items():
+        if label.startswith("Adam"):
+            entropy += runs
     kinds = geometry.kinds
     kingdom = geometry.distinctions[0]
     both = np.r_[kingdom.words, kingdom.contexts]

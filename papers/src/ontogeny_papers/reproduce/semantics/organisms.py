@@ -24,7 +24,7 @@ from ...observables.words.views.training import confusion_view
 from .. import tasks, training
 from ..averages import mean_of_seeds
 from ..recipe import Findings, Materials
-from ..verdicts import LEVEL, Verdict, joined, unanimous
+from ..verdicts import LEVEL, Verdict, decided, joined, unanimous
 from .organism_embeddings import embeddings_view, judge_embeddings, measure_embeddings
 from .organism_geometry import Geometry, count_concepts, judge_concepts, p_value
 
@@ -135,7 +135,8 @@ def _run(
     sigma = basis.sigma.copy()
     # One concept: its mean does not depend on the basis of the plane.
     for plane in basis.planes:
-        along[plane], sigma[plane] = along[plane].mean(axis=0), sigma[plane].mean()
+        along[plane] = along[plane].mean(axis=0)
+        sigma[plane] = sigma[plane].mean()
     last = np.where(along[:, -1] > 0, along[:, -1], np.nan)
     learned = semantics.first_crossing(data.step, along, last / 2, lasting=True)
     table = table.assign(learned=("concept", learned), sigma=("concept", sigma))
@@ -222,11 +223,7 @@ def _of_order(claim: str, runs: list[xr.Dataset]) -> Verdict:
     values, p = _order(runs[0].sigma.values, np.stack([r.learned.values for r in runs]))
     return Verdict(
         claim,
-        True
-        if p <= LEVEL and (values > 0).all()
-        else False
-        if (values <= 0).all()
-        else None,
+        decided(p <= LEVEL and (values > 0).all(), (values <= 0).all()),
         f"rank correlations {joined(values)}",
         f"one random order of the six concepts for all seeds: p = {p:.2g}",
     )

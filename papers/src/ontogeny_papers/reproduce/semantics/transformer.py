@@ -18,7 +18,7 @@ from ontogeny.quantities import Quantity
 from .. import training
 from ..averages import mean_of_seeds
 from ..recipe import Findings, Materials
-from ..verdicts import LEVEL, Verdict, joined
+from ..verdicts import LEVEL, Verdict, decided, joined
 from .free_embeddings import first_lead
 
 _LOSSES = {"square": "square loss", "cross_entropy": "cross-entropy"}
@@ -171,11 +171,7 @@ def _of_order(claim: str, runs: list[xr.Dataset]) -> Verdict:
     p = max(float(run.p_value) for run in runs)
     return Verdict(
         claim,
-        True
-        if p <= LEVEL and (mine > high).all()
-        else False
-        if (mine <= 0).all()
-        else None,
+        decided(p <= LEVEL and (mine > high).all(), (mine <= 0).all()),
         f"rank correlation of σₖ and minus the step of half the last projection, "
         f"{runs[0].sizes['concept']} concepts: {joined(mine)}",
         f"shuffled next words' concepts, 95 %: {low:.2f} to {high:.2f}; random orders p = {p:.1g}",

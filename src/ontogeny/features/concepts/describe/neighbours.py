@@ -41,9 +41,8 @@ def neighbours(decoders: Array, n: int = 3) -> xr.Dataset:
     """
     n = check_whole("n", n)
     D = to_numpy(matrix("decoders", decoders)).astype(np.float64)
-    D = D / np.where(
-        (largest := np.abs(D).max(axis=1, keepdims=True)) > 0, largest, 1.0
-    )
+    largest = np.abs(D).max(axis=1, keepdims=True)
+    D = D / np.where(largest > 0, largest, 1.0)
     norm = np.linalg.norm(D, axis=1)
     unit = D / np.where(norm > 0, norm, 1.0)[:, None]
     return _nearest(unit @ unit.T, norm > 0, n)

@@ -11,9 +11,8 @@ import numpy as np
 from ....inputs import Inputs
 from ....inputs.sampling import TokenSample
 
-ONE_WORD = (
-    0.9  # share of the rows of a piece in one word, from which on it is called by it
-)
+# Share of the rows of a piece in one word, from which on it is called by it.
+ONE_WORD = 0.9
 NONE = -1  # the word of a token of spaces, and of a row that is the mean of a text
 _WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]|\n")
 
@@ -115,13 +114,14 @@ def joined_pieces(rows: RowWords, ids: np.ndarray, pieces: Sequence[str]) -> lis
 def written_tokens(inputs: Inputs, text: int, pieces: Sequence[str]) -> list[str]:
     """Return how each token of a text is written, special ones not at all; ids a space apart."""
     mask = inputs.mask[text]
-    return [
-        ""
-        if special
-        else pieces[i]
-        if i < len(pieces) and pieces[i] != str(i)
-        else f" {i}"
-        for i, special in zip(
-            inputs.ids[text][mask], inputs.special[text][mask], strict=True
-        )
-    ]
+    written = []
+    for i, special in zip(
+        inputs.ids[text][mask], inputs.special[text][mask], strict=True
+    ):
+        if special:
+            written.append("")
+        elif i < len(pieces) and pieces[i] != str(i):
+            written.append(pieces[i])
+        else:
+            written.append(f" {i}")
+    return written

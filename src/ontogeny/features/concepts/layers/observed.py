@@ -60,7 +60,7 @@ class Moves(NamedTuple):
     chance: float
 
 
-def layer_moves(first: np.ndarray, n_draws: int = 200, seed: int = 0) -> Moves:
+def layer_moves(first: np.ndarray, seed: int = 0) -> Moves:
     """Return which concepts move, from first layers (T, r) at each step; NaN where not readable.
 
     Examples
@@ -76,7 +76,7 @@ def layer_moves(first: np.ndarray, n_draws: int = 200, seed: int = 0) -> Moves:
         curve = values[np.isfinite(values)]
         if len(curve) < FEWEST:
             continue
-        permuted = rng.permuted(np.tile(curve, (n_draws, 1)), axis=1)
+        permuted = rng.permuted(np.tile(curve, (_ORDERS, 1)), axis=1)
         orders = np.concatenate([curve[None], permuted])
         third = len(curve) // 3
         trend = np.abs(orders @ (np.arange(len(curve)) - (len(curve) - 1) / 2))
@@ -89,6 +89,7 @@ def layer_moves(first: np.ndarray, n_draws: int = 200, seed: int = 0) -> Moves:
     return Moves(direction, chance)
 
 
+_ORDERS = 200  # of the steps, drawn for each concept
 LINE = "readable_concept"
 MOST_NAMED = 3  # concepts that a sentence names
 

@@ -56,9 +56,8 @@ def word_vectors(
     return _vectors(tuple(map(tuple, texts)), tuple(words), n_directions)
 
 
-@lru_cache(
-    maxsize=4
-)  # both halves of two samples: a run and its controls ask for the same
+# Both halves of two samples: a run and its controls ask for the same.
+@lru_cache(maxsize=4)
 def _vectors(
     streams: tuple[tuple[str, ...], ...], words: tuple[str, ...], n_directions: int
 ) -> WordVectors:

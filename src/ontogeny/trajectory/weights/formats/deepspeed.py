@@ -7,6 +7,7 @@ parameter is cut alone. Tensors are put together when they are read.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Sequence
@@ -64,10 +65,8 @@ def read(files: tuple[Path, ...]) -> PartsReader:
         (tensor or pipeline parallelism), or the files hold something else.
     """
     folder = files[0].parent
-    if (
-        len({match["part"] for path in files if (match := _FILE.fullmatch(path.name))})
-        > 1
-    ):
+    matches = filter(None, (_FILE.fullmatch(path.name) for path in files))
+    if len({match["part"] for match in matches}) > 1:
         raise CheckpointError(
             f"{folder} holds a model in parts (tensor parallelism); convert with DeepSpeed's "
             "ds_to_universal.py, or the converter of what trained it."
@@ -143,9 +142,8 @@ def _cut(state: Any, zero: Sequence[Any]) -> dict[str, Part]:
     parts = {}
     start = 0
     groups = [part["fp32_flat_groups"] for part in zero]
-    for name, shape in (
-        item for shapes in state["param_shapes"] for item in shapes.items()
-    ):
+    shapes = (group.items() for group in state["param_shapes"])
+    for name, shape in itertools.chain.from_iterable(shapes):
         length = math.ceil(math.prod(shape) / len(zero))
         ranks = [partial(_stretch, list(pieces), start, length) for pieces in groups]
         parts[name] = _part(shape, ranks)

@@ -73,15 +73,15 @@ def _tensors(path: Path, stamp: tuple[int, int]) -> dict[str, torch.Tensor]:
                 _transformers(path, "AutoModelForCausalLM", weights=True)
             )
         _converted[path, stamp] = tensors  # the last one that was read comes last
-        while len(_converted) > 1 and 4 * (size := _bytes()) > size + (
-            free_memory() or 0
-        ):
+        while len(_converted) > 1 and not _are_few():
             del _converted[next(iter(_converted))]
         return tensors
 
 
-def _bytes() -> int:
-    return sum(t.nbytes for tensors in _converted.values() for t in tensors.values())
+def _are_few() -> bool:
+    """Return whether what is held takes a quarter of the memory or less."""
+    size = sum(t.nbytes for tensors in _converted.values() for t in tensors.values())
+    return 4 * size <= size + (free_memory() or 0)
 
 
 @lru_cache(maxsize=4)

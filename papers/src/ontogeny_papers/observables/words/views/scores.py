@@ -157,7 +157,8 @@ def _ends(draws: np.ndarray) -> np.ndarray:
 
 
 def _sentence(p: int, score: semantics.Coherence) -> str:
-    ami, chance = score.ami, np.mean(score.ami.permuted)
+    ami = score.ami
+    chance = np.mean(score.ami.permuted)
     text = (
         f"Orthants of {p} concepts agree with word classes by an adjusted mutual information of "
         f"{_written(ami.value)}; random groups of the same sizes by {_written(chance)}"

@@ -9,18 +9,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import ArgumentError, StudyWarning
-from ..inputs import Inputs
+from ...errors import ArgumentError, StudyWarning
+from ...inputs import Inputs
+from ..forward import quiet, run, without_added
+from ..logits import logits_of, several_outputs
+from ..outputs import HALF_ROUNDING, ROUNDING, relative_change
 from .first_look import batch_of, is_own, look_at, pair_of
-from .forward import quiet, run, without_added
-from .logits import logits_of, several_outputs
-from .outputs import HALF_ROUNDING, ROUNDING, relative_change
 
 _TOKENS_TRIED = 8  # in the place of one, to see whether a model looks at it
 _SUM_TOLERANCE = 0.02  # a row of 50,000 bfloat16 probabilities misses 1 by less
-_PERCENT = (
-    100.0  # other equal sums are logits as well: those of scaled one-hot rows are equal
-)
+# Other equal sums are logits as well: those of scaled one-hot rows are equal.
+_PERCENT = 100.0
 # Scores of so few are all above 0 by chance.
 _FEW_SCORES = 8
 # Of what a model's rows may be logarithms, and what they are called.

@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..inputs.batches import Batch
-from ..trajectory.weights.streaming import device_of_parts
-from .forward import device_of, run
-from .outputs import apart, output_tensor, relative_change
+from ...inputs.batches import Batch
+from ...trajectory.weights.streaming import device_of_parts
+from ..forward import device_of, run
+from ..outputs import apart, output_tensor, relative_change
 
 _READS = 16  # of a model that draws random numbers: a layer that is dropped at 10 % shows in 16
 _MANY = 16  # pairs of texts that are read in between
@@ -131,11 +131,11 @@ def seeded(model: nn.Module, batch: Batch, seed: int) -> tuple[Any, bool]:
     """Return what a model gives with seeded random numbers, and whether it drew any."""
     # The generators of other devices are restored on the model's device alone.
     torch.default_generator.manual_seed(seed)
-    random.seed(
-        f"look {seed}"
-    )  # whole numbers as near as 1 to 17 draw nothing below .1
+    # Whole numbers as near as 1 to 17 draw nothing below .1.
+    random.seed(f"look {seed}")
     np.random.seed(1000 * seed)  # noqa: NPY002  (what models draw from)
-    if (device := device_of(model)).type == "cuda":
+    device = device_of(model)
+    if device.type == "cuda":
         with torch.cuda.device(device):
             torch.cuda.manual_seed(seed)
     before = [state() for state in _states(device)]

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..errors import ArgumentError, BatchInvarianceError
-from ..inputs import Inputs
+from ...errors import ArgumentError, BatchInvarianceError
+from ...inputs import Inputs
+from ..forward import quiet, run, without_added
+from ..logits import logits_of
+from ..predicted import next_tokens
 from .first_look import is_own
-from .forward import quiet, run, without_added
-from .logits import logits_of
-from .predicted import next_tokens
 
 _FEW = 3  # texts that a look has read together
 # Nats per token, and of large losses the share, that kernels of another shape make of a text.

@@ -13,15 +13,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import ArgumentError, BatchInvarianceError, NonFiniteError, StudyWarning
-from ..inputs import Inputs
-from ..inputs.sampling import TokenSample
-from .activation import ActivationCollector
-from .collect import feed
+from ...errors import ArgumentError, BatchInvarianceError, NonFiniteError, StudyWarning
+from ...inputs import Inputs
+from ...inputs.sampling import TokenSample
+from ..activation import ActivationCollector
+from ..collect import feed
+from ..forward import beginning, check_fits, first_tensor, quiet, run, takes
+from ..layers import match_layers
+from ..sites import watched
 from .first_look import look_at, pair_of
-from .forward import beginning, check_fits, first_tensor, quiet, run, takes
-from .layers import match_layers
-from .sites import watched
 
 _FEW = 3  # texts that are all read
 _SHORT = 13  # tokens of the longest text by which a bare call is checked

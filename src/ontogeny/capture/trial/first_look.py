@@ -14,10 +14,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from torch import Tensor, nn
 
-from ..errors import ArgumentError
-from ..inputs import Inputs
-from ..inputs.batches import Batch
-from .forward import (
+from ...errors import ArgumentError
+from ...inputs import Inputs
+from ...inputs.batches import Batch
+from ..forward import (
     AFTER,
     BEFORE,
     UNKNOWN,
@@ -30,9 +30,9 @@ from .forward import (
     takes,
     without_targets,
 )
-from .logits import logits_of
-from .outputs import apart
-from .sites import watched
+from ..logits import logits_of
+from ..outputs import apart
+from ..sites import watched
 from .steadiness import (
     other_ids,
     others_kept,
@@ -220,10 +220,8 @@ class _Sides:
         first = int(rows[0]) if len(rows) else 0
         if first in (self._half, added + self._half):
             self._found.add(AFTER if first == self._half else BEFORE)
-        elif first not in (
-            0,
-            added,
-        ):  # these are mixed in both directions, which shows nothing
+        elif first not in (0, added):
+            # These are mixed in both directions, which shows nothing.
             self._found.add(UNKNOWN)
 
     @property

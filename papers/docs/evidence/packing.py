@@ -1,0 +1,192 @@
+"""Numbers that verdicts rest on: no more variables and digits than give the same sentences."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ontogeny_papers.reproduce.verdicts import typeset
+
+_DIGITS = (2, 3, 4, 5, 6, 8, 12, 17)  # of each argument of a judge the fewest
+_LONGEST = 60  # characters of an attribute
+_LARGEST = 200_000  # bytes of a file of numbers
+
+
+def sentences(verdicts: Sequence[Any]) -> list[dict[str, str]]:
+    """Return verdicts as they are stored."""
+    return [
+        {
+            "claim": v.claim,
+            "verdict": v.answer,
+            "measured": typeset(v.measured),
+            "beside": typeset(v.beside),
+        }
+        for v in verdicts
+    ]
+
+
+def smallest(
+    judge: Callable[..., Sequence[Any]], numbers: list[Any]
+) -> list[Any] | None:
+    """Return the numbers, packed, without variables and digits that change no sentence."""
+    wanted = sentences(judge(*numbers))
+
+    def same(trial: list[Any]) -> bool:
+        try:
+            return sentences(judge(*trial)) == wanted
+        except Exception:  # a judge fails in its own way where what it reads is missing
+            return False
+
+    names = sorted({name for value in numbers for name in _names(value)})
+    numbers = _without(numbers, [*names, "attrs"], same)
+    texts = [json.dumps(packed(value, _DIGITS[-1])) for value in numbers]
+    for i, value in enumerate(numbers):
+        for digits in _DIGITS:
+            trial = [*texts[:i], json.dumps(packed(value, digits)), *texts[i + 1 :]]
+            if same([unpacked(json.loads(text)) for text in trial]):
+                texts = trial
+                break
+    found = [json.loads(text) for text in texts]
+    is_small = sum(map(len, texts)) <= _LARGEST
+    return found if is_small and same([unpacked(value) for value in found]) else None
+
+
+def _without(
+    numbers: list[Any], names: list[str], same: Callable[[list[Any]], bool]
+) -> list[Any]:
+    """Return numbers without those variables and nodes of some names that change no sentence."""
+    trial = [_only(value, lambda name: name not in names) for value in numbers]
+    if same(trial):
+        return trial
+    if len(names) == 1:
+        return numbers
+    middle = len(names) // 2
+    return _without(_without(numbers, names[:middle], same), names[middle:], same)
+
+
+def _names(value: Any, place: str = "") -> Iterator[str]:
+    """Return the names of what can be left out: variables, labels and nodes, by their place."""
+    if isinstance(value, xr.Dataset):
+        yield from (f"{place} {name}" for name in value.variables)
+        for dim, labels in _labels(value).items():
+            yield from (f"{place} {dim} {label}" for label in labels)
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield f"{place}/{key}"
+            yield from _names(inner, f"{place}/{key}")
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _names(inner, place)
+
+
+def _labels(data: xr.Dataset) -> dict[str, list[str]]:
+    """Return the labels of dimensions that words name, such as distances and alignments."""
+    return {
+        str(d): i.values.tolist()
+        for d, i in data.coords.items()
+        if i.dims == (d,) and i.dtype.kind in "UO" and len({*i.values}) == i.size
+    }
+
+
+def _only(value: Any, keep: Callable[[str], bool], place: str = "") -> Any:
+    if isinstance(value, xr.Dataset):
+        fewer = {}
+        for d, labels in _labels(value).items():
+            kept = [label for label in labels if keep(f"{place} {d} {label}")]
+            if len(kept) < value.sizes[d]:
+                fewer[d] = kept
+        unread = [name for name in value.variables if not keep(f"{place} {name}")]
+        data = value.drop_vars(unread).sel(
+            {d: x for d, x in fewer.items() if d not in unread}
+        )
+        return data if keep("attrs") else data.drop_attrs()
+    if isinstance(value, Mapping):
+        places = {key: f"{place}/{key}" for key in value}
+        return {
+            key: _only(value[key], keep, at) for key, at in places.items() if keep(at)
+        }
+    return (
+        [_only(x, keep, place) for x in value]
+        if isinstance(value, list | tuple)
+        else value
+    )
+
+
+def packed(value: Any, digits: int) -> Any:
+    """Return numbers as JSON takes them, with so many significant digits."""
+    if isinstance(value, xr.Dataset):
+        variables = {}
+        for name, one in value.variables.items():
+            values = _values(one.values, digits)
+            described = [list(one.dims), one.dtype.str, values, _short(one.attrs)]
+            variables[str(name)] = described
+        return {
+            "variables": variables,
+            "coords": list(map(str, value.coords)),
+            "attrs": _short(value.attrs),
+        }
+    if isinstance(value, Mapping):
+        return {str(key): packed(inner, digits) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [packed(inner, digits) for inner in value]
+    if isinstance(value, np.ndarray):
+        return {"array": _rounded(value.tolist(), digits), "dtype": value.dtype.str}
+    return _rounded(value.item() if isinstance(value, np.generic) else value, digits)
+
+
+def _short(attrs: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return attributes without long ones, which describe figures and sections."""
+    plain = {str(k): v for k, v in attrs.items() if isinstance(v, str | int | float)}
+    return {key: value for key, value in plain.items() if len(str(value)) <= _LONGEST}
+
+
+def _values(values: np.ndarray, digits: int) -> Any:
+    """Return rounded values; of what is mostly NaN the others alone, with their places."""
+    if values.dtype.kind != "f" or np.isnan(values).sum() <= values.size / 2:
+        return _rounded(values.tolist(), digits)
+    at = np.flatnonzero(~np.isnan(values))
+    gaps = np.diff(at, prepend=0).tolist()
+    return {
+        "shape": values.shape,
+        "gaps": gaps,
+        "values": _rounded(values.flat[at].tolist(), digits),
+    }
+
+
+def _whole(values: Any, dtype: str) -> np.ndarray:
+    if not isinstance(values, dict):
+        return np.array(values, dtype=dtype)
+    whole = np.full(values["shape"], np.nan, dtype=dtype)
+    whole.flat[np.cumsum(values["gaps"], dtype=int)] = values["values"]
+    return whole
+
+
+def _rounded(value: Any, digits: int) -> Any:
+    if isinstance(value, list):
+        return [_rounded(inner, digits) for inner in value]
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.{digits}g}") if np.isfinite(value) else str(value)
+
+
+def unpacked(value: Any) -> Any:
+    """Return datasets, lists and dicts of what `packed` made."""
+    if isinstance(value, dict) and "variables" in value:
+        arrays = {
+            name: xr.Variable(dims, _whole(values, dtype), attrs)
+            for name, (dims, dtype, values, attrs) in value["variables"].items()
+        }
+        data = xr.Dataset(
+            {name: one for name, one in arrays.items() if name not in value["coords"]},
+            {name: arrays[name] for name in value["coords"]},
+        )
+        return data.assign_attrs(value["attrs"])
+    if isinstance(value, dict) and "array" in value:
+        return np.array(value["array"], dtype=value["dtype"])
+    if isinstance(value, dict):
+        return {key: unpacked(inner) for key, inner in value.items()}
+    return [unpacked(inner) for inner in value] if isinstance(value, list) else value

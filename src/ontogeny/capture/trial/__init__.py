@@ -1,0 +1,1 @@
+"""Whether what a model returns can be believed, tried before its numbers are."""

@@ -1,0 +1,214 @@
+"""The heading of a page: what its claims come to, in at most twelve words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from ..claims import Certainty, Claim, Kind, Reason
+from ..claims.places import answered, learned_places
+from .catalogue import HEADINGS, MOST_WORDS
+from .formats import joined, plural, sentence_start
+from .selection import LINES, NAMED, ONLY, Selection
+from .sentences import reproduced
+
+
+class Headings(Selection):
+    """What may be said above all, what matters most first."""
+
+    def heading(self) -> str:
+        """Return what matters most, in at most twelve words."""
+        texts = filter(None, self._headings())
+        text = next(text for text in texts if len(text.split()) <= MOST_WORDS)
+        return sentence_start(text) + self.content.doubted
+
+    def _headings(self) -> Iterator[str]:
+        yield reproduced(self.every)
+        if self.content.one_model:
+            yield self._better_than()
+            yield HEADINGS["one model"]
+        yield self._of_sets()
+        if self.content.based:
+            yield from map(self._since_base, (NAMED, 1, 0))
+        yield self._of_places()
+        yield self._learned()
+        yield from self._loss_is_open()
+        yield self.able_words()
+        yield self._rows()
+        yield HEADINGS["untested"]
+
+    def _better_than(self) -> str:
+        """Return the strongest reference that the loss is surely below."""
+        passed = {c.subject.label: c for c in self.sure(Kind.PASSES)}
+        tested = [
+            c for c in self.every if c.kind is Kind.PASSES and c.subject.label in LINES
+        ]
+        for label in LINES:
+            own = f"its own {label}"
+            if label in passed and own in passed:
+                return self.phrase(passed[label]).filled(HEADINGS["better"])
+        return self.phrase(tested[0]).filled(HEADINGS["not better"]) if tested else ""
+
+    def _of_sets(self) -> str:
+        """Return since when the training texts are known, and since when others."""
+        memorised = self.sure(Kind.MEMORISED)
+        generalises = self.sure(Kind.GENERALISES)
+        if memorised and generalises:
+            other = self.phrase(generalises[0]).date
+            text = HEADINGS["both sets"].replace("{other}", other)
+            return self.phrase(memorised[0]).filled(text)
+        for claims, key in ((generalises, "generalises"), (memorised, "memorised")):
+            if claims:
+                return self.phrase(claims[0]).filled(HEADINGS[key])
+        return ""
+
+    def _of_places(self) -> str:
+        """Return what was learned at one place of the texts, where the mean loss hides it."""
+        right = [
+            c for c in answered(self.every) if c.subject.quantity == "place_accuracy"
+        ]
+        if right:
+            best = max(right, key=lambda claim: claim.last)
+            return self.phrase(best).filled(HEADINGS["answered"])
+        learned = [c for c in learned_places(self.every) if c.kind is Kind.LEARNED]
+        return self.phrase(learned[0]).filled(HEADINGS["place"]) if learned else ""
+
+    def _since_base(self, named: int) -> str:
+        """Return what further training gained and lost, with so many names of each."""
+        gained = [self.phrase(c).subject for c in self.sure(Kind.GAINED)]
+        lost = [self.phrase(c).subject for c in self.sure(Kind.LOST)]
+        parts = []
+        if gained:
+            parts.append(HEADINGS["gained"].format(gained=_some(gained, named)))
+        if lost:
+            parts.append(HEADINGS["lost"].format(lost=_some(lost, named)))
+        if len(parts) < 2:
+            parts.insert(0, self._learned())
+        if any(parts):
+            return "; ".join(filter(None, parts))
+        return next(filter(None, self._loss_is_open()), HEADINGS["none gained"])
+
+    def _learned(self) -> str:
+        forgot = self.sure(Kind.FORGOT)
+        if forgot:
+            return self.phrase(forgot[0]).filled(HEADINGS["forgot"])
+        learned = [claim for claim in self.standing if claim.kind is Kind.LEARNED]
+        learned = [claim for claim in learned if claim.certainty is Certainty.SURE]
+        track = self.content.track_node
+        learned.sort(
+            key=lambda claim: track is None or claim.subject.node != track.path
+        )
+        names = list(
+            dict.fromkeys(self.content.names.title(claim) for claim in learned)
+        )
+        if len(names) == NAMED:
+            return HEADINGS["learned both"].format(names=joined(names))
+        if len(names) > NAMED:
+            return HEADINGS["learned several"].format(count=len(names))
+        if not learned:
+            return ""
+        return self._gains() or self.phrase(learned[0]).filled(HEADINGS["learned"])
+
+    def _gains(self) -> str:
+        """Return what the loss gained from, in order where their steps are apart."""
+        gains = sorted(self.sure(Kind.GAINS_FROM), key=lambda claim: claim.since_high)
+        passed = {claim.subject.label for claim in self.sure(Kind.PASSES)}
+        if not gains or gains[0].subject.label != "frequencies":
+            return ""
+        if (
+            self.content.based
+            or not {"word frequencies", "its own word frequencies"} <= passed
+        ):
+            return ""
+        words = [self.phrase(claim).label for claim in gains]
+        in_order = all(a.since_high <= b.since_low for a, b in pairwise(gains))
+        if not in_order or len(gains) < 2:
+            return HEADINGS["learned in order"].format(gains=joined(words))
+        text = f"{words[0]} first, then {joined(words[1:])}"
+        return HEADINGS["learned in order"].format(gains=text)
+
+    def _loss_is_open(self) -> Iterator[str]:
+        """Give what became of a loss that is not shown to be learned, with and without reason."""
+        loss = self.loss
+        if not loss:
+            return
+        standing = next(
+            c for c in self.standing if c.subject == loss[Kind.CHANGED].subject
+        )
+        learned = loss.get(Kind.LEARNED, standing)
+        if learned.reason is Reason.NO_GAIN:
+            learned = standing
+        only = learned.reason in ONLY
+        if standing.kind is Kind.CHANGED and not only:
+            yield from self._unchanged(standing)
+        elif only or learned.certainty is Certainty.SURE or not self.able_count:
+            yield from self._moved(learned)
+
+    def _moved(self, claim: Claim) -> Iterator[str]:
+        """Give how a loss moved, and what is open about that, at last without the reason."""
+        if claim.reason in ONLY:
+            yield self.phrase(claim).filled(HEADINGS["only"])
+        key = "fell" if claim.kind is Kind.LEARNED else "moved"
+        keys = {
+            Certainty.OPEN: (key, f"{key}, open"),
+            Certainty.NOT_TESTED: (f"{key}, not tested",),
+            Certainty.AS_CONTROLS: ("as controls",),
+        }
+        texts = [HEADINGS[each] for each in keys.get(claim.certainty, ())]
+        yield from map(self.phrase(claim).filled, [*texts, "{Subject} {verb}"])
+
+    def _unchanged(self, standing: Claim) -> Iterator[str]:
+        """Give what is said of a loss whose change is not shown."""
+        if standing.reason is Reason.FEW_CHECKPOINTS:
+            count = plural(len(self.content.steps), "checkpoint")
+            yield HEADINGS["too few"].format(count=count)
+        yield self._better_at_end()
+        yield self.said(standing).text.rstrip(".")
+        yield self.phrase(standing).filled(HEADINGS["change open"])
+
+    def _better_at_end(self) -> str:
+        passed = {claim.subject.label for claim in self.sure(Kind.PASSES)}
+        both = any(label in passed and f"its own {label}" in passed for label in LINES)
+        return self._better_than() if both else ""
+
+    def able_words(self) -> str:
+        """Return how many abilities are above chance, if any are."""
+        if not self.able_count:
+            return ""
+        abilities = plural(len(self.able), "ability")
+        are = "is" if len(self.able) == 1 else "are"
+        return HEADINGS["able"].format(
+            some=self.able_count, abilities=abilities, are=are
+        )
+
+    def _rows(self) -> str:
+        """Return how many rows changed, by the strongest that can be said of them."""
+        rows = self.rows
+        if not rows:
+            return HEADINGS["untested"]
+        for key, kind, certainties in (
+            ("beyond", Kind.BEYOND_MOTION, (Certainty.SURE,)),
+            ("changed", Kind.BEYOND_MOTION, (Certainty.NOT_TESTED,)),
+            (
+                "changed open",
+                Kind.BEYOND_MOTION,
+                (Certainty.OPEN, Certainty.AS_CONTROLS),
+            ),
+        ):
+            some = [c for c in rows if c.kind is kind and c.certainty in certainties]
+            if some:
+                return HEADINGS[key].format(
+                    some=f"{len(some):,}", rows=plural(len(rows), "row")
+                )
+        if all(claim.reason is Reason.FEW_CHECKPOINTS for claim in rows):
+            count = plural(len(self.content.steps), "checkpoint")
+            return HEADINGS["too few"].format(count=count)
+        return HEADINGS["nothing"]
+
+
+def _some(names: Sequence[str], named: int) -> str:
+    """Return names, or of many the first and how many more there are; at last their count."""
+    if not named:
+        return plural(len(names), "ability")
+    more = len(names) - named
+    return joined([*names[:named], *([f"{more:,} more"] if more > 0 else [])])

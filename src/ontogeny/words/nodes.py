@@ -1,0 +1,166 @@
+"""The nodes of a merged result, as its page has them: one section each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ..errors import ArgumentError
+from ..figures import Figure
+from .attributes import attribute
+from .formats import plain_text, sentence_start
+from .labels import slug
+from .rows import Row, bands_of, read_rows
+from .run_rows import read_run_rows
+from .voice import Voice
+
+LAYER_DIMENSIONS = ("layer", "block")
+_PLACES = {"runs": -2, "claims": -1, "track": 0, "motion": 2}
+NOTES = ("definition", "symbol", "null", "care", "source")
+_PARSED: Mapping[str, Any] = {
+    "section": {},
+    "figures": [],
+    "statements": [],
+    "boundaries": [],
+}
+
+
+@dataclass(frozen=True)
+class Node:
+    """One observable: its words, its data, and its figures, each with what is wrong with it."""
+
+    id: str
+    path: str
+    title: str
+    section: Mapping[str, str]
+    figures: Sequence[tuple[Figure, str]]
+    statements: Sequence[str]
+    role: str
+    dataset: xr.Dataset
+    rows: Sequence[Row]
+
+    def place_of(self, figure: str) -> str:
+        """Return the name on the page of a figure, given its id; else that of the section."""
+        taken: list[str] = []
+        for each, problem in self.figures:
+            taken.append(slug(each.id, taken))
+            if each.id == figure and not problem:
+                return f"{self.id.removeprefix('section-')}/{taken[-1]}"
+        return self.id
+
+
+def read_nodes(tree: xr.DataTree, voice: Voice) -> list[Node]:
+    """Read the nodes in the order of the page.
+
+    Raises
+    ------
+    ArgumentError
+        If there is none, or an attribute is not JSON.
+    """
+    nodes: list[Node] = []
+    reference = tree.attrs.get("reference_step")
+    for child in tree.subtree:
+        if child is not tree and (child.data_vars or "failed" in child.attrs):
+            taken = [node.id for node in nodes]
+            data = voice.filled_node(child.to_dataset())
+            path = plain_text(child.path.strip("/"))
+            stated = partial(attribute, data.attrs, owner=f"node {path!r}")
+            parsed = {key: stated(key, start) for key, start in _PARSED.items()}
+            data.attrs.update(parsed)
+            nodes.append(_read_node(path, data, taken, reference, voice))
+    if not nodes:
+        raise ArgumentError(
+            "tree must hold at least one node with data; it holds none."
+        )
+    # A reopened store gives its nodes by alphabet: what a paper claims and the loss come first,
+    # weight change last.
+    titles = Counter(node.title for node in nodes)
+    nodes = [_with_name(node) if titles[node.title] > 1 else node for node in nodes]
+    return sorted(nodes, key=lambda node: _PLACES.get(node.role, 1))
+
+
+def _with_name(node: Node) -> Node:
+    """Return a node of a title that others have too with its own name in title and rows."""
+    name = node.path.rpartition("/")[2]
+    # That of its kind, without a label.
+    if name.replace("-", " ") in node.title.lower():
+        return node
+    rows = [
+        replace(
+            row,
+            label=row.label and f"{row.label} ({name})",
+            quantity=f"{row.quantity} ({name})",
+        )
+        for row in node.rows
+    ]
+    return replace(node, title=f"{node.title} ({name})", rows=rows)
+
+
+def _read_node(
+    path: str,
+    dataset: xr.Dataset,
+    taken: Sequence[str],
+    reference: int | None,
+    voice: Voice,
+) -> Node:
+    section = dataset.attrs["section"]
+    figures = dataset.attrs["figures"]
+    # A node without a heading is called by its path: "concepts-ica" is "Concepts ica".
+    words = path.rpartition("/")[2].replace("-", " ").replace("_", " ")
+    title = section.get("title") or sentence_start(words)
+    role = str(dataset.attrs.get("role", "development"))
+    name = slug(f"section-{path}", taken)
+    numbered = [_figure(number, data) for number, data in enumerate(figures, start=1)]
+    return Node(
+        id=name,
+        path=path,
+        title=title,
+        section={note: section.get(note, "") for note in NOTES},
+        figures=numbered,
+        # Those on rows, which results of earlier versions hold, are made of claims.
+        statements=dataset.attrs["statements"][
+            int(dataset.attrs.get("sentences_on_rows", 0)) :
+        ],
+        role=role,
+        dataset=dataset,
+        rows=read_rows(
+            dataset,
+            title,
+            name,
+            role,
+            bands_of(figure for figure, _ in numbered),
+            reference,
+            voice,
+        )
+        or read_run_rows(dataset, title, name, role, voice),
+    )
+
+
+def _figure(number: int, data: Mapping[str, Any]) -> tuple[Figure, str]:
+    """Return a figure; one that cannot be read as a stand-in, with the reason."""
+    data = {**data, "id": str(data.get("id") or number)}
+    data["title"] = data.get("title") or data["id"]
+    try:
+        return Figure.from_dict(data), ""
+    except ArgumentError as error:
+        caption = str(data.get("caption", ""))
+        return Figure(data["id"], data["title"], value="", caption=caption), plain_text(
+            error
+        )
+
+
+def layer_paths(nodes: Sequence[Node]) -> list[str]:
+    """Return module paths in the order of the nodes, layers before weight blocks."""
+    paths: list[str] = []
+    for dim in LAYER_DIMENSIONS:
+        for node in nodes:
+            if dim in node.dataset.coords:
+                paths += map(plain_text, np.atleast_1d(node.dataset[dim].values))
+    paths += [row.layer for node in nodes for row in node.rows if row.layer]
+    return list(dict.fromkeys(paths))

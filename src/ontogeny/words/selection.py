@@ -1,0 +1,69 @@
+"""The claims of one run, or of one model, chosen by what they say."""
+
+from __future__ import annotations
+
+from ..claims import Certainty, Claim, Kind, Reason
+from .content import Content
+from .phrases import Phrases
+from .sentences import OF_ROWS, Said, said, standing_claims
+
+NAMED = 2  # of several alike, so many are named
+# No learning moved the loss.
+ONLY = (Reason.SURER, Reason.LESS_SURE, Reason.PREFERENCES)
+LINES = ("bigrams", "word frequencies")
+"""What a loss is held against; "its own bigrams" are those that the model predicts."""
+
+
+class Selection:
+    """The claims of a page that are of no run among several.
+
+    Parameters
+    ----------
+    content
+        Of the page.
+    """
+
+    def __init__(self, content: Content) -> None:
+        self.content = content
+        self.every = [claim for claim in content.claims if not claim.subject.run]
+        self.standing = standing_claims(self.every)
+
+    def sure(self, *kinds: Kind) -> list[Claim]:
+        """Return the sure claims of some kinds."""
+        return [
+            c for c in self.every if c.kind in kinds and c.certainty is Certainty.SURE
+        ]
+
+    @property
+    def loss(self) -> dict[Kind, Claim]:
+        """The claims on the row of the loss, by kind; none where it was not measured."""
+        node = self.content.track_node
+        if node is None:
+            return {}
+        of_row = [
+            c for c in self.every if c.subject.node == node.path and c.kind in OF_ROWS
+        ]
+        return {claim.kind: claim for claim in reversed(of_row)}
+
+    @property
+    def able(self) -> list[Claim]:
+        """The claims of abilities to be above chance."""
+        return [claim for claim in self.every if claim.kind is Kind.ABOVE_CHANCE]
+
+    @property
+    def able_count(self) -> int:
+        """How many abilities are above chance."""
+        return sum(claim.certainty is Certainty.SURE for claim in self.able)
+
+    @property
+    def rows(self) -> list[Claim]:
+        """What is said of each row of the chart."""
+        return [claim for claim in self.standing if claim.kind in OF_ROWS]
+
+    def said(self, *claims: Claim) -> Said:
+        """Return the sentence on claims that stand alike."""
+        return said(claims, self.content.spoken, self.content.names)
+
+    def phrase(self, claim: Claim) -> Phrases:
+        """Return the phrases of one claim."""
+        return Phrases([claim], self.content.spoken, self.content.names)
