@@ -11,9 +11,9 @@ from ontogeny.capture import (
     activations,
     attention_entropy,
     check_batch_invariance,
-    invariance,
     read,
 )
+from ontogeny.capture.trial import invariance
 from ontogeny.errors import ArgumentError
 from ontogeny.needs import Activations
 

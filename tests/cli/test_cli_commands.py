@@ -74,6 +74,13 @@ def test_run_then_again_then_report(place, tmp_path, capsys):
     assert code == 0 and "12 done, 0 to do" in out and "time:" not in out
     code, out, _ = call(capsys, "report", folder)
     assert code == 0 and (folder / "report.html").stat().st_size > 100_000
+    # What a reviewer may have is the result alone.
+    shutil.copytree(folder / "result.zarr", tmp_path / "sent" / "result.zarr")
+    code, out, _ = call(capsys, "report", tmp_path / "sent" / "result.zarr")
+    page = tmp_path / "sent" / "report.html"
+    assert (code, out) == (0, f"page: {page}\n") and page.stat().st_size > 100_000
+    code, _, err = call(capsys, "report", tmp_path / "sent")
+    assert code == 1 and "is no study folder" in err
 
 
 def test_a_plan_says_from_one_checkpoint_what_the_rest_takes(place, tmp_path, capsys):

@@ -265,7 +265,7 @@ def test_several_runs_become_one_page_that_compares_them(there, tmp_path, capsys
         (["run", "--steps", "1"], "at least 2 checkpoints, the first and the last"),
         (
             ["run", "--preset", "fast"],
-            "'quick', 'standard', 'weights', 'circuits', 'fine-tuning'",
+            "'quick', 'standard', 'abilities', 'weights', 'circuits', 'fine-tuning'",
         ),
         (["run", "--steps", "some"], "--steps takes how many checkpoints (8)"),
         (["run", "--steps", "0,3"], "the nearest are"),

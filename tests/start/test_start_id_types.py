@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -161,3 +164,65 @@ def test_a_length_that_the_model_does_not_take_is_not_changed_in_silence(tmp_pat
         == "inputs.max_length is 24, not 40 as asked: the model takes no longer text"
     )
     assert any("uint16 (all ids are below" in line for line in proposal.texts)
+
+
+def proposed(place, texts="val.bin"):
+    return propose(
+        Wishes(
+            str(place / "out"),
+            "quick",
+            texts=[str(place / texts)],
+            model=str(place / "model.py:build"),
+        ),
+        place,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("vocab.json", b'{"a": 0, "b": 1}'),  # of other texts
+        ("vocab.json", b"[]"),
+        ("meta.pkl", pickle.dumps({"stoi": {"a": 0.5}})),
+        ("meta.pkl", b"damaged"),
+    ],
+)
+def test_a_vocabulary_that_is_not_that_of_the_ids_leaves_numbers_and_is_named(
+    place, name, content
+):
+    words = chain()
+    words.astype(np.uint16).tofile(place / "val.bin")
+    (place / "out").mkdir()
+    learned(place / "out", words)
+    (place / name).write_bytes(content)
+    proposal = proposed(place)
+    assert proposal.content["trajectory"]["tokenizer"] == "none"
+    assert any(
+        line.startswith(f"tokens are shown as numbers, as {place / name} is not")
+        for line in proposal.texts
+    )
+
+
+def test_the_words_beside_ids_are_how_they_are_written(place):
+    words = chain()
+    words.astype(np.uint16).tofile(place / "val.bin")
+    (place / "out").mkdir()
+    learned(place / "out", words)
+    (place / "vocab.json").write_text(json.dumps([f"word{i}" for i in range(WORDS)]))
+    proposal = proposed(place)
+    trajectory, inputs = make_sources(proposal.content, place)
+    assert trajectory.tokenizer().convert_ids_to_tokens([3, 9]) == ["word3", "word9"]
+    assert inputs["text"].vocab_size == WORDS
+
+
+def test_texts_beside_the_characters_of_ids_are_told_where_these_are(place):
+    words = chain()
+    words.astype(np.uint16).tofile(place / "val.bin")
+    (place / "out").mkdir()
+    learned(place / "out", words)
+    (place / "vocab.json").write_text(json.dumps(list("abcdefghijklmnopqrstuvwxyz ")))
+    (place / "texts.txt").write_text("caf\u00e9\n\u00fcber\n")
+    with pytest.raises(
+        ArgumentError, match=r"of '\u00e9', '\u00fc'.*--texts .*val.bin"
+    ):
+        proposed(place, "texts.txt")

@@ -102,6 +102,81 @@ class Named(M):
         return self.head(self.second(self.first(self.embed(x))))
 
 
+class Recurrent(M):
+    """One whose cell is called once a token."""
+
+    def __init__(self, embedded: bool = True) -> None:
+        super().__init__(blocks=0)
+        self.cell, self.embedded = nn.Linear(16, 8), embedded
+
+    def forward(self, x):
+        x = self.embed(x) if self.embedded else self.embed.weight[x]
+        state, states = x.new_zeros(len(x), 8), []
+        for t in range(x.shape[1]):
+            state = torch.tanh(self.cell(torch.cat([x[:, t], state], dim=-1)))
+            states.append(state)
+        head = self.head.weight.T
+        return torch.stack(states, dim=1) @ head
+
+
+class TokensFirst(M):
+    """One whose blocks take tokens first, as torch's own layers do unless they are told."""
+
+    def __init__(self) -> None:
+        super().__init__(blocks=0)
+        self.blocks = nn.ModuleList(
+            nn.TransformerEncoderLayer(8, 1, 16, dropout=0) for _ in range(2)
+        )
+
+    def forward(self, x):
+        later = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
+        x = self.embed(x).transpose(0, 1)
+        for block in self.blocks:
+            x = block(x, src_mask=later)
+        return self.head(x.transpose(0, 1))
+
+
+class Relative(M):
+    """One whose attention has an embedding of distances, which no text is given to."""
+
+    def __init__(self) -> None:
+        super().__init__(blocks=0)
+        self.distance = nn.Embedding(64, 1)
+        self.query, self.value = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x):
+        x = self.embed.weight[x]
+        places = torch.arange(x.shape[1])
+        apart = (places[:, None] - places).clamp(min=0)
+        scores = self.query(x) @ x.transpose(1, 2) + self.distance(apart)[..., 0]
+        later = torch.ones_like(scores, dtype=torch.bool).triu(1)
+        weights = scores.masked_fill(later, -torch.inf).softmax(dim=-1)
+        return self.head(weights @ self.value(x))
+
+
+class Placed(M):
+    """One whose embedding of places is given one row of them for all texts."""
+
+    def __init__(self) -> None:
+        super().__init__(blocks=0)
+        self.places = nn.Embedding(64, 8)
+
+    def forward(self, x):
+        return self.head(self.embed(x) + self.places(torch.arange(x.shape[1])[None]))
+
+
+class HalfAList(M):
+    """One whose list holds a module that gives something else, and one that is never called."""
+
+    def __init__(self) -> None:
+        super().__init__(blocks=0)
+        self.blocks = nn.ModuleList(nn.Linear(8, 8) for _ in range(4))
+
+    def forward(self, x):
+        x = self.blocks[1](self.blocks[0](self.embed(x)))
+        return self.head(x + 0 * self.blocks[2](x[:, 0])[:, None])
+
+
 def _bag():
     return nn.Sequential(
         nn.Embedding(VOCABULARY, 4), nn.Linear(4, 4), nn.Linear(4, VOCABULARY)
@@ -132,6 +207,11 @@ MODELS = {
     "a table": Table,
     "named blocks": Named,
     "no attention": _bag,
+    "recurrent": Recurrent,
+    "tokens first": TokensFirst,
+    "relative": Relative,
+    "a position of its own": Placed,
+    "half a list": HalfAList,
     "GPT-2": lambda: tf.GPT2LMHeadModel(
         tf.GPT2Config(
             n_embd=8, n_layer=2, n_head=2, vocab_size=VOCABULARY, n_positions=32
@@ -183,12 +263,54 @@ def test_every_preset_is_a_study_that_can_be_computed(name):
             assert study.plan().refused == ""
 
 
-def test_a_model_without_modules_is_refused_in_one_line():
-    run, texts = _studied(lambda: nn.Embedding(VOCABULARY, 4), 1)
-    with pytest.raises(
-        og.errors.ArgumentError, match="Embedding has no modules inside"
-    ):
-        look(run[0], texts)
+WITHOUT_LAYERS = {
+    "no modules": (
+        lambda: nn.Embedding(VOCABULARY, VOCABULARY),
+        "Embedding calls no module inside that could be a layer",
+    ),
+    "once a token": (
+        lambda: Recurrent(embedded=False),
+        (
+            "no module of Recurrent gives (texts, tokens, features) whenever it is called: of 2 "
+            "texts 'cell' gives (2, 8), 12 times"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_LAYERS)
+def test_a_model_without_layers_has_its_loss_and_says_why_no_more(name):
+    build, why = WITHOUT_LAYERS[name]
+    run, texts = _studied(build)
+    facts = replace(look(run[20], texts), no_tokenizer="the run has no tokenizer")
+    assert (facts.layers, facts.no_layers) == ((), why)
+    assert ": no layers, " in facts.line
+    for preset in PRESETS.values():
+        tables, left_out = fitted(preset, facts, len(run))
+        assert not any("layers" in table for table in tables)
+        if preset.name in ("quick", "standard", "fine-tuning"):
+            assert tables[0]["kind"] == "loss" and why in left_out.values()
+        if tables:
+            study = og.Study(run, texts, [make(**table) for table in tables], noise=0)
+            assert study.plan().refused == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "layers"),
+    [
+        ("tokens first", ("embed", "head")),
+        ("recurrent", ("embed",)),
+        ("relative", ("head", "query", "value")),
+        ("a position of its own", ("embed", "head")),
+        ("half a list", ("blocks.0", "blocks.1")),
+    ],
+)
+def test_only_modules_that_give_texts_tokens_and_features_are_layers(name, layers):
+    run, texts = _studied(MODELS[name], 1)
+    facts = look(run[0], texts)
+    assert facts.layers == layers
+    labels = og.capture.match_layers(run[0].model(), facts.every_layer, texts)
+    assert tuple(labels) == layers
 
 
 def test_a_classifier_without_a_padding_token_is_told_where_one_stands():

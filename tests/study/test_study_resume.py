@@ -140,7 +140,8 @@ def test_one_changed_text_changes_everything_but_the_weights(run, whole, tmp_pat
         _copy(whole, tmp_path / "s"), og.Trajectory.from_folder(run), changed
     )
     assert progress.planned == 5 * len(STEPS)  # loss, decay, two extractors, attention
-    assert any(note.startswith("changed: inputs.text:") for note in progress.notes)
+    (changed_line,) = [note for note in progress.notes if note.startswith("changed")]
+    assert changed_line.startswith("changed: the texts of input set 'text' (")
 
 
 def test_one_changed_option_changes_one_observable(run, whole, tmp_path):

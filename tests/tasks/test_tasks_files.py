@@ -3,12 +3,13 @@ import json
 import lzma
 import textwrap
 
+import numpy as np
 import pytest
 
 from helpers.paths import DATA
 from ontogeny.errors import ArgumentError
 from ontogeny.tasks import document_files, read_labelled, text_files
-from ontogeny.tasks.files import WORDS
+from ontogeny.tasks.files import WORDS, form_of
 
 LONG = "A sentence that is long enough to be a paragraph."
 
@@ -106,7 +107,43 @@ PROSE = " ".join(
 def test_the_form_of_plain_texts_is_recognised(tmp_path, content, form, count):
     (tmp_path / "x.txt").write_text(content, encoding="utf-8")
     found = document_files(tmp_path / "x.txt")
-    assert (found.form, len(found)) == (WORDS[form], count)
+    said = "" if form == "file" else ", as recognised (inputs.unit)"
+    assert found.form == WORDS[form] + said
+    assert len(found) == count
+
+
+def _drawn(alphabet, least, most, seed=0):
+    rng = np.random.default_rng(seed)
+    return [
+        "".join(rng.choice([*alphabet], rng.integers(least, most + 1)))
+        for _ in range(200)
+    ]
+
+
+LINES = {
+    "sums": [
+        f"{a} + {b} = {a + b}" for a in range(0, 100, 7) for b in range(0, 100, 7)
+    ],
+    "sums of one length": [
+        f"{a:03}+{b:03}={a + b:04}" for a in range(20) for b in range(9)
+    ],
+    "names": [*map(str.title, _drawn("abcdefgh", 3, 9))],
+    "molecules": _drawn(["C", "c1ccccc1", "N", "(=O)", "Cl"], 12, 30),
+    "bases": _drawn("ACGT", 60, 60),
+    "moves": [" ".join(_drawn("abcdefgh", 2, 3, n)[:40]) for n in range(60)],
+}
+CHINESE = "".join(_drawn("我你他是的不在有了人这中大来上个国", 40, 40))
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_lines_of_one_pattern_are_texts(tmp_path, name):
+    (tmp_path / "x.txt").write_text("\n".join(LINES[name]), encoding="utf-8")
+    found = document_files(tmp_path / "x.txt")
+    assert list(found.texts) == LINES[name]
+
+
+def test_wrapped_text_without_blanks_is_no_list_of_lines():
+    assert form_of([textwrap.fill(CHINESE, 44)]) == "file"
 
 
 def test_many_short_files_are_a_text_each(tmp_path):

@@ -296,9 +296,17 @@ def test_models_of_opt_are_no_files_of_an_optimiser(tmp_path):
     [
         (
             ["checkpoint-5/flax_model.msgpack"],
-            "holds weights of Flax, Keras or TensorFlow",
+            r"weights of Flax, .*from_pretrained\('.*checkpoint-5', from_flax=True\)",
         ),
-        (["checkpoint-5/tf_model.h5"], "holds weights of Flax, Keras or TensorFlow"),
+        (
+            ["checkpoint-5/tf_model.h5"],
+            r"of TensorFlow, .*from_pretrained\('.*checkpoint-5', from_tf=True\)",
+        ),
+        (["step_5.msgpack"], r"of Flax; .*msgpack_restore.*step_5\.pt'\)\"\.$"),
+        (
+            ["step_5.keras"],
+            r"archives of Keras; .*unzip .*step_5\.keras model\.weights",
+        ),
         (["step_5.npz"], "holds arrays or pickles"),
         (
             ["10/checkpoint_metadata.json", "latest.txt"],
@@ -316,7 +324,7 @@ def test_models_of_opt_are_no_files_of_an_optimiser(tmp_path):
             "whose steps cannot be",
         ),
         (["params_5.pkl"], "holds arrays or pickles"),
-        (["weights.01-2.35.hdf5"], "holds weights of Flax, Keras or TensorFlow"),
+        (["weights.01-2.35.hdf5"], r"weights of Keras; .*h5py.*weights\.01-2\.35\.pt"),
         (["model_00000500.bin"], r"holds weights of llm\.c; convert each"),
         (["meta.pkl", "train.bin"], "holds no checkpoints; looked for"),
         (

@@ -287,9 +287,10 @@ def report(
 
     kinds = check_formats([kind.strip() for kind in formats.split(",") if kind.strip()])
     study = open_study(folder)
+    place = study.folder
     page = (
-        Path(folder, "report.html")
-        if Path(folder).is_dir()
+        place / "report.html"
+        if place is not None and Path(folder).is_dir()
         else Path(f"{Path(folder).name}.html")
     )
     typer.echo(f"page: {study.report(output or page)}")

@@ -166,10 +166,11 @@ class Described(Sampled):
         read = int(self.mask.sum())
         if self.cut_tokens > read:
             share = self.cut_tokens / (self.cut_tokens + read)
+            unit = "" if self.texts is None else " (--set inputs.unit=line)"
             sentences.append(
                 f"{100 * share:.0f} % of the tokens are cut off, as texts end at "
                 f"{int(self.lengths.max())}, and nothing is said of them; a larger max_length "
-                "(--max-length) or texts in smaller units read more"
+                f"(--max-length) or texts in smaller units{unit} read more"
             )
         return sentences
 

@@ -91,6 +91,8 @@ def _reader(tokenizer: Any, tokens: list[str]) -> Read:
         return _ended_words(parts["BPEDecoder"]["suffix"])
     if "Metaspace" in parts:
         return _sentence_pieces(parts["Metaspace"]["replacement"])
+    if parts.keys() == {"Fuse", "Split"}:  # a vocabulary of characters and marks
+        return str
     return _by_marks(tokens)
 
 

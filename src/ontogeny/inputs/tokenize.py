@@ -16,6 +16,7 @@ from .conversations import (
     is_prompted,
     rendered,
 )
+from .encodable import where_encodable
 from .layout import lay_out
 from .scoring import Ranges, Scoring, last_places, text_notes
 from .splits import document_array, label_array
@@ -46,10 +47,15 @@ def tokenize(
         documents = document_array(documents, len(texts))
     _check_length(tokenizer, max_length)
     full = [index for index, text in enumerate(texts) if text.strip()]
-    parts = None if answers is None else [answers[i] for i in full]
-    encoded = _encode(
-        [texts[i] for i in full], tokenizer, max_length, parts, not is_written
-    )
+
+    def encode(rows: list[int]) -> list[dict[str, Any]]:
+        parts = None if answers is None else [answers[i] for i in rows]
+        chosen = [texts[i] for i in rows]
+        return _encode(chosen, tokenizer, max_length, parts, not is_written)
+
+    read, encoded, lacking = where_encodable(texts, full, tokenizer, encode)
+    unread = len(full) - len(read)
+    notes = [*notes, *lacking]
     if scoring.last:
         for row in encoded:  # the last tokens of a text that is cut are not there
             last = last_places(~row["special"][None], scoring.last)[0]
@@ -62,7 +68,7 @@ def tokenize(
             what = f"an answer within its first max_length={max_length} tokens"
         raise ArgumentError(f"no text is left: none of {len(texts)} holds {what}.")
     rows = [encoded[place] for place in kept]
-    of_texts = [full[place] for place in kept]
+    of_texts = [read[place] for place in kept]
     cut = sum(row["answer_cut"] for row in rows) if is_some else 0
     if cut:
         notes.append(f"{cut:,} answers are cut off at max_length={max_length}")
@@ -77,7 +83,7 @@ def tokenize(
         "padding_side": padding_side,
         "truncated": sum(row["cut"] > 0 for row in rows),
         "cut_tokens": sum(row["cut"] for row in rows),
-        "dropped": len(texts) - len(rows),
+        "dropped": len(texts) - unread - len(rows),
         "score": scoring.words or ("answers" if answers is not None else ""),
         "notes": tuple(notes),
     }
@@ -204,22 +210,17 @@ def _encode(
     if not texts:
         return []
     fast = bool(getattr(tokenizer, "is_fast", False))
-    try:
-        encoded = tokenizer(
-            texts,
-            truncation=True,
-            max_length=max_length,
-            add_special_tokens=adds_special,
-            padding=False,
-            return_special_tokens_mask=True,
-            return_offsets_mapping=fast,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-        )
-    except Exception as error:  # such as of a character that the vocabulary lacks
-        raise ArgumentError(
-            f"the tokenizer cannot encode the texts: {type(error).__name__}: {error}"
-        ) from error
+    encoded = tokenizer(
+        texts,
+        truncation=True,
+        max_length=max_length,
+        add_special_tokens=adds_special,
+        padding=False,
+        return_special_tokens_mask=True,
+        return_offsets_mapping=fast,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+    )
     special_ids = _special_ids(tokenizer)
     rows = []
     for index, ids in enumerate(encoded["input_ids"]):

@@ -273,6 +273,11 @@ class Observable(Catalogued, abc.ABC):
         """The series that it is mapped over, layer by layer, where it needs one."""
         return next((need for need in self.needs() if isinstance(need, Series)), None)
 
+    @property
+    def nodes_read(self) -> tuple[str, ...]:
+        """Names of the nodes of its study whose summaries or series it reads."""
+        return (*self.depends_on, *([] if self.source is None else [self.source.node]))
+
 
 def by_layer(
     values: Mapping[str, Any], function: Callable[[str, Any], Mapping[str, Any]]

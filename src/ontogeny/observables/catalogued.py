@@ -139,7 +139,7 @@ class ModelFacts:
     layers
         A pattern for what each block's MLP gives, in order; of the blocks where no MLP is found.
     every_layer
-        One pattern for all of them.
+        One pattern for all of them, or each of them where other modules match it too.
     width
         Columns of the narrowest of these layers.
     objective
@@ -158,6 +158,8 @@ class ModelFacts:
         Tokens that a text may have; None if there is no limit.
     adapted
         Names of the matrices that an adapter changes outside the blocks, such as a saved head.
+    no_layers
+        Why there are no layers; empty if there are any.
     no_labels
         Why labels cannot be compared with its answers; empty if they can.
     no_copying
@@ -174,7 +176,7 @@ class ModelFacts:
     family: str
     parameters: int
     layers: tuple[str, ...]
-    every_layer: str
+    every_layer: str | tuple[str, ...]
     width: int
     objective: str
     named: bool
@@ -184,6 +186,7 @@ class ModelFacts:
     embedded: bool
     longest: int | None
     adapted: tuple[str, ...] = ()
+    no_layers: str = ""
     no_labels: str = ""
     no_copying: str = ""
     tokens: int | None = None
@@ -197,9 +200,11 @@ class ModelFacts:
             f"{self.objective} predictions" if self.objective else "no predictions"
         )
         family = f" ({self.family})" if self.family else ""
-        layers = plural(len(self.layers), "layer")
+        layers = f"{plural(len(self.layers), 'layer')} of width {self.width}"
+        if not self.layers:
+            layers = "no layers"
         return (
-            f"{self.model_class}{family}: {layers} of width {self.width}, "
+            f"{self.model_class}{family}: {layers}, "
             f"{self.parameters / 1e6:.3g} million parameters, {predicts}"
         )
 

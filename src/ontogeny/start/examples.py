@@ -72,7 +72,10 @@ def examples_of(
             kind, {"kind": kind, **filled_entry(cls, preset, model)}
         )
         table.setdefault(argument, []).append(beside(path, folder))
-        notes.append(f"{path}: {count:,} {cls.form}, by {', '.join(fields)}")
+        group = getattr(cls, "group_field", lambda _: None)(path)
+        groups = f"; groups: {group}" if group else "; one group"
+        read = [field for field in fields if field != group]
+        notes.append(f"{path}: {count:,} {cls.form}, by {', '.join(read)}{groups}")
     return list(tables.values()), notes
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import check_choice
 from ..observables import ModelFacts, Observable, PresetEntry
-from ..observables.registry import kinds
+from ..observables.registry import kinds, make
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class Preset:
     control_steps: int = 6
 
 
+_OF_LAYERS = {"$layers", "$described"}
 # What the standard preset is where a run goes on from a model that existed before.
 FINE_TUNING = "fine-tuning"
 # What the standard preset is where there is a single checkpoint, and so no time.
@@ -56,6 +57,7 @@ _ALL = (
         control_steps=3,
     ),
     Preset("standard", "what the model can do, its concepts and its attention"),
+    Preset("abilities", "what the model can do, and its loss", controls=4),
     Preset("weights", "in which directions the weights move"),
     Preset("circuits", "attention, and what concepts do to predictions"),
     Preset(
@@ -114,7 +116,9 @@ def fitted(
     tables = []
     left_out = {}
     for kind, entry in entries_of(preset):
-        here = (getattr(model, name) for name in entry.obstacles)
+        here = [getattr(model, name) for name in entry.obstacles]
+        if not _OF_LAYERS.isdisjoint(map(str, entry.arguments.values())):
+            here.append(model.no_layers)
         why = kinds()[kind].ruled_out(model, checkpoints) or next(
             filter(None, here), ""
         )
@@ -122,10 +126,27 @@ def fitted(
             left_out[kind] = why
         else:
             tables.append({"kind": kind, **_filled(entry.arguments, values)})
+    tables = _complete(tables, left_out)
     # Nobody expects classes of it.
     if not model.model_class.endswith("SequenceClassification"):
         left_out.pop("labels", None)
     return tables, left_out
+
+
+def _complete(
+    tables: list[dict[str, Any]], left_out: dict[str, str]
+) -> list[dict[str, Any]]:
+    """Return tables without those whose observables read another one that was left out."""
+    made = [make(**table) for table in tables]
+    names = {observable.name for observable in made}
+    kept = []
+    for table, observable in zip(tables, made, strict=True):
+        nodes = (*observable.nodes_read, observable.state_of)
+        if lacking := [node for node in nodes if node and node not in names]:
+            left_out[observable.kind] = f"it reads {lacking[0]}, which is left out"
+        else:
+            kept.append(table)
+    return kept if len(kept) == len(tables) else _complete(kept, left_out)
 
 
 _ANSWERS = 5  # that observables keep by default
@@ -160,7 +181,7 @@ def _values(preset: Preset, model: ModelFacts) -> dict[str, Any]:
     }
 
 
-def _some(model: ModelFacts, count: int, inner: bool = False) -> list[str] | str:
+def _some(model: ModelFacts, count: int, inner: bool = False) -> Sequence[str] | str:
     """Return patterns of some layers, evenly spread; those between the ends are `inner`."""
     total = len(model.layers)
     if count >= total:

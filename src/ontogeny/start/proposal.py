@@ -11,9 +11,9 @@ from typing import Any
 from .. import activity, own_code
 from ..errors import ArgumentError
 from ..inputs import Inputs
-from ..inputs.character_tokenizers import CHARACTER_FILES
 from ..inputs.scoring import Scoring
 from ..inputs.token_files import TOKEN_FILES
+from ..inputs.vocabularies import VOCABULARY_FILES
 from ..machine import one_thread
 from ..observables import ModelFacts
 from ..summary.learning import MIRRORED
@@ -34,6 +34,7 @@ from .further_sets import (
     unused_column,
 )
 from .id_types import sources_by_model
+from .one_shape import of_other_shapes
 from .places import of_places, proposed_places
 from .presets import FINE_TUNING, ONE_MODEL, Preset, fitted, preset_named
 from .sets import with_sets
@@ -181,18 +182,23 @@ def propose(
     preset_named(wishes.preset)  # wrong names are refused before anything is opened
     _check_files(wishes)
     activity.now(f"opening {wishes.source}")
-    run = open_source(wishes.source, choice=wishes.choice)
+    as_given = wishes
+    wishes, run, of_shapes = _opened(wishes)
     preset = preset_named(_fitting_preset(wishes, run))
     activity.now("reading texts and tokenizer")
-    tokenizer = wishes.tokenizer or str(_characters(wishes, run) or "")
+    beside_texts = _vocabulary(wishes)
+    tokenizer = wishes.tokenizer
+    if beside_texts is not None and not _has_own(run):
+        tokenizer = str(beside_texts)
     _check_complete(wishes, run, tokenizer)
     content = _sources(wishes, preset, run, folder, tokenizer)
     content = with_sets({**content, "observables": []}, early)
     asked_for = copy.deepcopy(content)
-    trajectory, inputs, found, of_ids = sources_by_model(content, folder)
+    trajectory, inputs, found, of_ids = _read_sources(content, folder, beside_texts)
     content["inputs"] |= found
     before(trajectory)
     lines = _trajectory_lines(wishes, preset, trajectory, run)
+    lines[1:1] = [of_shapes] * bool(of_shapes)
     activity.now(
         "looking at the last checkpoint: its layers, losses and attention maps"
     )
@@ -210,7 +216,7 @@ def propose(
     if model.longest is not None and isinstance(length, int):
         content["inputs"]["max_length"] = min(length, model.longest)
     lines += not_as_asked(early, wishes.max_length, asked_for, content)
-    model = _read_by_tokenizer(model, wishes, trajectory, inputs)
+    model = _read_by_tokenizer(model, wishes, content, trajectory, inputs)
     entries, left_out = fitted(preset, model, len(trajectory))
     first = next(iter(inputs.values()))
     of_loss, notes = _beside_loss(wishes, trajectory, content["inputs"], first)
@@ -232,7 +238,41 @@ def propose(
         read += [texts.sentence, *texts.warnings]
     read += of_ids
     final = with_sets(content, late)
-    return Proposal(wishes, preset, final, model, len(run), lines, left_out, read)
+    return Proposal(as_given, preset, final, model, len(run), lines, left_out, read)
+
+
+def _opened(wishes: Wishes) -> tuple[Wishes, Trajectory, str]:
+    """Return a run, without checkpoints of other shapes unless steps were named, and what to say."""
+    run = open_source(wishes.source, choice=wishes.choice)
+    if is_repository(wishes.source) or run.has_base or "," in wishes.steps:
+        return wishes, run, ""
+    others, line = of_other_shapes(run, wishes.model)
+    if others:
+        wishes = replace(wishes, exclude=[*wishes.exclude, *others])
+        run = open_source(wishes.source, choice=wishes.choice)
+    return wishes, run, line
+
+
+def _read_sources(
+    content: dict[str, Any], folder: Path, vocabulary: Path | None
+) -> tuple[Trajectory, dict[str, Inputs], dict[str, str], list[str]]:
+    """Return what `sources_by_model` does; of ids without a vocabulary that cannot be theirs."""
+    try:
+        return sources_by_model(content, folder)
+    except ArgumentError as error:
+        if vocabulary is None:
+            raise
+        if "tokens" not in content["inputs"]:
+            beside_it = sorted(vocabulary.parent.glob("val*.bin"))
+            ids = [f" Its token ids: --texts {path}" for path in beside_it[:1]]
+            raise ArgumentError("".join([str(error), *ids])) from error
+        content["trajectory"]["tokenizer"] = "none"
+        try:
+            run, inputs, found, of_ids = sources_by_model(content, folder)
+        except ArgumentError:
+            raise error from None
+        line = f"tokens are shown as numbers, as {vocabulary} is not their vocabulary"
+        return run, inputs, found, [*of_ids, f"{line}: {error}"]
 
 
 def _check_files(wishes: Wishes) -> None:
@@ -282,11 +322,13 @@ def _trajectory_lines(
 def _read_by_tokenizer(
     model: ModelFacts,
     wishes: Wishes,
+    content: Mapping[str, Any],
     trajectory: Trajectory,
     inputs: Mapping[str, Inputs],
 ) -> ModelFacts:
     """Return the facts with what the tokenizer rules out: none, or one that reads no English."""
-    if not _has_tokenizer(wishes.tokenizer, trajectory):
+    named = content["trajectory"].get("tokenizer", "")
+    if not _has_tokenizer(named, trajectory):
         return replace(
             model, no_tokenizer="there is no tokenizer to read its texts with"
         )
@@ -489,14 +531,21 @@ def _trajectory(
     return {**table, "select": steps} if steps else table
 
 
-def _characters(wishes: Wishes, run: Trajectory) -> Path | None:
-    """Return the file of a vocabulary of characters beside token ids or texts, as of nanoGPT."""
-    if wishes.tokenizer or not wishes.texts or run.tokenizer() is not None:
+def _vocabulary(wishes: Wishes) -> Path | None:
+    """Return the file of a vocabulary beside token ids or texts, as of nanoGPT."""
+    if wishes.tokenizer or not wishes.texts:
         return None
-    places = (
-        Path(wishes.texts[0]).expanduser().parent / name for name in CHARACTER_FILES
-    )
+    folder = Path(wishes.texts[0]).expanduser().parent
+    places = (folder / name for name in VOCABULARY_FILES)
     return next((place for place in places if place.is_file()), None)
+
+
+def _has_own(run: Trajectory) -> bool:
+    """Return whether a run has a tokenizer that can be read."""
+    try:
+        return run.tokenizer() is not None
+    except ArgumentError:
+        return False
 
 
 def _has_tokenizer(tokenizer: str, run: Trajectory) -> bool:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 
@@ -13,10 +12,8 @@ import torch
 from torch import nn
 
 from .. import capture
-from ..capture.calls import calls_of
 from ..capture.families import longest_text
 from ..capture.forward import check_fits, quiet, run, without_added
-from ..capture.layers import LayerInfo
 from ..capture.logits import logits_of
 from ..capture.loss import resolve_objective
 from ..capture.ov_circuit import check_has_ov_circuit
@@ -30,15 +27,11 @@ from ..tasks.tables import LABEL_NAMES
 from ..trajectory import Checkpoint
 from ..trajectory.adapters.reader import AdaptedReader
 from ..trajectory.weights.transformers_models import is_pretrained
+from .layers import proposed_layers
 
-_MLP = re.compile(
-    r"(?P<blocks>(?:.*\.)?)(?P<number>\d+)\.(?P<name>mlp|ffn|ff|feed_?forward)"
-)
-_ONE_MLP = re.compile(r"(?P<blocks>(?:.*\.)?)(?P<name>mlp|ffn|ff|feed_?forward)")
-_NUMBERED = re.compile(r"(?P<blocks>(?:.*\.)?)(?P<number>\d+)")
 _REMEDY = (
-    "let its attention module compute softmax(QK) itself, without a fused kernel, and return "
-    "(output, weights)"
+    "let its attention module compute softmax(QK) itself, without a fused kernel (in nanoGPT "
+    "flash = False), and return (output, weights)"
 )
 
 
@@ -57,29 +50,23 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> ModelFacts:
     check_fits(model, _few(inputs, longest, len(inputs)))
     few = _few(inputs, longest)
     family = capture.family_of(model)
-    layers, every = _layers(model)
-    if family is None:
-        _first_run(model, layers, few)
-        layers, every = _shared(model, layers, every, few)
-    sizes = [shape.shape for shape in _first_run(model, layers, few)]
-    tokens = int(few.mask[0].sum())  # of the text that was run
-    # XLNet.
-    if tokens > 1 and any(
-        size is not None and size[:2] == (tokens, 1) for size in sizes
-    ):
+    with _running(model, few):
+        layers = proposed_layers(model, few)
+    if layers.tokens_first and is_pretrained(model):  # XLNet, which sees both sides
         raise ArgumentError(
             f"{type(model).__name__} gives (tokens, texts, features) in its layers; only models "
             "that give texts first, as BERT and GPT-2 do, are studied."
         )
     objective, n_names = _objective(model, few)
-    blocks = _blocks(checkpoint, every)
+    blocks = _blocks(checkpoint, layers.group)
     return ModelFacts(
         model_class=type(model).__name__,
         family="" if family is None else family.title,
         parameters=sum(p.numel() for p in model.parameters()),
-        layers=layers,
-        every_layer=every,
-        width=min((shape[-1] for shape in sizes if shape), default=1),
+        layers=layers.layers,
+        every_layer=layers.every,
+        width=layers.width,
+        no_layers=layers.why_none,
         objective=objective,
         named=n_names,
         no_prediction=_no_prediction(model, few, objective),
@@ -116,12 +103,6 @@ def _few(inputs: Inputs, longest: int | None, count: int = 2) -> Inputs:
     )
 
 
-def _first_run(model: nn.Module, layers: Sequence[str], few: Inputs) -> list[LayerInfo]:
-    """Return what layers give."""
-    with _running(model, few):
-        return capture.list_layers(model, layers, few)
-
-
 @contextmanager
 def _running(model: nn.Module, few: Inputs) -> Iterator[None]:
     """Say in one line how a model fails on texts: one of the user's may do so in its own ways."""
@@ -142,67 +123,6 @@ def _running(model: nn.Module, few: Inputs) -> Iterator[None]:
 def longest_of(checkpoint: Checkpoint) -> int | None:
     """Return how many tokens a text may have by a checkpoint's configuration, None if unknown."""
     return longest_text(SimpleNamespace(**(checkpoint.configuration() or {})))
-
-
-def _layers(model: nn.Module) -> tuple[tuple[str, ...], str]:
-    """Return a pattern for each block's MLP, and one for all of them."""
-    if capture.family_of(model) is not None:
-        count = len(capture.match_layers(model, "mlp"))
-        return tuple(f"layers[{n}].mlp" for n in range(count)), "mlp"
-    paths = [path for path, _ in model.named_modules()]
-    parents = [
-        path for path, module in model.named_modules() if next(module.children(), None)
-    ]
-    # A model of one block has no list of blocks, and the parts of its MLP are none.
-    for pattern, among in (
-        (_MLP, paths),
-        (_NUMBERED, parents),
-        (_ONE_MLP, parents),
-        (_NUMBERED, paths),
-    ):
-        matches = [match for path in among if (match := pattern.fullmatch(path))]
-        if matches and pattern is _ONE_MLP:
-            return tuple(match[0] for match in matches[:1]), matches[0][0]
-        if matches:
-            key = Counter(_of_group(match) for match in matches).most_common(1)[0][0]
-            group = [match for match in matches if _of_group(match) == key]
-            numbers = sorted(int(match["number"]) for match in group)
-            blocks, end = key
-            return tuple(f"{blocks}{n}{end}" for n in numbers), f"{blocks}*{end}"
-    leaves = [
-        path
-        for path, module in model.named_modules()
-        if path and not len(list(module.children()))
-    ]
-    if not leaves:
-        raise ArgumentError(
-            f"{type(model).__name__} has no modules inside, so no layers to study."
-        )
-    return tuple(leaves), "*"
-
-
-def _of_group(match: re.Match[str]) -> tuple[str, str]:
-    name = match.groupdict().get("name")
-    return match["blocks"], f".{name}" if name else ""
-
-
-def _shared(
-    model: nn.Module, layers: tuple[str, ...], every: str, few: Inputs
-) -> tuple[tuple[str, ...], str]:
-    """Return the calls of layers that are shared; of the whole block where an MLP gives another."""
-    counts = calls_of(model, few)
-    if all(counts[path] < 2 for path in layers):
-        return layers, every
-    width, outer = (
-        capture.list_layers(model, path, few)[0].shape
-        for path in (layers[0], layers[0].rpartition(".")[0] or layers[0])
-    )
-    if width and outer and width[-1] != outer[-1]:  # ALBERT's `ffn` is half an MLP
-        layers = tuple(dict.fromkeys(path.rpartition(".")[0] for path in layers))
-        every = every.rpartition(".")[0]
-    return tuple(
-        f"{path}@{call}" for path in layers for call in range(counts[path])
-    ), f"{every}@*"
 
 
 def _objective(model: nn.Module, inputs: Inputs) -> tuple[str, bool]:
@@ -293,8 +213,8 @@ def _no_copying(model: nn.Module) -> str:
     return ""
 
 
-def _blocks(checkpoint: Checkpoint, every: str) -> tuple[str, ...]:
-    block = re.sub(r"(\*|^\w+)\.[a-z_]+$", r"\1", every.partition("@")[0])
+def _blocks(checkpoint: Checkpoint, group: str) -> tuple[str, ...]:
+    block = re.sub(r"(\*|^\w+)\.[a-z_]+$", r"\1", group) or "*"
     # torch's own attention has an in_proj_weight; experts are parameters themselves, and so are
     # the rates of state-space blocks.
     names = ("weight", "*_weight", "experts.*", "A_log")

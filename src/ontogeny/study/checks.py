@@ -61,10 +61,7 @@ def check_observables(observables: Sequence[Observable]) -> tuple[Observable, ..
             )
         names.add(observable.name)
     by_name = {o.name: o for o in observables}
-    edges = {
-        o.name: [*o.depends_on, *([] if o.source is None else [o.source.node])]
-        for o in observables
-    }
+    edges = {o.name: o.nodes_read for o in observables}
     for observable in observables:
         for other in edges[observable.name]:
             if other not in names:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from .. import observables, own_code
 from ..errors import ArgumentError, OntogenyError, check_whole
 from ..inputs import Inputs
-from ..inputs.character_tokenizers import character_tokenizer
+from ..inputs.vocabularies import vocabulary_tokenizer
 from ..observables.registry import kinds
 from ..trajectory import Trajectory
 from ..trajectory.tokenizers import named_tokenizer
@@ -287,7 +287,7 @@ def _tokenizer(name: str, base: Path) -> Any:
             ) from error
     folder = base / name
     if folder.is_file():
-        return character_tokenizer(folder)
+        return vocabulary_tokenizer(folder)
     return named_tokenizer(folder if folder.is_dir() else name)
 
 

@@ -47,9 +47,10 @@ from .folder.settings import (
     resolve_reference,
     without_reference,
 )
+from .planning.changes import changed_summaries
 from .planning.examination import Examination
 from .planning.parts import Parts, RunPart
-from .planning.plan import Plan, changed_summaries, sum_of_plans
+from .planning.plan import Plan, sum_of_plans
 from .planning.power import what_controls_decide
 from .planning.probe import Probe
 from .progress import Progress, chosen_progress

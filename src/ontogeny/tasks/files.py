@@ -64,6 +64,9 @@ _SENTENCES = 0.8  # of the lines end one, as lines of one pattern do, all of one
 # On average, in stanzas, dialogues and code; more are a list.
 _LINES_OF_A_PARAGRAPH = 10
 _LONG_LINE = 150  # characters: it is a paragraph already
+_NARROW = 40  # characters, at which nobody wraps prose
+_ALIKE = 0.9  # of the lines have as many words, as sums, names and sequences have
+_EAST_ASIAN = "\u2e80"  # from here on text is wrapped between characters
 
 
 def text_files(
@@ -153,7 +156,7 @@ def document_files(
     ... )
     >>> articles = document_files(file, documents="article")
     >>> articles.documents.tolist(), articles.form
-    ([0, 1], 'one a line')
+    ([0, 1], 'one a line, as recognised (inputs.unit)')
     """
     check_choice("unit", unit, UNITS)
     check_choice("documents", documents, ("file", "article"))
@@ -167,11 +170,14 @@ def document_files(
     plain = [
         text for path, text in contents.items() if path.suffix.lower() not in FORMATS
     ]
+    was_said = unit != "auto"
     unit = form_of(plain) if unit == "auto" and plain else unit
     one_each = (
         unit == "line" and len(plain) > 1 and not any("\n" in t.strip() for t in plain)
     )
     forms = [WORDS["file" if one_each else unit]] if plain else []
+    if plain and not was_said and unit != "file" and not one_each:
+        forms[0] += ", as recognised (inputs.unit)"
     grouped = []
     for path, content in contents.items():
         if path.suffix.lower() in FORMATS:
@@ -305,9 +311,9 @@ def form_of(contents: Sequence[str]) -> str:
     r"""Return the unit that the texts of plain files are, as `UNITS` names it.
 
     Marks of an end of text go before all else. Lines that end where the next word would not have
-    gone in are wrapped, and so are parts of a paragraph; lines of a stanza, of a speech or of code
-    are, where blank lines stand between a few of them. Other lines are texts. Many short files
-    are a text each.
+    gone in are wrapped, and so are parts of a paragraph, unless all are short or have as many
+    words; lines of a stanza, of a speech or of code are, where blank lines stand between a few of
+    them. Other lines are texts. Many short files are a text each.
 
     Examples
     --------
@@ -391,6 +397,15 @@ def _is_wrapped(blocks: Sequence[Sequence[str]]) -> bool:
         for block in blocks
         for line in block
     ]
-    if width >= _LONG_LINE or np.mean(whole) > _SENTENCES:
+    if not _NARROW <= width < _LONG_LINE or np.mean(whole) > _SENTENCES:
+        return False
+    if _are_alike([line for block in blocks for line in block]):
         return False
     return bool(np.mean(ends + 1 + words > width) >= _WRAPPED)
+
+
+def _are_alike(lines: Sequence[str]) -> bool:
+    """Return whether lines are of one pattern: nearly all have as many words."""
+    _, counts = np.unique([len(line.split()) for line in lines], return_counts=True)
+    unspaced = any(character >= _EAST_ASIAN for line in lines for character in line)
+    return bool(counts.max() >= _ALIKE * len(lines)) and not unspaced

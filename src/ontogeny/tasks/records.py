@@ -153,6 +153,33 @@ def group_of(record: Mapping[str, Any], stem: str) -> str:
     return sys.intern(value or stem)
 
 
+def group_field(
+    records: Iterable[tuple[int, Any]], used: Sequence[str] = ()
+) -> str | None:
+    """Return the field of records that says their group, None where none does.
+
+    One of the usual names, else the first of texts that are not all different, beside the fields
+    that are `used`; without any of these only the usual names.
+
+    Examples
+    --------
+    >>> rows = [{"good": f"he {v}", "kind": k} for v, k in zip("abcd", "xxyy")]
+    >>> group_field(enumerate(rows), ["good"]), group_field(enumerate(rows))
+    ('kind', None)
+    """
+    rows = [record for _, record in records if isinstance(record, dict)]
+    fields = list(rows[0]) if rows else []
+    if not used or named(fields, GROUP_FIELDS) is not None:
+        return named(fields, GROUP_FIELDS)
+    others = [field for field in fields if field.lower() not in used]
+    for field in others:
+        values = [row.get(field) for row in rows]
+        are_texts = all(isinstance(value, str) and value.strip() for value in values)
+        if are_texts and 2 <= len({*values}) <= len(values) // 2:
+            return field
+    return None
+
+
 def text_of(record: Mapping[str, Any], field: str | None, what: str) -> str:
     """Return a text of a record.
 

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CheckpointError
-from ..inputs.character_tokenizers import character_tokenizer
+from ..inputs.vocabularies import vocabulary_tokenizer
 from .checkpoint import Checkpoint
 from .hub.repository import list_files
 from .hub.revision import HubRevision
 from .weights.files import stamp_of
-from .weights.formats import gguf
+from .weights.formats.gguf import GGUFModel
+from .weights.formats.tensor_bundle import GPT2Bundle
 
 _SETTINGS = "tokenizer_config.json"
 _FILES = (
@@ -54,6 +55,8 @@ _STATE = {
     },
 }
 
+# Formats that hold a tokenizer, or have one of their own form beside them.
+_WITH_TOKENIZER = (GGUFModel, GPT2Bundle)
 _LOADED = 4  # tokenizers that a process keeps
 _loaded: dict[tuple[tuple[str, str], ...], Any] = {}
 _digests: dict[
@@ -180,11 +183,7 @@ def load_tokenizer(root: Path | None, checkpoints: tuple[Checkpoint, ...]) -> An
         if root is not None and (place := _beside(root.parent)) is not None:
             return _read_once(place)
         template = checkpoints[-1].home.template
-        return (
-            gguf.tokenizer(template.path)
-            if isinstance(template, gguf.GGUFModel)
-            else None
-        )
+        return template.tokenizer() if isinstance(template, _WITH_TOKENIZER) else None
     _, step, names = next(iter(changed_files(holders)), (0, 0, []))
     if names:
         raise CheckpointError(
@@ -241,7 +240,7 @@ def named_tokenizer(name: str | Path) -> Any:
     local = isinstance(name, Path)
     if isinstance(name, Path) and _files_in(name) == ["vocab.json"]:
         # Transformers would want merges.
-        return character_tokenizer(name / "vocab.json")
+        return vocabulary_tokenizer(name / "vocab.json")
     try:
         return AutoTokenizer.from_pretrained(
             name, local_files_only=local, trust_remote_code=False

@@ -41,7 +41,10 @@ def test_files_of_pairs_become_one_observable_and_are_said(run, tmp_path):
         t for t in proposal.content["observables"] if t["kind"] == "minimal-pairs"
     ]
     assert [Path(path).name for path in table["examples"]] == ["a.jsonl", "b.csv"]
-    assert f"{tmp_path}/a.jsonl: 4 minimal pairs, by right, wrong" in proposal.lines
+    assert (
+        f"{tmp_path}/a.jsonl: 4 minimal pairs, by right, wrong; one group"
+        in proposal.lines
+    )
     assert "--abilities" in wishes(run, "a.jsonl").options()
 
 

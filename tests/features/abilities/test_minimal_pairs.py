@@ -325,3 +325,23 @@ def test_pairs_that_say_the_reverse_of_each_other_are_left_out():
         "line 1: another one says the reverse",
         "line 2: another one says the reverse",
     ]
+
+
+@pytest.mark.parametrize(
+    ("columns", "groups"),
+    [
+        ({"kind": "abab"}, {"a", "b"}),
+        ({"note": "wxyz", "kind": "abab"}, {"a", "b"}),  # which is a name of each pair
+        ({"kind": "abab", "Group": "ccdd"}, {"c", "d"}),
+        ({"note": "wxyz"}, {"pairs"}),
+        ({"kind": "aaaa"}, {"pairs"}),
+        ({"kind": "ab b"}, {"pairs"}),  # one is not said
+    ],
+)
+def test_a_column_of_texts_that_repeat_is_the_group(tmp_path, columns, groups):
+    rows = ["good,bad," + ",".join(columns)]
+    for i, values in enumerate(zip(*columns.values(), strict=True)):
+        rows.append(f"he runs {i},he run {i}," + ",".join(values))
+    (tmp_path / "pairs.csv").write_text("\n".join(rows))
+    observable = MinimalPairs(str(tmp_path / "pairs.csv"))
+    assert {example.group for example in observable.read()[0]} == groups

@@ -20,7 +20,16 @@ from ...observables.of_predictions import OfPredictions
 from ...observables.pieces import object_array
 from ...observables.readings import Run
 from ...quantities import Quantity
-from ...tasks.records import Example, digest_of, read_examples, read_records, some_of
+from ...tasks.records import (
+    GROUP_FIELDS,
+    Example,
+    digest_of,
+    group_field,
+    read_examples,
+    read_records,
+    some_of,
+)
+from ...tasks.rows import Rows
 from ...words.names import Names
 from .between_runs import words_of_runs
 from .groups import GROUP_NAMES, OVERALL, group_figures, group_words, with_courses
@@ -103,6 +112,13 @@ class OfExamples(OfGroups):
     objective: str = "auto"
 
     file_arguments: ClassVar[tuple[str, ...]] = ("examples",)
+    # Of these fields none is a group; without any only a field of a usual name is.
+    used_fields: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def group_field(cls, path: str) -> str | None:
+        """Return the field of a file's records that says their group, if one does."""
+        return group_field(read_records(path), cls.used_fields)
 
     @abc.abstractmethod
     def example_of(self, record: Mapping[str, Any], stem: str, where: str) -> Example:
@@ -149,7 +165,7 @@ class OfExamples(OfGroups):
         digest_of(paths)  # which names the argument where one cannot be read
         for path, stem in zip(paths, _apart(paths, "stem"), strict=True):
             some, problems = read_examples(
-                read_records(path),
+                _with_groups(read_records(path), self.group_field(path)),
                 Path(path).name,
                 self.makes_examples(path),
                 self.one,
@@ -194,6 +210,13 @@ class OfExamples(OfGroups):
         self, examples: Sequence[Example], tokens: TokenTexts, counted: tuple[Any, int]
     ) -> dict[str, Any]:
         """Return further variables of the state; `counted` is what `ngram_scores` counts."""
+
+
+def _with_groups(records: Rows, field: str | None) -> Rows:
+    """Give records with a field by whose name their group is known."""
+    for line, record in records:
+        is_group = isinstance(record, dict) and field in record
+        yield line, {**record, GROUP_FIELDS[0]: record[field]} if is_group else record
 
 
 def _once(examples: Sequence[Example], one: str) -> tuple[list[Example], list[str]]:

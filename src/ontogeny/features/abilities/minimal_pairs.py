@@ -20,7 +20,7 @@ from ...words.names import Names
 from .contrasts import words_apart
 from .examples import OfExamples, accuracy, by_group, names_of
 from .ngrams import ngram_scores
-from .pairs import is_pairs, pair_of
+from .pairs import PROMPT, RIGHT, WRONG, is_pairs, pair_of
 from .token_texts import TokenTexts
 
 METHODS = ("sentence", "prefix")
@@ -40,8 +40,8 @@ class MinimalPairs(OfExamples):
     ----------
     examples
         Files: JSON lines, CSV or TSV, with a ``right`` and a ``wrong`` text and, where there is
-        one, a ``group``; files of BLiMP as they are. Without, 23 groups of 30 English pairs that
-        come with the package.
+        one, a ``group`` or another column of texts that repeat; files of BLiMP as they are.
+        Without, 23 groups of 30 English pairs that come with the package.
     method
         ``"sentence"`` or ``"prefix"``: BLiMP's one-prefix and two-prefix methods.
     per_token
@@ -73,7 +73,9 @@ class MinimalPairs(OfExamples):
     one: ClassVar[str] = "pair"
     measured: ClassVar[str] = "score_right"
     presets: ClassVar[Presets] = (
-        PresetEntry(("one-model", "everything"), PREDICTED, 15, ("no_english",)),
+        PresetEntry(
+            ("abilities", "one-model", "everything"), PREDICTED, 15, ("no_english",)
+        ),
         PresetEntry(
             ("quick", "standard", "fine-tuning"),
             PREDICTED,
@@ -83,6 +85,7 @@ class MinimalPairs(OfExamples):
     )
     form: ClassVar[str] = "minimal pairs"
     fields_of_form: ClassVar[str] = "right and wrong, or sentence_good and sentence_bad"
+    used_fields: ClassVar[tuple[str, ...]] = (*RIGHT, *WRONG, *PROMPT)
     state_variables: ClassVar[tuple[str, ...]] = (
         *("group_of_pair", "right_text", "wrong_text", "word_right", "word_wrong"),
         *("tokens_right", "tokens_wrong", "right_ngrams", "left_out"),

@@ -111,6 +111,7 @@ class Loss(OfPredictions):
             (
                 "quick",
                 "standard",
+                "abilities",
                 "weights",
                 "circuits",
                 "fine-tuning",

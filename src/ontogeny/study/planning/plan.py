@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 
-from ...errors import ArgumentError, StoreError
+from ...errors import ArgumentError
 from ...machine import size_text
 from ...markup import html_block, html_table
 from ...scratch import scratch_room
-from ...store import DROPPED, difference, plain, read_header
+from ...store import DROPPED
 from ...trajectory import Trajectory
-from ...words.formats import plural
 from ..cells.cache import DigestCache
 from ..cells.environment import Environment, differences
-from ..cells.graph import StepCell, StudyCell, SummaryCell, header_of
+from ..cells.graph import StepCell, StudyCell, header_of
+from .changes import counted_changes
 from .cost import Costs, together, too_large
-
-_NEW_STEP = re.compile(r"weights\.(\d+): absent -> ")
-_CODE = re.compile(r"code\.(.+): \S+ -> ")
 
 
 @dataclass(frozen=True)
@@ -134,7 +130,7 @@ class Plan(Costs):
     def changes(self) -> list[str]:
         """Return what made cells stale, one line for each difference with how many it concerns."""
         stale = [e for e in [*self.prepared, *self.entries] if e.outcome == "stale"]
-        return counted_changes((e.why for e in stale), "cell")
+        return counted_changes(((e.why, e.cell.components) for e in stale), "cell")
 
     def elsewhere(self, here: Environment) -> list[str]:
         """Return which cells that stand were computed in another environment than `here`."""
@@ -204,62 +200,6 @@ class Plan(Costs):
             size = size_text(self.retained_bytes)
             lines.append(f"to keep in the folder if Hub revisions are bounded: {size}")
         return lines + [f"changed: {line}" for line in self.changes()]
-
-
-def counted_changes(why: Iterable[Sequence[str]], what: str) -> list[str]:
-    """Return one line for each kind of difference, with how many cells it concerns.
-
-    Parameters
-    ----------
-    why
-        The differences of each cell.
-    what
-        What the cells are called.
-
-    Examples
-    --------
-    >>> counted_changes(
-    ...     [["code.capture: 1f -> 2e"], ["code.capture: 1f -> 2e"]], "cell"
-    ... )
-    ['the code of capture (2 cells)']
-    """
-    reasons = Counter(line for lines in why for line in _in_short(lines))
-    return [f"{line} ({plural(n, what)})" for line, n in reasons.most_common()]
-
-
-def changed_summaries(summaries: Iterable[tuple[Path, SummaryCell]]) -> list[str]:
-    """Return which code and libraries make summaries stale that lie in their folders."""
-    why = []
-    for folder, cell in summaries:
-        try:
-            stored = read_header(folder / cell.place)["fingerprint"]
-        except StoreError:  # there is none, or it is damaged
-            continue
-        names = ("code", "libraries")
-        now = plain({name: cell.components[name] for name in names})
-        why.append(difference({name: stored.get(name) for name in names}, now))
-    return counted_changes(why, "summary")
-
-
-def _in_short(why: Sequence[str]) -> list[str]:
-    """Return the differences of a cell, with all new steps in one line, and all of the code.
-
-    Examples
-    --------
-    >>> _in_short(["weights.8: absent -> 11b0979f", "weights.16: absent -> e1409c34"])
-    ['new steps: 8, 16']
-    >>> _in_short(["code.capture: 1f -> 2e", "code.needs: 3c -> 8a", "threads: 1 -> 2"])
-    ['the code of capture, needs', 'threads: 1 -> 2']
-    """
-    steps = [match[1] for line in why if (match := _NEW_STEP.match(line))]
-    rooms = [match[1] for line in why if (match := _CODE.match(line))]
-    others = [line for line in why if not (_NEW_STEP.match(line) or _CODE.match(line))]
-    if rooms:
-        more = f" and {len(rooms) - 3} more parts" if len(rooms) > 3 else ""
-        others.insert(0, f"the code of {', '.join(rooms[:3])}{more}")
-    if steps:
-        others.append(f"new steps: {', '.join(sorted(steps, key=int))}")
-    return others
 
 
 def sum_of_plans(plans: Sequence[Plan]) -> Plan:

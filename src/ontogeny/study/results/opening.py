@@ -29,9 +29,10 @@ def open_study(folder: str | Path, *, revision: str | None = None) -> StudyResul
     Parameters
     ----------
     folder
-        Its folder, or the data set on the Hub that it was shared as: ``"OWNER/NAME"``. A folder
-        goes before a data set of its name; ``"hf://datasets/OWNER/NAME"`` is never a folder. A
-        data set is downloaded once and checked before anything of it is read: no code of it runs.
+        Its folder, a ``result.zarr`` alone, or the data set on the Hub that it was shared as:
+        ``"OWNER/NAME"``. A folder goes before a data set of its name;
+        ``"hf://datasets/OWNER/NAME"`` is never a folder. A data set is downloaded once and checked
+        before anything of it is read: no code of it runs.
     revision
         Branch, tag or commit of the data set; ``main`` by default.
 
@@ -46,8 +47,11 @@ def open_study(folder: str | Path, *, revision: str | None = None) -> StudyResul
     from .opened import wait_for_result  # which imports Zarr
 
     folder = local_folder(folder, revision)
+    is_result = folder.name == result_path(Path()).name and folder.is_dir()
+    folder = folder.resolve().parent if is_result else folder
     settings = settings_path(folder)
-    if not settings.is_file() and not comparison_path(folder).is_file():
+    is_study = settings.is_file() or comparison_path(folder).is_file()
+    if not (is_study or is_result):
         raise StoreError(f"{folder} is no study folder (it has no {settings.name}).")
     wait_for_result(folder)
     if not result_path(folder).is_dir():

@@ -8,6 +8,7 @@ from pathlib import Path
 from ...errors import CheckpointError
 from ..weights.files import safe_metadata
 from ..weights.folders import PICKLED, SAFE, weight_files
+from ..weights.formats import SUFFIX_READERS
 from ..weights.pickled import STEP_KEYS, held_numbers
 from ..weights.states import TRAINER_STATE, trainer_state
 from .names import count
@@ -67,6 +68,8 @@ def _numbers(path: Path) -> tuple[dict[str, int], str]:
         return _numbers(files[0]) if len(files) == 1 else ({}, "")
     if path.suffix == ".safetensors":
         return _noted(path), ""
+    if path.suffix in SUFFIX_READERS:
+        return {}, ""
     try:
         return held_numbers(path), ""
     except CheckpointError:  # said when its weights are read

@@ -20,7 +20,7 @@ TEMPORARY = ".tmp-"  # what names begin with while a folder or file is being wri
 _STEP = re.compile(r"(?:checkpoint|step)[-_]?(\d+)")
 _NUMBERED = re.compile(r"(.*)[-_]\d{5}-of-(\d{5})(\.\w+)")
 _SAFE_SUFFIX = ".safetensors"
-FILE_SUFFIXES = (".pt", ".pth", ".ckpt", _SAFE_SUFFIX, ".gguf")
+FILE_SUFFIXES = (".pt", ".pth", ".ckpt", _SAFE_SUFFIX, *SUFFIX_READERS)
 # Names of what is saved beside weights. Models of OPT are called opt-125m and opt-1.3b.
 NOT_WEIGHTS = re.compile(
     r"(?:opt(?:im|(?![-_]?(?:iml|(?:125|350)m|\d+(?:\.\d)?b))[-_.\d])"

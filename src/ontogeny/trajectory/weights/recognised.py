@@ -15,19 +15,38 @@ _BRIDGE = (
     "files of Megatron; export with Megatron Bridge, AutoBridge.from_hf_pretrained(MODEL)"
     ".export_ckpt"
 )
-_OTHERS = (
-    "weights of Flax, Keras or TensorFlow; transformers 4 converts its own, with from_flax or "
-    "from_tf"
+_OF_TRANSFORMERS = (
+    "weights of {}, which transformers 4 converts: pip install 'transformers<5' {}; python -c "
+    '"from transformers import AutoModelForCausalLM as M; '
+    'M.from_pretrained({{1!r}}, from_{}=True).save_pretrained({{1!r}})"'
+)
+_HDF5 = (
+    'weights of Keras; convert each, with pip install h5py: python -c "import h5py, torch; w = {{}}; '
+    "h5py.File({2!r}).visititems(lambda n, o: w.update({{n.replace('/', '.'): "
+    "torch.tensor(o[()])}}) if hasattr(o, 'shape') and 'optimizer' not in n else None); "
+    'torch.save(w, {3!r})"'
+)
+_MSGPACK = (
+    'weights of Flax; convert each, with pip install flax: python -c "import numpy, torch; from '
+    "flax import serialization as s, traverse_util as t; w = t.flatten_dict("
+    "s.msgpack_restore(open({2!r}, 'rb').read()), sep='.'); torch.save({{n: torch.tensor("
+    'numpy.asarray(v)) for n, v in w.items()}}, {3!r})"'
+)
+_ORBAX = (
+    "arrays of JAX; convert each step's folder, with pip install orbax-checkpoint flax: python -c "
+    '"import numpy, torch, orbax.checkpoint as o; from flax import traverse_util as t; w = '
+    "t.flatten_dict(o.PyTreeCheckpointer().restore({1!r}), sep='.'); torch.save({{n: torch.tensor("
+    "numpy.asarray(v)) for n, v in w.items()}}, {1!r} + '.pt')\""
 )
 _LLAMA = "transformers' convert_llama_weights_to_hf"
 _OF_NAMES = (  # of files in a folder, or one below
     (
         r"layer_\d+-model_\d+-model_states\.pt",
-        _NEOX + " {} --config_file CONFIG.yml --output_dir OUT",
+        _NEOX + " {0} --config_file CONFIG.yml --output_dir OUT",
     ),
     (
         r"(?:model_optim_rng|model_rng|distrib_optim)\.pt|common\.pt",
-        _BRIDGE + "({!r}, 'OUT')",
+        _BRIDGE + "({0!r}, 'OUT')",
     ),
     (
         r"pytorch_model_fsdp(?:_\d+)?_rank\d+\.bin",
@@ -43,7 +62,14 @@ _OF_NAMES = (  # of files in a folder, or one below
             "--backend fsdp --local_dir FOLDER --target_dir OUT"
         ),
     ),
-    (r".+\.(?:msgpack|h5|hdf5|keras)", _OTHERS),
+    (r"flax_model\.msgpack", _OF_TRANSFORMERS.format("Flax", "flax", "flax")),
+    (r"tf_model\.h5", _OF_TRANSFORMERS.format("TensorFlow", "tf-keras", "tf")),
+    (r".+\.msgpack", _MSGPACK),
+    (r".+\.(?:h5|hdf5)", _HDF5),
+    (
+        r".+\.keras",
+        "archives of Keras; convert what each holds: unzip {2} model.weights.h5 -d {2}.d",
+    ),
     (
         r"model_\d{8}\.bin",
         "weights of llm.c; convert each with its dev/eval/export_hf.py",
@@ -52,10 +78,7 @@ _OF_NAMES = (  # of files in a folder, or one below
         r"checkpoint_metadata\.json",
         "files of nanotron; convert with its convert_nanotron_to_hf.py",
     ),
-    (
-        r"manifest\.ocdbt|_CHECKPOINT_METADATA",
-        "arrays of JAX; export them to transformers",
-    ),
+    (r"manifest\.ocdbt|_CHECKPOINT_METADATA", _ORBAX),
     (
         r".+\.nemo",
         "archives of NeMo; unpack with tar -xf, or use convert_MODEL_nemo_to_hf.py",
@@ -89,15 +112,16 @@ _POINTER = b"version https://git-lfs.github.com/spec/"
 
 def unreadable(place: Path) -> str | None:
     """Return what a folder or a file is recognised as that cannot be read, and what helps."""
-    names = [place.name]
+    paths = [place]
     if place.is_dir():
         inner = [path for path in sorted(place.iterdir()) if path.is_dir()]
-        names = [
-            path.name for folder in (place, *inner[:5]) for path in folder.iterdir()
-        ]
+        folders = (place, *inner[:5])
+        paths = [path for folder in folders for path in sorted(folder.iterdir())]
     for pattern, what in _OF_NAMES:
-        if any(re.fullmatch(pattern, name) for name in names):
-            return f"holds {what.format(str(place))}"
+        for path in paths:
+            if re.fullmatch(pattern, path.name):
+                parts = place, path.parent, path, path.with_suffix(".pt")
+                return f"holds {what.format(*map(str, parts))}"
     return None
 
 

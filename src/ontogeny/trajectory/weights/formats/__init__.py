@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from ..files import WeightFiles
-from . import dcp, deepspeed, gguf, litgpt
+from . import dcp, deepspeed, gguf, litgpt, tensor_bundle
 
 _FINDERS: tuple[Callable[[Path], WeightFiles | None], ...] = (dcp.find, deepspeed.find)
 
 # Readers of single files by what their names end in.
-SUFFIX_READERS: Mapping[str, Callable[..., Any]] = {gguf.SUFFIX: gguf.read}
+SUFFIX_READERS: Mapping[str, Callable[..., Any]] = {
+    gguf.SUFFIX: gguf.read,
+    tensor_bundle.SUFFIX: tensor_bundle.read,
+}
 
 
 def find_format(folder: Path) -> WeightFiles | None:
@@ -25,4 +28,6 @@ def find_format(folder: Path) -> WeightFiles | None:
 def own_template(files: WeightFiles) -> Callable[[], Any] | None:
     """Return what builds the model of these files, where they say it themselves; else None."""
     path = files.files[0]
-    return gguf.GGUFModel(path) if path.suffix == gguf.SUFFIX else litgpt.template(path)
+    if path.suffix == gguf.SUFFIX:
+        return gguf.GGUFModel(path)
+    return tensor_bundle.template(path) or litgpt.template(path)

@@ -32,6 +32,16 @@ class GGUFModel:
         """Return the module."""
         return _transformers(self.path, "AutoModelForCausalLM", weights=False)
 
+    def tokenizer(self) -> Any:
+        """Return the tokenizer of the file.
+
+        Raises
+        ------
+        CheckpointError
+            If transformers cannot read it.
+        """
+        return _tokenizer(self.path, _stamp(self.path))
+
 
 def read(files: tuple[Path, ...]) -> TensorReader:
     """Return the tensors by transformers' names, in float32.
@@ -72,17 +82,6 @@ def _are_few() -> bool:
     """Return whether what is held takes a quarter of the memory or less."""
     size = sum(t.nbytes for tensors in _converted.values() for t in tensors.values())
     return 4 * size <= size + (free_memory() or 0)
-
-
-def tokenizer(path: Path) -> Any:
-    """Return the tokenizer of a GGUF file.
-
-    Raises
-    ------
-    CheckpointError
-        If transformers cannot read it.
-    """
-    return _tokenizer(path, _stamp(path))
 
 
 @lru_cache(maxsize=4)
