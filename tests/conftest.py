@@ -10,6 +10,9 @@ from hypothesis import HealthCheck, settings
 from ontogeny import activity
 from ontogeny.capture.activation import ActivationCollector
 
+# It writes files of TensorFlow, which the tests do without.
+collect_ignore = ["trajectory/tensor_bundle/write.py"]
+
 # A stand-in for the Hub is slow on a busy machine, and a call that is given up is made again.
 os.environ.setdefault("HF_HUB_DOWNLOAD_TIMEOUT", "300")
 os.environ.setdefault("HF_HUB_ETAG_TIMEOUT", "300")
