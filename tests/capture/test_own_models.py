@@ -52,6 +52,14 @@ def test_odd_models_give_what_they_give_by_hand(name):
     )
 
 
+@pytest.mark.parametrize(("name", "length"), [("FixedLength", 4), ("UnreadAnswer", 5)])
+def test_models_of_one_length_give_what_they_give_by_hand(name, length):
+    inputs = odd_models.texts_of((length,) * 6)
+    np.testing.assert_allclose(
+        losses(build(name), inputs), odd_models.nats(build(name), inputs), atol=1e-5
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [("PadsRight", "pads every text at its end"), ("Prefixed", "puts 3 tokens")],

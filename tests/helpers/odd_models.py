@@ -62,6 +62,25 @@ class Percent(Plain):
         return 100 * super().forward(ids).softmax(-1)
 
 
+class FixedLength(Plain):
+    """Has a row of numbers for each of four places, and takes no other length."""
+
+    def __init__(self):
+        super().__init__()
+        self.place = nn.Parameter(torch.randn(4, WIDTH))
+
+    def hidden(self, ids):
+        return super().hidden(ids) + self.place
+
+
+class UnreadAnswer(FixedLength):
+    """Is not shown the last of five tokens, and gives a row for it all the same."""
+
+    def forward(self, ids):
+        logits = super().forward(ids[:, :-1])
+        return torch.cat([logits, logits[:, -1:]], 1)
+
+
 class Odds(Plain):
     """Returns exp(logits), which nothing tells from logits for sure."""
 

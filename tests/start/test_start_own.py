@@ -16,7 +16,7 @@ import xarray as xr
 from torch import nn
 
 import ontogeny as og
-from helpers import warm_process
+from helpers import odd_models, warm_process
 from helpers.own_model import STEPS, write_own
 from helpers.warm_process import warm_context
 from ontogeny import code_files, own_code
@@ -202,6 +202,18 @@ def test_attention_that_gives_maps_is_found_and_logits_of_the_last_token_are_exp
     proposal = propose(wishes(own, "model.py:LastOnly"), own)
     assert "returns no logits" in proposal.shown.no_prediction
     assert set(proposal.left_out) == {"loss", "predictions", "minimal-pairs"}
+
+
+def test_a_model_that_never_reads_the_answer_is_told_what_to_return():
+    torch.manual_seed(0)
+    model = odd_models.FixedLength()
+    with pytest.raises(ArgumentError, match=r"It runs on 4 tokens\. .* ids\[:, :-1\]"):
+        look(og.Trajectory.from_models({0: model})[0], odd_models.texts_of((5, 5)))
+    facts = look(
+        og.Trajectory.from_models({0: odd_models.UnreadAnswer()})[0],
+        odd_models.texts_of((5, 5)),
+    )
+    assert (facts.objective, facts.no_prediction) == ("causal", "")
 
 
 def test_a_bidirectional_model_is_told_from_a_causal_one():

@@ -114,10 +114,28 @@ def _running(model: nn.Module, few: Inputs) -> Iterator[None]:
         remedy = "Is --set inputs.max_length=N needed, or another forward?"
         if "padding token" in str(error):  # a classifier of GPT-2's kind
             remedy = "Set pad_token_id in its config.json, as in training."
+        elif _runs_without_the_last(model, few):
+            remedy = (
+                f"It runs on {few.ids.shape[1] - 1} tokens. If a text's last token is only "
+                "predicted, give a model whose forward reads ids[:, :-1] and repeats the last row "
+                "of logits: torch.cat([logits, logits[:, -1:]], 1)."
+            )
         raise ArgumentError(
             f"{type(model).__name__} does not run on a text of {few.ids.shape[1]} tokens with ids "
             f"up to {few.ids.max()}: {type(error).__name__}: {str(error).rstrip('.')}. {remedy}"
         ) from error
+
+
+def _runs_without_the_last(model: nn.Module, few: Inputs) -> bool:
+    """Return whether a model takes one token fewer, as one of sums that never reads the answer."""
+    length = few.ids.shape[1] - 1
+    if length < 1:
+        return False
+    shorter = _few(few, length, len(few))
+    with suppress(Exception), quiet(model):
+        run(model, shorter.batches(len(shorter))[0])
+        return True
+    return False
 
 
 def longest_of(checkpoint: Checkpoint) -> int | None:

@@ -283,7 +283,7 @@ REASONS: dict[Reason, str] = {
     Reason.NO_GAIN: "no gain",
     Reason.WORD_COUNTS: "counts of {word}s answer as well",
     Reason.NOT_REACHED: "it never is",
-    Reason.BELOW_SHARE: "95 % are not reached for good",
+    Reason.BELOW_SHARE: "95 % is not reached for good",
     Reason.NOT_HELD: "it does not stay there",
     Reason.CONTROLS_SPREAD: "control runs differ too much",
     Reason.NOTHING_SCORED: "nothing was scored",

@@ -75,11 +75,13 @@ def pair_of(inputs: Inputs, tokens: int = _TOKENS) -> tuple[Batch, int]:
     """Return the first tokens of the longest text with the same, another second half, as a batch.
 
     And where the second half begins. The number of tokens is odd, so that a model that pads to a
-    multiple of its window does so.
+    multiple of its window does so; but where all texts have one length it is that one, as some
+    models take no other.
     """
     longest = int(inputs.lengths.argmax())
     ids = inputs.ids[longest][inputs.mask[longest]][None, :tokens]
-    if ids.shape[1] > 2 and ids.shape[1] % 2 == 0:
+    has_one_length = bool((inputs.lengths == ids.shape[1]).all())
+    if not has_one_length and ids.shape[1] > 2 and ids.shape[1] % 2 == 0:
         ids = ids[:, :-1]
     other, half = changed_after(ids)
     return batch_of(np.concatenate([ids, other])), half
