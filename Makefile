@@ -1,5 +1,6 @@
 # make demo: virtual environment, install, demo, prints where the page is.
-# make test: the whole test run.
+# make test: what a change needs: quick tests of the library.
+# make test-all: every test, of the papers, the pages in a browser and the guides too.
 # make coverage: which lines of the library its tests run.
 # make kernels: numerical tests under other kernels of the processor.
 # make docs: guides and reference as one site, prints where it is.
@@ -18,13 +19,19 @@ SOURCES = pyproject.toml papers/pyproject.toml constraints.txt
 # Modules that are used are compiled at their first import, not again in every process.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test coverage kernels lint docs environment browser clean
+.PHONY: demo test test-all coverage kernels lint docs environment browser clean
 
 demo: $(VENV)/installed
 	OMP_NUM_THREADS=1 $(BIN)/ontogeny demo  # its own threads share the work; more would only wait
 
-test: $(VENV)/installed-dev browser
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal  # two processes, one thread each
+# Two processes, one thread each.
+TESTS = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+
+test: $(VENV)/installed-dev
+	$(TESTS) tests -m "not slow and not browser"
+
+test-all: $(VENV)/installed-dev browser
+	$(TESTS)
 
 # Which lines the tests of the library run: a report in htmlcov, one process so that it is simple.
 coverage: $(VENV)/installed-dev

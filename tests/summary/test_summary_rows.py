@@ -313,7 +313,8 @@ def test_texts_that_count_at_some_steps_only_are_resampled_where_they_do():
     errors = [mean_stderr(half, np.ones(20)) for half in halves]
     of_20, of_40 = stats.t.ppf(0.975, [19, 39])
     found = with_noise(data, LOSS)
-    np.testing.assert_allclose(found.x_stderr, of_20 / Z * np.array(errors))
+    np.testing.assert_allclose(found.x_stderr, errors)
+    np.testing.assert_allclose(found.x_high - found.x, of_20 * np.array(errors))
     np.testing.assert_allclose(
         found.x_floor[1], of_20 * mean_stderr(halves[1] - halves[0], 1)
     )

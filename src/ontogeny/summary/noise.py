@@ -1,10 +1,10 @@
 """The noise of a value and of a change, by one rule for all quantities.
 
 Whatever the cells hold becomes a standard error: of the mean over texts, as given, or from
-replicates. That of few texts or replicates is stretched, so that 1.96 of it reach as far as
-Student's t. The floor of a change since the first step, or to the last one, is 1.96 standard
-errors of the difference, paired over texts where each text has a value of its own. What was not
-measured is NaN.
+replicates. An interval is 1.96 of them on each side, and of few texts or replicates as many as
+Student's t asks for. So is the floor of a change since the first step, or to the last one, of the
+standard error of the difference, paired over texts where each text has a value of its own. What was
+not measured is NaN.
 """
 
 from __future__ import annotations
@@ -60,8 +60,9 @@ def with_noise(data: xr.Dataset, quantity: Quantity) -> xr.Dataset:
     if error is None:
         return data
     variables: dict[str, Any] = {f"{name}_stderr": error}
-    low = data[name] - Z * error
-    high = data[name] + Z * error
+    half = _reach_of_texts(data, quantity, error) * error
+    low = data[name] - half
+    high = data[name] + half
     if quantity.minimum is not None:
         low = low.clip(min=quantity.minimum)
     for end, values in (("low", low), ("high", high)):
@@ -150,15 +151,24 @@ def _stderr(data: xr.Dataset, quantity: Quantity) -> xr.DataArray | None:
     name = quantity.name
     if f"{name}_of_text" in data:
         of_text = data[f"{name}_of_text"].transpose(..., "text")
-        error = stretched_stderr(
-            of_text.values, _weights(data, quantity, of_text).values
-        )
+        error = mean_stderr(of_text.values, _weights(data, quantity, of_text).values)
         return of_text.isel(text=0, drop=True).copy(data=error)
     if f"{name}_stderr" in data:
         return data[f"{name}_stderr"]
     if f"{name}_replicates" in data:
         return _replicate_stderr(data, quantity)
     return None
+
+
+def _reach_of_texts(
+    data: xr.Dataset, quantity: Quantity, error: xr.DataArray
+) -> xr.DataArray | float:
+    """Return how many standard errors an interval reaches: by the number of texts, if it is known."""
+    if f"{quantity.name}_of_text" not in data:
+        return Z
+    of_text = data[f"{quantity.name}_of_text"].transpose(..., "text")
+    count = (_weights(data, quantity, of_text) > 0).sum("text")
+    return error.copy(data=reach(count.transpose(*error.dims).values))
 
 
 def _weights(

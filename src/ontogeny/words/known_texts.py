@@ -23,7 +23,8 @@ def heading_of_sets(claims: Sequence[Claim], voice: Voice, names: Names) -> str:
     --------
     >>> from ..claims import Subject
     >>> training = Subject("training-texts", "set_accuracy", label="training")
-    >>> known = Claim(Kind.MEMORISED, training, Certainty.SURE, since=60.0)
+    >>> ends = {"first": 0.1, "last": 1.0, "since": 60.0}
+    >>> known = Claim(Kind.MEMORISED, training, Certainty.SURE, **ends)
     >>> heading_of_sets([known], Voice(), Names())
     'It memorised its training texts from step 60'
     """

@@ -41,18 +41,16 @@ def measured(name, dims, of_text, weights, value=None, minimum=-np.inf):
         At which the interval is cut.
     """
     value = (of_text * weights).sum(axis=-1) / weights.sum() if value is None else value
-    # As many standard errors as Student's distribution asks for, of which `stderr` is 1/1.96.
-    count = (weights > 0).sum()
-    stretch = stdtrit(count - 1, 0.975) / Z
-    error = stretch * mean_stderr(of_text, weights)
-    floor = stretch * Z * mean_stderr(of_text - of_text[0], weights)
+    reach = stdtrit((weights > 0).sum() - 1, 0.975)
+    error = mean_stderr(of_text, weights)
+    floor = reach * mean_stderr(of_text - of_text[0], weights)
     return {
         name: (dims, value),
         f"{name}_of_text": ((*dims, "text"), of_text),
         f"{name}_weights": (("step", "text"), np.tile(weights, (len(of_text), 1))),
         f"{name}_stderr": (dims, error),
-        f"{name}_low": (dims, np.maximum(value - Z * error, minimum)),
-        f"{name}_high": (dims, value + Z * error),
+        f"{name}_low": (dims, np.maximum(value - reach * error, minimum)),
+        f"{name}_high": (dims, value + reach * error),
         f"{name}_floor": (dims, floor),
     }
 

@@ -176,8 +176,8 @@ def vocabulary(
         return {}
     count = min(WRITTEN, len(readout.unembedding))
     data = written(directions, readout, count, random_state=seed)
-    # Of a smaller vocabulary as long as what stands beside it: -1 is no token.
-    none = {name: -1 if str(name).endswith("_id") else 0.0 for name in data}
+    # Of a smaller vocabulary as long as what stands beside it.
+    none = {name: EMPTY if str(name).endswith("_id") else 0.0 for name in data}
     return arrays(data.pad(rank=(0, WRITTEN - count), constant_values=none))
 
 
