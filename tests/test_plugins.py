@@ -113,6 +113,7 @@ def test_a_verb_works_and_a_damaged_one_says_why(installed):
     assert "greet" in run(installed, "-m", "ontogeny", "--help").stdout
 
 
+@pytest.mark.slow
 def test_a_kind_made_for_another_version_is_named_and_all_others_work(installed):
     sizes = installed / "stranger" / "sizes.py"
     sizes.write_text("from ontogeny.observables.gone import Reading\n" + SIZES)

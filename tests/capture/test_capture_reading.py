@@ -219,6 +219,7 @@ def test_positions_is_checked():
 # ---- which weights a reading depends on ----------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_only_the_weights_named_can_change_a_reading(family):
     inputs = {"text": inputs_of(lengths=(9, 4))}
@@ -303,6 +304,7 @@ for batches in (5, 20):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     sys.platform != "linux", reason="ru_maxrss has other units elsewhere"
 )

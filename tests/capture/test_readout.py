@@ -117,6 +117,7 @@ class Pushed:
         return draw - axes.T @ (axes @ draw)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", range(LAYERS))
 @pytest.mark.parametrize("name", ["attn", "mlp", "o", "resid_pre", "resid"])
 def test_logits_change_as_the_readout_says(model, name, index):

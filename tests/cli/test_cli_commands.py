@@ -282,6 +282,7 @@ def test_what_the_system_refuses_is_one_line_with_path_and_remedy(
     assert written.count("\n") == 1 and line in written
 
 
+@pytest.mark.slow
 def test_a_library_that_aborts_says_where():
     code = (
         "import os, ontogeny.cli.commands as commands\n"

@@ -64,6 +64,7 @@ def _call(*arguments):
     return stop.value.code or 0
 
 
+@pytest.mark.slow
 def test_prefetched_on_one_machine_a_study_runs_on_another_without_a_network(
     hub, online, tmp_path, monkeypatch, capsys
 ):

@@ -34,6 +34,8 @@ from ontogeny.study.file import make_study
 from ontogeny.study.planning import examination
 from ontogeny.tasks import bundled_texts, train_tokenizer
 
+pytestmark = pytest.mark.slow
+
 STEPS = (0, 1, 2, 4, 8, 16)
 SMALL = (
     "--set",

@@ -27,6 +27,7 @@ def ahead_of(losses):
     return claim
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("runs", "texts"), [(2, 2), (2, 4), (2, 40), (5, 4)])
 def test_runs_that_are_as_good_are_ahead_at_the_stated_rate(runs, texts):
     rng = np.random.default_rng(0)

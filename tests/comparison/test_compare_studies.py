@@ -128,6 +128,7 @@ def test_the_mean_is_over_runs_with_n_minus_one(compared):
     assert by_name["layer-entropy"]["series"] == "layer"
 
 
+@pytest.mark.slow
 def test_a_comparison_is_written_and_opened_like_a_study(compared, tmp_path):
     og.comparison.write_comparison(compared, tmp_path / "both")
     opened = og.open_study(tmp_path / "both")
@@ -188,6 +189,7 @@ def test_other_texts_are_refused_and_marked_where_allowed(folders, place):
     )
 
 
+@pytest.mark.slow
 def test_other_versions_of_libraries_are_no_obstacle_and_are_said(folders):
     trees = {name: og.open_study(folder).tree for name, folder in folders.items()}
     provenance = json.loads(trees["seed 0"].attrs["provenance"])
@@ -222,6 +224,7 @@ def test_other_kernels_are_no_obstacle_and_are_told(folders):
     )
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_page_and_a_line_for_each_quantity(
     folders, tmp_path, capsys
 ):

@@ -2,10 +2,13 @@
 
 import re
 
+import pytest
+
 import ontogeny as og
 from helpers.paths import GUIDES
 
 
+@pytest.mark.slow
 def test_the_guide_runs_as_printed(tmp_path, monkeypatch, capsys):
     text = (GUIDES / "comparing.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)

@@ -95,6 +95,7 @@ def test_the_page_leads_with_what_runs_share(compared, tmp_path):
     assert all(one.text in page for one in said)
 
 
+@pytest.mark.slow
 def test_what_was_stopped_goes_on_and_what_is_done_is_not_read_again(
     studied, monkeypatch
 ):

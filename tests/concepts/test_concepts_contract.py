@@ -54,6 +54,7 @@ def test_names_of_the_contract():
 
 # check_array_api_input needs SCIPY_ARRAY_API set before SciPy is imported; scikit-learn skips it
 # otherwise. No other check is left out.
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_scikit_learn_checks(name):
     options = {"epochs": 2} if name == "sae" else {}

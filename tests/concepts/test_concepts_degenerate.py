@@ -39,6 +39,7 @@ def make(name, r):
     return concepts.make(name, r, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", concepts.names())
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("r", [2, 15])

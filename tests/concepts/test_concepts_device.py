@@ -57,6 +57,7 @@ def endless(case):
     return {} if LENGTH.get(CASES[case][0], "max_iter") != "max_iter" else {"tol": 0.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_host_waits_once_in_ten_iterations(case):
     counts = []
@@ -68,6 +69,7 @@ def test_the_host_waits_once_in_ten_iterations(case):
     assert counts[0] <= 40, device.waits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [c for c in CASES if CASES[c][0] not in OWN_START])
 def test_a_fit_on_a_device_is_that_of_the_cpu(case):
     here = made(case).fit(A)

@@ -195,6 +195,7 @@ def few_tips(seed, mean=3.0):
     return mean * rng.normal(size=20) + shares @ rng.normal(size=(5, 20))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variant", "options"),
     [

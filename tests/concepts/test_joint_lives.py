@@ -72,6 +72,7 @@ def _codes_and_births(found):
     return found.codes_, found.lives_.born
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("null", ["permuted", "jittered"])
 def test_nothing_is_born_where_nothing_is(run, null, seed):

@@ -64,6 +64,7 @@ def test_births_of_each_run_lie_within_their_intervals(found):
         assert ((interval.after < born) & (born <= interval.before))[said].all()
 
 
+@pytest.mark.slow
 def test_runs_whose_tokens_are_permuted_share_nothing(planted):
     chance = JointDictionary(**OPTIONS).false_shared_rate(
         planted.activations, groups=planted.texts

@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from helpers import warm_process
 from helpers.paths import PAPERS, ROOT, environment
 from ontogeny._exports import features
+
+pytestmark = pytest.mark.slow
 
 FEATURES = ROOT / "src" / "ontogeny" / "features"
 FOLDERS = [name.rpartition(".")[2] for name in features()]

@@ -15,6 +15,8 @@ from ontogeny.problems.problem import of_node
 from ontogeny.store import read_cell
 from ontogeny.study.folder.layout import cell_path
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["few_starts"]
 
 STEPS, MIDDLE, REFERENCE = (0, 1, 2, 4, 8), 1, 4

@@ -500,6 +500,7 @@ def usable(observable):
     json.dumps(observable.arguments(), allow_nan=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "name"), ARGUMENTS)
 def test_an_argument_is_legal_or_refused_when_the_observable_is_made(kind, name):
     for value in HOSTILE:

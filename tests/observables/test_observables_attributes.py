@@ -17,6 +17,8 @@ from ontogeny.words.names import named
 from ontogeny_papers.reproduce.tasks import MarkerTask
 from ontogeny_papers.reproduce.training import MarkerRun, record_marker_runs
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["few_starts"]
 
 STEPS = (0, 1, 2, 4, 8, 12, 16, 24, 32, 40, 48)

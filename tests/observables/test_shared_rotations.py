@@ -44,6 +44,7 @@ def _run(trajectory, folder):
     return {o.name: tree[o.name].to_dataset().drop_attrs() for o in observables}
 
 
+@pytest.mark.slow
 def test_each_is_computed_once_and_changes_no_number(tmp_path, made, monkeypatch):
     trajectory = og.Trajectory.from_models(developing(STEPS))
     together = _run(trajectory, tmp_path / "together")

@@ -56,7 +56,16 @@ NOT_COMPARED = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+QUICK = ("tied", "windows")  # models whose page `make test` compares as well
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
+        for name in MODELS
+    ],
+)
 def test_page_holds_the_numbers_of_a_plain_implementation(name, tmp_path):
     odd = MODELS[name]
     write_run(odd, tmp_path)

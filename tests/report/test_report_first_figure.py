@@ -61,6 +61,7 @@ def drawn(name):
     return first, figure, boxes, panels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TREES)
 def test_no_words_lie_over_others_or_beyond_the_figure(name):
     _, figure, boxes, panels = drawn(name)

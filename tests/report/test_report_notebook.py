@@ -107,6 +107,7 @@ def test_other_files_are_refused(result, tmp_path, name):
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.slow
 def test_every_kind_is_drawn_alone_and_by_a_notebook(kinds):
     for name, figure in kinds.items():
         html = figure._repr_html_()

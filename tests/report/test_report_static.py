@@ -28,6 +28,8 @@ from ontogeny.report.paper.chart import PAPER
 from ontogeny.report.scales import StepScale
 from ontogeny.words.content import read_content
 
+pytestmark = pytest.mark.slow
+
 SIGNATURES = {".pdf": b"%PDF", ".svg": b"<?xml", ".png": b"\x89PNG"}
 
 

@@ -13,6 +13,7 @@ from helpers.text_models import text_study
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 
 
+@pytest.mark.slow
 def test_the_guide_runs(tmp_path, monkeypatch, capsys):
     study = text_study(tmp_path / "made")
     (tmp_path / "studies").mkdir()

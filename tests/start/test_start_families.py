@@ -57,6 +57,7 @@ def texts_of(name):
     return inputs_of(lengths, pad_token_id=pad)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_preset_and_every_default_fits_every_family(name):
     trajectory, inputs = moving(name), texts_of(name)

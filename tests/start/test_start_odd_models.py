@@ -250,6 +250,7 @@ def _studied(build, count: int = 3):
     return og.Trajectory.from_models(models), texts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_every_preset_is_a_study_that_can_be_computed(name):
     run, texts = _studied(MODELS[name])

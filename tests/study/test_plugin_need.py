@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from helpers import warm_process
 from helpers.study_examples import record, tiny_model
 from ontogeny.tasks import train_tokenizer
@@ -44,6 +46,7 @@ def _install(folder):
     )
 
 
+@pytest.mark.slow
 def test_a_package_adds_a_need_and_an_observable_that_a_study_file_names(tmp_path):
     _install(tmp_path / "site")
     tokenizer = train_tokenizer(TEXTS * 4, 300)

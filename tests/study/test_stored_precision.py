@@ -86,6 +86,7 @@ def test_norms_of_weights_are_read_without_loading_a_model(tmp_path, monkeypatch
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", [gpt2, gpt_neox, bert, eurobert])
 def test_streamed_weights_give_the_same_bits(tmp_path, build):
     recorder = og.Recorder(tmp_path / "run", every=1)

@@ -14,6 +14,8 @@ from ontogeny.cli import main
 from ontogeny.errors import StoreError
 from ontogeny.study.results import opened
 
+pytestmark = pytest.mark.slow
+
 
 def _study(run):
     chosen = [og.observables.Loss(), og.observables.ActivationDecay(LAYERS)]

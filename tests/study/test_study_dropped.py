@@ -19,6 +19,8 @@ from ontogeny.study.cells import graph
 from ontogeny.study.folder.claims import claimed
 from ontogeny.study.folder.frozen import AT_END, present
 
+pytestmark = pytest.mark.slow
+
 STEPS = (0, 1, 2, 4)
 
 

@@ -32,6 +32,8 @@ from ontogeny.errors import ArgumentError, LayerMatchError, StoreError
 from ontogeny.observables import Observable, by_layer
 from ontogeny.study.running.schedule import _only
 
+pytestmark = pytest.mark.slow
+
 STEPS = (0, 1, 2, 4, 8, 16)
 
 

@@ -32,6 +32,8 @@ from ontogeny.study.planning import probe
 from ontogeny.words.basis import basis
 from ontogeny.words.content import read_content
 
+pytestmark = pytest.mark.slow
+
 STEPS = (0, 1, 2, 4, 8, 16)
 TEXTS = 24
 

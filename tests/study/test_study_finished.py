@@ -15,6 +15,8 @@ from ontogeny.study.planning import examination
 from ontogeny.trajectory import Checkpoint
 from ontogeny.trajectory.weights.files import WeightFiles
 
+pytestmark = pytest.mark.slow
+
 _OWN = """
 import xarray as xr
 from dataclasses import dataclass

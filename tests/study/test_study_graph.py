@@ -305,6 +305,7 @@ class Odd(ActivationNorm):
         return data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "reason"),
     [

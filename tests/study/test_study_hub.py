@@ -30,6 +30,8 @@ from ontogeny.study.folder.claims import claimed
 from ontogeny.study.progress import Silent
 from ontogeny.trajectory.hub import HubRevision
 
+pytestmark = pytest.mark.slow
+
 STEPS = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 

@@ -26,6 +26,7 @@ def _nodes(folder):
     }, attrs
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not hasattr(os, "fork"), reason="needs fork to start a study quickly"
 )

@@ -53,6 +53,7 @@ def notes(result):
     return [f["message"] for f in findings if f["kind"] == "reading"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "said"),
     [

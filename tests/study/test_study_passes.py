@@ -102,6 +102,7 @@ def test_every_checkpoint_runs_its_texts_once(counted):
     assert sum(n for label, n in counts.items() if "turned" in label) == len(STEPS) - 1
 
 
+@pytest.mark.slow
 def test_the_weights_of_a_control_are_computed_once_for_all_that_is_read_of_a_step(
     tmp_path, monkeypatch
 ):
@@ -131,6 +132,7 @@ def test_the_weights_of_a_control_are_computed_once_for_all_that_is_read_of_a_st
     assert {label: n for label, n in loads.items() if label} == dict.fromkeys(labels, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("limit", "controls"), [(ahead.LIMIT, 2), (0, 0)])
 @pytest.mark.parametrize("over_steps", [True, False])
 def test_the_plan_counts_the_passes_of_run_and_controls_as_they_come(

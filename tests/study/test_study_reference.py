@@ -47,6 +47,7 @@ def recorded(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("reference", "step"), [("last", 4), ("first", 0)])
 def test_nan_at_the_reference_step_fails_what_is_compared_with_it_until_it_is_mended(
     recorded, tmp_path, reference, step

@@ -30,6 +30,8 @@ from ontogeny.study.cells import cache
 from ontogeny.study.cells.cache import read_verified
 from ontogeny.study.progress import Silent
 
+pytestmark = pytest.mark.slow
+
 STEPS = (0, 1, 2, 4, 8, 16, 32)
 
 

@@ -13,6 +13,8 @@ from ontogeny.errors import StoreError
 from ontogeny.store import read_cell
 from ontogeny.study.folder import frozen
 
+pytestmark = pytest.mark.slow
+
 STEPS = (0, 1, 4)
 
 

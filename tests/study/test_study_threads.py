@@ -90,6 +90,7 @@ def test_batch_size_and_threads_change_nothing_beyond_rounding(
     assert _study().plan(folder).to_do == 0
 
 
+@pytest.mark.slow
 def test_models_that_share_a_configuration_are_read_in_threads_as_one_after_another(
     tmp_path,
 ):

@@ -29,6 +29,8 @@ from ontogeny.observables import Observable
 from ontogeny.study.folder import frozen as frozen_module
 from ontogeny.study.folder.layout import settings_path
 
+pytestmark = pytest.mark.slow
+
 STEPS = (0, 1, 2, 4, 8)
 LONG = 600  # seconds; nothing here takes them unless it hangs
 

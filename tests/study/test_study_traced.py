@@ -12,6 +12,8 @@ from ontogeny.study.cells import graph
 from ontogeny.study.folder import code
 from ontogeny.study.running import run as running
 
+pytestmark = pytest.mark.slow
+
 LIBRARY = str(Path(og.__file__).parent)
 # A flag of the code of functions, which that of modules and classes has not.
 _OPTIMIZED = 1

@@ -40,6 +40,7 @@ def _study(models, folder, **options):
     return study.run(folder)
 
 
+@pytest.mark.slow
 def test_a_developing_run_moves_and_its_distances_alone_are_no_verdict(tmp_path):
     tree = _study(developing(MANY), tmp_path / "s")
     for name in ("activation-decay", "concepts-pca"):
@@ -62,6 +63,7 @@ def without_development(tmp_path_factory):
     return cache(lambda plant: _study(plant(MANY), folder / plant.__name__))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plant", [jittering, rotating])
 def test_jitter_and_rotation_are_no_development(without_development, plant):
     tree = without_development(plant)
@@ -83,6 +85,7 @@ def test_rotation_moves_the_raw_distance_but_not_the_aligned_one(without_develop
     assert float(distance.sel(alignment="rotation removed").max()) < 1e-3
 
 
+@pytest.mark.slow
 def test_another_reference_is_left_out_as_well(tmp_path):
     rows = _rows(_study(jittering(MANY), tmp_path / "s", reference="first"))
     assert not [

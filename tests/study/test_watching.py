@@ -25,6 +25,8 @@ from ontogeny.study import watch
 from ontogeny.study.progress import Silent
 from ontogeny.trajectory.landing import Landing
 
+pytestmark = pytest.mark.slow
+
 STEPS = (0, 1, 2, 4, 8)
 NOTE = "Training was still running when this page was written, at step"
 LIMIT = 600  # seconds; only what hangs takes so long, on any machine

@@ -220,6 +220,7 @@ def test_without_two_controls_nothing_is_learned_and_that_is_with_verdicts(count
         assert (claim.certainty, claim.reason) == expected
 
 
+@pytest.mark.slow
 def test_one_more_control_is_rarely_called_beyond():
     """20 pages of 24 rows, as many as the level allows to be wrong; fixed seeds."""
     rng, pages = np.random.default_rng(5), 0

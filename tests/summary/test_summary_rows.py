@@ -73,6 +73,7 @@ def test_pairing_takes_out_what_texts_have_in_common():
     assert change_floor(data, LOSS)[1] < 0.01 < with_noise(data, LOSS).x_stderr[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("texts", [2, 3, 4, 10, 60])
 def test_noise_of_few_texts_holds_the_truth_in_95_percent(texts):
     """Of 300 runs without a change at most 23 change, and at most 23 intervals miss."""

@@ -92,6 +92,7 @@ def test_regimes_approach_smoothly_and_then_only_fluctuate():
     assert late.std() / late.mean() < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["noise", "memory", "walk", "rotation", "drift"])
 def test_concepts_and_activations_are_called_changed_where_they_are(kind, tmp_path):
     run = planted(kind, steps=range(0, 4000, 100), random_state=5)

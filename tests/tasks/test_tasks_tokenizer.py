@@ -98,6 +98,7 @@ def test_saved_and_read_again_it_is_the_same(tmp_path):
     assert again.model_max_length == TOKENIZER.model_max_length == 512
 
 
+@pytest.mark.slow
 def test_the_same_texts_give_the_same_tokenizer_in_every_process():
     here = train_tokenizer(python_documentation()[:1000], vocab_size=1000)
     done = subprocess.run(

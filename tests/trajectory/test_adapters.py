@@ -143,6 +143,7 @@ def assert_logits(run, logits):
                 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_logits_are_those_of_peft_at_every_step(tmp_path, case):
     (base, config), settings = case
@@ -159,6 +160,7 @@ def test_logits_are_those_of_peft_at_every_step(tmp_path, case):
             torch.testing.assert_close(reader.rows(name, 0, 3), whole[:3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["gpt2", "llama dora"])
 def test_losses_are_those_of_peft_and_cells_those_of_merged_weights(tmp_path, case):
     (base, config), settings = CASES[case]

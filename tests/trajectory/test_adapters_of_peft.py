@@ -261,6 +261,7 @@ def assert_equal(model, expected):
         assert state[key].dtype == value.dtype and torch.equal(state[key], value), key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", OPENED.values(), ids=OPENED)
 def test_what_peft_writes_opens_as_its_merged_model(tmp_path, case):
     build, configuration = case

@@ -28,6 +28,8 @@ from ontogeny.trajectory import Prefetch, download
 from ontogeny.trajectory.control import KINDS, sources
 from ontogeny.trajectory.downloading import missing_bytes
 
+pytestmark = pytest.mark.slow
+
 STEPS = (0, 1, 2, 3, 4, 5)
 
 

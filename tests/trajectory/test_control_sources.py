@@ -52,6 +52,7 @@ def saved(folder, module):
     return load_file(folder / "checkpoint-0" / "model.safetensors")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", FAMILIES)
 def test_a_module_of_a_folder_has_the_tensors_of_the_control(tmp_path, build):
     models = run_of(build)

@@ -22,6 +22,8 @@ from ontogeny import Trajectory
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.trajectory import Prefetch, UnknownStepError, retain, retained
 
+pytestmark = pytest.mark.slow
+
 STEPS = (0, 1, 2, 3, 4, 5)
 # The function has its name.
 retained_module = sys.modules["ontogeny.trajectory.retention"]

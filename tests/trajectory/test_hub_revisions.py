@@ -27,6 +27,8 @@ from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.trajectory import NotDownloadedError, Prefetch, UnknownRevisionError
 from ontogeny.trajectory.hub import HubRevision, listings
 
+pytestmark = pytest.mark.slow
+
 STEPS = (0, 1, 2, 16, 1000)
 
 

@@ -154,6 +154,7 @@ def test_the_trainers_own_folder_and_bad_arguments_are_refused(tmp_path):
     )._recorder.schedule.every == (1, 2)
 
 
+@pytest.mark.slow
 def test_opening_and_recording_import_transformers_only_when_it_is_needed(tmp_path):
     code = (
         "import sys, torch, ontogeny as og\n"

@@ -331,6 +331,7 @@ def study_of(family, **shared):
     return og.Study(trajectory, inputs, observables, device="cpu", noise=1), inputs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", list(FIRST))
 def test_families_of_models(family, tmp_path):
     study, inputs = study_of(family, layers=FIRST[family], max_tokens=60)
@@ -423,6 +424,7 @@ def test_a_study_without_joint_concepts_is_refused():
         )
 
 
+@pytest.mark.slow
 def test_a_layer_that_the_loss_does_not_depend_on_leaves_the_others_alone(tmp_path):
     study, _ = study_of("bert", layers="layer.*.output", max_tokens=60)
     tree = study.run(tmp_path / "s")

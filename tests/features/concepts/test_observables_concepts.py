@@ -36,6 +36,7 @@ def _run(trajectory, folder, *chosen, noise=0):
     return tree
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_every_extractor_runs_as_an_observable(trajectory, tmp_path):
     chosen = [

@@ -237,6 +237,7 @@ def test_a_new_checkpoint_changes_no_concept_of_a_folder_that_was_begun_with_twe
     assert later[2].shape[0] == 14
 
 
+@pytest.mark.slow
 def test_a_control_run_needs_none_of_the_named_steps(run, tmp_path):
     study = og.Study(
         trajectory(run.activations),

@@ -147,6 +147,7 @@ def test_no_births_where_the_rows_share_nothing(tmp_path, run, how):
     assert how == "jittered" or np.isfinite(born).sum() <= 1
 
 
+@pytest.mark.slow
 def test_noise_that_persists_is_no_more_than_the_null_of_mixed_rows(tmp_path):
     """Rows that drift at random: every step holds the noise of the ones before."""
     rng = np.random.default_rng(1)

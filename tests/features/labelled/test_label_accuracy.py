@@ -187,6 +187,7 @@ def trained(rate, shuffled, rank=None):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", [None, 4], ids=["full", "LoRA"])
 @pytest.mark.parametrize(
     ("rate", "shuffled", "learned"),

@@ -103,6 +103,7 @@ def words_of(node, based=False):
     return screen.heading, " ".join(f"{s.lead} {s.text}" for s in screen.sentences)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "last"), [(0.5, 1.0), (1.0, 1.6), (1.6, 0.9), (0.4, 0.7)]
 )
@@ -123,6 +124,7 @@ def test_a_model_whose_scale_alone_changes_learned_and_forgot_nothing(first, las
         assert f"Whether loss was learned is open: {REASONS[reason]}." in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_a_model_that_comes_to_prefer_other_words_learned_and_forgot_nothing(seed):
     generator = torch.Generator().manual_seed(seed)
@@ -146,6 +148,7 @@ def test_a_drift_to_how_often_words_occur_is_called_that(sign):
     assert "is open: the model only prefers other words." in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1.0, 0.7, 1.8])
 def test_what_it_comes_to_know_of_places_is_learned_however_sure_it_is(scale):
     node = judged(base(0.6), base(0.75, scale))

@@ -140,6 +140,7 @@ def test_a_loss_that_leaves_its_minimum_overfits_since_then():
     assert overfits.value == pytest.approx(0.4, abs=0.02)
 
 
+@pytest.mark.slow
 def test_a_flat_end_does_not_overfit():
     """Noise of .02 at each text: the smallest of the late losses is lower than the last by luck."""
     named = 0
