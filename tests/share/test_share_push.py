@@ -23,7 +23,10 @@ from ontogeny.study.results.archive import ARCHIVE
 __all__ = ["browser"]
 
 # huggingface_hub uploads large files by a call that its HTTP client is to drop.
-pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning"),
+]
 
 REPO = "somebody/tiny"
 NEVER = ("safetensors", "cells", "digests.json", "summaries", "states")

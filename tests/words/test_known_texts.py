@@ -56,6 +56,6 @@ def test_sentences_come_in_the_order_of_training_with_intervals_or_why_they_are_
         "It has memorised its training texts from step 60 (30–120): 100 % right in the end.",
         (
             "It is not shown to generalise to held-out texts, 64 % right in the end: "
-            "95 % are not reached for good."
+            "95 % is not reached for good."
         ),
     ]
