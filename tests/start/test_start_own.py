@@ -204,6 +204,16 @@ def test_attention_that_gives_maps_is_found_and_logits_of_the_last_token_are_exp
     assert set(proposal.left_out) == {"loss", "predictions", "minimal-pairs"}
 
 
+def test_lines_of_further_texts_name_their_input_set(own):
+    asked = replace(wishes(own), train_texts=[str(own / "val.bin")])
+    studied, further = propose(asked, own).texts[:2]
+    assert (
+        studied.split(", ")[:2]
+        == further.removeprefix("input set 'training': ").split(", ")[:2]
+    )
+    assert further.startswith("input set 'training': ")
+
+
 def test_a_model_that_never_reads_the_answer_is_told_what_to_return():
     torch.manual_seed(0)
     model = odd_models.FixedLength()

@@ -234,8 +234,10 @@ def propose(
         lines += notes
     content["observables"] = entries
     read: list[str] = []
-    for texts in inputs.values():
-        read += [texts.sentence, *texts.warnings]
+    for name, texts in inputs.items():
+        # Lines of training texts and of those of the base looked like those of the texts studied.
+        of_set = "" if texts is first else f"input set {name!r}: "
+        read += [of_set + line for line in (texts.sentence, *texts.warnings)]
     read += of_ids
     final = with_sets(content, late)
     return Proposal(as_given, preset, final, model, len(run), lines, left_out, read)
