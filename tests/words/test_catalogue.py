@@ -197,7 +197,7 @@ def test_headings_have_at_most_twelve_words(key):
     claim = claim_of(Kind.LEARNED, Certainty.OPEN)
     counts = {"some": "12", "all": "48", "count": "6 checkpoints", "rows": "48 rows"}
     counts |= {"abilities": "48 abilities", "are": "are"}
-    counts |= {"claims": "48 claims", "s": ""}
+    counts |= {"claims": "48 claims", "s": "", "name": "loss"}
     names = {"gains": "words first, then context", "names": "loss and agreement"}
     gained = {
         "gained": "“a”, “b” and 3 more",

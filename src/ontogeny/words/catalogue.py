@@ -335,6 +335,8 @@ HEADINGS = {
     "answered": "The token at {label} is right in {last} of the texts",
     "place": "The loss at {label} was learned: {ends}",
     "forgot": "{Subject} got worse beyond motion: {ends}",
+    "learned, forgot": "{name} was learned; {other} got worse beyond motion",
+    "forgot both": "{name} and {other} got worse beyond motion",
     "only": "{Subject} {verb}: {reason}",
     "fell": "{Subject} {verb}; learning is open: {reason}",
     "fell, open": "{Subject} {verb}; learning is open",

@@ -29,6 +29,7 @@ class Headings(Selection):
             yield self._better_than()
             yield HEADINGS["one model"]
         yield self._of_sets()
+        yield self._of_further_loss()
         if self.content.based:
             yield from map(self._since_base, (NAMED, 1, 0))
         yield self._of_places()
@@ -53,6 +54,26 @@ class Headings(Selection):
     def _of_sets(self) -> str:
         """Return since when the training texts are known, and since when others."""
         return heading_of_sets(self.every, self.content.spoken, self.content.names)
+
+    def _of_further_loss(self) -> str:
+        """Return which further texts are predicted worse, beside what became of those studied."""
+        forgot = [
+            c
+            for c in self.further
+            if c.kind is Kind.FORGOT and c.certainty is Certainty.SURE
+        ]
+        if not forgot:
+            return ""
+        loss = self.loss
+        other = self.content.names.title(forgot[0])
+        for kind, key in (
+            (Kind.LEARNED, "learned, forgot"),
+            (Kind.FORGOT, "forgot both"),
+        ):
+            if kind in loss and loss[kind].certainty is Certainty.SURE:
+                own = self.content.names.title(loss[kind])
+                return HEADINGS[key].format(name=own, other=other)
+        return self.phrase(forgot[0]).filled(HEADINGS["forgot"])
 
     def _of_places(self) -> str:
         """Return what was learned at one place of the texts, where the mean loss hides it."""

@@ -25,7 +25,14 @@ class Selection:
 
     def __init__(self, content: Content) -> None:
         self.content = content
-        self.every = [claim for claim in content.claims if not claim.subject.run]
+        of_page = [claim for claim in content.claims if not claim.subject.run]
+        # Losses of further texts, as of those that a base knows, are told apart: what they pass
+        # and cost stood among what the loss does.
+        further = {node.path for node in content.nodes if node.role == "track"}
+        if content.track_node is not None:
+            further.discard(content.track_node.path)
+        self.every = [c for c in of_page if c.subject.node not in further]
+        self.further = [c for c in of_page if c.subject.node in further]
         self.standing = standing_claims(self.every)
 
     def sure(self, *kinds: Kind) -> list[Claim]:

@@ -13,7 +13,7 @@ from .formats import joined, plural, sentence_start, value_range
 from .headings import Headings
 from .known_texts import OF_SETS, sentences_of_sets
 from .selection import LINES, NAMED, ONLY, Selection
-from .sentences import Said
+from .sentences import OF_ROWS, Said, standing_claims
 
 _OF_MODEL = tuple(f"its own {line}" for line in LINES)
 
@@ -39,6 +39,7 @@ class Story(Selection):
         """Return the sentences of the first screen that are made of claims."""
         lines = [
             *self._in_order(self._of_known_texts(), self._of_loss()),
+            *self._of_further_losses(),
             self._of_record(),
             *self._of_performance(),
             self._of_changes(),
@@ -101,6 +102,12 @@ class Story(Selection):
             chosen = learned
         side = {"fell": "falls", "rose": "rises"}.get(self.phrase(standing).verb, "")
         return replace(self._line(self.said(chosen), text), direction=side)
+
+    def _of_further_losses(self) -> Iterator[Line]:
+        """Say what became of the loss on each further set of texts."""
+        for claim in standing_claims(self.further):
+            if claim.kind in OF_ROWS:
+                yield self._line(self.said(claim))
 
     def _line(self, one: Said, further: str = "") -> Line:
         """Return a sentence as a line, with its date and further ones behind it."""

@@ -94,8 +94,8 @@ def judged(*models, pairs=3):
     return with_verdicts({"loss": LOSS.summarise(data, {})})["loss"]
 
 
-def words_of(node, based=False):
-    result = tree({"loss": node}, steps=tuple(node.step.values.tolist()))
+def words_of(node, based=False, **further):
+    result = tree({"loss": node, **further}, steps=tuple(node.step.values.tolist()))
     result.attrs["trajectory"] = json.dumps(
         {"source": "folder"} | ({"base": True} if based else {})
     )
@@ -178,6 +178,21 @@ def test_what_it_knows_no_more_is_forgotten_with_two_checkpoints():
     for based in (False, True):
         heading, _ = words_of(node, based)
         assert heading.startswith("Loss got worse beyond motion: from "), heading
+
+
+def test_what_further_texts_cost_is_told_apart_from_what_those_studied_do():
+    """Costs and changes of the texts that a base knows stood among those of the new texts."""
+    learned = judged(base(0.6), base(0.75))
+    forgotten = judged(base(0.75), base(0.55))
+    alone, said = words_of(learned, based=True)
+    heading, text = words_of(learned, based=True, **{"loss-base": forgotten})
+    assert alone.startswith("Loss was learned")
+    assert heading == "Loss was learned; loss (loss-base) got worse beyond motion"
+    ends = f"from {forgotten.loss[0]:.3g} to {forgotten.loss[1]:.3g}"
+    assert f"Loss (loss-base) got worse beyond motion: {ends}" in text
+    assert text.startswith(said.partition(" 3 control runs")[0])
+    both, _ = words_of(forgotten, based=True, **{"loss-base": forgotten})
+    assert both == "Loss and loss (loss-base) got worse beyond motion"
 
 
 def test_without_pairs_nothing_is_called_forgotten():
