@@ -25,19 +25,21 @@ def texts() -> list[str]:
     return tasks.python_documentation()[:600]
 
 
+SIZE = {
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 128,
+}
+
+
 def _llama(seed: int, vocabulary: int) -> nn.Module:
     from transformers import LlamaConfig, LlamaForCausalLM
 
     torch.manual_seed(seed)
-    config = LlamaConfig(
-        vocab_size=vocabulary,
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=128,
-    )
+    config = LlamaConfig(vocab_size=vocabulary, **SIZE)
     return LlamaForCausalLM(config)
 
 
@@ -47,12 +49,7 @@ def _bert(seed: int, vocabulary: int) -> nn.Module:
     torch.manual_seed(seed)
     config = EuroBertConfig(
         vocab_size=vocabulary,
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=128,
+        **SIZE,
         pad_token_id=0,
         mask_token_id=1,
         bos_token_id=2,

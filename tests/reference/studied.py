@@ -1,6 +1,6 @@
 """The page that `ontogeny study` proposes for a run, with observables of other presets."""
 
-from ontogeny.start.proposal import Wishes, propose
+from ontogeny.start import Wishes, propose
 from ontogeny.study.file import make_study
 from reference.odd_models import MODULES
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from helpers import report_examples as examples
 from helpers.report_page import Page
 from ontogeny import report
 from ontogeny.claims import Certainty, Kind, Reason
+from ontogeny.report.chart.draw import _is_ordered
 from ontogeny.report.chart.groups import arrange
 from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.report.page.html import render_page
@@ -188,6 +190,17 @@ def test_order_is_claimed_within_a_quantity_of_its_own_value():
     ) and claim.since == pytest.approx(72)
     assert claim.beside[0].name.endswith("layers.4.self_attn")
     assert "step 72 (62–85)" in said(examples.controlled_tree())
+
+
+def test_an_order_marks_the_rows_of_its_own_node():
+    """Concepts of two extractors have one quantity by name, and the same layers."""
+    content = read_content(examples.controlled_tree())
+    [node] = [n for n in content.nodes if n.path == "attention-entropy"]
+    [claim] = [c for c in content.claims if c.kind is Kind.BEFORE]
+    first = next(row for row in node.rows if row.layer == claim.subject.layer)
+    elsewhere = replace(claim, subject=replace(claim.subject, node="concepts-ica"))
+    assert _is_ordered(content, first)
+    assert not _is_ordered(replace(content, claims=[elsewhere]), first)
 
 
 @pytest.mark.parametrize(

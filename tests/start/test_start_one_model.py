@@ -16,7 +16,7 @@ from ontogeny.figures import Section
 from ontogeny.quantities import Quantity
 from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.report.page.html import render_page
-from ontogeny.start.proposal import Wishes, propose
+from ontogeny.start import Wishes, propose
 from ontogeny.start.written import study_text
 from ontogeny.study import read_study
 from ontogeny.summary.summarise import summarise

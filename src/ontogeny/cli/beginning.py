@@ -18,8 +18,9 @@ import typer
 from ..errors import ArgumentError
 from ..machine import free_disk, free_memory, peak_memory, size_text
 from ..start.cost import Cost, download_limit, estimate, to_fetch, total
-from ..start.proposal import Proposal, Wishes, propose
+from ..start.proposal import Proposal, propose
 from ..start.source import check_source, names_of, same_source
+from ..start.wishes import Wishes
 from ..start.written import study_text
 from ..store import write_whole
 from ..study import Study

@@ -40,78 +40,12 @@ from .presets import FINE_TUNING, ONE_MODEL, Preset, fitted, preset_named
 from .sets import with_sets
 from .shown import longest_of, look
 from .source import beside, check_source, is_repository, open_source
+from .wishes import Wishes
 
 # Fewest control runs where no renaming of words tests what was learned, as of a classifier: three
 # would show 85 to 90 % of clear accuracies, six 96.
 _WITHOUT_RENAMING = 6
 _RENAMED = 7  # tokens have 5,040 renamings; six have fewer than are drawn
-
-
-@dataclass(frozen=True)
-class Wishes:
-    """What was asked for, as the command takes it."""
-
-    source: str
-    preset: str = "standard"
-    texts: Sequence[str] = ()
-    steps: str = ""
-    sets: Sequence[str] = ()
-    model: str = ""
-    tokenizer: str = ""
-    max_length: int | None = None
-    score: str = ""
-    answer_after: str = ""
-    token_labels: Sequence[str] = ()
-    step_from: str = ""
-    only: Sequence[str] = ()
-    exclude: Sequence[str] = ()
-    key: str = ""
-    base: str = ""
-    abilities: Sequence[str] = ()
-    train_texts: Sequence[str] = ()
-    base_texts: Sequence[str] = ()
-    floor: str = ""
-
-    @property
-    def choice(self) -> dict[str, Any]:
-        """What was said of a folder's files, as `Trajectory.from_folder` takes it."""
-        names = ("step_from", "only", "exclude", "key", "base")
-        return {name: getattr(self, name) for name in names if getattr(self, name)}
-
-    def options(self) -> list[str]:
-        """Return what was asked for as options of the command, always in the same order.
-
-        Examples
-        --------
-        >>> Wishes("runs/mine", "quick", steps="8").options()
-        ['--preset', 'quick', '--steps', '8']
-        """
-        options = {
-            "--preset": [self.preset],
-            "--texts": self.texts,
-            "--steps": [self.steps],
-            "--set": self.sets,
-            "--model": [self.model],
-            "--tokenizer": [self.tokenizer],
-            "--max-length": [str(self.max_length or "")],
-            "--score": [self.score],
-            "--answer-after": [self.answer_after],
-            "--token-labels": self.token_labels,
-            "--step-from": [self.step_from],
-            "--only": self.only,
-            "--exclude": self.exclude,
-            "--key": [self.key],
-            "--base": [self.base],
-            "--abilities": self.abilities,
-            "--train-texts": self.train_texts,
-            "--base-texts": self.base_texts,
-            "--floor": [self.floor],
-        }
-        parts: list[str] = []
-        for name, values in options.items():
-            for value in filter(None, values):
-                parts += [name, value]
-        return parts
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def mark(content: Content, node: Node) -> tuple[str, str]:
         return "motion", "weight change"
     claims = claims_of_node(content, node)
     if node.role == "claims":
-        return "untested", reproduced(claims)
+        return "untested", reproduced(claims) or "not tested"
     rows = [claim for claim in standing_claims(claims) if claim.kind in OF_ROWS]
     if not rows:
         once = is_one_model(node.dataset)

@@ -1,6 +1,7 @@
 """Runs that begin trained: learned, forgot, or only surer and with other words preferred."""
 
 import json
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -12,9 +13,10 @@ from torch import nn
 from helpers.claimed import claims
 from helpers.concept_trees import tree
 from ontogeny.capture.reading import read
-from ontogeny.claims import Certainty, Kind, Reason
+from ontogeny.claims import Beside, Certainty, Claim, Kind, Reason, Subject
 from ontogeny.features.predictions.loss import Loss
 from ontogeny.inputs import Inputs
+from ontogeny.report.first_screen.numbers import numbers_of
 from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.summary import with_verdicts
 from ontogeny.summary.controls import with_controls
@@ -191,6 +193,22 @@ def test_what_further_texts_cost_is_told_apart_from_what_those_studied_do():
     ends = f"from {forgotten.loss[0]:.3g} to {forgotten.loss[1]:.3g}"
     assert f"Loss (loss-base) got worse beyond motion: {ends}" in text
     assert text.startswith(said.partition(" 3 control runs")[0])
+    page = read_content(tree({"loss": learned, "loss-base": forgotten}, steps=(0, 10)))
+    passed = Claim(
+        Kind.PASSES,
+        Subject("loss", "loss", label="word frequencies"),
+        Certainty.SURE,
+        first=3.3,
+        last=3.2,
+        since=5.0,
+        since_low=2.0,
+        since_high=10.0,
+        beside=(Beside("reference", "word frequencies", 3.25),),
+    )
+    further = replace(passed, subject=replace(passed.subject, node="loss-base"))
+    for told, count in (([passed], 1), ([passed, further], 1), ([further], 0)):
+        figures = numbers_of(replace(page, claims=told), None, None)
+        assert sum("below" in figure.words for figure in figures) == count
     both, _ = words_of(forgotten, based=True, **{"loss-base": forgotten})
     assert both == "Loss and loss (loss-base) got worse beyond motion"
 

@@ -51,7 +51,7 @@ def check_causal(model: nn.Module, inputs: Inputs) -> None:
     logits, half = _of_pair(model, inputs)
     if logits is None:
         return  # whoever reads them says what is wrong with them
-    _refuse_probabilities(model, logits)
+    _judge_scores(model, logits)
     # What is added to all logits of a row changes no prediction.
     log_p = logits.float().log_softmax(-1)
     apart = relative_change(*log_p[:, :half])
@@ -124,11 +124,12 @@ def check_logits(model: nn.Module, inputs: Inputs) -> None:
         return
     logits, _ = _of_pair(model, inputs)
     if logits is not None:
-        _refuse_probabilities(model, logits)
+        _judge_scores(model, logits)
         _logits.add(model)
 
 
-def _refuse_probabilities(model: nn.Module, logits: Tensor) -> None:
+def _judge_scores(model: nn.Module, logits: Tensor) -> None:
+    """Refuse what is no logits for sure, and say of what may be none how it is read."""
     rows = logits.detach().flatten(0, -2).float()
     if rows.shape[-1] >= 2 and (what := _what_they_are(rows)):
         raise ArgumentError(

@@ -141,10 +141,14 @@ def lay_chart(
 
 def _is_ordered(content: Content, row: Row) -> bool:
     """Return whether a sentence names a row as the first or the last of its quantity."""
+    # Concepts of two extractors have one quantity by name.
+    paths = [node.path for node in content.nodes if node.id == row.section]
     return any(
         row.layer in (claim.subject.layer, claim.beside[0].name)
         for claim in content.claims
-        if claim.kind is Kind.BEFORE and claim.subject.quantity == row.variable
+        if claim.kind is Kind.BEFORE
+        and claim.subject.node in paths
+        and claim.subject.quantity == row.variable
     )
 
 

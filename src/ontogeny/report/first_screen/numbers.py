@@ -116,6 +116,7 @@ def _of_context(content: Content, running: bool) -> Iterator[Figure]:
             claim.kind is not Kind.PASSES
             or claim.subject.label != label
             or claim.subject.run
+            or not _is_loss(content, claim)
         ):
             continue
         below = f"below {content.voice.word} frequencies"
