@@ -15,11 +15,13 @@ from helpers import tiny_models
 from helpers.concept_trees import learned
 from helpers.report_page import Page
 from helpers.study_examples import developing, tiny_inputs, tiny_model
+from ontogeny import report
 from ontogeny.figures import Band, Column, Curves, Section, Table, attach
 from ontogeny.report.notebook.summary import ResultSummary
 from ontogeny.report.page.html import render_page
-from ontogeny.report.style import STATIC
 from ontogeny.words.content import read_content
+
+SCRIPTS = Path(report.__file__).parent / "scripts"
 
 STEP = re.compile(r"(?<![\w-])steps?\b(?! lengths?)", re.IGNORECASE)
 
@@ -71,7 +73,7 @@ def test_numbers_have_the_unit_and_names_stay():
 
 
 @pytest.mark.parametrize(
-    "path", sorted(STATIC.glob("*.js")), ids=lambda path: path.name
+    "path", sorted(SCRIPTS.glob("*.js")), ids=lambda path: path.name
 )
 def test_scripts_name_no_unit_themselves(path):
     text = re.sub(r"//.*", "", path.read_text())

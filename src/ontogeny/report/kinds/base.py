@@ -44,7 +44,8 @@ class FigureKind(abc.ABC):
     figure
         The class of `ontogeny.figures` that specifies such a figure.
     script
-        A file of JavaScript that enters its class in ``PICTURES``, as ``picture.js`` explains.
+        A file of JavaScript that enters its class in ``PICTURES``, as ``scripts/picture.js`` explains.
+        It can use what ``scripts/index.js`` exports. The library's own kinds are modules beside it.
     text
         Whether it is text on the page, and so has no picture to save and no axes to draw on.
     """
@@ -95,7 +96,7 @@ def kind_of(figure: Figure) -> FigureKind:
 
 
 def scripts() -> list[str]:
-    """Return the JavaScript of all kinds."""
+    """Return the JavaScript of kinds that bring their own."""
     files = [kind.script for kind in FigureKind.__subclasses__()]
     return [file.read_text(encoding="utf-8") for file in files if file is not None]
 

@@ -13,7 +13,6 @@ from ..figures.drawable import Drawable
 from ..figures.panels import read_scatter
 from ..figures.tables import read_table
 from ..figures.words import heaviest, read_words
-from ..style import STATIC
 from .base import FigureKind
 
 
@@ -32,7 +31,6 @@ class CurvesKind(_Drawn, FigureKind):
     """Lines with bands, a reference and boundaries between regimes."""
 
     figure = Curves
-    script = STATIC / "curves.js"
     drawing = "curves"
 
 
@@ -40,7 +38,6 @@ class HeatmapKind(_Drawn, FigureKind):
     """Cells in colours."""
 
     figure = Heatmap
-    script = STATIC / "heatmap.js"
     drawing = "heatmap"
 
 
@@ -48,7 +45,6 @@ class NullKind(_Drawn, FigureKind):
     """Dots beside the bands of their nulls."""
 
     figure = NullComparison
-    script = STATIC / "nulls.js"
     drawing = "nulls"
 
 
@@ -56,7 +52,6 @@ class MarksKind(_Drawn, FigureKind):
     """Marks on one axis, several in each row."""
 
     figure = Marks
-    script = STATIC / "marks.js"
     drawing = "marks"
 
 
@@ -64,7 +59,6 @@ class ScatterKind(_Drawn, FigureKind):
     """Points, of which there are many more than labels."""
 
     figure = Scatter
-    script = STATIC / "scatter.js"
     drawing = "scatter"
     read = staticmethod(read_scatter)
 
@@ -73,7 +67,6 @@ class WordsKind(_Drawn, FigureKind):
     """Clouds of words, or a tree of clouds; on the page they are text."""
 
     figure = Words
-    script = STATIC / "words.js"
     text = True
     drawing = "words"
     read = staticmethod(read_words)

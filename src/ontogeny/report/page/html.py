@@ -47,53 +47,6 @@ from .live import LEFT_OUT, Live
 from .payload import build_payload, figure_of, json_script
 from .picture import first_picture, loss_picture
 
-# Scripts that those of the kinds of figures build on, in their order.
-BEFORE_KINDS = (
-    "core",
-    "format",
-    "state",
-    "theme",
-    "tooltip",
-    "library",
-    "panels",
-    "annotations",
-    "view",
-    "runs",
-    "picture",
-    "regimes",
-    "rows",
-    "turning",
-    "turns",
-    "names",
-    "figure",
-)
-
-AFTER_KINDS = (
-    "download",
-    "slider",
-    "layers",
-    "chart",
-    "concepts",
-    "life",
-    "life-lines",
-    "life-rows",
-    "cards",
-    "card-contexts",
-    "card-foot",
-    "control-card",
-    "atlas",
-    "abilities",
-    "cloze",
-    "dated-text",
-    "example-text",
-    "example-course",
-    "example-print",
-    "steps",
-    "links",
-    "live",
-    "tables",
-    "page",
-)
 Parts = tuple[
     tuple[Sequence[Said], Sequence[Said]], Sequence[Drawable], Sequence[Drawable]
 ]
@@ -203,10 +156,12 @@ def _plotly() -> str:
 
 
 def _own_script() -> str:
-    before, after = (
-        [static_text(f"{n}.js") for n in names] for names in (BEFORE_KINDS, AFTER_KINDS)
-    )
-    body = "\n".join([*before, *scripts(), *after])
+    """Return the page's script, with those of further kinds of figures before it begins."""
+    names = ", ".join(json.loads(static_text("page.min.json"))["exports"])
+    further = [
+        f"(function ({{ {names} }}) {{\n{script}\n}})(page);" for script in scripts()
+    ]
+    body = "\n".join([static_text("page.min.js"), *further, "page.startPage();"])
     return f'(function () {{\n"use strict";\n{body}\n}})();'
 
 

@@ -1,0 +1,50 @@
+// Examples of abilities that turned between the step before and the slider's.
+
+import { CLOCK, DATA, find, make } from "./core.js";
+import { formatStep } from "./format.js";
+import { listen, state } from "./state.js";
+
+const TURNED_SHOWN = 4; // each way
+
+export function startAbilities() {
+  const place = document.getElementById("turned");
+  if (!place || !DATA.abilities.length) return;
+  const list = find(".turned-list", place);
+  const show = () => {
+    const lines = DATA.abilities.flatMap(turnedAt);
+    find(".turned-step", place).textContent = `${CLOCK} ${formatStep(DATA.steps[state.step])}`;
+    const measured = DATA.abilities.some(({ steps, right }) => /[01]/.test(right[steps.indexOf(DATA.steps[state.step])] ?? ""));
+    const none = measured ? "No example turned." : "Not measured there.";
+    list.replaceChildren(...(measured && lines.length ? lines : [none]).map(turnedLine));
+  };
+  place.hidden = false;
+  listen((changed) => {
+    if (changed.has("step")) show();
+  });
+  show();
+}
+
+// One of each group; those that stay so to the end come first, as others turn to and fro.
+function turnedAt({ steps, groups, texts, right, of }) {
+  const now = steps.indexOf(DATA.steps[state.step]);
+  if (now < 1) return [];
+  return ["1", "0"].flatMap((to) => {
+    const stays = (i) => right.slice(now).every((row) => row[i] === to);
+    const turned = texts.map((_, i) => i).filter((i) => right[now][i] === to && right[now - 1][i] === (to === "1" ? "0" : "1"));
+    const inOrder = [...turned.filter(stays), ...turned.filter((i) => !stays(i))];
+    const first = inOrder.filter((i, n) => inOrder.findIndex((j) => groups[j] === groups[i]) === n).slice(0, TURNED_SHOWN);
+    const count = `${formatStep(turned.length)} ${to === "1" ? "to right" : "to wrong"} since ${CLOCK} ${formatStep(steps[now - 1])}${of > texts.length ? `, of ${formatStep(texts.length)} of ${formatStep(of)} examples` : ""}${first.length < turned.length ? "; one of each group" : ""}`;
+    return turned.length ? [{ count, examples: first.map((i) => ({ group: groups[i], texts: texts[i] })) }] : [];
+  });
+}
+
+function turnedLine(line) {
+  if (typeof line === "string") return make("li", {}, line);
+  const item = make("li", {}, `${line.count}: `);
+  line.examples.forEach(({ group, texts }, i) => {
+    item.append(i ? "; " : "", make("b", { dir: "auto" }, texts[0]));
+    if (texts[1]) item.append(" not ", make("span", { dir: "auto" }, texts[1]));
+    item.append(make("small", {}, ` (${group})`));
+  });
+  return item;
+}

@@ -1,0 +1,209 @@
+// The atlas of concepts: which cards are shown, in which order, and where a link leads.
+
+import { cardObjects, conceptCard, forgetCard, shownCards } from "./cards.js";
+import {
+  ATLASES,
+  chooseShown,
+  conceptName,
+  momentOf,
+  readableAt,
+  shownAtlas,
+  strengthAt,
+} from "./concepts.js";
+import { controlCard } from "./control-card.js";
+import { find, findAll, make, range } from "./core.js";
+import { csv } from "./csv.js";
+import { save } from "./download.js";
+import { formatStep } from "./format.js";
+import { readHash } from "./links.js";
+import { change, layerShown, listen, state } from "./state.js";
+
+const CARDS_AT_ONCE = 24;
+const CONTROL_PLACE = 4; // second to last of the first two rows of three
+
+const atlasView = { named: null, rest: null };
+
+export function startAtlas() {
+  if (!shownAtlas) return;
+  atlasView.named = cardList(find("#cards"), find("#atlas-more"), true);
+  const fold = find(".unnamed");
+  atlasView.rest = cardList(find(".cards", fold), find(".more", fold), false);
+  fold.addEventListener("toggle", () => fold.open && atlasView.rest.more(0));
+  const form = find(".atlas-controls");
+  form.addEventListener("submit", (event) => event.preventDefault());
+  for (const control of findAll("input, select:not(#atlas-node)", form)) control.addEventListener("input", showAtlas);
+  document.getElementById("atlas-node")?.addEventListener("input", (event) => chooseAtlas(Number(event.target.value)));
+  find("#atlas-all").addEventListener("click", showWholeAtlas);
+  find("#atlas-csv").addEventListener("click", () => save("concepts.csv", atlasCsv(), "text/csv"));
+  listen((changed) => {
+    if (changed.has("layers")) showAtlas();
+    if (changed.has("step") || changed.has("scale")) for (const card of shownCards) card.update(changed);
+  });
+  addEventListener("hashchange", showLinkedConcept);
+  addEventListener("beforeprint", () => printCards(true));
+  addEventListener("afterprint", () => printCards(false));
+  showAtlas();
+  showLinkedConcept();
+}
+
+// Another dictionary: its words, its layers and kinds of life, and its cards.
+function chooseAtlas(k) {
+  chooseShown(k);
+  const { about, notices, layers, concepts, naming } = shownAtlas;
+  const notes = notices.flatMap((notice) => [" ", make("span", { className: "notice", textContent: notice })]);
+  find(".atlas-about").replaceChildren(about, ...notes);
+  const used = [...new Set(concepts.map((concept) => concept.layer))].sort((a, b) => a - b);
+  fillChoice("atlas-layer", used.map((layer) => [layer, layers[layer].short]));
+  const kinds = [...new Set(concepts.map((concept) => concept.kind))].filter(Boolean).sort();
+  fillChoice("atlas-kind", kinds.map((kind) => [kind, kind]));
+  const order = document.getElementById("atlas-order");
+  order.options[0].textContent = naming === "absent" ? "strongest first" : "sharpest first";
+  order.closest("label").hidden = shownAtlas.step !== null;
+  if (shownAtlas.step !== null) order.value = "sharp";
+  showAtlas();
+}
+
+function fillChoice(id, options) {
+  const select = document.getElementById(id);
+  const made = options.map(([value, textContent]) => make("option", { value, textContent }));
+  select.replaceChildren(make("option", { value: "", textContent: "all" }), ...made);
+  select.closest("label").hidden = options.length < 2;
+}
+
+// All that the form and the layers of the page leave out.
+function showWholeAtlas() {
+  for (const id of ["atlas-search", "atlas-layer", "atlas-kind"]) document.getElementById(id).value = "";
+  change({ layers: null });
+  showAtlas();
+  document.getElementById("atlas-search").focus();
+}
+
+// Cards on paper have contexts of three steps.
+function printCards(on) {
+  for (const element of findAll("#atlas .card")) cardObjects.get(element)?.print(on);
+}
+
+// Without any name all concepts stand in the open; else those without are folded away.
+function showAtlas() {
+  const atlas = shownAtlas;
+  const found = atlasOrder(range(atlas.concepts.length).filter(wantedConcept));
+  const open = atlas.naming === "absent" ? found : found.filter((i) => atlas.concepts[i].name);
+  const folded = found.filter((i) => !open.includes(i));
+  atlasView.named.show(open);
+  atlasView.rest.show(folded);
+  const fold = find(".unnamed");
+  fold.hidden = !folded.length;
+  if (folded.length && !open.length) fold.open = true; // all that was found is there
+  find("summary", fold).textContent = foldWords(folded.length, open.length);
+  const all = atlas.concepts.length;
+  find(".atlas-count [role=status]").textContent = found.length < all ? countWords(found.length, all) : "";
+  find("#atlas-all").hidden = found.length === all;
+}
+
+function countWords(found, all) {
+  const layers = state.layers === null ? "" : " in the layers that are chosen above";
+  if (!found) return `None of ${formatStep(all)} concepts fits${layers}.`;
+  return `${formatStep(found)} of ${formatStep(all)} concepts${layers}.`;
+}
+
+function foldWords(count, open) {
+  const verb = count === 1 ? "is" : "are";
+  const more = open ? `${formatStep(count)} more ${verb}` : `${formatStep(count)} ${verb}`;
+  return `${more} without a name: no sharper than in the untrained model or by chance, little explained by its tokens, or not borne out by contexts`;
+}
+
+function wantedConcept(i) {
+  const concept = shownAtlas.concepts[i];
+  const choice = (id) => document.getElementById(id)?.value ?? "";
+  if (!layerShown(concept.group)) return false;
+  if (choice("atlas-layer") !== "" && Number(choice("atlas-layer")) !== concept.layer) return false;
+  if (choice("atlas-kind") && choice("atlas-kind") !== concept.kind) return false;
+  const words = choice("atlas-search").trim().toLowerCase();
+  return !words || conceptText(concept).includes(words);
+}
+
+function conceptText(concept) {
+  const { layers, pieces } = shownAtlas;
+  const tokens = concept.chips.map(([place]) => pieces[place]);
+  return [conceptName(concept), `c${concept.number}`, layers[concept.layer].short, ...tokens].join(" ").toLowerCase();
+}
+
+function atlasOrder(places) {
+  if (document.getElementById("atlas-order").value !== "birth") return places;
+  const moment = (i) => momentOf(shownAtlas.concepts[i]);
+  return [...places].sort((a, b) => (moment(a) === moment(b) ? a - b : moment(a) - moment(b)));
+}
+
+// Cards of one list, some at a time; the first list has the card of the controls among them.
+function cardList(holder, button, open) {
+  let places = [];
+  let count = 0;
+  const add = (wanted) => {
+    const next = places.slice(count, wanted);
+    next.forEach((i, k) => {
+      holder.append(conceptCard(i));
+      const last = count + k + 1 === Math.min(CONTROL_PLACE, places.length);
+      if (open && last) holder.append(...controlCard(shownAtlas.concepts[places[0]].layer));
+    });
+    count += next.length;
+    button.hidden = count >= places.length;
+    const left = places.length - count;
+    button.textContent = left > CARDS_AT_ONCE ? `Show ${CARDS_AT_ONCE} more of ${formatStep(left)}` : `Show ${left} more`;
+  };
+  button.addEventListener("click", () => add(count + CARDS_AT_ONCE));
+  return {
+    show(list) {
+      for (const card of findAll(".card", holder)) forgetCard(card);
+      holder.replaceChildren();
+      [places, count] = [list, 0];
+      // With the card of the controls, rows of three are full.
+      const beside = open && places.length && controlCard(shownAtlas.concepts[places[0]].layer).length;
+      if (open || holder.closest("details").open) add(CARDS_AT_ONCE / 2 - beside);
+    },
+    more: (least) => add(Math.max(least, count || CARDS_AT_ONCE)),
+    reach(i) {
+      const place = places.indexOf(i);
+      if (place >= count) add(place + 1);
+      return place >= 0;
+    },
+  };
+}
+
+// A link to a concept makes its card, whatever is filtered away.
+function showLinkedConcept() {
+  const { place } = readHash();
+  const placeIn = (atlas) => atlas.concepts.findIndex((concept) => concept.id === place);
+  const k = ATLASES.findIndex((atlas) => placeIn(atlas) >= 0);
+  if (k < 0) return;
+  if (ATLASES[k] !== shownAtlas) {
+    document.getElementById("atlas-node").value = k;
+    chooseAtlas(k);
+  }
+  const i = placeIn(shownAtlas);
+  if (!wantedConcept(i)) {
+    for (const id of ["atlas-search", "atlas-layer", "atlas-kind"]) document.getElementById(id).value = "";
+    if (!layerShown(shownAtlas.concepts[i].group)) change({ layers: null });
+    showAtlas();
+  }
+  if (atlasView.named.reach(i)) return;
+  find(".unnamed").open = true;
+  atlasView.rest.reach(i);
+}
+
+// A row for each concept, and for each step where it has a life.
+function atlasCsv() {
+  const atlas = shownAtlas;
+  const columns = ["number", "kind", "born", "after", "before", "settled", "gone", "readable_from", "sharp", "fires"];
+  const rows = atlas.concepts.flatMap((concept, i) => {
+    const known = [
+      atlas.layers[concept.layer].path,
+      concept.given ? concept.token_name : concept.name,
+      concept.given ? concept.name : "",
+      ...columns.map((name) => concept[name] ?? ""),
+      concept.chips.map(([place]) => atlas.pieces[place]).join(" | "),
+    ];
+    if (atlas.step !== null) return [[...known, atlas.step, "", ""]];
+    return atlas.steps.map((step, t) => [...known, step, strengthAt(atlas, i, t)?.toFixed(3) ?? "", readableAt(atlas, i, t)]);
+  });
+  return csv(["layer", "name", "name_given", ...columns, "tokens", "step", "share_of_peak", "readable"], rows);
+}

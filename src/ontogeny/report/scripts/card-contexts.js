@@ -1,0 +1,91 @@
+// The contexts of a card, at the slider's step and on paper.
+
+import { LEVELS, shownAtlas } from "./concepts.js";
+import { CLOCK, DATA, POINT, at, make, nearest, range } from "./core.js";
+import { formatStep } from "./format.js";
+import { state } from "./state.js";
+
+// The strongest tokens in their contexts; a step changes texts and tints, and no element. Paper has
+// those of three steps.
+export function contextPart(i) {
+  const atlas = shownAtlas;
+  const screen = contextList(atlas, i);
+  const paper = make("div", { className: "on-paper" });
+  const fill = (key) => {
+    screen.label.textContent = contextWords(atlas, i, key);
+    screen.show(key);
+  };
+  const update = () => fill(atlas.contexts.follow ? nearestKey(atlas, i, DATA.steps[state.step]) : 0);
+  const print = (on) => {
+    const keys = on && atlas.contexts.follow ? paperKeys(atlas, i) : [];
+    for (const element of [screen.label, screen.list]) element.hidden = keys.length > 0;
+    paper.replaceChildren(
+      ...keys.flatMap((key) => {
+        const { label, list, show } = contextList(atlas, i);
+        label.textContent = `Strongest at ${CLOCK} ${formatStep(keyStep(atlas, i, key))}`;
+        show(key);
+        return [label, list];
+      }),
+    );
+  };
+  update();
+  return { elements: [screen.label, screen.list, paper], update, print };
+}
+
+// A list of contexts whose elements stay: `show` puts those of a keyframe in.
+function contextList(atlas, i) {
+  const { lines, line, codes, middle } = atlas.contexts;
+  const [examples, places] = [line.shape[2], lines.shape[1]];
+  const label = make("p", { className: "spark-value" });
+  const tokens = range(examples).map(() => range(places).map(() => make("bdi")));
+  const items = tokens.map((own) => {
+    own[middle].className = "peak";
+    const before = make("span", { className: "before" }, ...own.slice(0, middle));
+    const after = make("span", { className: "after" }, ...own.slice(middle + 1));
+    return make("li", {}, before, own[middle], after);
+  });
+  let shown = -1;
+  const show = (key) => {
+    if (key === shown) return;
+    shown = key;
+    tokens.forEach((own, e) => {
+      const index = { d0: i, d1: key, d2: e };
+      const which = at(line, index);
+      own.forEach((element, p) => {
+        const piece = at(lines, { d0: which, d1: p }) - 1;
+        const code = (at(codes, { ...index, d3: p >> 1 }) >> (p % 2 ? 0 : 4)) & 15;
+        element.textContent = piece < 0 ? "" : atlas.pieces[piece];
+        element.style.setProperty("--a", ((0.62 * code) / LEVELS.code).toFixed(3));
+      });
+      items[e].hidden = !own[middle].textContent;
+    });
+  };
+  return { label, list: make("ul", { className: atlas.numbers ? "contexts by-number" : "contexts" }, ...items), show };
+}
+
+function keyStep(atlas, i, key) {
+  return atlas.steps[at(atlas.keys, { d0: i, d1: key })];
+}
+
+function nearestKey(atlas, i, step) {
+  return nearest(range(atlas.keys.shape[1]).map((k) => keyStep(atlas, i, k)), step);
+}
+
+// First readable, born (else in the middle of the rest), and last.
+function paperKeys(atlas, i) {
+  const { readable_from: readable, born } = atlas.concepts[i];
+  const last = atlas.keys.shape[1] - 1;
+  const first = readable === null ? 0 : nearestKey(atlas, i, readable);
+  const between = born === null ? Math.round((first + last) / 2) : nearestKey(atlas, i, born);
+  const steps = new Map([first, between, last].map((key) => [keyStep(atlas, i, key), key]));
+  return [...steps].sort((a, b) => a[0] - b[0]).map(([, key]) => key);
+}
+
+function contextWords(atlas, i, key) {
+  if (atlas.contexts.shared) return `Strongest in the code that all ${POINT}s share`;
+  if (DATA.steps.length === 1) return "Where it is strongest";
+  if (!atlas.contexts.follow) return `Strongest at ${CLOCK} ${formatStep(atlas.step)}${atlas.one_code ? "" : ", which it was fitted to"}`;
+  const step = keyStep(atlas, i, key);
+  const words = `Strongest at ${CLOCK} ${formatStep(step)}`;
+  return step === DATA.steps[state.step] ? words : `${words}, the nearest that is kept`;
+}

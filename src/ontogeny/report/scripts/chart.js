@@ -1,0 +1,206 @@
+// The developmental chart: hover, the hairline of the current step, and the layer selector.
+
+import { CLOCK_HEAD, DATA, find, findAll, nearest, values } from "./core.js";
+import { formatStep } from "./format.js";
+import { followHash, followRow, linkTo } from "./links.js";
+import {
+  change,
+  currentPlace,
+  indexOfStep,
+  layerShown,
+  listen,
+  placeOnAxis,
+  shareOfAxis,
+  state,
+} from "./state.js";
+import { hideTooltip, showTooltip } from "./tooltip.js";
+
+function visibleChart() {
+  return findAll("svg.chart").find((svg) => svg.clientWidth > 0) ?? null;
+}
+
+function chartPlot(svg) {
+  return DATA.charts[svg.classList.contains("chart-wide") ? "wide" : "narrow"].plot;
+}
+
+// Left and right end of the chart's step axis in the window, in pixels; the slider lies over it.
+export function chartAxis() {
+  const svg = visibleChart();
+  if (!svg) return null;
+  const box = svg.getBoundingClientRect();
+  const unit = box.width / svg.viewBox.baseVal.width;
+  const [left, width] = chartPlot(svg);
+  return [box.left + left * unit, box.left + (left + width) * unit];
+}
+
+export function startChart() {
+  const section = document.getElementById("chart");
+  for (const button of findAll("#chart-view button"))
+    button.addEventListener("click", () => change({ chart: button.dataset.view }));
+  const orders = findAll("#chart-order button");
+  for (const button of orders)
+    button.addEventListener("click", () => {
+      for (const other of orders) other.setAttribute("aria-pressed", String(other === button));
+      for (const svg of findAll("svg.chart")) orderChart(svg, button === orders[1]);
+    });
+  const chosen = document.getElementById("chart-run");
+  chosen?.addEventListener("change", () => change({ run: Number(chosen.value) }));
+  listen((changed) => {
+    if (changed.has("chart")) showChartView(section);
+    if (changed.has("run")) chooseRun(section, chosen);
+  });
+  for (const svg of findAll("svg.chart")) {
+    const [left, width] = chartPlot(svg);
+    const now = find(".now", svg);
+    const rows = findAll(".row", svg);
+    const move = () => {
+      const x = left + width * shareOfAxis(currentPlace());
+      now.setAttribute("x1", x);
+      now.setAttribute("x2", x);
+    };
+    const dim = () => {
+      for (const row of rows) row.classList.toggle("dim", !layerShown(DATA.rows[row.dataset.row].group));
+    };
+    listen((changed) => {
+      if (changed.has("scale")) svg.classList.toggle("linear", state.scale === "linear");
+      if (changed.has("step") || changed.has("scale")) move();
+      if (changed.has("layers")) dim();
+    });
+    svg.addEventListener("pointermove", (event) =>
+      chartHover(event, svg, (x) => placeOnAxis((x - left) / width)),
+    );
+    svg.addEventListener("pointerleave", hideTooltip);
+    startRowKeys(svg, rows);
+    for (const link of findAll("a[data-folded]", svg)) startFolded(link);
+    move();
+  }
+}
+
+// What stands for folded rows opens the table at the first of them, and marks all.
+function startFolded(link) {
+  link.addEventListener("click", (event) => {
+    const places = link.dataset.folded.split(" ");
+    event.preventDefault();
+    history.pushState(null, "", linkTo(places[0]));
+    followHash();
+    for (const place of places) document.getElementById(place).classList.add("linked");
+  });
+}
+
+// Under each heading the rows stand by half-change step, as drawn, or by quantity and depth, as in the data.
+function orderChart(svg, byDepth) {
+  const rows = findAll(".row", svg);
+  const drawnAt = (row) => Number(/ ([\d.]+)/.exec(find(".hit", row).getAttribute("d"))[1]);
+  while (rows.length) {
+    const group = rows.splice(0, rows.findIndex((row, i) => rows[i + 1] !== row.nextElementSibling) + 1 || rows.length);
+    const after = group.at(-1).nextSibling;
+    const places = group.map(drawnAt).sort((a, b) => a - b);
+    group.sort((a, b) => (byDepth ? a.dataset.row - b.dataset.row : drawnAt(a) - drawnAt(b)));
+    group.forEach((row, i) => {
+      row.setAttribute("transform", `translate(0 ${places[i] - drawnAt(row)})`);
+      svg.insertBefore(row, after);
+    });
+  }
+}
+
+function showChartView(section) {
+  section?.classList.toggle("intervals", state.chart === "intervals");
+  for (const button of findAll("#chart-view button"))
+    button.setAttribute("aria-pressed", String(button.dataset.view === state.chart));
+}
+
+// The chosen run is drawn over the others, in ink.
+function chooseRun(section, chosen) {
+  if (chosen) chosen.value = state.run;
+  for (const mark of section ? findAll(".of-run", section) : []) {
+    const own = Number(mark.dataset.run) === state.run;
+    mark.classList.toggle("chosen", own);
+    if (own) mark.parentElement.append(mark);
+  }
+}
+
+// The chart is one stop of the tab key; arrow keys go from row to row, and tell the current step.
+function startRowKeys(svg, rows) {
+  if (!rows.length) return;
+  const linksNow = () => findAll(".row a", svg); // their order is the reader's
+  const rowOf = (link) => DATA.rows[link.closest(".row").dataset.row];
+  const turn = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -1e9, End: 1e9 };
+  linksNow()[0].setAttribute("tabindex", 0);
+  const tell = () => {
+    const link = document.activeElement;
+    if (!link?.matches(".row a") || !svg.contains(link)) return;
+    const row = rowOf(link);
+    const box = find(".hit", link).getBoundingClientRect();
+    const spot = { clientX: (chartAxis() ?? [box.left])[0], clientY: box.bottom };
+    if (state.chart === "intervals") tellHalves(spot, row);
+    else tellRow(spot, row, currentPlace());
+  };
+  // Listened for around the picture: Chromium makes an svg that listens for focus a tab stop.
+  const around = svg.parentElement;
+  around.addEventListener("focusin", (event) => {
+    const links = linksNow();
+    if (!links.includes(event.target)) return;
+    for (const link of links) link.setAttribute("tabindex", link === event.target ? 0 : -1);
+    if (event.target.matches(":focus-visible")) tell();
+  });
+  around.addEventListener("focusout", hideTooltip);
+  svg.addEventListener("keydown", (event) => {
+    const links = linksNow();
+    const i = links.indexOf(event.target);
+    if (i < 0 || !(event.key in turn) || event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    links[Math.max(0, Math.min(links.length - 1, i + turn[event.key]))].focus();
+  });
+  listen((changed) => {
+    if (changed.has("step")) tell();
+  });
+  for (const link of linksNow()) {
+    link.setAttribute("href", `#${rowOf(link).figure}`);
+    link.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      followRow(rowOf(link));
+    });
+  }
+}
+
+// The tooltip of a row: left of the cells all that is known of it, over a cell its share at that step.
+function chartHover(event, svg, placeOf) {
+  const element = event.target.closest(".row");
+  if (!element) {
+    hideTooltip();
+    return;
+  }
+  const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+  const row = DATA.rows[element.dataset.row];
+  const place = placeOf(point.x);
+  if (state.chart === "intervals") tellHalves(event, row);
+  else if (place < DATA.scales[state.scale].span[0] - 0.01) showTooltip(event, row.label, row.state, row.facts);
+  else tellRow(event, row, place);
+}
+
+// `told` is null of a row that was not judged, of which its state says so.
+function tellRow(event, row, place) {
+  const places = row.steps.map((step) => DATA.scales[state.scale].at[indexOfStep.get(step)]);
+  const i = nearest(places, place);
+  const share = values(row.progress)[i];
+  const told = row.told !== false && row.distinct[i] === "1";
+  const doubt = row.told !== null && !Number.isNaN(share) && !told && "no larger than chance and noise would give";
+  const head = `${CLOCK_HEAD} ${formatStep(row.steps[i])} · ${row.label}`;
+  showTooltip(event, head, shareWords(share), [doubt, row.state, ...row.facts]);
+}
+
+// When the run or runs of a row were half-way, and when its control runs were.
+function tellHalves(event, row) {
+  const [first, ...rest] = row.halves;
+  showTooltip(event, row.label, row.marks.length ? row.state : first, row.marks.length ? row.halves : [row.state, ...rest]);
+}
+
+// How far a row has gone from its first value to its last, or past one of them.
+function shareWords(share) {
+  if (Number.isNaN(share)) return "not measured";
+  const percent = Math.round(share * 100);
+  if (percent < 0) return `${-percent} % beyond its first value, in the other direction`;
+  if (percent > 100) return `${percent - 100} % beyond its last value`;
+  return `${percent} % of the way`;
+}

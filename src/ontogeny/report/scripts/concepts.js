@@ -1,0 +1,105 @@
+// Concepts as the data has them, and the words that lines and cards have in common.
+
+import { CLOCK, CLOCK_HEAD, DATA, at, find, nearest } from "./core.js";
+import { formatStep } from "./format.js";
+import { indexOfStep, placeOnAxis, state } from "./state.js";
+import { showTooltip } from "./tooltip.js";
+
+const NO_FACTS = {
+  name: "", token_name: "", given: false, kind: "", sharp: null, alike: "",
+  born: null, after: null, before: null, settled: null, gone: null, readable_from: null,
+  fires: null, random: null, again: null, half: null, removed: null, followed: null,
+  chips: [], up: [], down: [], near: [], answers: [],
+};
+// The first one has the life lines of the first screen; a menu leads to the others.
+export const ATLASES = [DATA.atlas, ...DATA.further].filter(Boolean);
+export const LEVELS = { full: 250, missing: 255, code: 15 };
+
+// What a concept has nothing of is left out of the data.
+for (const atlas of ATLASES) {
+  atlas.concepts = atlas.concepts.map((concept) => {
+    const { address, group } = atlas.layers[concept.layer];
+    return { ...NO_FACTS, ...concept, id: address + concept.number, group };
+  });
+}
+
+// The one that the menu of dictionaries has chosen.
+export let shownAtlas = ATLASES[0] ?? null;
+
+export function chooseShown(k) {
+  shownAtlas = ATLASES[k];
+}
+
+export function conceptName(concept) {
+  return concept.name || `C${concept.number}`;
+}
+
+// Concepts stand by birth, those that are there from the start first.
+export function momentOf({ kind, born }) {
+  return kind === "from the start" ? -Infinity : (born ?? Infinity);
+}
+
+// The step of its birth with its interval; else what kind of life it has.
+export function bornWords(concept) {
+  if (concept.born === null) return concept.kind;
+  return formatStep(concept.born) + intervalWords(concept, " (", ")");
+}
+
+export function spokenBirth(concept) {
+  if (concept.born === null) return bornWords(concept);
+  return `born by ${CLOCK} ${formatStep(concept.born)}${intervalWords(concept, ", between ", "")}`;
+}
+
+export function intervalWords(concept, before = "", after = "") {
+  const { after: low, before: high } = concept;
+  return low === null || high === null || low === high ? "" : `${before}${formatStep(low)}–${formatStep(high)}${after}`;
+}
+
+export function placeOfStep(step) {
+  const scale = DATA.scales[state.scale];
+  const known = indexOfStep.get(step);
+  return scale.at[known ?? nearest(DATA.steps, step)];
+}
+
+// As a share of its peak; null where it was not measured.
+export function strengthAt(atlas, i, t) {
+  const strength = at(atlas.strength, { d0: i, d1: t });
+  return strength === LEVELS.missing ? null : strength / LEVELS.full;
+}
+
+// Eight steps in a byte, the first one high.
+export function readableAt(atlas, i, t) {
+  return ((at(atlas.readable, { d0: i, d1: t >> 3 }) >> (7 - (t & 7))) & 1) === 1;
+}
+
+// The mean strength in a layer: of the run (0), and the least and the most of control runs (1, 2).
+export function meanAt(atlas, layer, line, t) {
+  const mean = at(atlas.means, { d0: layer, d1: line, d2: t });
+  return mean === LEVELS.missing ? null : mean / LEVELS.full;
+}
+
+export function strengthWords(atlas, i, t) {
+  const share = strengthAt(atlas, i, t);
+  return share === null ? "not measured" : `${Math.round(100 * share)} % of its peak`;
+}
+
+export function strengthDoubt(atlas, i, t) {
+  return readableAt(atlas, i, t) ? [] : ["cannot be read from this checkpoint alone"];
+}
+
+// The step of the lines that a place of the pointer means.
+export function pointedStep(atlas, event, view) {
+  const x = event.clientX - find("#life svg").getBoundingClientRect().left;
+  return nearest(atlas.steps.map(placeOfStep), placeOnAxis((x - view.from) / (view.to - view.from)));
+}
+
+export function tellConcept(event, atlas, i, t) {
+  const concept = atlas.concepts[i];
+  const head = `${conceptName(concept)} · ${atlas.layers[concept.layer].short}`;
+  const rest = [capital(spokenBirth(concept)), ...strengthDoubt(atlas, i, t)];
+  showTooltip(event, head, `${CLOCK_HEAD} ${formatStep(atlas.steps[t])}: ${strengthWords(atlas, i, t)}`, rest);
+}
+
+export function capital(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

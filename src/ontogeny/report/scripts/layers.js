@@ -1,0 +1,64 @@
+// The layer selector: one chip for each depth. The first click shows one layer, further ones add.
+
+import { DATA, make } from "./core.js";
+import { change, layerShown, listen, state } from "./state.js";
+import { colours, darkQuery } from "./theme.js";
+
+export function startLayers() {
+  const holder = document.getElementById("layers");
+  if (DATA.layers.length < 2) return;
+  holder.hidden = false;
+  holder.classList.toggle("many", DATA.layers.length > 16);
+  const all = make("button", { type: "button", className: "all", textContent: "all" });
+  all.addEventListener("click", () => change({ layers: null }));
+  const chips = DATA.layers.map((label, i) => {
+    const chip = make(
+      "button",
+      { type: "button", title: `Layer ${label}` },
+      make("span", { textContent: label }),
+    );
+    chip.addEventListener("click", () => toggleLayer(i));
+    return chip;
+  });
+  holder.append(make("span", { className: "chips-name", textContent: "Layers" }), all, ...chips);
+  oneStop(holder, [all, ...chips]);
+  const show = () => {
+    const palette = colours();
+    all.setAttribute("aria-pressed", String(state.layers === null));
+    chips.forEach((chip, i) => {
+      chip.setAttribute("aria-pressed", String(layerShown(i)));
+      chip.style.setProperty("--chip", palette.layers[i]);
+    });
+  };
+  listen((changed) => {
+    if (changed.has("layers")) show();
+  });
+  darkQuery.addEventListener("change", show);
+  show();
+}
+
+function toggleLayer(i) {
+  const layers = state.layers === null ? new Set() : new Set(state.layers);
+  if (layers.has(i)) layers.delete(i);
+  else layers.add(i);
+  change({ layers: layers.size === 0 || layers.size === DATA.layers.length ? null : layers });
+}
+
+// Buttons in a line, or links of a table's rows, are one stop of the tab key; arrow keys go from one to
+// the next, in the order in which they stand now.
+export function oneStop(holder, buttons, [next, before] = ["ArrowRight", "ArrowLeft"]) {
+  const turn = { [next]: 1, [before]: -1, Home: -1e9, End: 1e9 };
+  const stopAt = (chosen) => {
+    for (const button of buttons) button.tabIndex = button === chosen ? 0 : -1;
+  };
+  stopAt(buttons[0]);
+  holder.addEventListener("focusin", (event) => buttons.includes(event.target) && stopAt(event.target));
+  holder.addEventListener("keydown", (event) => {
+    if (!(event.key in turn) || !buttons.includes(event.target) || event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const sorted = [...buttons].sort((one, other) => (one.compareDocumentPosition(other) & 4 ? -1 : 1));
+    const i = sorted.indexOf(event.target) + turn[event.key];
+    sorted[Math.max(0, Math.min(sorted.length - 1, i))].focus();
+  });
+}

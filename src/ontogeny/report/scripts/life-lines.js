@@ -1,0 +1,179 @@
+// The life lines: a row a concept, tinted by its strength, with a mark at its birth.
+
+import { textWidth } from "./annotations.js";
+import {
+  bornWords,
+  conceptName,
+  placeOfStep,
+  pointedStep,
+  readableAt,
+  spokenBirth,
+  strengthAt,
+  tellConcept,
+} from "./concepts.js";
+import { DATA, find, findAll, makeSvg } from "./core.js";
+import { formatStep, shortened } from "./format.js";
+import { LIFE, PICTURE_NAMES } from "./life-shapes.js";
+import { state } from "./state.js";
+import { hideTooltip } from "./tooltip.js";
+
+const PITCH = { close: 24, apart: 28 }; // pixels, of which a pointer needs 24
+
+// The heading over lines or rows, with room for the choice between them.
+export function drawLifeHead(svg, view, top) {
+  const words = DATA.atlas.naming === "named" ? "Life lines of concepts" : "Life lines of concepts, not named";
+  svg.append(makeSvg("text", { class: "head halo", x: 0, y: top + 19 }, words));
+  const choice = find("#life .life-choice");
+  if (!choice) return top + 28;
+  const beside = textWidth(words, 13) + 24 + choice.offsetWidth <= Math.max(view.to, choice.offsetWidth);
+  Object.assign(view, { choice: beside ? top : top + 26 });
+  return top + (beside ? 30 : 58);
+}
+
+export function drawLines(svg, view, top, lines) {
+  const rows = toldApart(lines.map((i) => lineWords(i)));
+  // Names stand left of the cells where there is room, else over them; so do the numbers.
+  const beside = view.from >= PICTURE_NAMES - 40;
+  const room = view.width - view.to - 10;
+  const fits = (key) => longest(rows.map((row) => row[key])) <= room;
+  const said = fits("number") ? "number" : "brief";
+  const behind = fits(said);
+  const pitch = beside && behind ? PITCH.close : PITCH.apart;
+  let y = top;
+  rows.forEach((row, place) => {
+    svg.append(lineRow(row, view, y, { said, beside, behind, pitch, first: place === 0 }));
+    y += pitch;
+  });
+  return y + 2;
+}
+
+function longest(texts) {
+  return Math.max(0, ...texts.map((text) => textWidth(text, 12)));
+}
+
+function lineWords(i) {
+  const { concepts, layers } = DATA.atlas;
+  const concept = concepts[i];
+  return {
+    i,
+    name: shortened(conceptName(concept), 22),
+    where: ` · ${layers[concept.layer].depth}`,
+    number: bornWords(concept),
+    brief: briefBirth(concept),
+  };
+}
+
+// Concepts with one name in one layer get their number as well.
+function toldApart(rows) {
+  const times = new Map();
+  const label = ({ name, where }) => name + where;
+  for (const row of rows) times.set(label(row), (times.get(label(row)) ?? 0) + 1);
+  const number = ({ i }) => DATA.atlas.concepts[i].number;
+  return rows.map((row) => (times.get(label(row)) > 1 ? { ...row, where: `${row.where} · C${number(row)}` } : row));
+}
+
+// A name as long as there is room for it; layer and number stay.
+function fittedName({ name, where }, room) {
+  let length = name.length;
+  while (length > 3 && textWidth(shortened(name, length) + where, 12) > room) length -= 1;
+  return shortened(name, length) + where;
+}
+
+// What fits a phone; the interval stays on hover and in the cards.
+function briefBirth({ kind, born }) {
+  if (born !== null) return formatStep(born);
+  return { "from the start": "start", grows: "grows" }[kind] ?? "–";
+}
+
+function lineRow(row, view, y, form) {
+  const { atlas } = DATA;
+  const concept = atlas.concepts[row.i];
+  const link = makeSvg("a", {
+    href: `#${concept.id}`,
+    tabindex: form.first ? 0 : -1,
+    "data-line": row.i,
+    "aria-label": `${conceptName(concept)}, ${atlas.layers[concept.layer].short}: ${spokenBirth(concept)}`,
+  });
+  const lifted = form.beside && form.behind;
+  const [top, height] = lifted ? [y + 4, 16] : [y + 15, 10];
+  const middle = lifted ? y + 16 : y + 11;
+  link.append(makeSvg("rect", { class: "hit", x: 0, y, width: view.width, height: form.pitch }));
+  const label = form.beside ? { class: "name end", x: view.from - 10 } : { class: "name", x: form.behind ? view.from : 0 };
+  const said = form.beside ? fittedName(row, view.from - 12) : row.name + row.where;
+  link.append(makeSvg("text", { ...label, y: form.beside ? top + height / 2 + 4 : middle }, said));
+  const number = form.behind ? { x: view.to + 10 } : { class: "end", x: view.width };
+  link.append(makeSvg("text", { ...number, y: form.behind ? top + height / 2 + 4 : middle }, row[form.said]));
+  const cells = new Shades();
+  cells.add(atlas, row.i, view, top, height);
+  link.append(...cells.paths(), ...birthMark(concept, view, top + height / 2));
+  link.addEventListener("pointermove", (event) => tellConcept(event, atlas, row.i, pointedStep(atlas, event, view)));
+  link.addEventListener("pointerleave", hideTooltip);
+  return link;
+}
+
+// Cells of one row or of many, one path for each shade; cells that touch and look alike are one.
+// A shade is the square of the strength, so that little looks like little.
+export class Shades {
+  constructor() {
+    this.shapes = new Map();
+  }
+
+  add(atlas, i, view, top, height) {
+    const edges = atlas.edges[state.scale];
+    let open = null;
+    for (let t = 0; t < atlas.steps.length; t += 1) {
+      const key = shadeOf(atlas, i, t);
+      const [a, b] = edges[t].map((place) => Math.max(view.xOf(place), view.from));
+      if (open && open.key === key && a - open.to < 0.5) {
+        open.to = b;
+        continue;
+      }
+      this.close(open, top, height);
+      open = key === null ? null : { key, from: a, to: b };
+    }
+    this.close(open, top, height);
+  }
+
+  close(open, top, height) {
+    if (!open) return;
+    const shape = `M${open.from.toFixed(1)} ${top}H${open.to.toFixed(1)}v${height}H${open.from.toFixed(1)}z`;
+    this.shapes.set(open.key, (this.shapes.get(open.key) ?? "") + shape);
+  }
+
+  paths() {
+    return [...this.shapes].map(([key, d]) => {
+      if (key === "hatched") return makeSvg("path", { class: "hatched", d, fill: "url(#life-hatch)" });
+      return makeSvg("path", { class: "shade", d, "fill-opacity": (0.03 + (0.87 * key) / LIFE.levels).toFixed(3) });
+    });
+  }
+}
+
+function shadeOf(atlas, i, t) {
+  const share = strengthAt(atlas, i, t);
+  if (share === null) return null;
+  return readableAt(atlas, i, t) ? Math.round(share * share * LIFE.levels) : "hatched";
+}
+
+function birthMark(concept, view, y) {
+  if (concept.born === null) return [];
+  const [low, high] = [concept.after ?? concept.born, concept.before ?? concept.born];
+  const ends = { x1: view.xOf(placeOfStep(low)), x2: view.xOf(placeOfStep(high)), y1: y, y2: y };
+  const cx = view.xOf(placeOfStep(concept.born));
+  return [
+    makeSvg("line", { class: "whisker-halo", ...ends }),
+    makeSvg("line", { class: "whisker", ...ends }),
+    makeSvg("circle", { class: "dot", cx, cy: y, r: 3.2 }),
+  ];
+}
+
+// The lines are one stop of the tab key; up and down go from one to the next.
+export function moveAlongLines(event) {
+  const turn = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const link = event.target.closest("a[data-line]");
+  if (!turn || !link) return;
+  const links = findAll("#life a[data-line]");
+  const next = links[links.indexOf(link) + turn];
+  if (!next) return;
+  event.preventDefault();
+  next.focus();
+}

@@ -1,0 +1,247 @@
+// The picture of the first screen: the loss over the life lines of concepts, on the slider's axis.
+
+import { textWidth } from "./annotations.js";
+import { capital } from "./concepts.js";
+import { CLOCK, CLOCK_HEAD, DATA, extent, find, findAll, make, makeSvg, nearest, range } from "./core.js";
+import { formatNumber, formatStep } from "./format.js";
+import { drawLifeHead, drawLines, moveAlongLines } from "./life-lines.js";
+import { drawRows } from "./life-rows.js";
+import { LIFE, PICTURE_NAMES, bandPath, linePath } from "./life-shapes.js";
+import { tickLabels } from "./panels.js";
+import { track } from "./slider.js";
+import { currentPlace, indexOfStep, layerShown, listen, placeOnAxis, shareOfAxis, state } from "./state.js";
+import { hideTooltip, showTooltip } from "./tooltip.js";
+
+const lifeView = { shown: 0 };
+
+export function startLife() {
+  const figure = document.getElementById("life");
+  if (!figure || figure.classList.contains("still")) return; // one model's picture stands
+  const holder = find(".life-picture", figure);
+  const draw = () => {
+    layFirst(figure);
+    const old = document.activeElement?.closest?.("#life a");
+    const again = old && (old.dataset.line ? `#life a[data-line="${old.dataset.line}"]` : "#life .row-link");
+    const { parts, choice } = lifePicture(holder);
+    holder.replaceChildren(...parts);
+    if (choice !== undefined) placeChoice(figure, choice);
+    moveLife();
+    dimLife();
+    if (again) find(again)?.focus({ preventScroll: true });
+  };
+  startChoice(figure, draw);
+  listen((changed) => {
+    if (changed.has("scale")) draw();
+    if (changed.has("step")) moveLife();
+    if (changed.has("layers")) dimLife();
+  });
+  holder.addEventListener("keydown", moveAlongLines);
+  holder.addEventListener("focusin", (event) => {
+    const link = event.target.closest("a[data-line]");
+    for (const each of link ? findAll("a[data-line]", holder) : []) each.setAttribute("tabindex", each === link ? 0 : -1);
+  });
+  // Wherever the slider's axis goes, the picture follows.
+  let drawn = "";
+  const follow = () => {
+    const now = axisEnds(holder).join();
+    if (now !== drawn) draw();
+    drawn = now;
+  };
+  new ResizeObserver(() => requestAnimationFrame(follow)).observe(document.getElementById("slider"));
+  addEventListener("resize", () => requestAnimationFrame(follow));
+  draw();
+}
+
+// Ends of the slider's step axis in the window; where there is no slider, of the picture itself.
+function axisEnds(holder) {
+  const box = document.getElementById("slider").getBoundingClientRect();
+  const own = holder.getBoundingClientRect();
+  if (!box.width) return [own.left + 8, own.right - 150];
+  const left = box.left + track.start;
+  return [Math.max(left, own.left), Math.min(left + track.length, own.right)];
+}
+
+// How many life lines are drawn; the caption says which.
+function startChoice(figure, draw) {
+  const buttons = findAll(".life-choice button", figure);
+  const show = (k) => {
+    lifeView.shown = k;
+    buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === k)));
+    find(".life-chosen", figure).textContent = DATA.atlas.views[k].words;
+    draw();
+  };
+  buttons.forEach((button, k) => button.addEventListener("click", () => show(k)));
+}
+
+// The choice stands in the heading of the lines, which is part of the picture.
+function placeChoice(figure, y) {
+  const choice = find(".life-choice", figure);
+  const svg = find(".life-picture svg", figure);
+  const top = svg.getBoundingClientRect().top - figure.getBoundingClientRect().top;
+  const right = svg.clientWidth - Number(svg.dataset.to);
+  choice.style.top = `${top + y}px`;
+  choice.style.right = `${Math.max(0, Math.min(right, svg.clientWidth - choice.offsetWidth))}px`;
+}
+
+// The words take what is left of the picture and its names; where that is too little, the names
+// stand over their lines, and at last the words over the picture.
+function layFirst(figure) {
+  const first = figure.closest(".first");
+  const slider = document.getElementById("slider").getBoundingClientRect();
+  const style = getComputedStyle(first);
+  const left = first.getBoundingClientRect().left + parseFloat(style.paddingLeft);
+  const room = slider.width ? slider.left + track.start - left - 32 : Math.min(392 + PICTURE_NAMES, 0.45 * first.clientWidth);
+  const names = lifeLines() && room - PICTURE_NAMES >= 310 ? PICTURE_NAMES : 0;
+  first.classList.toggle("stacked", room < 300);
+  first.style.setProperty("--words", `${Math.min(room - names, 420)}px`);
+}
+
+function lifeLines() {
+  return DATA.atlas?.views?.length ? DATA.atlas.views[lifeView.shown] : null;
+}
+
+function lifePicture(holder) {
+  const width = holder.clientWidth;
+  const left = holder.getBoundingClientRect().left;
+  const [from, to] = axisEnds(holder).map((x) => x - left);
+  const xOf = (place) => from + shareOfAxis(place) * (to - from);
+  const lines = lifeLines();
+  const svg = makeSvg("svg", { role: "group", "aria-label": lines ? "Loss and life lines of concepts" : "Loss" });
+  const view = { width, from, to, xOf, roomy: width - to >= 120 };
+  svg.append(hatchPattern());
+  const legend = [];
+  let y = DATA.first ? drawLoss(svg, view, 0, legend) : 0;
+  if (lines) {
+    y = drawLifeHead(svg, view, y);
+    y = lines.lines ? drawLines(svg, view, y, lines.lines) : drawRows(svg, view, y);
+  }
+  y = drawSteps(svg, view, y);
+  // The line of the step begins under the first heading, which it crossed, and passes behind the second.
+  svg.append(makeSvg("line", { class: "here", y1: 18, y2: y - 18 }), ...findAll(".head", svg));
+  svg.setAttribute("viewBox", `0 0 ${width} ${y}`);
+  svg.setAttribute("height", y);
+  svg.dataset.from = from;
+  svg.dataset.to = to;
+  const parts = legend.length ? [make("p", { className: "life-legend" }, ...legend), svg] : [svg];
+  return { parts, choice: view.choice };
+}
+
+function hatchPattern() {
+  const defs = makeSvg("defs");
+  const pattern = makeSvg("pattern", {
+    id: "life-hatch",
+    width: 5,
+    height: 5,
+    patternUnits: "userSpaceOnUse",
+    patternTransform: "rotate(45)",
+  });
+  pattern.append(makeSvg("path", { class: "hatch-line", d: "M0 0V5" }));
+  defs.append(pattern);
+  return defs;
+}
+
+function moveLife() {
+  const svg = find("#life svg");
+  if (!svg) return;
+  const [from, to] = [Number(svg.dataset.from), Number(svg.dataset.to)];
+  const x = from + shareOfAxis(currentPlace()) * (to - from);
+  const here = find(".here", svg);
+  here.setAttribute("x1", x);
+  here.setAttribute("x2", x);
+}
+
+function dimLife() {
+  for (const link of findAll("#life a[data-line]"))
+    link.classList.toggle("dim", !layerShown(DATA.atlas.concepts[link.dataset.line].group));
+  for (const group of findAll("#life g[data-group]"))
+    group.classList.toggle("dim", !layerShown(Number(group.dataset.group)));
+}
+
+function drawSteps(svg, view, top) {
+  const scale = DATA.scales[state.scale];
+  const y = top + 6;
+  svg.append(makeSvg("line", { class: "axis", x1: view.from, x2: view.to, y1: y, y2: y }));
+  for (const [place, label] of tickLabels(scale.ticks, view.to - view.from))
+    svg.append(makeSvg("text", { class: "middle", x: view.xOf(place), y: y + 14, "aria-hidden": true }, label));
+  return y + 20;
+}
+
+// The loss with its lines and the range of its controls.
+function drawLoss(svg, view, top, legend) {
+  const { track, first } = DATA;
+  if (!track) return top;
+  const group = makeSvg("g", { role: "img", "aria-label": lossWords() });
+  const head = makeSvg("text", { class: "head", x: 0, y: top + 12 }, `${capital(track.title)} `);
+  head.append(makeSvg("tspan", {}, track.units));
+  const [base, height] = [top + 24, LIFE.loss - 30];
+  const levels = first.lines.map((line) => line.level);
+  const [low, high] = extent([track.values, levels, ...first.runs, ...(first.control ?? [])], (v) => v !== null);
+  const yOf = (value) => base + height * (high > low ? (high - value) / (high - low) : 0.5);
+  const places = track.steps.map((step) => view.xOf(DATA.scales[state.scale].at[indexOfStep.get(step)]));
+  const labels = [...first.lines.map((line) => [line.text, line.level]), ...endLabels(track, first)];
+  const wide = Math.max(...labels.map(([text]) => textWidth(text, 12)));
+  const end = Math.max(places.at(-1) + 4, Math.min(view.to, view.width - wide - 9));
+  for (const line of first.lines)
+    group.append(makeSvg("path", { class: "reference", d: `M${view.from} ${yOf(line.level)}H${end}` }));
+  if (first.control) group.append(makeSvg("path", { class: "control", d: bandPath(places, first.control, yOf) }));
+  for (const curve of first.runs) {
+    const known = range(curve.length).filter((i) => curve[i] !== null); // runs may have steps of their own
+    const d = linePath(known.map((i) => places[i]), known.map((i) => curve[i]), yOf);
+    group.append(makeSvg("path", { class: "each", d }));
+  }
+  group.append(makeSvg("path", { class: "run", d: linePath(places, track.values, yOf) }));
+  if (view.roomy && end + 8 + wide <= view.width) labelEnds(group, labels, yOf, end + 8, [top + 16, base + height - 4]);
+  else legend.push(...labels.map(([text]) => make("span", { textContent: text })));
+  svg.append(head, group);
+  group.addEventListener("pointermove", (event) => tellLoss(event, view));
+  group.addEventListener("pointerleave", hideTooltip);
+  const cover = { class: "hit", x: view.from, y: base, width: Math.max(view.to - view.from, 1), height };
+  group.append(makeSvg("rect", cover));
+  return top + LIFE.loss;
+}
+
+// The last known value of the run, and of its controls. The mean of several runs ends with the shortest of them.
+function endLabels(track, first) {
+  const at = track.values.findLastIndex((value) => value !== null);
+  const last = track.values[at];
+  const early = at < track.steps.length - 1 ? ` at ${CLOCK} ${formatStep(track.steps[at])}` : "";
+  const labels = [[`${DATA.first.of} ${formatNumber(last, 0.1)}${early}`, last]];
+  const ends = (first.control ?? []).map((side) => side.findLast((value) => value !== null));
+  if (ends.length === 2 && ends.every(Number.isFinite)) {
+    const [low, high] = ends.map((value) => formatNumber(value, 0.1));
+    labels.push([`${first.control_name} ${low === high ? low : `${low}–${high}`}`, (ends[0] + ends[1]) / 2]);
+  }
+  return labels;
+}
+
+function lossWords() {
+  const { track, first } = DATA;
+  const known = track.values.filter((value) => value !== null);
+  const [from, to] = [known[0], known.at(-1)].map((value) => formatNumber(value, 0.1));
+  const beside = [...first.lines.map((line) => line.text), ...endLabels(track, first).slice(1).map(([t]) => t)];
+  return `${capital(track.title)} from ${from} to ${to} ${track.units}${beside.length ? `; ${beside.join(", ")}` : ""}`;
+}
+
+// Labels at the ends of their lines, moved apart where they would overlap.
+function labelEnds(group, labels, yOf, x, [top, bottom]) {
+  labels.sort((a, b) => b[1] - a[1]);
+  let [above, below] = [top - 13, bottom + 13];
+  const heights = labels.map(([, value]) => (above = Math.max(yOf(value), above + 13)));
+  for (let i = labels.length - 1; i >= 0; i--) below = heights[i] = Math.min(heights[i], below - 13);
+  labels.forEach(([text], i) => {
+    const name = text.startsWith(`${DATA.first.of} `) ? "name" : "";
+    group.append(makeSvg("text", { class: name, x, y: heights[i] + 4 }, text));
+  });
+}
+
+function tellLoss(event, view) {
+  const x = event.clientX - find("#life svg").getBoundingClientRect().left;
+  const place = placeOnAxis((x - view.from) / (view.to - view.from));
+  const { track, first } = DATA;
+  const at = track.steps.map((step) => DATA.scales[state.scale].at[indexOfStep.get(step)]);
+  const i = nearest(at, place);
+  const control = first.control?.map((side) => side[i]);
+  const words = control?.every((v) => v !== null) && control.map((v) => formatNumber(v, 0.1)).join("–");
+  const value = `${formatNumber(track.values[i], 0.1)} ${track.units}`;
+  showTooltip(event, `${CLOCK_HEAD} ${formatStep(track.steps[i])}`, value, [words && `${first.control_name} ${words}`]);
+}

@@ -1,0 +1,152 @@
+// Deep links: the hash names a place of the page and the view, as in #concepts-ica/distance?step=100&layers=0,3.
+
+import { DATA, find, findAll, nearest } from "./core.js";
+import { makeRoom } from "./figure.js";
+import { change, listen, state } from "./state.js";
+
+const HASH_PAUSE = 200; // milliseconds; browsers allow few changes of the address
+const FIRST_VIEW = { step: DATA.start, scale: "log", layers: null, chart: DATA.views[0] };
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+export function readHash() {
+  const [place, query = ""] = location.hash.slice(1).split("?");
+  const view = new Map(query.split("&").filter(Boolean).map((part) => part.split("=")));
+  return { place: decoded(place), view };
+}
+
+// Other choices that an address holds: of the menus, the fields, and the buttons of which one is
+// pressed, each while it is not what the page opens with.
+const CHOICES = { q: "#atlas-search", of: "#atlas-node", at: "#atlas-layer", life: "#atlas-kind", order: "#atlas-order", lines: "#life .life-choice", tint: "#example-measure", text: "#example-choice", run: "#chart-run", rows: "#chart-order" };
+
+function choices() {
+  const named = Object.entries(CHOICES).map(([key, selector]) => [key, find(selector)]);
+  const inFigures = findAll(".figure .controls .segments").map((group) => [`view:${group.closest(".figure").id}:${group.getAttribute("aria-label")}`, group]);
+  return [...named, ...inFigures].filter(([, element]) => element);
+}
+
+function choiceOf(element) {
+  if (element.value !== undefined) return String(element.value);
+  return String(findAll("button", element).findIndex((button) => button.getAttribute("aria-pressed") === "true"));
+}
+
+function setChoice(element, value) {
+  if (element.value === undefined) findAll("button", element)[value]?.click();
+  else {
+    element.value = value;
+    for (const kind of ["input", "change"]) element.dispatchEvent(new Event(kind, { bubbles: true }));
+  }
+}
+
+let firstChoices = new Map();
+
+// A link with a view restores all of it; one without leaves the reader's own.
+function showLinkedView(view) {
+  if (!view.size) return;
+  const wanted = Number(view.get("step"));
+  const layers = (view.get("layers") ?? "").split(",").map((label) => DATA.layers.indexOf(decoded(label)));
+  const known = new Set(layers.filter((i) => i >= 0));
+  for (const [key, element] of choices()) {
+    const value = view.has(key) ? decoded(view.get(key)) : firstChoices.get(key);
+    if (choiceOf(element) !== value) setChoice(element, value);
+  }
+  change({
+    step: view.has("step") && Number.isFinite(wanted) ? nearest(DATA.steps, wanted) : FIRST_VIEW.step,
+    scale: view.get("axis") === "linear" ? "linear" : FIRST_VIEW.scale,
+    layers: known.size ? known : FIRST_VIEW.layers,
+    chart: DATA.views.includes(view.get("chart")) ? view.get("chart") : FIRST_VIEW.chart,
+  });
+}
+
+export function linkTo(place) {
+  const parts = [];
+  if (state.step !== FIRST_VIEW.step) parts.push(`step=${DATA.steps[state.step]}`);
+  if (state.layers !== null) {
+    const chosen = [...state.layers].sort((a, b) => a - b);
+    parts.push(`layers=${chosen.map((i) => encodeURIComponent(DATA.layers[i])).join(",")}`);
+  }
+  if (state.scale !== FIRST_VIEW.scale) parts.push(`axis=${state.scale}`);
+  if (state.chart !== FIRST_VIEW.chart) parts.push(`chart=${state.chart}`);
+  for (const [key, element] of choices()) {
+    const value = choiceOf(element);
+    if (value !== firstChoices.get(key)) parts.push(`${key}=${encodeURIComponent(value)}`);
+  }
+  const hash = place + (parts.length ? `?${parts.join("&")}` : "");
+  return location.href.split("#")[0] + (hash && `#${hash}`);
+}
+
+function clearLinked() {
+  for (const element of findAll(".linked")) element.classList.remove("linked");
+}
+
+// Open, highlight and show what a link names: a section, a figure, or a row of the chart.
+function showPlace(place) {
+  clearLinked();
+  const named = place && document.getElementById(place);
+  if (!named) return;
+  named.classList.add("linked");
+  const row = DATA.rows.findIndex((each) => each.id === place);
+  const drawn = findAll(`.chart .row[data-row="${row}"]`);
+  for (const element of drawn) element.classList.add("linked");
+  const target = drawn.find((element) => element.getClientRects().length) ?? named;
+  for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details"))
+    fold.open = true;
+  makeRoom({ timeRemaining: () => Infinity }); // for all figures, so that the place stays where it is
+  const show = () => target.scrollIntoView({ block: drawn.length ? "center" : "start" });
+  show();
+  // Figures that come into view are drawn then, which may move the place once more.
+  requestAnimationFrame(() => requestAnimationFrame(show));
+}
+
+// From a row of the chart to the figure that draws it, with its layer alone.
+export function followRow(row) {
+  if (row.group >= 0) change({ layers: new Set([row.group]) });
+  history.pushState(null, "", linkTo(row.figure));
+  followHash();
+}
+
+async function copyLink(button) {
+  const link = linkTo(button.dataset.link);
+  try {
+    await navigator.clipboard.writeText(link);
+    button.textContent = "Link copied";
+  } catch {
+    history.replaceState(null, "", link);
+    button.textContent = "Link is in the address bar";
+  }
+  setTimeout(() => (button.textContent = "Copy link"), 2000);
+}
+
+let linkedPlace = "";
+
+export function followHash() {
+  const hash = readHash();
+  linkedPlace = hash.place;
+  showLinkedView(hash.view);
+  showPlace(linkedPlace);
+  history.replaceState(null, "", linkTo(linkedPlace));
+}
+
+export function startLinks() {
+  let timer = 0;
+  firstChoices = new Map(choices().map(([key, element]) => [key, choiceOf(element)]));
+  const keep = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => history.replaceState(null, "", linkTo(linkedPlace)), HASH_PAUSE);
+  };
+  listen(keep);
+  for (const kind of ["input", "change", "click"]) document.addEventListener(kind, keep);
+  addEventListener("hashchange", followHash);
+  document.addEventListener("pointerdown", clearLinked);
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-link]");
+    if (button) copyLink(button);
+  });
+  if (location.hash) followHash();
+}

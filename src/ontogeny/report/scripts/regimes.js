@@ -1,0 +1,111 @@
+// Boundaries between regimes over steps: a hairline with its interval, a shade over the noisier side.
+
+import { CLOCK, DATA, at } from "./core.js";
+import { formatStep, plotText } from "./format.js";
+import { axisName } from "./panels.js";
+import { state } from "./state.js";
+import { smallFont, withAlpha } from "./theme.js";
+
+// The boundaries of one panel: one for all lines, or one for each line that is shown.
+export function readRegimes(picture, panel) {
+  const { figure, view, shown } = picture;
+  return figure.boundaries.flatMap((regime) => {
+    const apart = view.array(regime.step).dims.includes(figure.axes.series) && shown.length > 1;
+    return (apart ? shown : shown.slice(0, 1)).map((s, k) => {
+      const index = picture.index(panel, s);
+      const read = (name) => (name ? at(view.array(name), index) : NaN);
+      const place = (name) => (name ? at(view.node.arrays[figure.placed[name][state.scale]], index) : NaN);
+      return {
+        label: regime.label,
+        line: apart ? panel.lines[k] : null,
+        row: k,
+        rows: apart ? shown.length : 1,
+        ratio: read(regime.noise_ratio),
+        ...Object.fromEntries(["step", "low", "high"].map((end) => [end, read(regime[end])])),
+        at: place(regime.step),
+        from: place(regime.low),
+        to: place(regime.high),
+      };
+    });
+  }).filter((regime) => Number.isFinite(regime.at));
+}
+
+export function regimeShapes(regime, i, box, palette) {
+  const shared = { xref: axisName("x", i), yref: `${axisName("y", i)} domain` };
+  const colour = regime.line?.colour ?? palette.base["ink-2"];
+  const shapes = [];
+  const shade = (x0, x1, alpha) =>
+    shapes.push({
+      ...shared,
+      type: "rect",
+      layer: "below",
+      x0,
+      x1,
+      y0: 0,
+      y1: 1,
+      fillcolor: withAlpha(palette.base.null, alpha),
+      line: { width: 0 },
+    });
+  const interval = Number.isFinite(regime.from) && Number.isFinite(regime.to);
+  if (!regime.line) {
+    if (regime.ratio > 1) shade(regime.at, DATA.scales[state.scale].span[1], 0.14);
+    if (regime.ratio < 1) shade(DATA.scales[state.scale].span[0], regime.at, 0.14);
+    if (interval) shade(regime.from, regime.to, 0.3);
+  } else if (interval) {
+    // Intervals of several lines lie above one another under the upper edge.
+    const pitch = Math.min(5, (0.4 * box.height) / regime.rows);
+    shapes.push({
+      ...shared,
+      type: "rect",
+      ysizemode: "pixel",
+      yanchor: 1,
+      x0: regime.from,
+      x1: regime.to,
+      y0: -2 - pitch * regime.row,
+      y1: -2 - pitch * (regime.row + 0.6),
+      fillcolor: colour,
+      line: { width: 0 },
+    });
+  }
+  shapes.push({
+    ...shared,
+    type: "line",
+    x0: regime.at,
+    x1: regime.at,
+    y0: 0,
+    y1: 1,
+    opacity: regime.line ? 0.75 : 1,
+    line: { color: colour, width: 1 },
+  });
+  return shapes;
+}
+
+// The name of a boundary that all lines share, beside its upper end.
+export function regimeWords(regime, i, palette) {
+  if (regime.line || !regime.label) return [];
+  const right = regime.at > 0.6;
+  return [
+    {
+      text: plotText(regime.label),
+      x: regime.at,
+      y: 1,
+      xref: axisName("x", i),
+      yref: `${axisName("y", i)} domain`,
+      showarrow: false,
+      xanchor: right ? "right" : "left",
+      xshift: right ? -3 : 3,
+      yanchor: "top",
+      font: { size: smallFont(), color: palette.base["ink-2"] },
+    },
+  ];
+}
+
+// What is told beside a value near a boundary.
+export function regimeFact(regime) {
+  const spread =
+    Number.isFinite(regime.low) && Number.isFinite(regime.high)
+      ? ` (${formatStep(regime.low)}–${formatStep(regime.high)})`
+      : "";
+  const whose = regime.line?.label ? `${regime.line.label}: ` : "";
+  return `${whose}${regime.label} at ${CLOCK} ${formatStep(regime.step)}${spread}`;
+}

@@ -1,0 +1,56 @@
+// What the reader has chosen for the whole page: the step, the kind of step axis, the layers, what the
+// rows of the chart show, and which of several runs is drawn in ink.
+
+import { DATA, lastNotAbove } from "./core.js";
+
+export const state = { step: DATA.start, scale: "log", layers: null, chart: DATA.views[0], run: 0 };
+const listeners = [];
+export const indexOfStep = new Map(DATA.steps.map((step, i) => [step, i]));
+
+// What the audit found, under each step that it names.
+export const findingsByStep = new Map();
+for (const finding of DATA.findings) {
+  for (const step of finding.steps.filter((s) => indexOfStep.has(s))) {
+    findingsByStep.set(step, [...(findingsByStep.get(step) ?? []), finding.message]);
+  }
+}
+
+export function listen(callback) {
+  listeners.push(callback);
+}
+
+export function change(update) {
+  const changed = Object.keys(update).filter((key) => state[key] !== update[key]);
+  if (!changed.length) return;
+  Object.assign(state, update);
+  for (const callback of listeners) callback(new Set(changed));
+}
+
+export function setStep(index) {
+  change({ step: Math.max(0, Math.min(DATA.steps.length - 1, index)) });
+}
+
+// `layers` is null for all, else a set of chip numbers; what belongs to no layer is always shown.
+export function layerShown(group) {
+  return state.layers === null || group === undefined || group < 0 || state.layers.has(group);
+}
+
+export function currentPlace() {
+  return DATA.scales[state.scale].at[state.step];
+}
+
+// Where a place lies on the step axis, as a share of its length; and back.
+export function shareOfAxis(place) {
+  const [low, high] = DATA.scales[state.scale].span;
+  return (place - low) / (high - low);
+}
+
+export function placeOnAxis(share) {
+  const [low, high] = DATA.scales[state.scale].span;
+  return low + share * (high - low);
+}
+
+// The place on a node's own step axis of the last measured step up to the current one.
+export function stepIndex(axis) {
+  return lastNotAbove(axis.values, DATA.steps[state.step]);
+}

@@ -1,0 +1,30 @@
+// A click on a step sets it: in the chart, the picture of the loss and its life lines, and the course of a token.
+// Names in them lead on, and so do the keys.
+
+import { chartAxis } from "./chart.js";
+import { DATA, nearest } from "./core.js";
+import { placeOnAxis, setStep, state } from "./state.js";
+
+// Ends of the step axis of the picture that is clicked on, in the window; null of anything else.
+function axisUnder(element) {
+  if (element.closest("text")) return null;
+  if (element.closest("svg.chart")) return chartAxis();
+  const box = element.closest("#life svg, .example-curve, .dated-axis")?.getBoundingClientRect();
+  if (!box) return null;
+  const { from, to } = element.closest("svg, .dated-axis").dataset;
+  return from === undefined ? [box.left, box.right] : [box.left + Number(from), box.left + Number(to)];
+}
+
+export function startStepClicks() {
+  document.addEventListener(
+    "click",
+    (event) => {
+      const [left, right] = (event.detail && axisUnder(event.target)) || [Infinity, -Infinity];
+      if (event.clientX < left || event.clientX > right) return;
+      event.preventDefault();
+      event.stopPropagation();
+      setStep(nearest(DATA.scales[state.scale].at, placeOnAxis((event.clientX - left) / (right - left))));
+    },
+    true,
+  );
+}
