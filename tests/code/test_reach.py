@@ -218,10 +218,8 @@ def test_a_class_that_is_made_at_run_time_is_reached_by_its_lines(package):
     made = type("Made", (), {"__module__": "pkg.third", "f": lambda self: 1})
     reach, found = _reach(made)
     assert [place.name for place in reach.visited] == ["Made"]
-    assert (
-        _reach(type("Made", (), {"__module__": "pkg.third", "f": lambda self: 2}))[1]
-        != found
-    )
+    other = type("Made", (), {"__module__": "pkg.third", "f": lambda self: 2})
+    assert _reach(other)[1] != found
 
 
 def test_a_name_that_is_not_there_is_an_error(package):
