@@ -257,16 +257,12 @@ def accuracy(
     Its intervals are over `units`, the examples by default.
     """
     level = {"ngrams": f"{ORDER}-grams of the study's texts"} if ngrams else {}
-    grey = (
-        f"what n-grams of the study's texts reach, and {chance}" if ngrams else chance
-    )
     over: dict[str, Any] = {
         "unit": f"{one}s",
         "shade": f"95 % over {units or f'{one}s'}",
     }
     over |= {"nulls": {**level, "chance": chance}}
     over |= {"minimum": 0.0, "better": "higher", "subject": None}
-    over |= {"caption": f"Grey: {grey}."}
     heading = f"{one.capitalize()}s {title}"
     title = f"share of {one}s {title}"
     whole: dict[str, Any] = {

@@ -93,8 +93,7 @@ class AttentionHeads(Observable):
             nulls=_NULLS,
             per="score",
             heading="{label} score of the strongest head",
-            caption="One line a layer. The head is chosen at each {checkpoint} on one half of the "
-            "sequences and measured on the other.",
+            caption="The head is chosen on one half of the sequences and measured on the other.",
         ),
         Quantity(
             "head_score",

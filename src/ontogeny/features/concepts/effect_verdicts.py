@@ -208,8 +208,8 @@ def figures(data: xr.Dataset) -> list[Figure]:
                 interval=("removed_low", "removed_high")
                 if "removed_low" in data
                 else None,
-                caption="The strongest concepts of each layer. Shade: ±1.96 standard errors over "
-                "texts.",
+                caption="The strongest concepts of each layer.",
+                shade="±1.96 standard errors over texts",
             ),
             Scatter(
                 "first-order",

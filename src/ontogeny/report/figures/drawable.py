@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ...figures import Curves
 from ...summary.controls import RUN
 from ...words.attributes import attribute
 from ...words.formats import plain_text
@@ -186,6 +187,14 @@ class Drawable:
             shown = attribute(coordinate.attrs, LABELS, {}, f"coordinate {dimension!r}")
             labels = np.array([shown.get(str(each), each) for each in labels])
         return read_axis(dimension, labels, self.groups)
+
+    @property
+    def caption(self) -> str:
+        """What is seen, and what its intervals are."""
+        if not self.figure.shade:
+            return str(self.figure.caption)
+        marks = "Shade" if self.figure.kind == Curves.kind else "Bars"
+        return f"{self.figure.caption} {marks}: {self.figure.shade}.".strip()
 
     def label(self, name: str) -> str:
         """Return what a variable is, in words."""
