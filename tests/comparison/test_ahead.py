@@ -23,7 +23,7 @@ def run_of(name, of_text):
 
 def ahead_of(losses):
     runs = [run_of(f"r{i}", of_text) for i, of_text in enumerate(losses)]
-    [claim] = [c for c in claims_of_runs(runs) if c.kind is Kind.AHEAD]
+    [claim] = [c for c in claims_of_runs(runs, {}) if c.kind is Kind.AHEAD]
     return claim
 
 

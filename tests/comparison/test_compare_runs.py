@@ -11,19 +11,18 @@ from helpers.compared_runs import STEPS, fallen, run, seeds
 from ontogeny.claims import Certainty, Kind, Reason
 from ontogeny.comparison.clock import first_crossings
 from ontogeny.comparison.layers import match_layers
+from ontogeny.comparison.orders import claims_of_orders, correlations
 from ontogeny.dynamics.reasons import Reason as RowReason
 from ontogeny.errors import ArgumentError
 from ontogeny.trees import as_tree
 from ontogeny.words.content import read_content
 from ontogeny.words.formats import fine_step
 from ontogeny.words.page_claims import claims_of_result
+from ontogeny.words.phrases import Names
 from ontogeny.words.row_words import standing_of
-from ontogeny.words.runs import (
-    agreement_sentence,
-    correlations,
-    heading_of_runs,
-    sentences_of_runs,
-)
+from ontogeny.words.runs import heading_of_runs, sentences_of_runs
+from ontogeny.words.sentences import sentences
+from ontogeny.words.voice import OF_STEPS
 
 
 def told(tree, node):
@@ -283,21 +282,21 @@ def test_a_rank_correlation_says_how_many_rows_it_is_of():
     )
     rows = xr.Dataset({"half_step": (("row", "run"), half)})
     rows["changed"] = rows.half_step < 6
-    [text] = agreement_sentence(rows, "rows")
-    assert text == (
-        "Between runs the order in which rows changed correlates by 0.33 (0.00 to 1.00), over 5 "
-        "of 6 rows."
+
+    def text_of(rows):
+        (one,) = sentences(claims_of_orders(rows), OF_STEPS, Names())
+        return one.text
+
+    assert text_of(rows) == (
+        "Between runs the order in which rows changed correlates by 0.333 (0 to 1), over 5 rows or "
+        "more."
     )
-    [text] = agreement_sentence(
-        rows.assign(changed=rows.half_step < [6, 6, 5]), "layers"
-    )
-    assert text.endswith(", over 4–5 of 6 layers.")
-    [text] = agreement_sentence(rows.isel(run=[0, 1]), "rows")
-    assert "correlates by 1.00, over" in text
+    some = text_of(rows.assign(changed=rows.half_step < [6, 6, 5]))
+    assert some.endswith(", over 4 rows or more.")
+    assert "correlates by 1, over" in text_of(rows.isel(run=[0, 1]))
     opposed = rows.isel(run=[0, 1]).copy(deep=True)
     opposed["half_step"][:4, 1] = [4, 3, 2, 1]
-    [text] = agreement_sentence(opposed.isel(row=slice(4)), "rows")
-    assert "correlates by −1.00" in text and "agree" not in text
+    assert "correlates by −1," in text_of(opposed.isel(row=slice(4)))
 
 
 def test_what_one_run_of_several_reaches_by_chance_is_no_difference_between_them():

@@ -41,7 +41,8 @@ def compared(offsets, interval=None, missing=()):
         "entropy",
         "Entropy",
         value="entropy",
-        caption="One line per layer. Low: few are attended to. Shade: ±1.96 standard errors.",
+        caption="Low: few are attended to.",
+        shade="±1.96 standard errors",
         interval=ends,
         runs="run",
     )

@@ -21,7 +21,7 @@ from ontogeny.dynamics.reasons import Reason as RowReason
 from ontogeny.figures import Section, attach
 from ontogeny.report.chart.canvas import NARROW, WIDE
 from ontogeny.report.chart.draw import draw_chart, lay_chart, views_of
-from ontogeny.report.chart.groups import MAX_ROWS, arrange, named_in
+from ontogeny.report.chart.groups import MAX_ROWS, arrange
 from ontogeny.report.files.overview import write_overview
 from ontogeny.report.scales import StepScale
 from ontogeny.words.content import read_content
@@ -134,53 +134,6 @@ def test_rows_that_did_not_change_have_marks_in_this_view_only():
     for row, group in forest(tree, "cells")[1]:
         assert bool(dots(group, "dot", "open-dot")) <= row.changed
     assert content.rows
-
-
-def named_tree(layers=40, named=17):
-    """Two quantities in many layers; a sentence names one layer that even thinning leaves out."""
-    nodes = {}
-    for name in ("entropy", "norm"):
-        steps = np.arange(12)
-        rows = [f"layers.{i}.mlp · {name}" for i in range(layers)]
-        half = np.linspace(1, 10, layers)
-        data = xr.Dataset(
-            {
-                "progress": (
-                    ("row", "step"),
-                    np.tile(np.linspace(0, 1, 12), (layers, 1)),
-                ),
-                "distinct": (("row", "step"), np.ones((layers, 12), bool)),
-                "changed": ("row", np.ones(layers, bool)),
-                "half_step": ("row", half),
-                "first_value": ("row", np.zeros(layers)),
-                "last_value": ("row", np.ones(layers)),
-            },
-            coords={
-                "step": steps,
-                "row": rows,
-                "row_layer": ("row", [f"layers.{i}.mlp" for i in range(layers)]),
-            },
-        )
-        said = [f"In layers.{named}.mlp it came first."] if name == "norm" else []
-        nodes[name] = attach(data, Section(name.title(), name), [], said)
-    return xr.DataTree.from_dict(nodes)
-
-
-@pytest.mark.parametrize("named", range(16, 22))
-def test_a_row_that_a_sentence_names_is_never_thinned_out(named):
-    content, drawn = forest(named_tree(named=named))
-    shown = [row.name for row, _ in drawn]
-    assert len(shown) < len(content.rows) == 80
-    assert f"layers.{named}.mlp · norm" in shown
-
-
-def test_a_layer_is_not_named_by_the_number_of_another():
-    rows = read_content(named_tree()).rows
-    found = named_in(
-        rows, ["Not layers.17.mlp_gate, not layers.1.mlp.up, but layers.12.mlp."]
-    )
-    assert {row.layer for row in found} == {"layers.12.mlp"}
-    assert len(arrange(rows, 60, [rows.index(row) for row in found])[0].rows) >= 60
 
 
 def one_step_tree():

@@ -250,8 +250,6 @@ ROOMS = (
 MAY = {
     "words/formats.py": "characters that no file of a page can hold",
     "words/labels.py": "names of modules",
-    "report/run_words.py": "sentences of captions that hold for one layout of runs alone",
-    "report/chart/groups.py": "names of modules",
     "report/concepts/layers.py": "names of modules, for links",
     "report/figures/drawable.py": "names of files",
     "report/page/html.py": "HTML",

@@ -138,9 +138,7 @@ def test_means_of_seeds_are_drawn_as_quantities_are_with_the_spread_over_seeds_a
         curves, drawn = json.loads(data.attrs["figures"])
         assert curves["interval"] == ["x_low", "x_high"]
         assert drawn["interval"] == ["rank_low", "rank_high"]
-        assert (
-            curves["bands"][0]["label"] == "chance" and "Shade" not in curves["caption"]
-        )
+        assert curves["bands"][0]["label"] == "chance" and not curves["shade"]
         assert (curves["series"] == drawn["rows"] == "run") == (len(runs) > 1)
         care = json.loads(data.attrs["section"])["care"]
         assert care == "Careful. Shade: mean ± SD over 2 seeds."

@@ -122,9 +122,10 @@ def test_a_dimension_without_labels_is_numbered(study):
 
 
 def test_what_is_in_no_cell_is_said_unless_it_is_optional(study):
-    words = json.loads(study[0]["missing"].attrs["statements"])
-    assert words == ["No cell holds the mean activation ('mean')."]
-    assert json.loads(study[0]["norm"].attrs["statements"]) == []
+    claims = study[0].claims()
+    lost = claims[(claims.kind == "measured") & (claims.certainty == "not tested")]
+    assert lost[["node", "quantity"]].values.tolist() == [["missing", "mean"]]
+    assert "Mean activation is missing: it could not be computed." in study[1]
 
 
 def test_variables_over_steps_and_layers_are_drawn_where_nothing_else_is(

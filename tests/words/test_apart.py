@@ -34,7 +34,7 @@ NAMES = "names of variables"
 NOTES = "notes of a section, which hold of every result"
 MAY = {
     "words/catalogue.py": "the catalogue itself",
-    "words/controls.py": "how many names control runs give, until concepts are claims",
+    "words/measured.py": "the catalogue of numbers",
     "words/rows.py": NAMES,
     "claims/table.py": NAMES,
     "claims/vocabulary.py": "the closed list of kinds",
@@ -42,13 +42,11 @@ MAY = {
     "comparison/comparing.py": "what a filled mark means",
     "comparison/concepts/node.py": "titles of figures",
     "comparison/figures.py": "what an open mark means",
-    "features/abilities/between_runs.py": "notes on abilities of runs, until these are claims",
     "features/abilities/groups.py": NAMES,
     "features/circuits/in_context.py": NOTES,
     "features/concepts/joint.py": NOTES,
     "features/concepts/joint_lives.py": NAMES,
     "features/concepts/vocabulary.py": NOTES,
-    "features/concepts/vocabulary_rows.py": "names of columns, until concepts are claims",
     "features/fine_tuning/concept_change.py": NOTES,
     "features/labelled/accuracy.py": NOTES,
     "features/labelled/permuted_labels.py": NAMES,

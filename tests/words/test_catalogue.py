@@ -15,6 +15,7 @@ from ontogeny.words.catalogue import (
     SENTENCES,
     STANDINGS,
 )
+from ontogeny.words.measured import MEASURED
 from ontogeny.words.phrases import Names, Phrases
 from ontogeny.words.sentences import COUNTED, said
 from ontogeny.words.voice import Voice
@@ -77,6 +78,24 @@ def test_every_kind_and_certainty_is_a_whole_sentence_on_every_clock(
     assert text.endswith(".") and (begins_with_name or not text[0].islower())
     assert not re.search(r"[{}]|\bnan\b|None|  | [.,;:]|\(\)|\.\.", text), text
     assert len(words_in(text)) <= MOST_WORDS, text
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+@pytest.mark.parametrize(("quantity", "certainty"), list(MEASURED))
+def test_every_number_of_an_observable_is_a_whole_sentence(quantity, certainty, clock):
+    whole = Beside("whole", "", 24.0)
+    parts = [Beside("part", name) for name in ("x", "y")]
+    claim = claim_of(Kind.MEASURED, certainty)
+    subject = replace(claim.subject, quantity=quantity, label="“step”")
+    for last in (1.0, 3.0, 0.25):
+        beside = (*claim.beside, whole, *parts)
+        one = replace(claim, subject=subject, last=last, beside=beside)
+        text = told([one], clock)
+        assert text.endswith(".") and not text[0].islower()
+        assert not re.search(r"[{}]|\bnan\b|None|  | [.,;:]|\(\)|\.\.", text), text
+        assert len(words_in(text)) <= MOST_WORDS, text
+        unit = Voice(clock).unit
+        assert {*re.findall(r"\b(\w+) (?:127|40)\b(?! %)", text)} <= {unit}, text
 
 
 @pytest.mark.parametrize("clock", CLOCKS)

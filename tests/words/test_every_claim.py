@@ -1,5 +1,6 @@
 """Every claim that the library's observables make has words of its own."""
 
+import math
 from dataclasses import replace
 from itertools import product
 
@@ -10,7 +11,7 @@ import xarray as xr
 import ontogeny as og
 from helpers import ability_nodes, compared_runs
 from helpers import report_examples as examples
-from ontogeny.claims import Beside, Certainty, Claim, Kind, Reason, Subject
+from ontogeny.claims import Beside, Certainty, Claim, Kind, Reason, Subject, measurement
 from ontogeny.comparison.claims import claims_of_runs
 from ontogeny.features.fine_tuning.change_claims import claims_of_changes
 from ontogeny.features.predictions.loss_claims import claims_of_loss
@@ -74,7 +75,7 @@ def of_shared():
     )
     for controls in ([np.nan] * 3, [0.0, 0, 4]):
         of_controls = {f"{name}_control": ("layer", controls) for name in names}
-        yield from claims_of_runs([], data.assign(of_controls))
+        yield from claims_of_runs([], {}, data.assign(of_controls))
 
 
 def of_one_model():
@@ -109,7 +110,16 @@ def of_audit():
     return claims_of({}, {}, [*found, {"kind": "altered", "certainty": "certain"}])
 
 
+def of_measurements():
+    subject = Subject("norms", "size")
+    yield measurement(subject, math.nan)
+    unsettled = {Certainty.OPEN: Reason.WITHIN_CHANCE, Certainty.AS_CONTROLS: None}
+    for certainty, reason in {Certainty.SURE: None, **unsettled}.items():
+        yield measurement(subject, 3.5, certainty=certainty, reason=reason)
+
+
 SOURCES = {
+    "measurements": of_measurements,
     "rows": of_rows,
     "losses": of_losses,
     "changes": of_changes,
@@ -232,7 +242,9 @@ def test_values_beside_two_nulls_are_two_sentences_that_name_them():
     nulls = {"chance": "chance", "mean": "the mean of all"}
     quantity = Quantity("x", "norm", rows="{layer}", noise="exact", nulls=nulls)
     claims = claims_of_one_model("norms", data, [quantity])
-    names = Names({("norms", "x"): "norm"}, {}, {("norms", "x"): 2})
+    called = {("norms", "x", name): words for name, words in nulls.items()}
+    titles = {("norms", "x"): "norm"}
+    names = Names(titles, {}, {("norms", "x"): 2}, nulls=called)
     assert [one.text for one in sentences(claims, Voice(), names)] == [
         "Norm in both layers is 3–4, beside 1–2 for chance.",
         "Norm in both layers is 3–4, beside 0.1–0.2 for the mean of all.",

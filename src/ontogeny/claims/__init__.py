@@ -7,6 +7,7 @@ are made, and stand in a result as columns over ``claim`` of the node ``claims``
 
 from .claim import Beside, Claim, Subject
 from .table import from_dataset, to_dataset
+from .values import measurement
 from .vocabulary import RULES, Certainty, Kind, KindRule, Reason
 
 __all__ = [
@@ -19,5 +20,6 @@ __all__ = [
     "Reason",
     "Subject",
     "from_dataset",
+    "measurement",
     "to_dataset",
 ]

@@ -59,7 +59,8 @@ class Beside:
     Parameters
     ----------
     role
-        ``"null"``, ``"reference"`` or ``"control"``.
+        ``"null"``, ``"reference"`` or ``"control"``; of a count also ``"whole"``, of which it is a
+        part, and ``"part"``, one of what it counts.
     name
         As the result names it.
     value

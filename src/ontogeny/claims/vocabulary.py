@@ -42,6 +42,7 @@ class Kind(StrEnum):
     GENERALISES = "generalises"
     OVERFITS = "overfits"
     FAR_FROM_RECORD = "far from record"
+    MEASURED = "measured"  # a number beside its whole or its null, of which there is no verdict
     DAMAGED = "damaged"
     REPRODUCES = "reproduces"
     CONTRADICTS = "contradicts"
@@ -129,4 +130,5 @@ RULES: dict[Kind, KindRule] = {
     Kind.KEPT: KindRule(0.4),
     Kind.REPRODUCES: KindRule(0.4),
     Kind.CONTRADICTS: KindRule(0.4),
+    Kind.MEASURED: KindRule(0.3, ("last",)),
 }

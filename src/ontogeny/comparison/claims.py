@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,14 +11,19 @@ import xarray as xr
 
 from ..claims import Beside, Certainty, Claim, Kind, Reason, Subject
 from ..claims.counts import sureness_of_counts
+from ..observables.registry import kinds
 from ..summary.noise import mean_stderr, reach
 from ..words.page_claims import claims_of_result
 from .concepts.node import NODE
+from .orders import claims_of_orders
+from .overview import rows_of
 from .sources import Run
 
 
 def claims_of_runs(
-    runs: Sequence[Run], shared: xr.Dataset | None = None
+    runs: Sequence[Run],
+    nodes: Mapping[str, xr.Dataset],
+    shared: xr.Dataset | None = None,
 ) -> list[Claim]:
     """Return what the runs claim, each claim with its run, what matters most first.
 
@@ -26,6 +31,8 @@ def claims_of_runs(
     ----------
     runs
         Each claim of theirs joins those of others by its subject.
+    nodes
+        What all of them measured, over (run, ...).
     shared
         The node of the concepts that they share.
     """
@@ -35,6 +42,11 @@ def claims_of_runs(
         for claim in claims_of_result(run.tree)
     ]
     claims += _ahead(runs)
+    of_kinds = dict.fromkeys(cls.claims_of_runs for cls in kinds().values())
+    trees = {run.name: run.tree for run in runs}
+    claims += [claim for of_runs in of_kinds for claim in of_runs(trees)]
+    if (rows := rows_of(nodes)) is not None:
+        claims += claims_of_orders(rows)
     if shared is not None:
         claims += _shared(shared)
     return sorted(claims, key=lambda claim: -claim.weight)

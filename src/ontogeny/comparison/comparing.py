@@ -32,7 +32,7 @@ from .differences import check_differences, kernel_differences
 from .figures import figures_of_runs
 from .nodes import node_of_runs
 from .one_run import runs_that_are_one
-from .overview import details, runs_node
+from .overview import runs_node
 from .sources import Run, levels_of, open_runs
 
 
@@ -127,8 +127,7 @@ def compare(
         reason = f" {' '.join(notes)}" if notes else ""
         raise ArgumentError(f"the runs share no node: {listed}.{reason}")
     differences = list(dict.fromkeys([*marks, *notes]))
-    words = details(opened, nodes, differences)
-    overview = runs_node(opened, nodes, clock, words)
+    overview = runs_node(opened, nodes, clock, differences)
     front: dict[str, xr.Dataset] = {}
     if studies:
         front[NODE] = concepts_of_runs(studies, chosen_progress(progress))
@@ -137,13 +136,13 @@ def compare(
         for run in opened
         for text in run.attribute("problems", [])
     ]
-    claims = to_dataset(claims_of_runs(opened, front.get(NODE)))
+    claims = to_dataset(claims_of_runs(opened, nodes, front.get(NODE)))
     every = {**front, "runs": overview, **nodes}
     filled = {name: voice.filled_node(node) for name, node in every.items()}
     tree = xr.DataTree.from_dict({"/": claims, **filled})
     tree.attrs = _attributes(opened, clock, align, title, ones) | {
         "nodes": json.dumps(list(every)),
-        "notes": json.dumps(voice.filled(words)),
+        "notes": json.dumps(voice.filled(differences)),
         "problems": json.dumps([*voice.filled(differences), *problems]),
         **provenance(),
     }

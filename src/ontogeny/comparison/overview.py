@@ -11,27 +11,12 @@ import xarray as xr
 
 from ..figures import Section, attach
 from ..figures.tables import Column, Table
-from ..observables.registry import kinds
-from ..words.runs import agreement_sentence, control_words
 from .clock import Clock, LossClock, TokenClock
 from .figures import marks
 from .sources import Run, levels_of
 
 # Rows that the first section shows; above, layers are thinned evenly within each quantity.
 MOST_ROWS = 60
-
-
-def details(
-    runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], differences: Sequence[str]
-) -> list[str]:
-    """Return what holds of all runs together, and their differences in words."""
-    of_kinds = dict.fromkeys(cls.words_of_runs for cls in kinds().values())
-    trees = {run.name: run.tree for run in runs}
-    able = [sentence for words in of_kinds for sentence in words(trees)]
-    rows = _rows(nodes)
-    order = [] if rows is None else agreement_sentence(rows, "rows")
-    without = control_words({run.name: run.controlled for run in runs})
-    return [*able, *order, *filter(None, [without]), *differences]
 
 
 def runs_node(
@@ -44,7 +29,7 @@ def runs_node(
     data = _table_of(runs, nodes, clock)
     columns = [Column(str(name)) for name in data.data_vars]
     figures: list[Any] = [Table("table", "The runs", columns=columns, rows="run")]
-    rows = _rows(nodes)
+    rows = rows_of(nodes)
     if rows is not None:
         thinned = _thinned(rows)
         data = data.merge(thinned.assign_coords(row=_unique(thinned)))
@@ -106,7 +91,7 @@ def _table_of(
     )
 
 
-def _rows(nodes: Mapping[str, xr.Dataset]) -> xr.Dataset | None:
+def rows_of(nodes: Mapping[str, xr.Dataset]) -> xr.Dataset | None:
     """Return the rows of all nodes but those of weight change."""
     pieces = []
     for name, node in nodes.items():

@@ -25,7 +25,8 @@ class Figure:
     title
         One line over the figure.
     caption
-        One or two sentences under it: what is seen, what to be careful about.
+        One or two sentences under it: what is seen, what to be careful about. They hold of values
+        and of differences between runs.
     value
         The variable drawn.
     relative
@@ -36,6 +37,8 @@ class Figure:
         Dimension split into small multiples with shared axes.
     select
         Labels chosen along further dimensions: ``{"distance": "procrustes"}``.
+    shade
+        What its intervals are: ``"±1.96 standard errors over texts"``.
     """
 
     id: str
@@ -46,6 +49,7 @@ class Figure:
     relative_label: str = ""
     facet: str | None = None
     select: Mapping[str, Any] = field(default_factory=dict)
+    shade: str = field(default="", kw_only=True)
 
     kind: ClassVar[str] = ""
     dimensions: ClassVar[tuple[str, ...]] = ("facet",)  # fields that name a dimension

@@ -231,14 +231,14 @@ class Observable(Catalogued, abc.ABC):
         return [figure for figure in self.charts if figure.value in data]
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
-        """Return the sentences that stand after those of the quantities."""
+        """Return sentences on what no claim can say (`claims`); the library has none of its own."""
         return ()
 
     @staticmethod
-    def words_of_runs(runs: Mapping[str, xr.DataTree]) -> Sequence[str]:
-        """Return the sentences that a comparison says first of the results of several runs.
+    def claims_of_runs(runs: Mapping[str, xr.DataTree]) -> Sequence[Claim]:
+        """Return what a comparison says of the results of several runs together.
 
-        They are asked for once, where several kinds inherit them.
+        It is asked for once, where several kinds inherit it.
         """
         return ()
 

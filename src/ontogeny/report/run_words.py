@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 
 from ..words.formats import plural
 from .figures.drawable import Drawable, Runs
@@ -14,24 +13,16 @@ OTHER = "{other}"
 VALUE = "{value}"
 """Where the chosen run, of two runs the other one, and the variable that is drawn are named."""
 
-_ONE_LAYOUT = r"One (line|panel)"
-# Sentences of captions that hold for the lines and panels as declared, and for values alone.
-_VALUES_ONLY = rf"{_ONE_LAYOUT}|Line:|Shade:|.*\bgrey\b"
-
 
 def captions(drawable: Drawable, runs: Runs) -> dict[str, str]:
     """Return the caption of a figure in each of its views."""
-    text = str(drawable.figure.caption)
+    text = drawable.caption
     sentences = {
-        SIDE: [_without(_ONE_LAYOUT, text), _side(drawable, runs)],
-        DIFFERENCE: [_without(_VALUES_ONLY, text), _difference(drawable, runs)],
+        SIDE: [text, _side(drawable, runs)],
+        DIFFERENCE: [str(drawable.figure.caption), _difference(drawable, runs)],
     }
     # Control runs are shown beside heat maps too, which have nothing that is laid over.
-    rest = (
-        [text]
-        if runs.controls
-        else [_without(_ONE_LAYOUT, text), _overlay(drawable, runs)]
-    )
+    rest = [text] if runs.controls else [text, _overlay(drawable, runs)]
     return {
         name: " ".join(filter(None, sentences.get(name, rest))) for name in runs.views
     }
@@ -48,13 +39,6 @@ def band_words(runs: Runs) -> str:
     if runs.controls:
         return "control runs"
     return "SD of the others" if len(runs.others) > 1 else "noise of the texts"
-
-
-def _without(pattern: str, caption: str) -> str:
-    sentences = re.split(r"(?<=\.)\s+", caption)
-    return " ".join(
-        text for text in sentences if not re.match(pattern, text, re.IGNORECASE)
-    )
 
 
 def _overlay(drawable: Drawable, runs: Runs) -> str:

@@ -75,12 +75,10 @@ def _of_one(figure: Figure) -> Figure | None:
         "relative_label",
         "select",
         "bands",
+        "interval",
+        "shade",
     )
-    same = {name: getattr(figure, name) for name in (*names, "interval")}
-    caption = figure.caption.replace("One line a layer", "One dot a layer")
-    same["caption"] = caption.replace("Shade:", "Bars:").replace(
-        " at each {checkpoint}", ""
-    )
+    same = {name: getattr(figure, name) for name in names}
     facet = figure.facet if figure.series else None
     return NullComparison(**same, rows=rows, facet=facet)
 
@@ -153,7 +151,8 @@ def _curves(
         label.replace("_", "-"),
         quantity.heading_of(at.get(quantity.per, "")),
         value=name,
-        caption=_caption(data, quantity),
+        caption=quantity.caption,
+        shade=_shade(data, quantity),
         relative=quantity.share,
         relative_label=quantity.share_of,
         facet=quantity.facet or next(iter(free), None),
@@ -226,12 +225,11 @@ def _bands(
                 yield Band(low, high, label)
 
 
-def _caption(data: xr.Dataset, quantity: Quantity) -> str:
-    """Return the caption, which ends with what the shade is."""
-    shade = quantity.shade
-    if not shade and f"{quantity.name}_stderr" in data:
-        shade = f"±1.96 standard errors over {quantity.unit}"
-    return f"{quantity.caption} Shade: {shade}.".strip() if shade else quantity.caption
+def _shade(data: xr.Dataset, quantity: Quantity) -> str:
+    """Return what the shade is."""
+    if not quantity.shade and f"{quantity.name}_stderr" in data:
+        return f"±1.96 standard errors over {quantity.unit}"
+    return quantity.shade
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 
 import xarray as xr
@@ -21,6 +22,9 @@ def derived(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset:
     for quantity in quantities:
         if quantity.name in data:
             data = null_bands(with_noise(data, quantity), quantity)
+            if quantity.nulls:
+                nulls = json.dumps(dict(quantity.nulls))
+                data[quantity.name].attrs.update(nulls=nulls)
             if quantity.symbol:
                 data[quantity.name].attrs.update(symbol=quantity.symbol)
     return data if is_one_model(data) else data.assign(chart_rows(data, quantities))
@@ -76,14 +80,4 @@ def summarise(
     if not all_figures and not quantities:
         all_figures += plain_figures(data, names or {})
     data, all_figures = with_control_bands(data, all_figures)
-    return attach(
-        data, section, all_figures, [*_missing(data, quantities), *words(data)], role
-    )
-
-
-def _missing(data: xr.Dataset, quantities: Sequence[Quantity]) -> list[str]:
-    """Say which quantities are in no cell, though they are not optional."""
-    lost = [q for q in quantities if q.name not in data and not q.optional]
-    return [
-        f"No cell holds the {quantity.title} ({quantity.name!r})." for quantity in lost
-    ]
+    return attach(data, section, all_figures, words(data), role)

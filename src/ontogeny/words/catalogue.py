@@ -4,7 +4,7 @@ A template is filled with phrases of a claim, or of several alike (`ontogeny.wor
 
 ===============  ==========================================================================
 ``{Subject}``    whose change it is, at the beginning of a sentence; ``{subject}`` within one
-``{verb}``       fell, rose or changed
+``{verb}``       fell, rose or changed; ``{Title}`` the label, or the subject without one
 ``{where}``      of several: in how many layers or series, such as " in 5 of 6 layers"
 ``{ends}``       from what to what, with units
 ``{controls}``   in brackets: by how much control runs change, such as " (controls −0.1 to 0.2)"
@@ -24,6 +24,7 @@ A template is filled with phrases of a claim, or of several alike (`ontogeny.wor
 from __future__ import annotations
 
 from ..claims import Certainty, Kind, Reason
+from .measured import MEASURED
 
 SURE = Certainty.SURE
 AS_CONTROLS = Certainty.AS_CONTROLS
@@ -177,6 +178,10 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
     (Kind.REPRODUCES, SURE): "{label} reproduces.",
     (Kind.REPRODUCES, OPEN): "{label} is not shown.",
     (Kind.CONTRADICTS, SURE): "{label} does not reproduce.",
+    (Kind.MEASURED, SURE): "{Subject} is {number}{against}.",
+    (Kind.MEASURED, AS_CONTROLS): "{Subject} is {number}, as in control runs{against}.",
+    (Kind.MEASURED, OPEN): "{Subject} is {number}{against}; that is open: {reason}.",
+    (Kind.MEASURED, NOT_TESTED): "{Title} is missing: {reason}.",
 }
 
 # Of some labels there is a plainer sentence.
@@ -217,8 +222,30 @@ OF_QUANTITIES: dict[tuple[Kind, Certainty, str], str] = {
         SURE,
         "place_accuracy",
     ): "The token at {label} is right in {last} of the texts (at first {first_share}).",
+    (
+        Kind.GAINED,
+        SURE,
+        "right",
+    ): "Against {other}, {subject} is gained: {ends}{since}.",
+    (Kind.LOST, SURE, "right"): "Against {other}, {subject} is lost: {ends}.",
+    (
+        Kind.CHANGED_ON_ITEMS,
+        SURE,
+        "right",
+    ): "Against {other}, {subject} differs on these items, {ends}; others are open.",
+    (
+        Kind.GAINED,
+        OPEN,
+        "right",
+    ): "No ability is shown to be gained or lost against {other}.",
     (Kind.GAINED, OPEN, "right_probability"): "In the gap “{label}” the right answer "
     "leads, {ends}; others are open.",
+}
+
+# Of numbers that observables claim beside their rows.
+OF_QUANTITIES |= {
+    (Kind.MEASURED, certainty, quantity): template
+    for (quantity, certainty), template in MEASURED.items()
 }
 
 # Of single concepts, with how sure that is behind.
@@ -262,7 +289,7 @@ OF_RUNS = {"every": "{} in every run", "some": "{} in some runs"}
 
 # Why a claim is open, after a colon.
 REASONS: dict[Reason, str] = {
-    Reason.FEW_CHECKPOINTS: "too few checkpoints",
+    Reason.FEW_CHECKPOINTS: "too few checkpoints{needed}",
     Reason.FEW_CONTROLS: "too few control runs{needed}",
     Reason.NO_CONTROLS: "no control run",
     Reason.NOISE_UNKNOWN: "noise unknown",

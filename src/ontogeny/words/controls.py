@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import xarray as xr
@@ -56,26 +56,4 @@ def made_of_motion(content: Content) -> bool:
     """Return whether a study has control runs, and all move as the run does, untrained."""
     return bool(content.controls) and all(
         kind_of(run) in MADE_OF_MOTION for run in content.controls
-    )
-
-
-def names_against_controls(
-    n_names: int, concepts: int, controls: Sequence[tuple[int, int | None]]
-) -> str:
-    """Say what the names of concepts in control runs, (named, concepts) each, mean for those here.
-
-    Examples
-    --------
-    >>> names_against_controls(31, 112, [(5, 8), (12, 23)])
-    'not a larger share of the concepts that can be read than in every control run'
-    >>> names_against_controls(9, 92, [(10, 99)])
-    'no more than motion gives'
-    """
-    if n_names <= max((count for count, _ in controls), default=-1):
-        return "no more than motion gives"
-    shares = [count / total for count, total in controls if total]
-    if n_names > concepts * max(shares, default=0.0):
-        return "more than in any control run" if controls else ""
-    return (
-        "not a larger share of the concepts that can be read than in every control run"
     )

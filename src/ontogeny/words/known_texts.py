@@ -37,8 +37,8 @@ def heading_of_sets(claims: Sequence[Claim], voice: Voice, names: Names) -> str:
     generalises = sure.get(Kind.GENERALISES)
     if memorised and generalises and memorised.since < generalises.since:
         other = Phrases([generalises], voice, names).begin
-        text = HEADINGS["both sets"].replace("{other}", other)
-        return Phrases([memorised], voice, names).filled(text)
+        phrases = Phrases([memorised], voice, names)
+        return phrases.filled(HEADINGS["both sets"], other=other)
     if generalises:
         return Phrases([generalises], voice, names).filled(HEADINGS["generalises"])
     if memorised is None:

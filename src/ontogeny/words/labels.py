@@ -53,28 +53,6 @@ def slug(text: str, taken: Iterable[str] = ()) -> str:
     return name
 
 
-def with_short_layers(text: str, paths: Iterable[str]) -> str:
-    """Write ``layer N`` for every module path with exactly one number, unless two paths share it.
-
-    Examples
-    --------
-    >>> with_short_layers("h.3.mlp: flat; h.3.mlp.0 too.", ["h.3.mlp", "h.3.mlp.0"])
-    'Layer 3: flat; h.3.mlp.0 too.'
-    """
-    numbers = {
-        p: [n for n in p.split(".") if n.isdigit()] for p in paths if "#" not in p
-    }
-    single = {p: n[0] for p, n in numbers.items() if len(n) == 1 and p != n[0]}
-    shared = list(single.values())
-    for path, n in single.items():
-        if shared.count(n) > 1:
-            continue
-        whole = rf"(?<![\w.]){re.escape(path)}(?![\w#]|\.\w)"
-        text = re.sub(rf"^{whole}", f"Layer {n}", text)
-        text = re.sub(whole, f"layer {n}", text)
-    return text
-
-
 def short_names(paths: Sequence[str]) -> list[str]:
     """Return the shortest names that tell dotted `paths` apart.
 

@@ -93,9 +93,7 @@ def _of_quantity(name: str, data: xr.Dataset, quantity: Quantity) -> Iterator[Cl
             if np.isfinite(numbers).all():
                 layer, label = _labels(value, place)
                 subject = Subject(name, quantity.name, layer, label)
-                claim = _beside(
-                    subject, quantity, quantity.nulls[null], *map(float, numbers)
-                )
+                claim = _beside(subject, quantity, null, *map(float, numbers))
                 yield claim if is_known else _without_interval(claim)
 
 

@@ -9,7 +9,16 @@ from typing import Any
 
 import xarray as xr
 
-from ..claims import Beside, Certainty, Claim, Kind, Reason, Subject, from_dataset
+from ..claims import (
+    Beside,
+    Certainty,
+    Claim,
+    Kind,
+    Reason,
+    Subject,
+    from_dataset,
+    measurement,
+)
 from ..claims.table import PREFIX
 from ..errors import ArgumentError
 from ..figures import Curves, Figure
@@ -52,10 +61,25 @@ def claims_of(
         claims += claims_of_rows(name, node, tests)
         if name in of_nodes and "failed" not in node.attrs:
             claims += of_nodes[name](name, node)
-        claims += claims_of_one_model(name, node, (quantities or {}).get(name, ()))
+        of_node = (quantities or {}).get(name, ())
+        claims += claims_of_one_model(name, node, of_node)
+        claims += _unmeasured(name, node, of_node)
         claims += _of_papers(name, node)
     claims += [*claims_of_abilities(nodes), *_orders(nodes)]
     return sorted(claims, key=lambda claim: -claim.weight)
+
+
+def _unmeasured(
+    name: str, node: xr.Dataset, quantities: Sequence[Quantity]
+) -> list[Claim]:
+    """Return which quantities are in no cell, though they are not optional."""
+    if "failed" in node.attrs:
+        return []
+    lost = [q for q in quantities if q.name not in node and not q.optional]
+    return [
+        measurement(Subject(name, q.name, label=q.title), math.nan, evidence=())
+        for q in lost
+    ]
 
 
 def _orders(nodes: Mapping[str, xr.Dataset]) -> Iterator[Claim]:

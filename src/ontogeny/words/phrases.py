@@ -21,6 +21,7 @@ from .formats import (
     value_range,
     values_words,
 )
+from .measured_phrases import MeasuredPhrases
 from .voice import Voice
 
 # Claims of one row of the chart, which has a name of its own.
@@ -45,12 +46,21 @@ class Names:
         How many rows a quantity has, by node and variable.
     runs
         How many runs stand beside each other; 1 of a study of one.
+    nulls
+        What nulls are called, by node, variable and name.
     """
 
     titles: Mapping[tuple[str, str], str] = field(default_factory=dict)
     layers: Mapping[str, str] = field(default_factory=dict)
     totals: Mapping[tuple[str, str], int] = field(default_factory=dict)
     runs: int = 1
+    nulls: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+
+    def null(self, claim: Claim) -> str:
+        """Return what a claim that differs from a null is held against."""
+        subject = claim.subject
+        name = claim.beside[0].name
+        return self.nulls.get((subject.node, subject.quantity, name), name)
 
     def title(self, claim: Claim) -> str:
         """Return what a claim is about, within a sentence."""
@@ -68,7 +78,7 @@ class Names:
 
 
 @dataclass(frozen=True)
-class Phrases:
+class Phrases(MeasuredPhrases):
     """The phrases of claims of one kind and certainty on one quantity.
 
     Parameters
@@ -85,9 +95,9 @@ class Phrases:
     voice: Voice
     names: Names
 
-    def filled(self, template: str) -> str:
-        """Return a template with the phrases that it asks for."""
-        return template.format_map(_Asked(self))
+    def filled(self, template: str, **given: str) -> str:
+        """Return a template with the phrases that it asks for, some of them given."""
+        return template.format_map(_Asked(self, given))
 
     @property
     def first(self) -> Claim:
@@ -113,6 +123,11 @@ class Phrases:
     def Subject(self) -> str:
         """The same at the beginning of a sentence."""
         return sentence_start(self.subject)
+
+    @property
+    def Title(self) -> str:
+        """The label, or the subject where there is none, at the beginning of a sentence."""
+        return sentence_start(self.first.subject.label) or self.Subject
 
     @property
     def where(self) -> str:
@@ -211,7 +226,7 @@ class Phrases:
         if self.first.kind is Kind.BEFORE and self.first.beside:
             return self.names.layer(self.first.beside[0].name)
         if self.first.kind is Kind.DIFFERS and self.first.beside:
-            label = self.first.beside[0].name
+            label = self.names.null(self.first)
         if self.first.kind is Kind.DAMAGED:
             return self.voice.fill(DAMAGES.get(label, label))
         return self.voice.fill(LABELS.get(label, label))
@@ -280,6 +295,12 @@ class Phrases:
         if claim.kind is Kind.RISES_AGAIN:
             return f" at {self._dated(claim)}"
         return f" from {self._dated(claim)}"
+
+    @property
+    def at(self) -> str:
+        """At which step it is so."""
+        claim = self.first
+        return f" at {self._dated(claim)}" if math.isfinite(claim.since) else ""
 
     @property
     def begin(self) -> str:
@@ -363,6 +384,11 @@ class Phrases:
         return self.voice.word
 
     @property
+    def checkpoint(self) -> str:
+        """What a place of the axis without a number is called."""
+        return self.voice.checkpoint
+
+    @property
     def reason(self) -> str:
         """Why it is open."""
         words = []
@@ -384,10 +410,13 @@ class Phrases:
 class _Asked(Mapping[str, str]):
     """Phrases by their names in a template, each made when it is asked for."""
 
-    def __init__(self, phrases: Phrases) -> None:
+    def __init__(self, phrases: Phrases, given: Mapping[str, str]) -> None:
         self._phrases = phrases
+        self._given = given
 
     def __getitem__(self, name: str) -> str:
+        if name in self._given:
+            return self._given[name]
         return str(getattr(self._phrases, name))
 
     def __iter__(self):  # type: ignore[no-untyped-def]

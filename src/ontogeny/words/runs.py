@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
-
-import numpy as np
-import xarray as xr
-from scipy.stats import spearmanr
+from collections.abc import Sequence
 
 from ..claims import Certainty, Claim, Kind
 from ..trees import MergedResult
 from .catalogue import HEADINGS, MOST_WORDS
 from .content import Content, read_content
-from .formats import joined, sentence_start, value_range
+from .formats import joined, sentence_start
 from .phrases import Names, Phrases
 from .sentences import OF_ROWS, Said, place_of, said, standing_claims
 from .voice import Voice
 
-MIN_ROWS = 4  # fewer rows have no rank correlation worth a number
 _JOINED = (*OF_ROWS, Kind.BEFORE)
 
 
@@ -92,60 +86,20 @@ def _most(claims: Sequence[Claim], key: str, content: Content) -> str:
         )
     most = max(quantities.values(), key=lambda group: len(_runs(group)))
     phrases = Phrases(most, content.spoken, content.names)
-    short = HEADINGS[key].replace("{where}", "{in_runs}")
-    texts = [phrases.filled(template) for template in (HEADINGS[key], short)]
+    places = (phrases.where, phrases.in_runs)
+    texts = [phrases.filled(HEADINGS[key], where=where) for where in places]
     return sentence_start(
         next((t for t in texts if len(t.split()) <= MOST_WORDS), texts[-1])
     )
 
 
-def correlations(rows: xr.Dataset) -> list[tuple[int, float]]:
-    """Return for each pair of runs its rows, and Spearman's correlation of half-change steps.
-
-    Rows count that changed in both runs; a pair with fewer than `MIN_ROWS` of them has none.
-
-    Examples
-    --------
-    >>> half = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 40.0], [4.0, 30.0]])
-    >>> rows = xr.Dataset({"half_step": (("row", "run"), half)})
-    >>> [
-    ...     (n, round(r, 2))
-    ...     for n, r in correlations(rows.assign(changed=rows.half_step > 0))
-    ... ]
-    [(4, 0.8)]
-    """
-    half = rows["half_step"].where(rows["changed"]).transpose("row", "run").values
-    pairs = []
-    for a, b in itertools.combinations(half.T, 2):
-        both = np.isfinite(a) & np.isfinite(b)
-        if both.sum() >= MIN_ROWS and np.ptp(a[both]) and np.ptp(b[both]):
-            pairs.append(
-                (int(both.sum()), float(spearmanr(a[both], b[both]).statistic))
-            )
-    return pairs
-
-
-def agreement_sentence(rows: xr.Dataset, what: str) -> list[str]:
-    """Say how alike the order of rows is between runs, where that can be told, and of how many."""
-    pairs = correlations(rows)
-    if not pairs:
-        return []
-    counts = [count for count, _ in pairs]
-    values = [value for _, value in pairs]
-    mean = f"{np.mean(values):.2f}"
-    if len(pairs) > 1:
-        mean += f" ({min(values):.2f} to {max(values):.2f})"
-    of = f"{value_range(counts)} of {rows.sizes['row']} {what}"
-    words = "Between runs the order in which rows changed correlates by"
-    return [f"{words} {mean.replace('-', '−')}, over {of}."]
-
-
-def control_words(controlled: Mapping[str, bool]) -> str:
-    """Say which runs have no control, if any."""
-    without = [name for name, has_control in controlled.items() if not has_control]
-    if not without:
+def control_words(content: Content) -> str:
+    """Say which runs have no control, if any could have one."""
+    runs = zip(content.runs, content.runs_controlled, strict=True)
+    without = [name for name, has_control in runs if not has_control]
+    if not without or len(content.steps) < 2:
         return ""
-    if len(without) == len(controlled):
+    if len(without) == len(content.runs):
         return "No control was run, so that motion is not tested."
     return f"No control was run for {joined(without)}: there motion is not tested."
 
@@ -168,6 +122,5 @@ def summary_lines(tree: MergedResult) -> list[str]:
         for node in content.nodes
         for line in sentences_of_runs(content, node.path)
     ]
-    runs = dict(zip(content.runs, content.runs_controlled, strict=True))
-    last = control_words(runs) if len(content.steps) > 1 else ""
+    last = control_words(content)
     return list(filter(None, [*ones, heading_of_runs(content), *lines, last]))

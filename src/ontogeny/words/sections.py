@@ -10,10 +10,9 @@ from ..problems.problem import standing_of
 from .catalogue import HEADINGS
 from .content import Content
 from .formats import count, plain_text, plural
-from .labels import with_short_layers
-from .nodes import LAYER_DIMENSIONS, Node
+from .nodes import Node
 from .one_model import is_one_model
-from .runs import sentences_of_runs
+from .runs import control_words, sentences_of_runs
 from .sentences import OF_ROWS, Said, reproduced, sentences, standing_claims
 
 # What rows of a section come to, the strongest first, with the heading that counts them.
@@ -83,14 +82,9 @@ def section_sentences(content: Content, node: Node) -> list[Said]:
     of_claims = sentences(claims_of_node(content, node), content.spoken, content.names)
     if content.runs:
         of_claims = [*sentences_of_runs(content, node.path), *of_claims]
-    paths = {row.layer for row in node.rows if row.layer}
-    for dim in LAYER_DIMENSIONS:
-        if dim in node.dataset.coords:
-            paths.update(map(plain_text, node.dataset[dim].values.ravel()))
-    return [
-        *of_claims,
-        *(Said(with_short_layers(text, sorted(paths))) for text in node.statements),
-    ]
+    if node.path == "runs" and (words := control_words(content)):
+        of_claims.append(Said(words))
+    return [*of_claims, *map(Said, node.statements)]
 
 
 def studied(content: Content, brief: bool = False) -> str:

@@ -155,8 +155,9 @@ def place_of(group: Sequence[Claim]) -> tuple[bool, float]:
 
 def _is_joined(claim: Claim) -> bool:
     """Return whether one sentence tells several such claims."""
-    if (claim.kind, claim.certainty, claim.subject.quantity) in OF_QUANTITIES:
-        return False
+    template = OF_QUANTITIES.get((claim.kind, claim.certainty, claim.subject.quantity))
+    if template is not None:
+        return "{each}" in template
     return (
         claim.kind in _JOINED
         or _is_of_concept(claim)

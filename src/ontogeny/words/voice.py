@@ -17,6 +17,8 @@ import xarray as xr
 STEPS = "training step"
 _WORD = "word"
 _LABELS = "select"  # what a figure selects are labels of the data
+LABELS = "labels"
+"""Attribute of a coordinate: a JSON object of what is shown for some of its labels, with marks."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import torch
 
 import ontogeny as og
 from helpers import study_examples as examples
+from helpers.said import said_of
 from ontogeny import geometry
 from ontogeny.errors import ArgumentError
 from ontogeny.features.activations.dimensions import _isotropic, _measures
@@ -197,14 +198,12 @@ def test_attention_sinks_are_counted_and_left_out_where_that_is_asked(drop):
     assert float(found.participation_ratio) == pytest.approx(
         alone if drop else 1.0, rel=1e-3
     )
-    (said,) = observable.words(found.expand_dims(layer=["mlp"], step=[3]), {})
-    assert said.startswith(
-        "In mlp, 40 of the tokens have activations more than 20 times"
-    )
-    assert said.endswith(
-        "they are left out."
+    (said,) = said_of(observable, found.expand_dims(layer=["mlp"], step=[3]))
+    ratio = f"{alone:.3g}"
+    assert said == (
+        f"In mlp, 40 tokens outlie and are left out: the participation ratio is {ratio}."
         if drop
-        else 'and not 1 (outliers = "drop" leaves them out).'
+        else f"In mlp, 40 tokens outlie: the participation ratio is 1 with them, {ratio} without."
     )
     with pytest.raises(ArgumentError, match="outliers must be"):
         EffectiveDimensions(outliers="clip")
@@ -219,6 +218,5 @@ def test_without_outliers_nothing_is_said_or_changed():
     kept, dropped = map(dataset, values)
     assert kept.equals(dropped) and int(kept.outliers) == 0
     assert kept.without_outliers == kept.participation_ratio
-    assert (
-        EffectiveDimensions().words(kept.expand_dims(layer=["mlp"], step=[3]), {}) == []
-    )
+    told = said_of(EffectiveDimensions(), kept.expand_dims(layer=["mlp"], step=[3]))
+    assert told == []

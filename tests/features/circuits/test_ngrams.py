@@ -7,6 +7,7 @@ from torch import nn
 
 import ontogeny as og
 from helpers.family_models import build
+from helpers.said import said_of
 from ontogeny.capture.predicted import next_tokens
 from ontogeny.errors import ArgumentError
 from ontogeny.features.circuits.agreement import closest_steps
@@ -162,7 +163,8 @@ def test_unigrams_come_before_bigrams_and_each_has_its_step(tmp_path):
     assert data.divergence.sel(step=8, ngram="unigrams") < 1e-6
     assert data.divergence.sel(step=128, ngram="bigrams") < 1e-6
     assert data.divergence_other.sel(step=128, ngram="bigrams") > 0.05
-    assert "closest to unigrams at step 8: 0.00 nats" in data.attrs["statements"]
+    said = said_of(chosen, data)[0]
+    assert said.startswith("The predictions are closest to unigrams at step 8: ")
 
 
 def test_the_interval_of_the_closest_step_covers_what_texts_disagree_on():

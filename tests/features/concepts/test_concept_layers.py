@@ -1,15 +1,13 @@
 """Concepts over layers: planted from a layer on, one that moves earlier, one that moves later."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
 
 import ontogeny as og
+from helpers.said import said_of
 from ontogeny.errors import ArgumentError
 from ontogeny.features.concepts.layers.observed import first_layers, layer_moves
-from ontogeny.words.voice import OF_STEPS
 
 STEPS = tuple(range(0, 90, 10))
 LAYERS, CLASSES, WORDS, WIDTH = 5, 6, 40, 24
@@ -108,16 +106,12 @@ def test_what_moves_is_said_and_nothing_else(tree, tmp_path):
         float(data.n_earlier) == float(data.n_later) == 1
         and float(data.n_by_chance) < 0.3
     )
-    text = " ".join(json.loads(data.attrs["statements"]))
-    tokens = [
-        str(data.readable_concept.values[classes_of(data)[name]]).partition(" · ")[2]
-        for name in (4, 5)
-    ]
-    earlier, later = (f"(“{words}”)" for words in tokens)
-    assert (
-        f"1 came to be readable in earlier layers {earlier} and 1 in later ones {later};"
-        in text
-    )
+    text = " ".join(said_of(og.observables.ConceptLayers("layers.*"), data))
+    for name, way in ((4, "earlier"), (5, "later")):
+        label = data.readable_concept.values[classes_of(data)[name]]
+        came = f"1 of {data.sizes['readable_concept']} concepts came to be readable in {way} layers"
+        assert f"{came} (both ways by chance {float(data.n_by_chance):.2g}" in text
+        assert f": “{label}”." in text
     page = og.report.write(tree, tmp_path / "page.html").read_text()
     assert "Where concepts are first readable" in page
 
@@ -128,16 +122,12 @@ def test_concepts_that_no_layer_has_any_more_are_no_move_to_later_layers(tree):
         og.observables.ConceptLayers("layers.*"),
         data.line_first.copy(deep=True),
     )
-    assert "counts as beyond the last" not in " ".join(kind.words(data, {}))
+    assert "at first" not in " ".join(said_of(kind, data))
     lines[:2, -1] = np.nan
-    text = OF_STEPS.fill(" ".join(kind.words(data.assign(line_first=lines), {})))
-    n = int(data.line_first.isel(step=0).notnull().sum())
+    text = " ".join(said_of(kind, data.assign(line_first=lines)))
+    first, last = (int(lines.isel(step=at).notnull().sum()) for at in (0, -1))
     assert (
-        f"At step {STEPS[0]} {n} of them can be read in some layer, at step {STEPS[-1]}"
-        in text
-    )
-    assert (
-        f" {int(lines.isel(step=-1).notnull().sum())}; one in no layer counts as beyond"
+        f"{first} concepts could be read in some layer at first, {last} in the end."
         in text
     )
 

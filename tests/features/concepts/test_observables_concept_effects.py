@@ -20,11 +20,15 @@ from ontogeny.features.concepts.effect_controls import (
     random_directions,
     strengths,
 )
+from ontogeny.features.concepts.effect_verdicts import claims_of_effects
 from ontogeny.features.concepts.removal import LossAtTokens
 from ontogeny.observables import ConceptEffects, JointConcepts
 from ontogeny.store import read_cell
 from ontogeny.study.folder.layout import state_path
 from ontogeny.units import Units
+from ontogeny.words.phrases import Names
+from ontogeny.words.sentences import sentences
+from ontogeny.words.voice import OF_STEPS
 
 N, M, R, USED, TEXT = 720, 16, 12, 2, 12
 
@@ -195,12 +199,12 @@ def test_what_the_page_draws_and_says(result, node):
     data = result[1]["concept-effects"].to_dataset()
     figures = {figure["id"] for figure in json.loads(data.attrs["figures"])}
     assert {"relative-effects", "removed", "first-order", "verdicts"} <= figures
-    [sentence] = json.loads(data.attrs["statements"])
-    assert (
-        f"Concepts removed from layers.0 at step 3: {R}. Of these, {USED} matter"
-        in sentence
-    )
-    assert f"There, but with no such cost: {R - USED}." in sentence
+    [sentence] = [
+        one.text
+        for one in sentences(claims_of_effects("effects", data), OF_STEPS, Names())
+    ]
+    assert sentence.startswith(f"{USED} of {R} concepts removed from layers.0 matter: ")
+    assert "by chance (concept " in sentence
     assert node.relative_line.sizes == {"line": node.sizes["line"], "step": 4}
     og.open_study(result[0]).report(result[0] / "page.html")
 
@@ -352,7 +356,11 @@ def test_the_last_layer_of_a_masked_model_takes_codes_of_masked_tokens(tmp_path)
     assert tree.attrs["problems"] == "[]"
     node = tree["concept-effects"].to_dataset()
     assert (node.depends == 0).all() and "removed" not in node and "verdict" not in node
-    assert "The loss does not depend on model.layers.1.mlp" in node.attrs["statements"]
+    [claim] = claims_of_effects("effects", node)
+    assert (claim.subject.quantity, claim.subject.layer) == (
+        "depends",
+        "model.layers.1.mlp",
+    )
     study, _ = study_of(
         "eurobert", layers="layers.1.mlp", max_tokens=None, tokens="masked"
     )

@@ -1,16 +1,16 @@
 """What observables say of concepts: right names of planted words, contexts, reasons, controls."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
 
 import ontogeny as og
 from helpers.lookup_model import PLANTED, STEPS, WIDTH, lookup_run, lookup_texts
+from helpers.said import said_of
 from ontogeny import describe, needs
 from ontogeny.capture.layer_readout import Readout
 from ontogeny.features.concepts.described import EMPTY, vocabulary
+from ontogeny.features.concepts.dictionaries_described import claims_of_names
 from ontogeny.store import read_cell
 from ontogeny.study.folder.layout import state_path
 
@@ -120,18 +120,17 @@ def test_only_concepts_have_names_and_contexts_and_only_used_pieces_are_kept(nod
 
 def test_names_are_counted_beside_the_control_runs(node):
     assert node.named_control.sizes == {"run": 2, "layer": 1}
-    sentence = next(
-        w for w in json.loads(node.attrs["statements"]) if "got a name" in w
-    )
-    counts = [
-        f"{int(node.named_control[i, 0])} of {int(node.n_concepts_control[i, 0])}"
-        for i in (0, 1)
-        if np.isfinite(node.n_concepts_control[i, 0])
-    ]
+    claims = claims_of_names("joint-concepts", node)
+    (claim,) = (claim for claim in claims if claim.subject.quantity == "named")
+    controls = [each for each in claim.beside if each.role == "control"]
+    known = np.isfinite(node.n_concepts_control[:, 0].values)
+    counts = node.named_control[:, 0].values[known].tolist()
+    assert [each.value for each in controls] == counts
+    (sentence,) = (w for w in said_of(joint(), node) if "got a name" in w)
     assert sentence.startswith(
         f"{int(node.named[0])} of {int(node.n_concepts[0])} concepts of out"
     )
-    assert all(count in sentence for count in counts)
+    assert "controls" in sentence
 
 
 def test_concepts_of_each_step_are_described_too(result):
@@ -168,12 +167,8 @@ def test_where_no_untrained_model_can_be_made_one_with_exchanged_weights_stands_
     assert np.isfinite(data.concentration_untrained.values).any()
     assert data.unnamed_because.values.tolist() == [""]
     assert "no reset_parameters()" in str(data.stands_in_because.values[0])
-    (sentence,) = [
-        w for w in json.loads(data.attrs["statements"]) if "random order" in w
-    ]
-    assert sentence.startswith(
-        "Names are judged beside this model with the values of each weight"
-    )
+    (sentence,) = (w for w in said_of(joint(), data) if "shuffled weights" in w)
+    assert sentence.startswith("Names are judged beside this model with shuffled")
     assert "no initialisation" in sentence and ".." not in sentence
     assert "no reset_parameters()" in str(
         tree["concepts-ica"]["stands_in_because"].values.ravel()

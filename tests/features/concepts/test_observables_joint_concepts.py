@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import ontogeny as og
+from helpers.said import said_of
 from ontogeny.concepts import JointDictionary
 from ontogeny.concepts.joint import readout
 from ontogeny.concepts.joint.readout import Moments
@@ -139,13 +140,14 @@ def test_the_mean_life_is_that_of_the_concepts_alone(node):
 def test_what_the_page_draws_and_says(folder, node):
     figures = {figure["id"]: figure for figure in json.loads(node.attrs["figures"])}
     assert {"concepts-there", "lives", "newborn"} <= set(figures)
-    words = json.loads(node.attrs["statements"])
+    words = said_of(observable(), node)
     about = {
-        path: next(w for w in words if f"latents of {path}" in w)
+        path: " ".join(w for w in words if f" of {path} " in w)
         for path in node.layer.values
     }
-    assert "Born during the run" in about["layers.0"]
-    assert "Born" not in about["layers.1"] and "Gone" not in about["layers.1"]
+    assert "were born at step" in about["layers.0"]
+    assert "are concepts, found in both halves" in about["layers.1"]
+    assert "born" not in about["layers.1"] and "below" not in about["layers.1"]
     assert [str(row) for row in node.row.values] == [
         "layers.0 · readable latents",
         "layers.1 · readable latents",
@@ -191,13 +193,15 @@ def test_codes_that_know_little_of_new_checkpoints_are_said_to_be_stale(run, tmp
         chosen = observable(fit_steps=steps, examples=0)
         study = og.Study(og.Trajectory.from_models(models), inputs(), [chosen], noise=0)
         node = study.run(tmp_path / str(len(steps)))["joint-concepts"]
-        return [w for w in json.loads(node.attrs["statements"]) if "stale" in w], node
+        data = node.to_dataset()
+        return [w for w in said_of(chosen, data) if "stale" in w], data
 
     (sentence,), node = said((0, 10))
     explained = node.explained.values[:, 0]
     assert explained[2:].min() < 0.9 * explained[:2].min()
     worst = 10 * (2 + explained[2:].argmin())
-    assert f"{explained[2:].min():.2f} of the variance at step {worst}" in sentence
+    share = f"{100 * explained[2:].min():.0f} %"
+    assert f"{share} of the variance at step {worst}" in sentence
     assert said(tuple(models))[0] == []
 
 

@@ -6,8 +6,10 @@ import torch
 import xarray as xr
 
 from ontogeny import concepts
-from ontogeny.features.concepts.noise import replication, replication_words, shares
+from ontogeny.features.concepts.noise import claims_of_replication, replication, shares
 from ontogeny.units import Units
+from ontogeny.words.phrases import Names
+from ontogeny.words.sentences import sentences
 from ontogeny.words.voice import OF_STEPS
 
 CHANGES = ("rounding", "seed", "order of tokens", "half of texts")
@@ -77,13 +79,13 @@ def test_the_sentence_is_of_the_last_step_with_a_noise_floor_and_says_that_codes
         },
         {"step": [0, 10, 20], "change": list(CHANGES)},
     )
-    first, second = map(OF_STEPS.fill, replication_words(data))
+    claims = [*claims_of_replication("concepts", data)]
+    assert {claim.subject.step for claim in claims} == {10}
+    first, second = (one.text for one in sentences(claims, OF_STEPS, Names()))
     assert first == (
-        "At step 10 a fit finds concepts again: 100 % with another rounding, 50 % with another "
-        "seed, 4 % with another half of texts."
+        "A fit finds its concepts again: 100 % with another rounding, 50 % with another seed and "
+        "4 % with another half of texts."
     )
     assert "codes repeat: half of them correlate by 0.97 or more" in second
-    assert (
-        replication_words(data.isel(step=[2])) == []
-        and replication_words(xr.Dataset()) == []
-    )
+    assert not [*claims_of_replication("concepts", data.isel(step=[2]))]
+    assert not [*claims_of_replication("concepts", xr.Dataset())]

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 import ontogeny as og
+from helpers.said import said_of
 from ontogeny.errors import ArgumentError
 from ontogeny.features.concepts.vocabulary_rows import Rows, chosen_ids
 from planted_lives import planted_lives
@@ -126,7 +127,7 @@ def test_a_matrix_that_stays_as_it_was_has_no_concepts(tmp_path, run):
     models = {10 * t: Words(rows, start(9) + t) for t in range(6)}
     same = node(tmp_path / "s", models, blocks=["embed.weight", "out.weight"])
     assert same.block.values.tolist() == ["embed.weight", "out.weight"]  # two matrices
-    assert "no concept" in same.attrs["statements"]
+    assert (same.n_concepts == 0).all()
     assert (
         same.concept_kind == "no concept"
     ).all() and not same.concept_born.notnull().any()
@@ -168,7 +169,11 @@ def test_tied_matrices_are_counted_once(tmp_path, models):
     assert {"embed.weight", "out.weight"} <= set(tied[0])
     two = node(tmp_path / "s", models_of(tied), blocks="*.weight", nulls=0)
     assert two.block.values.tolist() == ["embed.weight"]
-    assert "out.weight is the same matrix as embed.weight" in two.attrs["statements"]
+    said = said_of(og.observables.VocabularyConcepts("*.weight"), two)
+    assert (
+        said[0]
+        == "The matrix out.weight is the same as embed.weight, and is counted once."
+    )
 
 
 def models_of(states):
@@ -217,8 +222,9 @@ def test_a_direction_that_follows_frequency_is_called_that(tmp_path):
     assert one.concept_born.values[order].tolist() == [15, 25]
     assert one.frequency.values[order[0]] > 0.9
     assert abs(one.frequency.values[order[1]]) < 0.2
-    assert "logarithm by 0.9" in one.attrs["statements"]
-    assert "step 15" in one.attrs["statements"]
+    said = " ".join(said_of(kinds, one.expand_dims("block")))
+    assert "follows the frequency of tokens, by 0.9" in said
+    assert "2 of 2 concepts of embed.weight were born at step 20" in said
 
 
 def test_rows_of_no_token_and_special_tokens_are_left_out():
@@ -307,8 +313,8 @@ def test_what_the_page_draws_and_says(folder, found):
     figures = {figure["id"]: figure for figure in json.loads(found.attrs["figures"])}
     assert {"concepts-there", "explained", "lives", "newborn"} <= set(figures)
     assert figures["lives"]["facet"] == "block"
-    words = " ".join(json.loads(found.attrs["statements"]))
-    assert "Born during the run" in words and "rows permuted, 0 and 0" in words
+    words = " ".join(said_of(og.observables.VocabularyConcepts("embed.weight"), found))
+    assert " were born at step " in words and "(rows permuted 0; rows mixed " in words
     og.open_study(folder).report(folder / "page.html")
 
 

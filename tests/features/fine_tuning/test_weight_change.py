@@ -10,6 +10,7 @@ from torch import nn
 import ontogeny as og
 from helpers.control_runs import record
 from helpers.counted_opens import counted_opens
+from helpers.said import said_of
 from ontogeny.errors import ArgumentError, NonFiniteError
 from ontogeny.features.fine_tuning import weight_change
 from ontogeny.geometry import effective_rank, intruder_dimensions, share_in_leading
@@ -214,14 +215,12 @@ def test_the_pieces_of_a_high_matrix_open_no_checkpoint_again(monkeypatch, tmp_p
 
 
 def test_the_sentences_say_what_is_frozen_and_what_moved_farthest(tree):
-    words = " ".join(map(str, og.observables.WeightChange().words(tree[0], {})))
+    words = " ".join(said_of(og.observables.WeightChange(), tree[0]))
     assert "2 of 6 weight matrices never moved." in words
-    assert (
-        "adapted moved farthest, by " in words and "scaled least, by 30.00 %." in words
-    )
+    assert "adapted moved farthest, by " in words and "(scaled 30 %)." in words
     still = tree[0].isel(step=[0, 0])
-    assert og.observables.WeightChange().words(still, {}) == [
-        "None of 6 weight matrices moved."
+    assert said_of(og.observables.WeightChange(), still) == [
+        "6 of 6 weight matrices never moved."
     ]
 
 

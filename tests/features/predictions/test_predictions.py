@@ -9,6 +9,7 @@ import xarray as xr
 from torch import nn
 
 import ontogeny as og
+from helpers.said import said_of
 from helpers.study_examples import tiny_model
 from ontogeny.errors import ArgumentError
 from ontogeny.features.predictions.choice import choose_gaps
@@ -18,7 +19,6 @@ from ontogeny.observables import Predictions
 from ontogeny.observables.crossing import leads_from
 from ontogeny.observables.word_frequencies import shares_elsewhere
 from ontogeny.tasks import train_tokenizer
-from ontogeny.words.voice import OF_STEPS
 
 WORDS = 12
 COMMON = 3
@@ -120,14 +120,10 @@ def test_who_knows_frequencies_alone_gives_one_answer_everywhere(planted):
     count = data.sizes["gap"]
     assert data.shared_first_answer.sel(step=10) == count
     assert float(data.shared_first_answer_frequencies) == count
-    said = json.loads(data.attrs["statements"])
-    end = int(data.shared_first_answer[-1])
-    words = f"At step 10, {count} of {count} gaps share one first answer; at step 60, "
-    assert said[0] == f"{words}{'no two' if end == 1 else end} do."
-    assert said[1].startswith(
-        f"At step 60 the right token leads in 5 of {count} gaps, "
-    )
-    assert ", at step 0 in 0; the most frequent" in said[1]
+    said = said_of(Predictions(), data)
+    assert f"{count} of {count} gaps share one first answer at step 10." in said
+    leads = f"The right token leads in 5 of {count} gaps in the end (at first 0; most "
+    assert any(text.startswith(leads) for text in said)
 
 
 def test_right_tokens_at_the_end_stand_beside_those_at_first_and_in_control_runs(
@@ -138,14 +134,11 @@ def test_right_tokens_at_the_end_stand_beside_those_at_first_and_in_control_runs
     share = np.full((2, data.sizes["step"]), np.nan)
     share[:, -1] = 4 / count, 2 / count
     data = data.assign(right_first_control=(("run", "step"), share))
-    (words,) = (w for w in Predictions().words(data, {}) if "right token leads" in w)
-    words = OF_STEPS.fill(words)
-    assert (
-        f"leads in 5 of {count} gaps, at step 0 in 0, in control runs in 2–4; " in words
-    )
+    [words] = [w for w in said_of(Predictions(), data) if "right token leads" in w]
+    assert f"leads in 5 of {count} gaps in the end (at first 0; most" in words
+    assert words.endswith("; controls 2 to 4).")
     share[:, -1] = np.nan  # not read at the last step
-    (words,) = (w for w in Predictions().words(data, {}) if "right token leads" in w)
-    assert "control" not in words
+    assert "control" not in " ".join(said_of(Predictions(), data))
 
 
 def test_word_frequencies_are_those_of_other_texts(planted):

@@ -5,12 +5,17 @@ import json
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 
 import ontogeny as og
+from helpers.said import said_of
 from ontogeny.capture.predictor import Predictor
 from ontogeny.errors import ArgumentError
+from ontogeny.features.wordspace import text_statistics
 from ontogeny.features.wordspace.class_costs import ClassCosts
 from ontogeny.observables import TextStatistics
+from ontogeny.report.page.html import render_page
+from ontogeny.words.content import read_content
 
 WORDS = np.array([2, 3, 4, 5])
 CODES = np.array([[0, 1, 2, 3], [1, 0, 2, 3]])
@@ -117,7 +122,28 @@ def test_the_panel_has_a_dot_a_row_and_the_null_beside_it(study):
         "reached_random_high",
         "class_information_random",
     } <= set(study)
-    assert "nats" in study.attrs["statements"]
+
+
+def test_what_is_known_is_told_beside_random_classes_and_in_its_order(study):
+    known, exchanged, order = said_of(TextStatistics(depth=3), study)
+    assert known.startswith("In the end it knows of the class of a token: 0.69")
+    assert known.count("by chance") == 3 and "another class" in exchanged
+    assert order.startswith(f"Half of {study.statistic.values[0]} is there at step")
+
+
+def test_names_of_statistics_hold_no_mark_and_are_shown_in_the_words_of_the_run():
+    values = {"reached_step": ("statistic", [3.0, 5.0])}
+    names = ("statistic", ["word frequencies", "classes of depth 1"])
+    shown = {"labels": text_statistics._SHOWN}
+    data = xr.Dataset(values).assign_coords(statistic=(*names, shown), step=[0, 9])
+    figure = og.figures.NullComparison("r", "r", value="reached_step", rows="statistic")
+    data = og.figures.attach(data, og.figures.Section("s", "d"), [figure])
+    inputs = json.dumps([{"name": "text", "token_unit": "character"}])
+    tree = xr.DataTree.from_dict({"statistics": data})
+    tree.attrs.update(inputs=inputs)
+    page = render_page(read_content(tree))
+    assert "character frequencies" in page and "{word}" not in page
+    assert float(data.reached_step.sel(statistic="word frequencies")) == 3
 
 
 def test_other_nodes_than_the_loss_are_refused():

@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import xarray as xr
 
+from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject, measurement
 from ...words.abilities import Ability, abilities_of
-from ...words.formats import joined, plain_text, plural, step_text
+from ...words.formats import plain_text
 from .changes import GroupChange, corrected, group_changes
 
-Courses = Mapping[tuple[str, str], Ability]
+Name = tuple[str, str]
+Courses = Mapping[Name, Ability]
 """The groups of a run by node and name: two nodes may have a group of one name."""
 
-# Groups that a sentence names.
-_NAMED = 4
-_NOT_BEYOND = "Of other examples of their kind that is not shown."
 
-
-def words_of_runs(runs: Mapping[str, xr.DataTree]) -> list[str]:
+def claims_of_runs(runs: Mapping[str, xr.DataTree]) -> list[Claim]:
     """Return what the runs can do: of two what the second gained and lost, of more their order.
 
     Gains and losses are those of the last steps, paired over examples and corrected over all
-    groups. An order of groups is said only where intervals are apart in every run.
+    groups. An order of groups is claimed only where intervals are apart in every run.
     """
+    if len(runs) < 2:
+        return []
     courses = [_course(tree) for tree in runs.values()]
     names = [name for name in courses[0] if all(name in course for course in courses)]
     if not names:
         return []
-    words = _between(runs, courses) if len(runs) == 2 else _agreement(names, courses)
-    return [*words, *_order(names, courses)]
+    claims = _between(runs, courses) if len(runs) == 2 else _agreement(names, courses)
+    return [*claims, *_order(names, courses)]
 
 
 def _course(tree: xr.DataTree) -> Courses:
@@ -42,106 +43,94 @@ def _nodes(tree: xr.DataTree) -> dict[str, xr.Dataset]:
     return {node.path.strip("/"): node.to_dataset() for node in tree.subtree}
 
 
-def _between(runs: Mapping[str, xr.DataTree], courses: Sequence[Courses]) -> list[str]:
-    """Say which groups the second run does surely better than the first, and which worse."""
+def _between(
+    runs: Mapping[str, xr.DataTree], courses: Sequence[Courses]
+) -> Iterator[Claim]:
+    """Give which groups the second run does surely better than the first, and which worse."""
     keys = {"right", "p_chance"}  # gaps have a ``right`` of their own
     of_runs = [_nodes(tree) for tree in runs.values()]
     nodes = [
         name for name in of_runs[0] if all(keys <= {*n.get(name, ())} for n in of_runs)
     ]
-    ends = [[nodes_of[name].isel(step=-1) for nodes_of in of_runs] for name in nodes]
-    uncorrected = []
-    for node, pair in zip(nodes, ends, strict=True):
-        for of_group in group_changes(*pair):
-            key = (node, plain_text(of_group.change.name))
-            uncorrected.append((of_group.change, courses[0][key], courses[1][key]))
-    if not uncorrected:
-        return []
-    both = corrected([change for change, *_ in uncorrected])
-    changes = [
-        (replace(change, above_before=a.above, above_after=b.above), a, b)
-        for change, (_, a, b) in zip(both, uncorrected, strict=True)
+    first = next(iter(runs))
+    found: dict[Name, GroupChange] = {}
+    for node in nodes:
+        ends = [nodes_of[node].isel(step=-1) for nodes_of in of_runs]
+        for each in group_changes(*ends):
+            found[node, plain_text(each.change.name)] = each
+    both = corrected([each.change for each in found.values()])
+    changes = dict(zip(found, both, strict=True))
+    told = [
+        claim
+        for name, change in changes.items()
+        for claim in _changed(name, change, courses, first, len(changes))
     ]
-    one, two = runs
-    over = f"corrected over {plural(len(changes), 'group')}"
-    was = f", above chance in {one} since"
-    told = {
-        "gained": [_words(c, after, ", since") for c, _, after in changes if c.gained],
-        "lost": [_words(c, before, was) for c, before, _ in changes if c.lost],
+    if nodes and not told:
+        beside = (Beside("reference", first),)
+        none = Subject(nodes[0], "right")
+        yield Claim(
+            Kind.GAINED, none, Certainty.OPEN, Reason.WITHIN_CHANCE, beside=beside
+        )
+    yield from told
+
+
+def _changed(
+    name: Name, change: GroupChange, courses: Sequence[Courses], first: str, tests: int
+) -> Iterator[Claim]:
+    """Give what became of one group from the first run to the second, if that is shown."""
+    before, after = (course[name] for course in courses)
+    change = replace(change, above_before=before.above, above_after=after.above)
+    kinds = {
+        Kind.GAINED: change.gained,
+        Kind.LOST: change.lost,
+        Kind.CHANGED_ON_ITEMS: change.on_these,
     }
-    sentences = [
-        f"{two} {verb} {len(some):,} against {one}, {over}: {'; '.join(some[:_NAMED])}."
-        for verb, some in told.items()
-        if some
-    ]
-    if not sentences:
-        sentences = [
-            f"{two} is not shown to have gained or lost abilities against {one}, {over}."
-        ]
-    return sentences + _on_these(
-        [(c, before) for c, before, _ in changes if c.on_these]
-    )
+    node, label = name
+    one = change.change
+    is_dated = change.gained and after.above_from > 0
+    more: dict[str, Any] = {"since": after.above_from} if is_dated else {}
+    for kind in filter(kinds.__getitem__, kinds):
+        on_items = kind is Kind.CHANGED_ON_ITEMS
+        yield Claim(
+            kind,
+            Subject(node, "right", label=label),
+            Certainty.SURE,
+            first=one.before,
+            last=one.after,
+            value=one.after - one.before,
+            low=one.low,
+            high=one.high,
+            p_value=change.p_turned if on_items else change.p_value,
+            corrected_over=tests,
+            beside=(Beside("reference", first, one.before, one.after),),
+            evidence=(f"{node}/right",),
+            **more,
+        )
 
 
-def _on_these(changes: Sequence[tuple[GroupChange, Ability]]) -> list[str]:
-    """Say which groups differ on the examples that were asked, and not surely on others."""
-    if not changes:
-        return []
-    some = [_words(change, able) for change, able in changes]
-    more = [f"{len(some) - _NAMED:,} more"] if len(some) > _NAMED else []
-    named = "; ".join([*some[:_NAMED], *more])
-    how = f"differ on these examples (exact test of those that turned): {named}"
-    return [
-        f"{len(some):,} {'groups' if len(some) > 1 else 'group'} {how}. {_NOT_BEYOND}"
-    ]
+def _agreement(names: Sequence[Name], courses: Sequence[Courses]) -> Iterator[Claim]:
+    """Give how many groups are above chance in all runs, and which in some."""
+    counts = {name: sum(course[name].above for course in courses) for name in names}
+    for node in dict.fromkeys(node for node, _ in names):
+        of_node = {label: n for (of, label), n in counts.items() if of == node}
+        every = [label for label, n in of_node.items() if n == len(courses)]
+        some = [label for label, n in of_node.items() if 0 < n < len(courses)]
+        subject = Subject(node, "p_chance")
+        yield measurement(subject, len(every), whole=len(of_node))
+        if some:
+            subject = Subject(node, "above_chance")
+            yield measurement(subject, len(some), whole=len(of_node), parts=some)
 
 
-def _words(change: GroupChange, able: Ability, since: str = "") -> str:
-    """Say a change, and since which step the run that is able is."""
-    after = (
-        f"{since} {{step}} {step_text(able.above_from)}"
-        if since and able.above_from > 0
-        else ""
-    )
-    ends = f"{100 * change.change.before:.0f} to {100 * change.change.after:.0f} %"
-    return f"“{able.name}”, {ends}{after}"
-
-
-def _quoted(names: Sequence[tuple[str, str]]) -> str:
-    more = [f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else []
-    return joined([*(f"“{name}”" for _, name in names[:_NAMED]), *more])
-
-
-def _agreement(
-    names: Sequence[tuple[str, str]], courses: Sequence[Courses]
-) -> list[str]:
-    """Say how many groups are above chance in all runs, in some, in none."""
-    counts = [sum(course[name].above for course in courses) for name in names]
-    some = [
-        name
-        for name, count in zip(names, counts, strict=True)
-        if 0 < count < len(courses)
-    ]
-    number = counts.count(len(courses))
-    verb = "is" if number == 1 else "are"
-    every = f"{number:,} {verb} above chance in each of {len(courses)} runs"
-    apart = f" In some only: {_quoted(some)}." if some else ""
-    groups = f"{plural(len(names), 'group')} of examples"
-    return [f"Of {groups}, {every}, {counts.count(0):,} in none.{apart}"]
-
-
-def _order(names: Sequence[tuple[str, str]], courses: Sequence[Courses]) -> list[str]:
-    """Say which groups left chance before which in every run, where intervals are apart."""
+def _order(names: Sequence[Name], courses: Sequence[Courses]) -> Iterator[Claim]:
+    """Give which group left chance before which in every run, where intervals are apart."""
     after = {
         first: [
             name for name in names if all(c[first].before(c[name]) for c in courses)
         ]
         for first in names
     }
-    first, later = max(after.items(), key=lambda name: len(name[1]))
-    where = f"In each of {len(courses)} runs"
-    return (
-        [f"{where}, {_quoted([first])} left chance before {_quoted(later)}."]
-        if later
-        else []
-    )
+    (node, label), later = max(after.items(), key=lambda name: len(name[1]))
+    if later:
+        subject = Subject(node, "above_from", label=label)
+        yield measurement(subject, len(later), parts=[name for _, name in later])

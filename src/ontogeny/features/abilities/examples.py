@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
+from ...claims import Claim, Subject, measurement
 from ...errors import ArgumentError
 from ...figures import Figure
 from ...observables.of_predictions import OfPredictions
@@ -31,8 +32,8 @@ from ...tasks.records import (
 )
 from ...tasks.rows import Rows
 from ...words.names import Names
-from .between_runs import words_of_runs
-from .groups import GROUP_NAMES, OVERALL, group_figures, group_words, with_courses
+from .between_runs import claims_of_runs
+from .groups import GROUP_NAMES, OVERALL, group_figures, with_courses
 from .ngrams import ORDER
 from .token_texts import TokenTexts, tokenised
 
@@ -93,14 +94,14 @@ class OfGroups(OfPredictions):
         """Return a map of many groups."""
         return group_figures(data)
 
-    words_of_runs = staticmethod(words_of_runs)
+    claims_of_runs = staticmethod(claims_of_runs)
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
-        """Return which groups left chance, and what was left out."""
-        left_out = (
-            [str(name) for name in data.left_out.values] if "left_out" in data else []
-        )
-        return [*group_words(data, self.one), *filter(None, [said_of(left_out)])]
+    def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
+        """Return what was left out."""
+        if "left_out" not in data:
+            return []
+        lines = [str(line) for line in data.left_out.values]
+        return [measurement(Subject(name, "left_out"), len(lines), parts=lines)]
 
 
 @dataclass(frozen=True)
@@ -256,16 +257,12 @@ def accuracy(
     Its intervals are over `units`, the examples by default.
     """
     level = {"ngrams": f"{ORDER}-grams of the study's texts"} if ngrams else {}
-    grey = (
-        f"what n-grams of the study's texts reach, and {chance}" if ngrams else chance
-    )
     over: dict[str, Any] = {
         "unit": f"{one}s",
         "shade": f"95 % over {units or f'{one}s'}",
     }
     over |= {"nulls": {**level, "chance": chance}}
     over |= {"minimum": 0.0, "better": "higher", "subject": None}
-    over |= {"caption": f"Grey: {grey}."}
     heading = f"{one.capitalize()}s {title}"
     title = f"share of {one}s {title}"
     whole: dict[str, Any] = {

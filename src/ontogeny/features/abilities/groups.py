@@ -14,7 +14,6 @@ from ...figures import Figure, Heatmap
 from ...observables.crossing import leads_from
 from ...summary.learning import p_by_luck
 from ...words.control_kinds import NO_NULLS, kind_of
-from ...words.formats import joined
 from .changes import Change, chance_of, p_on_these
 from .contrasts import Ties
 from .intervals import (
@@ -74,7 +73,6 @@ GROUP_NAMES = {
 # Over the examples of all groups: the chart folds groups that did not change into this row.
 OVERALL = "accuracy_overall"
 
-_NAMED = 3
 _CURVES = 6
 
 
@@ -304,26 +302,3 @@ def group_figures(data: xr.Dataset) -> list[Figure]:
         return []
     title = "Share that is right, groups in the order in which they leave chance"
     return [Heatmap("groups", title, value="accuracy", y="group")]
-
-
-def group_words(data: xr.Dataset, what: str) -> list[str]:
-    """Return what the order of all groups of a page does not say: of which there is no verdict.
-
-    Parameters
-    ----------
-    data
-        A node with what `with_courses` gives.
-    what
-        What its examples are, such as ``"pair"``.
-    """
-    if "examples" not in data:
-        return []
-    single = [str(name) for name in data.group.values[data.examples.values < 2]]
-    if not single:
-        return []
-    names = single[:_NAMED] + (
-        [f"{len(single) - _NAMED:,} more"] if len(single) > _NAMED else []
-    )
-    return [
-        f"One {what} alone shows nothing, so that no verdict is given: {joined(names)}."
-    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -13,6 +13,7 @@ import xarray as xr
 from scipy.linalg import eigvalsh_tridiagonal
 
 from ... import geometry
+from ...claims import Beside, Claim, Subject, measurement
 from ...errors import check_choice
 from ...figures import Section
 from ...geometry.rank import centred
@@ -124,28 +125,23 @@ class EffectiveDimensions(OfSampledActivations):
         """Refuse another way with outliers."""
         check_choice("outliers", self.outliers, ("keep", "drop"))
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
         """Return how many tokens outlie in each layer at the last step, and what they change."""
-        return list(self._of_outliers(data.isel(step=-1))) if "outliers" in data else []
+        if "outliers" not in data or "run" in data.outliers.dims:
+            return []
+        last = data.isel(step=-1)
+        layers = [last.sel(layer=layer) for layer in last.layer.values]
+        return [self._of_outliers(name, one) for one in layers if one.outliers > 0]
 
-    def _of_outliers(self, last: xr.Dataset) -> Iterator[str]:
-        for layer in last.layer.values:
-            count, ratio, without = (
-                float(last[name].sel(layer=layer))
-                for name in ("outliers", "participation_ratio", "without_outliers")
-            )
-            if count > 0:
-                text = (
-                    f"In {layer}, {count:,.0f} of the tokens {'has' if count == 1 else 'have'} "
-                    "activations more than "
-                    f"{OUTLYING:.0f} times as long as the median, as attention sinks do"
-                )
-                kept = (
-                    f"; without them the participation ratio is {without:.3g} and not {ratio:.3g} "
-                    '(outliers = "drop" leaves them out)'
-                )
-                dropped = f"; {'it is' if count == 1 else 'they are'} left out"
-                yield text + (kept if self.outliers == "keep" else dropped) + "."
+    def _of_outliers(self, name: str, one: xr.Dataset) -> Claim:
+        count = float(one.outliers)
+        layer = str(one.layer.item())
+        ratios = float(one.without_outliers), float(one.participation_ratio)
+        if self.outliers == "drop":
+            subject = Subject(name, "without_outliers", layer)
+            return measurement(subject, ratios[0], whole=count)
+        beside = Beside("reference", "without", *ratios)
+        return measurement(Subject(name, "outliers", layer), count, beside=[beside])
 
 
 def _measures(A: torch.Tensor, units: Units) -> dict[str, Measured]:

@@ -81,7 +81,7 @@ class AttentionEntropy(Observable):
             rows="{layer} · attention entropy",
             subject="The attention entropy of {layer}",
             nulls={"uniform": "uniform attention"},
-            caption="One line a layer. Low: each token attends to few others.",
+            caption="Low: each token attends to few others.",
         ),
         Quantity(
             "entropy",
@@ -89,7 +89,6 @@ class AttentionEntropy(Observable):
             units="nats",
             heading="attention entropy of every head",
             nulls={"uniform": "uniform attention"},
-            caption="One panel a head, one line a layer.",
         ),
     )
     section: ClassVar[Section] = Section(

@@ -12,6 +12,7 @@ import torch
 import xarray as xr
 from torch import Tensor
 
+from ...claims import Claim, Subject, measurement
 from ...errors import ArgumentError
 from ...figures import Section
 from ...inputs import Inputs
@@ -182,13 +183,11 @@ class NgramAgreement(OfPredictions):
         ends = {name: ("ngram", step) for name, step in closest.items()}
         return data.assign({"smoothing": smoothing, **ends})
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
         """Return when the model was closest to each n-gram model."""
-        if "closest_step" not in data:
+        if "closest_step" not in data or "run" in data.closest_step.dims:
             return []
-        return [
-            _sentence(data.sel(ngram=label)) for label in data.ngram.values.tolist()
-        ]
+        return [_closest(name, data.sel(ngram=label)) for label in data.ngram.values]
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,16 +290,15 @@ def closest_steps(of_text: xr.DataArray, weights: np.ndarray) -> dict[str, np.nd
     return {name: quantiles.astype(np.float64) for name, quantiles in ends.items()}
 
 
-def _sentence(data: xr.Dataset) -> str:
-    label = str(data.ngram.values)
-    step = float(data.closest_step)
-    low = float(data.closest_step_low)
-    high = float(data.closest_step_high)
-    interval = "" if low == high else f" ({low:,.0f}–{high:,.0f})"
-    smallest = float(data.divergence.min())
-    return (
-        f"The predictions are closest to {label} at {{step}} {step:,.0f}{interval}: "
-        f"{smallest:.2f} nats apart."
+def _closest(name: str, data: xr.Dataset) -> Claim:
+    return measurement(
+        Subject(name, "closest_step", label=str(data.ngram.item())),
+        float(data.divergence.min()),
+        units="nats",
+        since=float(data.closest_step),
+        since_low=float(data.closest_step_low),
+        since_high=float(data.closest_step_high),
+        evidence=(f"{name}/divergence", f"{name}/closest_step"),
     )
 
 

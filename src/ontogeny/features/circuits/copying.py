@@ -73,9 +73,8 @@ class CopyingHeads(Observable):
             subject="The strongest copying score of {layer}",
             noise="exact",
             nulls=_NULLS,
-            caption="One line a layer: the highest score of its heads at each {checkpoint}. The "
-            "null of "
-            "permuted embeddings is the highest score as well.",
+            caption="The highest score of the heads of a layer. The null of permuted embeddings is "
+            "the highest score as well.",
         ),
         Quantity(
             "copying",

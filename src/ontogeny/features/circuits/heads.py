@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
+from ...claims import Beside, Certainty, Claim, Reason, Subject, measurement
 from ...figures import Figure, Heatmap, Section
 from ...needs import Need
 from ...observables.base import Observable, by_layer
 from ...observables.catalogued import ModelFacts, PresetEntry, Presets
 from ...quantities import Measured, Quantity
 from ...words.names import Names
-from ...words.one_model import alike, is_one_model
+from ...words.one_model import is_one_model
 from .initial import at_first_step
 from .reading import SCORES, HeadReading, HeadScores
 from .sequences import SHORTEST
@@ -92,8 +93,7 @@ class AttentionHeads(Observable):
             nulls=_NULLS,
             per="score",
             heading="{label} score of the strongest head",
-            caption="One line a layer. The head is chosen at each {checkpoint} on one half of the "
-            "sequences and measured on the other.",
+            caption="The head is chosen on one half of the sequences and measured on the other.",
         ),
         Quantity(
             "head_score",
@@ -184,11 +184,11 @@ class AttentionHeads(Observable):
 
         return by_layer(scores.repeated, one).assign_coords(score=list(SCORES))
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
         """Return which heads stand out, where there is one checkpoint."""
-        return (
-            _of_one_model(data) if is_one_model(data) and "head_score" in data else []
-        )
+        if not is_one_model(data) or "head_score" not in data:
+            return []
+        return list(_of_one_model(name, data))
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the cells with the scores of all heads at the first checkpoint.
@@ -206,41 +206,38 @@ class AttentionHeads(Observable):
         return data.assign(repeats | firsts)
 
 
-def _of_one_model(data: xr.Dataset) -> list[str]:
-    """Say which heads stand out of one checkpoint, beside what the same places get by chance.
+def _of_one_model(name: str, data: xr.Dataset) -> Iterator[Claim]:
+    """Give which heads stand out of one checkpoint, beside what the same places get by chance.
 
     An induction or duplicate-token head stands out where its interval over sequences lies above
     every head on sequences without repetition. A previous-token head needs no repetition, so that
     only equal attention is told.
     """
-    scores = []
-    for score in data.score.values:
+    for score in data.score.values[::-1]:  # induction first
         one = data.sel(score=score).isel(step=0)
         values = one.head_score.transpose("layer", "head")
-        layer, head = np.unravel_index(np.nanargmax(values.values), values.shape)
-        best = float(values[layer, head])
-        equal = float(np.max(one.head_score_equal))
-        where = f"head {int(values['head'][head])} of {values.layer.values[layer]}"
-        name = f"{score} head"
-        count = int(values.notnull().sum())
-        if score == "previous-token":
-            write = alike([0.1])
-            scores.append(
-                f"The strongest {name} is {where}: {write(best)} of its attention, where equal "
-                f"attention would give {write(equal)}."
+        is_repeated = score != "previous-token"
+        null = one.head_score_unrepeated if is_repeated else one.head_score_equal
+        chance = float(null.max())
+        if is_repeated:
+            low = one.get("head_score_low", one.head_score)
+            standing = int((low > chance).sum())
+            yield measurement(
+                Subject(name, "head_score", label=str(score)),
+                standing,
+                whole=float(values.notnull().sum()),
+                beside=[Beside("null", "no repetition", chance)],
+                certainty=Certainty.SURE if standing else Certainty.OPEN,
+                reason=None if standing else Reason.WITHIN_CHANCE,
             )
-            continue
-        chance = float(one.head_score_unrepeated.max())
-        low = one.get("head_score_low", one.head_score)
-        standing = int((low > chance).sum())
-        write = alike([0.1])
-        some = f"{standing:,} of {count:,} heads surely score"
-        some = some if standing else f"No head of {count:,} surely scores"
-        scores.append(
-            f"{some} higher in {score} than every head of any layer without "
-            f"repetition ({write(chance)} at most); the strongest is {where} with {write(best)}."
+        layer, head = np.unravel_index(np.nanargmax(values.values), values.shape)
+        yield measurement(
+            Subject(
+                name, "strongest_head", str(values.layer.values[layer]), str(score)
+            ),
+            float(values[layer, head]),
+            beside=[Beside("null", f"head {int(values['head'][head])}", chance)],
         )
-    return [scores[-1], *scores[:-1]]  # induction first
 
 
 def strongest(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -68,7 +68,7 @@ class LogitLens(Observable):
             subject="The loss of what {layer} predicts",
             better="lower",
             nulls={"elsewhere": "predicted at other tokens"},
-            caption="One line a layer; the last is the model's own loss on these tokens.",
+            caption="The last layer is the model's own loss on these tokens.",
         ),
         Quantity(
             "lens_divergence",

@@ -12,6 +12,7 @@ import xarray as xr
 
 from ... import distances
 from ...arrays import on_host
+from ...claims import Claim, Subject, measurement
 from ...distances.correlations import CORRELATIONS
 from ...distances.features import FeatureRotation
 from ...distances.nearest import matched
@@ -53,8 +54,8 @@ from .dictionaries_declared import (
 from .dictionaries_described import (
     KEPT_OF_STATE,
     NAMED,
+    claims_of_one_naming,
     describing,
-    named_words,
     with_named,
     with_untrained,
 )
@@ -63,10 +64,10 @@ from .noise import (
     ROTATION_REMOVED,
     Fitted,
     beside_refits,
+    claims_of_replication,
     cold_starts,
     refit_transforms,
     replication,
-    replication_words,
 )
 
 _EXACT = ("svd", "pca")
@@ -245,21 +246,17 @@ class Concepts(FromExtractor):
         """Count the concepts with a name."""
         return with_named(data)
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
-        """Return how many fits did not converge."""
+    def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
+        """Return which concepts repeat and, of one checkpoint, have a name, and failed fits."""
+        if "converged" not in data:
+            return []
+        named = claims_of_one_naming(name, data) if is_one_model(data) else ()
         fits = data.converged.values
         failed = int((fits == 0).sum())
-        count = int(np.isfinite(fits).sum())
-        sentences = named_words(data) if is_one_model(data) else []
-        again = replication_words(data)
-        # The first screen takes one: names alone would be too much.
-        if sentences and again:
-            sentences[0] += f" {again.pop(0)}"
-        sentences += again
-        return [
-            *sentences,
-            *([f"{failed} of {count} fits did not converge."] if failed else []),
-        ]
+        count = float(np.isfinite(fits).sum())
+        lost = measurement(Subject(name, "converged"), failed, whole=count)
+        again = claims_of_replication(name, data)
+        return [*named, *again, *([lost] if failed else [])]
 
     @property
     def _describer(self) -> Describer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -11,18 +12,15 @@ import torch
 import xarray as xr
 
 from ...capture.layer_readout import Readout
+from ...claims import Beside, Certainty, Claim, Reason, Subject, measurement
 from ...concepts.joint.readout import CheckpointReadout
 from ...observables import Reading, Run, by_layer
 from ...quantities import Quantity
-from ...words.controls import names_against_controls
-from ...words.formats import joined, plural
 from .describe.rows import orientation
 from .described import near, only_of, tidied, vocabulary
 from .describer import Describer, Texts, Untrained
 from .joint_lives import SET_ASIDE
 from .meaning.naming import chosen_names
-
-SHOWN = 6  # names in one sentence
 
 KEPT_OF_STATE = (
     "piece_text",
@@ -109,35 +107,32 @@ def with_named(data: xr.Dataset) -> xr.Dataset:
     return data.assign(named=(data["name"] != "").sum("concept").where(has_values))
 
 
-def named_words(data: xr.Dataset) -> list[str]:
-    """Return how many concepts of a single checkpoint got a name, and which, layer by layer."""
+def claims_of_one_naming(name: str, data: xr.Dataset) -> Iterator[Claim]:
+    """Give how many concepts of a single checkpoint got a name, and which, layer by layer."""
     if "name" not in data:
-        return []
-    sentences = []
-    total = _name_words(data, f"{plural(data.sizes['layer'], 'layer')}")
+        return
     for layer in data.layer.values:
         one = data.sel(layer=layer).isel(step=0)
         if because := str(one.unnamed_because.item()):
-            sentences.append(f"No concept of {layer} can get a name: {because}.")
-        else:
-            sentences.append(_name_words(one, str(layer)))
-    return (
-        [total, *sentences]
-        if len(sentences) > 1 and (data["name"] != "").any()
-        else sentences
+            yield _unnamed(name, str(layer), because)
+            continue
+        names = Counter(map(str, one["name"].values.ravel()))
+        del names[""]
+        yield measurement(
+            Subject(name, "named", str(layer)),
+            names.total(),
+            whole=float(one.concentration.notnull().sum()),
+            parts=[label for label, _ in names.most_common()],
+        )
+
+
+def _unnamed(name: str, layer: str, because: str) -> Claim:
+    return measurement(
+        Subject(name, "unnamed_because", layer, label=because),
+        math.nan,
+        certainty=Certainty.NOT_TESTED,
+        reason=Reason.FAILED,
     )
-
-
-def _name_words(data: xr.Dataset, where: str) -> str:
-    """Return how many got a name, and the names that most concepts have."""
-    names = Counter(map(str, data["name"].values.ravel()))
-    del names[""]
-    count = int(data.concentration.notnull().sum())
-    listed = joined([f"“{name}”" for name, _ in names.most_common(SHOWN)])
-    if not names:
-        return f"None of the {count} concepts of {where} got a name."
-    such = ": " if len(names) <= SHOWN else ", such as "
-    return f"{names.total()} of {count} concepts of {where} got a name{such}{listed}."
 
 
 SHARED: tuple[str, ...] = tuple(
@@ -227,46 +222,65 @@ def with_names(data: xr.Dataset) -> xr.Dataset:
     return data.assign(named=n_names.where(data["unnamed_because"] == ""))
 
 
-def named_sentences(data: xr.Dataset) -> list[str]:
-    """Return one sentence a layer on how many of its concepts have a name."""
-    return [*_sentences(data), *stand_in_sentence(data)] if "named" in data else []
-
-
-def stand_in_sentence(data: xr.Dataset) -> list[str]:
-    """Say what stands for the untrained model, where none of the kind can be made."""
-    reasons = (
-        data["stands_in_because"].values.ravel() if "stands_in_because" in data else ()
-    )
-    return [
-        f"Names are judged beside this model with the values of each weight matrix in random "
-        f"order, because {reason.rstrip('.')}."
-        for reason in dict.fromkeys(filter(None, map(str, reasons)))
-    ]
-
-
-def _sentences(data: xr.Dataset) -> Iterator[str]:
+def claims_of_names(name: str, data: xr.Dataset) -> Iterator[Claim]:
+    """Give how many concepts of each layer have a name, beside control runs."""
+    if "named" not in data or "n_concepts" not in data:
+        return
     for layer in data.layer.values:
         one = data.sel(layer=layer)
-        count = float(one.n_concepts)
-        because = str(one.unnamed_because.item())
-        if not count > 0:
-            continue
-        if because:
-            yield f"No concept of {layer} can get a name: {because}."
-            continue
-        n_names = int(one.named)
-        of = f"{n_names} of {count:.0f}" if n_names else f"None of the {count:.0f}"
-        yield f"{of} concepts of {layer} got a name{_controls(one)}."
+        if float(one.n_concepts) > 0:
+            because = str(one.unnamed_because.item())
+            yield (
+                _unnamed(name, str(layer), because)
+                if because
+                else _named(name, str(layer), one)
+            )
+    for reason in dict.fromkeys(map(str, _stand_ins(data))):
+        if reason:
+            subject = Subject(name, "stands_in_because", label=reason.rstrip("."))
+            yield measurement(subject, 1.0)
 
 
-def _controls(one: xr.Dataset) -> str:
-    """Return how many concepts got a name in control runs, in brackets."""
+def _stand_ins(data: xr.Dataset) -> np.ndarray:
+    """Return what stands for the untrained model, where none of the kind can be made."""
+    no = np.zeros(0, dtype=object)
+    return (
+        data["stands_in_because"].values.ravel() if "stands_in_because" in data else no
+    )
+
+
+def _named(name: str, layer: str, one: xr.Dataset) -> Claim:
+    """Return how many concepts of a layer got a name; sure is a larger share than in controls."""
+    count = int(one.named)
+    beside = list(_controls(one))
+    most = max((control.value for control in beside), default=math.nan)
+    shares = [control.value / control.own for control in beside if control.own]
+    certainty = Certainty.SURE
+    reason = None
+    if not beside:
+        certainty = Certainty.NOT_TESTED
+        reason = Reason.NO_CONTROLS
+    elif count <= most:
+        certainty = Certainty.AS_CONTROLS
+    elif count <= float(one.n_concepts) * max(shares, default=0.0):
+        certainty = Certainty.OPEN
+        reason = Reason.WITHIN_CHANCE
+    return measurement(
+        Subject(name, "named", layer),
+        count,
+        whole=float(one.n_concepts),
+        beside=beside,
+        certainty=certainty,
+        reason=reason,
+    )
+
+
+def _controls(one: xr.Dataset) -> Iterator[Beside]:
+    """Give how many concepts got a name in each control run, and of how many."""
     if "named_control" not in one or "n_concepts_control" not in one:
-        return ", and no control was run"
-    counts = np.stack([one.named_control.values, one.n_concepts_control.values])
-    pairs = counts[:, np.isfinite(counts).all(axis=0)].astype(int).T.tolist()
-    listed = ", ".join(f"{n_names} of {count}" for n_names, count in pairs)
-    if not pairs:
-        return ", and no control run had concepts"
-    means = names_against_controls(int(one.named), int(one.n_concepts), pairs)
-    return f" (control runs: {listed}), {means}"
+        return
+    counts = zip(one.named_control.values, one.n_concepts_control.values, strict=True)
+    runs = map(str, one.run.values)
+    for run, (named, concepts) in zip(runs, counts, strict=True):
+        if np.isfinite([named, concepts]).all():
+            yield Beside("control", run, float(named), float(concepts))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ...claims import Beside, Claim, Subject, measurement
 from ...figures import Column, Curves, Figure, Heatmap, Scatter, Table
 from ...multiple_tests import holm
 from ...quantities import Quantity
@@ -207,8 +208,8 @@ def figures(data: xr.Dataset) -> list[Figure]:
                 interval=("removed_low", "removed_high")
                 if "removed_low" in data
                 else None,
-                caption="The strongest concepts of each layer. Shade: ±1.96 standard errors over "
-                "texts.",
+                caption="The strongest concepts of each layer.",
+                shade="±1.96 standard errors over texts",
             ),
             Scatter(
                 "first-order",
@@ -246,54 +247,44 @@ def _table() -> Table:
     )
 
 
-def sentences(data: xr.Dataset, tokens: str) -> list[str]:
-    """Return one sentence a layer on what the removal of its concepts costs, or why it is unknown.
+def claims_of_effects(name: str, data: xr.Dataset) -> Iterator[Claim]:
+    """Give what the removal of the concepts of each layer costs, or that it is unknown.
 
     Examples
     --------
     >>> data = xr.Dataset(
     ...     {"depends": (("step", "layer"), [[0.0]])}, {"layer": ["h.5.mlp"]}
     ... )
-    >>> sentences(data, "last")
-    ['The loss does not depend on h.5.mlp at these tokens, so nothing can be said of its concepts.']
+    >>> [claim.subject.layer for claim in claims_of_effects("effects", data)]
+    ['h.5.mlp']
     """
-    judged = list(_judgements(data)) if "verdict" in data else []
-    return [*judged, *_unknown(data, tokens)]
-
-
-def _unknown(data: xr.Dataset, tokens: str) -> Iterator[str]:
+    if "verdict" in data:
+        yield from _judgements(name, data)
     if "depends" not in data:
         return
     best = data.depends.max("step") if "step" in data.depends.dims else data.depends
-    why = "; codes of masked tokens would tell" if tokens == "all" else ""
     for layer in data.layer.values[(best == 0).values]:
-        yield (
-            f"The loss does not depend on {layer} at these tokens{why}, so nothing can be said of "
-            "its concepts."
-        )
+        yield measurement(Subject(name, "depends", str(layer)), 0.0)
 
 
-def _judgements(data: xr.Dataset) -> Iterator[str]:
-    step = f"{float(data.judged_step):,.0f}"
+def _judgements(name: str, data: xr.Dataset) -> Iterator[Claim]:
     for layer in data.layer.values:
         one = data.sel(layer=layer)
-        judged = int(one.n_judged)
-        matter = int(one.n_matter)
-        if not judged:
-            continue
-        text = (
-            f"Concepts removed from {layer} at {{step}} {step}: {judged}. Of these, {matter} "
-            f"{'matters' if matter == 1 else 'matter'}: the loss rises by more than without "
-            "equally strong random directions, and than without the same direction where other "
-            "concepts fire."
-        )
-        if matter:
-            cost = one.judged_removed.where(one.verdict == MATTERS)
-            dearest = int(cost.argmax("removal"))
-            text += (
-                f" The most: concept {float(one.removed_concept[dearest]):.0f}, "
-                f"{float(cost[dearest]):.2g} {UNIT}."
+        if int(one.n_judged):
+            yield measurement(
+                Subject(name, "verdict", str(layer), step=float(data.judged_step)),
+                int(one.n_matter),
+                whole=float(one.n_judged),
+                beside=_dearest(one),
+                figure=f"{name}/removed",
             )
-        if matter < judged:
-            text += f" There, but with no such cost: {judged - matter}."
-        yield text
+
+
+def _dearest(one: xr.Dataset) -> list[Beside]:
+    """Return the concept whose removal costs most of those that matter, with its cost in nats."""
+    if not int(one.n_matter):
+        return []
+    cost = one.judged_removed.where(one.verdict == MATTERS)
+    dearest = int(cost.argmax("removal"))
+    number = f"{float(one.removed_concept[dearest]):.0f}"
+    return [Beside("reference", f"concept {number}", float(cost[dearest]))]

@@ -11,6 +11,7 @@ import torch
 import xarray as xr
 
 from ...arrays import to_numpy
+from ...claims import Claim
 from ...errors import ArgumentError, check_choice, check_number, check_whole
 from ...figures import Figure, Section
 from ...inputs.sampling import TokenSample
@@ -25,7 +26,7 @@ from ...quantities import Measured
 from ...units import Units
 from ...words.names import Names
 from .effect_controls import LayerEffects, chosen_concepts, others_of, p_above
-from .effect_verdicts import VARIABLES, figures, sentences, verdicts
+from .effect_verdicts import VARIABLES, claims_of_effects, figures, verdicts
 from .joint import JointConcepts
 from .removal import LossAtTokens
 
@@ -221,9 +222,9 @@ class ConceptEffects(OfJointConcepts):
         """Return the effects over steps, the verdicts, and how both levels agree."""
         return figures(data)
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
         """Return how many concepts matter in each layer."""
-        return sentences(data, self.tokens)
+        return list(claims_of_effects(name, data))
 
     def _loss(self, model: Any, sample: TokenSample) -> LossAtTokens:
         return LossAtTokens(

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 import xarray as xr
 
+from ...claims import Claim
 from ...concepts.joint.codes import METHODS, TRAINED, fitted_codes
 from ...concepts.joint.lives import SECOND
 from ...concepts.joint.presence import Decoder, PartialDecoder, found_again
@@ -30,14 +31,14 @@ from .described import DESCRIBED, KEPT
 from .describer import Describer, Texts
 from .dictionaries_described import (
     SHARED,
+    claims_of_names,
     described_at_step,
-    named_sentences,
     with_descriptions,
     with_names,
 )
 from .joint_examples import SHOWN_CODES, SHOWN_KEPT, ShownCodes, shown_of_concepts
-from .joint_gathered import observed, read_together, stale_sentences, standard
-from .joint_lives import VARIABLES, lives_of_layers, sentences
+from .joint_gathered import observed, read_together, stale_claims, standard
+from .joint_lives import VARIABLES, claims_of_lives, lives_of_layers
 from .meaning.steps import MEANING, WORDS, alike_at_step
 
 BLOCKS = 50  # of texts, that births are resampled over
@@ -326,14 +327,14 @@ class JointConcepts(OfActivations):
             )
         return figures
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
         """Return how many concepts there are in each layer, and what happened to them."""
         steps = data.fitted_step.values if "fitted_step" in data else np.zeros(0)
         fitted = [int(step) for step in np.unique(steps[np.isfinite(steps)])]
         return [
-            *sentences(data),
-            *named_sentences(data),
-            *stale_sentences(data, fitted),
+            *claims_of_lives(name, data),
+            *claims_of_names(name, data),
+            *stale_claims(name, data, fitted),
         ]
 
     def texts_of(self, need: Activations, inputs: Any) -> Texts:

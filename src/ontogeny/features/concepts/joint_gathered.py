@@ -13,6 +13,7 @@ import xarray as xr
 
 from ... import activity
 from ...arrays import to_numpy
+from ...claims import Beside, Claim, Subject, measurement
 from ...concepts.joint.readout import CheckpointReadout
 from ...concepts.joint.runs import STALE
 from ...concepts.joint.snapshots import standardised
@@ -150,11 +151,13 @@ def observed(
     }
 
 
-def stale_sentences(data: xr.Dataset, fitted: Sequence[int]) -> list[str]:
-    """Return one sentence for each layer whose codes know less of new checkpoints than of old ones.
+def stale_claims(name: str, data: xr.Dataset, fitted: Sequence[int]) -> Iterator[Claim]:
+    """Give each layer whose codes know less of new checkpoints than of old ones.
 
     Parameters
     ----------
+    name
+        Of the node.
     data
         Cells along ``step``, with ``explained(step, layer)``.
     fitted
@@ -167,28 +170,25 @@ def stale_sentences(data: xr.Dataset, fitted: Sequence[int]) -> list[str]:
     ...     {"step": [0, 10, 20], "layer": ["h.0"]},
     ...     ("step", "layer"),
     ... )
-    >>> stale_sentences(explained.to_dataset(name="explained"), (0, 10))[0].partition(
-    ...     ":"
-    ... )[0]
-    'The codes of h.0 have gone stale'
+    >>> data = explained.to_dataset(name="explained")
+    >>> [(claim.last, claim.since) for claim in stale_claims("joint", data, (0, 10))]
+    [(0.5, 20.0)]
     """
     if "explained" not in data or not len(fitted):
-        return []
+        return
     explained = data.explained.transpose("step", "layer")
     old = explained.sel(step=explained.step.isin(list(fitted)))
     new = explained.sel(step=explained.step > max(fitted))
     if not old.sizes["step"] or not new.notnull().any():
-        return []
-    sentences = []
+        return
     for layer in data.layer.values:
         least = float(old.sel(layer=layer).min())
         later = new.sel(layer=layer).dropna("step")
         if later.size and float(later.min()) < STALE * least:
-            worst = int(later.step[later.values.argmin()])
-            sentences.append(
-                f"The codes of {layer} have gone stale: they explain {float(later.min()):.2f} of "
-                f"the variance at {{step}} {worst:,}, and at least {least:.2f} at the "
-                f"{{checkpoint}}s that they "
-                "were fitted on. Add later {checkpoint}s to fit_steps."
+            yield measurement(
+                Subject(name, "explained", str(layer)),
+                float(later.min()),
+                units="1",
+                since=float(later.step[later.values.argmin()]),
+                beside=[Beside("reference", "where fitted", least)],
             )
-    return sentences

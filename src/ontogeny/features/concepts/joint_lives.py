@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from ...claims import Certainty, Claim, Reason, Subject, measurement
 from ...concepts.joint.lives import Lives, lives
 from ...concepts.joint.presence import FOUND_AGAIN, Presence, birth_intervals, widened
 from ...words.names import Names
@@ -179,41 +181,48 @@ def _mean_share(shares: np.ndarray, concept: np.ndarray) -> np.ndarray:
     )
 
 
-def sentences(data: xr.Dataset) -> list[str]:
-    """Return one sentence a layer on its concepts, with births only where there are any."""
-    if "n_concepts" in data:
-        return list(_sentences(data))
-    if "strength" in data and data.sizes["step"] < FEWEST:
-        return ["Lives of concepts take at least three checkpoints."]
-    return []
-
-
-def _sentences(data: xr.Dataset) -> Iterator[str]:
+def claims_of_lives(name: str, data: xr.Dataset) -> Iterator[Claim]:
+    """Give for each layer how many concepts it has, with births only where there are any."""
+    if "n_concepts" not in data:
+        if "strength" in data and data.sizes["step"] < FEWEST:
+            yield measurement(
+                Subject(name, "n_concepts"),
+                math.nan,
+                certainty=Certainty.NOT_TESTED,
+                reason=Reason.FEW_CHECKPOINTS,
+                needed=FEWEST,
+                evidence=(f"{name}/strength",),
+            )
+        return
     for layer in data.layer.values:
-        one = data.sel(layer=layer)
-        numbers = {name: one[name].item() for name in COUNTS}
-        if not numbers["n_concepts"] > 0:
-            apart = max(numbers["n_apart"], 0)  # NaN of a layer that failed
-            yield (
-                f"{layer} has no latent that can be read from two checkpoints and that both halves "
-                f"of the texts find: no concept. Readable in one fit alone: {apart:.0f}."
-            )
-            continue
-        text = (
-            f"Of {data.sizes['concept']} latents of {layer}, {numbers['n_concepts']:.0f} are "
-            f"concepts, which both halves of the texts find. {numbers['n_apart']:.0f} more can be "
-            f"read, but stand apart: half of the texts does not find them. Of the concepts, "
-            f"{numbers['n_steady']:.0f} {'is' if numbers['n_steady'] == 1 else 'are'} at half of "
-            "their peak or more at every {checkpoint}."
-        )
-        if numbers["n_born"]:
-            text += (
-                f" Born during the run: {numbers['n_born']:.0f}, between {{step}} "
-                f"{np.nanmin(one.concept_born_after.values):.0f} and {{step}} "
-                f"{np.nanmax(one.concept_born_before.values):.0f}."
-            )
-        if numbers["n_gone"]:
-            text += (
-                f" Below a quarter of their peak at the end: {numbers['n_gone']:.0f}."
-            )
-        yield text
+        yield from _of_one_layer(name, str(layer), data.sel(layer=layer))
+
+
+def _of_one_layer(name: str, layer: str, one: xr.Dataset) -> Iterator[Claim]:
+    counts = {count: max(float(one[count]), 0.0) for count in COUNTS}
+    every = counts["n_concepts"]
+    whole = {"n_concepts": float(one.sizes["concept"])}
+    for count in ("n_concepts", "n_apart", "n_steady", "n_born", "n_gone"):
+        is_told = count == "n_concepts" or (every and counts[count])
+        if count == "n_apart":
+            is_told = counts[count] > 0
+        if is_told:
+            dates: dict[str, Any] = _dates(one) if count == "n_born" else {}
+            subject = Subject(name, count, layer)
+            of = whole.get(count, every)
+            yield measurement(subject, counts[count], whole=of, **dates)
+
+
+def _dates(one: xr.Dataset) -> dict[str, float]:
+    """Return the median birth of a layer, and between which steps all surely are."""
+    born = one.concept_born.to_series().dropna()
+    after, before = (
+        one[name].to_series().dropna()
+        for name in ("concept_born_after", "concept_born_before")
+    )
+    ends = {
+        "since": born.median(),
+        "since_low": after.min(),
+        "since_high": before.max(),
+    }
+    return {name: float(end) for name, end in ends.items()}

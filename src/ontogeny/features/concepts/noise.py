@@ -11,6 +11,7 @@ import xarray as xr
 from torch import Tensor
 
 from ... import dynamics
+from ...claims import Claim, Subject, measurement
 from ...concepts.joint.presence import found_again
 from ...distances.features import FeatureRotation
 from ...distances.nearest import least_squares, matched
@@ -19,7 +20,6 @@ from ...observables.rotations import Rotations
 from ...quantities import Measured, Quantity
 from ...summary.noise import MEASURABLE
 from ...units import Units
-from ...words.one_model import is_one_model
 
 RESAMPLES = 3
 MATCHINGS = ("as returned", "matched")
@@ -291,20 +291,19 @@ def replication(
     }
 
 
-def replication_words(data: xr.Dataset) -> list[str]:
-    """Return what is found again at the last step where it was tried, over all layers."""
-    tried = data.get("found_again", xr.DataArray([], dims="step")).dropna(
-        "step", how="all"
-    )
+def claims_of_replication(name: str, data: xr.Dataset) -> Iterator[Claim]:
+    """Give what is found again at the last step where it was tried, over all layers."""
+    tried = data.get("found_again", xr.DataArray([], dims="step"))
+    tried = tried.dropna("step", how="all")
     if not tried.sizes["step"]:
-        return []
+        return
     last = tried.isel(step=-1)
-    mean = last.mean([dim for dim in last.dims if dim != "change"])
-    parts = [
-        f"{100 * float(v):.0f} % with another {v.change.item()}" for v in mean if v == v
-    ]
-    at = "A" if is_one_model(data) else f"At {{step}} {int(last.step):,} a"
+    step = float(last.step)
+    mean = last.mean([dim for dim in last.dims if dim != "change"]).dropna("change")
+    for value in mean:
+        label = f"another {value.change.item()}"
+        subject = Subject(name, "found_again", label=label, step=step)
+        yield measurement(subject, float(value), units="1")
     alike = float(data.code_likeness.sel(step=last.step).median())
-    one = f"Its codes repeat: half of them correlate by {alike:.2f} or more with another one."
-    again = f"{at} fit finds concepts again: {', '.join(parts)}."
-    return [again, *([one] if alike >= SAME else [])]
+    if alike >= SAME:
+        yield measurement(Subject(name, "code_likeness", step=step), alike)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
+from ...claims import Claim
 from ...concepts import JointDictionary
 from ...concepts.joint.lives import SECOND
 from ...errors import ArgumentError, check_choice, check_number, check_whole
@@ -23,7 +24,7 @@ from ...words.names import Names
 from .described import tidied
 from .joint import JointConcepts, check_latents
 from .joint_lives import FEWEST, lives_of_layers
-from .vocabulary_rows import Rows, chosen_ids, sentences
+from .vocabulary_rows import Rows, chosen_ids, claims_of_matrices
 
 NULLS = ("rows permuted", "rows mixed")
 STARTS = ("auto", "subtracted", "kept")
@@ -261,9 +262,9 @@ class VocabularyConcepts(Observable):
             replace(f, facet="block") for f in figures if f.id in ("lives", "newborn")
         ]
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
         """Return how many concepts each matrix has, when they were born, and what chance gives."""
-        return sentences(data)
+        return list(claims_of_matrices(name, data))
 
     def _rows(self, reading: BlockReading, state: xr.Dataset) -> Rows:
         if len(reading.shape) != 2:

@@ -11,11 +11,11 @@ import numpy as np
 import scipy.fft
 import xarray as xr
 
+from ...claims import Beside, Certainty, Claim, Subject, measurement
 from ...errors import ArgumentError
 from ...figures.characters import shown
 from ...observables.readings import BlockReading
-from .joint_lives import SET_ASIDE
-from .joint_lives import sentences as of_lives
+from .joint_lives import SET_ASIDE, claims_of_lives
 
 Transform: TypeAlias = Callable[[int, np.ndarray], np.ndarray]
 
@@ -130,51 +130,53 @@ NAMED = 4  # newborn concepts, of each matrix
 TOKENS = 3  # of each of them
 
 
-def sentences(data: xr.Dataset) -> list[str]:
-    """Return what is said of each matrix: concepts, births with their tokens, nulls, frequency."""
-    lines = list(_of_ties(data))
-    if "n_concepts" not in data:
-        return lines
-    for block, life in zip(
-        data.block.values, of_lives(data.rename(block="layer")), strict=True
-    ):
-        lines += [life, *_of_block(str(block), data.sel(block=block))]
-    return lines
-
-
-def _of_ties(data: xr.Dataset) -> Iterator[str]:
+def claims_of_matrices(name: str, data: xr.Dataset) -> Iterator[Claim]:
+    """Give of each matrix its concepts, births with their tokens, nulls, and the frequency."""
     for other, one in json.loads(data.attrs.get("tied", "{}")).items():
-        yield f"{other} is the same matrix as {one}, and is counted once."
+        subject = Subject(name, "tied", other, one)
+        yield measurement(subject, 1.0, evidence=())
+    if "n_concepts" not in data:
+        return
+    for claim in claims_of_lives(name, data.rename(block="layer")):
+        one = data.sel(block=claim.subject.layer)
+        beside = (*claim.beside, *_beside(claim.subject.quantity, one))
+        yield replace(claim, beside=beside, certainty=_certainty(claim, beside))
+    for block in map(str, data.block.values):
+        yield from _of_frequency(name, block, data.sel(block=block))
 
 
-def _of_block(block: str, one: xr.Dataset) -> Iterator[str]:
-    born = np.flatnonzero(np.isfinite(one.concept_born.values))
-    if len(born):
+def _beside(quantity: str, one: xr.Dataset) -> Iterator[Beside]:
+    """Give what chance alone makes of each null, and of what was born the strongest tokens."""
+    nulls = {"n_concepts": "null_concepts", "n_born": "null_born"}
+    if nulls.get(quantity) in one:
+        counts = one[nulls[quantity]].values
+        for null, count in zip(one["null"].values, counts, strict=True):
+            yield Beside("null", str(null), float(count))
+    if quantity == "n_born":
+        born = np.flatnonzero(np.isfinite(one.concept_born.values))
         strongest = born[np.argsort(-one.strength.max("step").values[born])][:NAMED]
-        early = strongest[np.argsort(one.concept_born.values[strongest], kind="stable")]
-        listed = "; ".join(
-            f"{{step}} {one.concept_born.values[j]:.0f}: {_tokens(one, j)}"
-            for j in early
-        )
-        yield f"The strongest that were born in {block}, with their first tokens: {listed}."
+        for j in strongest[
+            np.argsort(one.concept_born.values[strongest], kind="stable")
+        ]:
+            yield Beside("part", _tokens(one, j), float(one.concept_born.values[j]))
+
+
+def _certainty(claim: Claim, beside: Sequence[Beside]) -> Certainty:
+    """Return how sure a count is: as controls where chance gives as many."""
+    nulls = [each.value for each in beside if each.role == "null"]
+    is_few = any(claim.last <= null for null in nulls)
+    return Certainty.AS_CONTROLS if is_few else claim.certainty
+
+
+def _of_frequency(name: str, block: str, one: xr.Dataset) -> Iterator[Claim]:
+    """Give how closely a concept follows the frequency of tokens, beside the median concept."""
     concepts = np.flatnonzero(~one.concept_kind.isin(SET_ASIDE).values)
     if len(concepts):
         follows = np.abs(one.frequency.values[concepts])
         j = concepts[follows.argmax()]
-        yield (
-            f"The concept of {block} that follows the frequency of tokens most correlates with its "
-            f"logarithm by {one.frequency.values[j]:.2f}; the median concept, by "
-            f"{np.median(follows):.2f}."
-        )
-    if "null_concepts" in one and np.isfinite(one.null_concepts.values).all():
-        by_null = "; ".join(
-            f"{name}, {one.null_concepts.sel(null=name).item():.3g} and "
-            f"{one.null_born.sel(null=name).item():.3g}"
-            for name in one["null"].values
-        )
-        yield f"Of chance alone, so many latents pass for concepts, and for born: {by_null}."
-        if one.n_concepts.item() <= one.null_concepts.max().item():
-            yield f"So {block} has no more concepts than chance gives."
+        median = Beside("reference", "median concept", float(np.median(follows)))
+        subject = Subject(name, "frequency", block)
+        yield measurement(subject, float(one.frequency.values[j]), beside=[median])
 
 
 def _tokens(one: xr.Dataset, j: int) -> str:
@@ -184,4 +186,4 @@ def _tokens(one: xr.Dataset, j: int) -> str:
             one["piece"].values.tolist(), one["piece_text"].values.tolist(), strict=True
         )
     )
-    return ", ".join(f"“{shown(str(texts.get(i, i)))}”" for i in ids)
+    return ", ".join(shown(str(texts.get(i, i))) for i in ids)

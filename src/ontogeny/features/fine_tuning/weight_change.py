@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from ...capture.blocks import kind_of_block
+from ...claims import Beside, Claim, Subject, measurement
 from ...errors import NonFiniteError, check_number
 from ...figures import Curves, Figure, Section
 from ...figures.tables import percent
@@ -218,45 +219,50 @@ class WeightChange(Observable):
             last_chance=data.leading_chance,
         )
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
         """Return which kinds moved, how far, and in which directions."""
+        if "last_rank" not in data or "run" in data.last_rank.dims:
+            return []
         frozen = (data.distance_moved == 0).all("step")
         count = data.sizes["block"]
         still = int(frozen.sum())
-        if still == count:
-            return [f"None of {count} weight matrices moved."]
-        if not data.distance_moved.isel(step=-1).notnull().any():
-            return []
+        subject = partial(Subject, name)
+        never = measurement(subject("distance_moved"), still, whole=float(count))
+        lines = [never] if still else []
+        known = data.distance_moved.isel(step=-1).notnull().any()
+        if still == count or not known:
+            return lines
         moving = data.sel(block=~frozen)
-        ends = data.relative_change.isel(step=-1).to_series().sort_values()
-        ends = ends[ends > 0]
-        far = ends.index[-1]
-        near = ends.index[0]
-        lines = [f"{still} of {count} weight matrices never moved."] if still else []
-        far_by = f"by {100 * ends[far]:.2f} % of their norm at the first checkpoint"
-        least = (
-            f"; those of {near} least, by {100 * ends[near]:.2f} %"
-            if near != far
-            else ""
-        )
-        lines.append(f"The weights of {far} moved farthest, {far_by}{least}.")
-        share = _median(moving.last_leading)
-        chance = _median(moving.last_chance)
-        lines.append(
-            "The change of a matrix has an effective rank of "
-            f"{_median(moving.last_rank):.1f} (median)."
-        )
-        lines.append(
-            f"{percent(share)} of it lies in the directions that hold {_HELD} of the first "
-            "matrix's energy; of a change that has nothing to do with the matrix "
-            f"{percent(chance)} would."
-        )
         intruders = moving.last_intruders
-        lines.append(
-            f"{int((intruders > 0).sum())} of {moving.sizes['block']} matrices that moved have "
-            f"intruder dimensions at the end, {int(intruders.sum())} in all."
-        )
-        return lines
+        return [
+            *lines,
+            _farthest(subject("relative_change"), data),
+            measurement(subject("last_rank"), _median(moving.last_rank)),
+            measurement(
+                subject("last_leading"),
+                _median(moving.last_leading),
+                units="1",
+                beside=[Beside("null", "chance", _median(moving.last_chance))],
+            ),
+            measurement(
+                subject("last_intruders"),
+                int((intruders > 0).sum()),
+                whole=float(moving.sizes["block"]),
+            ),
+        ]
+
+
+def _farthest(subject: Subject, data: xr.Dataset) -> Claim:
+    """Return which kind of matrix moved farthest, beside the one that moved least."""
+    ends = data.relative_change.isel(step=-1).to_series().sort_values()
+    ends = ends[ends > 0]
+    least = [Beside("reference", str(ends.index[0]), float(ends.iloc[0]))]
+    return measurement(
+        replace(subject, label=str(ends.index[-1])),
+        float(ends.iloc[-1]),
+        units="1",
+        beside=least if len(ends) > 1 else [],
+    )
 
 
 def _grams(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
-from ...claims import Certainty, Claim, Kind, Reason, Subject
+from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject, measurement
 from ...claims.places import RIGHT
 from ...figures import Column, Curves, Figure, Section, Table
 from ...observables import PresetEntry, Run, dataset
@@ -19,7 +19,6 @@ from ...observables.of_predictions import OfPredictions
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
 from ...observables.word_frequencies import shares_elsewhere
 from ...quantities import Measured, Quantity
-from ...words.formats import control_runs, sentence_start, value_range
 from ...words.names import Names
 from ...words.one_model import is_one_model
 from .choice import choose_gaps
@@ -282,53 +281,38 @@ class Predictions(OfPredictions):
         return [table, curves] if has_answers else [table]
 
     def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
-        """Return which gaps went from a wrong first answer to the right one, above 90 %."""
-        if (
-            "right_rank" not in data
-            or is_one_model(data)
-            or "run" in data.right_rank.dims
-        ):
+        """Return which gaps came to be right, above 90 %, and how many are."""
+        if "right_rank" not in data or "run" in data.right_rank.dims:
             return []
-        there = data.dropna("step", subset=["right_rank"], how="all")
-        if there.sizes["step"] < 2:
-            return []
-        ends = there.isel(step=[0, -1])
-        (first, last), ranks = (
-            ends[of].transpose("step", "gap").values
-            for of in ("right_probability", "right_rank")
-        )
-        gained = (ranks[0] > 1) & (ranks[1] == 1) & (last >= RIGHT)
-        return [
-            Claim(
-                Kind.GAINED,
-                Subject(name, "right_probability", label=str(data.gap.values[gap])),
-                Certainty.OPEN,
-                Reason.FEW_TEXTS,  # an example is one text
-                value=float(last[gap] - first[gap]),
-                first=float(first[gap]),
-                last=float(last[gap]),
-                units="1",
-                evidence=(f"{name}/right_probability",),
-                figure=f"{name}/right-of-gaps",
-            )
-            for gap in np.flatnonzero(gained)
-        ]
+        return [*_gained(name, data), *_shared(name, data), *_led(name, data)]
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
-        """Return in how many gaps the right token leads, and how many share one answer."""
-        if "right_leads_from" not in data:
-            return []
-        texts = [*filter(None, [_shared(data)]), *_led(data)]
-        if is_one_model(data):
-            step = f"t {{step}} {int(data.step[0]):,}"
-            texts = [
-                text.replace(f"A{step}, ", "").replace(f"A{step} t", "T")
-                for text in texts
-            ]
-            texts = [
-                text.replace("At no {checkpoint} do two", "No two") for text in texts
-            ]
-        return [sentence_start(text) for text in texts]
+
+def _gained(name: str, data: xr.Dataset) -> list[Claim]:
+    """Return which gaps went from a wrong first answer to the right one."""
+    there = data.dropna("step", subset=["right_rank"], how="all")
+    if there.sizes["step"] < 2:
+        return []
+    ends = there.isel(step=[0, -1])
+    (first, last), ranks = (
+        ends[of].transpose("step", "gap").values
+        for of in ("right_probability", "right_rank")
+    )
+    gained = (ranks[0] > 1) & (ranks[1] == 1) & (last >= RIGHT)
+    return [
+        Claim(
+            Kind.GAINED,
+            Subject(name, "right_probability", label=str(data.gap.values[gap])),
+            Certainty.OPEN,
+            Reason.FEW_TEXTS,  # an example is one text
+            value=float(last[gap] - first[gap]),
+            first=float(first[gap]),
+            last=float(last[gap]),
+            units="1",
+            evidence=(f"{name}/right_probability",),
+            figure=f"{name}/right-of-gaps",
+        )
+        for gap in np.flatnonzero(gained)
+    ]
 
 
 def _of_one_model(columns: Sequence[Column]) -> Table:
@@ -339,52 +323,46 @@ def _of_one_model(columns: Sequence[Column]) -> Table:
     )
 
 
-def _shared(data: xr.Dataset) -> str:
-    """Say at which step most gaps share an answer, and how many do at the end."""
+def _shared(name: str, data: xr.Dataset) -> Iterator[Claim]:
+    """Give how many gaps share an answer where most do, and at the end."""
     shared = data.shared_first_answer.dropna("step")
-    at = int(shared.values.argmax())
-    end = shared.sizes["step"] - 1
-    gaps = data.sizes["gap"]
-    most = int(shared[at])
-    if most == 1:
-        return (
-            f"At no {{checkpoint}} do two of {gaps} gaps share a first answer."
-            if gaps > 1
-            else ""
+    most = shared.isel(step=int(shared.values.argmax()))
+    if int(most) < 2:  # none shares one with another
+        return
+    last = shared.isel(step=-1)
+    for one in (most, last) if int(last) < int(most) else (last,):
+        yield measurement(
+            Subject(name, "shared_first_answer"),
+            int(one),
+            whole=float(data.sizes["gap"]),
+            since=float(one.step),
         )
-    then = int(shared.step[at])
-    now = int(shared.step[end])
-    last = int(shared[end])
-    steps = (
-        f"At {{step}} {now:,}" if at == end else f"At {{step}}s {then:,} and {now:,}"
-    )
-    if last == most:
-        return f"{steps}, {most} of {gaps} gaps share one first answer."
-    sentence = f"At {{step}} {then:,}, {most} of {gaps} gaps share one first answer"
-    return f"{sentence}; at {{step}} {now:,}, {'no two' if last == 1 else last} do."
 
 
-def _led(data: xr.Dataset) -> list[str]:
-    """Say in how many gaps the right token leads at the end, beside a guess."""
+def _led(name: str, data: xr.Dataset) -> Iterator[Claim]:
+    """Give in how many gaps the right token leads at the end, beside a guess."""
     count = int((data.right_id >= 0).sum())
     if not count:
-        return []
-    first, last = data.shared_first_answer.dropna("step").step.values[[0, -1]]
-    lead = int(data.right_leads_from.notnull().sum())
-    sentence = f"At {{step}} {last:,} the right token leads in {lead} of {count} gaps"
-    if first < last:
-        sentence += f", at {{step}} {first:,} in {int((data.right_rank.sel(step=first) == 1).sum())}"
+        return
+    steps = data.shared_first_answer.dropna("step").step.values
+    at_first = (data.right_rank.sel(step=steps[0]) == 1).sum()
+    beside = [Beside("reference", "at first", int(at_first))]
+    if "right_first_frequencies" in data:
+        guessed = int((data.frequent_id == data.right_id).sum())
+        beside.append(Beside("null", "most frequent token", guessed))
     if "right_first_control" in data:
-        beside = data.right_first_control.sel(step=last) * count
-        if beside.notnull().any():
-            in_controls = value_range(beside.values, "{:.0f}".format)
-            sentence += f", in {control_runs(beside.size)} in {in_controls}"
-    if "right_first_frequencies" not in data:
-        return [f"{sentence}."]
-    guessed = int((data.frequent_id == data.right_id).sum())
-    return [
-        f"{sentence}; the most frequent token of the other texts would be right in {guessed}."
-    ]
+        controls = data.right_first_control.sel(step=steps[-1]) * count
+        beside += [
+            Beside("control", str(run), float(count))
+            for run, count in zip(controls["run"].values, controls.values, strict=True)
+        ]
+    yield measurement(
+        Subject(name, "right_leads_from"),
+        int(data.right_leads_from.notnull().sum()),
+        whole=count,
+        beside=beside if steps[0] < steps[-1] else beside[1:],
+        figure=f"{name}/answers",
+    )
 
 
 def _over_gaps(values: np.ndarray, unit: np.ndarray) -> Measured:

@@ -134,7 +134,7 @@ class Loss(OfPredictions):
             better="lower",
             nulls={**LINES, "best": "best possible"},
             dashed={"recorded": "recorded by the run"},
-            caption="Line: mean over predicted tokens. Grey: what guesses cost on the same tokens.",
+            caption="Mean over predicted tokens; what guesses cost is of the same tokens.",
         ),
     )
     section: ClassVar[Section] = Section(

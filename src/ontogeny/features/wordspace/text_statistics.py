@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
+from ...claims import Beside, Certainty, Claim, Reason, Subject, measurement
 from ...errors import ArgumentError, check_whole
 from ...figures import Band, Figure, NullComparison, Section
 from ...needs import Need
@@ -27,16 +29,19 @@ from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
 from ...words.names import Names
 from ...words.one_model import is_one_model
+from ...words.voice import LABELS
 from .class_costs import ClassInformation
 from .order import first_crossing
 
 _DEEPEST = 8
 # Ends of the loss's ``loss_half_`` variables, and what they are called here.
 _GAINS = {
-    "frequencies": "{word} frequencies",
+    "frequencies": "word frequencies",
     "before": "the token before",
     "context": "context beyond the token before",
 }
+# What is shown for them, where a token may be a character or a move.
+_SHOWN = json.dumps({_GAINS["frequencies"]: "{word} frequencies"})
 
 # Fewer follow one another in every text, and no context tells them apart.
 FEWEST_TOKENS = 10
@@ -243,7 +248,7 @@ class TextStatistics(OfPredictions):
         return (
             data.assign(steps)
             .assign(exchanged=exchanged)
-            .assign_coords(statistic=names)
+            .assign_coords(statistic=("statistic", names, {LABELS: _SHOWN}))
         )
 
     def _of_classes(self, data: xr.Dataset) -> dict[str, tuple[float, ...]]:
@@ -302,36 +307,30 @@ class TextStatistics(OfPredictions):
             )
         ]
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
         """Return what is known of the classes in the end, and in which order it came."""
-        if is_one_model(data) and "exchanged" in data:
-            return [_exchanged(data)]
-        if "reached_step" not in data:
+        if "exchanged" not in data or "run" in data.class_information.dims:
             return []
-        end = data.class_information.dropna("step", how="all").isel(step=-1)
-        draws = data.random_draws.dropna("step", how="all").isel(step=-1)
-        low, high = (
-            draws.quantile([0.025, 0.975], "draw").transpose("quantile", "depth").values
+        share = float(data.exchanged)
+        exchanged = measurement(Subject(name, "exchanged"), share, units="1")
+        if "reached_step" not in data:
+            return [exchanged]
+        return [*_known(name, data), exchanged, *_order(name, data)]
+
+
+def _known(name: str, data: xr.Dataset) -> Iterator[Claim]:
+    """Give what the last checkpoint knows of classes of each depth, beside random classes."""
+    ends = data.class_information.dropna("step", how="all").isel(step=-1)
+    draws = data.random_draws.dropna("step", how="all").isel(step=-1)
+    band = draws.quantile([0.025, 0.975], "draw")
+    for label in data.depth.values:
+        yield measurement(
+            Subject(name, "class_information", label=str(label)),
+            float(ends.sel(depth=label)),
+            units="nats",
+            beside=[Beside("null", "random", float(v)) for v in band.sel(depth=label)],
+            figure=f"{name}/class_information",
         )
-        parts = [
-            f"{value:.2f} nats at {label} (random {a:.2f} to {b:.2f})"
-            for label, value, a, b in zip(
-                data.depth.values, end.values, low, high, strict=True
-            )
-        ]
-        return [
-            (
-                f"At the last {{checkpoint}} the model knows of the class of a token: "
-                f"{', '.join(parts)}."
-            ),
-            _exchanged(data),
-            *_order_words(data),
-        ]
-
-
-def _exchanged(data: xr.Dataset) -> str:
-    share = f"{100 * float(data.exchanged):.0f} %"
-    return f"The random draws give {share} of these tokens another class; the rest keep theirs."
 
 
 def _with_loss(
@@ -355,21 +354,24 @@ def _with_loss(
     }
 
 
-def _order_words(data: xr.Dataset) -> list[str]:
-    """Say which statistics surely came before which others; nothing where intervals overlap."""
-    there = data[["reached_step", "reached_step_low", "reached_step_high"]].dropna(
-        "statistic"
-    )
-    order = there.sortby("reached_step")
-    names = order.statistic.values.tolist()
-    if len(names) < 2:
-        return []
+def _order(name: str, data: xr.Dataset) -> Iterator[Claim]:
+    """Give which statistic was surely there before which other; open where intervals overlap."""
+    there = data[["reached_step", "reached_step_low", "reached_step_high"]]
+    order = there.dropna("statistic").sortby("reached_step")
+    if order.sizes["statistic"] < 2:
+        return
     first = order.isel(statistic=0)
     last = order.isel(statistic=-1)
-    if not float(first.reached_step_high) < float(last.reached_step_low):
-        return ["The intervals of all statistics overlap, so their order is not known."]
-    steps = [float(gain.reached_step) for gain in (first, last)]
-    early = f"Half of {names[0]} is there by {{step}} {steps[0]:,.0f}"
-    return [
-        f"{early}, half of {names[-1]} by {{step}} {steps[1]:,.0f}; their intervals do not overlap."
-    ]
+    apart = float(first.reached_step_high) < float(last.reached_step_low)
+    later = float(last.reached_step)
+    yield measurement(
+        Subject(name, "reached_step", label=str(first.statistic.item())),
+        float(first.reached_step),
+        since=float(first.reached_step),
+        since_low=float(first.reached_step_low),
+        since_high=float(first.reached_step_high),
+        beside=[Beside("reference", str(last.statistic.item()), later)],
+        certainty=Certainty.SURE if apart else Certainty.OPEN,
+        reason=None if apart else Reason.WITHIN_NOISE,
+        figure=f"{name}/reached",
+    )

@@ -28,7 +28,7 @@ from ...words.labels import truncate
 from ...words.rows import Row
 from ..scales import KINDS, pick_ticks
 from .canvas import WIDE, Canvas, ChartLayout, Points, fitted
-from .groups import RowGroup, arrange, named_in
+from .groups import RowGroup, arrange
 from .marks import draw_guides, has_marks
 from .rows import (
     MAX_COLUMNS,
@@ -91,13 +91,8 @@ def lay_chart(
     """Return all marks of the chart, and the rows that are shown; `links` are for the page."""
     order = {id(row): i for i, row in enumerate(content.rows)}
     row_ids = content.row_ids
-    rows_of_text = [
-        row for node in content.nodes for row in named_in(node.rows, node.statements)
-    ]
     named = [row for row in content.rows if row.learned or _is_ordered(content, row)]
-    groups = arrange(
-        content.rows, keep=[order[id(row)] for row in (*named, *rows_of_text)]
-    )
+    groups = arrange(content.rows, keep=[order[id(row)] for row in named])
     rows = [row for group in groups if not group.folded for row in group.rows]
     words, ends = (
         [text(row, layout) for row in rows] for text in (value_words, end_words)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -77,19 +76,6 @@ def arrange(
         alike.setdefault(heading_of(row), []).append(row)
     groups = sorted(alike.items(), key=lambda group: place_of(group[1][0]))
     return [RowGroup(title, members, title in folded) for title, members in groups]
-
-
-def named_in(rows: Sequence[Row], sentences: Sequence[str]) -> list[Row]:
-    """Return the rows whose layer a sentence names, by its path or as the row's label has it."""
-    text = "\n".join(sentences)
-
-    def named(row: Row) -> bool:
-        names = {row.layer, row.label.replace(row.quantity, "").strip(" ·")} - {""}
-        return any(
-            re.search(rf"(?<![\w.]){re.escape(n)}(?!\.?\w)", text) for n in names
-        )
-
-    return [row for row in rows if named(row)]
 
 
 def _thin(rows: Sequence[Row], places: Sequence[int], limit: int) -> set[int]:

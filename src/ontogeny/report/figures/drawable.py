@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ...figures import Curves
 from ...summary.controls import RUN
+from ...words.attributes import attribute
 from ...words.formats import plain_text
 from ...words.labels import LayerGroups
 from ...words.nodes import Node
-from ...words.voice import OF_STEPS, Voice
+from ...words.voice import LABELS, OF_STEPS, Voice
 from .axes import Axis, read_axis
 from .cells import DataTable
 
@@ -177,10 +179,22 @@ class Drawable:
         """Return the labels along a dimension of the arrays."""
         controls = self.runs.controls.values() if self.runs else ()
         arrays = [self.node.dataset, *self.extra.values(), *controls]
-        labels = next(a[dimension].values for a in arrays if dimension in a.dims)
+        coordinate = next(a[dimension] for a in arrays if dimension in a.dims)
+        labels = coordinate.values
         if dimension in self.places:
             labels = labels[self.places[dimension]]
+        if LABELS in coordinate.attrs:
+            shown = attribute(coordinate.attrs, LABELS, {}, f"coordinate {dimension!r}")
+            labels = np.array([shown.get(str(each), each) for each in labels])
         return read_axis(dimension, labels, self.groups)
+
+    @property
+    def caption(self) -> str:
+        """What is seen, and what its intervals are."""
+        if not self.figure.shade:
+            return str(self.figure.caption)
+        marks = "Shade" if self.figure.kind == Curves.kind else "Bars"
+        return f"{self.figure.caption} {marks}: {self.figure.shade}.".strip()
 
     def label(self, name: str) -> str:
         """Return what a variable is, in words."""

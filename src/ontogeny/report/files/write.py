@@ -112,7 +112,7 @@ def write_figures(
         path.write_text(
             csv_text(kind_of(drawable.figure).frame(drawable)), encoding="utf-8"
         )
-        caption = drawable.figure.caption
+        caption = drawable.caption
         if drawable.table is not None:
             written.append(path.with_suffix(".tex"))
             written[-1].write_text(latex_table(drawable.table), encoding="utf-8")
@@ -165,7 +165,7 @@ def _write_pictures(
 
     with style():
         notes = figure_notes(drawable, content)
-    caption = " ".join(filter(None, [drawable.figure.caption, *notes]))
+    caption = " ".join(filter(None, [drawable.caption, *notes]))
     title = drawable.figure.title
     return save(
         lambda: draw_figure(drawable, content), beside, kinds, title, caption

@@ -37,7 +37,8 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
     `running` says that the run was still training.
     """
     concepts = None if content.runs else read_concepts(content)
-    if not content.claims and concepts is None:
+    found = [claim for claim in content.claims if claim.kind is not Kind.MEASURED]
+    if not found and concepts is None:
         return None
     loss = read_loss(content)
     if content.runs:
@@ -51,7 +52,7 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
             lines.append(Line(start, link="#verdict"))
         if (line := appeared(content, concepts)) is not None:
             lines.append(line)
-            heading = heading if content.claims else line.lead.rstrip(".:")
+            heading = heading if found else line.lead.rstrip(".:")
     if (controls := Story(content).of_controls()) is not None:
         lines = [*lines[: MOST - 1], controls]
     numbers = numbers_of(content, loss, concepts, running)

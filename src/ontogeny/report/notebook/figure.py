@@ -66,7 +66,7 @@ class ResultFigure(Picture):
             notes = [] if self.table is not None else self._notes()
         except MissingExtraError:  # nothing is drawn
             notes = []
-        return " ".join(filter(None, [str(self._drawable.figure.caption), *notes]))
+        return " ".join(filter(None, [self._drawable.caption, *notes]))
 
     @cached_property
     def data(self) -> pd.DataFrame:

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 import xarray as xr
 
+from ....claims import Beside, Claim, Subject, measurement
 from ....concepts.joint.codes import fitted_codes
 from ....concepts.joint.readout import Moments
 from ....concepts.joint.snapshots import fitted_steps, fixed_half
@@ -23,7 +24,6 @@ from ....observables import PresetEntry, Reading, Run, by_layer, dataset
 from ....observables.catalogued import Presets
 from ....observables.of_activations import OfActivations
 from ....quantities import Measured, Quantity
-from ....words.formats import plural
 from ....words.names import Names
 from ..describe.tokens import strongest_tokens
 from ..joint import check_latents
@@ -310,49 +310,48 @@ class ConceptLayers(OfActivations):
             Heatmap("first-layers", title, value="line_first", y=LINE, caption=caption)
         ]
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
         """Return where concepts are first readable, and how many move, beside chance."""
-        if "line_first" not in data:
+        if "line_first" not in data or "run" in data.line_first.dims:
             return []
         first = data.line_first.mean("step").values
-        n = data.sizes["layer"]
-        # NaN where it is not readable.
-        always = int((data.line_first == 0).all("step").sum())
-        text = (
-            f"{plural(len(first), 'concept')} can be read in some of {plural(n, 'layer')}: "
-            f"{always} from the first layer on at every {{checkpoint}}, half of them by layer "
-            f"{float(np.median(first)):.0f} (counted from 0)."
-        )
-        count = data.line_first.notnull().sum(LINE).values
-        steps = data.step.values
-        # Else a rising mean looks as if they moved to later layers.
-        if count[0] != count[-1]:
-            text += (
-                f" At {{step}} {steps[0]:,} {count[0]} of them can be read in some layer, at "
-                f"{{step}} "
-                f"{steps[-1]:,} {count[-1]}; one in no layer counts as beyond the last."
+        always = (
+            (data.line_first == 0).all("step").sum()
+        )  # NaN where it is not readable
+        middle = Beside("reference", "median layer", float(np.median(first)))
+        counts = data.line_first.notnull().sum(LINE).values
+        claims = [
+            measurement(
+                Subject(name, "line_first"),
+                int(always),
+                whole=float(len(first)),
+                beside=[middle],
+                figure=f"{name}/first-layers",
             )
-        if data.sizes["step"] < FEWEST:
-            return [text]
-        moved = (
-            f"While the model learned, {int(data.n_earlier)} came to be readable in earlier layers"
-            f"{_named(data, -1)} and {int(data.n_later)} in later ones{_named(data, 1)}; with the "
-            f"{{checkpoint}}s in another order "
-            f"{float(data.n_by_chance):.1f} would."
-        )
-        if "n_earlier_control" not in data:
-            return [text, f"{moved} No control run was compared."]
-        pairs = np.stack(
-            [data.n_earlier_control.values, data.n_later_control.values], axis=-1
-        )
-        listed = [
-            f"{a:.0f} and {b:.0f}" for a, b in pairs[np.isfinite(pairs).all(axis=-1)]
         ]
-        return [text, f"{moved} Control runs: {', '.join(listed) or 'not measured'}."]
+        # Else a rising mean looks as if they moved to later layers.
+        if counts[0] != counts[-1]:
+            ends = Subject(name, LINE), float(counts[-1])
+            claims.append(measurement(*ends, first=float(counts[0])))
+        if data.sizes["step"] < FEWEST:
+            return claims
+        return [*claims, _moved(name, "n_earlier", data), _moved(name, "n_later", data)]
 
 
-def _named(data: xr.Dataset, direction: int) -> str:
-    """Return the tokens of the first concepts that move one way, in brackets."""
-    moved = data[LINE].values[data.line_moves.values == direction].tolist()
-    named = [f"“{line.partition(' · ')[2]}”" for line in moved[:MOST_NAMED]]
-    return f" ({', '.join(named)})" if named else ""
+def _moved(name: str, variable: str, data: xr.Dataset) -> Claim:
+    """Return how many concepts move one way, beside shuffled steps and control runs."""
+    way = {"n_earlier": -1, "n_later": 1}[variable]
+    beside = [Beside("null", "both ways by chance", float(data.n_by_chance))]
+    if f"{variable}_control" in data:
+        controls = data[f"{variable}_control"]
+        beside += [
+            Beside("control", str(run), float(count))
+            for run, count in zip(controls["run"].values, controls.values, strict=True)
+        ]
+    return measurement(
+        Subject(name, variable),
+        float(data[variable]),
+        whole=float(data.sizes[LINE]),
+        beside=beside,
+        parts=map(str, data[LINE].values[data.line_moves.values == way]),
+    )

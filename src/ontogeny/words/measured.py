@@ -1,0 +1,206 @@
+"""What is said of numbers that observables claim beside their rows: a template for each variable.
+
+Beside the phrases of `ontogeny.words.catalogue` a template may ask for these
+(`ontogeny.words.measured_phrases`):
+
+=================  =======================================================================
+``{number}``       the number in its units; ``{number_first}`` at the first step
+``{whole}``        of how many it is a part
+``{interval}``     the number, with the range of several in brackets
+``{null}``         what chance or a reference gives
+``{against}``      in brackets: all that stands beside it, by name
+``{other}``        the name of what stands beside it
+``{own}``          the value that belongs to what stands beside it
+``{parts}``        behind a colon: what it counts; ``{list}`` the same as it was written
+``{at}``           at which step it is so, with its interval
+``{was}``          was or were, by the number
+``{each}``         of several: each label with its number and what chance gives
+=================  =======================================================================
+"""
+
+from __future__ import annotations
+
+from ..claims import Certainty
+
+SURE = Certainty.SURE
+AS_CONTROLS = Certainty.AS_CONTROLS
+OPEN = Certainty.OPEN
+NOT_TESTED = Certainty.NOT_TESTED
+
+MEASURED: dict[tuple[str, Certainty], str] = {
+    # weight matrices
+    ("distance_moved", SURE): "{number} of {whole} weight matrices never moved.",
+    (
+        "relative_change",
+        SURE,
+    ): "The weights of {label} moved farthest, by {number} of their first norm{against}.",
+    (
+        "last_rank",
+        SURE,
+    ): "The median change of a matrix has an effective rank of {number}.",
+    (
+        "last_leading",
+        SURE,
+    ): "{number} of a median change lies in the first matrix’s leading directions (by chance "
+    "{null}).",
+    (
+        "last_intruders",
+        SURE,
+    ): "{number} of {whole} matrices that moved have intruder dimensions at the end.",
+    # activations
+    (
+        "outliers",
+        SURE,
+    ): "In {layer}, {number} tokens outlie: the participation ratio is {own} with them, {null} "
+    "without.",
+    (
+        "without_outliers",
+        SURE,
+    ): "In {layer}, {whole} tokens outlie and are left out: the participation ratio is {number}.",
+    # predictions and heads
+    (
+        "closest_step",
+        SURE,
+    ): "The predictions are closest to {label}{at}: {number} apart.",
+    (
+        "head_score",
+        SURE,
+    ): "{number} of {whole} heads score higher in {label} than any without repetition ({null} at "
+    "most).",
+    (
+        "head_score",
+        OPEN,
+    ): "No head is shown to score higher in {label} than without repetition ({null} at most).",
+    (
+        "strongest_head",
+        SURE,
+    ): "The strongest {label} head is {other} of {layer}: {number} (by chance {null}).",
+    (
+        "shared_first_answer",
+        SURE,
+    ): "{number} of {whole} gaps share one first answer{at}.",
+    (
+        "right_leads_from",
+        SURE,
+    ): "The right token leads in {number} of {whole} gaps in the end{against}.",
+    ("class_information", SURE): "In the end it knows of the class of a token: {each}.",
+    (
+        "exchanged",
+        SURE,
+    ): "The random draws give {number} of these tokens another class.",
+    (
+        "reached_step",
+        SURE,
+    ): "Half of {label} is there{at}, before half of {other} ({null}).",
+    ("reached_step", OPEN): "The order of all statistics is open: {reason}.",
+    ("left_out", SURE): "{number} of the examples {was} left out: {list}.",
+    ("p_chance", SURE): "{number} of {whole} abilities are above chance in every run.",
+    (
+        "above_chance",
+        SURE,
+    ): "{number} of {whole} abilities are above chance in some runs only{parts}.",
+    ("above_from", SURE): "“{label}” left chance in every run before others{parts}.",
+    # concepts
+    (
+        "named",
+        SURE,
+    ): "{number} of {whole} concepts of {layer} got a name{against}{parts}.",
+    (
+        "named",
+        AS_CONTROLS,
+    ): "{number} of {whole} concepts of {layer} got a name, no more than controls{against}.",
+    (
+        "named",
+        OPEN,
+    ): "{number} of {whole} concepts of {layer} got a name, not shown to be more than "
+    "controls{against}.",
+    (
+        "named",
+        NOT_TESTED,
+    ): "{number} of {whole} concepts of {layer} got a name{parts}; not tested: {reason}.",
+    ("unnamed_because", NOT_TESTED): "No concept of {layer} can get a name: {label}.",
+    (
+        "stands_in_because",
+        SURE,
+    ): "Names are judged beside this model with shuffled weights: {label}.",
+    ("found_again", SURE): "A fit finds its concepts again: {each}.",
+    (
+        "code_likeness",
+        SURE,
+    ): "Its codes repeat: half of them correlate by {number} or more with another one.",
+    ("converged", SURE): "{number} of {whole} fits did not converge.",
+    (
+        "verdict",
+        SURE,
+    ): "{number} of {whole} concepts removed from {layer} matter: the loss rises by more than by "
+    "chance{against}.",
+    (
+        "depends",
+        SURE,
+    ): "The loss does not depend on {layer} at these tokens; nothing can be said of its "
+    "concepts.",
+    (
+        "line_first",
+        SURE,
+    ): "{number} of {whole} concepts can be read from the first layer on; half of them by layer "
+    "{null}.",
+    (
+        "readable_concept",
+        SURE,
+    ): "{number_first} concepts could be read in some layer at first, {number} in the end.",
+    (
+        "n_earlier",
+        SURE,
+    ): "{number} of {whole} concepts came to be readable in earlier layers{against}{parts}.",
+    (
+        "n_later",
+        SURE,
+    ): "{number} of {whole} concepts came to be readable in later layers{against}{parts}.",
+    (
+        "n_concepts",
+        SURE,
+    ): "{number} of {whole} latents of {layer} are concepts, found in both halves{against}.",
+    (
+        "n_concepts",
+        AS_CONTROLS,
+    ): "{number} of {whole} latents of {layer} are concepts, no more than chance gives{against}.",
+    ("n_concepts", NOT_TESTED): "Lives of concepts are not tested: {reason}.",
+    (
+        "n_apart",
+        SURE,
+    ): "{number} more latents of {layer} can be read, but one half does not find them.",
+    (
+        "n_steady",
+        SURE,
+    ): "{number} of {whole} concepts of {layer} keep half of their peak at every "
+    "{checkpoint}.",
+    (
+        "n_born",
+        SURE,
+    ): "{number} of {whole} concepts of {layer} were born{at}{against}{parts}.",
+    (
+        "n_born",
+        AS_CONTROLS,
+    ): "{number} of {whole} concepts of {layer} were born{at}, no more than chance gives{against}.",
+    (
+        "n_gone",
+        SURE,
+    ): "{number} of {whole} concepts of {layer} fell below a quarter of their peak.",
+    (
+        "explained",
+        SURE,
+    ): "The codes of {layer} are stale: they explain {number} of the variance{at} ({null} where "
+    "fitted).",
+    ("tied", SURE): "The matrix {layer} is the same as {label}, and is counted once.",
+    (
+        "frequency",
+        SURE,
+    ): "One concept of {layer} follows the frequency of tokens, by {number} (median concept "
+    "{null}).",
+    # several runs
+    (
+        "half_step",
+        SURE,
+    ): "Between runs the order in which rows changed correlates by {interval}, over {whole} "
+    "rows or more.",
+}

@@ -1,0 +1,134 @@
+"""Phrases of numbers that observables claim: the number, its whole, and what stands beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from ..claims import Beside, Claim
+from .catalogue import LABELS
+from .formats import joined, three_digits, value_range
+from .voice import Voice
+
+_MOST_PARTS = 3
+
+
+class MeasuredPhrases:
+    """What templates of `ontogeny.words.measured` ask for, of claims that stand alike."""
+
+    claims: Sequence[Claim]
+    voice: Voice
+
+    @property
+    def number(self) -> str:
+        """The number in its units."""
+        return self._written(self.claims[0].last)
+
+    @property
+    def number_first(self) -> str:
+        """The same at the first step."""
+        return self._written(self.claims[0].first)
+
+    @property
+    def interval(self) -> str:
+        """The number, with the range of several in brackets."""
+        first = self.claims[0]
+        if not math.isfinite(first.low):
+            return self.number
+        low, high = map(self._written, (first.low, first.high))
+        return f"{self.number} ({low} to {high})"
+
+    @property
+    def whole(self) -> str:
+        """Of how many it is a part."""
+        return _count(_of(self.claims[0], "whole")[0].value)
+
+    @property
+    def null(self) -> str:
+        """What chance or a reference gives."""
+        return self._null_of(self.claims[0])
+
+    @property
+    def own(self) -> str:
+        """The value of the run that belongs to what stands beside it."""
+        return self._written(_of(self.claims[0], "null", "reference")[0].own)
+
+    @property
+    def other(self) -> str:
+        """The name of what stands beside it."""
+        name = _of(self.claims[0], "null", "reference")[0].name
+        return self.voice.fill(LABELS.get(name, name))
+
+    @property
+    def against(self) -> str:
+        """In brackets all that stands beside it, control runs as one."""
+        claim = self.claims[0]
+        named = [
+            f"{beside.name} {self._written(beside.value)}"
+            for beside in _of(claim, "null", "reference")
+        ]
+        controls = [beside.value for beside in _of(claim, "control")]
+        if any(map(math.isfinite, controls)):
+            named.append(f"controls {value_range(controls, self._written, ' to ')}")
+        return f" ({'; '.join(named)})" if named else ""
+
+    @property
+    def parts(self) -> str:
+        """Behind a colon what it counts, the first of many."""
+        names = [f"“{beside.name}”" for beside in _of(self.claims[0], "part")]
+        return f": {joined(_first(names))}" if names else ""
+
+    @property
+    def list(self) -> str:
+        """What it counts as it was written, the first of many."""
+        return "; ".join(_first([part.name for part in _of(self.claims[0], "part")]))
+
+    @property
+    def was(self) -> str:
+        """The verb of the number."""
+        return "was" if self.claims[0].last == 1 else "were"
+
+    @property
+    def each(self) -> str:
+        """Each label with its number and what chance gives."""
+        return joined([self._each(claim) for claim in self.claims])
+
+    def _each(self, claim: Claim) -> str:
+        text = f"{self._written(claim.last)} with {claim.subject.label}"
+        is_beside = bool(_of(claim, "null", "reference"))
+        return f"{text} (by chance {self._null_of(claim)})" if is_beside else text
+
+    def _null_of(self, claim: Claim) -> str:
+        values = [beside.value for beside in _of(claim, "null", "reference")]
+        percent = " %" if self._is_share else ""
+        return f"{value_range(values, self._bare)}{percent}"
+
+    @property
+    def _is_share(self) -> bool:
+        return self.claims[0].units == "1"
+
+    def _written(self, value: float) -> str:
+        """Return a number in the units of the claims: a share, a count or a value."""
+        units = "%" if self._is_share else self.claims[0].units
+        return " ".join(filter(None, [self._bare(value), units]))
+
+    def _bare(self, value: float) -> str:
+        """Return a number without its units; of shares below a tenth with a digit more."""
+        if self._is_share:
+            return f"{100 * value:.2g}" if abs(value) < 0.1 else f"{100 * value:.0f}"
+        text = _count(value) if value == round(value) else three_digits(value)
+        return text.replace("-", "−")
+
+
+def _of(claim: Claim, *roles: str) -> list[Beside]:
+    return [beside for beside in claim.beside if beside.role in roles]
+
+
+def _first(names: Iterable[str]) -> list[str]:
+    names = list(names)
+    more = len(names) - _MOST_PARTS
+    return [*names[:_MOST_PARTS], *([f"{more:,} more"] if more > 0 else [])]
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}"
