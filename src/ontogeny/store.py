@@ -28,6 +28,7 @@ import xarray as xr
 
 from .errors import StoreError
 from .machine import has_ended, writer
+from .renames import rename
 
 # The status of a cell whose header alone was kept; its checksum is that of the numbers.
 DROPPED = "dropped"
@@ -308,7 +309,7 @@ def writing_whole(path: Path) -> Iterator[Path]:
             yield half
             with half.open("rb+") as file:
                 os.fsync(file.fileno())
-            half.replace(path)
+            rename(half, path)
     finally:
         half.unlink(missing_ok=True)
 

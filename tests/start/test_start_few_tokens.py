@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 import torch
 
+import ontogeny as og
 from helpers.own_model import write_own
 from ontogeny.capture.layer_readout import Readout
 from ontogeny.features.concepts.described import WRITTEN, vocabulary
 from ontogeny.observables import ModelFacts
 from ontogeny.start import proposal
+from ontogeny.start.places import of_places
 from ontogeny.start.presets import fitted, preset_named
 from ontogeny.study.file import make_sources
 
@@ -43,6 +45,19 @@ def test_no_more_answers_are_kept_than_there_are_tokens(tokens, top):
     assert ("text-statistics" in left_out) == is_few
     assert ("attention-heads" in left_out) == is_few
     assert not is_few or left_out["attention-heads"].startswith(f"Chain has {tokens} ")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "is_even", "is_had"), [(3, 1, 1), (500, 1, 0), (3, 0, 0)]
+)
+def test_long_rows_of_few_kinds_of_tokens_get_the_loss_by_place(
+    tokens, is_even, is_had
+):
+    """What a Markov chain teaches in context shows there; of language a preset has it."""
+    rows = np.random.default_rng(0).integers(0, tokens, (30, 64)).tolist()
+    inputs = og.Inputs.from_tokens(rows if is_even else [*rows, [0, 1, 2]])
+    asked = of_places({"observables": []}, inputs, preset_named("quick"), FACTS)
+    assert [entry["kind"] for entry in asked] == ["place-losses"] * is_had
 
 
 def test_concepts_of_a_small_vocabulary_have_as_many_places_as_any():

@@ -1,6 +1,7 @@
 import gzip
 import json
 import lzma
+import re
 import textwrap
 
 import numpy as np
@@ -252,10 +253,23 @@ def test_of_several_columns_of_text_one_must_be_named(tmp_path):
     assert text_files(path, field="answer") == ["nobody at all", "just because"]
 
 
-def test_utf_16_without_a_mark_is_no_text(tmp_path):
-    (tmp_path / "x.txt").write_bytes("plain text".encode("utf-16-le"))
-    with pytest.raises(ArgumentError, match="zero bytes, as UTF-16 does"):
-        text_files(tmp_path / "x.txt")
+@pytest.mark.parametrize("wide", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_wide_encodings_without_a_mark_are_named_so_that_the_advice_works(
+    tmp_path, wide
+):
+    path = tmp_path / "x.txt"
+    path.write_bytes("plain text, été\nof two lines\n".encode(wide))
+    with pytest.raises(ArgumentError, match=f"zero bytes, as {wide} does") as told:
+        text_files(path)
+    advised = re.search(r"encoding='([a-z0-9-]+)'", str(told.value))[1]
+    assert text_files(path, encoding=advised)[0].startswith("plain text, été")
+
+
+def test_zeros_that_no_encoding_explains_are_no_text(tmp_path):
+    path = tmp_path / "x.txt"
+    path.write_bytes(bytes(1) * 40 + b"ids" * 3)
+    with pytest.raises(ArgumentError, match="it is no text: give token ids"):
+        text_files(path)
 
 
 def test_units(folder):

@@ -13,6 +13,9 @@ from .claim import Claim
 from .vocabulary import Certainty, Kind
 
 PLACE_LOSS = "place_loss"  # the quantity of claims of single places
+OF_TOKENS = (
+    "answer tokens"  # which of these are right, beside how many whole answers are
+)
 RIGHT = 0.9  # probability, or share of texts, from which an answer counts as right
 
 

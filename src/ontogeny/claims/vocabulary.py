@@ -41,6 +41,7 @@ class Kind(StrEnum):
     MEMORISED = "memorised"
     GENERALISES = "generalises"
     OVERFITS = "overfits"
+    IN_CONTEXT = "learned in context"
     FAR_FROM_RECORD = "far from record"
     MEASURED = "measured"  # a number beside its whole or its null, of which there is no verdict
     DAMAGED = "damaged"
@@ -110,6 +111,7 @@ RULES: dict[Kind, KindRule] = {
     Kind.GENERALISES: KindRule(0.9, ("first", "last", "since")),
     Kind.MEMORISED: KindRule(0.9, ("first", "last", "since")),
     Kind.OVERFITS: KindRule(0.9, ("since",)),
+    Kind.IN_CONTEXT: KindRule(0.7, ("first", "last"), beside=True),
     Kind.FAR_FROM_RECORD: KindRule(0.86, ("value", "last"), beside=True),
     Kind.GAINED: KindRule(0.85, ("first", "last")),
     Kind.LOST: KindRule(0.85, ("first", "last")),

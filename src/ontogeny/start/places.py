@@ -33,6 +33,7 @@ _FEWEST = 20  # texts
 _MOST_TEXTS = 200
 _KIND = "place-losses"
 _MOST_SEPARATORS = 8
+_FEW_TOKENS = 32
 
 
 @dataclass(frozen=True)
@@ -103,17 +104,25 @@ def of_places(
 ) -> list[dict[str, Any]]:
     """Return the loss by place for texts that have the same places, or of which some are scored.
 
-    Nothing where the preset has it, or the model predicts no next token.
+    So it does for long texts of a few kinds of tokens, such as Markov chains, where what is learned
+    in context shows. Nothing where the preset has it, or the model predicts no next token.
     """
     has_it = any(entry["kind"] == _KIND for entry in content["observables"])
     is_scored = inputs.answers is not None
-    if has_it or not (is_scored or has_one_form(inputs.lengths)):
+    is_told = is_scored or has_one_form(inputs.lengths) or _has_few_tokens(inputs)
+    if has_it or not is_told:
         return []
     cls = kinds()[_KIND]
     if model.objective != "causal" or cls.ruled_out(model, cls.fewest_steps):
         return []
     every = {"every": True} if is_scored else {}
     return [{"kind": _KIND, **filled_entry(cls, preset, model), **every}]
+
+
+def _has_few_tokens(inputs: Inputs) -> bool:
+    """Return whether texts are of one length, and of so few kinds of tokens as a made task."""
+    is_even = bool((inputs.lengths == inputs.lengths[0]).all())
+    return is_even and len(np.unique(inputs.ids[inputs.ordinary])) <= _FEW_TOKENS
 
 
 def learned_end(costs: np.ndarray, blind: float) -> int:

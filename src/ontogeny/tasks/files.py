@@ -36,6 +36,9 @@ _MARKS = (
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
 )
+# What texts may be in without a mark at their begin: told apart by the spaces and lines they give.
+_WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
+_PROBED = 4096  # bytes
 _OF_FOLDERS = (*_PLAIN, ".json", ".jsonl")
 _SUFFIXES = (*_PLAIN, *FORMATS)
 # What datasets writes beside the tables of save_to_disk.
@@ -284,6 +287,8 @@ def read_text(path: Path, encoding: str) -> str:
         encoding = _encoding(path, content, encoding)
         decoded = content.decode(encoding)
     except UnicodeDecodeError as error:
+        if b"\0" in content:
+            raise _holds_zeros(path, content, encoding) from None
         line = content[: error.start].count(b"\n") + 1
         raise ArgumentError(
             f"{path}, line {line} is not {encoding} text: byte {error.start} is "
@@ -293,11 +298,28 @@ def read_text(path: Path, encoding: str) -> str:
     except LookupError:
         raise ArgumentError(f"encoding {encoding!r} is not known.") from None
     if "\0" in decoded:
-        raise ArgumentError(
-            f"{path} holds zero bytes, as UTF-16 does that is read as {encoding}; name its "
-            "encoding, such as encoding='utf-16-le' (--set inputs.encoding=utf-16-le)."
-        )
+        raise _holds_zeros(path, content, encoding)
     return decoded.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _holds_zeros(path: Path, content: bytes, read_as: str) -> ArgumentError:
+    """Return what zero bytes are of: a wide encoding that reads them as text, or no text."""
+    few = content[:_PROBED]
+    read = {wide: few.decode(wide, errors="replace") for wide in _WIDE}
+    spaces = {
+        wide: text.count(" ") + text.count("\n")
+        for wide, text in read.items()
+        if "\0" not in text and text.count("\ufffd") <= 1
+    }
+    wide = max(spaces, key=spaces.__getitem__, default="")
+    if not wide:
+        return ArgumentError(
+            f"{path} holds zero bytes, so it is no text: give token ids as .npy, .bin or .pt."
+        )
+    return ArgumentError(
+        f"{path} holds zero bytes, as {wide} does that is read as {read_as}; name its encoding, "
+        f"encoding={wide!r} (--set inputs.encoding={wide})."
+    )
 
 
 def _listed(paths: Paths) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from safetensors.torch import save_file
 
 from ..errors import ArgumentError, CheckpointError
+from ..renames import rename
 from .checkpoint import Checkpoint
 from .trajectory import Trajectory
 from .weights.files import WeightFiles, safe_metadata
@@ -84,7 +85,7 @@ def retain(
         try:
             save_file(tensors, temporary, metadata={"fingerprint": fingerprint})
             sync(temporary)
-            temporary.replace(path)
+            rename(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
     return _reading(checkpoint, path)

@@ -167,6 +167,10 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
         OPEN,
     ): "It is not shown to generalise to held-out texts, {known}: {reason}.",
     (
+        Kind.IN_CONTEXT,
+        SURE,
+    ): "It learned in context: {measured} at {label}, {beside} at {reference}.",
+    (
         Kind.FAR_FROM_RECORD,
         SURE,
     ): "The run recorded a {label} loss of {beside} at {step}, here {measured}: perhaps other "

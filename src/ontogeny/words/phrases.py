@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..claims import Beside, Claim, Kind, Reason
+from ..claims.places import OF_TOKENS
 from .catalogue import DAMAGES, LABELS, NEEDED, REASONS
 from .formats import (
     fine_step,
@@ -357,6 +358,11 @@ class Phrases(MeasuredPhrases):
         return value_range(_values_of(references)) if references else "not known"
 
     @property
+    def reference(self) -> str:
+        """What the number beside it is of."""
+        return self.first.beside[0].name
+
+    @property
     def last(self) -> str:
         """The last value, as a share."""
         return _percent(self.first.last)
@@ -374,9 +380,15 @@ class Phrases(MeasuredPhrases):
     @property
     def known(self) -> str:
         """How much of a set of texts is known in the end: right answers, or what they cost."""
-        if self.first.units == "1":
-            return f"{self.last} right in the end"
-        return self.ends
+        if self.first.units != "1":
+            return self.ends
+        of_tokens = [of for of in self.first.beside if of.name == OF_TOKENS]
+        tokens = (
+            f" ({_percent(of_tokens[0].value)} of {of_tokens[0].name})"
+            if of_tokens
+            else ""
+        )
+        return f"{self.last} right in the end{tokens}"
 
     @property
     def word(self) -> str:

@@ -79,6 +79,7 @@ class Story(Selection):
         loss = self.loss
         further = [*self._of_context(), *map(self.said, self.sure(Kind.RISES_AGAIN))]
         further += map(self.said, self.renamed)
+        further += map(self.said, self.sure(Kind.IN_CONTEXT))
         text = " ".join(one.text for one in further)
         if self.content.one_model:
             passed = [

@@ -24,6 +24,7 @@ from ...observables.word_frequencies import token_costs
 from ...quantities import Measured, Quantity
 from ...units import Units
 from ...words.names import Names
+from .context_claims import claims_of_context
 from .place_claims import claims_of_places
 from .scored_tokens import TokenCosts
 
@@ -181,8 +182,8 @@ class PlaceLosses(OfPredictions):
         return data.assign({name: once[name] for name in names if name in data})
 
     def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
-        """Return which places were surely learned, where others were not."""
-        return claims_of_places(name, data)
+        """Return which places were surely learned, where others were not, or what context gives."""
+        return [*claims_of_places(name, data), *claims_of_context(name, data)]
 
 
 def _range(power: int) -> str:

@@ -1,11 +1,13 @@
 """Since when a run has memorised its training texts, generalises to others, and overfits.
 
 Where answers are scored, a set is known from the step on from which 95 % of its texts are right,
-at every later checkpoint. Elsewhere it is known from the step on from which the loss has 95 % of
-what it gains over word frequencies in the end. A run overfits from the step on from which the loss
-of held-out texts stays above its own minimum, in 99 % of draws of these texts and by at least 1 %
-of what they gain over frequencies, while that of training texts fell. Intervals are over texts:
-those of each set are drawn again.
+at every later checkpoint; the interval is that of Clopper and Pearson at each checkpoint. Elsewhere
+it is known from the step on from which the loss has 95 % of what it gains over word frequencies in
+the end; texts are drawn again.
+
+A run overfits from the step on from which the loss of held-out texts stays above its own minimum,
+in 99 % of draws of these texts, by at least 1 % of what they gain over frequencies, and by more
+than checkpoints jitter, while that of training texts fell.
 """
 
 from __future__ import annotations
@@ -16,16 +18,31 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy.stats import beta, t
 
 from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject
-from ...observables.crossing import crossing
+from ...claims.places import OF_TOKENS
+from ...observables.crossing import Crossing, crossing
+from ...summary.noise import mean_stderr
 
 KNOWN = 0.95  # share of right answers, or of the final gain
 _ROUNDING = 1e-4  # so that exactly 95 % are enough
+_TAIL = 0.025  # on each side of an interval
+# As many texts, all right, show that 95 % of all such texts are.
+_FEWEST = math.ceil(math.log(_TAIL) / math.log(KNOWN))
+_GAINED = 0.01  # level at which a loss is below word frequencies
 _RESAMPLED = 1000
 _SURE = 0.99  # of the draws, of a run that overfits: the place of the minimum is found in them
 # Of what held-out texts gain over frequencies: a smaller rise is not named.
 _LEAST = 0.01
+# Level of a rise beyond the jitter of checkpoints, over all places of the minimum.
+_JITTER = 0.05
+# Of second differences of noise, in units of its variance: 6 of fresh noise, 2.5 with a memory of
+# a half. In between, the rates of docs/guides/error-rates.md hold for both.
+_SECOND_DIFFERENCES = 3.5
+_MANY_DIFFERENCES = 6
+# Of the gain: what no checkpoint jitters by, where too few are there to tell by how much they do.
+_NO_JITTER = 0.1
 
 
 def claims_of_sets(name: str, data: xr.Dataset) -> Sequence[Claim]:
@@ -57,27 +74,22 @@ def claims_of_sets(name: str, data: xr.Dataset) -> Sequence[Claim]:
 def _known(kind: Kind, node: str, data: xr.Dataset, which: str) -> Claim:
     """Return since when the texts of a set are known."""
     costs = _over_units(data, f"{which}_cost")
-    if bool(data.answers_scored):
+    is_asked = bool(data.answers_scored)
+    steps = data.step.values.astype(float)
+    if is_asked:
         shares = _over_units(data, f"{which}_right")
-        values = -shares
-        line = _ROUNDING - KNOWN
-        weights = np.ones(shares.shape[1])
+        cross = _exact_crossing(steps, shares)
+        ends = shares.mean(axis=1)
         quantity = "set_accuracy"
         units = "1"
-        ends = shares.mean(axis=1)
     else:
         weights = data[f"{which}_count"].values.astype(float)
-        frequencies = data[f"{which}_line"].values
-        gain = frequencies - costs[-1]
-        values = costs - frequencies
-        line = -KNOWN * gain + _ROUNDING
+        excess = costs - data[f"{which}_line"].values
+        cross = crossing(steps, excess, KNOWN * excess[-1] + _ROUNDING, weights)
+        ends = np.average(costs, weights=weights, axis=1)
         quantity = "set_loss"
         units = "nats per token"
-        ends = np.average(costs, weights=weights, axis=1)
-    cross = crossing(
-        data.step.values, values, np.broadcast_to(line, values.shape[1]), weights
-    )
-    is_gained = bool(data.answers_scored) or _gained(values[-1], weights)
+    is_gained = is_asked or _gained(excess[-1], weights)
     label = "training" if which == "training" else "held-out"
     fields: dict[str, Any] = {
         "subject": Subject(node, quantity, label=label),
@@ -87,13 +99,15 @@ def _known(kind: Kind, node: str, data: xr.Dataset, which: str) -> Claim:
         "units": units,
         "evidence": (f"{node}/{quantity}",),
         "figure": f"{node}/{quantity}",
-        "beside": _other(data, quantity, label),
+        "beside": (*_other(data, quantity, label), *_tokens(data, label)),
     }
     if not is_gained or not math.isfinite(cross.step):
         reason = Reason.BELOW_SHARE if is_gained else Reason.WITHIN_NOISE
         return Claim(kind, certainty=Certainty.OPEN, reason=reason, **fields)
     since: dict[str, Any] = {"since": cross.step, "since_low": cross.low}
     if not cross.certain:
+        if is_asked and ends[-1] == 1:
+            since["needed"] = _FEWEST
         return Claim(
             kind, certainty=Certainty.OPEN, reason=Reason.FEW_TEXTS, **since, **fields
         )
@@ -108,9 +122,46 @@ def _other(data: xr.Dataset, quantity: str, label: str) -> tuple[Beside, ...]:
     return (Beside("reference", other, float(data[quantity].sel(set=other)[-1])),)
 
 
+def _tokens(data: xr.Dataset, label: str) -> tuple[Beside, ...]:
+    """Return how many tokens of the answers are right in the end, where they have several."""
+    if "token_accuracy" not in data:
+        return ()
+    share = float(data.token_accuracy.sel(set=label)[-1])
+    return (Beside("reference", OF_TOKENS, share),)
+
+
+def _exact_crossing(steps: np.ndarray, shares: np.ndarray) -> Crossing:
+    """Return from when on enough texts (step, text) are right, by exact limits at each step.
+
+    Draws of texts that are all right are all right, which shows nothing of others.
+    """
+    texts = shares.shape[1]
+    right = shares.sum(axis=1)
+    low = beta.ppf(_TAIL, right, texts - right + 1)
+    high = beta.ppf(1 - _TAIL, right + 1, texts - right)
+    least = KNOWN - _ROUNDING
+    place = _for_good(shares.mean(axis=1) >= least)
+    earliest = max(_for_good((high >= least) | (right == texts)) - 1, 0)
+    after = np.append(steps, np.inf)
+    latest = _for_good((low >= least) & (right > 0))
+    return Crossing(float(after[place]), float(after[earliest]), float(after[latest]))
+
+
+def _for_good(is_reached: np.ndarray) -> int:
+    """Return the first place from which on all are reached, or their number."""
+    missed = np.flatnonzero(~is_reached)
+    return int(missed[-1]) + 1 if len(missed) else 0
+
+
 def _gained(excess: np.ndarray, weights: np.ndarray) -> bool:
     """Return whether the last loss is surely below that of word frequencies."""
-    return crossing(np.zeros(1), excess[None], np.zeros(len(excess)), weights).certain
+    mean = float(np.average(excess, weights=weights))
+    error = float(mean_stderr(excess, weights))
+    if not math.isfinite(error):
+        return False
+    if error == 0:
+        return mean < 0
+    return mean < 0 and bool(t.sf(-mean / error, (weights > 0).sum() - 1) <= _GAINED)
 
 
 def _over_units(data: xr.Dataset, name: str) -> np.ndarray:
@@ -147,15 +198,12 @@ def _overfits(node: str, data: xr.Dataset) -> list[Claim]:
         "figure": f"{node}/set_loss",
         "beside": _other(data, "set_loss", "held-out"),
     }
-    if shown < _SURE:
-        return [
-            Claim(
-                Kind.OVERFITS,
-                certainty=Certainty.OPEN,
-                reason=Reason.FEW_TEXTS,
-                **fields,
-            )
-        ]
+    reason = Reason.FEW_TEXTS if shown < _SURE else None
+    if reason is None and rise < _jitter(mean, gain):
+        reason = Reason.SHORT_MEMORY
+    if reason is not None:
+        is_open = {"certainty": Certainty.OPEN, "reason": reason}
+        return [Claim(Kind.OVERFITS, **is_open, **fields)]
     high = _quantile(step, begins, 0.975)
     return [Claim(Kind.OVERFITS, certainty=Certainty.SURE, since_high=high, **fields)]
 
@@ -165,6 +213,23 @@ def _still_falls(data: xr.Dataset, lowest: int) -> bool:
     costs = _over_units(data, "training_cost")
     weights = data.training_count.values.astype(float)
     return crossing(np.zeros(1), costs[-1:], costs[lowest], weights).certain
+
+
+def _jitter(mean: np.ndarray, gain: float) -> float:
+    """Return by how much a last loss is above the minimum of a flat course by its jitter alone.
+
+    Second differences show the jitter, of all checkpoints since 90 % of the gain.
+    """
+    lowest = float(mean.min())
+    late = mean[int((mean <= lowest + _NO_JITTER * gain).argmax()) :]
+    differences = np.diff(late, 2)
+    count = len(differences)
+    if not count:
+        return _NO_JITTER * gain
+    spread = math.sqrt(2 * float((differences**2).mean()) / _SECOND_DIFFERENCES)
+    # They overlap, so that they count as half as many.
+    reach = spread * float(t.isf(_JITTER / (len(late) - 1), max(count / 2, 1)))
+    return reach if count >= _MANY_DIFFERENCES else min(reach, _NO_JITTER * gain)
 
 
 def _stays_above(mean: np.ndarray) -> int:

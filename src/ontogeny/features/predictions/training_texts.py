@@ -37,7 +37,7 @@ class TrainingTexts(OfPredictions):
     """Loss and share of right answers of training texts, beside those of held-out texts.
 
     Where only answers are scored, a text is right if all of its scored tokens are first answers;
-    else the share is that of tokens.
+    else the share is that of tokens. Of answers of several tokens both are given.
 
     Parameters
     ----------
@@ -71,6 +71,14 @@ class TrainingTexts(OfPredictions):
             nulls={"frequencies": "word frequencies"},
         ),
         Quantity("set_accuracy", "share of right answers", series="set", minimum=0.0),
+        Quantity(
+            "token_accuracy",
+            "share of right answer tokens",
+            series="set",
+            minimum=0.0,
+            optional=True,
+            caption="Of answers of several tokens, which are right as a whole or not at all above.",
+        ),
         Quantity(
             "gap",
             "held-out loss minus training loss",
@@ -115,29 +123,28 @@ class TrainingTexts(OfPredictions):
         """Return loss, accuracy and gap, and what each unit of texts says."""
         *costs, training, held = (reading[need] for need in self.needs())
         read = [_of_units(c, i) for c, i in zip(costs, (training, held), strict=True)]
-        loss, error = np.array([_mean(one["cost"], one["count"]) for one in read]).T
-        weights = [one["count"] for one in read]
+        counts = [one["count"] for one in read]
+        losses = _means([one["cost"] for one in read], counts)
+        weights = counts
         if _answers(held):  # texts are right or wrong, and count alike
             weights = [np.ones(len(one["right"])) for one in read]
-        accuracy, spread = np.array(
-            [_mean(one["right"], w) for one, w in zip(read, weights, strict=True)]
-        ).T
+        measured = {
+            "set_loss": _over_sets(losses),
+            "set_accuracy": _over_sets(_means([one["right"] for one in read], weights)),
+            "gap": _gap(losses),
+        }
+        if _answers(held) and _several_tokens(costs):
+            tokens = [one["right_tokens"] for one in read]
+            measured["token_accuracy"] = _over_sets(_means(tokens, counts))
         frequencies = [
             float(np.average(one["line"], weights=one["count"])) for one in read
         ]
-        data = dataset(
-            {
-                "set_loss": Measured(("set", loss), stderr=("set", error)),
-                "set_accuracy": Measured(("set", accuracy), stderr=("set", spread)),
-                "gap": Measured(
-                    float(loss[1] - loss[0]), stderr=float(np.hypot(*error))
-                ),
-            }
-        )
+        data = dataset(measured)
         of_units: dict[str, Any] = {
             f"{name}_{part}": (f"{name}_text", values)
             for name, one in zip(("training", "held"), read, strict=True)
             for part, values in one.items()
+            if part != "right_tokens"
         }
         return data.assign(
             set_loss_frequencies=("set", frequencies),
@@ -177,12 +184,11 @@ def _of_units(costs: Mapping[str, np.ndarray], inputs: Inputs) -> dict[str, np.n
     right = np.bincount(unit, costs["right"].astype(float), units.count)
     line = _line(KnownTexts.of(inputs), int(costs["vocabulary"][0]))
     line = np.bincount(unit, line[costs["text"]], units.count)
-    share = right[asked] / count[asked]
-    if _answers(inputs):
-        share = _wholly_right(costs, units)[asked]
+    tokens = right[asked] / count[asked]
     return {
         "cost": cost[asked] / count[asked],
-        "right": share,
+        "right": _wholly_right(costs, units)[asked] if _answers(inputs) else tokens,
+        "right_tokens": tokens,
         "line": line[asked] / count[asked],
         "count": count[asked],
     }
@@ -199,12 +205,33 @@ def _wholly_right(costs: Mapping[str, np.ndarray], units: Units) -> np.ndarray:
     )
 
 
-def _mean(values: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """Return a weighted mean over units and its standard error, 0 of one unit."""
-    error = float(mean_stderr(values, weights))
-    return float(np.average(values, weights=weights)), error if np.isfinite(
-        error
-    ) else 0.0
+def _several_tokens(costs: Sequence[Mapping[str, np.ndarray]]) -> bool:
+    """Return whether some answer has several tokens."""
+    return any(len(np.unique(one["text"])) < len(one["text"]) for one in costs)
+
+
+def _means(
+    values: Sequence[np.ndarray], weights: Sequence[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weighted mean over the units of each set and its standard error, NaN of one unit."""
+    pairs = list(zip(values, weights, strict=True))
+    means = [float(np.average(of, weights=weight)) for of, weight in pairs]
+    return np.array(means), np.array([float(mean_stderr(*pair)) for pair in pairs])
+
+
+def _over_sets(of: tuple[np.ndarray, np.ndarray]) -> Measured:
+    """Return means of both sets; without noise where that of one is unknown."""
+    means, errors = of
+    is_known = bool(np.isfinite(errors).all())
+    return Measured(("set", means), stderr=("set", errors) if is_known else None)
+
+
+def _gap(losses: tuple[np.ndarray, np.ndarray]) -> Measured:
+    """Return the loss of held-out texts minus that of training texts."""
+    means, errors = losses
+    error = float(np.hypot(*errors))
+    value = float(means[1] - means[0])
+    return Measured(value, stderr=error if np.isfinite(error) else None)
 
 
 @lru_cache(maxsize=4)

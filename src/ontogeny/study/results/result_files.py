@@ -17,6 +17,7 @@ from zarr.core.buffer import Buffer
 from zarr.core.sync import sync
 from zarr.storage import MemoryStore
 
+from ...renames import rename
 from ...store import naming, plain, temporary
 from ..cells.merge import LARGE
 from ..folder.claims import held
@@ -49,7 +50,7 @@ def _swap(new: Path, path: Path) -> None:
         with suppress(FileNotFoundError):
             path.rename(old)
         try:
-            new.rename(path)
+            rename(new, path)
             return
         except OSError as error:
             # Another run was faster.

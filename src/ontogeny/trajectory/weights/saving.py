@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from ...errors import ArgumentError
 from ...machine import has_ended, writer
+from ...renames import rename
 from .folders import SAFE, TEMPORARY
 from .pickled import unwrapped
 from .transformers_models import is_pretrained, quiet
@@ -116,7 +117,7 @@ def save_checkpoint(
         for file in temporary.iterdir():
             sync(file)
         sync(temporary)
-        temporary.rename(folder)
+        rename(temporary, folder)
         sync(folder.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -153,7 +154,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
     temporary = temporary_beside(path)
     temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     sync(temporary)
-    temporary.replace(path)
+    rename(temporary, path)
 
 
 def sync(path: Path) -> None:

@@ -1,0 +1,90 @@
+"""Whether a run learned in context: late places of long texts are predicted better by what it read.
+
+Two ranges of places are compared within each text: the last one that most texts reach, and the one
+with a quarter of its context or less. What frequencies of tokens cost at both is taken away, so that
+words which stand early or late decide nothing, and neither do a model of pairs or the first places,
+where its context is short. The difference must be surely below 0 at the end, and surely below that at
+the first step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+from scipy.stats import t
+
+from ...claims import Beside, Certainty, Claim, Kind, Subject
+from ...claims.places import PLACE_LOSS
+from ...summary.noise import mean_stderr
+
+LEVEL = 0.01
+LEAST = 0.01  # of a blind guess: a smaller difference is not named
+_FEWEST = 10  # units of texts
+_APART = 3  # ranges, each of which is twice as long as the one before
+_FIRST = 2  # range from which on a model of pairs and triples has all its context
+
+
+def claims_of_context(name: str, data: xr.Dataset) -> Sequence[Claim]:
+    """Return that late places are predicted better by what stands before them, where it is sure.
+
+    Parameters
+    ----------
+    name
+        Of the node.
+    data
+        The node, see `ontogeny.features.predictions.place_losses`, over ranges of places.
+    """
+    if (
+        "place_cost" not in data
+        or "step" not in data.place_cost.dims
+        or "run" in data.place_loss.dims
+        or bool(data.place_of_one_form)
+    ):
+        return []
+    steps = data.dropna("step", subset=["place_loss"], how="all").step.values
+    counts = data.place_count.transpose("place", "text").values
+    reached = np.flatnonzero((counts > 0).mean(axis=1) > 1 / 2)
+    if len(steps) < 2 or not len(reached) or reached[-1] - _APART < _FIRST:
+        return []
+    late = int(reached[-1])
+    early = late - _APART
+    both = (counts[late] > 0) & (counts[early] > 0)
+    if both.sum() < _FEWEST:
+        return []
+    ends = data.sel(step=steps[[0, -1]])
+    cost = ends.place_cost.transpose("step", "place", "text").values[:, :, both]
+    expected = data.place_loss_frequencies.values
+    gained = cost[:, late] - cost[:, early] - (expected[late] - expected[early])
+    # Frequencies at both places are known no better than losses: each counts once.
+    p_values = [_p_below(gained[1], 2**0.5), _p_below(gained[1] - gained[0])]
+    value = float(gained[1].mean())
+    if max(p_values) > LEVEL or value > -LEAST * float(data.place_loss_uniform):
+        return []
+    labels = [f"places {data.place.values[place]}" for place in (early, late)]
+    losses = ends.place_loss.transpose("step", "place").values
+    return [
+        Claim(
+            Kind.IN_CONTEXT,
+            Subject(name, PLACE_LOSS, label=labels[1]),
+            Certainty.SURE,
+            value=value,
+            first=float(losses[0, late]),
+            last=float(losses[1, late]),
+            units="nats per token",
+            p_value=max(p_values),
+            beside=(Beside("reference", labels[0], float(losses[1, early])),),
+            evidence=(f"{name}/place_loss",),
+            figure=f"{name}/place-loss",
+        )
+    ]
+
+
+def _p_below(values: np.ndarray, stretch: float = 1.0) -> float:
+    """Return Student's p-value of a mean below 0, the noise taken for so much larger."""
+    error = float(mean_stderr(values, np.ones(len(values)))) * stretch
+    mean = float(values.mean())
+    if error == 0:
+        return 0.0 if mean < 0 else 1.0
+    return float(t.cdf(mean / error, len(values) - 1))

@@ -1,0 +1,100 @@
+"""Learning in context: said of what counts the pairs of each text, not of words or pairs of all."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import ontogeny as og
+from ontogeny.claims import Kind, from_dataset
+from ontogeny.words.phrases import Names
+from ontogeny.words.sentences import said
+from ontogeny.words.voice import Voice
+
+STATES = 3
+LENGTH = 64
+
+
+def chains(count, seed=0, of_each=True):
+    """Return Markov chains, each with transitions of its own, or all with the same ones."""
+    rng = np.random.default_rng(seed)
+    drawn = count if of_each else 1
+    moves = rng.dirichlet(np.full(STATES, 0.4), (drawn, STATES)).cumsum(axis=2)
+    moves = np.broadcast_to(moves, (count, STATES, STATES))
+    ids = np.zeros((count, LENGTH), dtype=int)
+    for place in range(1, LENGTH):
+        below = rng.random(count)[:, None] > moves[np.arange(count), ids[:, place - 1]]
+        ids[:, place] = below.sum(axis=1).clip(max=STATES - 1)
+    return ids
+
+
+class Counts(nn.Module):
+    """Predicts by how often each state followed this one in the text so far, as far as it knows."""
+
+    def __init__(self, known):
+        super().__init__()
+        self.known = nn.Parameter(torch.tensor(float(known)))
+
+    def forward(self, ids):
+        one = nn.functional.one_hot(ids, STATES).float()
+        pairs = one[:, :-1, :, None] * one[:, 1:, None, :]
+        before = torch.cat([torch.zeros_like(pairs[:, :1]), pairs.cumsum(dim=1)], dim=1)
+        seen = (one[..., None] * before).sum(dim=2) + 0.5
+        return self.known * (seen / seen.sum(dim=2, keepdim=True)).log()
+
+
+class Fixed(Counts):
+    """Predicts by pairs that are the same in all texts, or by the state alone."""
+
+    def __init__(self, known, table):
+        super().__init__(known)
+        self.table = nn.Parameter(torch.tensor(np.array(table), dtype=torch.float32))
+
+    def forward(self, ids):
+        return self.known * self.table[ids]
+
+
+def claims_of(tmp_path, make, ids):
+    run = og.Trajectory.from_models({step: make(step / 10) for step in (0, 5, 10)})
+    texts = {"text": og.Inputs.from_tokens(ids, vocab_size=STATES)}
+    study = og.Study(
+        run, texts, [og.observables.PlaceLosses(objective="causal")], device="cpu"
+    )
+    tree = study.run(tmp_path / "s", progress=False).tree
+    claims = from_dataset(tree.to_dataset())
+    return [claim for claim in claims if claim.kind is Kind.IN_CONTEXT]
+
+
+def test_a_markov_chain_in_context_is_learned_in_context(tmp_path):
+    ids = chains(60)
+    (claim,) = claims_of(tmp_path, Counts, ids)
+    with torch.no_grad():
+        log_p = Counts(1.0)(torch.tensor(ids))[:, :-1].log_softmax(-1)
+    costs = -log_p.gather(2, torch.tensor(ids)[:, 1:, None])[..., 0].mean(dim=0)
+    # Place 1 is the first token; places 33 to 64 have 32 to 63 tokens before them.
+    assert claim.last == pytest.approx(float(costs[31:].mean()), abs=1e-4)
+    assert claim.beside[0].value == pytest.approx(float(costs[3:7].mean()), abs=1e-4)
+    text = said([claim], Voice(), Names()).text
+    assert "at places 33–64" in text and "at places 5–8" in text
+
+
+def test_what_all_texts_share_is_not_learned_in_context(tmp_path):
+    """Pairs of all texts are known from the second place on; states from the first."""
+    ids = chains(60, of_each=False)
+    pairs = np.full((STATES, STATES), 0.5)
+    np.add.at(pairs, (ids[:, :-1].ravel(), ids[:, 1:].ravel()), 1)
+    table = np.log(pairs / pairs.sum(axis=1, keepdims=True))
+    states = np.log(np.bincount(ids.ravel(), minlength=STATES) / ids.size)
+    assert not claims_of(tmp_path / "pairs", lambda known: Fixed(known, table), ids)
+    alone = np.broadcast_to(states, table.shape)
+    assert not claims_of(tmp_path / "states", lambda known: Fixed(known, alone), ids)
+
+
+def test_words_that_stand_late_are_not_learned_in_context(tmp_path):
+    """Late tokens are nearly all one state, which a model of states alone predicts well."""
+    rng = np.random.default_rng(0)
+    ids = rng.integers(0, STATES, (60, LENGTH))
+    ids[:, 12:] = np.where(rng.random((60, LENGTH - 12)) < 0.9, 0, ids[:, 12:])
+    states = np.log(np.bincount(ids.ravel(), minlength=STATES) / ids.size)
+    alone = np.broadcast_to(states, (STATES, STATES))
+    assert not claims_of(tmp_path, lambda known: Fixed(known, alone), ids)
