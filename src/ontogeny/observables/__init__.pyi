@@ -34,6 +34,7 @@ from ontogeny.features.concepts.effects import ConceptEffects as ConceptEffects
 from ontogeny.features.concepts.joint import JointConcepts as JointConcepts
 from ontogeny.features.concepts.layers.observed import ConceptLayers as ConceptLayers
 from ontogeny.features.concepts.vocabulary import VocabularyConcepts as VocabularyConcepts
+from ontogeny.features.directions.followed import Directions as Directions
 from ontogeny.features.fine_tuning.concept_change import ConceptChange as ConceptChange
 from ontogeny.features.fine_tuning.weight_change import WeightChange as WeightChange
 from ontogeny.features.labelled.accuracy import LabelAccuracy as LabelAccuracy
@@ -72,6 +73,7 @@ __all__ = [
     "ConceptLayers",
     "Concepts",
     "CopyingHeads",
+    "Directions",
     "EffectiveDimensions",
     "Harness",
     "InContextLearning",
