@@ -246,6 +246,16 @@ OF_QUANTITIES: dict[tuple[Kind, Certainty, str], str] = {
         SURE,
         "share",
     ): "{layer} carries “{label}”{since}: {measured} of its variance, beside {null}.",
+    (
+        Kind.READABLE,
+        SURE,
+        "explained",
+    ): "The dictionary explains {measured} of {layer}{since}, beside {null}.",
+    (
+        Kind.READABLE,
+        OPEN,
+        "explained",
+    ): "Whether the dictionary explains {layer} ({measured}) is open: {reason}.",
     (Kind.CHANGED, SURE, "place_loss"): "The loss at {label} {verb}: {ends}.",
     (
         Kind.GAINED,
