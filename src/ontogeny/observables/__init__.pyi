@@ -34,6 +34,7 @@ from ontogeny.features.concepts.effects import ConceptEffects as ConceptEffects
 from ontogeny.features.concepts.joint import JointConcepts as JointConcepts
 from ontogeny.features.concepts.layers.observed import ConceptLayers as ConceptLayers
 from ontogeny.features.concepts.vocabulary import VocabularyConcepts as VocabularyConcepts
+from ontogeny.features.directions.dictionary import Dictionary as Dictionary
 from ontogeny.features.directions.followed import Directions as Directions
 from ontogeny.features.fine_tuning.concept_change import ConceptChange as ConceptChange
 from ontogeny.features.fine_tuning.weight_change import WeightChange as WeightChange
@@ -44,6 +45,7 @@ from ontogeny.features.predictions.loss import Loss as Loss
 from ontogeny.features.predictions.place_losses import PlaceLosses as PlaceLosses
 from ontogeny.features.predictions.token_losses import TokenLosses as TokenLosses
 from ontogeny.features.predictions.training_texts import TrainingTexts as TrainingTexts
+from ontogeny.features.probes.probed import Probe as Probe
 from ontogeny.features.weights.norms import WeightNorms as WeightNorms
 from ontogeny.features.wordspace.text_statistics import TextStatistics as TextStatistics
 
@@ -73,6 +75,7 @@ __all__ = [
     "ConceptLayers",
     "Concepts",
     "CopyingHeads",
+    "Dictionary",
     "Directions",
     "EffectiveDimensions",
     "Harness",
@@ -86,6 +89,7 @@ __all__ = [
     "NgramAgreement",
     "PlaceLosses",
     "Predictions",
+    "Probe",
     "Similarity",
     "TextStatistics",
     "TokenLosses",

@@ -67,6 +67,8 @@ def brought(value: Any) -> Brought:
         return _checked(_of_classifier(value), "coef_")
     if isinstance(value, Mapping):
         return _checked(_named("", value), "the mapping")
+    if hasattr(value, "__array__") and not is_array(value):
+        value = np.asarray(value)
     if is_array(value) or isinstance(value, list | tuple):
         return _checked(_named("direction", {"": value}), "the array")
     raise ArgumentError(
