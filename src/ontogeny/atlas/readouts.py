@@ -118,7 +118,8 @@ def kept_directions(
     mean, scale = (
         one[n].values[features].astype(np.float64) for n in ("mean", "scale")
     )
-    return Direction(*rows, mean, scale)
+    decoder, readout = rows
+    return Direction(decoder, readout, mean, scale)
 
 
 def export_sae(
@@ -186,7 +187,7 @@ def _write(
     one = data.isel(step=step_position(data.step.values.tolist(), step)).sel(
         layer=layer
     )
-    there = np.flatnonzero(np.isfinite(one[KEPT]).any("feature").values)
+    there = np.flatnonzero(one[KEPT].notnull().any("feature").values)
     read = (found.readout / found.scale).T
     shift = -(found.mean @ read)
     signs = np.concatenate([np.ones(len(there)), -np.ones(len(there))])

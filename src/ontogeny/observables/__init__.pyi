@@ -37,6 +37,7 @@ from ontogeny.features.concepts.vocabulary import VocabularyConcepts as Vocabula
 from ontogeny.features.directions.dictionary import Dictionary as Dictionary
 from ontogeny.features.directions.followed import Directions as Directions
 from ontogeny.features.fine_tuning.concept_change import ConceptChange as ConceptChange
+from ontogeny.features.fine_tuning.difference import TunedDifference as TunedDifference
 from ontogeny.features.fine_tuning.weight_change import WeightChange as WeightChange
 from ontogeny.features.labelled.accuracy import LabelAccuracy as LabelAccuracy
 from ontogeny.features.learned_concepts.observed import LearnedConcepts as LearnedConcepts
@@ -94,6 +95,7 @@ __all__ = [
     "TextStatistics",
     "TokenLosses",
     "TrainingTexts",
+    "TunedDifference",
     "VocabularyConcepts",
     "WeightChange",
     "WeightNorms",

@@ -215,7 +215,10 @@ def _born(node: str, data: xr.Dataset, layers: Sequence[str]) -> Iterator[Claim]
     ):
         one = data.sel(layer=layer)
         total = f"{float(one.n_alive):,.0f} features of the dictionary"
-        evidence = {"evidence": (f"{node}/n_born",), "figure": f"{node}/lives"}
+        evidence: dict[str, Any] = {
+            "evidence": (f"{node}/n_born",),
+            "figure": f"{node}/lives",
+        }
         subject = Subject(node, "n_born", layer, total)
         yield Claim(Kind.BORN, subject, value=count, beside=beside, **sure, **evidence)
         for i in np.flatnonzero(one.shown_born.notnull().values).tolist():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 PENALTIES = tuple(
@@ -105,6 +103,6 @@ def halves(text: np.ndarray, seed: int) -> np.ndarray:
     >>> int(half.sum()), bool((half[::2] == half[1::2]).all())
     (4, True)
     """
-    texts: Sequence[int] = np.unique(text)
+    texts = np.unique(text)
     chosen = np.random.default_rng([seed, 22]).permutation(texts)[: len(texts) // 2]
     return np.isin(text, chosen)

@@ -331,12 +331,9 @@ def _case(one: xr.Dataset) -> dict[str, Any]:
         one[f"{n}_of_text"].transpose("step", "text").values
         for n in ("types", "majority")
     ]
-    dates = [
-        crossing(
-            one.step.values, *(-np.nan_to_num(v) for v in (of_text, line)), counted
-        )
-        for line in lines
-    ]
+    own = -np.nan_to_num(of_text)
+    steps = one.step.values
+    dates = [crossing(steps, own, -np.nan_to_num(line), counted) for line in lines]
     last = float(one.accuracy[-1])
     apart = [
         float((of_text[-1] - line[-1]) @ counted / counted.sum()) for line in lines
