@@ -13,6 +13,10 @@ from helpers import ability_nodes, compared_runs
 from helpers import report_examples as examples
 from ontogeny.claims import Beside, Certainty, Claim, Kind, Reason, Subject, measurement
 from ontogeny.comparison.claims import claims_of_runs
+from ontogeny.features.directions.read_claims import (
+    claims_of_effects,
+    claims_of_reading,
+)
 from ontogeny.features.fine_tuning.change_claims import claims_of_changes
 from ontogeny.features.predictions.loss_claims import claims_of_loss
 from ontogeny.quantities import Quantity
@@ -78,6 +82,32 @@ def of_shared():
         yield from claims_of_runs([], {}, data.assign(of_controls))
 
 
+def of_directions():
+    """Claims on directions that stand out, in the end alone, as in controls and never."""
+    rng = np.random.default_rng(0)
+    for low, high, of_control in ((0.5, 0.9, 0.5), (0.5, 0.9, 0.95), (0.5, 0.5, 0.5)):
+        auc = np.where(np.arange(6) > 2, high, low)
+        of_text = auc[:, None] + 0.02 * rng.normal(size=(6, 30))
+        draws = 0.5 + 0.03 * rng.normal(size=(6, 1, 1, 50))
+        dims = ("step", "layer", "direction")
+        values = {
+            "auc": (dims, auc[:, None, None]),
+            "auc_of_text": ((*dims, "text"), of_text[:, None, None]),
+            "auc_weights": (("text",), np.ones(30)),
+            "auc_random": ((*dims, "draw"), draws),
+            "auc_control": (("run", *dims), np.full((1, 6, 1, 1), of_control)),
+        }
+        labels = {"step": range(6), "layer": ["h"], "direction": ["mark"], "run": ["a"]}
+        data = xr.Dataset(values, labels)
+        yield from claims_of_reading("directions", data, "auc")
+        p_values = np.where(high > 0.5, 1e-6, 0.5) * np.ones((6, 1, 1))
+        for name in ("removed", "added"):
+            data[name] = (dims, auc[:, None, None])
+            data[f"{name}_random"] = ((*dims, "draw"), 0.1 * draws)
+            data[f"{name}_p_single"] = (dims, p_values)
+        yield from claims_of_effects("directions", data)
+
+
 def of_one_model():
     data = xr.Dataset({"x": (("step", "layer"), [[2.0, 4.0]])}, {"layer": ["a", "b"]})
     data = data.assign(x_chance_low=("step", [1.0]), x_chance_high=("step", [2.5]))
@@ -124,6 +154,7 @@ SOURCES = {
     "losses": of_losses,
     "changes": of_changes,
     "shared": of_shared,
+    "directions": of_directions,
     "one model": of_one_model,
     "abilities": of_abilities,
     "comparison": of_comparison,

@@ -6,5 +6,13 @@ only; `ontogeny.observables` measures what stands on the cards.
 
 from .accessor import with_labels
 from .labels import Labels, read_labels
+from .readouts import Direction, KeptConcept, export_sae
 
-__all__ = ["Labels", "read_labels", "with_labels"]
+__all__ = [
+    "Direction",
+    "KeptConcept",
+    "Labels",
+    "export_sae",
+    "read_labels",
+    "with_labels",
+]

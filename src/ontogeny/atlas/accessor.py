@@ -15,6 +15,7 @@ from ..trees import MergedResult, as_tree
 from ..words.voice import Voice
 from .build import LISTED, Concept, ConceptTable, Described, table_of
 from .labels import Labels, add_label, fit_of, read_labels, sketches_of
+from .readouts import KEPT, KeptConcept, kept_concept
 
 
 @xr.register_datatree_accessor("concept")
@@ -56,14 +57,14 @@ class ConceptAccessor:
         layer: int | str | None = None,
         index: int = 0,
         step: int = -1,
-    ) -> Concept:
-        """Return one concept.
+    ) -> Concept | KeptConcept:
+        """Return one concept; of a node that keeps directions, one that gives them.
 
         Parameters
         ----------
         node
-            Name of a node whose concepts are described, such as ``"joint-concepts"``; None means
-            the only one.
+            Name of a node whose concepts are described, such as ``"joint-concepts"``, or whose
+            directions are kept, such as ``"learned-concepts"``; None means the only one.
         layer
             The number in the module path, the path, or its short name; None means the only layer.
         index
@@ -78,10 +79,12 @@ class ConceptAccessor:
         StoreError
             If ``names.toml`` cannot be read.
         """
-        key = _node_name(self._tree, node)
+        key = _node_name(self._tree, node, KEPT)
         data = self._tree[key].to_dataset()
         path = layer_path(data.layer.values.tolist(), layer)
         number = _concept_index(data.sizes["concept"], index)
+        if KEPT in data:
+            return kept_concept(key, data, path, number)
         return self._described(key, data, path, step, self.labels).concept(number)
 
     def table(
@@ -136,6 +139,10 @@ class ConceptAccessor:
                 "ontogeny.open_study(folder)."
             )
         concept = self(node, layer, index, step)
+        if isinstance(concept, KeptConcept):
+            raise ArgumentError(
+                f"the concepts of {concept.node} keep no names of people."
+            )
         data = self._tree[concept.node].to_dataset()
         sketches = sketches_of(data, concept.layer, step)
         key = (
@@ -150,7 +157,9 @@ class ConceptAccessor:
             name,
             None if sketches is None else sketches[concept.index],
         )
-        return self(node, layer, index, step)
+        named = self(node, layer, index, step)
+        assert isinstance(named, Concept)
+        return named
 
     @property
     def nodes(self) -> list[str]:
@@ -234,12 +243,21 @@ _MARK = "token_share"
 
 def _described_nodes(tree: xr.DataTree) -> list[str]:
     """Return the names of the nodes whose concepts are described."""
-    return [name for name, node in tree.children.items() if _MARK in node.data_vars]
+    return [
+        name
+        for name, node in tree.children.items()
+        if _MARK in node.data_vars and "concept" in node[_MARK].dims
+    ]
 
 
-def _node_name(tree: xr.DataTree, node: str | None) -> str:
-    """Return the node that is meant; None means the only one that is described."""
-    there = _described_nodes(tree)
+def _node_name(tree: xr.DataTree, node: str | None, also: str = _MARK) -> str:
+    """Return the node that is meant; None means the only one that is described.
+
+    `also` is a variable of further nodes that may be meant.
+    """
+    described = _described_nodes(tree)
+    kept = [n for n, child in tree.children.items() if also in child.data_vars]
+    there = described if also == _MARK else [*described, *kept]
     if not there:
         raise ArgumentError(
             "this result describes no concepts; the observables 'joint-concepts' and, with "

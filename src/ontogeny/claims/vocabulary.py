@@ -31,6 +31,9 @@ class Kind(StrEnum):
     LOST = "lost"
     CHANGED_ON_ITEMS = "changed on these items"
     ABOVE_CHANCE = "above chance"
+    READABLE = "readable"
+    NEEDED = "needed"
+    STEERS = "steers"
     PASSES = "passes"
     GAINS_FROM = "gains from"
     RISES_AGAIN = "rises again"
@@ -116,6 +119,9 @@ RULES: dict[Kind, KindRule] = {
     Kind.GAINED: KindRule(0.85, ("first", "last")),
     Kind.LOST: KindRule(0.85, ("first", "last")),
     Kind.ABOVE_CHANCE: KindRule(0.8, ("last",)),
+    Kind.READABLE: KindRule(0.78, ("last",), beside=True),
+    Kind.NEEDED: KindRule(0.76, ("first", "last"), beside=True),
+    Kind.STEERS: KindRule(0.74, ("first", "last"), beside=True),
     Kind.CHANGED_ON_ITEMS: KindRule(0.6, ("first", "last")),
     Kind.BORN: KindRule(0.75),
     Kind.FADED: KindRule(0.7),

@@ -16,6 +16,7 @@ from .catalogue import help_, list_, table
 from .claims import claims
 from .comparing import compare
 from .concept import concept
+from .exporting import export
 from .options import (
     Base,
     Exclude,
@@ -302,6 +303,7 @@ def report(
 app.command()(claims)
 app.command()(compare)
 app.command()(concept)
+app.command()(export)
 app.command()(push)
 app.command(name="list")(list_)
 app.command(name="help")(help_)

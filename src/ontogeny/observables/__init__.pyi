@@ -34,7 +34,10 @@ from ontogeny.features.concepts.effects import ConceptEffects as ConceptEffects
 from ontogeny.features.concepts.joint import JointConcepts as JointConcepts
 from ontogeny.features.concepts.layers.observed import ConceptLayers as ConceptLayers
 from ontogeny.features.concepts.vocabulary import VocabularyConcepts as VocabularyConcepts
+from ontogeny.features.directions.dictionary import Dictionary as Dictionary
+from ontogeny.features.directions.followed import Directions as Directions
 from ontogeny.features.fine_tuning.concept_change import ConceptChange as ConceptChange
+from ontogeny.features.fine_tuning.difference import TunedDifference as TunedDifference
 from ontogeny.features.fine_tuning.weight_change import WeightChange as WeightChange
 from ontogeny.features.labelled.accuracy import LabelAccuracy as LabelAccuracy
 from ontogeny.features.learned_concepts.observed import LearnedConcepts as LearnedConcepts
@@ -43,6 +46,7 @@ from ontogeny.features.predictions.loss import Loss as Loss
 from ontogeny.features.predictions.place_losses import PlaceLosses as PlaceLosses
 from ontogeny.features.predictions.token_losses import TokenLosses as TokenLosses
 from ontogeny.features.predictions.training_texts import TrainingTexts as TrainingTexts
+from ontogeny.features.probes.probed import Probe as Probe
 from ontogeny.features.weights.norms import WeightNorms as WeightNorms
 from ontogeny.features.wordspace.text_statistics import TextStatistics as TextStatistics
 
@@ -72,6 +76,8 @@ __all__ = [
     "ConceptLayers",
     "Concepts",
     "CopyingHeads",
+    "Dictionary",
+    "Directions",
     "EffectiveDimensions",
     "Harness",
     "InContextLearning",
@@ -84,10 +90,12 @@ __all__ = [
     "NgramAgreement",
     "PlaceLosses",
     "Predictions",
+    "Probe",
     "Similarity",
     "TextStatistics",
     "TokenLosses",
     "TrainingTexts",
+    "TunedDifference",
     "VocabularyConcepts",
     "WeightChange",
     "WeightNorms",

@@ -13,6 +13,8 @@ A template is filled with phrases of a claim, or of several alike (`ontogeny.wor
 ``{label}``      the part of the subject that the claim is about, such as a reference
 ``{beside}``     what the claim was judged against
 ``{value}``      the size of what happened
+``{what}``       what a direction was asked of: the loss, or a group of examples
+``{null}``       the largest of what it was judged against, and what that is
 ``{reason}``     why it is open
 ``{word}``       what a token is called
 ``{kind}``       what happened, as the table of claims has it
@@ -70,6 +72,34 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
     ): "{Subject} changed on these items, {ends}; others are open.",
     (Kind.ABOVE_CHANCE, SURE): "{Subject} is above chance{since}: {value}{beside}.",
     (Kind.ABOVE_CHANCE, OPEN): "Whether {subject} is above chance is open: {reason}.",
+    (
+        Kind.READABLE,
+        SURE,
+    ): "“{label}” can be read from {layer}{since}: {measured}, beside {null}.",
+    (
+        Kind.READABLE,
+        AS_CONTROLS,
+    ): "“{label}” can be read from {layer} as from control runs: {measured}.",
+    (
+        Kind.READABLE,
+        OPEN,
+    ): "Whether “{label}” can be read from {layer} is open ({measured}): {reason}.",
+    (
+        Kind.NEEDED,
+        SURE,
+    ): "Without “{label}” in {layer} {what} {verb} {ends}{since}, beside {null}.",
+    (
+        Kind.NEEDED,
+        OPEN,
+    ): "Whether {what} needs “{label}” in {layer} is open ({ends}): {reason}.",
+    (
+        Kind.STEERS,
+        SURE,
+    ): "“{label}” added to {layer} moves {what} {ends}{since}, beside {null}.",
+    (
+        Kind.STEERS,
+        OPEN,
+    ): "Whether “{label}” added to {layer} moves {what} is open ({ends}): {reason}.",
     (Kind.GAINED, SURE): "It gained {subject}: {ends}{since}.",
     (Kind.GAINED, OPEN): "Whether it gained {subject} ({ends}) is open: {reason}.",
     (Kind.LOST, SURE): "It lost {subject}: {ends}{since}.",
@@ -220,6 +250,21 @@ OF_QUANTITIES: dict[tuple[Kind, Certainty, str], str] = {
         SURE,
         "place_loss",
     ): "The loss at {label} was learned{since}: {ends}.",
+    (
+        Kind.READABLE,
+        SURE,
+        "share",
+    ): "{layer} carries “{label}”{since}: {measured} of its variance, beside {null}.",
+    (
+        Kind.READABLE,
+        SURE,
+        "explained",
+    ): "The dictionary explains {measured} of {layer}{since}, beside {null}.",
+    (
+        Kind.READABLE,
+        OPEN,
+        "explained",
+    ): "Whether the dictionary explains {layer} ({measured}) is open: {reason}.",
     (Kind.CHANGED, SURE, "place_loss"): "The loss at {label} {verb}: {ends}.",
     (
         Kind.GAINED,

@@ -363,6 +363,21 @@ class Phrases(MeasuredPhrases):
         return self.first.beside[0].name
 
     @property
+    def what(self) -> str:
+        """What a direction was asked of: the loss, or a group of examples."""
+        named = [b.name for b in self.first.beside if b.role == "reference"]
+        return f"“{named[0]}”" if named else "the loss"
+
+    @property
+    def null(self) -> str:
+        """The largest of the nulls, and what that is."""
+        nulls = [b for b in self.first.beside if b.role == "null"]
+        if not nulls:
+            return "no null"
+        largest = max(nulls, key=lambda b: b.value)
+        return f"{largest.value:.2g} of {largest.name}"
+
+    @property
     def last(self) -> str:
         """The last value, as a share."""
         return _percent(self.first.last)

@@ -16,13 +16,12 @@ from ontogeny.features.concepts.effect_controls import (
     chosen_concepts,
     first_order_bands,
     others_of,
-    p_above,
-    random_directions,
     strengths,
 )
 from ontogeny.features.concepts.effect_verdicts import claims_of_effects
-from ontogeny.features.concepts.removal import LossAtTokens
 from ontogeny.observables import ConceptEffects, JointConcepts
+from ontogeny.observables.random_directions import p_above, random_directions
+from ontogeny.observables.removal import LossAtTokens
 from ontogeny.store import read_cell
 from ontogeny.study.folder.layout import state_path
 from ontogeny.units import Units

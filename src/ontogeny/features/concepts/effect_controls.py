@@ -2,43 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.stats import t
 
 from ...concepts.joint.presence import FOUND_AGAIN, Decoder
 from ...errors import ArgumentError
+from ...observables.random_directions import random_directions
+from ...observables.removal import LossAtTokens
 from ...summary.noise import mean_stderr
 from ...units import Units
-from .removal import LossAtTokens
 
 APART = 0.1  # correlation of codes above which two latents share too many tokens
 BAND = (0.025, 0.975)
 FIRST_ORDER = 200  # random directions of the first-order band
 NEAREST = 20  # other latents of the first-order band
-
-
-def random_directions(A: np.ndarray, count: int, seeds: Sequence[int]) -> np.ndarray:
-    """Return unit directions (count, m) with the covariance of activations (n, m).
-
-    Gaussian mixtures of the centred rows. The same seeds mix the same tokens at every checkpoint.
-
-    Examples
-    --------
-    >>> A = np.array([[3.0, 0.0], [-3.0, 0.0]])
-    >>> abs(random_directions(A, 2, [0]))
-    array([[1., 0.],
-           [1., 0.]])
-    """
-    weights = np.random.default_rng(list(seeds)).standard_normal((count, len(A)))
-    directions = weights @ (A - A.mean(axis=0))
-    length = np.linalg.norm(directions, axis=1, keepdims=True)
-    return np.asarray(directions / np.where(length > 0, length, 1.0))
 
 
 def others_of(codes: np.ndarray, count: int) -> np.ndarray:
@@ -152,48 +133,6 @@ def first_order_bands(
 def strengths(codes: np.ndarray) -> np.ndarray:
     """Return the root mean square (r,) of codes (n, r)."""
     return np.sqrt((codes.astype(np.float64) ** 2).mean(axis=0))
-
-
-def p_above(
-    changes: np.ndarray, draws: np.ndarray, weights: np.ndarray, units: Units
-) -> float:
-    """Return the p-value that an effect lies above what a control gives.
-
-    Student's t of one more draw, with the noise over texts of the difference added, and Welch's
-    degrees of freedom. Valid where the effects of the control are about normal.
-
-    Parameters
-    ----------
-    changes
-        (texts,) the effect on each text.
-    draws
-        (k, texts) the same of k draws of the control.
-    weights
-        (texts,) weight of each text.
-    units
-        Texts that belong together.
-
-    Examples
-    --------
-    >>> draws = np.array([[0.0, 0.1, 0.0], [0.1, 0.0, 0.0], [0.0, 0.0, 0.1]])
-    >>> units = Units(np.arange(3))
-    >>> p_above(np.full(3, 5.0), draws, np.ones(3), units) < 0.01
-    True
-    >>> p_above(np.full(3, 0.0), draws, np.ones(3), units) > 0.5
-    True
-    """
-    of_draw = draws @ weights / weights.sum()
-    apart, total = units.means(changes - draws.mean(axis=0), weights)
-    error = float(mean_stderr(apart, total))
-    if np.isnan(error):  # a single text
-        return 1.0
-    parts = np.array([of_draw.var(ddof=1) * (1 + 1 / len(draws)), error**2])
-    free = np.array([len(draws) - 1, np.count_nonzero(total) - 1])
-    difference = float(changes @ weights / weights.sum() - of_draw.mean())
-    if not parts.any():
-        return 0.0 if difference > 0 else 1.0
-    freedom = parts.sum() ** 2 / (parts**2 / free).sum()
-    return float(t.sf(difference / np.sqrt(parts.sum()), freedom))
 
 
 class LayerEffects:

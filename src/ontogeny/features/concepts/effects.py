@@ -22,13 +22,14 @@ from ...observables import Observable, PresetEntry, Reading, by_layer
 from ...observables.catalogued import INNER_LAYERS, PREDICTED, Presets
 from ...observables.extractor_fits import layer_state
 from ...observables.of_activations import OfJointConcepts
+from ...observables.random_directions import p_above
+from ...observables.removal import LossAtTokens
 from ...quantities import Measured
 from ...units import Units
 from ...words.names import Names
-from .effect_controls import LayerEffects, chosen_concepts, others_of, p_above
+from .effect_controls import LayerEffects, chosen_concepts, others_of
 from .effect_verdicts import VARIABLES, claims_of_effects, figures, verdicts
 from .joint import JointConcepts
-from .removal import LossAtTokens
 
 LOSSES = {"auto": None, "causal": "next-token", "masked": "masked"}
 TOKENS = ("all", "last", "cls", "masked")

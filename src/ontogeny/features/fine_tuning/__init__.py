@@ -5,6 +5,7 @@ PUBLIC = {
     "geometry": {"increments": ["intruder_dimensions", "share_in_leading"]},
     "observables": {
         "concept_change": ["ConceptChange"],
+        "difference": ["TunedDifference"],
         "weight_change": ["WeightChange"],
     },
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .parts import Predictor, scale_of
+from .parts import Predictor, centred, scale_of, scaled
 
 
 def presence(read: Predictor, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -42,16 +42,22 @@ def _variance(codes: np.ndarray) -> np.ndarray:
 
 
 def directions(
-    read: Predictor, codes: np.ndarray, left: np.ndarray, mean: np.ndarray
+    read: Predictor, codes: np.ndarray, left: np.ndarray, whole: np.ndarray
 ) -> dict[str, Any]:
     """Return what lets others patch and steer: decoders, read-outs, mean and scale.
 
     ``code ≈ ((a - mean - token part) / scale) @ readout``, and a unit of it adds ``decoder`` to an
-    activation a.
+    activation a. Others have no token part: how far the read-out of the `whole` activations (n, m)
+    is the code stands beside.
     """
+    weights = read.weights(codes)
+    scale = scale_of(left)
+    raw = scaled((centred(whole) / scale.astype(np.float32)) @ weights)
+    agreement = np.einsum("nr,nr->r", raw, scaled(codes)) / max(len(codes), 1)
     return {
         "decoder": (("concept", "feature"), decoders(left, codes).astype(np.float32)),
-        "readout": (("concept", "feature"), read.weights(codes).T),
-        "mean": ("feature", mean.astype(np.float32)),
-        "scale": ("feature", scale_of(left).astype(np.float32)),
+        "readout": (("concept", "feature"), weights.T),
+        "raw_agreement": ("concept", agreement.astype(np.float32)),
+        "mean": ("feature", whole.mean(axis=0).astype(np.float32)),
+        "scale": ("feature", scale.astype(np.float32)),
     }

@@ -63,6 +63,10 @@ CONTEXTS: Names = {
 DIRECTIONS: Names = {
     "decoder": ("what one unit of a code writes", "activation units"),
     "readout": ("weights on scaled features that read a code", "1"),
+    "raw_agreement": (
+        "correlation of a code with its read-out from whole activations",
+        "1",
+    ),
     "mean": ("mean activation", "activation units"),
     "scale": ("standard deviation of what the token leaves", "activation units"),
 }

@@ -205,7 +205,7 @@ class LearnedConcepts(OfActivations):
             readable, strength = presence(read, codes)
             variables |= {"readability": (dims, readable), "strength": (dims, strength)}
             if self.keep_directions:
-                variables |= directions(read, codes[0], L, values.mean(axis=0))
+                variables |= directions(read, codes[0], L, values)
             labels = {"concept": layer["concept"].values, "fit": layer["fit"].values}
             return labelled(variables, labels | {"feature": np.arange(H.shape[1])})
 

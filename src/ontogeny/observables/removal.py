@@ -12,17 +12,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ...capture.activation import sampled_rows
-from ...capture.collect import Collector, feed
-from ...capture.forward import check_fits, frozen, quiet
-from ...capture.gradients import GradientReading
-from ...capture.loss import LossCollector, resolve_objective
-from ...capture.predicted import next_tokens
-from ...capture.sites import changed
-from ...capture.trial.causality import check_causal
-from ...errors import ArgumentError, NonFiniteError
-from ...inputs.batches import Batch
-from ...inputs.sampling import TokenSample
+from ..capture.activation import sampled_rows
+from ..capture.collect import Collector, feed
+from ..capture.forward import check_fits, frozen, quiet
+from ..capture.gradients import GradientReading
+from ..capture.loss import LossCollector, resolve_objective
+from ..capture.predicted import next_tokens
+from ..capture.sites import changed
+from ..capture.trial.causality import check_causal
+from ..errors import ArgumentError, NonFiniteError
+from ..inputs.batches import Batch
+from ..inputs.sampling import TokenSample
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,8 @@ from ontogeny import Inputs, capture, needs
 from ontogeny.capture import ReadingSettings
 from ontogeny.capture.gradients import gradients
 from ontogeny.errors import ArgumentError, NonFiniteError
-from ontogeny.features.concepts.removal import LossAtTokens
 from ontogeny.inputs.sampling import TokenSample
+from ontogeny.observables.removal import LossAtTokens
 
 FAMILIES = ("gpt2", "llama", "bert", "eurobert")
 

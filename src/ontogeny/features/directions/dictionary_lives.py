@@ -1,0 +1,247 @@
+"""When the features of a dictionary came to fire as they do at the reference, and claims of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy.stats import norm
+
+from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject
+from ...claims.counts import sureness_of_counts
+from ...errors import ArgumentError
+from ...multiple_tests import holm
+from ...observables.crossing import crossing
+from ...observables.pieces import object_array
+from ...summary.noise import mean_stderr
+from ...tasks.records import read_records, some_of
+from ...words.names import Names
+
+AGREES, APART = (
+    0.5,
+    0.4,
+)  # correlation from which a feature is there, and below which not
+LEVEL = 0.05
+RARE = 1e-3  # share of tokens, below which no life is told
+_INDEX = ("index", "feature", "feature_index")
+_LABEL = ("label", "description", "explanation")
+LIVES: Names = {
+    "firing": ("share of the tokens at which a feature fires", "1"),
+    "written": ("root mean square of what a feature writes", "activation units"),
+    "agreement": ("correlation of its codes with those at the reference", "1"),
+    "feature": ("number of the feature", ""),
+    "part": ("texts that it is measured on", ""),
+    "n_born": ("features born during the run", "features"),
+    "n_alive": ("features that fire at the reference", "features"),
+    "shown": ("place among the features shown", ""),
+    "shown_label": ("feature and its label", ""),
+    "shown_number": ("number of the feature", ""),
+    "shown_agreement": ("correlation of its codes with those at the reference", "1"),
+    "shown_born": ("step from which on it fires as at the reference", "steps"),
+    "shown_born_after": ("last step that is surely before", "steps"),
+    "shown_born_before": ("first step that is surely not before", "steps"),
+    "shown_firing": ("share of the tokens at which it fires at the last step", "1"),
+}
+
+
+@lru_cache(maxsize=4)
+def labels_of(path: str | None, count: int) -> Mapping[int, str]:
+    """Return the labels of features by number; none without a file.
+
+    Raises
+    ------
+    ArgumentError
+        If a record has no index or label, or one is no number from 0 to `count` - 1.
+    """
+    if path is None:
+        return {}
+    labels: dict[int, str] = {}
+    wrong: list[str] = []
+    for line, record in read_records(Path(path)):
+        record = record if isinstance(record, Mapping) else {}
+        index = next((record[name] for name in _INDEX if name in record), None)
+        label = next((record[name] for name in _LABEL if name in record), None)
+        if label is None or not str(index).isdecimal() or int(str(index)) >= count:
+            wrong.append(f"line {line}: index {index!r}, label {label!r}")
+        else:
+            labels[int(str(index))] = str(label)
+    if wrong:
+        raise ArgumentError(
+            f"labels must hold index (0 to {count - 1}) and label; in {Path(path).name} "
+            f"{len(wrong):,} do not: {some_of(wrong)}."
+        )
+    return labels
+
+
+def with_features(
+    data: xr.Dataset, labels: Mapping[int, str], named: Sequence[int], count: int
+) -> xr.Dataset:
+    """Return stacked cells with the births of all features and the lives of those shown.
+
+    Parameters
+    ----------
+    labels
+        By number.
+    named
+        Numbers of features that are shown; where there are none, the `count` that write most at
+        the reference and agreed least before.
+    """
+    there = data.agreement.dropna("step", how="all")
+    pieces = [
+        _of_layer(data.sel(layer=layer, step=there.step), labels, named, count)
+        for layer in data.layer.values
+    ]
+    lives = xr.concat(pieces, dim=data.layer, join="outer")
+    # Agreements of all features and parts are large, and nothing else reads them.
+    return data.drop_vars("agreement").assign(lives.reindex(step=data.step))
+
+
+def _of_layer(
+    one: xr.Dataset, labels: Mapping[int, str], named: Sequence[int], count: int
+) -> xr.Dataset:
+    steps = one.step.values.astype(np.float64)
+    agreement = one.agreement.transpose("part", "step", "feature").values
+    reference = int(np.abs(agreement[0] - 1).sum(axis=1).argmin())
+    firing = one.firing.transpose("step", "feature").values
+    written = one.written.transpose("step", "feature").values
+    alive = firing[reference] > RARE
+    start, after, before = _births(agreement)
+    born = alive & (start > 0) & (agreement[:, 0] < APART).all(axis=0)
+    score = written[reference] * (1 - agreement[0].min(axis=0)) * alive
+    shown = np.array(named, dtype=int)
+    if not len(shown):
+        shown = np.argsort(-score, kind="stable")[: min(count, int(alive.sum()))]
+    texts = [f"{i} {labels[i]}" if i in labels else f"{i}" for i in shown.tolist()]
+
+    def dated(index: np.ndarray) -> np.ndarray:
+        known = (index[shown] < len(steps)) & born[shown]
+        return np.where(known, steps[np.minimum(index[shown], len(steps) - 1)], np.nan)
+
+    variables: dict[str, Any] = {
+        "n_born": float(born.sum()),
+        "n_alive": float(alive.sum()),
+        "shown_number": ("shown", shown.astype(float)),
+        "shown_label": ("shown", object_array(texts)),
+        "shown_agreement": (("shown", "step"), agreement[0][:, shown].T),
+        "shown_born": ("shown", dated(start)),
+        "shown_born_after": ("shown", dated(after)),
+        "shown_born_before": ("shown", dated(before)),
+        "shown_firing": ("shown", firing[-1, shown]),
+    }
+    return xr.Dataset(variables, {"step": one.step, "shown": np.arange(len(shown))})
+
+
+def _births(agreement: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return from which step on features agree for good, in all texts, and the ends of three parts.
+
+    Examples
+    --------
+    >>> part = np.array([[0.0], [0.1], [0.9], [1.0]])
+    >>> [index.tolist() for index in _births(np.stack([part, part, 0 * part + 1]))]
+    [[2], [0], [2]]
+    """
+    apart = agreement < AGREES
+    count = agreement.shape[1]
+    begin = np.where(apart.any(axis=1), count - apart[:, ::-1].argmax(axis=1), 0)
+    after = np.maximum(begin - 1, 0).min(axis=0)
+    return begin[0], after, begin.max(axis=0)
+
+
+def claims_of_dictionary(node: str, data: xr.Dataset, null: str) -> Iterator[Claim]:
+    """Give since when the dictionary explains each layer, and which features were born."""
+    if "n_born" not in data or "step" not in data.explained.dims:
+        return
+    layers = [str(layer) for layer in data.layer.values]
+    cases = [_explained(data.sel(layer=layer), null) for layer in layers]
+    p_values = holm([case.pop("p_value") for case in cases])
+    for layer, case, p_value in zip(layers, cases, p_values, strict=True):
+        sure = p_value <= LEVEL and math.isfinite(case["since_high"])
+        yield Claim(
+            Kind.READABLE,
+            Subject(node, "explained", layer, node),
+            Certainty.SURE if sure else Certainty.OPEN,
+            None if sure else Reason.WITHIN_CHANCE,
+            **case,
+            p_value=float(p_value),
+            corrected_over=len(layers),
+            evidence=(f"{node}/explained", f"{node}/explained_gaussian"),
+            figure=f"{node}/explained",
+        )
+    yield from _born(node, data, layers)
+
+
+def _explained(one: xr.Dataset, null: str) -> dict[str, Any]:
+    one = one.dropna("step", subset=["explained"])
+    of_text = one.explained_of_text.transpose("step", "text").values
+    weights = one.explained_weights
+    weights = weights.isel(step=-1) if "step" in weights.dims else weights
+    counted = np.nan_to_num(weights.values)
+    draws = one.explained_gaussian.transpose("step", "draw").values
+    line = np.maximum(draws.max(axis=1), 0.0)  # a mean explains nothing
+    date = crossing(
+        one.step.values,
+        -np.nan_to_num(of_text),
+        -np.broadcast_to(line[:, None], of_text.shape),
+        counted,
+    )
+    values = one.explained.values
+    error = float(mean_stderr(of_text[-1], counted))
+    error = math.hypot(error, float(draws[-1].std(ddof=1)))
+    dates = {"since": date.step, "since_low": date.low, "since_high": date.high}
+    return {
+        "first": float(values[0]),
+        "last": float(values[-1]),
+        **{k: v if math.isfinite(v) else math.nan for k, v in dates.items()},
+        "p_value": float(norm.sf((values[-1] - line[-1]) / error))
+        if error > 0
+        else 1.0,
+        "beside": [Beside("null", null, float(line[-1]))],
+    }
+
+
+def _born(node: str, data: xr.Dataset, layers: Sequence[str]) -> Iterator[Claim]:
+    """Give how many features were born in each layer, and which of those shown."""
+    besides = [_of_controls(data.sel(layer=layer)) for layer in layers]
+    counts = [float(data.n_born.sel(layer=layer)) for layer in layers]
+    most = [max((b.value for b in beside), default=math.nan) for beside in besides]
+    sureness = sureness_of_counts(counts, most)
+    for layer, count, beside, sure in zip(
+        layers, counts, besides, sureness, strict=True
+    ):
+        one = data.sel(layer=layer)
+        total = f"{float(one.n_alive):,.0f} features of the dictionary"
+        evidence: dict[str, Any] = {
+            "evidence": (f"{node}/n_born",),
+            "figure": f"{node}/lives",
+        }
+        subject = Subject(node, "n_born", layer, total)
+        yield Claim(Kind.BORN, subject, value=count, beside=beside, **sure, **evidence)
+        for i in np.flatnonzero(one.shown_born.notnull().values).tolist():
+            feature = one.isel(shown=i)
+            yield Claim(
+                Kind.BORN,
+                Subject(
+                    node, "shown_agreement", layer, str(feature.shown_label.item())
+                ),
+                first=float(feature.shown_agreement[0]),
+                last=float(feature.shown_agreement[-1]),
+                since=float(feature.shown_born),
+                since_low=float(feature.shown_born_after),
+                since_high=float(feature.shown_born_before),
+                beside=beside,
+                **sure,
+                **evidence,
+            )
+
+
+def _of_controls(one: xr.Dataset) -> list[Beside]:
+    if "n_born_control" not in one:
+        return []
+    pairs = zip(one.run.values, one.n_born_control.values, strict=True)
+    own = float(one.n_born)
+    return [Beside("control", str(run), float(count), own) for run, count in pairs]

@@ -1,0 +1,352 @@
+"""What tuning changed in predictions and activations, without a fit: KL and the difference lens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor
+
+from ...arrays import to_numpy
+from ...errors import check_whole
+from ...figures import Column, Figure, Heatmap, Section, Table
+from ...inputs import Inputs, ShownTexts
+from ...inputs.sampling import TokenSample
+from ...needs import InputSet, Need, Predictor, Readouts
+from ...observables import Observable, Reading, Run, by_layer, dataset
+from ...observables.own_texts import OwnTexts
+from ...observables.pieces import (
+    PIECES,
+    object_array,
+    pieces_variable,
+    whole_numbers,
+    with_pieces,
+)
+from ...quantities import Measured, Quantity
+from ...words.names import Names
+
+PLACES = ("first tokens", "all tokens")
+OF_TEXTS = ("texts", "random tokens")
+# Columns of the table of the tokens that differences write.
+WRITTEN = {
+    "written_first": ("texts", "first tokens"),
+    "written_all": ("texts", "all tokens"),
+    "written_random": ("random tokens", "all tokens"),
+}
+
+
+@dataclass(frozen=True)
+class TunedDifference(Observable):
+    """How far predictions and mean activations of each checkpoint are from the first one's.
+
+    For runs whose first checkpoint is the base of a fine-tuning. *KL per token*: the divergence of
+    the checkpoint's prediction from the base's at every token of some texts. *Difference lens*: the
+    mean difference of a layer's activations on the same texts, at their first tokens and at all,
+    and which tokens the vocabulary map makes of it. Beside it stand texts of random tokens: what is
+    different there as well needs no text to show it.
+
+    Parameters
+    ----------
+    layers
+        Patterns of layers.
+    n_texts, max_tokens
+        Texts, each of another unit, and tokens of each.
+    first
+        How many tokens at the beginning of a text are its first ones.
+    top
+        Tokens that are listed.
+    on
+        Input set; the first by default.
+    objective
+        ``"auto"``, ``"causal"`` or ``"masked"``.
+    random_state
+        Seed of texts and of random tokens.
+
+    Notes
+    -----
+    Minder et al. 2025, narrow fine-tuning leaves traces in activation differences.
+
+    Examples
+    --------
+    >>> TunedDifference("resid", first=5).name
+    'tuned-difference'
+    """
+
+    layers: str | tuple[str, ...] = "resid"
+    n_texts: int = 12
+    max_tokens: int = 48
+    first: int = 4
+    top: int = 10
+    on: str | None = None
+    objective: str = "auto"
+    random_state: int = 0
+
+    kind: ClassVar[str] = "tuned-difference"
+    question: ClassVar[str] = (
+        "What did tuning change in predictions and activations, token by token?"
+    )
+    requires: ClassVar[str] = "texts, a base as first checkpoint"
+    price: ClassVar[str] = "three passes over a few texts at each step"
+    fewest_steps: ClassVar[int] = 2
+    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
+    minima: ClassVar[Mapping[str, int]] = {"n_texts": 2, "first": 1, "top": 1}
+    state_variables: ClassVar[tuple[str, ...]] = ("token_id", PIECES)
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        Quantity(
+            "divergence",
+            "divergence from the base’s predictions",
+            "nats per token",
+            symbol="D(pₜ ‖ p₀)",
+            rows="divergence from the base",
+            subject="The divergence from the base’s predictions",
+            minimum=0.0,
+            caption="Mean over the predicted tokens of the texts. At the base it is 0.",
+        ),
+        Quantity(
+            "apart",
+            "length of the mean difference from the base",
+            "of the base’s root mean square",
+            rows="",
+            minimum=0.0,
+            series="layer",
+            facet="place_of",
+            nulls={"random": "texts of random tokens"},
+            caption="Grey: the same on texts of random tokens.",
+        ),
+        Quantity(
+            "alike",
+            "cosine of the mean differences on texts and on random tokens",
+            series="layer",
+            facet="place_of",
+            caption="Near 1: tuning moved activations whatever the text.",
+        ),
+    )
+    variables: ClassVar[Names] = {
+        "token_divergence": ("divergence from the base at each token", "nats"),
+        "token_id": ("token", ""),
+        "lens_id": ("tokens that the mean difference writes most", ""),
+        "lens_logit": ("logit that the mean difference adds", "1"),
+        "place_of": ("tokens of a text", ""),
+        "of_texts": ("texts", ""),
+        "piece_text": ("how a token is written", ""),
+    }
+    section: ClassVar[Section] = Section(
+        title="What tuning changed",
+        definition="Divergence of each checkpoint’s predictions from the first one’s, and the mean "
+        "difference of activations on the same texts, read by the vocabulary map.",
+        symbol="D(pₜ ‖ p₀), mean aₜ − mean a₀",
+        null="Texts of random tokens; control runs, which move as far.",
+        care="The tokens that a difference writes are a reading of its direction, and no proof of "
+        "what the model was tuned on.",
+        source="Minder et al. 2025",
+    )
+
+    def check(self) -> None:
+        """Refuse fewer tokens than two."""
+        check_whole("max_tokens", self.max_tokens, 2)
+
+    def needs(self) -> Sequence[Need]:
+        """Return the model to be asked, its layers, their way to the vocabulary, and the texts."""
+        return [
+            Predictor(self.on, self.objective),
+            OwnTexts(self.layers, self.on),
+            Readouts(self.layers, self.on),
+            InputSet(self.on),
+        ]
+
+    def prepare(self, run: Run) -> xr.Dataset:
+        """Return the texts, and what the first checkpoint predicts and holds there."""
+        reading = run.reading(int(run.steps[0]))
+        texts = InputSet(self.on)
+        inputs = reading[texts].padded("right")
+        shown = ShownTexts.of(inputs, self.n_texts, self.max_tokens, self.random_state)
+        chosen = _cut(inputs.subset(shown.number), self.max_tokens)
+        ordinary = np.unique(inputs.ids[inputs.ordinary])
+        rng = np.random.default_rng([self.random_state, 31])
+        random = np.where(
+            chosen.special, chosen.ids, rng.choice(ordinary, chosen.ids.shape)
+        )
+        state = xr.Dataset(
+            {
+                "ids": (("of_texts", "text", "place"), np.stack([chosen.ids, random])),
+                "mask": (("text", "place"), chosen.mask),
+                "special": (("text", "place"), chosen.special),
+                "unit": ("text", inputs.groups[shown.number]),
+                "token_id": (("text", "place"), np.where(chosen.mask, chosen.ids, -1)),
+                PIECES: pieces_variable(run.pieces(texts)),
+            }
+        )
+        asked = reading[self.needs()[0]]
+        log_p: list[Tensor] = []
+
+        def keep(text: Any, column: Any, token: Tensor, predicted: Tensor) -> Any:
+            log_p.append(predicted.float().cpu().clone())
+            return {"place": text * chosen.ids.shape[1] + column}
+
+        places = asked.reduced(self._texts(state, 0, inputs), keep)["place"]
+        base = torch.cat(log_p).numpy()[np.argsort(places, kind="stable")]
+        state["base_place"] = ("token", np.sort(places))
+        state["base_log_p"] = (("token", "answer"), base)
+        means, sizes = zip(
+            *(self._means(reading, state, i) for i in range(len(OF_TEXTS))), strict=True
+        )
+        for path in means[0]:
+            state[f"base_mean {path}"] = (
+                ("of_texts", "place_of", f"feature {path}"),
+                np.stack([of[path] for of in means]),
+            )
+            state[f"base_size {path}"] = ("of_texts", [size[path] for size in sizes])
+        return state
+
+    def _texts(self, state: xr.Dataset, of: int, inputs: Inputs) -> Inputs:
+        return Inputs.from_tokens(
+            state.ids.values[of],
+            mask=state["mask"].values,
+            special=state.special.values,
+            mask_token_id=inputs.mask_token_id,
+            pad_token_id=inputs.pad_token_id,
+            vocab_size=inputs.vocab_size,
+        )
+
+    def _means(
+        self, reading: Reading, state: xr.Dataset, of: int
+    ) -> tuple[dict[str, np.ndarray], dict[str, float]]:
+        """Return mean activations (2, m) at first and all tokens, and their size, by layer."""
+        texts = self._texts(state, of, reading[InputSet(self.on)])
+        row, place = np.nonzero(~texts.special & texts.mask)
+        early = place - texts.special[:, :1].sum(axis=1)[row] < self.first
+        values = reading[OwnTexts(self.layers, self.on)].activations(
+            texts, TokenSample(row, place)
+        )
+        means = {}
+        sizes = {}
+        for path, A in values.items():
+            rows = to_numpy(A).astype(np.float64)
+            means[path] = np.stack([rows[early].mean(axis=0), rows.mean(axis=0)])
+            sizes[path] = float(np.sqrt((rows**2).sum(axis=1).mean()))
+        return means, sizes
+
+    def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
+        """Return divergences, mean differences, and what these write."""
+        assert state is not None
+        readouts = reading[Readouts(self.layers, self.on)]
+        found = [self._means(reading, state, i)[0] for i in range(len(OF_TEXTS))]
+
+        def one(path: str, _: Any) -> dict[str, Any]:
+            before = state[f"base_mean {path}"].values
+            apart = np.stack([of[path] for of in found]) - before
+            length = np.linalg.norm(apart, axis=-1)
+            size = state[f"base_size {path}"].values[:, None]
+            product = np.maximum(length.prod(axis=0), 1e-30)
+            relative = length / np.maximum(size, 1e-30)
+            values: dict[str, Any] = {
+                "apart": Measured(
+                    ("place_of", relative[0]),
+                    nulls={"random": ("place_of", relative[1])},
+                ),
+                "alike": ("place_of", (apart[0] * apart[1]).sum(axis=-1) / product),
+            }
+            if path in readouts:
+                logits = readouts[path].written(apart.reshape(-1, apart.shape[-1]))
+                top = np.argsort(-logits, axis=1, kind="stable")[:, : self.top]
+                dims = ("of_texts", "place_of", "rank")
+                shape = (*length.shape, top.shape[1])
+                values["lens_id"] = (dims, top.reshape(shape))
+                logit = np.take_along_axis(logits, top, axis=1)
+                values["lens_logit"] = (dims, logit.reshape(shape))
+            return values
+
+        layers = by_layer(found[0], one)
+        labels = {"place_of": list(PLACES), "of_texts": list(OF_TEXTS)}
+        layers = layers.assign_coords(
+            {k: v for k, v in labels.items() if k in layers.dims}
+        )
+        return layers.merge(self._divergence(reading, state))
+
+    def _divergence(self, reading: Reading, state: xr.Dataset) -> xr.Dataset:
+        inputs = reading[InputSet(self.on)]
+        texts = self._texts(state, 0, inputs)
+        width = texts.ids.shape[1]
+        known = state.base_place.values
+        base = torch.from_numpy(state.base_log_p.values)
+
+        def apart(text: Any, column: Any, token: Tensor, log_p: Tensor) -> Any:
+            rows = torch.from_numpy(np.searchsorted(known, text * width + column))
+            before = base[rows].to(log_p.device)
+            p = log_p.exp()
+            each = torch.where(p > 0, p * (log_p - before), torch.zeros_like(p)).sum(
+                dim=1
+            )
+            return {"apart": each, "place": text * width + column}
+
+        asked = reading[self.needs()[0]].reduced(texts, apart)
+        values = np.maximum(asked["apart"].astype(np.float64), 0.0)
+        grid = np.full(texts.ids.size, np.nan)
+        grid[asked["place"].astype(int)] = values
+        mean = Measured.mean(values, state.unit.values[asked["text"]])
+        found = dataset({"divergence": mean})
+        return found.assign(
+            token_divergence=(("text_shown", "place"), grid.reshape(-1, width))
+        )
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Return the cells with texts for ids."""
+        if "lens_id" not in data:
+            return data
+        data = with_pieces(
+            whole_numbers(data, ["lens_id", "token_id"]), ["lens_id", "token_id"]
+        )
+        pieces = dict(
+            zip(data.piece.values.tolist(), data.piece_text.values, strict=True)
+        )
+        ids = data.lens_id.isel(step=-1)
+        written = {}
+        for name, (of_texts, place_of) in WRITTEN.items():
+            one = ids.sel(of_texts=of_texts, place_of=place_of, drop=True)
+            texts = [str(pieces.get(i, "")) for i in one.values.ravel().tolist()]
+            written[name] = (one.dims, object_array(texts).reshape(one.shape))
+        return data.assign(written)
+
+    def figures(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> Sequence[Figure]:
+        """Return the divergence of each token, and the tokens that differences write."""
+        figures: list[Figure] = []
+        if "token_divergence" in data:
+            figures.append(
+                Heatmap(
+                    "token-divergence",
+                    "Divergence from the base at every token",
+                    value="token_divergence",
+                    y="place",
+                    facet="text_shown",
+                    caption="Each row is a token of the text, the first at the bottom.",
+                )
+            )
+        if "written_first" in data:
+            figures.append(
+                Table(
+                    "lens",
+                    "What the mean difference writes",
+                    columns=[Column(name) for name in WRITTEN],
+                    rows="rank",
+                    group="layer",
+                )
+            )
+        return figures
+
+
+def _cut(inputs: Inputs, width: int) -> Inputs:
+    """Return the first tokens of texts that are padded on the right."""
+    return Inputs.from_tokens(
+        inputs.ids[:, :width],
+        mask=inputs.mask[:, :width],
+        special=inputs.special[:, :width],
+        mask_token_id=inputs.mask_token_id,
+        pad_token_id=inputs.pad_token_id,
+        vocab_size=inputs.vocab_size,
+    )
