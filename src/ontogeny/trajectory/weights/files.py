@@ -23,9 +23,10 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from ...errors import CheckpointError
+from ...errors import ArgumentError, CheckpointError
 from .parts import PartsReader, keyed
 from .pickled import check_whole_pickle, unpickle
+from .placement import is_placed, resting_tensors
 from .recognised import check_readable, pointer
 
 Stamp: TypeAlias = tuple[int, int, int, int]
@@ -255,6 +256,15 @@ class MemoryWeights:
 
     source: nn.Module | Mapping[str, Tensor]
 
+    def __getstate__(self) -> dict[str, Any]:
+        if isinstance(self.source, nn.Module) and is_placed(self.source):
+            raise ArgumentError(
+                "a model that accelerate has placed cannot be sent to another process; give "
+                "checkpoints in files with model=build, a function that places one, or use one "
+                "process."
+            )
+        return {"source": self.source}
+
     @contextmanager
     def open(self) -> Iterator[Reader]:
         """Yield a reader over the tensors as they are now."""
@@ -276,6 +286,8 @@ def state_tensors(module: nn.Module) -> dict[str, Tensor]:
     ['bias', 'weight']
     """
     state = module.state_dict(keep_vars=True)
+    if is_placed(module):
+        state |= resting_tensors(module)
     return {name: value for name, value in state.items() if isinstance(value, Tensor)}
 
 
