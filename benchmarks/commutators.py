@@ -24,7 +24,7 @@ from torch import nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from ontogeny import geometry, updates
-from ontogeny.features.weights.norms import parameter_blocks
+from ontogeny.observables.matrices import parameter_blocks
 from ontogeny_papers.geometry.path import variance_rank_from_gram
 from ontogeny_papers.geometry.projection import BlockEnergies
 from ontogeny_papers.observables.projection import block_values

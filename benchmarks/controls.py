@@ -32,8 +32,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from ontogeny import Inputs, Study, Trajectory
-from ontogeny.demo import STUDY
+from ontogeny import Inputs, Study, Trajectory, demo
 from ontogeny.observables import (
     ActivationDecay,
     AttentionEntropy,
@@ -299,9 +298,9 @@ def study_file(run: Path, folder: Path, more: str) -> Path:
     """Write the demo's study of a run, without its own table of controls."""
     folder.mkdir(parents=True)
     (folder / "run").symlink_to(run.resolve())
-    text = STUDY.format(
-        title="cost", texts=150, tokens=3000, concepts=20, controls=0, control_steps=0
-    )
+    values = demo._FULL | {"controls": 0, "control_steps": 0}
+    template = Path(demo.__file__).with_name("demo-study.toml").read_text()
+    text = template.format(title="cost", **values)
     tables = [each for each in text.split("\n\n") if not each.startswith("[controls]")]
     path = folder / "study.toml"
     path.write_text("\n\n".join([*tables, more]))

@@ -10,7 +10,6 @@ VOCABULARY, WIDTH, HEADS, LAYERS = 64, 32, 4, 2
 LENGTHS = (5, 19, 1, 12, 8, 8, 17, 3)
 MASK = 4
 _COMMON = {
-    "vocab_size": VOCABULARY,
     "hidden_size": WIDTH,
     "num_hidden_layers": LAYERS,
     "num_attention_heads": HEADS,
@@ -23,10 +22,10 @@ _COMMON = {
 _GROUPED = {"num_key_value_heads": 2, "head_dim": 8}
 
 
-def _gpt2():
+def _gpt2(vocab_size):
     return t.GPT2LMHeadModel(
         t.GPT2Config(
-            vocab_size=VOCABULARY,
+            vocab_size=vocab_size,
             n_positions=40,
             n_embd=WIDTH,
             n_layer=LAYERS,
@@ -37,10 +36,10 @@ def _gpt2():
     )
 
 
-def _t5():
+def _t5(vocab_size):
     return t.T5EncoderModel(
         t.T5Config(
-            vocab_size=VOCABULARY,
+            vocab_size=vocab_size,
             d_model=WIDTH,
             d_kv=8,
             d_ff=48,
@@ -51,7 +50,7 @@ def _t5():
 
 
 def _of(config, model, **other):
-    return lambda: model(config(**{**_COMMON, **other}))
+    return lambda size: model(config(**{**_COMMON, "vocab_size": size, **other}))
 
 
 _MAKERS = {
@@ -87,10 +86,10 @@ FUSED = ("gpt2", "gpt_neox", "modernbert")
 NORMED_QUERIES = ("olmo2", "qwen3", "gemma3_text")
 
 
-def build(name, seed=0):
+def build(name, seed=0, vocabulary=VOCABULARY):
     """Build a random model whose norms, biases and positions are no identities or zeros."""
     torch.manual_seed(seed)
-    model = _MAKERS[name]().eval()
+    model = _MAKERS[name](vocabulary).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))

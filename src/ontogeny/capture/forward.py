@@ -89,7 +89,8 @@ def device_of(model: nn.Module) -> torch.device:
         return streamed
     # Of hundreds, one is asked for.
     for tensor in chain(model.parameters(), model.buffers()):
-        return tensor.device
+        # Hooks of accelerate, which keep the weights meanwhile, move the ids themselves.
+        return torch.device("cpu") if tensor.is_meta else tensor.device
     return torch.device("cpu")
 
 
@@ -319,3 +320,19 @@ def check_fits(model: nn.Module, inputs: Inputs, ids: np.ndarray | None = None) 
             f"inputs hold a text of {inputs.lengths.max()} tokens, but {type(model).__name__} "
             f"takes at most {longest}; use a smaller max_length."
         )
+
+
+def check_weights_there(model: nn.Module) -> None:
+    """Check that a model holds its weights also while it does not run.
+
+    Raises
+    ------
+    ArgumentError
+        If accelerate has offloaded one.
+    """
+    for name, tensor in model.named_parameters():
+        if tensor.is_meta:
+            raise ArgumentError(
+                f"{type(model).__name__} has {name} only while it runs, as accelerate has "
+                "offloaded it; give Trajectory.from_models({0: model})[0].model(), which has it."
+            )

@@ -23,7 +23,7 @@ from ..errors import ArgumentError, NonFiniteError, check_whole
 from ..inputs import Inputs
 from .activation import ActivationCollector
 from .collect import feed
-from .forward import check_fits, device_of
+from .forward import check_fits, check_weights_there, device_of
 from .logits import head_path
 from .norms import DensePart, NormPart, head_part, norm_part
 from .readout_path import VocabularyPath, path_to_vocabulary
@@ -181,6 +181,7 @@ def readouts(
     [1, 1]
     """
     check_whole("max_texts", max_texts)
+    check_weights_there(model)
     if vocabulary is not None:
         check_whole("vocabulary", vocabulary)
     paths: dict[Site, VocabularyPath] = {}

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from ..errors import ArgumentError, NonFiniteError
 from ..needs import Need, Source
 from .families import Family, family_of
+from .forward import check_weights_there
 from .layer_readout import readouts
 from .layers import match_layers
 from .norms import norm_part
@@ -151,6 +152,7 @@ def check_has_ov_circuit(model: nn.Module) -> None:
     ArgumentError
         If its family is unknown, it has no vocabulary map, or something stands between.
     """
+    check_weights_there(model)
     family = family_of(model)
     name = type(model).__name__
     if family is None:

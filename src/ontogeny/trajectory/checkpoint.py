@@ -19,6 +19,7 @@ from .weights.building import Template, build, build_mapped, check_dtype
 from .weights.configuration import read_configuration
 from .weights.digests import combine, tensor_digests
 from .weights.files import MemoryWeights, Reader, Weights
+from .weights.placement import is_placed
 from .weights.settings import built, left_settings, taken_settings
 
 
@@ -128,7 +129,7 @@ class Checkpoint:
         Parameters
         ----------
         device
-            Where its tensors go.
+            Where its tensors go; those of a model that accelerate has placed stay there.
         dtype
             Floating-point dtype of the weights; None keeps the stored one.
 
@@ -142,7 +143,7 @@ class Checkpoint:
             module = build(
                 there.label, there.weights, there.home.path, there.template, dtype
             )
-        return module.to(device)
+        return module if is_placed(module) else module.to(device)
 
     def mapped(self) -> nn.Module:
         """Return a module in eval mode, on the CPU, whose weights are to be looked at only.

@@ -16,6 +16,7 @@ from .weights.building import agreeing, check_dtype, put
 from .weights.configuration import changes, other_model
 from .weights.files import state_tensors
 from .weights.names import NameMap, map_names
+from .weights.placement import at_rest
 from .weights.streaming import stream
 
 
@@ -213,6 +214,7 @@ class Skeleton:
         }
 
     def _swap(self, module: nn.Module, checkpoint: Checkpoint) -> None:
+        at_rest(module)
         module.train()  # what it fused or kept for evaluation comes from other weights
         with checkpoint.open() as reader:
             names = self._map(module, checkpoint, reader.names())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from pathlib import Path
 
 import torch
@@ -16,7 +17,8 @@ from ..weights.files import MemoryWeights, state_tensors
 from .kinds import KINDS, in_blocks
 from .sources import Sources
 
-_BLOCK = 1024  # rows that are computed together
+# Numbers of rows that are computed at once: what a core has at hand without the memory.
+_AT_ONCE = 1 << 16
 
 
 class ControlReader:
@@ -68,11 +70,11 @@ class ControlReader:
         if self._last is None or self._last[0] != name:
             self._last = None  # so that two tensors are never held at once
             shape = self.shape(name)
-            if in_blocks(self._kind, shape):
-                blocks = range(0, shape[0], _BLOCK)
-                value = torch.cat([self._block(name, start) for start in blocks])
-            else:
-                value = self._compute(name, None)
+            value = (
+                self._filled(name, 0, shape[0])
+                if in_blocks(self._kind, shape)
+                else self._compute(name, None)
+            )
             self._last = (name, value)
         return self._last[1]
 
@@ -84,21 +86,24 @@ class ControlReader:
         if is_last or not in_blocks(self._kind, self.shape(name)):
             return self.get(name)[start:stop]
         start, stop, _ = slice(start, stop).indices(self.shape(name)[0])
-        begin = start - start % _BLOCK
-        blocks = [
-            self._block(name, at) for at in range(begin, max(stop, begin + 1), _BLOCK)
-        ]
-        return torch.cat(blocks)[start - begin : stop - begin]
+        return self._filled(name, start, max(start, stop))
 
     def _moves(self, name: str) -> bool:
         return self._sources.at > 0 and is_learned(
             name, self.dtype(name), self._constants
         )
 
-    def _block(self, name: str, start: int) -> Tensor:
-        return self._compute(
-            name, slice(start, min(start + _BLOCK, self.shape(name)[0]))
+    def _filled(self, name: str, start: int, stop: int) -> Tensor:
+        """Return rows of a tensor, a few at a time, which spares the way through the memory."""
+        row = math.prod(self.shape(name)[1:])
+        count = max(1, _AT_ONCE // max(row, 1))
+        rows = torch.empty(
+            (stop - start, *self.shape(name)[1:]), dtype=self.dtype(name)
         )
+        for at in range(start, stop, count):
+            end = min(at + count, stop)
+            rows[at - start : end - start] = self._compute(name, slice(at, end))
+        return rows
 
     def _compute(self, name: str, rows: slice | None) -> Tensor:
         if name not in self._first_names:
@@ -109,8 +114,8 @@ class ControlReader:
         first = self._first_names[name]
         moved = KINDS[self._kind](self._sources, name, first, self._random_state, rows)
         value = self._sources.values(0, name, rows)
-        # Which keeps the sign of a zero.
-        value = torch.where(moved == 0, value, value + moved)
+        # Taking off +0 keeps the sign of a zero; adding it does not.
+        value = torch.sub(value, moved.neg_().add_(0.0), out=moved)
         dtype = self.dtype(name)
         return (torch.view_as_complex(value) if dtype.is_complex else value).to(dtype)
 

@@ -40,6 +40,7 @@ class Sources:
         self._stack = stack
         self._readers: dict[int, Reader] = {}
         self._pairs: dict[int, dict[str, float]] = {}
+        self._mapped: dict[int, tuple[str, Tensor]] = {}
         self.here = self.reader(at)
 
     def reader(self, index: int) -> Reader:
@@ -66,13 +67,29 @@ class Sources:
                 f"{self.here.shape(name)} in {self.path[self.at].label}, so no control can be "
                 "made of its motion; select steps with the same shapes."
             )
-        return _double(_rows(reader, name, rows))
+        return _double(self._rows(index, name, rows))
 
     def motion(
         self, index: int, name: str, rows: slice | Tensor | None = None
     ) -> Tensor:
         """Return how far a tensor is from where it was at the first checkpoint of the path."""
-        return self.values(index, name, rows) - self.values(0, name, rows)
+        there = self.values(index, name, rows)
+        return torch.sub(there, self.values(0, name, rows))
+
+    def _rows(self, index: int, name: str, rows: slice | Tensor | None) -> Tensor:
+        """Return rows as they are stored; of a tensor read by chosen rows, the map is kept."""
+        reader = self.reader(index)
+        if rows is None:
+            return reader.get(name)
+        known, tensor = self._mapped.get(index, ("", None))
+        if isinstance(rows, slice):
+            if known != name or tensor is None:
+                return reader.rows(name, rows.start, rows.stop)
+            return tensor[rows]
+        if known != name or tensor is None:
+            tensor = reader.get(name)
+            self._mapped[index] = name, tensor
+        return tensor[rows.to(tensor.device)]
 
     def lengths(self, name: str) -> np.ndarray:
         """Return the norms of the increments along the path, (len(path) - 1,) float64.
@@ -165,15 +182,6 @@ def _copied(checkpoint: Checkpoint) -> dict[str, Tensor]:
             if dtype.is_floating_point or dtype.is_complex
         ]
         return {name: reader.get(name).clone() for name in names}
-
-
-def _rows(reader: Reader, name: str, rows: slice | Tensor | None) -> Tensor:
-    if rows is None:
-        return reader.get(name)
-    if isinstance(rows, slice):
-        return reader.rows(name, rows.start, rows.stop)
-    tensor = reader.get(name)
-    return tensor[rows.to(tensor.device)]
 
 
 def _double(tensor: Tensor) -> Tensor:

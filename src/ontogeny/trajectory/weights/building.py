@@ -15,6 +15,7 @@ from ...errors import ArgumentError, CheckpointError
 from .files import Reader, Weights, state_tensors
 from .inert import few
 from .names import map_names
+from .placement import is_placed, names_in_files, own_copy, replace_tensor, settled
 from .settings import built
 from .transformers_models import PASS_MODEL, is_pretrained, load_pretrained, own_memory
 
@@ -138,9 +139,13 @@ def promoted(*dtypes: torch.dtype) -> torch.dtype:
 
 
 def instantiate(template: Template, path: Path | None = None) -> nn.Module:
-    """Return a module on the CPU: a copy of `template`, or what it builds for a file."""
+    """Return a module: a copy of `template`, or what it builds for a file.
+
+    It is on the CPU, or where accelerate has placed it.
+    """
     if isinstance(template, nn.Module):
-        return copy.deepcopy(template).cpu()
+        placed = is_placed(template)
+        return own_copy(template) if placed else copy.deepcopy(template).cpu()
     # Initial values are overwritten; nobody's seed moves.
     with torch.random.fork_rng(devices=[]):
         module = built(template, path)
@@ -150,7 +155,7 @@ def instantiate(template: Template, path: Path | None = None) -> nn.Module:
         )
     if is_pretrained(module):
         _own_configuration(module)
-    return module.cpu()
+    return settled(module) if is_placed(module) else module.cpu()
 
 
 def _own_configuration(module: nn.Module) -> None:
@@ -197,6 +202,7 @@ def put(
         to each other differ. The module's weights are then of no use.
     """
     filled: dict[int, str] = {}
+    in_files = names_in_files(module)
     with torch.no_grad():
         for name, target in state_tensors(module).items():
             source = to_file[name]
@@ -205,7 +211,10 @@ def put(
                 _check_tied(label, reader, before, source)
                 continue
             _check_fits(label, reader, source, target, exact)
-            target.copy_(reader.get(source))
+            if name in in_files:
+                replace_tensor(module, name, reader.get(source))
+            else:
+                target.copy_(reader.get(source))
     if not is_pretrained(module) and any(map(_loads_itself, module.modules())):
         module.load_state_dict(module.state_dict(), strict=False)
 

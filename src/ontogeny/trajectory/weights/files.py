@@ -23,9 +23,10 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from ...errors import CheckpointError
+from ...errors import ArgumentError, CheckpointError
 from .parts import PartsReader, keyed
 from .pickled import check_whole_pickle, unpickle
+from .placement import is_placed, resting_tensors
 from .recognised import check_readable, pointer
 
 Stamp: TypeAlias = tuple[int, int, int, int]
@@ -255,6 +256,15 @@ class MemoryWeights:
 
     source: nn.Module | Mapping[str, Tensor]
 
+    def __getstate__(self) -> dict[str, Any]:
+        if isinstance(self.source, nn.Module) and is_placed(self.source):
+            raise ArgumentError(
+                "a model that accelerate has placed cannot be sent to another process; give "
+                "checkpoints in files with model=build, a function that places one, or use one "
+                "process."
+            )
+        return {"source": self.source}
+
     @contextmanager
     def open(self) -> Iterator[Reader]:
         """Yield a reader over the tensors as they are now."""
@@ -276,6 +286,8 @@ def state_tensors(module: nn.Module) -> dict[str, Tensor]:
     ['bias', 'weight']
     """
     state = module.state_dict(keep_vars=True)
+    if is_placed(module):
+        state |= resting_tensors(module)
     return {name: value for name, value in state.items() if isinstance(value, Tensor)}
 
 
@@ -328,10 +340,31 @@ def safe_metadata(path: Path) -> dict[str, str]:
     return _header(path, _stamp(path))[2]
 
 
+# As headers name them. Of 7 billion parameters, slices without rows took 4 s to tell.
+_DTYPES = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "F8_E4M3": torch.float8_e4m3fn,
+    "F8_E5M2": torch.float8_e5m2,
+    "C64": torch.complex64,
+    "I64": torch.int64,
+    "I32": torch.int32,
+    "I16": torch.int16,
+    "I8": torch.int8,
+    "U8": torch.uint8,
+    "BOOL": torch.bool,
+}
+
+
 def _entry(checked: Any, name: str, place: Mapping[str, Any]) -> _Entry:
-    part = checked.get_slice(name)
-    shape = tuple(part.get_shape())
-    dtype = (part[:0] if shape else checked.get_tensor(name)).dtype
+    shape = tuple(place["shape"])
+    dtype = _DTYPES.get(place["dtype"])
+    if dtype is None:  # several numbers in one byte have another shape
+        part = checked.get_slice(name)
+        shape = tuple(part.get_shape())
+        dtype = (part[:0] if shape else checked.get_tensor(name)).dtype
     return _Entry(shape, dtype, *place["data_offsets"])
 
 

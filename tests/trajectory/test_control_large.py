@@ -1,0 +1,100 @@
+"""Controls of large matrices: rows a few at a time, and the numbers of the whole at once."""
+
+import numpy as np
+import pytest
+import torch
+
+from ontogeny import Trajectory
+from ontogeny.trajectory.control import reader as module
+from ontogeny.trajectory.control.kinds import HAAR_LIMIT, signed_permutation
+from ontogeny.trajectory.control.sources import Sources
+
+ROWS, COLUMNS = HAAR_LIMIT + 77, HAAR_LIMIT + 201
+
+
+def matrices(dtype):
+    torch.manual_seed(0)
+    first = torch.randn(ROWS, COLUMNS)
+    last = first + 0.1 * torch.randn(ROWS, COLUMNS)
+    first[3, 5] = -0.0
+    first[::7] = last[::7] = -0.0  # rests, also where its sign is
+    return first.to(dtype), last.to(dtype)
+
+
+def control_of(first, last, seed=4, kind="turned"):
+    run = Trajectory.from_models({0: {"w": first}, 9: {"w": last}})
+    return run.control(kind, random_state=seed)[9]
+
+
+def expected(first, last, seed=4):
+    """The definition, of the whole matrix in double precision."""
+    left = signed_permutation(ROWS, seed, "w", "left")
+    right = signed_permutation(COLUMNS, seed, "w", "right")
+    motion = last.double() - first.double()
+    moved = (motion[left.order] * left.signs[:, None])[:, right.order] * right.signs
+    value = first.double()
+    return torch.where(moved == 0, value, value + moved).to(first.dtype)
+
+
+def bits(tensor):
+    return tensor.contiguous().view(torch.uint8).numpy()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
+def test_rows_at_a_time_give_the_bits_of_the_whole(dtype):
+    first, last = matrices(dtype)
+    before = first.clone(), last.clone()
+    with control_of(first, last).open() as reader:
+        whole = reader.get("w")
+        some = [reader.rows("w", 5, 9), reader.rows("w", ROWS - 2, ROWS + 9)]
+    with control_of(first, last).open() as reader:
+        apart = reader.rows("w", 1000, 1077)
+    truth = expected(first, last)
+    np.testing.assert_array_equal(bits(whole), bits(truth))
+    rows = slice(5, 9), slice(-2, None), slice(1000, 1077)
+    for part, where in zip([*some, apart], rows, strict=True):
+        np.testing.assert_array_equal(bits(part), bits(truth[where]))
+    # What a control is made of is left alone, also where nothing has to be converted.
+    assert torch.equal(first, before[0]) and torch.equal(last, before[1])
+
+
+@pytest.mark.parametrize("kind", ["turned", "mirrored", "line"])
+def test_few_numbers_are_held_in_double_precision(kind, monkeypatch):
+    largest = []
+    values = Sources.values
+
+    def counted(self, *args):
+        tensor = values(self, *args)
+        largest.append(tensor.numel())
+        return tensor
+
+    monkeypatch.setattr(Sources, "values", counted)
+    if kind == "line":  # lengths of increments are taken of the whole, once
+        monkeypatch.setattr(Sources, "lengths", lambda *_: np.ones(1))
+    first, last = matrices(torch.bfloat16)
+    with control_of(first, last, kind=kind).open() as reader:
+        reader.get("w")
+    assert max(largest) <= module._AT_ONCE
+
+
+def test_a_tensor_of_a_file_is_mapped_once_for_a_reading(tmp_path, monkeypatch):
+    from safetensors.torch import save_file
+
+    from ontogeny.trajectory.weights.files import ShardsReader
+
+    for step, tensor in zip((0, 9), matrices(torch.bfloat16), strict=True):
+        (tmp_path / f"checkpoint-{step}").mkdir()
+        save_file({"w": tensor}, tmp_path / f"checkpoint-{step}/model.safetensors")
+    mapped = []
+    get = ShardsReader.get
+    monkeypatch.setattr(
+        ShardsReader, "get", lambda self, name: mapped.append(name) or get(self, name)
+    )
+    build = lambda: torch.nn.Linear(2, 2)  # noqa: E731  # only tensors are read
+    run = Trajectory.from_folder(tmp_path, model=build)
+    with run.control("turned", random_state=4)[9].open() as reader:
+        value = reader.get("w")
+    np.testing.assert_array_equal(
+        bits(value), bits(expected(*matrices(torch.bfloat16)))
+    )
+    assert len(mapped) <= 4  # names of tied tensors are found by values, too
