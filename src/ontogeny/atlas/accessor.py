@@ -228,13 +228,17 @@ def with_labels(result: MergedResult) -> xr.DataTree:
     return xr.DataTree.from_dict({"/": tree.to_dataset(), **nodes})
 
 
-# Variable that a node has whose concepts are described.
-_MARK = "token_share"
+# Variables over concepts of which a node has one whose concepts are described.
+_MARKS = ("token_share", "rule")
 
 
 def _described_nodes(tree: xr.DataTree) -> list[str]:
     """Return the names of the nodes whose concepts are described."""
-    return [name for name, node in tree.children.items() if _MARK in node.data_vars]
+    return [
+        name
+        for name, node in tree.children.items()
+        if any(n in node and "concept" in node[n].dims for n in _MARKS)
+    ]
 
 
 def _node_name(tree: xr.DataTree, node: str | None) -> str:
@@ -242,8 +246,8 @@ def _node_name(tree: xr.DataTree, node: str | None) -> str:
     there = _described_nodes(tree)
     if not there:
         raise ArgumentError(
-            "this result describes no concepts; the observables 'joint-concepts' and, with "
-            "examples=4, 'concepts' do."
+            "this result describes no concepts; the observables 'learned-concepts', "
+            "'joint-concepts' and, with examples=4, 'concepts' do."
         )
     if node is None:
         if len(there) > 1:

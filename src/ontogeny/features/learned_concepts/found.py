@@ -10,9 +10,10 @@ import numpy as np
 import xarray as xr
 
 from ...multiple_tests import holm
+from ...observables.fit_identity import SKETCH, code_sketch, fit_id
 from ...observables.pieces import object_array
 from .components import AGAIN, Components, components, nearest
-from .contexts import BANDS, BINS, contexts
+from .contexts import AROUND, BANDS, BINS, contexts
 from .naming import POSITION, Name, Namer, strong
 from .parts import Predictor, scaled
 from .places import Places
@@ -107,6 +108,8 @@ class Finder:
             "feature": np.arange(first.shape[1]),
             "fit": _fits(earlier),
             "band": list(BANDS),
+            "place": np.arange(AROUND[0], AROUND[1] + 1),
+            "sketch": np.arange(SKETCH),
             "bin": BINS[:-1],
         }
         return labelled(variables, coords)
@@ -134,7 +137,8 @@ class Finder:
             for j, name in enumerate(names)
         ]
         words = object_array([part.pop("words") for part in parts])
-        dims = {"context_id": ("band", "example", "place"), "histogram": ("bin",)}
+        tokens = ("band", "example", "place")
+        dims = {"context_id": tokens, "context_code": tokens, "histogram": ("bin",)}
         stacked = {
             name: (
                 ("concept", *dims.get(name, ("band", "example"))),
@@ -155,6 +159,8 @@ class Finder:
             "name_auc_low": ("concept", np.array([name.low for name in names])),
             "name_auc_high": ("concept", np.array([name.high for name in names])),
             "firing": ("concept", fires.mean(axis=0)),
+            "fit_id": fit_id(codes),
+            "code_sketch": code_sketch(codes, self.places.sample),
             "n_named": float(shown.sum()),
         }
 

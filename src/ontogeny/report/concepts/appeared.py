@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...words.content import Content
 from ...words.formats import joined, plural, sentence_start, value_range
 from ...words.story import Line
+from .learned import found_words, is_learned
 from .lives import Concepts
 from .nodes import asked_for, failure
 
@@ -20,6 +21,9 @@ def appeared(content: Content, concepts: Concepts | None) -> Line | None:
             if reason
             else None
         )
+    if is_learned(concepts.data):
+        words = f"{found_words(concepts.data)}."
+        return Line(words, _listed(concepts) if concepts.named else "", "#atlas")
     total = plural(len(concepts.every), "concept")
     if not concepts.every:
         lead = f"None of {concepts.latents:,} latents can be read from two checkpoints."

@@ -80,6 +80,7 @@ AFTER_KINDS = (
     "cards",
     "card-contexts",
     "card-foot",
+    "learned-card",
     "control-card",
     "atlas",
     "abilities",
