@@ -30,9 +30,9 @@ from .declared import COUNTS, FOUND, NAMES, QUANTITIES, SECTION, VARIABLES
 from .found import Finder, labelled
 from .lives import claims, with_lives
 from .naming import Namer
-from .token_table import with_token_table
 from .parts import Predictor, Tokens, centred, scaled
 from .places import Places
+from .token_table import with_token_table
 
 # Places among the steps that are searched too: what fades is not missed.
 EARLIER = (0.75, 0.5)

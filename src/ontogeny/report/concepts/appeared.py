@@ -23,7 +23,7 @@ def appeared(content: Content, concepts: Concepts | None) -> Line | None:
         )
     if is_learned(concepts.data):
         words = f"{found_words(concepts.data)}."
-        return Line(words, _listed(concepts) if concepts.named else "", "#atlas")
+        return Line(words, _ruled(concepts), "#atlas")
     total = plural(len(concepts.every), "concept")
     if not concepts.every:
         lead = f"None of {concepts.latents:,} latents can be read from two checkpoints."
@@ -35,6 +35,12 @@ def appeared(content: Content, concepts: Concepts | None) -> Line | None:
         return Line(lead, why, "#atlas")
     lead = f"{concepts.named:,} of {total} have a name{_in_controls(concepts)}."
     return Line(lead, _listed(concepts), "#atlas")
+
+
+def _ruled(concepts: Concepts) -> str:
+    """Return the best names, each once; they hold quotation marks of their own."""
+    names = list(dict.fromkeys(concept.name for concept in concepts.with_name))
+    return f"Such as: {'; '.join(names[:MOST_NAMES])}." if names else ""
 
 
 def _in_controls(concepts: Concepts) -> str:
