@@ -27,12 +27,12 @@ _RUN: dict[str, Any] = {
 }
 _QUICK_RUN: dict[str, Any] = {"architecture": "gpt-neox"}
 _FULL: dict[str, Any] = {
-    "texts": 600,
+    "texts": 400,
     "tokens": 3000,
     "concepts": 20,
     "described": '["gpt_neox.layers[1]", "gpt_neox.layers[2]"]',
-    "components": 60,
-    "learned_tokens": 40_000,
+    "components": 40,
+    "learned_tokens": 20_000,
     "controls": 3,
     "control_steps": 6,
 }

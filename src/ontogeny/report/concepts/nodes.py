@@ -296,8 +296,10 @@ def _concept(
         before=arrays.number("concept_born_before", place),
         settled=arrays.number("concept_settled", place),
         gone=arrays.number("concept_gone", place),
-        readable_from=float(lives["readable_from"][place]) if lives else math.nan,
-        peak=float(lives["peak"][place]) if lives else math.nan,
+        readable_from=float(lives["readable_from"][place])
+        if "readable_from" in lives
+        else math.nan,
+        peak=float(lives["peak"][place]) if "peak" in lives else math.nan,
         sharpness=phi
         if "named_phi" in arrays
         else arrays.number("concentration", place),
