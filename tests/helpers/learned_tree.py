@@ -71,7 +71,9 @@ def learned_concepts(steps=STEPS, lives=True, control=True):
         coords["run"] = ["turned 0", "turned 1"]
         found |= _controls(T, L, r, lives)
     data = xr.Dataset(found, coords)
-    return attach(data, Section("Concepts that training made", "What tokens leave."), [])
+    return attach(
+        data, Section("Concepts that training made", "What tokens leave."), []
+    )
 
 
 def _lives(steps, there):
