@@ -114,6 +114,10 @@ def test_of_one_model_there_are_cards_and_nothing_of_births():
     atlas = read_atlas(content, None)
     assert len(atlas.payload["concepts"]) == 5 and not atlas.kinds
     assert "born" not in atlas.about
+    line = appeared(content, None)
+    assert (
+        line.lead.startswith("5 concepts beyond the token") and "born" not in line.lead
+    )
 
 
 def test_the_page_is_made_of_them(content):

@@ -7,13 +7,15 @@ from ...words.formats import joined, plural, sentence_start, value_range
 from ...words.story import Line
 from .learned import found_words, is_learned
 from .lives import Concepts
-from .nodes import asked_for, failure
+from .nodes import asked_for, failure, without_lives
 
 MOST_NAMES = 3
 
 
 def appeared(content: Content, concepts: Concepts | None) -> Line | None:
     """Return how many concepts have a name, beside control runs; None without concepts."""
+    if concepts is None and (alone := without_lives(content)) is not None:
+        return Line(f"{found_words(alone.dataset)}.", link="#atlas")
     if concepts is None:
         reason = failure(content).rstrip(".") if asked_for(content) else ""
         return (

@@ -73,6 +73,12 @@ def failure(content: Content) -> str:
     return ""
 
 
+def without_lives(content: Content) -> Node | None:
+    """Return the first node of concepts beyond the token of too few checkpoints for lives."""
+    nodes = (node for node in content.nodes if learned.is_learned(node.dataset))
+    return next((node for node in nodes if not _holds_lives(node.dataset)), None)
+
+
 def read_concepts(content: Content) -> Concepts | None:
     """Return the concepts of the first node that holds lives, one with names before others."""
     nodes = with_lives(content)

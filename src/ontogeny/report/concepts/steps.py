@@ -60,6 +60,7 @@ def further_concepts(
     taken = first.node.path if first else None
     lives = [node for node in with_lives(content) if node.path != taken]
     single = [node for node in content.nodes if _of_single_steps(node)]
+    single.sort(key=lambda node: not is_learned(node.dataset))
     if not lives and not single:
         return []
     share = most // (len(lives) + len(single))
