@@ -106,7 +106,7 @@ def test_brackets_that_are_never_opened_do_not_count():
     [
         (lambda p: p.words(-1) == p.names.index("looking"), "after “looking”"),
         (lambda p: p.words(1) == p.names.index("house"), "before “house”"),
-        (lambda p: p.sample.position == 16, "position “17”"),
+        (lambda p: p.sample.position == 16, "position 17"),
         (
             lambda p: np.array(holds(p, "inside quotation marks")),
             "inside quotation marks",

@@ -16,12 +16,14 @@ from .components import AGAIN, Components, components, nearest
 from .contexts import AROUND, BANDS, BINS, contexts
 from .naming import POSITION, Name, Namer, strong
 from .parts import Predictor, scaled
-from .places import Places
+from .places import ATTRIBUTES, Places
 
 LEVEL = 0.05  # of names, corrected over the components of a layer
 LIMIT = 95  # percentile of the names of an untrained model that a name is beyond
 # Correlation of a rule with the strong places, below which it names nothing.
-LEAST = 0.2
+LEAST = 0.3
+# How well a rule tells strong places from others, below which it leaves most of them out.
+DETECTED = 0.6
 BEYOND = "beyond the token"
 LEARNED = "learned part"
 
@@ -124,7 +126,9 @@ class Finder:
         limit = np.array([limits.get(_attribute(name), LEAST) for name in names])
         p_values = holm([name.p_value for name in names])
         phi = np.array([name.phi for name in names])
+        auc = np.array([name.auc for name in names])
         shown = (p_values <= LEVEL) & (phi > np.maximum(limit, LEAST))
+        shown &= auc >= DETECTED
         parts = [
             contexts(
                 codes[:, j],
@@ -155,7 +159,7 @@ class Finder:
             "named_phi": ("concept", np.where(shown, phi, 0.0)),
             "name_limit": ("concept", limit),
             "name_p": ("concept", p_values),
-            "name_auc": ("concept", np.array([name.auc for name in names])),
+            "name_auc": ("concept", auc),
             "name_auc_low": ("concept", np.array([name.low for name in names])),
             "name_auc_high": ("concept", np.array([name.high for name in names])),
             "firing": ("concept", fires.mean(axis=0)),
@@ -199,8 +203,9 @@ def labelled(values: Mapping[str, Any], coords: Mapping[str, Any]) -> dict[str, 
 
 
 def _attribute(name: Name) -> str:
-    """Return whether a name is of a position or of words: both have limits of their own."""
-    return POSITION if name.label.startswith(POSITION) else "words"
+    """Return what a name is about, each with a limit of its own: one of the words, or a place."""
+    about = (*ATTRIBUTES, POSITION)
+    return next((each for each in about if name.label.startswith(each)), "place")
 
 
 def _limits(names: list[Name]) -> dict[str, float]:
