@@ -5,28 +5,32 @@
 
 Both resume: a line is written for each draw, and those that are in the file are not made again.
 ``planted`` draws codes and checkpoints for each case and counts what is found, recalled, exact and
-falsely born. ``controls`` finds components of the learned part of a folder's last checkpoint and of
-control runs of each kind, and prints how far each statistic tells the run from a kind: the share of
-its components beyond those of the controls, and how often a held-out control is beyond the others.
+falsely born. ``controls`` takes a folder of checkpoints and control runs of each kind as if each
+were a run, at a few steps, and counts what is found, born and named in them, and how many components
+of a control would be called surely born beside others of its kind.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 from collections.abc import Callable, Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 import ontogeny as og
 from ontogeny.capture import activations
 from ontogeny.concepts.joint.snapshots import fixed_half
-from ontogeny.features.learned_concepts.births import Curves, lives
+from ontogeny.features.learned_concepts.births import BORN, Curves, lives
 from ontogeny.features.learned_concepts.checkpoint import presence
 from ontogeny.features.learned_concepts.components import AGAIN, components
-from ontogeny.features.learned_concepts.naming import Namer, strong
+from ontogeny.features.learned_concepts.found import BEYOND, Finder
+from ontogeny.features.learned_concepts.naming import Namer
 from ontogeny.features.learned_concepts.parts import Predictor, Tokens, centred, scaled
 from ontogeny.features.learned_concepts.places import Places
 from ontogeny.inputs.pieces import pieces_of
@@ -35,7 +39,8 @@ STEPS = 12
 TOKENS = 20_000
 WIDTH = 64
 CONCEPTS = 40
-KINDS = ("walk", "turned")
+KINDS = ("walk", "turned", "scale")
+CONTROLS = (1, 3)
 
 
 class Case:
@@ -51,6 +56,11 @@ class Case:
         if name == "nested":  # the last ten fire only where the first ten do
             fires[:, -10:] = fires[:, :10] & (self.rng.random((TOKENS, 10)) < 0.4)
         self.codes = fires * self.rng.gamma(4, 0.5, size=fires.shape)
+        # Words by their rank, in texts of 50; the first ten concepts of the case are words.
+        token = np.minimum(self.rng.zipf(1.5, TOKENS), 200)
+        self.tokens = Tokens(token, np.arange(TOKENS) // 50)
+        if name == "token":
+            self.codes[:, :10] = (token[:, None] == np.arange(3, 13)) * 2.0
         self.D = self.rng.normal(size=(CONCEPTS, WIDTH)) / np.sqrt(WIDTH)
         self.born = np.where(
             np.arange(CONCEPTS) % 2, self.rng.integers(3, 10, CONCEPTS), 0
@@ -71,7 +81,7 @@ class Case:
             direction = self.rng.normal(size=WIDTH)
             direction *= size / np.linalg.norm(direction)
             X += self.rng.normal(size=(TOKENS, 1)) * direction
-        return scaled(X)
+        return scaled(self.tokens.left(centred(X)))
 
     def counts(self) -> dict[str, float]:
         """Return what is found, recalled, exact and falsely born."""
@@ -89,6 +99,8 @@ class Case:
         truth = np.where(best >= 0.7, self.born[which], -1)
         born = life.kind == "born"
         there = (self.gone == STEPS) & (self.codes.any(axis=0))
+        words = there & (self.name == "token") & (np.arange(CONCEPTS) < 10)
+        there &= ~words
         planted = there & (self.born > 0)
         hit = born & (truth > 0)
         inside = hit & (life.after < truth) & (truth <= life.before)
@@ -103,6 +115,7 @@ class Case:
             else float("nan"),
             "inside": float(inside.sum() / hit.sum()) if hit.any() else float("nan"),
             "false": float((born & (truth <= 0)).sum()),
+            "words": len(set(which[best >= 0.7]) & set(np.flatnonzero(words))),
         }
 
 
@@ -121,7 +134,7 @@ def resumed(out: Path, keys: list[str], make: Callable[[str], Any]) -> dict[str,
 
 def planted(given: argparse.Namespace) -> None:
     """Print the rates of every case."""
-    cases = ("plain", "noisy", "rare", "nested", "dense", "fading")
+    cases = ("plain", "noisy", "rare", "nested", "dense", "fading", "token")
     keys = [f"{case} {draw}" for case in cases for draw in range(given.draws)]
     made = resumed(
         given.out, keys, lambda key: Case(key.split()[0], int(key.split()[1])).counts()
@@ -142,77 +155,144 @@ def planted(given: argparse.Namespace) -> None:
         )
 
 
-def sets(given: argparse.Namespace) -> Callable[[str], dict[str, list[float]]]:
-    """Return what makes the components of the run, or of one of its controls, from a key."""
+def sets(given: argparse.Namespace) -> Callable[[str], dict[str, Any]]:
+    """Return what makes the concepts of the run, or of one of its controls, from a key."""
     run = og.Trajectory.from_folder(given.run)
     tokenizer = run.tokenizer()
-    texts = [
-        text for text in given.texts.read_text().split(given.between) if text.strip()
-    ]
-    inputs = og.Inputs.from_texts(texts, tokenizer, max_length=128)
-    sample = inputs.sample("later", given.tokens, 0)
+    inputs = og.Inputs.from_texts(texts_of(given), tokenizer, max_length=64)
+    sample = inputs.sample("all", given.tokens, 0)
     unit = np.asarray(inputs.groups[sample.text])
     half = fixed_half(unit)
-    tokens = Tokens(inputs.ids[sample.text, sample.position], unit)
-    namer = Namer(Places(inputs, sample, pieces_of(tokenizer)), half, unit, 0)
+    column = inputs.mask.argmax(axis=1)[sample.text] + sample.position
+    tokens = Tokens(inputs.ids[sample.text, column], unit)
+    places = Places(inputs, sample, pieces_of(tokenizer))
+    namer = Namer(places, half, unit, 0)
+    few = np.linspace(0, len(run.steps) - 1, given.steps).round().astype(int)
+    steps = [int(run.steps[i]) for i in few]
 
     def left(trajectory: og.Trajectory, step: int) -> np.ndarray:
         model = trajectory[step].model()
-        (A,) = activations(model, inputs, given.layer, "later", given.tokens).values()
-        return tokens.left(centred(A.numpy()))
+        (A,) = activations(model, inputs, given.layer, "all", given.tokens).values()
+        return scaled(tokens.left(centred(A.numpy())))
 
-    first = scaled(left(run, int(run.steps[0])))
+    blank = left(run, steps[0])
 
-    def make(key: str) -> dict[str, list[float]]:
+    def make(key: str) -> dict[str, Any]:
         kind, number = key.split()
-        of = run if kind == "run" else run.control(kind, int(number))
-        rows = left(of, int(of.steps[-1]))
-        rows = scaled(rows - Predictor(first, half).of(rows))
-        found = components(rows, half, given.concepts, int(number))
-        found = found.kept(np.flatnonzero(found.again >= AGAIN))
-        names = [namer.name(column) for column in strong(found.codes).T]
+        of = other_run(run, steps, kind, int(number))
+        rows = {step: left(of, step) for step in steps}
+        finder = Finder(namer, places, half, given.concepts, 1, int(number))
+        state = finder.layer(rows[steps[0]], blank, {steps[-1]: rows[steps[-1]]})
+        codes = state["codes"].values.astype(np.float32)
+        parts = [presence(Predictor(X, half), codes) for X in rows.values()]
+        life = lives(
+            Curves(*(np.stack(part, axis=1) for part in zip(*parts, strict=True)))
+        )
+        beyond = state["found_in"].values == BEYOND
         return {
-            "again": found.again.tolist(),
-            "sharpness": found.sharpness.tolist(),
-            "name": [name.phi for name in names],
-            "detection": [name.auc for name in names],
+            "found": int(state["n_again"]),
+            "learned": int(state["n_learned"]),
+            "born": ((life.kind == BORN) & beyond).tolist(),
+            "name": state["named_phi"].values.tolist(),
+            "sharpness": state["sharpness"].values.tolist(),
+            "again": state["again"].values.tolist(),
         }
 
     return make
 
 
+def texts_of(given: argparse.Namespace) -> list[str]:
+    """Return the texts of a file: JSON strings a line, or what stands between two marks."""
+    text = given.texts.read_text()
+    if given.texts.suffix == ".jsonl":
+        return [json.loads(line) for line in text.splitlines()]
+    return [part for part in text.split(given.between) if part.strip()]
+
+
+def other_run(
+    run: og.Trajectory, steps: list[int], kind: str, number: int
+) -> og.Trajectory:
+    """Return the run itself, a control run, or its first model that only grows."""
+    if kind == "run":
+        return run
+    if kind != "scale":
+        return run.control(kind, number)
+    start = run[steps[0]].model()
+    grown = {}
+    for i, step in enumerate(steps):
+        model = copy.deepcopy(start)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter *= 1 + (1 + number) * i / len(steps)
+        grown[step] = model
+    return og.Trajectory.from_models(grown)
+
+
 def controls(given: argparse.Namespace) -> None:
-    """Print how far each statistic tells the run's components from those of each kind."""
+    """Print counts of the run and of each kind, and how often a control would be believed."""
     keys = ["run 0", *(f"{kind} {i}" for kind in KINDS for i in range(given.draws))]
     made = resumed(given.out, keys, sets(given))
+    own = made["run 0"]
+    print(f"run: {own['found']} found, {sum(own['born'])} born, {named(own)} named")
     for kind in KINDS:
         parts = [made[f"{kind} {i}"] for i in range(given.draws)]
-        counts = [len(part["again"]) for part in parts]
-        print(
-            f"{kind}: {min(counts)} to {max(counts)} components, run {len(made['run 0']['again'])}"
-        )
-        for name in made["run 0"]:
-            print(
-                "   ",
-                name,
-                *told_apart(made["run 0"][name], [part[name] for part in parts]),
+        spans = [
+            (name, [count(part) for part in parts])
+            for name, count in (
+                ("found", lambda part: part["found"]),
+                ("born", lambda part: sum(part["born"])),
+                ("named", named),
             )
+        ]
+        words = ", ".join(f"{min(n)} to {max(n)} {name}" for name, n in spans)
+        print(f"{kind}: {words}; the same of the learned part", end=" ")
+        print(min(p["learned"] for p in parts), "to", max(p["learned"] for p in parts))
+        for count in CONTROLS:
+            wrong, of, sure = believed(own, parts, count)
+            print(
+                f"    beside {count}: {wrong} of {of} components of a held-out control are called "
+                f"surely born; of the run {sure:.1f} of {sum(own['born'])} births"
+            )
+        for name in ("sharpness", "again", "name"):
+            print("   ", name, *told_apart(own[name], [part[name] for part in parts]))
+
+
+def named(part: dict[str, Any]) -> int:
+    """Return how many components of a set have a name."""
+    return sum(value > 0 for value in part["name"])
+
+
+def believed(
+    own: dict[str, Any], parts: list[dict[str, Any]], count: int
+) -> tuple[int, int, float]:
+    """Return components of held-out controls that are surely born beside `count` others, of how
+    many, and the mean number of the run's own."""
+    wrong = of = 0
+    sure = []
+    for i, part in enumerate(parts):
+        for others in combinations([p for j, p in enumerate(parts) if j != i], count):
+            limit = max((v for p in others for v in p["name"]), default=0.0)
+            wrong += surely_born(part, limit)
+            of += len(part["name"])
+            sure.append(surely_born(own, limit))
+    return wrong, of, float(np.mean(sure)) if sure else float("nan")
+
+
+def surely_born(part: dict[str, Any], limit: float) -> int:
+    """Return how many components are born and have a better name than the limit."""
+    pairs = zip(part["born"], part["name"], strict=True)
+    return sum(born and phi > max(limit, 0.0) for born, phi in pairs)
 
 
 def told_apart(run: list[float], others: list[list[float]]) -> Iterator[str]:
-    """Give the power beyond 95 % of all controls, the error of held-out sets, and the area."""
+    """Give the power beyond 95 % and beyond all of the controls, and the area under the curve."""
     pooled = np.array([value for part in others for value in part])
     if not len(pooled) or not run:
         return
-    yield f"run beyond 95 % of them {np.mean(np.array(run) > np.quantile(pooled, 0.95)):.2f}"
-    errors = []
-    for i, part in enumerate(others):
-        rest = np.array([v for j, other in enumerate(others) if j != i for v in other])
-        if len(rest):
-            errors.append(any(value > rest.max() for value in part))
-    yield f"sets with one beyond all others {np.mean(errors):.2f}"
-    yield f"run beyond all of them {np.mean(np.array(run) > pooled.max()):.2f}"
-    yield f"area {np.mean(np.array(run)[:, None] > pooled):.2f}"
+    own = np.array(run)
+    yield f"run beyond 95 % of them {np.mean(own > np.quantile(pooled, 0.95)):.2f},"
+    yield f"beyond all {np.mean(own > pooled.max()):.2f},"
+    yield f"area {np.mean(own[:, None] > pooled):.2f}"
 
 
 def main() -> None:
@@ -226,6 +306,7 @@ def main() -> None:
         "--between", default="<|endoftext|>", help="what stands between texts"
     )
     parser.add_argument("--tokens", type=int, default=20_000)
+    parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--concepts", type=int, default=40)
     parser.add_argument("--draws", type=int, default=20)
     given = parser.parse_args()

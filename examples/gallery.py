@@ -50,7 +50,7 @@ LIMITS = {"inputs.max_texts": 40, "controls.count": 4, "controls.steps": 3}
 
 
 def demo(folder: Path) -> Path:
-    """The demo: a small masked model learns Python's documentation."""
+    """The demo: a small causal model learns Moby-Dick."""
     return run_demo(folder / "runs" / "demo")
 
 
@@ -59,7 +59,12 @@ def frequencies(folder: Path) -> Path:
     demo(folder)
 
     def make(run: Path) -> None:
-        training.scrambled(folder / "runs" / "demo" / "run", run, "frequencies")
+        training.scrambled(
+            folder / "runs" / "demo" / "run",
+            run,
+            "frequencies",
+            texts=tasks.bundled_texts("moby-dick"),
+        )
 
     run = _once(folder / "runs" / "frequencies", make)
     return _study(

@@ -14,8 +14,8 @@ from ontogeny.atlas import read_labels
 from ontogeny.atlas.labels import add_label
 from ontogeny.cli import main
 from ontogeny.errors import ArgumentError, StoreError
-from ontogeny.features.concepts.described import code_sketch
 from ontogeny.inputs.sampling import TokenSample
+from ontogeny.observables.fit_identity import code_sketch
 from ontogeny.report.concepts.facts import Effect, Life
 
 RTL_OVERRIDE = "\u202e"

@@ -334,8 +334,27 @@ def test_what_cannot_be_compared_is_refused(studied, texts, tmp_path):
             allow=["inputs", "checkpoints"],
         )
     without = og.Study(run, texts, [og.observables.WeightRank()], device="cpu")
-    with pytest.raises(ArgumentError, match="has no joint-concepts"):
+    with pytest.raises(
+        ArgumentError, match="has neither learned-concepts nor joint-concepts"
+    ):
         views.views_of({"a": (without, tmp_path)})
+
+
+def test_the_layers_of_learned_concepts_are_taken_where_no_joint_ones_are(
+    texts, tmp_path
+):
+    learned = og.observables.LearnedConcepts("layer", examples=0, random_state=3)
+    run = og.Trajectory.from_models(models_of(0))
+    study = og.Study(run, texts, [learned], device="cpu", noise=0)
+    (views_of_run,) = views.views_of({"a": (study, tmp_path)})[0].values()
+    joint = views_of_run.observable
+    assert (joint.kind, joint.layers, joint.random_state) == (
+        "joint-concepts",
+        "layer",
+        3,
+    )
+    assert joint.max_tokens == views.MOST_TOKENS < learned.max_tokens
+    assert views_of_run.layers == ("layer",)
 
 
 def test_the_command_says_which_study_file_is_missing(studied, capsys):

@@ -95,9 +95,7 @@ def test_every_preset_and_every_default_fits_every_family(name):
     ]
     by_name = {o.name: o for o in observables} | {kind: make(kind) for kind in DEFAULTS}
     joint = by_name["joint-concepts"]  # of the preset with the most tokens
-    by_name["concept-change"] = dataclasses.replace(
-        by_name["concept-change"], max_tokens=joint.max_tokens
-    )
+    by_name["concept-change"] = make("concept-change", max_tokens=joint.max_tokens)
     for kind in ("concepts-ica", "concepts-svd"):  # with the default layers as well
         by_name[f"{kind}-d"] = og.observables.Concepts(
             kind[-3:], 8, max_tokens=200, label=f"{kind}-d"
@@ -141,7 +139,7 @@ def test_presets_list_their_observables_in_the_order_of_the_page():
         "predictions",
         "token-losses",
         "text-statistics",
-        "joint-concepts",
+        "learned-concepts",
         "concepts",
         "concepts",
         "activation-decay",
@@ -155,8 +153,7 @@ def test_presets_list_their_observables_in_the_order_of_the_page():
         "minimal-pairs",
         "predictions",
         "weight-change",
-        "concept-change",
-        "joint-concepts",
+        "learned-concepts",
         "activation-decay",
         "attention-entropy",
     ]

@@ -237,8 +237,8 @@ def with_labels(result: MergedResult) -> xr.DataTree:
     return xr.DataTree.from_dict({"/": tree.to_dataset(), **nodes})
 
 
-# Variable that a node has whose concepts are described.
-_MARK = "token_share"
+# Variables over concepts of which a node has one whose concepts are described.
+_MARKS = ("token_share", "rule")
 
 
 def _described_nodes(tree: xr.DataTree) -> list[str]:
@@ -246,22 +246,22 @@ def _described_nodes(tree: xr.DataTree) -> list[str]:
     return [
         name
         for name, node in tree.children.items()
-        if _MARK in node.data_vars and "concept" in node[_MARK].dims
+        if any(n in node and "concept" in node[n].dims for n in _MARKS)
     ]
 
 
-def _node_name(tree: xr.DataTree, node: str | None, also: str = _MARK) -> str:
+def _node_name(tree: xr.DataTree, node: str | None, also: str = "") -> str:
     """Return the node that is meant; None means the only one that is described.
 
     `also` is a variable of further nodes that may be meant.
     """
     described = _described_nodes(tree)
     kept = [n for n, child in tree.children.items() if also in child.data_vars]
-    there = described if also == _MARK else [*described, *kept]
+    there = list(dict.fromkeys([*described, *kept]))
     if not there:
         raise ArgumentError(
-            "this result describes no concepts; the observables 'joint-concepts' and, with "
-            "examples=4, 'concepts' do."
+            "this result describes no concepts; the observables 'learned-concepts', "
+            "'joint-concepts' and, with examples=4, 'concepts' do."
         )
     if node is None:
         if len(there) > 1:

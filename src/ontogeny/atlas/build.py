@@ -65,6 +65,7 @@ def _plain(value: Any) -> Any:
 
 
 NO_CONCEPT = "no concept"
+UNNAMED = "no rule tells its places beyond chance and an untrained model"
 
 
 class Described:
@@ -160,6 +161,8 @@ class Described:
     def _reason(self, concept: Concept) -> str:
         if concept.life is not None and concept.life.kind == NO_CONCEPT:
             return "it is no concept: its code cannot be read from single checkpoints"
+        if "rule" in self.arrays:
+            return UNNAMED
         numbers = (concept.concentration, concept.concentration_limit, concept.name_p)
         return reason_words(*numbers, self.unnamed)
 
@@ -205,6 +208,8 @@ LISTED = (
     "fit_id",
     "code_sketch",
     "piece_text",
+    "words",
+    "again",
     "token_id",
     "token_share",
     "unnamed_because",
@@ -306,9 +311,12 @@ def _rows(path: str, described: Described) -> list[tuple[Any, ...]]:
         life = arrays.life((0, index))
         if life is not None and life.kind == NO_CONCEPT:
             continue
+        if "again" in arrays and not math.isfinite(arrays.number("again", (0, index))):
+            continue  # another layer has more
         name, labelled = described.name(index)
         strongest = arrays.tokens("token_id", "token_share", (0, index))[:3]
         tokens = " ".join(visible(token.piece) for token in strongest)
+        tokens = tokens or arrays.text("words", (0, index))
         born = math.nan if life is None or life.born is None else float(life.born)
         rows.append(
             (path, index, name, labelled, tokens, life.kind if life else "", born)

@@ -56,7 +56,10 @@ _ALL = (
         controls=4,
         control_steps=3,
     ),
-    Preset("standard", "what the model can do, its concepts and its attention"),
+    # Concepts beyond the token take 40,000 tokens and more.
+    Preset(
+        "standard", "what the model can do, its concepts and its attention", texts=800
+    ),
     Preset("abilities", "what the model can do, and its loss", controls=4),
     Preset("weights", "in which directions the weights move"),
     Preset("circuits", "attention, and what concepts do to predictions"),

@@ -12,7 +12,10 @@ from .corpus import paragraphs, python_topics
 BUNDLED = {
     "english": "the English sample of ontogeny",
     "english-and-python": "the English sample of ontogeny and Python's documentation",
+    "moby-dick": "passages of Moby-Dick",
 }
+# Those that come with the package.
+_FILES = {"english": "english.txt", "moby-dick": "moby-dick.txt"}
 
 # Characters: sentences, and most of them within 64 tokens.
 _SHORTEST, _LONGEST = (160, 400)
@@ -25,6 +28,9 @@ def bundled_texts(name: str = "english") -> list[str]:
     ``"english-and-python"`` has some 230 paragraphs of Python's documentation (the topics of
     ``help()``). One version of Python gives the same ones everywhere, and versions share most; a
     Python without its documentation gives none.
+
+    ``"moby-dick"`` has 5,000 passages of a few sentences, in their order, the first megabyte of
+    the novel (Herman Melville, 1851).
 
     They are no sample of anything that a model was trained on, so they show how a model develops
     on plain English and not what it learned of its own data.
@@ -43,9 +49,9 @@ def bundled_texts(name: str = "english") -> list[str]:
     True
     """
     check_choice("bundled", name, BUNDLED)
-    path = resources.files(__package__) / "texts" / "english.txt"
+    path = resources.files(__package__) / "texts" / _FILES.get(name, "english.txt")
     texts = paragraphs(path.read_text(encoding="utf-8"))
-    return texts if name == "english" else [*texts, *_of_python()]
+    return texts if name in _FILES else [*texts, *_of_python()]
 
 
 def _of_python() -> list[str]:

@@ -106,7 +106,7 @@ def test_brackets_that_are_never_opened_do_not_count():
     [
         (lambda p: p.words(-1) == p.names.index("looking"), "after “looking”"),
         (lambda p: p.words(1) == p.names.index("house"), "before “house”"),
-        (lambda p: p.sample.position == 16, "position “17”"),
+        (lambda p: p.sample.position == 16, "position 17"),
         (
             lambda p: np.array(holds(p, "inside quotation marks")),
             "inside quotation marks",
@@ -177,16 +177,21 @@ def test_contexts_come_from_the_range_of_codes_and_from_misses(places):
     rule = np.zeros(len(code), dtype=bool)
     rule[::9] = True
     made = contexts(code, fires, rule, places, 4, 0)
-    values = made["context_code"]
-    assert (
-        values.shape == (len(BANDS), 4) and (np.diff(values[:3].mean(axis=1)) < 0).all()
-    )
+    codes = made["context_code"]
+    assert codes.shape == (len(BANDS), 4, 15)
+    values = codes[..., 10] * code.max()
+    assert (np.diff(values[:3].mean(axis=1)) < 0).all()
     assert (values[:3] > 2).all() and (values[3] < 0.5).all()
     for band in made["context_text"]:
         assert len(set(band.tolist())) == 4  # distinct texts
     text, place = made["context_text"][0, 0], made["context_place"][0, 0]
     assert made["context_id"][0, 0, 10] == places.inputs.ids[text, place]
     assert made["histogram"].sum() == len(code)
+    row = np.flatnonzero(
+        (places.sample.text == text) & (places.sample.position == place - 1)
+    )
+    before = code[row[0]] / code.max() if len(row) else -1
+    assert codes[0, 0, 9] == pytest.approx(before, rel=1e-6)
     again = contexts(code, fires, rule, places, 4, 0)
     np.testing.assert_array_equal(again["context_text"], made["context_text"])
 

@@ -21,6 +21,7 @@ from ...errors import ArgumentError, CheckpointError, NonFiniteError, StoreError
 from ...inputs.sampling import TokenSample
 from ...machine import size_text
 from ...needs import Activations
+from ...observables.registry import make
 from ...store import Cell, plain, read_cell, write_cell
 from ...study import Progress, Study, read_study
 from ...study.cells.cache import combine
@@ -32,6 +33,7 @@ from ..layers import match_layers
 from .aligned import aligned_tokens, rows_of
 
 FOLDER = "shared-concepts"
+MOST_TOKENS = 5000  # of a dictionary over all runs, where the study says nothing of one
 _VIEWS = (f"{__name__}:RunViews._values", f"{__name__}:_dataset", *READING)
 _FIT = (f"{__package__}.node:_fitted", *READING)
 
@@ -81,7 +83,9 @@ class RunViews:
     part
         The run in its study.
     observable
-        The joint concepts of the study: which layers and tokens are read.
+        The joint concepts that are fitted: which layers and tokens are read.
+    asked
+        The observable of the study that reads these layers.
     folder
         Of the study.
     sample
@@ -93,6 +97,7 @@ class RunViews:
     name: str
     part: RunPart
     observable: Any
+    asked: Any
     folder: Path
     sample: TokenSample | None = None
     note: str = ""
@@ -105,7 +110,7 @@ class RunViews:
     @cached_property
     def layers(self) -> tuple[str, ...]:
         """The paths of the layers."""
-        return self.part.graph.probe.layers[self.need]
+        return self.part.graph.probe.layers[self.asked.activations]
 
     @cached_property
     def digests(self) -> dict[int, str]:
@@ -234,19 +239,40 @@ def views_of(
     runs = {}
     controls = {}
     for name, (study, folder) in studies.items():
-        observables = [o for o in study.observables if o.kind == "joint-concepts"]
-        if not observables:
-            raise ArgumentError(
-                f"run {name!r} has no joint-concepts, whose layers and tokens are taken; study it "
-                'with [[observables]] kind = "joint-concepts", or the preset standard.'
-            )
+        asked = _asked(name, study)
+        joint = _joint(asked)
         parts = study.parts(folder)
-        runs[name] = RunViews(name, parts[0], observables[0], folder)
-        of_control = [p for p in parts[1:] if observables[0].name in p.job.by_name]
+        runs[name] = RunViews(name, parts[0], joint, asked, folder)
+        of_control = [p for p in parts[1:] if asked.name in p.job.by_name]
         if of_control:
-            controls[name] = RunViews(name, of_control[0], observables[0], folder)
+            controls[name] = RunViews(name, of_control[0], joint, asked, folder)
     _align(runs, controls)
     return runs, controls if len(controls) == len(runs) else {}
+
+
+def _asked(name: str, study: Study) -> Any:
+    """Return the observable whose layers and tokens are taken."""
+    for kind in ("joint-concepts", "learned-concepts"):
+        for observable in study.observables:
+            if observable.kind == kind:
+                return observable
+    raise ArgumentError(
+        f"run {name!r} has neither learned-concepts nor joint-concepts, whose layers and tokens "
+        'are taken; study it with [[observables]] kind = "learned-concepts", or the preset '
+        "standard."
+    )
+
+
+def _joint(asked: Any) -> Any:
+    """Return the joint concepts to fit: a dictionary's memory grows with the square of its tokens."""
+    if asked.kind == "joint-concepts":
+        return asked
+    most = (
+        MOST_TOKENS if asked.max_tokens is None else min(asked.max_tokens, MOST_TOKENS)
+    )
+    names = ("layers", "on", "tokens", "random_state")
+    options = {name: getattr(asked, name) for name in names}
+    return make("joint-concepts", max_tokens=most, **options)
 
 
 def views_here(runs: Mapping[str, Any], progress: Progress) -> bool:

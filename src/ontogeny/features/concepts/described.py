@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from ...capture.layer_readout import Readout, written
-from ...inputs.sampling import TokenSample
 from ...words.names import Names
 from .describe.neighbours import neighbours_of_gram
 
 EMPTY = -1  # an id where there is no token
 NEIGHBOURS = 3
-SKETCH = 64  # numbers by which a concept is known again
 # Tokens on either side, that a concept writes; fewer of smaller vocabularies.
 WRITTEN = 5
 
@@ -111,56 +108,6 @@ DESCRIBED: Names = {
     **{name.format("context"): words for name, words in _CONTEXTS.items()},
     **{name.format("shared_context"): words for name, words in _CONTEXTS.items()},
 }
-
-
-def fit_id(codes: np.ndarray) -> tuple[tuple[()], np.ndarray]:
-    """Return the digest of codes: labels by a person hold for the same fit only."""
-    digest = hashlib.blake2b(
-        np.ascontiguousarray(codes).tobytes(), digest_size=8
-    ).hexdigest()
-    return (), np.array(digest, dtype=object)
-
-
-def code_sketch(
-    codes: np.ndarray, sample: TokenSample
-) -> tuple[tuple[str, str], np.ndarray]:
-    """Return (r, 64) what tells by its codes (n, r) whether a concept of another fit is the same.
-
-    Sums of the standardised codes with random signs, which depend on text and place of a token
-    alone. The cosine of two sketches is about the correlation of the codes, also where some of the
-    tokens are others.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> sample = TokenSample(np.arange(900) // 30, np.arange(900) % 30)
-    >>> codes = rng.exponential(size=(900, 3))
-    >>> first = code_sketch(codes, sample)[1]
-    >>> again = code_sketch(
-    ...     codes[:800] + 0.1, TokenSample(sample.text[:800], sample.position[:800])
-    ... )
-    >>> bool((first[0] @ again[1][0]) > 0.9), bool(abs(first[0] @ again[1][1]) < 0.5)
-    (True, True)
-    """
-    token = (sample.text.astype(np.uint64) << np.uint64(32)) + (
-        sample.position + 1
-    ).astype(np.uint64)
-    bits = _mixed(token)[:, None] >> np.arange(SKETCH, dtype=np.uint64) & np.uint64(1)
-    values = np.asarray(codes, dtype=np.float64)
-    centred = values - values.mean(axis=0)
-    sums = centred.T @ (2.0 * bits - 1.0)
-    length = np.linalg.norm(sums, axis=1, keepdims=True)
-    return ("concept", "sketch"), (sums / np.where(length > 0, length, 1.0)).astype(
-        np.float32
-    )
-
-
-def _mixed(keys: np.ndarray) -> np.ndarray:
-    """Return 64 well mixed bits of each key (splitmix64, Steele, Lea and Flood 2014)."""
-    z = keys * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(z ^ (z >> np.uint64(31)))
 
 
 def near(gram: np.ndarray) -> dict[str, Any]:

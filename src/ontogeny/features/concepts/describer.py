@@ -18,13 +18,14 @@ from ...errors import ArgumentError, CheckpointError, NonFiniteError
 from ...inputs import Inputs
 from ...inputs.sampling import TokenSample
 from ...needs import Activations, InputSet, Need, Readouts
+from ...observables.fit_identity import code_sketch, fit_id
 from ...observables.readings import Run
 from .describe.contexts import contexts
 from .describe.enrichment import enrichment
 from .describe.names import names
 from .describe.rows import Rows, concentration, turned
 from .describe.tokens import strongest_tokens
-from .described import arrays, code_sketch, fit_id, piece_array
+from .described import arrays, piece_array
 from .meaning.classes import class_variables
 from .meaning.coherence import N_DRAWS
 from .meaning.contexts import WordContexts

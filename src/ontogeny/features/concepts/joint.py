@@ -115,9 +115,7 @@ class JointConcepts(OfActivations):
     fewest_steps: ClassVar[int] = 2
     presets: ClassVar[Presets] = (
         PresetEntry(
-            ("standard", "circuits", "fine-tuning", "everything"),
-            {"n_concepts": "$latents", **INNER_LAYERS},
-            50,
+            ("circuits", "everything"), {"n_concepts": "$latents", **INNER_LAYERS}, 50
         ),
     )
     state_variables: ClassVar[tuple[str, ...]] = (

@@ -14,6 +14,7 @@ MISS = 0.5  # standard deviations, below which a place that the name's rule hold
 AROUND = (-10, 4)  # tokens before and after
 BINS = np.arange(-4.0, 16.5, 0.5)  # of the histogram of codes, in standard deviations
 WORDS = 6
+UNKNOWN = -1.0  # of a token that was not sampled
 
 
 def contexts(
@@ -51,13 +52,18 @@ def contexts(
         some = _distinct(rng.permutation(rows), places, count)
         drawn[i, : len(some)] = some[np.argsort(-code[some], kind="stable")]
     shape = (len(BANDS), count, AROUND[1] - AROUND[0] + 1)
+    is_drawn = drawn.ravel()[:, None] >= 0
+    around = places.rows(drawn.ravel(), AROUND)
+    shares = np.where(around >= 0, code[around] / max(code.max(), 1e-30), UNKNOWN)
     return {
         "context_text": _of(places.sample.text, drawn),
         "context_place": _of(places.sample.position, drawn),
-        "context_code": np.where(drawn >= 0, code[drawn], 0.0).astype(np.float32),
-        "context_id": np.where(
-            drawn.ravel()[:, None] >= 0, places.ids(drawn.ravel(), AROUND), -1
-        ).reshape(shape),
+        "context_code": np.where(is_drawn, shares, UNKNOWN)
+        .astype(np.float32)
+        .reshape(shape),
+        "context_id": np.where(is_drawn, places.ids(drawn.ravel(), AROUND), -1).reshape(
+            shape
+        ),
         "histogram": np.histogram(np.clip(code, BINS[0], BINS[-1]), BINS)[0].astype(
             np.float32
         ),

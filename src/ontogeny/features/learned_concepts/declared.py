@@ -54,11 +54,21 @@ NAMES: Names = {
 }
 CONTEXTS: Names = {
     "context_id": ("token ids of the contexts; -1 beyond the text", ""),
-    "context_code": ("code at the place", "standard deviations"),
+    "context_code": ("code, as a share of the largest; -1 where not sampled", "1"),
     "context_text": ("text of the context", ""),
     "context_place": ("place in its text", "tokens"),
     "histogram": ("tokens by their code", "tokens"),
     "piece_text": ("characters of a token", ""),
+    "fit_id": ("digest of the codes: which fit the concepts are of", ""),
+    "code_sketch": ("by what a concept is known again in another fit", "1"),
+}
+TOKENS: Names = {
+    "frequent_id": ("token id", ""),
+    "token_part": ("share of the layer that the mean of a token is", "1"),
+    "token_text": ("token", ""),
+    "token_first": ("share at the first {checkpoint}", "1"),
+    "token_last": ("share at the last {checkpoint}", "1"),
+    "token_half": ("{step} from which on it has half of its last share", "{step}s"),
 }
 DIRECTIONS: Names = {
     "decoder": ("what one unit of a code writes", "activation units"),
@@ -90,11 +100,16 @@ VARIABLES: Names = {
     **LIVES,
     **NAMES,
     **CONTEXTS,
+    **TOKENS,
     **DIRECTIONS,
     **FOUND,
     "readability": ("correlation of the codes with a read-out of this checkpoint", "1"),
     "strength": ("root of the share of the variance that a component writes", "1"),
+    "refit_readability": ("readability of the nearest component of a refit", "1"),
+    "refit_strength": ("strength of the nearest component of a refit", "1"),
+    "least_readability": ("readability from which on a component is there", "1"),
     "fit": ("fit that the codes are of", ""),
+    "refit": ("fit to a half of the texts, or to an earlier step", ""),
     "band": ("from where on the range of codes a context is", ""),
     "bin": ("lower end of a bin of codes", "standard deviations"),
 }

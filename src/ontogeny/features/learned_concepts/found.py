@@ -10,17 +10,20 @@ import numpy as np
 import xarray as xr
 
 from ...multiple_tests import holm
+from ...observables.fit_identity import SKETCH, code_sketch, fit_id
 from ...observables.pieces import object_array
 from .components import AGAIN, Components, components, nearest
-from .contexts import BANDS, BINS, contexts
+from .contexts import AROUND, BANDS, BINS, contexts
 from .naming import POSITION, Name, Namer, strong
 from .parts import Predictor, scaled
-from .places import Places
+from .places import ATTRIBUTES, Places
 
 LEVEL = 0.05  # of names, corrected over the components of a layer
 LIMIT = 95  # percentile of the names of an untrained model that a name is beyond
 # Correlation of a rule with the strong places, below which it names nothing.
-LEAST = 0.2
+LEAST = 0.3
+# How well a rule tells strong places from others, below which it leaves most of them out.
+DETECTED = 0.6
 BEYOND = "beyond the token"
 LEARNED = "learned part"
 
@@ -107,6 +110,8 @@ class Finder:
             "feature": np.arange(first.shape[1]),
             "fit": _fits(earlier),
             "band": list(BANDS),
+            "place": np.arange(AROUND[0], AROUND[1] + 1),
+            "sketch": np.arange(SKETCH),
             "bin": BINS[:-1],
         }
         return labelled(variables, coords)
@@ -121,7 +126,9 @@ class Finder:
         limit = np.array([limits.get(_attribute(name), LEAST) for name in names])
         p_values = holm([name.p_value for name in names])
         phi = np.array([name.phi for name in names])
+        auc = np.array([name.auc for name in names])
         shown = (p_values <= LEVEL) & (phi > np.maximum(limit, LEAST))
+        shown &= auc >= DETECTED
         parts = [
             contexts(
                 codes[:, j],
@@ -134,7 +141,8 @@ class Finder:
             for j, name in enumerate(names)
         ]
         words = object_array([part.pop("words") for part in parts])
-        dims = {"context_id": ("band", "example", "place"), "histogram": ("bin",)}
+        tokens = ("band", "example", "place")
+        dims = {"context_id": tokens, "context_code": tokens, "histogram": ("bin",)}
         stacked = {
             name: (
                 ("concept", *dims.get(name, ("band", "example"))),
@@ -151,10 +159,12 @@ class Finder:
             "named_phi": ("concept", np.where(shown, phi, 0.0)),
             "name_limit": ("concept", limit),
             "name_p": ("concept", p_values),
-            "name_auc": ("concept", np.array([name.auc for name in names])),
+            "name_auc": ("concept", auc),
             "name_auc_low": ("concept", np.array([name.low for name in names])),
             "name_auc_high": ("concept", np.array([name.high for name in names])),
             "firing": ("concept", fires.mean(axis=0)),
+            "fit_id": fit_id(codes),
+            "code_sketch": code_sketch(codes, self.places.sample),
             "n_named": float(shown.sum()),
         }
 
@@ -193,8 +203,9 @@ def labelled(values: Mapping[str, Any], coords: Mapping[str, Any]) -> dict[str, 
 
 
 def _attribute(name: Name) -> str:
-    """Return whether a name is of a position or of words: both have limits of their own."""
-    return POSITION if name.label.startswith(POSITION) else "words"
+    """Return what a name is about, each with a limit of its own: one of the words, or a place."""
+    about = (*ATTRIBUTES, POSITION)
+    return next((each for each in about if name.label.startswith(each)), "place")
 
 
 def _limits(names: list[Name]) -> dict[str, float]:

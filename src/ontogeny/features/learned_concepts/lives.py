@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject
-from .births import BORN, NONE, START, STILL, Curves, Lives, lives
+from .births import BORN, NONE, READABLE, START, STILL, Curves, Lives, lives
 from .found import LEARNED
 
 FEWEST = 3  # steps that lives can be read off
@@ -29,7 +29,11 @@ def with_lives(data: xr.Dataset) -> xr.Dataset:
     stacked = stacked.reindex(layer=data.layer.values)
     kinds = stacked.concept_kind
     return data.assign(
-        {**stacked, "concept_kind": kinds.where(kinds.notnull(), "").astype(object)}
+        {
+            **stacked,
+            "concept_kind": kinds.where(kinds.notnull(), "").astype(object),
+            "least_readability": READABLE,
+        }
     )
 
 
@@ -37,12 +41,11 @@ def _of_layer(one: xr.Dataset, there: np.ndarray) -> xr.Dataset:
     """Return the lives of one layer at the steps (T,) at which it is `there`."""
     concepts = one.again.notnull().values
     steps = one.step.values[there].astype(np.float64)
-    dims = ("fit", "step", "concept")
     readable, strength = (
-        one[name].transpose(*dims).values[:, there][:, :, concepts].astype(np.float64)
+        _fits(one, name)[:, there][:, :, concepts]
         for name in ("readability", "strength")
     )
-    curves = Curves(np.nan_to_num(readable), np.nan_to_num(strength))
+    curves = Curves(readable, strength)
     life = lives(curves)
     kind = np.where(one.found_in.values[concepts] == LEARNED, APART, life.kind).astype(
         object
@@ -77,6 +80,13 @@ def _of_layer(one: xr.Dataset, there: np.ndarray) -> xr.Dataset:
     return xr.Dataset(values, coords).reindex(
         concept=one["concept"].values, step=one.step.values
     )
+
+
+def _fits(one: xr.Dataset, name: str) -> np.ndarray:
+    """Return numbers (fit, step, concept) of the fit to all texts, then of its refits."""
+    whole = one[name].transpose("step", "concept").values
+    refits = one[f"refit_{name}"].transpose("refit", "step", "concept").values
+    return np.nan_to_num(np.concatenate([whole[None], refits]).astype(np.float64))
 
 
 def _turned(

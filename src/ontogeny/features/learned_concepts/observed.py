@@ -17,7 +17,8 @@ from ...concepts.joint.snapshots import fixed_half
 from ...errors import ArgumentError, CheckpointError, NonFiniteError, check_choice
 from ...figures import Column, Figure, Heatmap, Section, Table
 from ...needs import InputSet, Need
-from ...observables import Reading, Run, by_layer
+from ...observables import PresetEntry, Reading, Run, by_layer
+from ...observables.catalogued import INNER_LAYERS, Presets
 from ...observables.extractor_fits import layer_state
 from ...observables.of_activations import OfActivations
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
@@ -31,13 +32,15 @@ from .lives import claims, with_lives
 from .naming import Namer
 from .parts import Predictor, Tokens, centred, scaled
 from .places import Places
+from .token_table import with_token_table
 
 # Places among the steps that are searched too: what fades is not missed.
 EARLIER = (0.75, 0.5)
 SEARCHED = 6  # steps from which on they are
 TOKENS = ("all", "later", "last", "cls", "masked")
-_NUMBERS = ("context_id", "context_text", "context_place")
-_TEXTS = ("name", "rule", "words", "found_in")
+LISTED = 20  # tokens of which it is said how much of the layer each one is
+_NUMBERS = ("context_id", "context_text", "context_place", "frequent_id")
+_TEXTS = ("name", "rule", "words", "found_in", "fit_id")
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,13 @@ class LearnedConcepts(OfActivations):
     )
     price: ClassVar[str] = "five fits for each layer, then one regression a step"
     minima: ClassVar[Mapping[str, int]] = {"n_concepts": 1, "examples": 0}
+    presets: ClassVar[Presets] = (
+        PresetEntry(
+            ("standard", "fine-tuning", "one-model", "everything"),
+            {"n_concepts": "$latents", **INNER_LAYERS},
+            49,
+        ),
+    )
     state_variables: ClassVar[tuple[str, ...]] = (
         *COUNTS,
         *NAMES,
@@ -92,6 +102,9 @@ class LearnedConcepts(OfActivations):
         *_NUMBERS,
         "context_code",
         "histogram",
+        "frequent_id",
+        "fit_id",
+        "code_sketch",
         PIECES,
     )
     compared: ClassVar[tuple[str, ...]] = (*COUNTS, "n_born", "sharpness", "named_phi")
@@ -124,6 +137,7 @@ class LearnedConcepts(OfActivations):
         start, first = (-1, run.untrained()) if alone else self._readable(run, steps)
         last, reading = self._readable(run, steps[::-1])
         tokens = self._tokens(first)
+        listed = tokens.frequent(LISTED)
         rows = {start: self._left(first, tokens), last: self._left(reading, tokens)}
         for step in _earlier(steps):
             with suppress(ArgumentError):
@@ -142,7 +156,9 @@ class LearnedConcepts(OfActivations):
 
         state = by_layer(rows[start], one)
         state = state.assign({PIECES: pieces_variable(run.pieces(self.activations))})
-        return state.assign(first_step=float(start))
+        return state.assign(
+            first_step=float(start), frequent_id=("listed", listed.astype(np.int32))
+        )
 
     def _readable(self, run: Run, steps: Sequence[int]) -> tuple[int, Reading]:
         """Return the first of some steps that can be read; the cells of the others say why not."""
@@ -187,14 +203,18 @@ class LearnedConcepts(OfActivations):
         half = fixed_half(tokens.unit)
         assert state is not None
         is_first = reading.step == int(state.first_step)
-        dims = ("fit", "concept")
+        listed = state.frequent_id.values
+        refits = ("refit", "concept")
 
         def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
             layer = layer_state(state, path).dropna("concept", subset=["again"])
             values = to_numpy(A)
             H = centred(values)
             L = tokens.left(H)
-            variables: dict[str, Any] = {"token_share": tokens.explained(L, H)}
+            variables: dict[str, Any] = {
+                "token_share": tokens.explained(L, H),
+                "token_part": ("listed", tokens.of_each(H, listed)),
+            }
             if not is_first:
                 first = layer["first"].dropna("feature").values.astype(np.float32)
                 variables["learned_share"] = tokens.share(
@@ -203,11 +223,21 @@ class LearnedConcepts(OfActivations):
             codes = layer["codes"].values.astype(np.float32)
             read = Predictor(scaled(L), half)
             readable, strength = presence(read, codes)
-            variables |= {"readability": (dims, readable), "strength": (dims, strength)}
+            variables |= {
+                "readability": ("concept", readable[0]),
+                "strength": ("concept", strength[0]),
+                "refit_readability": (refits, readable[1:]),
+                "refit_strength": (refits, strength[1:]),
+            }
             if self.keep_directions:
                 variables |= directions(read, codes[0], L, values)
-            labels = {"concept": layer["concept"].values, "fit": layer["fit"].values}
-            return labelled(variables, labels | {"feature": np.arange(H.shape[1])})
+            labels = {
+                "concept": layer["concept"].values,
+                "refit": layer["fit"].values[1:],
+                "feature": np.arange(H.shape[1]),
+                "listed": np.arange(len(listed)),
+            }
+            return labelled(variables, labels)
 
         return by_layer(reading[self.activations], one)
 
@@ -219,7 +249,9 @@ class LearnedConcepts(OfActivations):
             if n in data
         }
         data = whole_numbers(data.assign(texts), _NUMBERS)
-        return with_lives(with_pieces(data, ["context_id"]) if PIECES in data else data)
+        if PIECES in data:
+            data = with_pieces(data, ["context_id", "frequent_id"])
+        return with_lives(with_token_table(data))
 
     def figures(
         self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
@@ -250,6 +282,23 @@ class LearnedConcepts(OfActivations):
                     columns=[*columns, auc],
                     rows="concept",
                     group="layer",
+                )
+            )
+        if "token_text" in data and self.tokens != "masked":
+            figures.append(
+                Table(
+                    "tokens",
+                    "Tokens with a direction of their own",
+                    columns=[
+                        Column("token_text"),
+                        Column("token_first"),
+                        Column("token_last"),
+                        Column("token_half"),
+                    ],
+                    rows="listed",
+                    group="layer",
+                    caption="How much of the layer the mean of each frequent token is, at the "
+                    "first and the last {checkpoint}. Concepts are of what tokens leave.",
                 )
             )
         return figures

@@ -72,6 +72,31 @@ class Tokens:
         sums /= (others + PRIOR)[:, None].astype(H.dtype)
         return np.asarray(H - sums)
 
+    def frequent(self, count: int) -> np.ndarray:
+        """Return the ids of the tokens that stand at most rows, the commonest first."""
+        kinds, places = np.unique(self.token, return_counts=True)
+        return np.asarray(kinds[np.argsort(-places, kind="stable")[:count]])
+
+    def of_each(self, H: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        """Return the share of the squared length of H (n, m) that the mean of each token has.
+
+        The mean is shrunk as in `left`.
+
+        Examples
+        --------
+        >>> same = Tokens(np.array([1, 1, 2]), np.array([0, 1, 2]))
+        >>> same.of_each(np.array([[3.0], [3.0], [-6.0]]), np.array([1, 2])).tolist()
+        [0.12, 0.041666666666666664]
+        """
+        kinds, kind, places = np.unique(
+            self.token, return_inverse=True, return_counts=True
+        )
+        means = (indicator(kind) @ H) / (places + PRIOR)[:, None]
+        squares = np.einsum("km,km->k", means, means, dtype=np.float64) * places
+        whole = np.einsum("nm,nm->", H, H, dtype=np.float64)
+        by_kind = dict(zip(kinds.tolist(), squares / max(whole, 1e-30), strict=True))
+        return np.array([by_kind.get(token, 0.0) for token in tokens.tolist()])
+
     def share(self, part: np.ndarray, whole: np.ndarray) -> Measured:
         """Return the share of the squared length of `whole` (n, m) that `part` (n, m) has."""
         shares, total = self._shares(part, whole)

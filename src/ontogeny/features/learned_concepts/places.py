@@ -111,16 +111,29 @@ class Places:
 
     def ids(self, rows: np.ndarray, around: tuple[int, int]) -> np.ndarray:
         """Return (rows, places) the ids around some rows; -1 beyond the text."""
+        return self._around(self.inputs.ids, rows, around)
+
+    def rows(self, rows: np.ndarray, around: tuple[int, int]) -> np.ndarray:
+        """Return (rows, places) which rows are around some rows; -1 where none was sampled."""
+        return self._around(self._row, rows, around)
+
+    def _around(
+        self, values: np.ndarray, rows: np.ndarray, around: tuple[int, int]
+    ) -> np.ndarray:
         text = self.sample.text[rows][:, None]
         place = self.sample.position[rows][:, None] + np.arange(
             around[0], around[1] + 1
         )
         inside = (place >= 0) & (place < self.inputs.lengths[text])
-        return np.where(
-            inside,
-            self.inputs.ids[text, self._first[text] + np.where(inside, place, 0)],
-            -1,
-        )
+        column = self._first[text] + np.where(inside, place, 0)
+        return np.where(inside, values[text, column], -1)
+
+    @cached_property
+    def _row(self) -> np.ndarray:
+        """Which row a token of a text is; -1 of those that were not sampled."""
+        row = np.full(self.inputs.ids.shape, -1)
+        row[self.sample.text, self._column] = np.arange(len(self._column))
+        return row
 
     @cached_property
     def _first(self) -> np.ndarray:

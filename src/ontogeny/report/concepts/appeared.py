@@ -5,14 +5,17 @@ from __future__ import annotations
 from ...words.content import Content
 from ...words.formats import joined, plural, sentence_start, value_range
 from ...words.story import Line
+from .learned import found_words, is_learned
 from .lives import Concepts
-from .nodes import asked_for, failure
+from .nodes import asked_for, failure, without_lives
 
 MOST_NAMES = 3
 
 
 def appeared(content: Content, concepts: Concepts | None) -> Line | None:
     """Return how many concepts have a name, beside control runs; None without concepts."""
+    if concepts is None and (alone := without_lives(content)) is not None:
+        return Line(f"{found_words(alone.dataset)}.", link="#atlas")
     if concepts is None:
         reason = failure(content).rstrip(".") if asked_for(content) else ""
         return (
@@ -20,6 +23,9 @@ def appeared(content: Content, concepts: Concepts | None) -> Line | None:
             if reason
             else None
         )
+    if is_learned(concepts.data):
+        words = f"{found_words(concepts.data)}."
+        return Line(words, _ruled(concepts), "#atlas")
     total = plural(len(concepts.every), "concept")
     if not concepts.every:
         lead = f"None of {concepts.latents:,} latents can be read from two checkpoints."
@@ -31,6 +37,12 @@ def appeared(content: Content, concepts: Concepts | None) -> Line | None:
         return Line(lead, why, "#atlas")
     lead = f"{concepts.named:,} of {total} have a name{_in_controls(concepts)}."
     return Line(lead, _listed(concepts), "#atlas")
+
+
+def _ruled(concepts: Concepts) -> str:
+    """Return the best names, each once; they hold quotation marks of their own."""
+    names = list(dict.fromkeys(concept.name for concept in concepts.with_name))
+    return f"Such as: {'; '.join(names[:MOST_NAMES])}." if names else ""
 
 
 def _in_controls(concepts: Concepts) -> str:

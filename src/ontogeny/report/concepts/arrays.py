@@ -144,7 +144,12 @@ class ConceptArrays:
         parts = [f"{name}_{part}" for part in ("text", "place", "id", "code")]
         if any(part not in self for part in parts):
             return ()
-        examples = zip(*(self.of(part, place).tolist() for part in parts), strict=True)
+        values = [self.of(part, place) for part in parts]
+        if "band" in self.dims(
+            f"{name}_id"
+        ):  # of several ranges of codes, the top first
+            values = [each[0] for each in values]
+        examples = zip(*(each.tolist() for each in values), strict=True)
         # NaN is none either.
         return tuple(self._context(*one) for one in examples if one[0] >= 0)
 

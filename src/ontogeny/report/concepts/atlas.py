@@ -16,6 +16,7 @@ import numpy as np
 from ...words.content import Content
 from ...words.formats import plural
 from ..scales import StepScale
+from . import learned
 from .arrays import ConceptArrays
 from .cards import card, read_removals
 from .contexts import packed, packed_contexts, shares
@@ -42,6 +43,11 @@ RULE = (
     "where three carry more of it than for 95 % of those."
 )
 
+UNNAMED = (
+    "without a name: no sharper than in the untrained model or by chance, little explained by "
+    "its tokens, or not borne out by contexts"
+)
+
 
 @dataclass(frozen=True)
 class Atlas:
@@ -58,7 +64,8 @@ class Atlas:
     @property
     def lives(self) -> list[tuple[str, str]]:
         """The kinds of life that are there, with what they mean."""
-        return [(kind, words) for kind, words in KINDS.items() if kind in self.kinds]
+        known = learned.KINDS if self.payload["learned"] else KINDS
+        return [(kind, words) for kind, words in known.items() if kind in self.kinds]
 
     @property
     def titles(self) -> list[str]:
@@ -102,6 +109,10 @@ def read_atlas(content: Content, concepts: Concepts | None) -> Atlas | None:
 def _about(content: Content, fitted: Fitted) -> str:
     """Say what was fitted, how names were given, and what they are compared with."""
     concepts = fitted.concepts
+    if learned.is_learned(concepts.data):
+        return (
+            f"{learned.found_words(concepts.data)}. {learned.RULE}{_without(content)}"
+        )
     words = f"{plural(len(concepts.every), 'concept')} {fitted.how}"
     if concepts.apart:
         words += (
@@ -117,14 +128,14 @@ def _about(content: Content, fitted: Fitted) -> str:
             f"{words}. None got a name: each is no sharper than in the untrained model or by "
             f"chance, little explained by its tokens, or not borne out by contexts. {RULE}"
         )
-    alone = (
-        ""
-        if content.controls or content.one_model
-        else (
-            " No control was run, so it is not known how many names motion alone would give."
-        )
-    )
-    return f"{words}; {concepts.named:,} got a name. {RULE}{alone}"
+    return f"{words}; {concepts.named:,} got a name. {RULE}{_without(content)}"
+
+
+def _without(content: Content) -> str:
+    """Say what is not known without control runs."""
+    if content.controls or content.one_model:
+        return ""
+    return " No control was run, so it is not known how many names motion alone would give."
 
 
 def _notices(fitted: Fitted, concepts: Sequence[Concept], pieces: Pieces) -> list[str]:
@@ -178,6 +189,9 @@ def _payload(content: Content, fitted: Fitted) -> dict[str, Any]:
         "about": content.voice.fill(_about(content, fitted)),
         "notices": _notices(fitted, picks, pieces),
         "naming": _naming(concepts),
+        "learned": learned.is_learned(concepts.data),
+        "controls": bool(concepts.named_controls),
+        "without": learned.UNNAMED if learned.is_learned(concepts.data) else UNNAMED,
         "numbers": pieces.by_id and pieces.numbers_only,
         "step": fitted.step,
         "one_code": fitted.one_code,

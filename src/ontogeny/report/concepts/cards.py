@@ -12,6 +12,8 @@ from ...words.content import Content
 from ...words.formats import alike_words, plain_text
 from .arrays import ConceptArrays
 from .facts import Facts, Token
+from .learned import fields as learned_fields
+from .learned import is_learned
 from .lives import Concept
 from .tokens import Pieces
 
@@ -48,6 +50,10 @@ def card(arrays: ConceptArrays, concept: Concept, pieces: Pieces) -> dict[str, A
         "again": finite(arrays.number("found_again", concept.place), 3),
         "half": finite(arrays.number("half", concept.place), 3),
     }
+    if is_learned(arrays.data):
+        fields |= learned_fields(arrays, concept.place)
+        fields["beyond"] = concept.beyond_controls
+        del fields["sharp"]
     return {
         name: value
         for name, value in fields.items()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import ConceptArrays
+from .learned import BANDS
 from .lives import Concept
 from .tokens import Pieces
 
@@ -48,7 +49,8 @@ def packed_contexts(
     dims = {"layer", "concept", "example", "place"}
     for start in ("", "shared_"):
         names = (f"{start}context_id", f"{start}context_code")
-        if any(arrays.dims(name) != dims for name in names):
+        bands = arrays.data["band"].values.tolist() if "band" in arrays else []
+        if any(arrays.dims(name) - {"band"} != dims for name in names):
             continue
         follow = keys is not None and all(
             "step" in arrays.data[name].dims for name in names
@@ -58,15 +60,27 @@ def packed_contexts(
         )
         tokens = np.nan_to_num(tokens.astype(float), nan=-1).astype(int)
         codes = np.clip(np.nan_to_num(codes.astype(float)), 0, 1)
+        if bands:  # one after the other
+            tokens, codes = (
+                x.reshape(*x.shape[:2], -1, x.shape[-1]) for x in (tokens, codes)
+            )
         # The middle token is the strongest: a context without it was not kept.
         return {
             "follow": follow,
             "shared": bool(start),
-            "middle": tokens.shape[-1] // 2,
+            "middle": _middle(arrays, tokens.shape[-1]),
+            "bands": [BANDS.get(band, band) for band in bands],
             **_lines(pieces.all_places(tokens) + 1),
             "codes": packed(_halves(np.round(codes * LEVELS).astype(np.uint8))),
         }
     return None
+
+
+def _middle(arrays: ConceptArrays, places: int) -> int:
+    """Return which place of a context is that of the concept."""
+    if "place" not in arrays:
+        return places // 2
+    return int(np.flatnonzero(arrays.data["place"].values == 0)[0])
 
 
 def _gathered(

@@ -15,6 +15,7 @@ from ...words.labels import short_names
 from .arrays import ConceptArrays
 from .cards import finite
 from .contexts import packed, shares
+from .learned import control_words, is_learned
 from .lives import Concept
 
 CONTROL = "mean_life_control"
@@ -38,6 +39,9 @@ def layers(
             "address": f"{address}/{safe(path)}/",
             "group": content.groups.of(path),
             **_nulls(arrays, i),
+            "control_words": control_words(arrays.data, i)
+            if is_learned(arrays.data)
+            else [],
         }
         for i, (path, short) in enumerate(zip(paths, short_names(paths), strict=True))
     ]

@@ -14,6 +14,7 @@ from ...words.formats import plural
 from ...words.labels import truncate
 from ...words.nodes import Node
 from .arrays import ConceptArrays
+from .learned import is_learned
 
 FEW = 10
 MORE = 30
@@ -44,7 +45,9 @@ class Concept:
 
     ``name`` is empty where it got none, and of a class of words where ``is_class``; ``given`` is
     the name that a person gave it, which goes before. Steps are NaN where there is no such step.
-    ``kind`` is empty where lives are not known.
+    ``kind`` is empty where lives are not known. ``beyond_controls`` is whether its name is better
+    than every name of every control run, and ``sharpness`` how well its best rule or three tokens
+    tell of it.
     """
 
     place: tuple[int, int]
@@ -63,6 +66,7 @@ class Concept:
     sharpness: float
     is_class: bool = False
     coherence: float = math.nan
+    beyond_controls: bool = False
 
     @property
     def number(self) -> int:
@@ -204,6 +208,8 @@ def _kind(concepts: Concepts) -> str:
 
 
 def _best(concepts: Concepts) -> str:
+    if is_learned(concepts.data):
+        return "best named"
     return (
         "sharpest" if math.isfinite(concepts.candidates[0].sharpness) else "strongest"
     )

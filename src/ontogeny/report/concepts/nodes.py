@@ -13,25 +13,27 @@ from ...words.content import Content
 from ...words.formats import plain_text
 from ...words.labels import short_names
 from ...words.nodes import Node
+from . import learned
 from .arrays import ConceptArrays
 from .lives import Concept, Concepts
 
-KIND = "joint-concepts"
+# Whose lives lead the page, the first before others.
+KINDS = (learned.KIND, "joint-concepts")
 NO_CONCEPT = "no concept"
 APART = "not found again"
 # Kind of what was born by its strength and cannot be read for long after.
 UNCONFIRMED = "birth not confirmed"
 
+_NAMED = ("named", "n_concepts")  # how many have a name, and how many there are
 # Defaults of the observable: at the best step, and less elsewhere.
 _READABLE = 0.6
 _SECOND = 0.1
 
 
 def asked_for(content: Content) -> bool:
-    """Return whether the study has joint concepts, computed or not."""
-    return KIND in _kinds(content).values() or any(
-        n.path == KIND for n in content.nodes
-    )
+    """Return whether the study has concepts with lives, computed or not."""
+    asked = {*_kinds(content).values(), *(node.path for node in content.nodes)}
+    return not asked.isdisjoint(KINDS)
 
 
 def settings_of(content: Content, path: str) -> Mapping[str, Any]:
@@ -54,9 +56,9 @@ def _kinds(content: Content) -> dict[str, str]:
 
 
 def failure(content: Content) -> str:
-    """Return why joint concepts are missing from a result, as far as it says so."""
+    """Return why concepts with lives are missing from a result, as far as it says so."""
     for node in content.nodes:
-        if KIND not in (node.path, _kinds(content).get(node.path)):
+        if not {node.path, _kinds(content).get(node.path)} & set(KINDS):
             continue
         data = node.dataset
         if "status" in data:
@@ -71,6 +73,12 @@ def failure(content: Content) -> str:
     return ""
 
 
+def without_lives(content: Content) -> Node | None:
+    """Return the first node of concepts beyond the token of too few checkpoints for lives."""
+    nodes = (node for node in content.nodes if learned.is_learned(node.dataset))
+    return next((node for node in nodes if not _holds_lives(node.dataset)), None)
+
+
 def read_concepts(content: Content) -> Concepts | None:
     """Return the concepts of the first node that holds lives, one with names before others."""
     nodes = with_lives(content)
@@ -78,9 +86,15 @@ def read_concepts(content: Content) -> Concepts | None:
 
 
 def with_lives(content: Content) -> list[Node]:
-    """Return the nodes that hold lives of concepts, those with names first."""
+    """Return the nodes that hold lives: of learned concepts first, then those with names."""
     nodes = [node for node in content.nodes if _holds_lives(node.dataset)]
-    return sorted(nodes, key=lambda node: "name" not in node.dataset)
+    return sorted(
+        nodes,
+        key=lambda node: (
+            not learned.is_learned(node.dataset),
+            "name" not in node.dataset,
+        ),
+    )
 
 
 def _holds_lives(data: xr.Dataset) -> bool:
@@ -98,10 +112,16 @@ def _holds_lives(data: xr.Dataset) -> bool:
 def of_lives(content: Content, node: Node) -> Concepts:
     """Return the concepts of a node that holds lives."""
     arrays = ConceptArrays(node.dataset)
-    settings = settings_of(content, node.path)
-    readable = float(settings.get("readable", _READABLE)) - _SECOND
+    readable = _readable(content, node)
     kinds = arrays.at_step("concept_kind")
     return _gathered(node, arrays, (kinds != NO_CONCEPT) & (kinds != ""), readable)
+
+
+def _readable(content: Content, node: Node) -> float:
+    """Return from which readability on a concept is there."""
+    if "least_readability" in node.dataset:
+        return float(node.dataset["least_readability"])
+    return float(settings_of(content, node.path).get("readable", _READABLE)) - _SECOND
 
 
 def of_step(node: Node, step: int) -> Concepts:
@@ -110,7 +130,11 @@ def of_step(node: Node, step: int) -> Concepts:
     Those without any token on which they fire are left out: fits that failed.
     """
     arrays = ConceptArrays(node.dataset, step)
-    there = np.isfinite(arrays.at_step("token_share").astype(float)).any(axis=-1)
+    if learned.is_learned(node.dataset):
+        there = np.isfinite(arrays.at_step("again").astype(float))
+    else:
+        shares = arrays.at_step("token_share").astype(float)
+        there = np.isfinite(shares).any(axis=-1)
     # A latent that half of the texts does not find is no concept.
     if "replicates" in arrays:
         there = there & (arrays.at_step("replicates") > 0)
@@ -122,9 +146,12 @@ def _gathered(
 ) -> Concepts:
     data = node.dataset
     read = _control_steps(node.dataset)
+    is_learned = learned.is_learned(data)
     layers = [plain_text(label) for label in data["layer"].values]
     shorts = short_names(layers)
     lives = _lives(arrays, readable) if "concept_kind" in arrays else {}
+    if is_learned:
+        lives["best_control"] = learned.best_of_controls(data)
     concepts = [
         _concept(arrays, (i, j), (layers[i], shorts[i]), lives)
         for i, j in np.argwhere(there).tolist()
@@ -132,6 +159,7 @@ def _gathered(
     apart = [concept for concept in concepts if concept.kind == APART]
     concepts = [concept for concept in concepts if concept.kind != APART]
     concepts.sort(key=_rank)
+    seen = _seen_between if is_learned else _seen_from
     return Concepts(
         node=node,
         arrays=arrays,
@@ -147,7 +175,7 @@ def _gathered(
             int(n) for n in _over_layers(data, "n_born_control") if n == n
         ),
         control_steps=int(read.sum()),
-        born_seen=_seen_from(arrays, read, readable) if read.any() and lives else 0,
+        born_seen=seen(arrays, read, readable) if read.any() and lives else 0,
         readable=readable,
     )
 
@@ -158,7 +186,8 @@ def _rank(concept: Concept) -> tuple[float, ...]:
     has_name = bool(concept.given or concept.name)
     sharp = _or(concept.sharpness, 0.0)
     peak = _or(concept.peak, 0.0)
-    return not has_name, not concept.is_class, -alike, -sharp, -peak
+    told = concept.beyond_controls, concept.is_class
+    return not has_name, *(not each for each in told), -alike, -sharp, -peak
 
 
 def _or(value: float, other: float) -> float:
@@ -175,9 +204,8 @@ def _unnamed(arrays: ConceptArrays) -> str:
 
 def _named_controls(data: xr.Dataset) -> tuple[tuple[int, int | None], ...]:
     """Return how many concepts of each control run got a name, over all layers, of how many."""
-    counts, of_ = (
-        _over_layers(data, f"{name}_control") for name in ("named", "n_concepts")
-    )
+    names = ("n_named", "n_again") if learned.is_learned(data) else _NAMED
+    counts, of_ = (_over_layers(data, f"{name}_control") for name in names)
     totals = of_ if len(of_) == len(counts) else [math.nan] * len(counts)
     return tuple(
         (int(count), int(total) if math.isfinite(total) else None)
@@ -188,9 +216,10 @@ def _named_controls(data: xr.Dataset) -> tuple[tuple[int, int | None], ...]:
 
 def _control_steps(data: xr.Dataset) -> np.ndarray:
     """Return (step,) whether some control run was read there."""
-    if "explained_control" not in data or "run" not in data["explained_control"].dims:
+    name = "token_share_control" if learned.is_learned(data) else "explained_control"
+    if name not in data or "run" not in data[name].dims:
         return np.zeros(data.sizes.get("step", 0), dtype=bool)
-    has_value = data["explained_control"].notnull()
+    has_value = data[name].notnull()
     return np.asarray(
         has_value.any([dim for dim in has_value.dims if dim != "step"]).values
     )
@@ -212,6 +241,17 @@ def _seen_from(arrays: ConceptArrays, read: np.ndarray, readable: float) -> int:
         sure = was_low(strength, start) & confirmed(course >= readable, start)
         seen += int((sure & np.isfinite(born)).sum())
     return seen
+
+
+def _seen_between(arrays: ConceptArrays, read: np.ndarray, readable: float) -> int:
+    """Return how many births have a step of the controls before and two after their interval."""
+    steps = arrays.data["step"].values[read]
+    after, before = (
+        arrays.at_step(f"concept_born_{end}").astype(float)[..., None]
+        for end in ("after", "before")
+    )
+    is_seen = (steps <= after).any(axis=-1) & ((steps >= before).sum(axis=-1) >= 2)
+    return int(is_seen.sum())
 
 
 def _over_layers(data: xr.Dataset, name: str) -> list[float]:
@@ -247,12 +287,14 @@ def _concept(
         return "" if read == "nan" else read
 
     kind = text("concept_kind")
+    name = text("name")
+    phi = arrays.number("named_phi", place)
     born = arrays.number("concept_born", place)
     return Concept(
         place=place,
         layer=layer[0],
         short_layer=layer[1],
-        name=text("name"),
+        name=name,
         given=text("name_given"),
         kind=UNCONFIRMED if kind == "born" and not math.isfinite(born) else kind,
         born=born,
@@ -260,9 +302,16 @@ def _concept(
         before=arrays.number("concept_born_before", place),
         settled=arrays.number("concept_settled", place),
         gone=arrays.number("concept_gone", place),
-        readable_from=float(lives["readable_from"][place]) if lives else math.nan,
-        peak=float(lives["peak"][place]) if lives else math.nan,
-        sharpness=arrays.number("concentration", place),
+        readable_from=float(lives["readable_from"][place])
+        if "readable_from" in lives
+        else math.nan,
+        peak=float(lives["peak"][place]) if "peak" in lives else math.nan,
+        sharpness=phi
+        if "named_phi" in arrays
+        else arrays.number("concentration", place),
         is_class=text("name_kind") == "class",
+        beyond_controls=bool(phi > lives["best_control"][place[0]])
+        if "best_control" in lives
+        else False,
         coherence=arrays.number("coherence", place),
     )

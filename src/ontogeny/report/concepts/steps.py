@@ -11,6 +11,7 @@ import numpy as np
 from ...words.content import Content
 from ...words.formats import step_text
 from ...words.nodes import Node
+from .learned import is_learned
 from .lives import Concept, Concepts
 from .nodes import of_lives, of_step, settings_of, with_lives
 
@@ -59,6 +60,7 @@ def further_concepts(
     taken = first.node.path if first else None
     lives = [node for node in with_lives(content) if node.path != taken]
     single = [node for node in content.nodes if _of_single_steps(node)]
+    single.sort(key=lambda node: not is_learned(node.dataset))
     if not lives and not single:
         return []
     share = most // (len(lives) + len(single))
@@ -78,7 +80,7 @@ def _of_single_steps(node: Node) -> bool:
     """Return whether a node describes concepts that have no lives."""
     data = node.dataset
     dims = {"layer", "concept", "rank"}
-    described = (
+    described = is_learned(data) or (
         "token_share" in data and set(data["token_share"].dims) - {"step"} == dims
     )
     return described and "concept_kind" not in data and "step" in data.dims
@@ -92,7 +94,7 @@ def _of_steps(content: Content, node: Node, title: str, share: int) -> list[Fitt
     """Return the fits of some steps of a node, the last one first."""
     data = node.dataset
     steps = data["step"].values.astype(int)
-    if "step" not in data["token_share"].dims:
+    if is_learned(data) or "step" not in data["token_share"].dims:
         how = "of one code for all checkpoints; lives take at least 3 of these"
         fit = (of_step(node, -1), title, max(share, 1), how, int(steps[-1]))
         return [Fitted(*fit, one_code=True, changes=_changes(content, node))]

@@ -92,7 +92,10 @@ def _of_changes(content: Content) -> Iterator[Figure]:
     """Give how many concepts a further training turned, beside control runs."""
     turned = [c for c in content.claims if c.kind is Kind.TURNED and not c.subject.run]
     if turned:
-        count = sum(claim.value for claim in turned)
+        # Of one concept, which has a strength, or a count of them.
+        count = sum(
+            1 if math.isfinite(claim.first) else claim.value for claim in turned
+        )
         yield Figure(f"{count:,.0f}", "concepts turned", content.link(turned[0]))
 
 

@@ -230,7 +230,7 @@ def _birth(concept: Concept) -> str:
 def _draw_cells(
     axes: Axes, concepts: Concepts, concept: Concept, edges: np.ndarray, y: int
 ) -> None:
-    """Draw one cell for each step: tinted by the squared share of the peak, or hatched."""
+    """Draw one cell for each step: tinted by the share of the peak, or hatched."""
     strength, course = (
         concepts.arrays.over_steps(name)[concept.place]
         for name in ("strength", "readability")
@@ -242,7 +242,7 @@ def _draw_cells(
         [[(a, y - 0.36), (b, y - 0.36), (b, y + 0.36), (a, y + 0.36)] for a, b in edges]
     )
     tinted = is_finite & clear
-    tints = [to_rgba(_TINT, 0.03 + 0.87 * value**2) for value in share[tinted]]
+    tints = [to_rgba(_TINT, 0.03 + 0.87 * value) for value in share[tinted]]
     if tinted.any():
         axes.add_collection(
             PolyCollection(list(boxes[tinted]), facecolors=tints, linewidths=0)

@@ -57,7 +57,7 @@ function chooseAtlas(k) {
   const kinds = [...new Set(concepts.map((concept) => concept.kind))].filter(Boolean).sort();
   fillChoice("atlas-kind", kinds.map((kind) => [kind, kind]));
   const order = document.getElementById("atlas-order");
-  order.options[0].textContent = naming === "absent" ? "strongest first" : "sharpest first";
+  order.options[0].textContent = shownAtlas.learned ? "best names first" : naming === "absent" ? "strongest first" : "sharpest first";
   order.closest("label").hidden = shownAtlas.step !== null;
   if (shownAtlas.step !== null) order.value = "sharp";
   showAtlas();
@@ -109,7 +109,7 @@ function countWords(found, all) {
 function foldWords(count, open) {
   const verb = count === 1 ? "is" : "are";
   const more = open ? `${formatStep(count)} more ${verb}` : `${formatStep(count)} ${verb}`;
-  return `${more} without a name: no sharper than in the untrained model or by chance, little explained by its tokens, or not borne out by contexts`;
+  return `${more} ${shownAtlas.without}`;
 }
 
 function wantedConcept(i) {
@@ -124,7 +124,7 @@ function wantedConcept(i) {
 
 function conceptText(concept) {
   const { layers, pieces } = shownAtlas;
-  const tokens = concept.chips.map(([place]) => pieces[place]);
+  const tokens = [...concept.words, ...concept.chips.map(([place]) => pieces[place])];
   return [conceptName(concept), `c${concept.number}`, layers[concept.layer].short, ...tokens].join(" ").toLowerCase();
 }
 
@@ -200,7 +200,7 @@ function atlasCsv() {
       concept.given ? concept.token_name : concept.name,
       concept.given ? concept.name : "",
       ...columns.map((name) => concept[name] ?? ""),
-      concept.chips.map(([place]) => atlas.pieces[place]).join(" | "),
+      [...concept.words, ...concept.chips.map(([place]) => atlas.pieces[place])].join(" | "),
     ];
     if (atlas.step !== null) return [[...known, atlas.step, "", ""]];
     return atlas.steps.map((step, t) => [...known, step, strengthAt(atlas, i, t)?.toFixed(3) ?? "", readableAt(atlas, i, t)]);

@@ -34,7 +34,7 @@ export function contextPart(i) {
 
 // A list of contexts whose elements stay: `show` puts those of a keyframe in.
 function contextList(atlas, i) {
-  const { lines, line, codes, middle } = atlas.contexts;
+  const { lines, line, codes, middle, bands } = atlas.contexts;
   const [examples, places] = [line.shape[2], lines.shape[1]];
   const label = make("p", { className: "spark-value" });
   const tokens = range(examples).map(() => range(places).map(() => make("bdi")));
@@ -44,6 +44,10 @@ function contextList(atlas, i) {
     const after = make("span", { className: "after" }, ...own.slice(middle + 1));
     return make("li", {}, before, own[middle], after);
   });
+  // Examples of each band stand under its heading.
+  const heads = bands.map((words) => make("li", { className: "band", textContent: words }));
+  const each = examples / Math.max(bands.length, 1);
+  const listed = bands.length ? heads.flatMap((head, b) => [head, ...items.slice(b * each, (b + 1) * each)]) : items;
   let shown = -1;
   const show = (key) => {
     if (key === shown) return;
@@ -59,8 +63,9 @@ function contextList(atlas, i) {
       });
       items[e].hidden = !own[middle].textContent;
     });
+    heads.forEach((head, b) => (head.hidden = items.slice(b * each, (b + 1) * each).every((item) => item.hidden)));
   };
-  return { label, list: make("ul", { className: atlas.numbers ? "contexts by-number" : "contexts" }, ...items), show };
+  return { label, list: make("ul", { className: atlas.numbers ? "contexts by-number" : "contexts" }, ...listed), show };
 }
 
 function keyStep(atlas, i, key) {
@@ -83,6 +88,7 @@ function paperKeys(atlas, i) {
 
 function contextWords(atlas, i, key) {
   if (atlas.contexts.shared) return `Strongest in the code that all ${POINT}s share`;
+  if (atlas.contexts.bands.length) return "";
   if (DATA.steps.length === 1) return "Where it is strongest";
   if (!atlas.contexts.follow) return `Strongest at ${CLOCK} ${formatStep(atlas.step)}${atlas.one_code ? "" : ", which it was fitted to"}`;
   const step = keyStep(atlas, i, key);

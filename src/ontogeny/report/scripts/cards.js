@@ -1,7 +1,7 @@
 // One card of the atlas: what a concept responds to at the slider's step, and its life.
 
 import { contextPart } from "./card-contexts.js";
-import { cardFoot } from "./card-foot.js";
+import { cardFoot, percentWords } from "./card-foot.js";
 import {
   bornWords,
   conceptName,
@@ -16,6 +16,7 @@ import {
 } from "./concepts.js";
 import { CLOCK, CLOCK_HEAD, DATA, POINT, lastNotAbove, make, makeSvg, range, token } from "./core.js";
 import { formatStep, shortened } from "./format.js";
+import { learnedFacts, learnedFoot } from "./learned-card.js";
 import { linePath } from "./life-shapes.js";
 import { currentPlace, shareOfAxis, state } from "./state.js";
 
@@ -49,9 +50,10 @@ export function conceptCard(i) {
   card.dataset.concept = concept.id.replace(/^concept=/, "");
   card.append(cardHead(concept), cardFacts(concept));
   const parts = [atlas.strength && sparkPart(i), atlas.contexts && contextPart(i)].filter(Boolean);
+  if (atlas.learned) card.append(...learnedFacts(concept));
   for (const part of parts) card.append(...part.elements);
   if (!atlas.contexts) card.append(make("p", { className: "quiet spark-value", textContent: "The result holds no contexts." }));
-  card.append(...cardFoot(concept));
+  card.append(...(atlas.learned ? learnedFoot(concept) : []), ...cardFoot(concept));
   cardObjects.set(card, {
     update: (changed) => parts.forEach((part) => part.update(changed)),
     print: (on) => parts.forEach((part) => part.print?.(on)),
@@ -64,6 +66,7 @@ function cardHead(concept) {
   const { layers, pieces } = shownAtlas;
   const head = make("h3", {}, make("bdi", { className: "title", textContent: concept.name || unnamedWords(concept) }));
   if (concept.given) head.append(make("span", { className: "quiet", textContent: "named by a person" }));
+  for (const word of concept.words.slice(0, 4)) head.append(token(shortened(word, 18), "token chip"));
   for (const [place, share] of concept.chips.slice(0, 3)) {
     const chip = token(shortened(pieces[place], 24), "token chip");
     chip.title = `${Math.round(100 * share)} % of its squared activation`;
@@ -89,6 +92,9 @@ function cardFacts(concept) {
   if (concept.born === null) fact("life", bornWords(concept));
   else fact("born", formatStep(concept.born), intervalWords(concept, "(", ")"));
   if (concept.gone !== null) fact("below a quarter of its peak from", formatStep(concept.gone));
+  else if (shownAtlas.learned) {
+    if (concept.refits !== null && concept.born !== null) fact("refits that say born", percentWords(concept.refits));
+  }
   else if (concept.settled === null) fact("settled", DATA.refresh ? "not yet" : `not by the last ${POINT}`);
   else fact("settled from", formatStep(concept.settled));
   return list;

@@ -6,7 +6,11 @@ import { make, makeSvg } from "./core.js";
 import { formatStep } from "./format.js";
 
 export function controlCard(layer) {
-  const { untrained, limit, controls, short } = shownAtlas.layers[layer];
+  const { untrained, limit, controls, short, control_words: sentences } = shownAtlas.layers[layer];
+  if (sentences.length) {
+    const told = sentences.map((textContent) => make("p", { textContent }));
+    return [make("article", { className: "card control-card" }, make("h3", { textContent: `What controls give · ${short}` }), ...told)];
+  }
   if (!untrained.length && !controls.length) return [];
   const card = make("article", { className: "card control-card" });
   const own = shownAtlas.concepts.filter((each) => each.layer === layer && (each.given ? each.token_name : each.name)).length;

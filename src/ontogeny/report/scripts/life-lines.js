@@ -112,7 +112,6 @@ function lineRow(row, view, y, form) {
 }
 
 // Cells of one row or of many, one path for each shade; cells that touch and look alike are one.
-// A shade is the square of the strength, so that little looks like little.
 export class Shades {
   constructor() {
     this.shapes = new Map();
@@ -151,7 +150,7 @@ export class Shades {
 function shadeOf(atlas, i, t) {
   const share = strengthAt(atlas, i, t);
   if (share === null) return null;
-  return readableAt(atlas, i, t) ? Math.round(share * share * LIFE.levels) : "hatched";
+  return readableAt(atlas, i, t) ? Math.round(share * LIFE.levels) : "hatched";
 }
 
 function birthMark(concept, view, y) {

@@ -1,0 +1,153 @@
+"""What pages tell of concepts that were found beyond the token (`learned-concepts`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ...words.formats import plain_text, plural, value_range
+from .arrays import ConceptArrays, Place
+
+KIND = "learned-concepts"
+APART = "in the learned part alone"
+# What is said of each kind of life.
+KINDS = {
+    "from the start": "readable and at half of its peak at the first checkpoint",
+    "born": "unreadable and below a quarter of its peak at every checkpoint before, readable and "
+    "at half of it from then on, in the fits to all texts and to either half",
+    "grows": "readable and at half of its peak only later, but not absent before in every fit",
+    APART: "found in what the first checkpoint does not predict; no birth is judged",
+    "not readable": "found, and never readable from one checkpoint on other texts",
+}
+RULE = (
+    "What a layer holds beyond the current token is unmixed, and what fits to both halves of the "
+    "texts find is a concept. A name is a rule that its strong places share: chosen on one half of "
+    "the texts, judged on the other, and better than 95 % of those of an untrained model."
+)
+UNNAMED = (
+    "without a name: no rule tells their places beyond chance and an untrained model"
+)
+BANDS = {
+    "top": "Strongest",
+    "middle": "Middle of its strong places",
+    "low": "Weakest of them",
+    "near miss": "Near misses: the rule holds, the concept is silent",
+}
+
+
+def is_learned(data: xr.Dataset) -> bool:
+    """Return whether a node holds concepts that were found beyond the token."""
+    return "refit_strength" in data.variables
+
+
+def counts(data: xr.Dataset, name: str) -> tuple[float, list[float]]:
+    """Return a count over all layers, and the same of each control run; NaN where not known."""
+    if name not in data:
+        return math.nan, []
+    own = float(data[name].astype(float).sum(min_count=1))
+    control = f"{name}_control"
+    if control not in data or "run" not in data[control].dims:
+        return own, []
+    others = [dim for dim in data[control].dims if dim != "run"]
+    totals = data[control].astype(float).sum(others, min_count=1).values
+    return own, totals[np.isfinite(totals)].tolist()
+
+
+def controls_words(of_controls: Sequence[float]) -> str:
+    """Return what control runs give, in brackets; nothing where none was read."""
+    if not of_controls:
+        return ""
+    return f" (controls {value_range(of_controls, '{:,.0f}'.format)})"
+
+
+def found_words(data: xr.Dataset) -> str:
+    """Return how many concepts are found again, are born and have names, beside controls.
+
+    Examples
+    --------
+    >>> numbers = {"n_again": 23.0, "n_born": 9.0, "n_named": 12.0}
+    >>> found_words(xr.Dataset(numbers))
+    '23 concepts beyond the token; 9 were born; 12 have a name'
+    """
+    total, of_total = counts(data, "n_again")
+    born, of_born = counts(data, "n_born")
+    named, of_named = counts(data, "n_named")
+    noun = plural(round(total), "concept")
+    parts = [f"{noun} beyond the token{controls_words(of_total)}"]
+    if math.isfinite(born):
+        verb = "was" if born == 1 else "were"
+        parts.append(f"{born:,.0f} {verb} born{controls_words(of_born)}")
+    if math.isfinite(named):
+        verb = "has" if named == 1 else "have"
+        parts.append(f"{named:,.0f} {verb} a name{controls_words(of_named)}")
+    return "; ".join(parts)
+
+
+def best_of_controls(data: xr.Dataset) -> np.ndarray:
+    """Return (layer,) the best name of all control runs; NaN where none was read."""
+    if "named_phi_control" not in data:
+        return np.full(data.sizes["layer"], np.nan)
+    others = [dim for dim in data.named_phi_control.dims if dim != "layer"]
+    return np.asarray(data.named_phi_control.max(others).values, dtype=float)
+
+
+def fields(arrays: ConceptArrays, place: Place) -> dict[str, Any]:
+    """Return what a card says of such a concept beside what all cards say."""
+    words = [word for word in arrays.text("words", place).split(" · ") if word]
+    auc = [
+        round(arrays.number(name, place), 2)
+        for name in ("name_auc", "name_auc_low", "name_auc_high")
+    ]
+    more: dict[str, Any] = {
+        "words": [plain_text(word) for word in words],
+        "rule": plain_text(arrays.text("rule", place)),
+        "half": round(arrays.number("again", place), 2),
+        "refits": round(arrays.number("concept_born_share", place), 2),
+        "of_learned": round(arrays.number("in_learned", place), 2),
+        "fires": arrays.number("firing", place),
+    }
+    if all(map(math.isfinite, auc)):
+        more["auc"] = auc
+    if "histogram" in arrays:
+        more["histogram"] = arrays.of("histogram", place).astype(int).tolist()
+        more["bins"] = arrays.data["bin"].values.tolist()
+    if "decoder" in arrays:
+        more["direction"] = _direction(arrays, place)
+    return {
+        name: value
+        for name, value in more.items()
+        if not isinstance(value, float) or math.isfinite(value)
+    }
+
+
+def _direction(arrays: ConceptArrays, place: Place) -> str:
+    """Return two lines of Python that give what the concept writes."""
+    layer = str(arrays.data["layer"].values[place[0]])
+    step = int(arrays.data["step"].values[arrays.step])
+    return (
+        f'node = ontogeny.open_study("STUDY")["{KIND}"].sel(layer="{layer}", step={step})\n'
+        f"direction = node.decoder.sel(concept={place[1]}).values"
+    )
+
+
+def control_words(data: xr.Dataset, layer: int) -> list[str]:
+    """Return what an untrained model and control runs give in a layer, as sentences."""
+    one = data.isel(layer=layer)
+    sentences = []
+    if "n_untrained" in one:
+        sentences.append(
+            "By the same rules an untrained model has "
+            f"{plural(round(float(one['n_untrained'])), 'component')} beyond the token, and this run "
+            f"{float(one['n_again']):,.0f}{controls_words(counts(one, 'n_again')[1])}."
+        )
+    named, of_named = counts(one, "n_named")
+    if math.isfinite(named):
+        sentences.append(
+            f"Named in this layer: {named:,.0f}{controls_words(of_named)}. Control runs move as "
+            "far and learn nothing."
+        )
+    return sentences

@@ -1,0 +1,66 @@
+// What the card of a concept beyond the token says more: its rule with a detection score, and below
+// it how often each code occurs, and how its direction is read.
+
+import { shownAtlas } from "./concepts.js";
+import { POINT, make, makeSvg } from "./core.js";
+import { formatStep } from "./format.js";
+
+const HISTOGRAM = { width: 300, height: 44 };
+
+export function learnedFacts(concept) {
+  const facts = [];
+  const say = (textContent) => facts.push(make("p", { className: "spark-value", textContent }));
+  if (concept.auc) {
+    const [auc, low, high] = concept.auc.map((value) => value.toFixed(2));
+    const rule = concept.name ? "On other texts its name" : `The best rule, ${concept.rule},`;
+    say(`${rule} tells its places from others with an AUC of ${auc} (${low}–${high}; chance 0.50)`);
+  }
+  if (concept.name && shownAtlas.controls) say(concept.beyond ? "No name of a control run is as good" : "A name of a control run is as good");
+  return facts;
+}
+
+export function learnedFoot(concept) {
+  const parts = [];
+  if (concept.histogram) parts.push(codeHistogram(concept));
+  if (concept.of_learned !== null) {
+    const words = `Nearest component of what the first ${POINT} does not predict: correlation ${concept.of_learned.toFixed(2)}`;
+    parts.push(make("p", { className: "spark-value", textContent: words }));
+  }
+  if (concept.direction) parts.push(directionPart(concept));
+  return parts;
+}
+
+// Counts on a scale of powers of ten: strong places are rare.
+function codeHistogram({ histogram, bins }) {
+  const { width, height } = HISTOGRAM;
+  const top = Math.log10(1 + Math.max(...histogram));
+  const svg = makeSvg("svg", { class: "histogram", viewBox: `0 0 ${width} ${height + 12}`, role: "img" });
+  svg.setAttribute("aria-label", `Tokens by activation, from ${bins[0]} to ${bins.at(-1)} standard deviations`);
+  const wide = width / histogram.length;
+  histogram.forEach((count, i) => {
+    const tall = top > 0 ? (height * Math.log10(1 + count)) / top : 0;
+    const bar = makeSvg("rect", { x: i * wide, y: height - tall, width: wide - 0.6, height: tall });
+    bar.append(makeSvg("title", {}, `${formatStep(count)} tokens from ${bins[i]} standard deviations on`));
+    svg.append(bar);
+  });
+  for (const at of [0, 5, 10]) {
+    const i = bins.indexOf(at);
+    if (i >= 0) svg.append(makeSvg("text", { x: i * wide, y: height + 11, "text-anchor": "middle" }, at ? `${at} sd` : "0"));
+  }
+  return svg;
+}
+
+function directionPart({ direction }) {
+  const button = make("button", { type: "button", textContent: "Copy" });
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(direction);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Select the text";
+    }
+    setTimeout(() => (button.textContent = "Copy"), 2000);
+  });
+  const code = make("pre", { className: "direction", textContent: direction });
+  return make("details", { className: "foot" }, make("summary", { textContent: "its direction, in Python" }), code, button);
+}

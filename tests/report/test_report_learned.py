@@ -1,0 +1,125 @@
+"""Concepts beyond the token on the page: they lead it, beside controls, and can be refuted."""
+
+import base64
+
+import numpy as np
+import pytest
+
+from helpers import concept_trees as made
+from helpers.learned_tree import STEPS, learned_concepts
+from ontogeny.report.concepts.appeared import appeared
+from ontogeny.report.concepts.atlas import read_atlas
+from ontogeny.report.concepts.nodes import read_concepts
+from ontogeny.report.first_screen.numbers import numbers_of
+from ontogeny.report.page.html import render_page
+from ontogeny.words.content import read_content
+
+
+def content_of(*, joint=True, **options):
+    nodes = {"learned-concepts": learned_concepts(**options)}
+    if joint:
+        nodes["joint-concepts"] = made.joint_concepts(steps=STEPS)
+    return read_content(made.tree(nodes, steps=STEPS))
+
+
+@pytest.fixture(scope="module")
+def content():
+    return content_of()
+
+
+@pytest.fixture(scope="module")
+def concepts(content):
+    return read_concepts(content)
+
+
+@pytest.fixture(scope="module")
+def payload(content, concepts):
+    return read_atlas(content, concepts).payload
+
+
+def test_they_lead_the_page_and_joint_concepts_follow_in_the_menu(content, concepts):
+    atlas = read_atlas(content, concepts)
+    assert concepts.node.path == "learned-concepts"
+    assert [each["path"] for each in atlas.further] == ["joint-concepts"]
+    assert not atlas.further[0]["learned"]
+
+
+def test_what_a_layer_lacks_is_no_concept(concepts):
+    assert len(concepts.every) == 5
+
+
+def test_names_that_no_control_reaches_stand_first(concepts):
+    names = [(concept.name, concept.beyond_controls) for concept in concepts.with_name]
+    assert names == [
+        ("word modal", True),
+        ("after “the”", True),
+        ("after “said”", False),
+    ]
+
+
+def test_counts_stand_beside_those_of_controls_in_one_line(content, concepts):
+    line = appeared(content, concepts)
+    assert line.lead == (
+        "5 concepts beyond the token (controls 2–4); 3 were born (controls 0); "
+        "3 have a name (controls 0–2)."
+    )
+    assert line.text.startswith("Such as: word modal; after “the”")
+
+
+def test_births_are_counted_that_the_steps_of_controls_can_show(content, concepts):
+    # Controls are read at steps 0, 8 and 64; a birth lies between 2 and 8.
+    assert concepts.born_seen == 3
+    words = [each.words for each in numbers_of(content, None, concepts)]
+    assert "concepts born (controls 0)" in words
+
+
+def test_a_card_can_be_refuted(payload):
+    (card,) = [each for each in payload["concepts"] if each.get("name") == "word modal"]
+    assert card["auc"] == [0.8, 0.7, 0.9] and card["half"] == 0.9
+    assert card["refits"] == 0.9 and card["beyond"] is True
+    assert card["histogram"] == [90, 7, 3] and card["words"] == ["said", "the"]
+    assert "sharp" not in card
+    lines = card["direction"].splitlines()
+    assert len(lines) == 2 and 'layer="layers.0", step=64' in lines[0]
+    compile(card["direction"], "direction", "exec")
+
+
+def test_contexts_come_in_bands_around_their_own_place(payload):
+    contexts = payload["contexts"]
+    assert len(contexts["bands"]) == 4 and contexts["middle"] == 10
+    shape = contexts["line"]["shape"]
+    assert shape == [5, 1, 8]
+    line = np.frombuffer(base64.b64decode(contexts["line"]["bdata"]), "<u2")
+    lines = np.frombuffer(base64.b64decode(contexts["lines"]["bdata"]), "<u2")
+    tokens = lines.reshape(contexts["lines"]["shape"])[line.reshape(shape)]
+    assert (tokens[:, :, :6] > 0).all() and not tokens[:, :, 6:].any()
+
+
+def test_controls_are_told_of_each_layer(payload):
+    told = payload["layers"][0]["control_words"]
+    assert "untrained model has 1 component" in told[0] and "(controls 1–2)" in told[0]
+
+
+def test_without_controls_nothing_is_beside_the_counts():
+    content = content_of(joint=False, control=False)
+    concepts = read_concepts(content)
+    assert "controls" not in appeared(content, concepts).lead
+    assert not any(concept.beyond_controls for concept in concepts.every)
+    assert not read_atlas(content, concepts).payload["controls"]
+
+
+def test_of_one_model_there_are_cards_and_nothing_of_births():
+    content = content_of(joint=False, lives=False, control=False)
+    assert read_concepts(content) is None
+    atlas = read_atlas(content, None)
+    assert len(atlas.payload["concepts"]) == 5 and not atlas.kinds
+    assert "born" not in atlas.about
+    line = appeared(content, None)
+    assert (
+        line.lead.startswith("5 concepts beyond the token") and "born" not in line.lead
+    )
+
+
+def test_the_page_is_made_of_them(content):
+    page = render_page(content)
+    assert "Concept atlas" in page and "best names first" in page
