@@ -175,7 +175,12 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
     (Kind.DAMAGED, SURE): "The checkpoint of {step} is damaged: {label}.",
     (Kind.DAMAGED, OPEN): "The checkpoint of {step} may be damaged: {label}.",
     (Kind.REPRODUCES, SURE): "{label} reproduces.",
-    (Kind.REPRODUCES, OPEN): "{label} is not shown.",
+    (
+        Kind.REPRODUCES,
+        AS_CONTROLS,
+    ): "{label} is not shown: its null or control has it as well.",
+    (Kind.REPRODUCES, OPEN): "{label} is not shown: {reason}.",
+    (Kind.REPRODUCES, NOT_TESTED): "{label} is not tested: {reason}.",
     (Kind.CONTRADICTS, SURE): "{label} does not reproduce.",
 }
 
@@ -290,6 +295,7 @@ REASONS: dict[Reason, str] = {
     Reason.NO_FIRST_STEP: "no first step",
     Reason.CONTROLS_AT_FEW_STEPS: "control runs were read at too few checkpoints",
     Reason.NOT_COMPARABLE: "control runs cannot be compared",
+    Reason.CASES_DIFFER: "seeds or layers differ",
     Reason.PROBABLE: "probable only",
     Reason.FAILED: "it could not be computed",
     Reason.EARLIER_VERSION: "the result is of an earlier version",
