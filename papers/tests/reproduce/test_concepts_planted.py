@@ -69,15 +69,13 @@ def test_a_rule_that_rises_or_overflows_is_found():
     overflows = [1, 2, np.nan, np.nan]
 
     def answers(printed, corrected=falls):
-        return [
-            v.answer
-            for v in convex.judge([convex.ends_of(traces(printed, corrected))] * 2)
-        ]
+        runs = [convex.ends_of(traces(printed, corrected))] * 2
+        return [verdict.holds for verdict in convex.judge(runs)]
 
-    assert answers(rises) == ["does not reproduce", "does not reproduce", "holds"]
-    assert answers(overflows)[1] == "reproduces"
-    assert answers(overflows, overflows)[1:] == ["not shown", "does not hold"]
-    assert answers(falls)[0] == "reproduces"
+    assert answers(rises) == [False, False, True]
+    assert answers(overflows)[1] is True
+    assert answers(overflows, overflows)[1:] == [None, False]
+    assert answers(falls)[0] is True
 
 
 def test_maps_keep_a_problem_where_constraints_and_objective_stay():
@@ -99,21 +97,18 @@ def test_maps_keep_a_problem_where_constraints_and_objective_stay():
 
 def test_the_rows_of_table_1_are_judged_by_what_is_kept():
     run = solutions._measured(0)
-    before = {v.claim: v.answer for v in solutions.judge([run])}
-    assert before["k-means: order only"] == "reproduces"
-    assert before["semi-NMF: order only"] == "does not reproduce"
-    assert (
-        before["(not claimed) the library's own table of equivalences is right"]
-        == "holds"
-    )
+    before = {v.claim: v.holds for v in solutions.judge([run])}
+    assert before["k-means: order only"] is True
+    assert before["semi-NMF: order only"] is False
+    assert before["the library's own table of equivalences is right"] is True
     order = run.copy(deep=True)
     order.kept.loc[{"extractor": "semi-nmf"}] = [1.0, 0, 0, 0, 0]
     order["refit"] = order.unrelated
-    after = {v.claim: v.answer for v in solutions.judge([order])}
-    assert after["semi-NMF: order only"] == "reproduces"
+    after = {v.claim: v.holds for v in solutions.judge([order])}
+    assert after["semi-NMF: order only"] is True
     unknown = "ICA: may be pathological, the structure of its solutions is not known"
     # Easy data.
-    assert after[unknown] == "reproduces" and before[unknown] == "not shown"
+    assert after[unknown] is True and before[unknown] is None
 
 
 def test_turning_directions_keep_codes_and_lengths():
@@ -130,12 +125,10 @@ def test_each_comparison_sees_its_own_change_and_no_other():
     found = {
         label: [rotating._measured(k, TINY, s) for s in (0, 1)] for k, label in kinds
     }
-    assert [v.answer for v in rotating.judge(found)] == ["reproduces"] * 2 + [
-        "does not reproduce"
-    ]
+    assert [v.holds for v in rotating.judge(found)] == [True] * 2 + [False]
     turn, recode, nothing = (label for _, label in kinds)
     swapped = {turn: found[recode], recode: found[turn], nothing: found[nothing]}
-    assert [v.answer for v in rotating.judge(swapped)[:2]] == ["does not reproduce"] * 2
+    assert [v.holds for v in rotating.judge(swapped)[:2]] == [False] * 2
 
 
 def test_algorithm_1_runs_on_a_small_text(tmp_path):
@@ -145,5 +138,5 @@ def test_algorithm_1_runs_on_a_small_text(tmp_path):
     )
     size = adamw.AdamWSize(steps=20, width=16, vocab_size=280, seeds=(0,))
     found = adamw.measure_adamw(size, Materials(text=text))
-    assert [v.answer for v in found.verdicts[:3]] == ["reproduces", "holds", "holds"]
+    assert [v.holds for v in found.verdicts[:3]] == [True, True, True]
     assert set(found.nodes) == {"updates", "loss"}

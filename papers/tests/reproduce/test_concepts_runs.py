@@ -49,7 +49,7 @@ RUN = MaskedRun(
 
 
 def answers(verdicts):
-    return [v.answer for v in verdicts]
+    return [v.holds for v in verdicts]
 
 
 # ---- figure 9 -----------------------------------------------------------------------------------
@@ -120,18 +120,18 @@ def judged_9(fall, control=None, frobenius=None, procrustes=None, **how):
 
 def test_encoders_converge_early_and_smoothly_only_where_controls_do_not():
     line, early = np.linspace(1, 0, 11), np.r_[1, 0.1, np.linspace(0.05, 0, 9)]
-    assert judged_9(early) == ["reproduces"] * 4 + ["holds"]
-    assert judged_9(line)[1] == "does not reproduce"
-    assert judged_9(early, control=early)[:2] == ["not shown"] * 2
+    assert judged_9(early) == [True] * 4 + [True]
+    assert judged_9(line)[1] is False
+    assert judged_9(early, control=early)[:2] == [None] * 2
     # As smooth without encoders.
-    assert judged_9(line, procrustes=line)[2:4] == ["not shown"] * 2
-    assert judged_9(line, frobenius=line)[2:4] == ["does not reproduce"] * 2
-    assert judged_9(line, test_fitted=0.5)[4] == "does not hold"
-    assert "reproduces" not in judged_9(np.full(11, np.nan))
+    assert judged_9(line, procrustes=line)[2:4] == [None] * 2
+    assert judged_9(line, frobenius=line)[2:4] == [False] * 2
+    assert judged_9(line, test_fitted=0.5)[4] is False
+    assert True not in judged_9(np.full(11, np.nan))
     unknown = np.full(11, np.nan)
     # No number beside the claim.
-    assert judged_9(early, control=unknown)[:2] == ["not shown"] * 2
-    assert judged_9(line, procrustes=unknown)[2:4] == ["not shown"] * 2
+    assert judged_9(early, control=unknown)[:2] == [None] * 2
+    assert judged_9(line, procrustes=unknown)[2:4] == [None] * 2
 
 
 # ---- figure 12 ----------------------------------------------------------------------------------
@@ -172,16 +172,16 @@ def judged_12(**how):
 
 def test_transforms_carry_codes_and_stand_still_late_where_that_is_planted():
     assert judged_12() == [
-        "reproduces",
-        "does not reproduce",  # T⁻¹, on planted pairs
-        "not shown",  # the error without a map follows the condition number as well
-        "not shown",  # a sum of lengths
-        "not shown",  # a falling learning rate stills a run that learns nothing as well
+        True,
+        False,  # T⁻¹, on planted pairs
+        None,  # the error without a map follows the condition number as well
+        None,  # a sum of lengths
+        None,  # a falling learning rate stills a run that learns nothing as well
     ]
-    assert judged_12(linear=3.0)[0] == "does not reproduce"
-    assert judged_12(late=2.0)[4] == "does not reproduce"
-    assert judged_12(refit=np.nan)[4] == "not shown"
-    assert judged_12(condition=np.linspace(1, 2, 11))[2] == "does not reproduce"
+    assert judged_12(linear=3.0)[0] is False
+    assert judged_12(late=2.0)[4] is False
+    assert judged_12(refit=np.nan)[4] is None
+    assert judged_12(condition=np.linspace(1, 2, 11))[2] is False
 
 
 # ---- figure 11 ----------------------------------------------------------------------------------
@@ -211,15 +211,15 @@ def path_runs(*nodes):
 
 def test_a_path_is_curved_only_beyond_noise_and_random_walks():
     two = {kind: path_runs(*[path_node(kind)] * 2) for kind in ("line", "walk")}
-    assert plane._curved(two["line"], "x").answer == "does not reproduce"
-    assert plane._curved(two["walk"], "x").answer == "not shown"
+    assert plane._curved(two["line"], "x").holds is False
+    assert plane._curved(two["walk"], "x").holds is None
     share = plane._straightness(path_node("arc"), 0)
     assert share[0] == pytest.approx(0.5, abs=0.1) and share[1] > 0.9
     bare = path_node("line").drop_vars("refit_dictionary")
-    assert plane._beyond_refits(path_runs(bare), "x").answer == "not shown here"
+    assert plane._beyond_refits(path_runs(bare), "x").holds is None
     noisy = path_runs(path_node("line", noise=3.0))
-    assert plane._beyond_refits(noisy, "x").answer == "not shown here"
-    assert plane._beyond_refits(path_runs(path_node("line")), "x").answer == "holds"
+    assert plane._beyond_refits(noisy, "x").holds is None
+    assert plane._beyond_refits(path_runs(path_node("line")), "x").holds is True
 
 
 # ---- figure 14 ----------------------------------------------------------------------------------
@@ -280,15 +280,15 @@ def dimension_node(early, late, p=0.5):
 def test_a_dimension_that_rises_does_not_fall_and_a_fall_needs_a_control():
     nan = np.nan
     for early, late, p, said in (
-        (10.0, 12.0, 0.5, "does not reproduce"),
-        (12.0, 10.0, 0.5, "not shown"),
-        (12.0, 10.0, 0.01, "not shown"),
-        (nan, nan, nan, "not shown"),
+        (10.0, 12.0, 0.5, False),
+        (12.0, 10.0, 0.5, None),
+        (12.0, 10.0, 0.01, None),
+        (nan, nan, nan, None),
     ):
         assert (
-            dimension._falls([dimension_node(early, late, p)] * 2, "ICA").answer == said
+            dimension._falls([dimension_node(early, late, p)] * 2, "ICA").holds == said
         )
-    assert dimension._of_orthonormal().answer == "does not hold"
+    assert dimension._of_orthonormal().holds is False
 
 
 def test_the_dimension_of_an_svd_dictionary_is_that_of_its_spectrum():
@@ -297,7 +297,7 @@ def test_the_dimension_of_an_svd_dictionary_is_that_of_its_spectrum():
     dims = ("step", "layer", "feature", "concept")
     node = xr.Dataset({"dictionary": (dims, U[None, None])}, coords={"layer": ["a"]})
     node = dimension._with_spectrum(node, np.random.default_rng(0))
-    assert dimension._of_spectrum([node]).answer == "does not reproduce"
+    assert dimension._of_spectrum([node]).holds is False
 
 
 # ---- figure 10 ----------------------------------------------------------------------------------
@@ -366,28 +366,25 @@ def score_node(shift):
 
 
 def test_a_gain_counts_beyond_that_of_shuffled_labels():
-    assert labelled._syntactic_gains([score_node(0.3)] * 2).answer == "reproduces"
-    assert (
-        labelled._syntactic_gains([score_node(-0.3)] * 2).answer == "does not reproduce"
-    )
+    assert labelled._syntactic_gains([score_node(0.3)] * 2).holds is True
+    assert labelled._syntactic_gains([score_node(-0.3)] * 2).holds is False
     short = [score_node(0.3).isel(step=slice(0, 2))]
-    assert labelled._syntactic_gains(short).answer == "not shown"
+    assert labelled._syntactic_gains(short).holds is None
 
 
 def test_what_shuffled_labels_do_as_well_is_no_finding():
     """The schedule of a training makes all directions noisier, or their scores rise, alike."""
     same = score_node(0.3)
     same.score[0] += 0.3 * (same.step > 240)
-    assert labelled._improving([same] * 2).answer == "reproduces"
+    assert labelled._improving([same] * 2).holds is True
     alike = same.assign(
         random_score=same.random_score + (same.score - same.score.mean("step"))
     )
     rises = labelled._improving([alike] * 2)
     assert (
-        rises.answer == "not shown"
-        and "give 12 of them (12 to 12 in 20 draws)" in rises.beside
+        rises.holds is None and "give 12 of them (12 to 12 in 20 draws)" in rises.beside
     )
-    assert labelled._noisier([score_node(0.0)] * 2).answer == "not shown"
+    assert labelled._noisier([score_node(0.0)] * 2).holds is None
 
 
 # ---- end to end ---------------------------------------------------------------------------------
@@ -449,7 +446,7 @@ def test_births_are_set_beside_the_corpus_of_a_tiny_run(folder, monkeypatch):
     recipe = dataclasses.replace(reproduce.recipe("semantics-births"), quick=size)
     page = recipe.run(folder / "out", quick=True, text=folder / "text.txt")
     result = og.open_study(page.parent).result
-    assert result["verdict"].answer.values.tolist() == ["not shown here"] * 2
+    assert result["verdict"].certainty.values.tolist() == ["not tested"] * 2
     assert "births" in result.children and "corpus" in page.read_text(encoding="utf-8")
 
 

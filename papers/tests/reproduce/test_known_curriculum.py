@@ -43,19 +43,19 @@ def answers(first, *, mixed=1.0, early=0.9, late=0.2):
             "mixed": [similarity(0.9, 0.9)] * 2,
         },
     }
-    return [verdict.answer for verdict in curriculum.judge(found)]
+    return [verdict.holds for verdict in curriculum.judge(found)]
 
 
 def test_the_judge_finds_what_is_planted_and_misses_what_is_not():
     # At step 60, the first after the switch at 50.
     forgotten = [0.1] * 3 + [1.0] * 3 + [0.3] * 5
-    assert answers(forgotten) == ["reproduces"] * 3
+    assert answers(forgotten) == [True] * 3
     later = [0.1] * 3 + [1.0] * 5 + [0.3] * 3
-    assert answers(later)[:2] == ["reproduces", "does not reproduce"]
-    assert answers([1.0] * 11)[0] == "does not reproduce"
-    assert answers([0.1] * 11)[:2] == ["not shown", "not shown"]  # never learned
-    assert answers(forgotten, mixed=0.5)[0] == "does not reproduce"
-    assert answers(forgotten, late=0.85)[2] == "does not reproduce"
+    assert answers(later)[:2] == [True, False]
+    assert answers([1.0] * 11)[0] is False
+    assert answers([0.1] * 11)[:2] == [None, None]  # never learned
+    assert answers(forgotten, mixed=0.5)[0] is False
+    assert answers(forgotten, late=0.85)[2] is False
 
 
 def test_the_settings_have_two_stages_and_three_controls():

@@ -104,17 +104,17 @@ def planted(
 
 
 def answers(**how):
-    return [verdict.answer for verdict in grokking.judge(planted(**how))]
+    return [verdict.holds for verdict in grokking.judge(planted(**how))]
 
 
 def test_the_judge_finds_what_is_planted_and_misses_what_is_not():
-    assert answers() == ["reproduces"] * 5 + ["holds", "does not hold", "holds"]
-    assert answers(held_out_at=100)[0] == "does not reproduce"
-    assert answers(without=0.9)[1] == "does not reproduce"
-    assert answers(kept=9.0)[2] == "does not reproduce"
-    assert answers(frequencies_at=100)[3] == "does not reproduce"
-    assert answers(peak=4)[-1] == "does not hold"
-    assert answers(waves=False)[5] == "does not hold"
+    assert answers() == [True] * 5 + [True, False, True]
+    assert answers(held_out_at=100)[0] is False
+    assert answers(without=0.9)[1] is False
+    assert answers(kept=9.0)[2] is False
+    assert answers(frequencies_at=100)[3] is False
+    assert answers(peak=4)[-1] is False
+    assert answers(waves=False)[5] is False
 
 
 def test_concepts_that_are_waves_are_told_from_the_same_rows_in_another_order():

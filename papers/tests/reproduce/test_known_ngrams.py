@@ -61,16 +61,16 @@ def answers(closest=(1, 10, 100), last=(1.0, 1.0, 0.3), helps_at=500.0):
         "ngram-agreement": {"language model": [agreement(closest, last)] * 2},
         "in-context-learning": {"language model": [context(helps_at)] * 2},
     }
-    return [verdict.answer for verdict in text.judge(found)]
+    return [verdict.holds for verdict in text.judge(found)]
 
 
 def test_the_judge_finds_what_is_planted_and_misses_what_is_not():
-    assert answers() == ["reproduces"] * 5
-    assert answers(closest=(10, 1, 100))[0] == "does not reproduce"
-    assert answers(closest=(1, 100, 100))[1] == "does not reproduce"
-    assert answers(last=(0.25, 1.0, 0.3))[2:4] == ["does not reproduce", "reproduces"]
-    assert answers(helps_at=5.0)[4] == "does not reproduce"
-    assert answers(helps_at=np.nan)[4] == "not shown"
+    assert answers() == [True] * 5
+    assert answers(closest=(10, 1, 100))[0] is False
+    assert answers(closest=(1, 100, 100))[1] is False
+    assert answers(last=(0.25, 1.0, 0.3))[2:4] == [False, True]
+    assert answers(helps_at=5.0)[4] is False
+    assert answers(helps_at=np.nan)[4] is None
 
 
 def test_crops_are_of_the_training_text_and_follow_the_seed(monkeypatch):

@@ -83,21 +83,21 @@ def answers(geometry, phases):
     found = {
         "feature-geometry": dict(zip(labels, ([five] * 3, [two] * 3), strict=True))
     }
-    return [verdict.answer for verdict in superposition.judge_of(FIVE, TWO)(found)]
+    return [verdict.holds for verdict in superposition.judge_of(FIVE, TWO)(found)]
 
 
 def test_the_judge_finds_what_is_planted_and_misses_what_is_not():
     expected = [superposition.best_phase(*cell) for cell in TWO.grid]
     norms = [[(1, 0), (0, 1), (1, 1)][phase] for phase in expected]
     published = [[1] * 5, [0.5] * 5, [0.4] * 5]
-    assert answers(published, norms) == ["reproduces"] * 4
+    assert answers(published, norms) == [True] * 4
     assert answers([[0.9] * 5, [0.5] * 5, [0.46] * 5], norms) == [
-        "does not reproduce",
-        "reproduces",
-        "does not reproduce",
-        "reproduces",
+        False,
+        True,
+        False,
+        True,
     ]
-    assert answers(published, [(1, 1)] * 4)[3] == "does not reproduce"
+    assert answers(published, [(1, 1)] * 4)[3] is False
 
 
 def test_a_tiny_run_is_trained_studied_and_judged(tmp_path):

@@ -11,7 +11,7 @@ import xarray as xr
 import ontogeny as og
 from helpers.paths import DATA, PAPERS
 from ontogeny import semantics
-from ontogeny.claims import Certainty, Kind
+from ontogeny.claims import Certainty, Kind, Reason
 from ontogeny.cli.main import _run
 from ontogeny.errors import ArgumentError
 from ontogeny.study.progress import Silent
@@ -179,21 +179,17 @@ def test_every_recipe_writes_verdicts_with_their_controls(name, whole):
     # Nothing was audited, so the page claims no audit.
     assert "findings" not in result.attrs
     verdict = result["verdict"]
-    ours = verdict.claim.str.startswith("(not claimed)").values
-    answers = {"reproduces", "does not reproduce", "not shown"}
-    assert set(verdict.answer.values[~ours]) <= answers
-    assert set(verdict.answer.values[ours]) <= {
-        "holds",
-        "does not hold",
-        "not shown here",
-    }
+    assert set(verdict.kind.values) <= {Kind.REPRODUCES.value, Kind.CONTRADICTS.value}
+    is_open = np.isin(verdict.certainty, ["open", "not tested"])
+    assert ((verdict.reason.values != "") == is_open).all()
     for column in (verdict.measured, verdict.beside):
         assert all(column.values) and not any("nan" in str(v) for v in column.values)
     said = json.loads(verdict.attrs["statements"])
     assert said[0] == f"The paper: {recipe.claim}" and recipe.limits in said[1]
     html = page.read_text(encoding="utf-8")
-    held = list(verdict.answer.values).count("reproduces")
-    asked = int((~ours).sum())
+    sure = (verdict.certainty == "sure") & (verdict.kind == "reproduces")
+    held = int((sure & verdict.of_paper).sum())
+    asked = int(verdict.of_paper.sum())
     claims = "1 claim reproduces" if asked == 1 else f"{asked} claims reproduce"
     assert f">{held} of {claims}</h2>" in html
     assert ("The text: months.txt, 400 texts with " in said[-1]) == recipe.reads_text
@@ -476,16 +472,31 @@ def counted(view):
     return len(sure), len(claims)
 
 
-def test_what_is_not_claimed_holds_or_not():
+def test_what_no_paper_claims_is_counted_where_no_paper_claims_anything():
     rows = [Verdict("a", True, "1", "0"), Verdict("b", False, "1", "0")]
-    rows += [Verdict("(not claimed) c", True, "1", "0")]
+    rows += [Verdict("c", True, "1", "0", of_paper=False)]
     view = verdict_view(rows, "c.", "s", material="The text: none.")
-    assert view.answer.values.tolist() == ["reproduces", "does not reproduce", "holds"]
+    assert view.kind.values.tolist() == ["reproduces", "contradicts", "reproduces"]
     assert json.loads(view.attrs["statements"])[-1] == "The text: none."
     assert counted(view) == (1, 2)
-    rows = [rows[2], Verdict("(not claimed) d", None, "1", "0")]
+    rows = [rows[2], Verdict("d", None, "1", "0", of_paper=False)]
     alone = verdict_view(rows, "c.", "s")
     assert counted(alone) == (1, 2)
+
+
+def test_what_is_not_shown_is_as_controls_open_or_not_tested():
+    alike = Verdict("a", True, "1", "1", alike=True)
+    assert alike.holds is None and alike.certainty is Certainty.AS_CONTROLS
+    assert Verdict("a", False, "1", "1", alike=True).kind is Kind.CONTRADICTS
+    untested = Verdict("a", None, "1", "none", reason=Reason.NO_CONTROLS)
+    assert untested.certainty is Certainty.NOT_TESTED
+    claims = claims_of(
+        {"c": verdict_view([alike, replace(untested, claim="b")], "c.", "s")}, {}
+    )
+    assert [c.reason for c in claims] == [None, Reason.NO_CONTROLS]
+    earlier = verdict_view([alike], "c.", "s").drop_vars(["certainty", "kind"])
+    (old,) = claims_of({"c": earlier}, {})
+    assert (old.certainty, old.reason) == (Certainty.OPEN, Reason.EARLIER_VERSION)
 
 
 @pytest.mark.parametrize(

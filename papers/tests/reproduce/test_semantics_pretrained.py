@@ -99,7 +99,7 @@ def test_the_last_checkpoint_of_a_run_is_read_and_the_page_names_the_run(
     assert result.attrs["title"].startswith(
         "Orthants of a model's own word embeddings: run ("
     )
-    assert result["verdict"].answer.values[1] == "reproduces"
+    assert result["verdict"].kind.values[1] == "reproduces"
     assert {"orthants-1", "orthants-2", "groupings"} <= set(result.children)
     assert "Recorded runs, not trained here: " in page.read_text(encoding="utf-8")
 

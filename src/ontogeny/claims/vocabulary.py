@@ -83,6 +83,7 @@ class Reason(StrEnum):
     NO_FIRST_STEP = "no first step"
     CONTROLS_AT_FEW_STEPS = "controls read at too few steps"
     NOT_COMPARABLE = "not comparable"
+    CASES_DIFFER = "seeds or layers differ"
     PROBABLE = "probable only"
     FAILED = "failed"
     EARLIER_VERSION = "made by an earlier version"

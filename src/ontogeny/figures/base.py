@@ -185,8 +185,8 @@ def attach(
     count in the page's verdict), ``"motion"`` (weight change; says nothing of function by itself),
     ``"track"`` (also the loss curve under the step slider), ``"regimes"`` (as development; the
     shared boundaries of its curves are drawn through the chart and all figures over steps),
-    ``"claims"`` (no rows: its variable ``answer`` over claims is what the page's heading counts) or
-    ``"runs"`` (what a comparison says of its runs; stands first).
+    ``"claims"`` (no rows: its ``kind`` and ``certainty`` over claims are what the page's heading
+    counts) or ``"runs"`` (what a comparison says of its runs; stands first).
 
     Raises
     ------

@@ -30,9 +30,6 @@ from .order import first_and_last
 from .row_claims import claims_of_rows, rows_tested
 from .rows import bands_of, read_rows
 
-# Answers to what a paper claims; where there are none, other statements are counted.
-CLAIMED = ("reproduces", "does not reproduce", "not shown")
-
 OfNode = Callable[[str, xr.Dataset], Iterable[Claim]]
 
 
@@ -119,19 +116,36 @@ def _curves(node: xr.Dataset) -> Iterator[Curves]:
 
 
 def _of_papers(name: str, node: xr.Dataset) -> Iterator[Claim]:
-    """Give whether each claim of a paper is found again."""
+    """Give whether each claim of a paper is found again; where none is a paper's, each other."""
     if node.attrs.get("role") != "claims":
         return
-    answers = [str(answer) for answer in node["answer"].values]
-    is_claimed = any(answer in CLAIMED for answer in answers)
-    for label, answer in zip(node["claim"].values, answers, strict=True):
-        if is_claimed and answer not in CLAIMED:
-            continue
-        kind = Kind.CONTRADICTS if answer == "does not reproduce" else Kind.REPRODUCES
-        shown = answer in ("reproduces", "does not reproduce", "holds")
-        certainty = Certainty.SURE if shown else Certainty.OPEN
-        reason = None if shown else Reason.FAILED
-        yield Claim(kind, Subject(name, "answer", label=str(label)), certainty, reason)
+    typed = node if "certainty" in node else _of_earlier_version(node)
+    if typed["of_paper"].any():
+        typed = typed.isel(claim=typed["of_paper"].values)
+    columns = (typed[c].values for c in ("claim", "kind", "certainty", "reason"))
+    for label, kind, certainty, reason in zip(*columns, strict=True):
+        yield Claim(
+            Kind(str(kind)),
+            Subject(name, "certainty", label=str(label)),
+            Certainty(str(certainty)),
+            Reason(str(reason)) if reason else None,
+            evidence=(f"{name}/measured", f"{name}/beside"),
+            figure=f"{name}/verdicts",
+        )
+
+
+def _of_earlier_version(node: xr.Dataset) -> xr.Dataset:
+    """Return claims whose answers were texts as open ones."""
+    words = {
+        "kind": Kind.REPRODUCES.value,
+        "certainty": Certainty.OPEN.value,
+        "reason": Reason.EARLIER_VERSION.value,
+        "of_paper": False,
+    }
+    count = node.sizes["claim"]
+    return node.assign(
+        {name: ("claim", [word] * count) for name, word in words.items()}
+    )
 
 
 def _damaged(finding: Mapping[str, Any]) -> list[Claim]:

@@ -84,17 +84,17 @@ def _of_timing(fell: np.ndarray, settled: np.ndarray, shuffled: np.ndarray) -> V
     # A rank so far settles late whatever happens: where that of directions in random order does so
     # at the same time, coinciding shows nothing.
     always = bool((_apart(fell, shuffled) <= _TOGETHER).all())
-    coincide = None if together and always else together
     if len(fell) < _SEEDS:
         beside += f"; {len(fell)} seeds are too few for a correlation over seeds"
-        return Verdict(claim, coincide, measured, beside)
+        return Verdict(claim, together, measured, beside, alike=always)
     order = learning_order(-fell, settled)
     correlated = bool(order.p_value <= LEVEL and order.spearman > 0)
     return Verdict(
         claim,
-        if_finite(True, order.spearman) if correlated else coincide,
+        if_finite(True, order.spearman) if correlated else together,
         f"{measured}; rank correlation over seeds {order.spearman:.2f}",
         f"{beside}; random pairings p = {order.p_value:.2g}",
+        alike=always and not correlated,
     )
 
 

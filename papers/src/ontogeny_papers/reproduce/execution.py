@@ -117,12 +117,13 @@ def _shared(runs: Sequence[xr.Dataset]) -> Verdict:
         more_often(c, t, LEVEL)[1] <= LEVEL for c, t in zip(counts, tested, strict=True)
     ]
     return Verdict(
-        "(not claimed) matrices of one run share directions more than random subspaces do",
+        "matrices of one run share directions more than random subspaces do",
         unanimous(shared),
         f"{', '.join(f'{c} of {t}' for c, t in zip(counts, tested, strict=True))} pairs of "
         f"matrices at p < {LEVEL:g}, seed by seed",
         f"{LEVEL:.0%} by chance; layers share the coordinates of the residual stream, and noise "
         "that prefers some of them is enough",
+        of_paper=False,
     )
 
 

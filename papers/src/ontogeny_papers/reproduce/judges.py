@@ -9,6 +9,8 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
+from ontogeny.claims import Reason
+
 from .comparison_judges import (
     MORE,
     below_random_order,
@@ -62,11 +64,12 @@ def low_ranks(results: Found) -> list[Verdict]:
     return [
         Verdict(
             "Q, K, V and O have ranks of 3 to 5",
-            None if within and _three_to_five(walk).all() else within,
+            within,
             f"{named(kinds, rank)}; of single matrices {int(_three_to_five(single).sum())} of "
             f"{len(single)}",
             f"random walk of the same steps {span(runs, 'walk')}; directions in random order "
             f"{span(runs, 'shuffled')}; rounded ranks of every kind and seed count",
+            alike=bool(_three_to_five(walk).all()),
         ),
         _confined(runs),
         Verdict(
@@ -95,6 +98,7 @@ def _confined(runs: Sequence[xr.Dataset]) -> Verdict:
         else None,  # more than chance, but not the paths as such
         f"{count} of {tested} matrices have a lower rank than that (p < .05 each)",
         f"5 % by chance; as many or more {p_value(p)}, taking matrices as independent",
+        reason=Reason.SMALL,
     )
 
 
@@ -113,10 +117,11 @@ def _collapse(runs: Sequence[xr.Dataset]) -> Verdict:
     always = any(_collapses(*np.mean(null, axis=0)) for null in nulls.values())
     return Verdict(
         "the rank collapses within the first 30 % of training",
-        None if falls and always else falls,
+        falls,
         f"run so far, mean of the matrices: {_falling(measured)}",
         "; ".join(f"{name}: {_falling(null)}" for name, null in nulls.items())
         + "; half a dimension counts",
+        alike=always,
     )
 
 
@@ -181,6 +186,7 @@ def _stable(runs: Mapping[str, Sequence[xr.Dataset]], by_m: Sequence[str]) -> Ve
         _by_label(ranks),
         f"means that differ by less than one dimension count as stable; directions in random "
         f"order {_nulls(runs, {label: label for label in by_m})}{few}",
+        reason=Reason.NOTHING_SCORED,
     )
 
 
@@ -255,12 +261,14 @@ def _grows(
     rest = [name for label, name in called.items() if solved[label] < _SOLVED]
     unfinished = f"; {' and '.join(rest)}: the task is not learned ({_SOLVED}), so nothing is said"
     return Verdict(
-        f"(not claimed) the dimension grows with the {what}",
+        f"the dimension grows with the {what}",
         holds if finished else None,
         _by_label({called[label]: rank for label, rank in ranks.items()}),
         f"a mean difference above half a dimension, in the same direction in every seed, counts; "
         f"directions in random order {_nulls(runs, called)}; accuracy on the hardest m that was "
         f"trained: {right}{unfinished if rest else ''}",
+        reason=Reason.CASES_DIFFER if finished else Reason.NOT_REACHED,
+        of_paper=False,
     )
 
 

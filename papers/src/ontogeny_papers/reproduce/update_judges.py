@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
+from ontogeny.claims import Reason
 from ontogeny.errors import ArgumentError, NonFiniteError
 
 from ..dynamics.signals import compare_signals
@@ -52,17 +53,19 @@ def commuting(results: Found) -> list[Verdict]:
             f"that of gradients goes from {short(gradients[0])} to {short(gradients[2])}",
         ),
         _stays(
-            "(not claimed) the normalised defect stays large throughout training",
+            "the normalised defect stays large throughout training",
             defects,
             "0 where steps commute; float64, so that rounding adds nothing",
+            of_paper=False,
         ),
         Verdict(
-            "(not claimed) commutators explode once nine tenths of the loss's way down are done",
+            "commutators explode once nine tenths of the loss's way down are done",
             unanimous(explosion > _EXPLODED, explosion),
             f"the largest normalised defect after that is {spread(explosion)} times that at it"
             if is_finite
             else "the loss gets there at the last checkpoint or not at all",
             f"medians of a few pairs vary by themselves: {_EXPLODED} times counts",
+            of_paper=False,
         ),
         _with_the_loss(runs),
     ]
@@ -80,7 +83,9 @@ def _first_late_last(series: xr.DataArray) -> tuple[float, float, float]:
     return float(values[0]), float(late.median()), float(values[-1])
 
 
-def _stays(claim: str, values: np.ndarray, beside: str) -> Verdict:
+def _stays(
+    claim: str, values: np.ndarray, beside: str, *, of_paper: bool = True
+) -> Verdict:
     """Judge whether a series keeps half of its first value in later training, seed by seed.
 
     The median of many steps counts: of noisy values some step is always low.
@@ -92,6 +97,7 @@ def _stays(claim: str, values: np.ndarray, beside: str) -> Verdict:
         f"{short(first)} at first, {short(late)} in the second half (median of the steps), "
         f"{short(last)} in the end",
         f"{beside}; half of the first counts as large",
+        of_paper=of_paper,
     )
 
 
@@ -123,7 +129,7 @@ def _with_the_loss(runs: Sequence[xr.Dataset]) -> Verdict:
     try:
         result = compare_signals(norm, loss, runs[0].step.values)
     except (ArgumentError, NonFiniteError) as error:
-        return Verdict(claim, None, "not compared", str(error))
+        return Verdict(claim, None, "not compared", str(error), reason=Reason.FAILED)
     raw = float(np.mean(result.pearson))
     size = abs(result.joint_pearson)
     count = float(np.sum(result.n)) - 3 * len(runs)  # Fisher's z, summed over seeds
@@ -158,16 +164,18 @@ def avoidance(results: Found) -> list[Verdict]:
             f"plain gradients: {_course(plain)}; half of the highest counts as fallen",
         ),
         Verdict(
-            "(not claimed) they project less on the trajectory's directions than on random ones",
+            "they project less on the trajectory's directions than on random ones",
             unanimous(commutator < _LESS * chance, commutator, chance),
             f"share of the norm inside, last step, {_WHOLE}: {spread(commutator, 3)}",
             f"random subspaces of the same dimension {spread(chance, 3)}; a fifth less counts",
+            of_paper=False,
         ),
         Verdict(
-            "(not claimed) they project less on them than plain gradients do",
+            "they project less on them than plain gradients do",
             unanimous(commutator < _FALLEN * gradient, commutator, gradient),
             f"share of the norm inside {spread(commutator, 3)}",
             f"plain gradients {spread(gradient, 3)}; half of that counts as less",
+            of_paper=False,
         ),
     ]
 
@@ -198,9 +206,10 @@ def outside(results: Found) -> list[Verdict]:
     return [
         Verdict(
             "more than 95 % of a commutator is outside the trajectory's directions",
-            None if holds and always else holds,
+            holds,
             f"{shares[0]}; last step, {_WHOLE}",
             f"{shares[1]}, {shares[2]}; √(1 − ρ²), not 1 − ρ",
+            alike=always,
         )
     ]
 
@@ -256,19 +265,21 @@ def latents(results: Found) -> list[Verdict]:
         ),
         Verdict(
             "removing the five that correlate most costs little at all stages",
-            None if little and always else little,
+            little,
             f"at most {spread(mine.isel(step=worst))} points of accuracy, at step "
             f"{int(lost.step[worst]):,}",
             f"there random latents {spread(random.isel(step=worst))}, of equal energy "
             f"{spread(equal.isel(step=worst))}, the largest {spread(largest.isel(step=worst))}; "
             f"under {_LITTLE:.0f} points count as little, if the largest cost more",
+            alike=always,
         ),
         Verdict(
             "removing these five costs most early in training",
-            None if always else exceeds(early, late, 1.0),
+            exceeds(early, late, 1.0) if not always else None,
             f"points of accuracy lost: {spread(early)} at step {int(lost.step[0]):,} "
             f"(accuracy {spread(right[:, 0], 2)}), {spread(late)} in the end",
             f"random latents {spread(random.isel(step=0))} and "
             f"{spread(random.isel(step=-1))}; one point counts",
+            alike=always,
         ),
     ]

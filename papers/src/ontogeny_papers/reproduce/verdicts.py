@@ -12,17 +12,17 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from scipy.stats import binomtest
 
+from ontogeny.claims import Certainty, Kind, Reason
 from ontogeny.errors import ArgumentError
 from ontogeny.figures import Column, Section, Table, attach
 
-_ANSWERS = {True: "reproduces", False: "does not reproduce", None: "not shown"}
-# Counted by no page.
-_OURS = {True: "holds", False: "does not hold", None: "not shown here"}
+# Where one of these is the reason, nothing stands beside the number, or there is none.
+_UNTESTED = (Reason.NO_CONTROLS, Reason.NOTHING_SCORED)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One claim, what was measured, and what chance or a control gives.
+    """One claim, how sure it is, what was measured, and what chance or a control gives.
 
     Parameters
     ----------
@@ -34,26 +34,61 @@ class Verdict:
         The number.
     beside
         The same number of the null or control, or why there is none.
+    alike
+        Whether the null or the control has it as well: what holds then shows nothing, and `holds`
+        becomes None.
+    reason
+        Why it is open where it neither holds nor fails nor is `alike`.
+    of_paper
+        Whether the paper claims it; no page counts what it does not.
 
     Examples
     --------
-    >>> Verdict("the rank is low", None, "5.4", "random walk 5.0").answer
-    'not shown'
+    >>> verdict = Verdict("the rank is low", True, "5.4", "random walk 5.4", alike=True)
+    >>> verdict.kind.value, verdict.certainty.value
+    ('reproduces', 'as controls')
     """
 
     claim: str
     holds: bool | None
     measured: str
     beside: str
+    alike: bool = False
+    reason: Reason = Reason.CASES_DIFFER
+    of_paper: bool = True
+
+    def __post_init__(self) -> None:
+        shown = self.holds is not None and not (self.holds and self.alike)
+        object.__setattr__(self, "holds", bool(self.holds) if shown else None)
 
     @property
-    def answer(self) -> str:
-        """``"reproduces"``, ``"does not reproduce"`` or ``"not shown"``; else ``"holds"`` or not.
+    def kind(self) -> Kind:
+        """Whether it is found again, or the opposite is."""
+        refuted = self.holds is not None and not self.holds
+        return Kind.CONTRADICTS if refuted else Kind.REPRODUCES
 
-        The latter is said of what stands here as ``(not claimed)``.
-        """
-        answers = _OURS if self.claim.startswith("(not claimed)") else _ANSWERS
-        return answers[None if self.holds is None else bool(self.holds)]
+    @property
+    def certainty(self) -> Certainty:
+        """How sure that is, in the word of every claim of a study."""
+        if self.holds is not None:
+            return Certainty.SURE
+        if self.alike:
+            return Certainty.AS_CONTROLS
+        untested = self.reason in _UNTESTED
+        return Certainty.NOT_TESTED if untested else Certainty.OPEN
+
+    def stored(self) -> dict[str, str | bool]:
+        """Return its fields as they stand in results and files, by name."""
+        is_open = self.certainty in (Certainty.OPEN, Certainty.NOT_TESTED)
+        return {
+            "claim": self.claim,
+            "of_paper": self.of_paper,
+            "kind": self.kind.value,
+            "certainty": self.certainty.value,
+            "reason": self.reason.value if is_open else "",
+            "measured": typeset(self.measured),
+            "beside": typeset(self.beside),
+        }
 
 
 def verdict_view(
@@ -86,28 +121,26 @@ def verdict_view(
     Examples
     --------
     >>> rows = [Verdict("the rank is low", False, "5.4", "random walk 5.0")]
-    >>> verdict_view(rows, "all is low.", "Nobody 1900").answer.values.tolist()
-    ['does not reproduce']
+    >>> verdict_view(rows, "all is low.", "Nobody 1900").kind.values.tolist()
+    ['contradicts']
     """
     claims = [verdict.claim for verdict in verdicts]
     if not claims or len(set(claims)) < len(claims):
         raise ArgumentError(
             f"verdicts must hold at least one claim, each once; got {claims}."
         )
+    rows = [verdict.stored() for verdict in verdicts]
     data = xr.Dataset(
-        {
-            "answer": ("claim", [verdict.answer for verdict in verdicts]),
-            "measured": ("claim", [typeset(verdict.measured) for verdict in verdicts]),
-            "beside": ("claim", [typeset(verdict.beside) for verdict in verdicts]),
-        },
-        coords={"claim": claims},
-    )
+        {name: ("claim", [row[name] for row in rows]) for name in rows[0]}
+    ).set_coords("claim")
     table = Table(
         "verdicts",
         "What reproduces and what does not",
         rows="claim",
         columns=[
-            Column("answer", "verdict"),
+            Column("kind", "what"),
+            Column("certainty", "certainty"),
+            Column("reason", "why it is open"),
             Column("measured", "measured"),
             Column("beside", "null or control"),
         ],

@@ -300,18 +300,20 @@ def judge(runs: Sequence[xr.Dataset]) -> list[Verdict]:
             f"Adam with the decay in the gradient instead: {short(last('apart_coupled'))}",
         ),
         Verdict(
-            "(not claimed) the loop that trains here makes these updates",
+            "the loop that trains here makes these updates",
             unanimous(loop < _EQUAL, loop),
             f"given its learning rates, clipped gradients, β₂ = 0.98 and decay of matrices only: "
             f"{short(loop)} of the way apart",
             f"with its rates and β₂ alone: {short(last('apart_without'))}; the report prints "
             "neither a schedule nor clipping",
+            of_paper=False,
         ),
         Verdict(
-            "(not claimed) the objective here is the cross-entropy of what was masked",
+            "the objective here is the cross-entropy of what was masked",
             unanimous(errors < _EQUAL, errors),
             f"−log q averaged over the masked tokens by hand: {short(errors)} apart, relative",
             f"{share.mean():.0%} of the tokens are masked (the report does not say how many)",
+            of_paper=False,
         ),
         Verdict(
             "AdamW lowers that objective",

@@ -61,8 +61,8 @@ def _mean(x: xr.DataArray, y: xr.DataArray, correlate: Correlate) -> float:
     return float(np.mean(correlations))
 
 
-def in_common(values: np.ndarray, other: np.ndarray) -> tuple[bool | None, str]:
-    """Return whether |r| is high where other seeds' is not, and what is said of the latter.
+def in_common(values: np.ndarray, other: np.ndarray) -> tuple[bool | None, bool, str]:
+    """Return whether |r| is high, whether other seeds' is too, and what is said of the latter.
 
     Parameters
     ----------
@@ -78,10 +78,9 @@ def in_common(values: np.ndarray, other: np.ndarray) -> tuple[bool | None, str]:
         else "one run alone has no other seed beside it"
     )
     if not np.isfinite(values).all():
-        return None, words
+        return None, False, words
     if (values >= HIGH).all():
         apart = is_finite and other.mean() < HIGH and other.max() < values.min()
-        return (True if apart else None), words
-    return (
-        False if (values < HIGH).any(axis=tuple(range(1, values.ndim))).all() else None
-    ), words
+        return (True if is_finite else None), not apart, words
+    low = (values < HIGH).any(axis=tuple(range(1, values.ndim))).all()
+    return (False if low else None), False, words

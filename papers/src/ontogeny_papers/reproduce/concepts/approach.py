@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
+from ontogeny.claims import Reason
 from ontogeny.summary.noise import reference_index
 
 from ...dynamics.progress import learning_progress
@@ -20,7 +21,7 @@ _TURNED = (
 )
 
 
-def falls(nodes: Sequence[xr.Dataset], *, is_claimed: bool = True) -> Verdict:
+def falls(nodes: Sequence[xr.Dataset], *, of_paper: bool = True) -> Verdict:
     """Judge Definition 11: below the first value for good, in all distances and layers.
 
     Distances to the last step fall in a run that learned nothing as well, where that is so.
@@ -31,14 +32,16 @@ def falls(nodes: Sequence[xr.Dataset], *, is_claimed: bool = True) -> Verdict:
     controls = np.concatenate([_controls_fell(node) for node in nodes])
     fell = controls.size > 0 and controls.mean() > 0.5
     return Verdict(
-        ("(not claimed) " if not is_claimed else "")
-        + "the nine distances to the last step fall for good (learning progress, Definition 11)",
-        None if holds and (fell or not controls.size) else holds,
+        "the nine distances to the last step fall for good (learning progress, Definition 11)",
+        holds if controls.size or not holds else None,
         f"relative to the norms of both dictionaries, which grow: as the solver returned the "
         f"concepts {_count(returned)} curves of all distances, layers and seeds; with order, signs "
         f"and rotation removed {_count(turned)}",
         f"{_count([controls])} curves of turned runs, which learn nothing, end below their first "
         "value as well; so does the distance of a random walk to its end",
+        alike=fell,
+        reason=Reason.CASES_DIFFER if controls.size else Reason.NO_CONTROLS,
+        of_paper=of_paper,
     )
 
 
@@ -104,12 +107,13 @@ def further(nodes: Sequence[xr.Dataset]) -> Verdict:
     change = each(nodes, lambda node: node.run_change.mean())
     turned = each(nodes, lambda node: (node.control_last - node.control_first).mean())
     return Verdict(
-        "(not claimed) they fall further than those of runs that move as far and learn nothing",
+        "they fall further than those of runs that move as far and learn nothing",
         decided((beyond == 1).all(), (change >= turned).all(), change, turned),
         f"Procrustes distance with the rotation removed, relative to the norms, changes by "
         f"{short(change)} from the first step to the last at which turned runs are read",
         f"turned runs over these steps {short(turned)}; the change differs from "
         f"theirs in {_total(beyond, rows)} layers (p ≤ 0.05, corrected over all rows of the study)",
+        of_paper=False,
     )
 
 
@@ -193,12 +197,13 @@ def exponential(fits: Sequence[xr.Dataset], what: str = "approach") -> Verdict:
     r2 = each(fits, lambda node: node.r2.mean())
     layers = [node.sizes["layer"] for node in fits]
     return Verdict(
-        f"(not claimed) the {what} is near-exponential over the whole run",
+        f"the {what} is near-exponential over the whole run",
         decided((shares > 0.5).all(), (ruled > 0.5).all(), r2),
         f"exponential in {_total(shares, layers)} curves, another shape at least nine times as "
         f"likely in {_total(ruled, layers)}; mean R² {short(r2)}",
         f"best of the other shapes: mean R² {short(best_other(fits))}; any falling curve has a "
         "high one",
+        of_paper=False,
     )
 
 
@@ -227,6 +232,7 @@ def converges(dynamics: Sequence[xr.Dataset]) -> Verdict:
         f"in {_total(share, layers)} layers of all seeds{quiet}",
         "a learning rate that falls to zero stills a run that learns nothing as well, so that "
         "this can be refuted and not shown",
+        reason=Reason.NO_CONTROLS,
     )
 
 
@@ -259,7 +265,7 @@ def smoother(
     same = holds and all(alone)
     return Verdict(
         "late in training it is smoother than ICA and sparse PCA",
-        None if same else holds,
+        holds,
         f"noise around the trend in the later half, relative to the norms: {_by(rough)}",
         f"refits at one checkpoint: {_by(refit)}"
         + (
@@ -268,6 +274,7 @@ def smoother(
             else ""
         )
         + "; a factor of two counts",
+        alike=bool(same),
     )
 
 

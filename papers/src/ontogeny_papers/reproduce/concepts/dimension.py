@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from ontogeny import geometry
+from ontogeny.claims import Reason
 from ontogeny.errors import ArgumentError
 from ontogeny.features.concepts.dictionaries import Concepts
 from ontogeny.observables import Observable
@@ -75,8 +76,6 @@ def _falls(runs: Sequence[xr.Dataset], title: str) -> Verdict:
     if mask.any() and (late >= early).all():
         holds = False
     falling = int((late < early).sum())
-    # Where the report has a rise.
-    claimed = "(not claimed) " if title == "k-means" else ""
     steps = np.mean(
         [
             run.step_dimension.median("layer", skipna=False).values[[0, -1]]
@@ -96,7 +95,7 @@ def _falls(runs: Sequence[xr.Dataset], title: str) -> Verdict:
         else f"{ends}; undefined: the concepts of a checkpoint are orthogonal"
     )
     return Verdict(
-        f"{claimed}{title}: the dimension falls from the first half of the steps to the second",
+        f"{title}: the dimension falls from the first half of the steps to the second",
         holds,
         bend,
         f"isotropic points {np.nanmean(null):.0f}; as many layers by chance p = {chance:.2g}, "
@@ -107,6 +106,8 @@ def _falls(runs: Sequence[xr.Dataset], title: str) -> Verdict:
             if enough
             else ""
         ),
+        reason=Reason.NO_CONTROLS if enough else Reason.WITHIN_CHANCE,
+        of_paper=title != "k-means",  # of which the report has a rise
     )
 
 
@@ -199,10 +200,11 @@ def _of_orthonormal() -> Verdict:
         value = np.nan
         reason = str(error)
     return Verdict(
-        "(not claimed) PCA concepts have a dimension by TwoNN",
+        "PCA concepts have a dimension by TwoNN",
         bool(np.isfinite(value)),
         f"refused: {reason}" if reason else f"{value:.1f}",
         "24 orthonormal directions, of which all are equally far from each other",
+        of_paper=False,
     )
 
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
+from ontogeny.claims import Reason
+
 from ...observables.concepts.encoder import EncoderDynamics
 from ..verdicts import Found, Verdict, if_finite, short, spread, unanimous
 from .concept_recipe import ConceptRecipe, sizes
@@ -74,12 +76,13 @@ def _converges(encoders: Sequence[xr.Dataset]) -> Verdict:
     falls_less = control[:, 1] >= 0.5 * control[:, 0]
     return Verdict(
         "cross-entropy, MSE, KL and correlation approach the last step's",
-        None if approach and not falls_less.any() else if_finite(approach, first, last),
+        if_finite(approach, first, last),
         f"KL from {short(first)} to {short(last)} nats, correlation from "
         f"{short(np.array(ends['correlation'])[:, 0])} to "
         f"{short(np.array(ends['correlation'])[:, 1])} (the reference's own encoder at the end)",
         f"codes out of order {short(shuffled)} nats; turned runs, which learn nothing, from "
         f"{short(control[:, 0])} to {short(control[:, 1])} as they reach their own end",
+        alike=not falls_less.any(),
     )
 
 
@@ -103,10 +106,12 @@ def _early(encoders: Sequence[xr.Dataset]) -> Verdict:
     )
     return Verdict(
         "the structure of the concepts may have converged in the first regime",
-        None if holds and (not known_controls or (control > 0.5).any()) else holds,
+        holds if known_controls or not holds else None,
         f"by {_FIRST:.0%} of the steps the correlation of the logits has done {short(done)} of its "
         f"change; KL is half-way {when} (median of seeds and layers)",
         f"turned runs {short(control)} by then; half counts as converged",
+        alike=bool((control > 0.5).any()),
+        reason=Reason.CASES_DIFFER if known_controls else Reason.NO_CONTROLS,
     )
 
 
@@ -136,12 +141,14 @@ def _smoother(
     part = "in the second half of the steps" if since else "over the whole run"
     return Verdict(
         claim,
-        None if holds and (as_smooth or unknown) else holds,
+        None if holds and unknown else holds,
         f"length of the path for its net change, {part}: KL {spread(kl, 2)}, Frobenius distance "
         f"of the dictionaries {spread(plain, 2)}",
         f"Procrustes distance of the same dictionaries {spread(free, 2)}"
         + (": an invariant distance is as smooth without encoders" if as_smooth else "")
         + "; 1 never turns back",
+        alike=as_smooth,
+        reason=Reason.NO_CONTROLS if unknown else Reason.CASES_DIFFER,
     )
 
 
@@ -166,11 +173,12 @@ def _second_extractor(encoders: Sequence[xr.Dataset]) -> Verdict:
     first = np.array([_ends(curve)[0] for curve in _compared(encoders, "kl")])
     share = other / first
     return Verdict(
-        "(not claimed) fitting the test codes anew, as Algorithm 3 does, costs nothing",
+        "fitting the test codes anew, as Algorithm 3 does, costs nothing",
         unanimous(share < 0.1, share),
         f"at the last step itself KL is {short(other)} nats with an extractor fitted on the test "
         f"rows, {short(mine)} with that of the train rows",
         f"the whole range of the curve is {short(first)} nats; less than a tenth of it counts",
+        of_paper=False,
     )
 
 

@@ -8,6 +8,8 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
+from ontogeny.claims import Certainty, Reason
+
 from ..verdicts import Found, Verdict, decided, each, joined, more_often, short
 from . import approach
 from .concept_recipe import ConceptRecipe, two_sizes
@@ -31,6 +33,7 @@ _NO_SECOND = Verdict(
     None,
     "only recorded runs were given, so that there is no second size",
     "no null",
+    reason=Reason.NOTHING_SCORED,
 )
 
 
@@ -48,12 +51,13 @@ def _same_pace(of: Mapping[str, Sequence[xr.Dataset]]) -> Verdict:
     by_control = _alike(turned)
     return Verdict(
         "half of the change is over at a similar share of training",
-        None if alike and by_control is not False else alike,
+        alike,
         "; ".join(f"{label}: {joined(values)}" for label, values in pace.items())
         + " of training, one number a seed",
         "turned runs "
         + "; ".join(f"{label}: {short(values)}" for label, values in turned.items())
         + f"; a factor of {_FACTOR:g} counts as different",
+        alike=by_control is not False,
     )
 
 
@@ -91,12 +95,18 @@ def _same_answers(results: Found) -> Verdict:
         "the larger model behaves like the smaller one",
         decided(len(judged) == len(pairs) and all(same), False in same),
         "; ".join(
-            f"{label}: fall further than turned runs: {one.answer}, regimes: {two.answer}, "
-            f"exponential: {three.answer}"
+            f"{label}: fall further than turned runs: {_found(one)}, regimes: {_found(two)}, "
+            f"exponential: {_found(three)}"
             for label, (one, two, three) in answers.items()
         ),
         "what is not shown at either size is no likeness",
+        reason=Reason.NOTHING_SCORED,
     )
+
+
+def _found(verdict: Verdict) -> str:
+    sure = verdict.certainty is Certainty.SURE
+    return (verdict.kind if sure else verdict.certainty).value
 
 
 def _middle(label: str, regimes: Sequence[xr.Dataset]) -> Verdict:
@@ -117,6 +127,7 @@ def _middle(label: str, regimes: Sequence[xr.Dataset]) -> Verdict:
         f"by chance in a share of {chance:.2g} (as many or more p = {p:.2g})"
         if chance
         else "a model of fewer than three layers has no middle",
+        reason=Reason.WITHIN_CHANCE,
     )
 
 

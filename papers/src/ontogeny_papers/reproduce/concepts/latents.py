@@ -60,8 +60,9 @@ def sparse_autoencoder(results: Found) -> Sequence[Verdict]:
             f"a share of {short(half)}",
             f"another seed at one checkpoint {short(again)}"
             + ("; so few that this says nothing of training" if few else ""),
+            alike=bool(few),
         ),
-        approach.falls(sae, is_claimed=False),  # the report sets this extractor aside
+        approach.falls(sae, of_paper=False),  # the report sets this extractor aside
         approach.further(sae),
     ]
 

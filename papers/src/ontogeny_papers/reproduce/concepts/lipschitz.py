@@ -34,9 +34,10 @@ def judge(results: Found) -> Sequence[Verdict]:
         _parameters(first),
         *(
             _size_alone(
-                # that SVD and PCA are Lipschitz is all that section 5.3 says of them
-                title if key in _TITLES else f"(not claimed) {title}",
+                title,
                 one[f"concepts-{key}-lipschitz"],
+                # That SVD and PCA are Lipschitz is all that section 5.3 says of them.
+                of_paper=key in _TITLES,
             )
             for key, title in _EVERY.items()
         ),
@@ -52,7 +53,7 @@ def _constant(
 ) -> Verdict:
     name = "concepts_per_activations"
     return _steady(
-        f"(not claimed) {title}: concept distance per activation distance stays the same "
+        f"{title}: concept distance per activation distance stays the same "
         f"({select['distance'].capitalize()}, {select['alignment']})",
         [node[name].sel(select) for node in nodes],
         [
@@ -65,7 +66,7 @@ def _constant(
 def _parameters(nodes: Sequence[xr.Dataset]) -> Verdict:
     name = "activations_per_parameters"
     return _steady(
-        "(not claimed) activation distance per parameter distance stays the same",
+        "activation distance per parameter distance stays the same",
         [node[name] for node in nodes],
         [node.get(f"{name}_control") for node in nodes],
     )
@@ -89,11 +90,13 @@ def _steady(
     as_steady = not np.isfinite(controls).all() or (controls <= _CONSTANT).any()
     return Verdict(
         claim,
-        None if steady and as_steady else steady,
+        steady,
         f"largest over smallest, median of the layers, {short(times)}; from {short(first)} at the "
         f"first to {short(last)} at the last checkpoint before the reference",
         f"turned runs, read at few checkpoints, {short(controls)} times; within {_CONSTANT:g} "
         "counts as constant; every finite run has a bound",
+        alike=bool(as_steady),
+        of_paper=False,
     )
 
 
@@ -116,7 +119,7 @@ def _last(ratio: xr.DataArray) -> float:
     return float(_read(ratio).isel(step=-1).median())
 
 
-def _size_alone(title: str, nodes: Sequence[xr.Dataset]) -> Verdict:
+def _size_alone(title: str, nodes: Sequence[xr.Dataset], *, of_paper: bool) -> Verdict:
     """Judge whether differences of the same size, out of order, move the concepts as far."""
     times = each(nodes, _times_permuted)
     about = (times >= 0.8) & (times <= 1.25)
@@ -130,6 +133,7 @@ def _size_alone(title: str, nodes: Sequence[xr.Dataset]) -> Verdict:
         "far as the same differences permuted over tokens",
         f"0.8 to 1.25 times counts as alike; rank correlation of the two distances {short(rho)}, "
         "as two decays have it; about the maps, in runs that learn nothing as well",
+        of_paper=of_paper,
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from ontogeny import distances
+from ontogeny.claims import Reason
 
 from ...observables.concepts.plane import ConceptPlane
 from ..verdicts import Found, Verdict, decided, each, if_finite, short, spread
@@ -71,12 +72,13 @@ def _in_plane(results: Found) -> Verdict:
     }
     lowest = min(share.min() for share in shares.values())
     return Verdict(
-        "(not claimed) the plane of two principal components shows most of the concepts' variance",
+        "the plane of two principal components shows most of the concepts' variance",
         if_finite(lowest > 0.5, *shares.values()),
         ", ".join(
             f"{title} {spread(100 * share, 0)} %" for title, share in shares.items()
         ),
         "more than half in every seed counts; mean over layers",
+        of_paper=False,
     )
 
 
@@ -85,12 +87,14 @@ def _beyond_refits(runs: Sequence[xr.Dataset], title: str) -> Verdict:
     moves, refits = _of_paths(runs)[:2]
     holds = True if (moves > 1.2 * refits).all() else None
     return Verdict(
-        f"(not claimed) {title}: the picture shows how concepts move, not how the solver "
+        f"{title}: the picture shows how concepts move, not how the solver "
         "scatters them",
         if_finite(holds, moves, refits) if holds else None,
         f"from one checkpoint to the next {short(moves)} of the length of the dictionary",
         f"from one fit to another at one step {short(refits)}; a fifth more counts (medians over "
         "layers and refitted steps)",
+        reason=Reason.WITHIN_NOISE,
+        of_paper=False,
     )
 
 
@@ -117,7 +121,7 @@ def _curved(runs: Sequence[xr.Dataset], title: str) -> Verdict:
     as_walks = bool((share < walk + _MARGIN).any())
     return Verdict(
         f"{title}: learning goes along a nonlinear manifold",
-        decided(curved.all() and not as_walks, not curved.any(), values),
+        decided(curved.all(), not curved.any(), values),
         f"one direction holds {short(share)} of the squared movement of a concept",
         f"a straight line with the noise of refits {short(line)}; a random walk of the same steps "
         f"{short(walk)}"
@@ -126,6 +130,7 @@ def _curved(runs: Sequence[xr.Dataset], title: str) -> Verdict:
             if as_walks
             else ""
         ),
+        alike=as_walks,
     )
 
 

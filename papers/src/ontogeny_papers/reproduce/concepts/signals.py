@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
+from ontogeny.claims import Reason
 from ontogeny.features.activations.decay import ActivationDecay
 from ontogeny.observables import Observable
 
@@ -54,7 +55,7 @@ def _trends(signals: dict[str, Sequence[xr.Dataset]]) -> Verdict:
         )
         correlation[title] = agreement(curves, decays, _pearson)
         other.append(of_other_seeds(curves, decays, _pearson))
-    holds, beside = in_common(
+    holds, alike, beside = in_common(
         np.column_stack(list(correlation.values())), np.concatenate(other)
     )
     return Verdict(
@@ -62,6 +63,7 @@ def _trends(signals: dict[str, Sequence[xr.Dataset]]) -> Verdict:
         holds,
         ", ".join(f"{title} {short(values)}" for title, values in correlation.items()),
         f"{beside}; any two decays have a high one",
+        alike=alike,
     )
 
 
@@ -78,6 +80,7 @@ def _beyond(title: str, nodes: Sequence[xr.Dataset]) -> Verdict:
         f"{int((~np.isfinite(p)).sum())} of {len(p)} seeds",
         "surrogates that keep trend and noise of one curve; whether a run that learned nothing "
         "shows the same is not known, as its concepts follow its activations too",
+        reason=Reason.WITHIN_CHANCE if tested else Reason.NOISE_UNKNOWN,
     )
 
 
@@ -112,7 +115,8 @@ def _same_layer(
     table = [[roughness(node) for node in nodes] for nodes in (concepts, activations)]
     is_finite = bool(np.isfinite(np.array(table)).all())
     if not is_finite:
-        return Verdict(_SAME, None, "the noise of a layer is unknown", "no null")
+        unknown = "the noise of a layer is unknown"
+        return Verdict(_SAME, None, unknown, "no null", reason=Reason.NOISE_UNKNOWN)
     places = np.array(table).argmax(axis=2)
     count = int((places[0] == places[1]).sum())
     trials = places.shape[1]
@@ -124,6 +128,7 @@ def _same_layer(
         f"the layer with the most noise is the same in {count} of {trials} seeds (of concepts "
         f"{_places(places[0])}, of activations {_places(places[1])}; the first layer is 0)",
         f"by chance in a share of {chance:.2g} (as many or more p = {p:.2g})",
+        reason=Reason.WITHIN_CHANCE,
     )
 
 
@@ -145,10 +150,11 @@ def _separates(
     holds = decided(all(apart), False in apart)
     return Verdict(
         "ICA separates regular from irregular layers more clearly than the others",
-        None if holds and alone else holds,
+        holds,
         "noise of the roughest over that of the smoothest layer: "
         + ", ".join(f"{title} {short(values)}" for title, values in spread.items()),
         f"refits of ICA at one checkpoint {short(refit)}; one and a half times counts",
+        alike=bool(alone),
     )
 
 
@@ -190,6 +196,7 @@ def _warped(nodes: Sequence[xr.Dataset]) -> Verdict:
         f"layers; mutual information {means[2]} nats, above them in {counts[1]}",
         f"trends alone {means[1]} and {means[3]} nats; half of the layers by chance (p = "
         f"{tests[0][1]:.2g} and {tests[1][1]:.2g}, taking layers as independent)",
+        reason=Reason.WITHIN_CHANCE,
     )
 
 

@@ -9,6 +9,7 @@ import xarray as xr
 from scipy.stats import spearmanr
 
 from ontogeny import dynamics
+from ontogeny.claims import Reason
 
 from ...observables.concepts.transforms import TransformDynamics
 from ..verdicts import Found, Verdict, if_finite, short, spread, unanimous
@@ -80,10 +81,11 @@ def _spikes(runs: Sequence[xr.Dataset]) -> Verdict:
     holds = unanimous(with_map > 0.5, with_map)
     return Verdict(
         "the error is largest where the transform is nearly singular",
-        None if holds and (with_map < without + 0.1).any() else holds,
+        holds,
         f"rank correlation of the error with T's condition number over the steps, median over "
         f"layers: {spread(with_map, 2)}",
         f"the error without any map, which no inverse can raise: {spread(without, 2)}",
+        alike=bool((with_map < without + 0.1).any()),
     )
 
 
@@ -122,6 +124,7 @@ def _cumulative(runs: Sequence[xr.Dataset]) -> Verdict:
         f"{short(half)} of it lies in the first half of the steps",
         "a sum of lengths is smooth whatever is summed; as many steps of a refit's size add up to "
         f"{short(refits)} of it",
+        reason=Reason.NO_CONTROLS,
     )
 
 
@@ -145,6 +148,7 @@ def _velocity(runs: Sequence[xr.Dataset]) -> Verdict:
             if still
             else ""
         ),
+        reason=Reason.NO_CONTROLS if still else Reason.CASES_DIFFER,
     )
 
 

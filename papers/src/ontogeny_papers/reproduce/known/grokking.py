@@ -270,7 +270,7 @@ def _of_concepts(results: Found, held_out: Formation) -> Verdict:
     random = np.array([np.median(one.random) for one in waves])
     permuted = np.array([one.permuted for one in waves])
     return Verdict(
-        "(not claimed) latents of the embedding's joint dictionary are one frequency each",
+        "latents of the embedding's joint dictionary are one frequency each",
         unanimous(beyond),
         f"median share of a latent at one frequency {joined(shares)}, of "
         f"{joined(counts, 0)} readable latents; frequencies {all_frequencies(waves)}; half "
@@ -278,6 +278,7 @@ def _of_concepts(results: Found, held_out: Formation) -> Verdict:
         f"random directions of the embedding {short(random)}, numbers in random order "
         f"{short(permuted)}, a wave cut at zero .84; "
         f"held-out pairs half learned at {held_out.steps}",
+        of_paper=False,
     )
 
 
@@ -298,19 +299,21 @@ def _of_updates(
     ends = each(defects, lambda defect: defect.isel(step=[0, -1]))
     return [
         Verdict(
-            "(not claimed) the weights move in fewer directions than in random order",
+            "the weights move in fewer directions than in random order",
             bool(p <= 0.05),
             f"variance rank {spread(whole_ranks(ranks[_DECAY]))}; in {below} of {tested} matrices "
             f"lower (p = {p:.2g})",
             f"directions in random order {span(ranks[_DECAY], 'shuffled')}; without weight decay "
             f"{spread(whole_ranks(ranks[_NONE]))}",
+            of_paper=False,
         ),
         Verdict(
-            "(not claimed) commutators are largest between learning and generalising",
+            "commutators are largest between learning and generalising",
             unanimous(between, peaks),
             f"largest normalised defect at step {listed(peaks)}",
             f"training pairs half learned at {trained.steps}, held-out ones at {held_out.steps}; "
             f"defect {short(ends[:, 0])} at first and {short(ends[:, 1])} in the end",
+            of_paper=False,
         ),
     ]
 

@@ -164,11 +164,12 @@ def judge(results: Found) -> Sequence[Verdict]:
             "distance",
         ),
         Verdict(
-            "(not claimed) the score falls on sequences without repetition too",
+            "the score falls on sequences without repetition too",
             unanimous(other < learning.last / 2),
             f"{short(other)} nats in the end",
             f"repeated sequences {short(learning.last)}; their late tokens with as little context "
             f"as early ones {short(short_context)}",
+            of_paper=False,
         ),
     ]
 

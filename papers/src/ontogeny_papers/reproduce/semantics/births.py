@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 from scipy.stats import rankdata
 
+from ontogeny.claims import Reason
 from ontogeny.features.concepts.joint import JointConcepts
 from ontogeny.features.wordspace.cloze import corpus_support
 from ontogeny.features.wordspace.concepts import ConceptBasis, signatures, svd_concepts
@@ -211,8 +212,8 @@ def _spearman(one: np.ndarray, other: np.ndarray) -> float:
 def judge_births(tables: Sequence[xr.Dataset]) -> list[Verdict]:
     """Judge whether concepts are born in the order of the corpus, and stand for its classes."""
     claims = (
-        "(not claimed) concepts of activations are born in the order of the corpus' σ",
-        "(not claimed) the words of a concept are of one orthant of the corpus",
+        "concepts of activations are born in the order of the corpus' σ",
+        "the words of a concept are of one orthant of the corpus",
     )
     counts = [table.sizes["concept"] for table in tables]
     classes = sum(int((table["kind"] == "class").sum()) for table in tables)
@@ -222,7 +223,12 @@ def judge_births(tables: Sequence[xr.Dataset]) -> list[Verdict]:
     )
     if min(counts) < _FEWEST:
         few = f"fewer than {_FEWEST} in a run, so that nothing is judged"
-        return [Verdict(claim, None, numbers, few) for claim in claims]
+        return [
+            Verdict(
+                claim, None, numbers, few, reason=Reason.NOTHING_SCORED, of_paper=False
+            )
+            for claim in claims
+        ]
     share = each(tables, lambda table: table.share.mean())
     others = each(tables, lambda table: table.share_frequent.quantile(0.95))
     return [
@@ -232,6 +238,8 @@ def judge_births(tables: Sequence[xr.Dataset]) -> list[Verdict]:
             True if (share > others).all() else None,
             f"share of the words in the orthant of most of them {joined(share)}",
             f"words as frequent at most {joined(others)} in 95 % of the draws",
+            reason=Reason.WITHIN_CHANCE,
+            of_paper=False,
         ),
     ]
 
@@ -240,7 +248,9 @@ def _of_order(claim: str, tables: Sequence[xr.Dataset], numbers: str) -> Verdict
     order = each(tables, lambda table: table["order"])
     if not np.isfinite(order).all():
         equal = "all births of a run are at one step, or all σ equal, so that no order is judged"
-        return Verdict(claim, None, numbers, equal)
+        return Verdict(
+            claim, None, numbers, equal, reason=Reason.NOTHING_SCORED, of_paper=False
+        )
     p = each(
         tables,
         lambda t: (1 + (t.permuted >= t["order"] - 1e-12).sum()) / (1 + t.draw.size),
@@ -259,6 +269,8 @@ def _of_order(claim: str, tables: Sequence[xr.Dataset], numbers: str) -> Verdict
         f"{_ranges(ends)}); {numbers}",
         f"births in random order {', '.join(map(p_value, p))}; words as frequent in their "
         f"place {_ranges(frequent)}",
+        reason=Reason.WITHIN_CHANCE,
+        of_paper=False,
     )
 
 

@@ -14,6 +14,7 @@ import xarray as xr
 from scipy import sparse
 
 from ontogeny import capture, semantics
+from ontogeny.claims import Reason
 from ontogeny.errors import ArgumentError
 from ontogeny.features.wordspace.concepts import ConceptBasis, signatures
 from ontogeny.start.source import names_of
@@ -273,6 +274,7 @@ def _of_lift(p: int, runs: Sequence[xr.Dataset]) -> Verdict:
         f"untrained {_values(untrained, 1)}; fullest orthant "
         f"{', '.join(f'{share:.0%}' for share in shares)} of contexts; {_LIFT:g} times at least "
         "counts",
+        reason=Reason.SMALL,
     )
 
 
@@ -302,6 +304,7 @@ def _of_classes(p: int, runs: Sequence[xr.Dataset]) -> Verdict:
         f"random groups of the same sizes {', '.join(spread(s.permuted) for s in best)}; "
         f"untrained {', '.join(f'{round(value, 2) + 0.0:.2f}' for value in before)}; "
         + LEAST,
+        reason=Reason.SMALL,
     )
 
 

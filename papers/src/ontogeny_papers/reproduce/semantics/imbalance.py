@@ -161,10 +161,11 @@ def _of_flow(flow: dict[str, xr.Dataset]) -> list[Verdict]:
             f"no weights {spread['none']:.1f} times",
         ),
         Verdict(
-            "(not claimed) ω = R^−1/4 does",
+            "ω = R^−1/4 does",
             spread["equal-rates"] <= _EVEN,
             f"half-times {_joined(times['equal-rates'])}: {spread['equal-rates']:.1f} times",
             f"no weights {spread['none']:.1f} times",
+            of_paper=False,
         ),
     ]
 

@@ -12,6 +12,7 @@ from scipy.stats import linregress, pearsonr, rankdata
 from scipy.stats import t as student
 
 from ontogeny import semantics
+from ontogeny.claims import Reason
 from ontogeny.features.wordspace.support import WordStream
 
 from .. import training
@@ -232,32 +233,38 @@ def _of_effects(effects: xr.Dataset) -> list[Verdict]:
     slope = float(linregress(np.log2(predicted), gained).slope)
     return [
         Verdict(
-            "(not claimed) weights that should advance a concept do",
+            "weights that should advance a concept do",
             _is_positive(sooner),
             f"{_spread(advanced.gained)} octaves of steps sooner, rate multiplied by "
             f"{_range(advanced.ratio)}; other concepts {_spread(advanced.others)}",
             f"{beside}; difference {_spread(sooner)}",
+            of_paper=False,
         ),
         Verdict(
-            "(not claimed) inverted weights delay it",
+            "inverted weights delay it",
             _is_positive(-later),
             f"{_spread(inverted.gained)} octaves of steps sooner, rate multiplied by "
             f"{_range(inverted.ratio)}",
             f"{beside}; difference {_spread(later)}",
+            reason=Reason.WITHIN_NOISE,
+            of_paper=False,
         ),
         Verdict(
-            "(not claimed) the more a rate should change, the more the concept moves",
-            bool(rank.pvalue <= LEVEL)
-            or None,  # a relation that is not seen may be there
+            "the more a rate should change, the more the concept moves",
+            bool(rank.pvalue <= LEVEL) or None,
             f"rank correlation {rank.statistic:.2f} over {len(gained)} trainings, random weights "
             f"among them; {slope:.2f} octaves for each doubling of the rate",
             f"no relation p = {rank.pvalue:.1g}; free embeddings move by 1 octave",
+            reason=Reason.WITHIN_CHANCE,  # a relation that is not seen may be there
+            of_paper=False,
         ),
         Verdict(
-            "(not claimed) advancing a concept costs no more held-out loss than random weights",
+            "advancing a concept costs no more held-out loss than random weights",
             _is_positive(random.cost - advanced.cost),
             f"{_spread(advanced.cost, 4)} nats more than without weights",
             f"random weights {_spread(random.cost, 4)}",
+            reason=Reason.WITHIN_NOISE,
+            of_paper=False,
         ),
     ]
 

@@ -13,6 +13,7 @@ from scipy.stats import rankdata
 from torch import nn
 
 from ontogeny import semantics
+from ontogeny.claims import Reason
 from ontogeny.features.wordspace.concepts import ConceptBasis
 from ontogeny.figures import Section
 from ontogeny.quantities import Quantity
@@ -190,6 +191,7 @@ def _of_runs(runs_of: dict[str, list[xr.Dataset]]) -> list[Verdict]:
             f"all contexts from epoch {_epochs(fast, 'superset')} and {_epochs(fast, 'exact')} "
             "(Adam 1e-3)",
             "it cannot be otherwise: the first contains the second",
+            reason=Reason.NO_CONTROLS,
         ),
         Verdict(
             "classes are learned ahead of random classes of their size and frequency",

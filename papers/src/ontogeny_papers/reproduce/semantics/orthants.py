@@ -264,8 +264,9 @@ def _of_lift(data: xr.Dataset) -> Verdict:
 def _of_frequency(correlation: float) -> Verdict:
     """Judge what nobody claims but every list of words depends on."""
     return Verdict(
-        "(not claimed) the first concept is more than word frequency",
+        "the first concept is more than word frequency",
         correlation < 0.5,
         f"|correlation| of u₁ with how many contexts allow a word {correlation:.2f}",
         "0.5 or less would say so",
+        of_paper=False,
     )

@@ -13,6 +13,7 @@ import torch
 import xarray as xr
 
 from ontogeny import capture, semantics
+from ontogeny.claims import Reason
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.start.source import names_of, open_source
 from ontogeny.training.loop import train
@@ -160,6 +161,7 @@ def _of_depth(
         f"random groups of the same sizes {', '.join(spread(s.permuted) for s in trained)}; "
         f"untrained {', '.join(f'{round(s.value, 2) + 0.0:.2f}' for s in untrained)}; "
         f"{AGREEMENT:g} at least counts",
+        reason=Reason.SMALL if None in holds else Reason.CASES_DIFFER,
     )
 
 
