@@ -64,6 +64,12 @@ def test_a_run_that_learned_is_told_in_the_order_of_its_landmarks():
     }
 
 
+def test_one_control_run_is_spoken_of_in_the_singular():
+    alone = made.tree({"loss": made.loss_story(controls=(8.4,))}, controls=["turned 0"])
+    leads = [sentence.lead for sentence in first(alone).sentences]
+    assert "1 control run moves as far in random directions." in leads
+
+
 def test_names_that_are_said_are_those_of_the_sharpest_concepts():
     tree = made.learned()
     data = tree["joint-concepts"].to_dataset()

@@ -456,12 +456,13 @@ HEADINGS = {
 # Over the texts whose tokens are coloured by the step from which they are predicted for good.
 DATED = "{count} of {total} {tokens} are predicted for good by {step} {last}{controls}."
 
-# What control runs of each kind do; others are trained, on texts without sense.
+# What one control run of each kind does, and what several do; others are trained, on texts
+# without sense.
 CONTROLS = {
-    "turned": "move as far in random directions",
-    "mirrored": "move as far in random directions and back",
-    "walk": "take random steps as long as the run’s",
-    "line": "go straight from the first weights to the last",
-    "shuffled": "go the run’s directions in another order",
-    "": "are trained in the same way on tokens without sense",
+    "turned": ("moves", "move", "as far in random directions"),
+    "mirrored": ("moves", "move", "as far in random directions and back"),
+    "walk": ("takes", "take", "random steps as long as the run’s"),
+    "line": ("goes", "go", "straight from the first weights to the last"),
+    "shuffled": ("goes", "go", "the run’s directions in another order"),
+    "": ("is", "are", "trained in the same way on tokens without sense"),
 }

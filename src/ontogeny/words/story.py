@@ -192,9 +192,11 @@ class Story(Selection):
         runs = self.content.controls
         if not runs:
             return None
-        kinds = list(
-            dict.fromkeys(CONTROLS.get(kind_of(run), CONTROLS[""]) for run in runs)
-        )
+        forms = [CONTROLS.get(kind_of(run), CONTROLS[""]) for run in runs]
+        kinds = [
+            f"{one if len(runs) == 1 else several} {what}"
+            for one, several, what in dict.fromkeys(forms)
+        ]
         lead = f"{sentence_start(plural(len(runs), 'control run'))} {kinds[0]}."
         told = []
         if len(kinds) > 1:
