@@ -208,7 +208,9 @@ def _row(one: dict[str, Any], verdict: dict[str, str], *, first: bool) -> str:
         seeds += f"; [numbers](evidence/numbers/{file})"
     cells = [
         f"[{_short_name(one)}](evidence/{file}) ({seeds})" if first else "",
-        *(verdict[key].replace("|", "\\|") for key in ("claim", "verdict")),
+        # The words of its verdict tell a row that no paper claims.
+        verdict["claim"].removeprefix("(not claimed) ").replace("|", "\\|"),
+        verdict["verdict"],
     ]
     return f"| {' | '.join(cells)} |\n"
 
