@@ -7,7 +7,7 @@ import torch
 import ontogeny as og
 from helpers.said import said_of
 from ontogeny.errors import ArgumentError
-from ontogeny.features.concepts.layers.observed import first_layers, layer_moves
+from ontogeny.features.concepts.layers.observed import FEWEST, first_layers, layer_moves
 
 STEPS = tuple(range(0, 90, 10))
 LAYERS, CLASSES, WORDS, WIDTH = 5, 6, 40, 24
@@ -154,3 +154,9 @@ def test_arguments_out_of_range_are_refused():
     for arguments in ({"n_active": 200}, {"readable": 2}, {"fit_steps": 0}):
         with pytest.raises(ArgumentError):
             og.observables.ConceptLayers(**arguments)
+
+
+@pytest.mark.parametrize(("steps", "direction"), [(FEWEST, -1), (FEWEST - 1, 0)])
+def test_nothing_is_said_of_fewer_steps_than_decide(steps, direction):
+    falling = np.arange(steps, 0, -1.0)[:, None]
+    assert layer_moves(falling).direction.tolist() == [direction]
