@@ -174,7 +174,7 @@ def claims_of_effects(node: str, data: xr.Dataset) -> Iterator[Claim]:
             first=0.0,
             last=value,
             units="nats per token",
-            **(_lasting(p.step.values, p.values * len(tests) <= LEVEL) if sure else {}),
+            **(lasting(p.step.values, p.values * len(tests) <= LEVEL) if sure else {}),
             p_value=float(p_value),
             corrected_over=len(tests),
             beside=[Beside("null", RANDOM, float(one[f"{name}_random"][-1].max()))],
@@ -183,7 +183,7 @@ def claims_of_effects(node: str, data: xr.Dataset) -> Iterator[Claim]:
         )
 
 
-def _lasting(steps: np.ndarray, holds: np.ndarray) -> dict[str, float]:
+def lasting(steps: np.ndarray, holds: np.ndarray) -> dict[str, float]:
     """Return from which judged step on something holds for good, and the one before it."""
     lasting = np.logical_and.accumulate(holds[::-1])[::-1]
     if not lasting.any():
