@@ -183,7 +183,7 @@ def claims_of_effects(node: str, data: xr.Dataset) -> Iterator[Claim]:
         )
 
 
-def lasting(steps: np.ndarray, holds: np.ndarray) -> dict[str, float]:
+def lasting(steps: np.ndarray, holds: np.ndarray) -> dict[str, Any]:
     """Return from which judged step on something holds for good, and the one before it."""
     lasting = np.logical_and.accumulate(holds[::-1])[::-1]
     if not lasting.any():
