@@ -18,6 +18,7 @@ from ...summary.noise import mean_stderr
 LEVEL = 0.05
 SURE = 0.01  # of one further draw, from which on a direction is beyond random ones at a step
 RANDOM = "random directions"
+UNITS = {"auc": "AUC", "share": "1"}
 UNTRAINED = "an untrained model"
 
 
@@ -58,6 +59,7 @@ def claims_of_reading(node: str, data: xr.Dataset, quantity: str) -> Iterator[Cl
             **sure,
             first=case["first"],
             last=last,
+            units=UNITS[quantity],
             **(dates if sure["certainty"] is Certainty.SURE else {}),
             p_value=float(p_value),
             corrected_over=len(cases),
