@@ -174,7 +174,7 @@ def test_a_classifier_gives_its_coefficients():
         ({}, "must name at least one array"),
         ("nowhere.npy", "there is no file 'nowhere.npy'"),
         ("probe.pkl", "must end in .npy, .npz, .safetensors; got 'probe.pkl'"),
-        (object(), "got object"),
+        (object(), "directions must be text or Path or a table"),
     ],
 )
 def test_what_is_no_direction_is_refused_in_one_line(value, message):

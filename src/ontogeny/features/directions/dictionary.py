@@ -115,7 +115,7 @@ class Dictionary(Observable):
     section: ClassVar[Section] = Section(
         title="A dictionary over checkpoints",
         definition="A dictionary that was trained elsewhere encodes every checkpoint. A feature "
-        "agrees by the correlation of its codes with those of the reference step; its birth is "
+        "agrees by the correlation of its codes with those of the reference {checkpoint}; its birth is "
         "where that stays above one half, in all texts and in both halves.",
         symbol="corr(uⱼ(θₜ), uⱼ(θ_ref))",
         null="Gaussian activations with the same mean and covariance; the untrained model; the "

@@ -42,10 +42,16 @@ LIVES: Names = {
     "shown_label": ("feature and its label", ""),
     "shown_number": ("number of the feature", ""),
     "shown_agreement": ("correlation of its codes with those at the reference", "1"),
-    "shown_born": ("step from which on it fires as at the reference", "steps"),
-    "shown_born_after": ("last step that is surely before", "steps"),
-    "shown_born_before": ("first step that is surely not before", "steps"),
-    "shown_firing": ("share of the tokens at which it fires at the last step", "1"),
+    "shown_born": (
+        "{checkpoint} from which on it fires as at the reference",
+        "{step}s",
+    ),
+    "shown_born_after": ("last {checkpoint} that is surely before", "{step}s"),
+    "shown_born_before": ("first {checkpoint} that is surely not before", "{step}s"),
+    "shown_firing": (
+        "share of the tokens at which it fires at the last {checkpoint}",
+        "1",
+    ),
 }
 
 

@@ -26,7 +26,7 @@ from ...observables.random_directions import p_above, random_directions
 from ...quantities import Measured, Quantity
 from ...units import Units
 from ...words.names import Names
-from .brought import Brought, brought
+from .brought import Brought, GivenDirections, brought
 from .measured import apart, unit_rows
 from .read_claims import RANDOM, lasting
 
@@ -66,7 +66,7 @@ class DirectionEffects(Observable):
     'minimal-pairs'
     """
 
-    directions: Any
+    directions: GivenDirections
     layer: str | tuple[str, ...]
     on: str = "minimal-pairs"
     options: Mapping[str, Any] = field(default_factory=dict)
