@@ -151,8 +151,8 @@ class Directions(Observable):
     section: ClassVar[Section] = Section(
         title="Directions of one’s own",
         definition="The share of a layer’s variance along a direction that was brought, and how "
-        "well what lies along it tells labels apart. It can be read since the {checkpoint} from which on "
-        "it stays beyond random directions on these texts.",
+        "well what lies along it tells labels apart. It can be read since the {checkpoint} from "
+        "which on it stays beyond random directions on these texts.",
         symbol="uᵀ C u / tr C",
         null="Random directions with the covariance of the layer; the untrained model; control "
         "runs. Effects stand beside random directions that are as strong at every token.",
