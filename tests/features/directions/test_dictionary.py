@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from huggingface_hub import constants
 from safetensors.torch import load_file, save_file
 
 import ontogeny as og
@@ -158,13 +159,16 @@ def test_hooks_are_places_of_known_families():
     }
 
 
-def test_what_is_no_folder_is_refused(tmp_path):
+def test_what_is_no_folder_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     for source, message in (
         (str(tmp_path), "has no cfg.json and no sae_weights.safetensors"),
         ("nowhere", "there is no folder or file 'nowhere'"),
     ):
         with pytest.raises(ArgumentError, match=message):
             Dictionary(source)
+    with pytest.raises(ArgumentError, match="and the repository owner/name is not in"):
+        Dictionary("owner/name/folder")
     (tmp_path / "cfg.json").write_text("{")
     (tmp_path / "sae_weights.safetensors").write_bytes(b"none")
     with pytest.raises(ArgumentError, match="is no JSON"):

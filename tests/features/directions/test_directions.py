@@ -16,6 +16,7 @@ from ontogeny.errors import ArgumentError
 from ontogeny.features.directions.brought import brought
 from ontogeny.features.directions.measured import Rows, aucs, fitted, placements, shares
 from ontogeny.observables import Directions
+from ontogeny.study.file import _observable as observable_of
 
 RNG = np.random.default_rng(0)
 
@@ -210,3 +211,10 @@ def test_a_file_that_moves_leaves_cells_and_one_that_changes_makes_them_anew(tmp
     assert one == other
     np.save(paths[0], 2 * copy.copy(planted.direction()))
     assert Directions(str(paths[0]), layer="out").arguments() != other
+
+
+def test_a_study_file_names_files_that_lie_beside_it(tmp_path):
+    np.save(tmp_path / "mark.npy", planted.direction())
+    entry = {"kind": "directions", "directions": "mark.npy", "layer": "out"}
+    made = observable_of(entry, tmp_path)
+    assert made.names_brought == ("mark",) and made.stem == "mark"

@@ -1,6 +1,7 @@
 """The code of the guide to directions runs, on a small run with files of the names that it uses."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -93,3 +94,26 @@ def test_every_study_of_the_guide_runs(place, monkeypatch):
 def test_the_recipe_for_sae_lens_is_that_of_the_tests():
     (block,) = [b for b in blocks() if "sae_lens" in b]
     assert 'SAE.load_from_disk("learned-sae")' in block and "sae.encode" in block
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_recipe_for_transformer_lens_steers():
+    lens = pytest.importorskip(
+        "transformer_lens", reason="TransformerLens is in an environment of its own"
+    )
+    (block,) = [b for b in blocks() if "transformer_lens" in b]
+    config = lens.HookedTransformerConfig(
+        n_layers=6, d_model=WIDTH, n_ctx=16, d_head=8, d_vocab=30, act_fn="gelu"
+    )
+    torch.manual_seed(0)
+    model = lens.HookedTransformer(config)
+    code = block.replace('HookedTransformer.from_pretrained("gpt2")', "small")
+    one = SimpleNamespace(decoder=np.random.default_rng(0).normal(size=WIDTH))
+    tokens = torch.arange(8)[None]
+    names = {"small": model, "tokens": tokens, "one": one}
+    exec(compile(code, "recipe", "exec"), names)
+    with torch.no_grad():
+        before = model.run_with_cache(tokens)[1]["blocks.5.hook_resid_post"]
+        moved = before + 2.0 * torch.from_numpy(one.decoder).float()
+        expected = model.unembed(model.ln_final(moved))
+    torch.testing.assert_close(names["logits"].detach(), expected, rtol=1e-4, atol=1e-4)

@@ -84,6 +84,7 @@ class Dictionary(Observable):
     )
     requires: ClassVar[str] = "texts, a dictionary"
     price: ClassVar[str] = "one pass, and the dictionary's products, at each step"
+    file_arguments: ClassVar[tuple[str, ...]] = ("labels",)
     minima: ClassVar[Mapping[str, int]] = {"n_shown": 1}
     compared: ClassVar[tuple[str, ...]] = ("n_born",)
     variables: ClassVar[Names] = LIVES
