@@ -167,12 +167,31 @@ def plan(
             "--time", help="Compute one checkpoint to say what the rest takes."
         ),
     ] = False,
+    devices: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Plan for so many GPUs, from headers alone: no weights are read.",
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Say what to leave out to fit a time, such as 8h."
+        ),
+    ] = None,
 ) -> None:
     """Report what a run would read, compute and store, and what would fail; nothing is written."""
     from ..start.cost import time_left
+    from ..start.fitting import lines_on_paper
+    from ..start.paper import Paper
     from ..study import read_study
 
     spec = read_study(study, trust_remote_code=trust_remote_code)
+    if devices is not None or budget is not None:
+        on_paper = lines_on_paper(Paper.of(spec), devices or 1, budget)
+        typer.echo("\n".join([*spec.trajectory.lines(), *on_paper]))
+        return
     planned = spec.plan(_output(study, output), rereference=rereference)
     typer.echo("\n".join([*spec.trajectory.lines(), str(planned)]))
     if planned.refused:
