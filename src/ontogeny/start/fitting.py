@@ -20,8 +20,8 @@ _STEPS = 24  # of a standard study
 _FEWEST = 3  # checkpoints of which anything is said
 
 
-def hours_of(text: str) -> float:
-    """Return the hours of a budget such as ``8h``, ``30m`` or ``1.5d``.
+def hours_of(text: str, option: str = "--budget") -> float:
+    """Return the hours of a time such as ``8h``, ``30m`` or ``1.5d``, given by an option.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def hours_of(text: str) -> float:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", text)
     if match is None or float(match[1]) == 0:
         raise ArgumentError(
-            f"--budget must be a time above zero such as 8h, 30m, 90s or 2d; got {text!r}."
+            f"{option} must be a time above zero such as 8h, 30m, 90s or 2d; got {text!r}."
         )
     return float(match[1]) * _SECONDS[match[2]] / 3600
 
