@@ -66,8 +66,8 @@ def test_passes_bytes_and_operations_are_counted(paper, folder):
     assert bill.passes == readings
     assert bill.tokens == readings * TEXTS * LENGTH
     stored = 2 * folder[1]
-    # Passes, hashing, the audit and weight blocks; two checkpoints for each of a control.
-    assert bill.read == stored * (4 * 30 + 2 * 72)
+    # Passes, hashing with the audit, and weight blocks; two checkpoints for each of a control.
+    assert bill.read == stored * (3 * 30 + 2 * 72)
     assert bill.on_devices == pytest.approx(2 * folder[1] * bill.tokens / 1e14)
     assert bill.shared["control weights"] == pytest.approx(6e-9 * folder[1] * 72)
     halved = paper.bill(replace(wanted, steps=15, controls=6))

@@ -37,8 +37,7 @@ GPU_RATE = (
     1e14  # operations a second in half precision, of which a pass takes 2 a parameter
 )
 # Processor seconds, of the guide on costs.
-_HASHED = 1 / 0.8e9  # a byte, by one process
-_CHECKED = 1 / 0.35e9  # a byte that is looked through for NaN, by one process
+_HASHED = 1 / 0.8e9  # a byte that is hashed and looked through for NaN, by one process
 _TURNED = 6e-9  # a parameter of a control
 _ROTATED = 45.0 / 4096**3  # a layer turned onto the reference, by the cube of its width
 _RANKED = 10e-9  # a parameter of a block at a step
@@ -207,8 +206,8 @@ class Paper:
         in_blocks = [o for o in wanted.observables if o.over_blocks]
         run = model.stored * wanted.steps
         # A control's weights are made of those of two checkpoints.
-        read = run * (3 + bool(in_blocks)) + 2 * model.stored * controlled
-        alone = {"hashing": run * _HASHED, "the audit": run * _CHECKED}
+        read = run * (2 + bool(in_blocks)) + 2 * model.stored * controlled
+        alone = {"hashing and the audit": run * _HASHED}
         shared: dict[str, float] = {}
         if controlled:
             shared["control weights"] = model.parameters * controlled * _TURNED
