@@ -151,3 +151,22 @@ def test_the_command_reads_no_weights(folder, tmp_path, monkeypatch):
     assert result.exit_code == 0, result.output
     assert "time: about" in result.output
     assert "nothing has to be left out" in result.output
+
+
+def test_a_model_of_ones_own_has_a_plan_too():
+    from torch import nn
+
+    models = {
+        step: nn.Sequential(nn.Embedding(40, 8), nn.Linear(8, 8), nn.Linear(8, 40))
+        for step in (0, 1, 2)
+    }
+    study = og.Study(
+        og.Trajectory.from_models(models),
+        og.Inputs.from_tokens(np.random.default_rng(0).integers(2, 40, (30, 9))),
+        [og.observables.Loss(), og.observables.ActivationDecay("1")],
+        device="cpu",
+    )
+    paper = Paper.of(study)
+    assert paper.model.parameters == sum(p.numel() for p in models[0].parameters())
+    assert paper.bill(Wanted.of(study)).passes >= 3
+    assert "nothing has to be left out" in lines_on_paper(paper, 1, "1h")[-1]

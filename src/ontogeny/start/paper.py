@@ -292,14 +292,16 @@ class Paper:
 
     def _layers(self, observables: Sequence[Observable]) -> int:
         """Return how many layers are read; of a model that cannot be built, its depth."""
+        module = self.model.module
+        if module is None:
+            return max(self.model.depth, 1) if self._activations(observables) else 0
         found: set[str] = set()
         for need in self._activations(observables):
-            if self.model.module is None:
+            source = sources(module, [need], self.study.inputs, ReadingSettings())[need]
+            try:
+                found.update(need.labels(source))
+            except (RuntimeError, NotImplementedError):  # only a pass would tell
                 return max(self.model.depth, 1)
-            source = sources(
-                self.model.module, [need], self.study.inputs, ReadingSettings()
-            )[need]
-            found.update(need.labels(source))
         return len(found)
 
 
