@@ -15,7 +15,7 @@ import ontogeny as og
 from helpers.paths import PAPERS, ROOT
 from ontogeny import _exports
 from ontogeny.capture import objectives
-from ontogeny.cli import plugins
+from ontogeny.cli import executors, plugins
 from ontogeny.cli.commands import app
 from ontogeny.observables import registry
 from ontogeny.trajectory.control import KINDS
@@ -35,6 +35,7 @@ SOURCE = ROOT / "src"
 GROUPS = {
     objectives.GROUP,
     registry.GROUP,
+    executors.GROUP,
     plugins.GROUP,
     _exports.GROUP,
     transformers_models.GROUP,

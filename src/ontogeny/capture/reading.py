@@ -34,7 +34,7 @@ from .objectives import ReadingSettings, input_set
 from .predicted import Listener, PredictionCollector, Reduced
 from .predictor import Predictor, check_mask_token
 from .read_alone import check_read
-from .sites import module_of
+from .sites import check_heads_whole, module_of
 from .trace import Trace
 from .trial.first_look import look_at
 
@@ -130,6 +130,7 @@ class ModelSource:
     ) -> Collector:
         """Return what takes reduced attention maps out of a pass."""
         paths = match_attention(self.model, layers)
+        check_heads_whole(self.model, paths)
         return AttentionCollector(paths, self.inputs, tokens, top, shown)
 
     @cached_property

@@ -126,6 +126,7 @@ def _hooked(
         for label in labels:
             path, part = split_label(label)
             module = model.get_submodule(path)
+            check_not_in_parts(model, path)
             if part == INPUT:
                 before = _at_call(
                     label, calls, functools.partial(on_input, label, function)
@@ -198,7 +199,8 @@ def _watch_input(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
 ) -> None:
-    hook(label, args[0] if args else kwargs[input_name(label, kwargs)])
+    value = args[0] if args else kwargs[input_name(label, kwargs)]
+    hook(label, _whole(label, _module, value, 1))
 
 
 def input_name(label: str, kwargs: Mapping[str, Any]) -> str:
@@ -225,6 +227,7 @@ def _watch_output(
     output: Any,
 ) -> None:
     part = split_label(label)[1]
+    output = _whole(label, _module, output, 0)
     if part:
         # GPT-NeoX interleaves: each head's query, key and value follow each other, so that a
         # third of the columns is a third of the heads and no query.
@@ -238,6 +241,81 @@ def _watch_output(
             -1, part_index(part, fused.shape[-1], heads).to(fused.device)
         )
     hook(label, output)
+
+
+def is_sharded(module: nn.Module, dim: int = 0) -> bool:
+    """Return whether processes share a module's own weight, each with a part of this dimension.
+
+    Examples
+    --------
+    >>> is_sharded(nn.Linear(2, 2))
+    False
+    """
+    weight = module._parameters.get("weight")
+    placements = getattr(weight, "placements", ())
+    return any(placement.is_shard(dim) for placement in placements)
+
+
+def check_not_in_parts(model: nn.Module, path: str) -> None:
+    """Check that a module without weights does not stand between parts of others.
+
+    Raises
+    ------
+    ArgumentError
+        If it does, as what stands behind a column-parallel projection: it sees a part.
+    """
+    parent, _, name = path.rpartition(".")
+    module = model.get_submodule(path)
+    if next(module.parameters(), None) is None and any(
+        is_sharded(child)
+        for other, child in model.get_submodule(parent).named_children()
+        if other != name
+    ):
+        raise ArgumentError(_in_part(path))
+
+
+def check_heads_whole(model: nn.Module, paths: Iterable[str]) -> None:
+    """Check that no attention module has a part of its heads only.
+
+    Raises
+    ------
+    ArgumentError
+        If processes share the heads of one.
+    """
+    for path in paths:
+        module = model.get_submodule(module_of(path))
+        if any(is_sharded(part) for part in module.modules()):
+            raise ArgumentError(
+                f"{path} has a part of its heads in each of several processes, so no maps of all "
+                "are there; load the model without a tp_plan."
+            )
+
+
+def _whole(label: str, module: nn.Module, value: Any, dim: int) -> Any:
+    """Return what a module takes or gives; what processes know to be parts of theirs is gathered.
+
+    Raises
+    ------
+    ArgumentError
+        If it is a part that nothing says it of.
+    """
+    tensor = first_tensor(value)
+    if hasattr(tensor, "full_tensor"):
+        return tensor.full_tensor()
+    if (
+        is_sharded(module, dim)
+        and isinstance(tensor, Tensor)
+        and tensor.shape[-1] != module.get_parameter("weight").shape[dim]
+    ):
+        raise ArgumentError(_in_part(label))
+    return value
+
+
+def _in_part(label: str) -> str:
+    return (
+        f"{label} is computed in parts by several processes, of which this one has its own; choose "
+        "the module around it, whose output is whole, or load the model without a tp_plan."
+    )
 
 
 def part_index(part: str, width: int, heads: int | None) -> torch.Tensor:

@@ -18,6 +18,10 @@ _OF_CERTAINTY = {
 }
 
 
+# Between a direction and the examples that it is asked of, in one label.
+DIRECTION_OF = " · "
+
+
 @dataclass(frozen=True)
 class Subject:
     """What a claim is about; what does not apply is empty.

@@ -12,6 +12,7 @@ import typer
 
 from .._version import __version__
 from ..errors import ArgumentError
+from .batch import slurm
 from .catalogue import help_, list_, table
 from .claims import claims
 from .comparing import compare
@@ -24,11 +25,14 @@ from .options import (
     MaxRevisions,
     Model,
     Only,
+    Output,
     Quiet,
     Source,
     StepFrom,
     Studied,
+    StudyFile,
     chosen,
+    folder_of,
     output,
 )
 from .plugins import add_commands
@@ -45,9 +49,6 @@ app = typer.Typer(
     epilog="Add --debug to any command to see where an error comes from.",
 )
 
-Output = Annotated[
-    Path | None, output("DIR", "Folder of the study; studies/NAME by default.")
-]
 Rereference = Annotated[
     bool,
     typer.Option(
@@ -59,9 +60,6 @@ Trust = Annotated[
     typer.Option(
         "--trust-remote-code", help="Let the file run the model's own code on the Hub."
     ),
-]
-StudyFile = Annotated[
-    Path, typer.Argument(metavar="STUDY.toml", help="The study file.")
 ]
 
 
@@ -167,13 +165,32 @@ def plan(
             "--time", help="Compute one checkpoint to say what the rest takes."
         ),
     ] = False,
+    devices: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Plan for so many GPUs, from headers alone: no weights are read.",
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Say what to leave out to fit a time, such as 8h."
+        ),
+    ] = None,
 ) -> None:
     """Report what a run would read, compute and store, and what would fail; nothing is written."""
     from ..start.cost import time_left
+    from ..start.fitting import lines_on_paper
+    from ..start.paper import Paper
     from ..study import read_study
 
     spec = read_study(study, trust_remote_code=trust_remote_code)
-    planned = spec.plan(_output(study, output), rereference=rereference)
+    if devices is not None or budget is not None:
+        on_paper = lines_on_paper(Paper.of(spec), devices or 1, budget)
+        typer.echo("\n".join([*spec.trajectory.lines(), *on_paper]))
+        return
+    planned = spec.plan(folder_of(study, output), rereference=rereference)
     typer.echo("\n".join([*spec.trajectory.lines(), str(planned)]))
     if planned.refused:
         raise ArgumentError(planned.refused)
@@ -210,6 +227,10 @@ def run(
         str | None,
         typer.Option(metavar="ADDRESS", help="A Dask scheduler to compute on."),
     ] = None,
+    executor: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="An executor of an installed package."),
+    ] = None,
     max_revisions: MaxRevisions = None,
     strict: Annotated[
         bool,
@@ -237,21 +258,22 @@ def run(
     from .executors import executor_for
     from .progress import progress_for
 
-    folder = _output(study, output)
+    folder = folder_of(study, output)
     if watch is not None or until is not None or patience is not None:
         refused = {"--max-revisions": max_revisions, "--rereference": rereference}
         refuse_with_watch(refused | {"--trust-remote-code": trust_remote_code})
-        with executor_for(workers, scheduler, read_device(study)) as executor:
+        device = read_device(study)
+        with executor_for(workers, scheduler, device, executor) as used:
             result = watched(
-                study, folder, watch, until, patience, executor, keep_going, quiet
+                study, folder, watch, until, patience, used, keep_going, quiet
             )
         _leave(result, strict)
         return
     spec = read_study(study, trust_remote_code=trust_remote_code)
-    with executor_for(workers, scheduler, spec.device) as executor:
+    with executor_for(workers, scheduler, spec.device, executor) as used:
         result = spec.run(
             folder,
-            executor,
+            used,
             progress_for(quiet),
             max_revisions=max_revisions,
             rereference=rereference,
@@ -305,6 +327,7 @@ app.command()(compare)
 app.command()(concept)
 app.command()(export)
 app.command()(push)
+app.command()(slurm)
 app.command(name="list")(list_)
 app.command(name="help")(help_)
 
@@ -343,10 +366,6 @@ def _whole(attributes: Mapping[Any, Any]) -> bool:
         and finding["certainty"] == "certain"
     ]
     return not absent and not json.loads(attributes["problems"])
-
-
-def _output(study: Path, output: Path | None) -> Path:
-    return output if output is not None else Path("studies") / study.stem
 
 
 add_commands(app)

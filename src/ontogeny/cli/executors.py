@@ -10,31 +10,44 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from importlib.metadata import entry_points
 from itertools import takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from .._exports import load_entry
 from ..errors import ArgumentError
 
+if TYPE_CHECKING:
+    from ..study.running.executors import Submitting
+
+GROUP = "ontogeny.executors"
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 @contextmanager
 def executor_for(
-    workers: int, scheduler: str | None, device: str = "cpu"
-) -> Iterator[Executor | None]:
-    """Give processes on this machine, a Dask cluster, or None to compute here.
+    workers: int,
+    scheduler: str | None,
+    device: str = "cpu",
+    installed: str | None = None,
+) -> Iterator[Submitting | None]:
+    """Give processes on this machine, a Dask cluster, an installed executor, or None: here.
 
     Of several GPUs each process takes the next one, if `device` is ``"cuda"`` without a number.
 
     Raises
     ------
     ArgumentError
-        If both are asked for, Dask is not installed, or the scheduler does not answer.
+        If two are asked for, Dask is not installed, the scheduler does not answer, or no package
+        declares an executor of this name.
     """
-    if scheduler is not None:
-        if workers > 1:
-            raise ArgumentError("give either --workers or --scheduler, not both.")
+    if (workers > 1) + (scheduler is not None) + (installed is not None) > 1:
+        raise ArgumentError("give one of --workers, --scheduler and --executor.")
+    if installed is not None:
+        with _installed(installed) as executor:
+            yield executor
+    elif scheduler is not None:
         with _cluster(scheduler) as executor:
             yield executor
     elif workers > 1:
@@ -136,6 +149,26 @@ def _gpus() -> list[str]:
     import torch
 
     return [str(number) for number in range(torch.cuda.device_count())]
+
+
+@contextmanager
+def _installed(name: str) -> Iterator[Submitting]:
+    """Give the executor that an installed package declares; it may be a context of its own."""
+    entries = {entry.name: entry for entry in entry_points(group=GROUP)}
+    if name not in entries:
+        there = ", ".join(sorted(entries)) or "none is installed"
+        raise ArgumentError(
+            f"--executor must be one that a package declares as an entry point of {GROUP}; got "
+            f"{name!r}, and {there}."
+        )
+    made = load_entry("executor", entries[name], ArgumentError)()
+    if not callable(getattr(made, "submit", None)):
+        raise ArgumentError(
+            f"the executor {name} has no submit(function, *arguments); it is a "
+            f"{type(made).__name__}."
+        )
+    with made if hasattr(made, "__enter__") else nullcontext(made) as executor:
+        yield executor
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -67,6 +68,19 @@ MaxRevisions = Annotated[
 def output(metavar: str, what: str) -> Any:
     """Return the option that says where the result of a command goes, the same for all of them."""
     return typer.Option("--output", "-o", metavar=metavar, help=what)
+
+
+Output = Annotated[
+    Path | None, output("DIR", "Folder of the study; studies/NAME by default.")
+]
+StudyFile = Annotated[
+    Path, typer.Argument(metavar="STUDY.toml", help="The study file.")
+]
+
+
+def folder_of(study: Path, output: Path | None) -> Path:
+    """Return the folder of a study: the one that is given, or that of its file's name."""
+    return output if output is not None else Path("studies") / study.stem
 
 
 def _presets(incomplete: str) -> list[str]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import Executor
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import ArgumentError, check_number, check_whole
+
+if TYPE_CHECKING:
+    from ..study.running.executors import Submitting
 
 Watch = Annotated[
     float | None,
@@ -52,7 +54,7 @@ def watched(
     every: float | None,
     until: int | None,
     patience: float | None,
-    executor: Executor | None,
+    executor: Submitting | None,
     keep_going: bool,
     quiet: bool,
 ) -> Any:

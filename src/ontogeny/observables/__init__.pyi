@@ -36,6 +36,7 @@ from ontogeny.features.concepts.layers.observed import ConceptLayers as ConceptL
 from ontogeny.features.concepts.vocabulary import VocabularyConcepts as VocabularyConcepts
 from ontogeny.features.directions.dictionary import Dictionary as Dictionary
 from ontogeny.features.directions.followed import Directions as Directions
+from ontogeny.features.directions.on_abilities import DirectionEffects as DirectionEffects
 from ontogeny.features.fine_tuning.concept_change import ConceptChange as ConceptChange
 from ontogeny.features.fine_tuning.difference import TunedDifference as TunedDifference
 from ontogeny.features.fine_tuning.weight_change import WeightChange as WeightChange
@@ -77,6 +78,7 @@ __all__ = [
     "Concepts",
     "CopyingHeads",
     "Dictionary",
+    "DirectionEffects",
     "Directions",
     "EffectiveDimensions",
     "Harness",

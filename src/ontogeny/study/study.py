@@ -168,6 +168,17 @@ class Study:
         """Where the models run, with ``"auto"`` resolved."""
         return str(self._options["device"])
 
+    @property
+    def batch_size(self) -> int:
+        """Texts in one forward pass."""
+        return int(self._options["batch_size"])
+
+    @property
+    def control_runs(self) -> tuple[int, int]:
+        """How many control runs there are, and at about how many steps each is read."""
+        controls = self._controls
+        return controls.count + len(controls.given), controls.steps
+
     def __repr__(self) -> str:
         return "\n".join(
             [f"Study {self.title!r}", *(f"  {k}: {v}" for k, v in self._described())]

@@ -318,6 +318,12 @@ def _check_models(models: Mapping[int, object]) -> None:
             tensors = value
         else:
             tensors = {"": None}
+        if any(hasattr(tensor, "full_tensor") for tensor in tensors.values()):
+            raise ArgumentError(
+                f"models[{step}] is shared by several processes, each with a part of its weights; "
+                "give {name: tensor.full_tensor()} of its state dict with model=, or load it "
+                "without a tp_plan."
+            )
         if not all(isinstance(tensor, Tensor) for tensor in tensors.values()):
             raise ArgumentError(
                 f"models[{step}] must be an nn.Module or a state dict of tensors; "

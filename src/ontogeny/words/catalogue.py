@@ -13,6 +13,7 @@ A template is filled with phrases of a claim, or of several alike (`ontogeny.wor
 ``{label}``      the part of the subject that the claim is about, such as a reference
 ``{beside}``     what the claim was judged against
 ``{value}``      the size of what happened
+``{direction}``  the label without the group of examples
 ``{what}``       what a direction was asked of: the loss, or a group of examples
 ``{null}``       the largest of what it was judged against, and what that is
 ``{reason}``     why it is open
@@ -87,19 +88,19 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
     (
         Kind.NEEDED,
         SURE,
-    ): "Without “{label}” in {layer} {what} {verb} {ends}{since}, beside {null}.",
+    ): "Without “{direction}” in {layer} {what} {verb} {ends}{since}, beside {null}.",
     (
         Kind.NEEDED,
         OPEN,
-    ): "Whether {what} needs “{label}” in {layer} is open ({ends}): {reason}.",
+    ): "Whether {what} needs “{direction}” in {layer} is open ({ends}): {reason}.",
     (
         Kind.STEERS,
         SURE,
-    ): "“{label}” added to {layer} moves {what} {ends}{since}, beside {null}.",
+    ): "“{direction}” added to {layer} moves {what} {ends}{since}, beside {null}.",
     (
         Kind.STEERS,
         OPEN,
-    ): "Whether “{label}” added to {layer} moves {what} is open ({ends}): {reason}.",
+    ): "Whether “{direction}” added to {layer} moves {what} is open: {reason}.",
     (Kind.GAINED, SURE): "It gained {subject}: {ends}{since}.",
     (Kind.GAINED, OPEN): "Whether it gained {subject} ({ends}) is open: {reason}.",
     (Kind.LOST, SURE): "It lost {subject}: {ends}{since}.",

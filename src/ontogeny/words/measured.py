@@ -57,6 +57,9 @@ MEASURED: dict[tuple[str, Certainty], str] = {
         "without_outliers",
         SURE,
     ): "In {layer}, {whole} tokens outlie and are left out: the participation ratio is {number}.",
+    # labels of words
+    ("n_words", SURE): "{number} words with {whole} labels are told.",
+    ("words_left_out", SURE): "Left out: {list}.",
     # predictions and heads
     (
         "closest_step",

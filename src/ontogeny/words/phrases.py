@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..claims import Beside, Claim, Kind, Reason
+from ..claims.claim import DIRECTION_OF
 from ..claims.places import OF_TOKENS
 from .catalogue import DAMAGES, LABELS, NEEDED, REASONS
 from .formats import (
@@ -363,6 +364,11 @@ class Phrases(MeasuredPhrases):
         return self.first.beside[0].name
 
     @property
+    def direction(self) -> str:
+        """The direction that is removed or added; its label may name examples behind it."""
+        return self.first.subject.label.partition(DIRECTION_OF)[0]
+
+    @property
     def what(self) -> str:
         """What a direction was asked of: the loss, or a group of examples."""
         named = [b.name for b in self.first.beside if b.role == "reference"]
@@ -375,7 +381,7 @@ class Phrases(MeasuredPhrases):
         if not nulls:
             return "no null"
         largest = max(nulls, key=lambda b: b.value)
-        return f"{largest.value:.2g} of {largest.name}"
+        return f"{largest.name} ({largest.value:.3g})"
 
     @property
     def last(self) -> str:

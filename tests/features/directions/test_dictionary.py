@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from huggingface_hub import constants
 from safetensors.torch import load_file, save_file
 
 import ontogeny as og
@@ -158,13 +159,16 @@ def test_hooks_are_places_of_known_families():
     }
 
 
-def test_what_is_no_folder_is_refused(tmp_path):
+def test_what_is_no_folder_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     for source, message in (
         (str(tmp_path), "has no cfg.json and no sae_weights.safetensors"),
         ("nowhere", "there is no folder or file 'nowhere'"),
     ):
         with pytest.raises(ArgumentError, match=message):
             Dictionary(source)
+    with pytest.raises(ArgumentError, match="and the repository owner/name is not in"):
+        Dictionary("owner/name/folder")
     (tmp_path / "cfg.json").write_text("{")
     (tmp_path / "sae_weights.safetensors").write_bytes(b"none")
     with pytest.raises(ArgumentError, match="is no JSON"):
@@ -262,6 +266,33 @@ def test_numbers_are_those_of_a_plain_loop(folder):
     assert result["dictionary"].firing.sel(
         step=50, layer="layers.0"
     ).values == pytest.approx((last > 0).double().mean(0).numpy(), rel=1e-5)
+
+
+def test_features_that_fire_by_noise_are_not_born_at_the_reference(folder):
+    rng = np.random.default_rng(3)
+    D = rng.normal(size=(30, WIDTH))
+    noise = {"W_enc": D.T, "W_dec": D, "b_enc": np.zeros(30), "b_dec": np.zeros(WIDTH)}
+    np.savez(folder / "d.npz", **noise)
+
+    class Noise(torch.nn.Module):
+        def __init__(self, step):
+            super().__init__()
+            table = np.random.default_rng(step).normal(size=(WORDS, WIDTH))
+            rows = torch.from_numpy(table).float()
+            self.layers = torch.nn.ModuleList(
+                [torch.nn.Embedding.from_pretrained(rows)]
+            )
+
+        def forward(self, input_ids, attention_mask=None):
+            return self.layers[0](input_ids)
+
+    trajectory = og.Trajectory.from_models({step: Noise(step) for step in STEPS})
+    inputs = og.Inputs.from_tokens(rng.integers(0, WORDS, (60, 20)))
+    observable = Dictionary(str(folder / "d.npz"), hook="layers.0")
+    result = og.Study(trajectory, inputs, [observable], device="cpu").run(folder / "n")
+    assert not len(result.problems()), result.problems()
+    # One in dozens agrees by chance at the step before.
+    assert result["dictionary"].n_born.item() <= 2
 
 
 def test_another_width_wrong_labels_and_numbers_are_refused_before_the_start(folder):

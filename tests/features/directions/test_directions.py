@@ -16,6 +16,7 @@ from ontogeny.errors import ArgumentError
 from ontogeny.features.directions.brought import brought
 from ontogeny.features.directions.measured import Rows, aucs, fitted, placements, shares
 from ontogeny.observables import Directions
+from ontogeny.study.file import _observable as observable_of
 
 RNG = np.random.default_rng(0)
 
@@ -174,7 +175,7 @@ def test_a_classifier_gives_its_coefficients():
         ({}, "must name at least one array"),
         ("nowhere.npy", "there is no file 'nowhere.npy'"),
         ("probe.pkl", "must end in .npy, .npz, .safetensors; got 'probe.pkl'"),
-        (object(), "got object"),
+        (object(), "directions must be text or Path or a table"),
     ],
 )
 def test_what_is_no_direction_is_refused_in_one_line(value, message):
@@ -210,3 +211,10 @@ def test_a_file_that_moves_leaves_cells_and_one_that_changes_makes_them_anew(tmp
     assert one == other
     np.save(paths[0], 2 * copy.copy(planted.direction()))
     assert Directions(str(paths[0]), layer="out").arguments() != other
+
+
+def test_a_study_file_names_files_that_lie_beside_it(tmp_path):
+    np.save(tmp_path / "mark.npy", planted.direction())
+    entry = {"kind": "directions", "directions": "mark.npy", "layer": "out"}
+    made = observable_of(entry, tmp_path)
+    assert made.names_brought == ("mark",) and made.stem == "mark"

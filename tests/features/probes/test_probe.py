@@ -22,6 +22,8 @@ from ontogeny.features.probes.labelled_words import read_sentences
 from ontogeny.features.probes.pieces_of_words import placed
 from ontogeny.observables import Probe
 from ontogeny.tasks import train_tokenizer
+from ontogeny.words.content import read_content
+from ontogeny.words.sections import section_sentences
 
 TREEBANK = Path(__file__).with_name("treebank.conllu")
 RNG = np.random.default_rng(0)
@@ -208,6 +210,9 @@ def studied(folder, of_own=False, **options):
     )
     result = study.run(folder / "s")
     assert not len(result.problems()), result.problems()
+    content = read_content(result.tree)
+    said = [one.text for one in section_sentences(content, content.nodes[0])]
+    assert "720 words with 2 labels are told." in said, said
     (read,) = (c for c in result.claims().to_dict("records") if c["kind"] == "readable")
     return result["probe"].to_dataset().sel(layer="out"), read
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -13,6 +13,26 @@ from ...arrays import is_array, to_numpy
 from ...errors import ArgumentError
 
 SUFFIXES = (".npy", ".npz", ".safetensors")
+
+
+@runtime_checkable
+class LinearClassifier(Protocol):
+    """What a fitted linear classifier of scikit-learn has."""
+
+    coef_: Any
+
+
+@runtime_checkable
+class ArrayLike(Protocol):
+    """What NumPy makes an array of, such as a tensor or the direction of a concept."""
+
+    def __array__(self) -> Any:
+        """Return it as an array."""
+
+
+GivenDirections: TypeAlias = (
+    str | Path | Mapping[str, Any] | tuple[Any, ...] | LinearClassifier | ArrayLike
+)
 
 
 class Brought(NamedTuple):

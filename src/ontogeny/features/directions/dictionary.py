@@ -84,6 +84,7 @@ class Dictionary(Observable):
     )
     requires: ClassVar[str] = "texts, a dictionary"
     price: ClassVar[str] = "one pass, and the dictionary's products, at each step"
+    file_arguments: ClassVar[tuple[str, ...]] = ("labels",)
     minima: ClassVar[Mapping[str, int]] = {"n_shown": 1}
     compared: ClassVar[tuple[str, ...]] = ("n_born",)
     variables: ClassVar[Names] = LIVES
@@ -115,7 +116,7 @@ class Dictionary(Observable):
     section: ClassVar[Section] = Section(
         title="A dictionary over checkpoints",
         definition="A dictionary that was trained elsewhere encodes every checkpoint. A feature "
-        "agrees by the correlation of its codes with those of the reference step, and is born "
+        "agrees by the correlation of its codes with those of the reference {checkpoint}; its birth is "
         "where that stays above one half, in all texts and in both halves.",
         symbol="corr(uⱼ(θₜ), uⱼ(θ_ref))",
         null="Gaussian activations with the same mean and covariance; the untrained model; the "
@@ -253,7 +254,7 @@ class Dictionary(Observable):
                 fires.double().mean(dim=0).numpy().astype(np.float32),
             ),
             "written": ("feature", (size * length).numpy().astype(np.float32)),
-            "agreement": (("part", "feature"), _agreements(codes, before, units)),
+            "agreement": (("part", "feature"), agreements(codes, before, units)),
         }
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
@@ -309,7 +310,7 @@ def _surrogate(A: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
     return mean + torch.from_numpy(weights).float() @ (A - mean)
 
 
-def _agreements(codes: torch.Tensor, before: torch.Tensor, units: Units) -> np.ndarray:
+def agreements(codes: torch.Tensor, before: torch.Tensor, units: Units) -> np.ndarray:
     """Return the correlation (3, r) of codes with others, of all rows and of both halves."""
     half = torch.from_numpy(units.place % 2 == 0)
     found = []

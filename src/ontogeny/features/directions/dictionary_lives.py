@@ -42,10 +42,16 @@ LIVES: Names = {
     "shown_label": ("feature and its label", ""),
     "shown_number": ("number of the feature", ""),
     "shown_agreement": ("correlation of its codes with those at the reference", "1"),
-    "shown_born": ("step from which on it fires as at the reference", "steps"),
-    "shown_born_after": ("last step that is surely before", "steps"),
-    "shown_born_before": ("first step that is surely not before", "steps"),
-    "shown_firing": ("share of the tokens at which it fires at the last step", "1"),
+    "shown_born": (
+        "{checkpoint} from which on it fires as at the reference",
+        "{step}s",
+    ),
+    "shown_born_after": ("last {checkpoint} that is surely before", "{step}s"),
+    "shown_born_before": ("first {checkpoint} that is surely not before", "{step}s"),
+    "shown_firing": (
+        "share of the tokens at which it fires at the last {checkpoint}",
+        "1",
+    ),
 }
 
 
@@ -92,6 +98,8 @@ def with_features(
         the reference and agreed least before.
     """
     there = data.agreement.dropna("step", how="all")
+    if there.sizes["step"] < 3:
+        return data.drop_vars("agreement")
     pieces = [
         _of_layer(data.sel(layer=layer, step=there.step), labels, named, count)
         for layer in data.layer.values
@@ -110,8 +118,12 @@ def _of_layer(
     firing = one.firing.transpose("step", "feature").values
     written = one.written.transpose("step", "feature").values
     alive = firing[reference] > RARE
-    start, after, before = _births(agreement)
-    born = alive & (start > 0) & (agreement[:, 0] < APART).all(axis=0)
+    # At the reference itself a feature agrees by construction.
+    others = np.delete(agreement, reference, axis=1)
+    others_at = np.delete(steps, reference)
+    start, after, before = _births(others)
+    born = alive & (start > 0) & (start < len(others_at))
+    born &= (others[:, :1] < APART).all(axis=(0, 1))
     score = written[reference] * (1 - agreement[0].min(axis=0)) * alive
     shown = np.array(named, dtype=int)
     if not len(shown):
@@ -119,8 +131,9 @@ def _of_layer(
     texts = [f"{i} {labels[i]}" if i in labels else f"{i}" for i in shown.tolist()]
 
     def dated(index: np.ndarray) -> np.ndarray:
-        known = (index[shown] < len(steps)) & born[shown]
-        return np.where(known, steps[np.minimum(index[shown], len(steps) - 1)], np.nan)
+        most = len(others_at) - 1
+        known = (index[shown] <= most) & born[shown]
+        return np.where(known, others_at[np.minimum(index[shown], most)], np.nan)
 
     variables: dict[str, Any] = {
         "n_born": float(born.sum()),

@@ -23,7 +23,7 @@ from ...observables import Observable, Reading, Run, by_layer
 from ...observables.fits import OfWidth
 from ...observables.random_directions import random_directions
 from ...quantities import Measured, Quantity
-from .brought import Brought, brought
+from .brought import Brought, GivenDirections, brought
 from .measured import FITTED, Rows, agreements, aucs, cosines, shares, unit_rows
 from .read_claims import RANDOM, UNTRAINED, claims_of_effects, claims_of_reading
 from .removed import UNIT, Effects, loss_at
@@ -68,7 +68,7 @@ class Directions(Observable):
     ('refusal',)
     """
 
-    directions: Any
+    directions: GivenDirections
     layer: str | tuple[str, ...]
     on: str | None = None
     tokens: str = "all"
@@ -139,25 +139,25 @@ class Directions(Observable):
         ),
         Quantity(
             "cosine",
-            "cosine with the direction that is fitted at the step",
+            "cosine with the direction that is fitted at the {checkpoint}",
             nulls={"halves": "fits to two halves of the texts"},
             series="direction",
             facet="layer",
             per="fitted",
-            heading="cosine with the {label} of the step",
+            heading="cosine with the {label} of the {checkpoint}",
             labels={"means": "difference of means", "regression": "regression"},
         ),
     )
     section: ClassVar[Section] = Section(
         title="Directions of one’s own",
         definition="The share of a layer’s variance along a direction that was brought, and how "
-        "well what lies along it tells labels apart. It can be read since the step from which on "
-        "it stays beyond random directions on these texts.",
+        "well what lies along it tells labels apart. It can be read since the {checkpoint} from "
+        "which on it stays beyond random directions on these texts.",
         symbol="uᵀ C u / tr C",
         null="Random directions with the covariance of the layer; the untrained model; control "
         "runs. Effects stand beside random directions that are as strong at every token.",
         care="A direction that was fitted at the end is best there by construction. One that "
-        "cannot be read may have turned: the direction fitted at the step tells.",
+        "cannot be read may have turned: the direction fitted at the {checkpoint} tells.",
     )
 
     @cached_property

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from ...errors import ArgumentError
 
-_BLOCK = re.compile(r"blocks\.(\d+)\.(.+)")
 PLACES = {
     "hook_resid_pre": "resid_pre",
     "hook_resid_mid": "resid_mid",
@@ -37,10 +34,10 @@ def layer_of(hook: str) -> str:
     """
     if hook == "hook_embed":
         return "embed"
-    found = _BLOCK.fullmatch(hook)
-    if not found:
+    blocks, _, rest = hook.partition(".")
+    block, _, place = rest.partition(".")
+    if blocks != "blocks" or not block.isdecimal() or "hook_" not in place:
         return hook
-    block, place = found.groups()
     if place not in PLACES:
         raise ArgumentError(
             f"hook must be one of {', '.join(f'blocks.N.{name}' for name in PLACES)}, or a "

@@ -18,6 +18,7 @@ from ...summary.noise import mean_stderr
 LEVEL = 0.05
 SURE = 0.01  # of one further draw, from which on a direction is beyond random ones at a step
 RANDOM = "random directions"
+UNITS = {"auc": "AUC", "share": "1"}
 UNTRAINED = "an untrained model"
 
 
@@ -58,6 +59,7 @@ def claims_of_reading(node: str, data: xr.Dataset, quantity: str) -> Iterator[Cl
             **sure,
             first=case["first"],
             last=last,
+            units=UNITS[quantity],
             **(dates if sure["certainty"] is Certainty.SURE else {}),
             p_value=float(p_value),
             corrected_over=len(cases),
@@ -174,7 +176,7 @@ def claims_of_effects(node: str, data: xr.Dataset) -> Iterator[Claim]:
             first=0.0,
             last=value,
             units="nats per token",
-            **(_lasting(p.step.values, p.values * len(tests) <= LEVEL) if sure else {}),
+            **(lasting(p.step.values, p.values * len(tests) <= LEVEL) if sure else {}),
             p_value=float(p_value),
             corrected_over=len(tests),
             beside=[Beside("null", RANDOM, float(one[f"{name}_random"][-1].max()))],
@@ -183,7 +185,7 @@ def claims_of_effects(node: str, data: xr.Dataset) -> Iterator[Claim]:
         )
 
 
-def _lasting(steps: np.ndarray, holds: np.ndarray) -> dict[str, float]:
+def lasting(steps: np.ndarray, holds: np.ndarray) -> dict[str, Any]:
     """Return from which judged step on something holds for good, and the one before it."""
     lasting = np.logical_and.accumulate(holds[::-1])[::-1]
     if not lasting.any():

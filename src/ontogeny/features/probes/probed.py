@@ -15,7 +15,7 @@ import xarray as xr
 from scipy.stats import norm
 
 from ...arrays import to_numpy
-from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject
+from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject, measurement
 from ...errors import ArgumentError, CheckpointError, NonFiniteError
 from ...figures import Section
 from ...inputs import Inputs
@@ -95,7 +95,11 @@ class Probe(Observable):
     obstacles: ClassVar[tuple[str, ...]] = ("no_tokenizer",)
     file_arguments: ClassVar[tuple[str, ...]] = ("labelled",)
     minima: ClassVar[Mapping[str, int]] = {"n_draws": 2, "max_words": 20}
-    state_variables: ClassVar[tuple[str, ...]] = ("left_out", "n_words", "n_labels")
+    state_variables: ClassVar[tuple[str, ...]] = (
+        "words_left_out",
+        "n_words",
+        "n_labels",
+    )
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "accuracy",
@@ -123,7 +127,7 @@ class Probe(Observable):
     variables: ClassVar[Names] = {
         "n_words": ("labelled words", "words"),
         "n_labels": ("different labels", "labels"),
-        "left_out": ("words that were left out, and why", ""),
+        "words_left_out": ("words that were left out, and why", ""),
         "types_of_text": ("accuracy of control tasks on each text", "share of words"),
         "majority_of_text": ("accuracy of the commonest label", "share of words"),
     }
@@ -199,7 +203,7 @@ class Probe(Observable):
             }
         )
         if words.left_out:
-            state["left_out"] = ("left", object_array(words.left_out))
+            state["words_left_out"] = ("left", object_array(words.left_out))
         try:
             told = self._told(run.untrained()[self._layers], state)
         except (ArgumentError, CheckpointError, NonFiniteError):
@@ -253,19 +257,12 @@ class Probe(Observable):
         half = state.half.values.astype(bool)
         return {path: right(to_numpy(A), tasks, half) for path, A in values.items()}
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
-        """Return how many words there are, and what was left out."""
-        if "n_words" not in data:
-            return []
-        counted = (
-            f"{float(data.n_words):,.0f} words with {float(data.n_labels):.0f} labels."
-        )
-        left = data.left_out.values if "left_out" in data else ()
-        return [counted, *(f"Left out: {line}." for line in left)]
-
     def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
         """Return since when the label can be read from each layer, beyond both nulls."""
-        return list(_claims(name, data, self.field or "label"))
+        return [
+            *_counted(name, data),
+            *claims_of_probe(name, data, self.field or "label"),
+        ]
 
 
 def _check_labels(label: np.ndarray, labels: np.ndarray, half: np.ndarray) -> None:
@@ -293,7 +290,19 @@ def _some(text: np.ndarray, most: int | None, seed: int) -> np.ndarray:
     return np.flatnonzero(np.isin(text, kept if len(kept) > 1 else texts[:2]))
 
 
-def _claims(node: str, data: xr.Dataset, label: str) -> Iterator[Claim]:
+def _counted(node: str, data: xr.Dataset) -> Iterator[Claim]:
+    """Give how many words and labels there are, and what was left out."""
+    if "n_words" not in data:
+        return
+    labels = float(data.n_labels)
+    yield measurement(Subject(node, "n_words"), float(data.n_words), whole=labels)
+    if "words_left_out" in data:
+        lines = [str(line) for line in data.words_left_out.values]
+        yield measurement(Subject(node, "words_left_out"), len(lines), parts=lines)
+
+
+def claims_of_probe(node: str, data: xr.Dataset, label: str) -> Iterator[Claim]:
+    """Give for each layer whether a label can be read from it, and since when."""
     if "accuracy" not in data or "step" not in data.accuracy.dims:
         return
     layers = [str(layer) for layer in data.layer.values]

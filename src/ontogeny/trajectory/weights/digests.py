@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
 from .files import Reader, WeightFiles, Weights
 
-_CHUNK = 1 << 22  # elements checked together, to keep temporary arrays small
+_CHUNK = 1 << 18  # elements checked together: what the cache of a core holds
 
 
 def digest(tensor: Tensor) -> str:
@@ -56,50 +57,50 @@ def tensor_digests(weights: Weights) -> dict[str, str]:
     CheckpointError
         If a file is damaged or not on this machine.
     """
-    return dict(
-        sorted(pair for part in _parts(_digests, weights).values() for pair in part)
-    )
+    seen = (seen for part in _parts(weights).values() for seen in part)
+    return dict(sorted((name, digest) for name, digest, _ in seen))
 
 
 def shard_digests(weights: Weights) -> dict[str, str]:
     """Return ``{file name: digest over its tensors}``; nothing for tensors in memory."""
-    parts = {} if weights.on_disk() is None else _parts(_digests, weights)
-    return {name: combine(dict(part)) for name, part in parts.items()}
+    parts = {} if weights.on_disk() is None else _parts(weights)
+    return {
+        file: combine({name: digest for name, digest, _ in part})
+        for file, part in parts.items()
+    }
 
 
 def non_finite(weights: Weights) -> tuple[str, ...]:
     """Return the names of the tensors that hold NaN or infinity, sorted."""
-    return tuple(
-        sorted(name for part in _parts(_non_finite, weights).values() for name in part)
-    )
+    seen = (seen for part in _parts(weights).values() for seen in part)
+    return tuple(sorted(name for name, _, is_finite in seen if not is_finite))
 
 
-def _parts(function: Callable[[Reader], tuple], weights: Weights) -> dict[str, tuple]:
-    """Return the result of `function` for every weight file, by file name."""
+# Of a tensor: its name, its digest, and whether all of it is finite.
+Seen: TypeAlias = tuple[str, str, bool]
+
+
+def _parts(weights: Weights) -> dict[str, tuple[Seen, ...]]:
+    """Return what is seen of the tensors of every weight file in one reading, by file name."""
     files = weights.on_disk()
     if files is None:
         with weights.open() as reader:
-            return {"": function(reader)}
-    return {
-        one.files[0].name: _of_files(function, one, one.stamp())
-        for one in files.apart()
-    }
+            return {"": _seen(reader)}
+    return {one.files[0].name: _of_files(one, one.stamp()) for one in files.apart()}
 
 
 @functools.lru_cache(maxsize=4096)
-def _of_files(
-    function: Callable[[Reader], tuple], files: WeightFiles, stamp: tuple[object, ...]
-) -> tuple:
+def _of_files(files: WeightFiles, stamp: tuple[object, ...]) -> tuple[Seen, ...]:
     with files.open() as reader:
-        return function(reader)
+        return _seen(reader)
 
 
-def _digests(reader: Reader) -> tuple[tuple[str, str], ...]:
-    return tuple((name, digest(reader.get(name))) for name in reader.names())
-
-
-def _non_finite(reader: Reader) -> tuple[str, ...]:
-    return tuple(name for name in reader.names() if not _is_finite(reader.get(name)))
+def _seen(reader: Reader) -> tuple[Seen, ...]:
+    return tuple(
+        (name, digest(tensor), _is_finite(tensor))
+        for name in reader.names()
+        for tensor in [reader.get(name)]
+    )
 
 
 def _is_finite(tensor: Tensor) -> bool:
@@ -107,8 +108,17 @@ def _is_finite(tensor: Tensor) -> bool:
         return True
     if not tensor.ndim:  # GPT-NeoX's masked_bias, -1e9, is -inf in half precision
         return not bool(tensor.isnan() | tensor.isposinf())
-    chunks = tensor.detach().reshape(-1).split(_CHUNK)
-    # PyTorch does not ask numbers of eight bits.
-    return all(
-        bool((c if c.itemsize > 1 else c.float()).isfinite().all()) for c in chunks
-    )
+    flat = tensor.detach().reshape(-1)
+    if flat.is_complex():
+        flat = torch.view_as_real(flat).reshape(-1)
+    return all(_has_finite_ends(chunk) for chunk in flat.split(_CHUNK) if len(chunk))
+
+
+def _has_finite_ends(chunk: Tensor) -> bool:
+    """Return whether the least and the largest number are finite, and so all between them.
+
+    NaN is both. In half precision this takes a tenth of the time of asking each number.
+    """
+    # PyTorch compares no numbers of eight bits.
+    least, largest = torch.aminmax(chunk if chunk.itemsize > 1 else chunk.float())
+    return bool(least.isfinite() & largest.isfinite())

@@ -80,7 +80,7 @@ def settled(module: nn.Module) -> nn.Module:
         }
         for name, value in own.items():
             table = part._parameters if name in part._parameters else part._buffers
-            table[name] = value  # type: ignore[assignment]
+            table[name] = value
         if own and (device := _runs_on(part)) is not None and device.type != "cpu":
             loader = _Loader(part, own, device)
             part.register_forward_pre_hook(loader.take)
@@ -196,7 +196,7 @@ def _is_file(source: Mapping[str, Any], key: str) -> bool:
 def _value(source: Any, key: str) -> Tensor:
     """Return what rests in a map of accelerate; a file is mapped."""
     if not _is_file(source, key):
-        return getattr(source, "state_dict", source)[key]  # type: ignore[no-any-return]
+        return getattr(source, "state_dict", source)[key]
     about = source.index[key]
     if (file := about.get("safetensors_file")) is not None:
         with safe_open(file, framework="pt") as stored:
@@ -211,4 +211,4 @@ def _value(source: Any, key: str) -> Tensor:
 
 
 def _dtype(name: str) -> torch.dtype:
-    return getattr(torch, name.removeprefix("torch."))  # type: ignore[no-any-return]
+    return getattr(torch, name.removeprefix("torch."))

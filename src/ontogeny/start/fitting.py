@@ -1,0 +1,191 @@
+"""What to leave out of a large study, so that it keeps within a budget of hours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import torch
+
+from ..errors import ArgumentError
+from ..machine import size_text
+from ..words.formats import plural
+from .paper import GPU_MEMORY, Bill, Paper, Wanted, check_fits
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_FEW_CONTROLS = 4  # see the guide on nulls
+_FEW_STEPS = 6
+_STEPS = 24  # of a standard study
+_FEWEST = 3  # checkpoints of which anything is said
+
+
+def hours_of(text: str, option: str = "--budget") -> float:
+    """Return the hours of a time such as ``8h``, ``30m`` or ``1.5d``, given by an option.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no such text, or nothing.
+
+    Examples
+    --------
+    >>> hours_of("30m"), hours_of("1.5d")
+    (0.5, 36.0)
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", text)
+    if match is None or float(match[1]) == 0:
+        raise ArgumentError(
+            f"{option} must be a time above zero such as 8h, 30m, 90s or 2d; got {text!r}."
+        )
+    return float(match[1]) * _SECONDS[match[2]] / 3600
+
+
+def lines_on_paper(paper: Paper, devices: int, budget: str | None = None) -> list[str]:
+    """Return what a study takes on so many devices, and what to leave out to fit a budget.
+
+    Raises
+    ------
+    ArgumentError
+        If the model fits nowhere, or the budget is too small for anything.
+    """
+    hours = None if budget is None else hours_of(budget)
+    wanted = Wanted.of(paper.study)
+    bill = paper.bill(wanted)
+    memory, machine = _gpus(devices)
+    held = paper.bytes_held(wanted)
+    lines = [
+        *_about_model(paper, wanted),
+        f"passes: {bill.passes:,} over the inputs, {bill.tokens:,} tokens",
+        f"to read: {size_text(bill.read)} of weights",
+        f"memory of a device: about {size_text(held)} of {size_text(memory)}",
+        f"on disk: {size_text(paper.bytes_stored(wanted))} of references, and the cells",
+        *machine,
+    ]
+    if too_small := check_fits(held, paper.model, devices, memory):
+        lines.append(too_small)
+    lines += _hours(paper, wanted, bill, devices)
+    if hours is not None:
+        lines += _to_fit(paper, wanted, devices, hours)
+    return lines
+
+
+def _gpus(devices: int) -> tuple[float, list[str]]:
+    """Return the memory of a device, and what is said where it is not that of this machine's."""
+    there = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    memory = (
+        float(torch.cuda.get_device_properties(0).total_memory) if there else GPU_MEMORY
+    )
+    if there >= devices:
+        return memory, []
+    which = "no GPU" if not there else plural(there, "GPU")
+    assumed = f"{plural(devices, 'device')} of {size_text(memory)} and 100 TFLOP/s"
+    return memory, [f"{assumed} are assumed: this machine has {which}"]
+
+
+def _about_model(paper: Paper, wanted: Wanted) -> list[str]:
+    model = paper.model
+    size = f"{model.parameters / 1e9:.3g} billion parameters"
+    of_runs = (
+        f", {wanted.controls} control runs at {plural(wanted.control_steps, 'step')}"
+    )
+    steps = f"{plural(wanted.steps, 'checkpoint')}{of_runs if wanted.controls else ''}"
+    lines = [
+        f"from headers alone: {size}, {size_text(model.stored)} a checkpoint, {steps}"
+    ]
+    absent = [c for c in paper.study.trajectory if not c.is_downloaded]
+    if absent:
+        fetched = size_text(model.stored * len(absent))
+        lines.append(f"to download: {plural(len(absent), 'checkpoint')}, {fetched}")
+    if model.module is None:
+        lines.append(
+            "passes are counted by input sets: the model is not built without weights"
+        )
+    return lines
+
+
+def _hours(paper: Paper, wanted: Wanted, bill: Bill, devices: int) -> list[str]:
+    cores = {**bill.alone, **bill.shared}
+    parts = ", ".join(
+        f"{name} {_time(seconds)}"
+        for name, seconds in sorted(cores.items(), key=lambda part: -part[1])
+    )
+    here = paper.on_this_machine().bill(wanted).on_devices
+    on = f"{plural(devices, 'device')}, each with one core and one process"
+    return [
+        f"devices: {_time(bill.on_devices)} of one; on one core of this machine {_time(here)}",
+        f"cores: {_time(sum(cores.values()))} of one: {parts}",
+        f"time: about {_time(3600 * bill.hours(devices))} on {on}",
+    ]
+
+
+def _to_fit(paper: Paper, wanted: Wanted, devices: int, hours: float) -> list[str]:
+    """Return what to leave out, one line for each choice, until the rest fits."""
+    before = paper.bill(wanted).hours(devices)
+    if before <= hours:
+        return [f"within {_time(3600 * hours)}: nothing has to be left out"]
+    lines = []
+    for words, less in _choices(paper, wanted):
+        after = paper.bill(less).hours(devices)
+        if after < 0.99 * before:
+            lines.append(
+                f"leave out: {words}, which saves {_time(3600 * (before - after))}"
+            )
+            before = after
+        if before <= hours:
+            left = _time(3600 * before)
+            return [*lines, f"within {_time(3600 * hours)}: the rest takes {left}"]
+    raise ArgumentError(
+        f"--budget of {_time(3600 * hours)} is too small for anything: the least, "
+        f"{less.observables[0].name} at {plural(less.steps, 'checkpoint')} without control runs, "
+        f"takes {_time(3600 * before)}; take more devices or another budget."
+    )
+
+
+def _choices(paper: Paper, wanted: Wanted) -> Iterator[tuple[str, Wanted]]:
+    """Yield what may be left out, one after the other, from what is missed least."""
+    if wanted.controls > _FEW_CONTROLS:
+        words = f"control runs from {wanted.controls} to {_FEW_CONTROLS}"
+        wanted = replace(wanted, controls=_FEW_CONTROLS)
+        yield words, wanted
+    if wanted.controls and wanted.control_steps > _FEW_STEPS:
+        words = f"steps of control runs from {wanted.control_steps} to {_FEW_STEPS}"
+        wanted = replace(wanted, control_steps=_FEW_STEPS)
+        yield words, wanted
+    while wanted.steps >= 2 * _STEPS:
+        words, wanted = _halved(wanted)
+        yield words, wanted
+    own = paper.bill(wanted).shared
+    for observable in sorted(wanted.observables, key=lambda o: -own.get(o.name, 0.0)):
+        if own.get(observable.name) and len(wanted.observables) > 1:
+            rest = tuple(o for o in wanted.observables if o is not observable)
+            wanted = replace(wanted, observables=rest)
+            yield observable.name, wanted
+    while wanted.steps > 2 * _FEWEST:
+        words, wanted = _halved(wanted)
+        yield words, wanted
+    if wanted.controls:
+        wanted = replace(wanted, controls=0)
+        yield "all control runs", wanted
+    least = wanted.observables[:1]
+    yield f"all but {least[0].name}", replace(wanted, observables=least, steps=_FEWEST)
+
+
+def _halved(wanted: Wanted) -> tuple[str, Wanted]:
+    half = (wanted.steps + 1) // 2
+    words = f"checkpoints from {wanted.steps} to {half}"
+    steps = min(wanted.control_steps, half)
+    return words, replace(wanted, steps=half, control_steps=steps)
+
+
+def _time(seconds: float) -> str:
+    """Return seconds, minutes or hours, to what they are worth.
+
+    Examples
+    --------
+    >>> _time(40), _time(600), _time(9000), _time(0.2)
+    ('40 s', '10 min', '2.5 h', '0.2 s')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s" if seconds >= 1 else f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,172 @@
+"""Plans of large runs from headers alone: what they count, and what they say to leave out."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import ontogeny as og
+from helpers import header_runs
+from ontogeny.errors import ArgumentError
+from ontogeny.start import fitting
+from ontogeny.start.fitting import hours_of, lines_on_paper
+from ontogeny.start.paper import Model, Paper, Wanted, check_fits
+from ontogeny.trajectory.weights.files import _Shard
+
+STEPS = tuple(range(0, 300, 10))
+TEXTS, LENGTH = 250, 64
+LAYERS = "layers[0:32:8].mlp"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("seven")
+    parameters = header_runs.write(folder, STEPS)
+    return folder, parameters
+
+
+@pytest.fixture
+def paper(folder, monkeypatch):
+    """A study of 7 billion parameters, 30 checkpoints and 12 controls; no tensor can be read."""
+    monkeypatch.setattr(_Shard, "rows", None)
+    monkeypatch.setattr(_Shard, "get", None)
+    ids = np.random.default_rng(0).integers(5, 32_000, (TEXTS, LENGTH))
+    study = og.Study(
+        og.Trajectory.from_folder(folder[0]),
+        og.Inputs.from_tokens(ids),
+        [
+            og.observables.Loss(),
+            og.observables.AttentionEntropy(),
+            og.observables.ActivationDecay(LAYERS, max_tokens=3000),
+            og.observables.Concepts("ica", layers=LAYERS, max_tokens=3000),
+            og.observables.WeightChange(),
+        ],
+        device="cpu",
+        controls=12,
+        control_steps=6,
+    )
+    return Paper.of(study)
+
+
+def test_a_model_is_known_by_headers(paper, folder):
+    model = paper.model
+    assert model.parameters == folder[1] == 6_738_415_616
+    assert (model.stored, model.itemsize) == (2 * folder[1], 2)
+    assert (model.width, model.depth, model.vocabulary) == (4096, 32, 32_000)
+    assert all(p.is_meta for p in model.module.parameters())
+
+
+def test_passes_bytes_and_operations_are_counted(paper, folder):
+    wanted = Wanted.of(paper.study)
+    readings = 30 + 12 * 6
+    assert wanted.readings == readings
+    bill = paper.bill(wanted)
+    # Losses, maps and activations are read in one pass.
+    assert bill.passes == readings
+    assert bill.tokens == readings * TEXTS * LENGTH
+    stored = 2 * folder[1]
+    # Passes, hashing with the audit, and weight blocks; two checkpoints for each of a control.
+    assert bill.read == stored * (3 * 30 + 2 * 72)
+    assert bill.on_devices == pytest.approx(2 * folder[1] * bill.tokens / 1e14)
+    assert bill.shared["control weights"] == pytest.approx(6e-9 * folder[1] * 72)
+    halved = paper.bill(replace(wanted, steps=15, controls=6))
+    assert (2 * halved.passes, 2 * halved.read) == (bill.passes, bill.read)
+
+
+def test_what_runs_in_parallel_is_divided_by_devices_and_the_rest_is_not(paper):
+    bill = paper.bill(Wanted.of(paper.study))
+    one, eight = bill.hours(1), bill.hours(8)
+    alone = sum(bill.alone.values()) / 3600
+    assert one - alone == pytest.approx(8 * (eight - alone))
+
+
+def test_a_budget_that_holds_all_leaves_nothing_out(paper):
+    lines = lines_on_paper(paper, 8, "9d")
+    assert lines[-1] == "within 216.0 h: nothing has to be left out"
+    assert any("6.74 billion parameters" in line for line in lines)
+
+
+@pytest.mark.parametrize("share", [0.9, 0.6, 0.3])
+def test_what_is_left_fits_and_every_choice_saves(paper, share, monkeypatch):
+    hours = share * paper.bill(Wanted.of(paper.study)).hours(8)
+    seen = []
+    bill = Paper.bill
+    monkeypatch.setattr(
+        Paper, "bill", lambda self, wanted: seen.append(wanted) or bill(self, wanted)
+    )
+    lines = lines_on_paper(paper, 8, f"{60 * hours:.3f}m")
+    assert sum(line.startswith("leave out:") for line in lines) >= 1
+    assert "the rest takes" in lines[-1]
+    assert bill(paper, seen[-1]).hours(8) <= hours
+    assert og.observables.Loss() in seen[-1].observables
+
+
+def test_the_least_is_named_and_is_enough(paper):
+    with pytest.raises(ArgumentError, match="too small for anything") as refused:
+        lines_on_paper(paper, 8, "1s")
+    text = str(refused.value)
+    assert "loss at 3 checkpoints without control runs" in text
+    amount, unit = re.search(r"takes ([\d.]+) (s|min|h);", text).groups()
+    budget = f"{1.1 * float(amount):.2f}{unit[0]}"
+    assert "the rest takes" in lines_on_paper(paper, 8, budget)[-1]
+
+
+@pytest.mark.parametrize("text", ["8", "h", "0h", "-1h", "8 h", "nan", "1e3h"])
+def test_a_budget_that_is_no_time_is_refused(text):
+    with pytest.raises(ArgumentError, match="such as 8h"):
+        hours_of(text)
+
+
+def test_devices_that_are_not_there_are_assumed_and_said(paper, monkeypatch):
+    monkeypatch.setattr(fitting.torch.cuda, "is_available", lambda: False)
+    (line,) = [text for text in lines_on_paper(paper, 8) if "assumed" in text]
+    assert line.startswith("8 devices of 80 GB") and "this machine has no GPU" in line
+
+
+def test_a_model_lies_on_one_device_on_several_or_nowhere(monkeypatch):
+    monkeypatch.setattr("ontogeny.start.paper.memory_of_this_machine", lambda: 24e9)
+    model = Model(70_000_000_000, 140_000_000_000, 2, 8192, 80, 32_000, 1)
+    assert check_fits(int(79e9), model, 1, 80e9) == ""
+    text = check_fits(int(150e9), model, 8, 80e9)
+    assert "70 GB too small" in text and "over 2" in text
+    with pytest.raises(ArgumentError, match="36 GB too little"):
+        check_fits(int(150e9), model, 1, 80e9)
+
+
+def test_the_command_reads_no_weights(folder, tmp_path, monkeypatch):
+    from typer.testing import CliRunner
+
+    from ontogeny.cli.commands import app
+
+    monkeypatch.setattr(_Shard, "rows", None)
+    monkeypatch.setattr(_Shard, "get", None)
+    np.save(tmp_path / "ids.npy", np.full((20, 16), 7))
+    (tmp_path / "study.toml").write_text(
+        f'[trajectory]\nfolder = "{folder[0]}"\n[inputs]\ntokens = "ids.npy"\n'
+        '[[observables]]\nkind = "loss"\n'
+    )
+    options = ["plan", str(tmp_path / "study.toml"), "--devices", "8", "--budget", "8h"]
+    result = CliRunner().invoke(app, options)
+    assert result.exit_code == 0, result.output
+    assert "time: about" in result.output
+    assert "nothing has to be left out" in result.output
+
+
+def test_a_model_of_ones_own_has_a_plan_too():
+    from torch import nn
+
+    models = {
+        step: nn.Sequential(nn.Embedding(40, 8), nn.Linear(8, 8), nn.Linear(8, 40))
+        for step in (0, 1, 2)
+    }
+    study = og.Study(
+        og.Trajectory.from_models(models),
+        og.Inputs.from_tokens(np.random.default_rng(0).integers(2, 40, (30, 9))),
+        [og.observables.Loss(), og.observables.ActivationDecay("1")],
+        device="cpu",
+    )
+    paper = Paper.of(study)
+    assert paper.model.parameters == sum(p.numel() for p in models[0].parameters())
+    assert paper.bill(Wanted.of(study)).passes >= 3
+    assert "nothing has to be left out" in lines_on_paper(paper, 1, "1h")[-1]
