@@ -18,6 +18,7 @@ from ..machine import one_thread
 from ..observables import ModelFacts
 from ..summary.learning import MIRRORED
 from ..tasks import read_labelled
+from ..tasks.tables import BrokenLabelsError
 from ..trajectory import Trajectory
 from ..trajectory.audit import early as early_findings
 from ..trajectory.audit.weight_values import is_initialisation
@@ -435,10 +436,15 @@ def _fitting_preset(wishes: Wishes, run: Trajectory) -> str:
     return FINE_TUNING if run.has_base or _classifies(run) else wishes.preset
 
 
-def _has_labels(path: Path) -> bool:
+def _has_labels(path: Path, skips: bool) -> bool:
+    """Return whether a file holds labelled texts; a column of labels with gaps is refused."""
     try:
         return read_labelled(path).labels is not None
-    except ArgumentError:  # no table, or none of labels: it is read as texts
+    except BrokenLabelsError:
+        if skips:
+            return True
+        raise
+    except ArgumentError:  # no table of texts: it is read as texts
         return False
 
 
@@ -546,10 +552,11 @@ def _inputs(
         return {"bundled": "english-and-python", **sizes}
     paths = [beside(path, folder) for path in wishes.texts]
     named = any(arg.startswith("inputs.label=") for arg in wishes.sets)
+    skips = "inputs.on_error=skip" in wishes.sets
     if (
         len(paths) == 1
         and _classifies(run)
-        and (named or _has_labels(folder / paths[0]))
+        and (named or _has_labels(folder / paths[0], skips))
     ):
         return {"dataset": paths[0], **sizes}
     tokens = _are_tokens(paths)
