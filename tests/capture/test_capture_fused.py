@@ -114,3 +114,16 @@ def test_torch_s_own_encoder_gives_maps():
     np.testing.assert_allclose(
         data[0], entropy.T.mean(axis=-1) if data.ndim == 2 else entropy.T, atol=1e-6
     )
+
+
+def test_heads_of_a_nanogpt_are_scored_on_sequences_that_fit_its_block(tmp_path):
+    """Its block holds 24 tokens, which only its own configuration says."""
+    model, _ = both()
+    observable = og.observables.AttentionHeads(n_sequences=4)
+    run = og.Trajectory.from_models({0: model, 1: both()[0]})
+    study = og.Study(run, texts(), [observable], device="cpu")
+    result = study.run(tmp_path / "s", progress=False)
+    assert not len(result.problems())
+    assert list(result["attention-heads"].layer.values) == [
+        f"h.{n}.attn" for n in range(3)
+    ]

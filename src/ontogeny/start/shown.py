@@ -83,12 +83,7 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> ModelFacts:
 
 def longest_in(model: nn.Module) -> int | None:
     """Return how many tokens a text may have, as a model's configuration says it."""
-    config = getattr(model, "config", None)
-    names = ("block_size", "context_length", "max_seq_len", "n_ctx")
-    lengths = (getattr(config, name, None) for name in names)
-    return longest_text(config) or next(
-        (n for n in lengths if isinstance(n, int)), None
-    )
+    return longest_text(getattr(model, "config", None))
 
 
 def _few(inputs: Inputs, longest: int | None, count: int = 2) -> Inputs:
