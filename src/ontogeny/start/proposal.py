@@ -138,6 +138,11 @@ def propose(
         "looking at the last checkpoint: its layers, losses and attention maps"
     )
     model = look(trajectory[int(trajectory.steps[-1])], next(iter(inputs.values())))
+    length = content["inputs"].get("max_length")
+    longest = model.longest
+    if longest is not None and isinstance(length, int) and longest < length:
+        content["inputs"]["max_length"] = longest
+        inputs = sources_by_model(content, folder)[1]
     content["controls"] = _controls(
         wishes, content["controls"], early, trajectory, preset, model
     )
@@ -147,9 +152,6 @@ def propose(
         if scored:
             content["inputs"] |= scored
             inputs = sources_by_model(content, folder)[1]
-    length = content["inputs"].get("max_length")
-    if model.longest is not None and isinstance(length, int):
-        content["inputs"]["max_length"] = min(length, model.longest)
     lines += not_as_asked(early, wishes.max_length, asked_for, content)
     model = _read_by_tokenizer(model, wishes, content, trajectory, inputs)
     entries, left_out = fitted(preset, model, len(trajectory))
