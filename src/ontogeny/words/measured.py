@@ -201,6 +201,11 @@ MEASURED: dict[tuple[str, Certainty], str] = {
     ): "One concept of {layer} follows the frequency of tokens, by {number} (median concept "
     "{null}).",
     # several runs
+    ("began_at", SURE): "{label} starts from {other}{at}.",
+    (
+        "began_at",
+        NOT_TESTED,
+    ): "Whether {label} starts from {other} is open: no {checkpoint} of it holds its first weights.",
     (
         "half_step",
         SURE,
