@@ -379,6 +379,10 @@ REASONS: dict[Reason, str] = {
 }
 NEEDED = " ({needed} would do)"
 
+# What nodes of one title are called: by the set of texts that they are of, or by their own name.
+OF_TEXTS = {"base": "{} of the base’s texts", "other": "{} of the texts “{of}”"}
+OF_NODE = "{} ({of})"
+
 # Labels of claims that are no names of the study's own.
 LABELS = {
     "blind guess": "a blind guess",
