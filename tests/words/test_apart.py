@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import ontogeny
+from ontogeny.claims import Certainty, Kind, Reason
 
 ROOT = Path(ontogeny.__file__).parent
 
@@ -292,3 +293,28 @@ def test_no_words_of_the_catalogue_are_exchanged_after_they_were_chosen():
         )
     ]
     assert found == []
+
+
+def covers(node, words):
+    """Whether a dict or a list of keys goes over all members of an enumeration."""
+    keys = node.keys if isinstance(node, ast.Dict) else ()
+    names = {ast.unparse(key).rpartition(".")[2] for key in keys if key is not None}
+    return {word.name for word in words} <= names
+
+
+@pytest.mark.parametrize(
+    ("words", "files"),
+    [
+        (Certainty, {"claims/vocabulary.py", "words/catalogue.py"}),
+        (Kind, {"claims/vocabulary.py"}),
+        (Reason, {"words/catalogue.py"}),
+    ],
+)
+def test_a_new_word_of_claims_is_added_where_the_words_are_listed_alone(words, files):
+    """Beside these files one touches what decides it: at most three in all."""
+    holding = {
+        name
+        for name, tree in modules()
+        if any(covers(node, words) for node in ast.walk(tree))
+    }
+    assert holding == files
