@@ -10,6 +10,7 @@ from . import (
     dimension,
     dynamics,
     encoders,
+    first_regime,
     labelled,
     larger,
     latents,
@@ -19,6 +20,7 @@ from . import (
     shapes,
     signals,
     solutions,
+    solvers,
     transforms,
 )
 from .concept_recipe import ConceptRecipe, ConceptSize
@@ -37,8 +39,10 @@ _ALL: tuple[Recipe, ...] = (
     *larger.RECIPES,
     *correlations.RECIPES,
     *shapes.RECIPES,
+    *first_regime.RECIPES,
     *latents.RECIPES,
     *lipschitz.RECIPES,
+    *solvers.RECIPES,
     *solutions.RECIPES,
     *dimension.RECIPES,
     *adamw.RECIPES,
