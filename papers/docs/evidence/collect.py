@@ -59,8 +59,8 @@ def found_in(folder: Path) -> dict[str, Any]:
     result = og.open_study(folder).result
     name = folder.name.removesuffix("-quick")
     settings = json.loads(result.attrs["settings"])
-    verdict = result["verdict"].to_dataset().reset_coords("claim")
-    columns = {str(column): verdict[column].values.tolist() for column in verdict}
+    verdict = result["verdict"].to_dataset()
+    columns = {str(name): verdict[name].values.tolist() for name in verdict.variables}
     quick, seeds = folder.name.endswith("-quick"), _seeds(settings)
     return {
         "recipe": name,

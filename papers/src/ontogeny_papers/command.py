@@ -65,7 +65,8 @@ def reproduce(
     if listed:
         from .reproduce.stored_claims import listed as claims
 
-        table(*claims(by))
+        heads, rows = claims(by)
+        table(heads, rows)
         return
     if name is None:
         table(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
 from pathlib import Path
 
 CLAIMS = Path(__file__).with_name("claims.csv")
@@ -25,7 +24,7 @@ COLUMNS = (
 _SHOWN = ("recipe", "claim", "what", "certainty", "seeds")
 
 
-def listed(order: str = "recipe") -> tuple[Sequence[str], list[tuple[str, ...]]]:
+def listed(order: str = "recipe") -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Return heads and rows of the table for a terminal, in the order of a column.
 
     Raises

@@ -84,13 +84,12 @@ def _dictionary(
 
 def judge(runs: Sequence[xr.Dataset]) -> list[Verdict]:
     """Judge every solver of convex NMF beside ICA, in units of the norms."""
-    middle = {
-        name: each(
-            runs, lambda run, name=name: np.median(run.move.sel(solver=name).values)
-        )
-        for name in _SOLVERS
-    }
+    middle = {name: each(runs, partial(_middle, name=name)) for name in _SOLVERS}
     return [_of_solver(name, middle, runs) for name in _CONVEX]
+
+
+def _middle(run: xr.Dataset, name: str) -> float:
+    return float(np.median(run.move.sel(solver=name).values))
 
 
 def _of_solver(
