@@ -88,11 +88,21 @@ def found_words(data: xr.Dataset) -> str:
 
 
 def best_of_controls(data: xr.Dataset) -> np.ndarray:
-    """Return (layer,) the best name of all control runs; NaN where none was read."""
+    """Return (layer, concept) the best name of control runs that is about the same as each.
+
+    NaN where no control run was read, and 0 where none of theirs is about it.
+    """
+    dims = ("layer", "concept")
     if "named_phi_control" not in data:
-        return np.full(data.sizes["layer"], np.nan)
-    others = [dim for dim in data.named_phi_control.dims if dim != "layer"]
-    return np.asarray(data.named_phi_control.max(others).values, dtype=float)
+        return np.full([data.sizes[dim] for dim in dims], np.nan)
+    about = data.named_about.transpose(*dims).values
+    phi, of_controls = (
+        data[f"named_{name}_control"].transpose("layer", "run", "concept").values
+        for name in ("phi", "about")
+    )
+    is_same = of_controls[:, None] == about[:, :, None, None]
+    known = np.where(is_same, np.nan_to_num(phi)[:, None], 0.0)
+    return np.asarray(known.max(axis=(2, 3)))
 
 
 def fields(arrays: ConceptArrays, place: Place) -> dict[str, Any]:
