@@ -93,7 +93,7 @@ def _of_changes(content: Content) -> Iterator[Figure]:
     turned = [c for c in content.claims if c.kind is Kind.TURNED and not c.subject.run]
     if turned:
         # Of single concepts, which have a strength, before counts of joint ones.
-        single = sum(math.isfinite(claim.first) for claim in turned)
+        single = sum(int(math.isfinite(claim.first)) for claim in turned)
         count = single or sum(claim.value for claim in turned)
         yield Figure(f"{count:,.0f}", "concepts turned", content.link(turned[0]))
 
