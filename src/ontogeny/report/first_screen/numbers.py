@@ -94,7 +94,7 @@ def _of_changes(content: Content) -> Iterator[Figure]:
     if turned:
         # Of single concepts, which have a strength, before counts of joint ones.
         single = sum(int(math.isfinite(claim.first)) for claim in turned)
-        count = single or sum(claim.value for claim in turned)
+        count = float(single) or sum(claim.value for claim in turned)
         yield Figure(f"{count:,.0f}", "concepts turned", content.link(turned[0]))
 
 
