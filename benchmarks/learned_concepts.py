@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import copy
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -194,6 +194,7 @@ def sets(given: argparse.Namespace) -> Callable[[str], dict[str, Any]]:
             "learned": int(state["n_learned"]),
             "born": ((life.kind == BORN) & beyond).tolist(),
             "name": state["named_phi"].values.tolist(),
+            "about": state["named_about"].values.tolist(),
             "sharpness": state["sharpness"].values.tolist(),
             "again": state["again"].values.tolist(),
         }
@@ -271,17 +272,20 @@ def believed(
     sure = []
     for i, part in enumerate(parts):
         for others in combinations([p for j, p in enumerate(parts) if j != i], count):
-            limit = max((v for p in others for v in p["name"]), default=0.0)
-            wrong += surely_born(part, limit)
+            wrong += surely_born(part, others)
             of += len(part["name"])
-            sure.append(surely_born(own, limit))
+            sure.append(surely_born(own, others))
     return wrong, of, float(np.mean(sure)) if sure else float("nan")
 
 
-def surely_born(part: dict[str, Any], limit: float) -> int:
-    """Return how many components are born and have a better name than the limit."""
-    pairs = zip(part["born"], part["name"], strict=True)
-    return sum(born and phi > max(limit, 0.0) for born, phi in pairs)
+def surely_born(part: dict[str, Any], others: Iterable[dict[str, Any]]) -> int:
+    """Return how many components are born and have a better name than all others about the same."""
+    limits: dict[float, float] = {}
+    for other in others:
+        for about, phi in zip(other["about"], other["name"], strict=True):
+            limits[about] = max(limits.get(about, 0.0), phi)
+    rows = zip(part["born"], part["name"], part["about"], strict=True)
+    return sum(born and phi > limits.get(about, 0.0) for born, phi, about in rows)
 
 
 def told_apart(run: list[float], others: list[list[float]]) -> Iterator[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
+import time
 
 from ontogeny import activity
 
@@ -20,6 +22,22 @@ def test_what_is_being_done_is_said_again_and_again(monkeypatch):
     with activity.spoken("loading libraries", first=0.01, every=0.01):
         assert two.wait(30)
     assert lines[:2] == ["... loading libraries", "... computing step 8"]
+
+
+def test_the_same_words_are_said_ever_more_seldom(monkeypatch):
+    """A log of a slow machine held a line each five seconds."""
+    said, three = [], threading.Event()
+
+    def write(text: str) -> None:
+        said.append(time.monotonic())
+        if len(said) == 4:
+            three.set()
+
+    monkeypatch.setattr(activity, "write", write)
+    with activity.spoken("loading libraries", first=0.05, every=0.1):
+        assert three.wait(30)
+    pauses = [after - before for before, after in itertools.pairwise(said)]
+    assert all(p >= least for p, least in zip(pauses, (0.1, 0.2, 0.4), strict=False))
 
 
 def test_what_ends_soon_says_nothing(capfd):

@@ -10,6 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 FIRST, EVERY = 1.5, 5.0  # seconds of silence until something is said, at first and then
+_LONGEST = (
+    60.0  # the same words are said again after twice as long each time, up to so much
+)
 
 
 @dataclass
@@ -52,6 +55,7 @@ def spoken(doing: str, first: float = FIRST, every: float = EVERY) -> Iterator[N
 
     def speak() -> None:
         wait = first
+        before = ""
         while not end.wait(
             min(3600.0, max(0.05, _state.spoken + wait - time.monotonic()))
         ):
@@ -60,7 +64,8 @@ def spoken(doing: str, first: float = FIRST, every: float = EVERY) -> Iterator[N
                 seconds = round(time.monotonic() - _state.since)
                 write(f"... {words}" + (f", {seconds} s" if seconds > 1 else ""))
                 touch()
-                wait = every
+                wait = min(2 * wait, _LONGEST) if words == before else every
+                before = words
 
     now(doing)
     touch()

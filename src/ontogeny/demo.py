@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -100,18 +101,15 @@ def _check_folder(root: Path) -> None:
 
 
 def _check_size(root: Path, quick: bool) -> None:
-    log = json.loads((root / "run" / "training_log.json").read_text(encoding="utf-8"))
-    if log["settings"]["steps"] != _steps(quick):
-        raise ArgumentError(
-            f"{root} holds a demo of another size ({log['settings']['steps']} steps); "
-            "give a new folder with --output."
-        )
-
-
-def _steps(quick: bool) -> int:
     from .training import RunSettings
 
-    return RunSettings.quick().steps if quick else int(_RUN["steps"])
+    log = json.loads((root / "run" / "training_log.json").read_text(encoding="utf-8"))
+    start = RunSettings.quick() if quick else RunSettings()
+    if log["settings"] != asdict(replace(start, **(_QUICK_RUN if quick else _RUN))):
+        raise ArgumentError(
+            f"{root} holds a demo of other settings ({log['settings']['steps']} steps); "
+            "give a new folder with --output."
+        )
 
 
 def _train(

@@ -102,3 +102,10 @@ def test_a_subject_that_nothing_measured_is_refused_with_the_nearest():
 
 def test_every_kind_can_be_expected():
     assert [parse(word)[0].kind for word in KINDS] == list(Kind)
+
+
+def test_a_bound_without_its_number_is_refused_as_such():
+    with pytest.raises(
+        ArgumentError, match="a number after above, below or by; got 'noth"
+    ):
+        parse("changed entropy above")

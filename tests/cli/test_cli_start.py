@@ -172,6 +172,23 @@ def test_what_the_estimate_computes_is_not_computed_again(
             assert cells.to_dataset().equals(result.tree[node].to_dataset())
 
 
+def test_what_was_timed_in_another_way_is_no_change_at_the_first_start(there, tmp_path):
+    content = {
+        "trajectory": {"folder": "run", "select": {"steps": [0, 4, 16]}},
+        "inputs": {"bundled": "english-and-python", "max_texts": 6, "max_length": 32},
+        "observables": [
+            {"kind": "loss"},
+            {"kind": "concepts", "extractor": "svd", "layers": "mlp", "n_concepts": 3},
+        ],
+    }
+    without_noise = make_study(content | {"options": {"noise": 0}})
+    without_noise.run(tmp_path / "timed", progress=False)
+    study = make_study(content | {"options": {"noise": 2}})
+    study.begin(tmp_path / "s", tmp_path / "timed")
+    plan = study.plan(tmp_path / "s")
+    assert plan.done and not plan.changes()
+
+
 @pytest.mark.parametrize("unit", ["step", "epoch"])
 def test_the_checkpoint_that_is_timed_is_known_by_what_the_run_counts(
     there, monkeypatch, unit

@@ -168,7 +168,10 @@ def test_a_tuned_run_says_what_it_made_of_its_base(studied, texts, tmp_path):
     }
     lost = node.changed_concept_label.values[node.changed_concept_kind.values == "lost"]
     assert {name.split()[0] for name in lost} <= {"0", "1"}
-    assert "tuned starts from base at step 80." in json.loads(node.attrs["statements"])
+    content = read_content(both)
+    (section,) = (each for each in content.nodes if each.path == views.FOLDER)
+    told = [one.text for one in section_sentences(content, section)]
+    assert "tuned starts from base at step 80." in told
     page = og.report.write(both, tmp_path / "page.html").read_text()
     assert "What tuned made of the concepts of base" in page
 

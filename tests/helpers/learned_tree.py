@@ -37,6 +37,7 @@ def learned_concepts(steps=STEPS, lives=True, control=True):
         "rule": (dims, np.array(names, dtype=object)),
         "words": (dims, np.full((L, r), "said · the", dtype=object)),
         "named_phi": (dims, phi),
+        "named_about": (dims, np.where(phi > 0, [[1, 0, 0], [1, 0, 0]], -1.0)),
         "again": (dims, np.where(there, 0.9, np.nan)),
         "in_learned": (dims, np.where(there, 0.5, np.nan)),
         "firing": (dims, np.where(there, 0.03, np.nan)),
@@ -99,11 +100,15 @@ def _controls(T, L, r, lives):
     read = np.full((2, T, L), np.nan)
     read[:, [0, 4, 7]] = 0.4
     phi = np.zeros((2, L, r))
-    phi[:, 0, 0] = 0.4  # of the first layer alone
+    phi[:, 0, 0] = 0.4  # of the first layer alone, after a word
+    phi[:, 0, 1] = 0.7  # a position
+    about = np.full((2, L, r), -1.0)
+    about[:, 0, :2] = [1, 3]
     counts = {"again": (1.0, 2.0), "named": (0.0, 1.0), "born": (0.0, 0.0)}
     return {
         "token_share_control": (("run", "step", "layer"), read),
         "named_phi_control": (("run", "layer", "concept"), phi),
+        "named_about_control": (("run", "layer", "concept"), about),
         **{
             f"n_{name}_control": (("layer", "run"), np.tile(values, (L, 1)))
             for name, values in counts.items()

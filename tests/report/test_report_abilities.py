@@ -1,6 +1,7 @@
 """Abilities of a page: one order over all nodes, verdicts corrected over the page."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -171,7 +172,12 @@ def test_several_runs_say_what_each_gained():
     one = run_of({"tense": [0.5, 1, 1, 1], "plural": [0.5] * 4})
     two = run_of({"tense": [0.5] * 4, "plural": [0.5, 0.5, 1, 1]})
     found = changes({"base": one, "tuned": two})
-    assert found == [("base", Kind.GAINED, "tense"), ("tuned", Kind.GAINED, "plural")]
+    assert {*found} == {
+        ("base", Kind.GAINED, "tense"),
+        ("tuned", Kind.GAINED, "plural"),
+        ("", Kind.LOST, "tense"),  # of the second against the first
+        ("", Kind.GAINED, "plural"),
+    }
 
 
 def summarised(courses, seed=0, **options):
@@ -214,3 +220,22 @@ def test_a_gain_that_motion_gives_as_well_is_not_learned():
     assert not learned(None)  # nothing shows what motion gives
     there = summarised({"tense": [1, 1, 1, 1]}, control=0.5)
     assert not content(pairs=there).rows[0].learned
+
+
+def test_every_pair_at_every_step_is_a_row_for_other_programs(tmp_path):
+    data = with_texts(node({"late": [0.5, 0.5, 0.5, 1], "early": [0.5, 1, 1, 1]}))
+    scores = np.random.default_rng(0).normal(size=(4, 48))
+    data = data.assign(
+        score_right=(("step", "pair"), scores),
+        score_wrong=(("step", "pair"), scores - 1),
+    )
+    tree = xr.DataTree.from_dict({"/minimal-pairs": data})
+    written = og.report.write_figures(tree, tmp_path, formats=[])
+    path = tmp_path / "minimal-pairs-examples.csv"
+    assert path in written
+    table = pd.read_csv(path)
+    assert list(table.columns[:3]) == ["step", "pair", "group"]
+    assert len(table) == 4 * 48 and table["group"].iloc[-1] == "early"
+    row = table[(table.step == STEPS[2]) & (table.pair == 7)].iloc[0]
+    assert row.score_right == scores[2, 7] and row.score_wrong == scores[2, 7] - 1
+    assert row.wrong_text == "the dogs <runs> 7"

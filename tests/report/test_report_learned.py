@@ -12,6 +12,7 @@ from ontogeny.report.concepts.atlas import read_atlas
 from ontogeny.report.concepts.nodes import read_concepts
 from ontogeny.report.first_screen.numbers import numbers_of
 from ontogeny.report.page.html import render_page
+from ontogeny.report.paper.contact_sheet import draw_contact_sheet
 from ontogeny.words.content import read_content
 
 
@@ -118,6 +119,12 @@ def test_of_one_model_there_are_cards_and_nothing_of_births():
     assert (
         line.lead.startswith("5 concepts beyond the token") and "born" not in line.lead
     )
+
+
+def test_the_contact_sheet_has_the_strongest_context_of_each(content, concepts):
+    figure = draw_contact_sheet(content, concepts)
+    said = [text.get_text() for axes in figure.axes for text in axes.texts]
+    assert len(said) == 3 and all("[ said]" in text for text in said)
 
 
 def test_the_page_is_made_of_them(content):

@@ -61,8 +61,8 @@ def test_what_was_gained_and_lost_since_the_base_is_the_heading():
     assert screen.heading == "It gained “tense”; it lost “plural”"
     (line,) = [line for line in screen.sentences if "gained" in line.lead + line.text]
     told = f"{line.lead} {line.text}"
-    assert f"“plural”: from 90 % to 50 % from step {since}" in told
-    assert f"“tense”: from 50 % to 90 % from step {since}" in told
+    assert f"“plural” from step {since}: 90 % to 50 %" in told
+    assert f"“tense” from step {since}: 50 % to 90 %" in told
     assert line.link == "#abilities"
 
 

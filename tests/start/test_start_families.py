@@ -153,7 +153,9 @@ def test_presets_list_their_observables_in_the_order_of_the_page():
         "minimal-pairs",
         "predictions",
         "weight-change",
+        "concept-change",
         "learned-concepts",
+        "joint-concepts",
         "activation-decay",
         "attention-entropy",
     ]

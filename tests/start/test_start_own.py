@@ -173,9 +173,12 @@ def test_a_study_of_an_own_model_with_an_own_observable(own, tmp_path):
         "attn",
         "mlp",
     )
-    assert "softmax(QK)" in shown.no_maps and not shown.no_prediction
+    assert not shown.no_maps and not shown.no_prediction  # its kernel shows them
     content = dict(proposal.content)
     assert content["inputs"]["max_length"] == 24
+    # What is said of the texts is said of those that the study reads.
+    (texts,) = make_sources(content, own)[1].values()
+    assert texts.sentence in proposal.texts
     content["controls"] = {"count": 0}
     own_one = {"kind": "mine.py:ActivationNorm", "layers": "h.*.mlp"}
     content["observables"] = [content["observables"][0], own_one]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import ontogeny
+from ontogeny.claims import Certainty, Kind, Reason
 
 ROOT = Path(ontogeny.__file__).parent
 
@@ -53,6 +54,7 @@ MAY = {
     "features/predictions/loss.py": NOTES,
     "features/predictions/renamed_words.py": NAMES,
     "features/predictions/token_losses.py": NOTES,
+    "features/directions/dictionary.py": NOTES,
     "features/learned_concepts/declared.py": NOTES,
     "features/predictions/trained_start.py": NAMES,
     "features/predictions/training_texts.py": "the question that a measure answers",
@@ -172,3 +174,147 @@ def test_nothing_decides_by_reading_a_sentence(room):
 )
 def test_the_search_finds_what_it_looks_for(code, count):
     assert len([*decisions(ast.parse(code))]) == count
+
+
+# Rooms where numbers are computed: what they say of a result is a claim.
+COMPUTING = ("features", "observables", "summary", "comparison", "claims")
+
+# Texts with a value in them may stand there in these places, which say nothing of a result.
+OF_RUNS = "how runs and their settings differ, and what of them is compared"
+STATES = "what is being done, for the progress of a command"
+NAMED = "names of variables, rows and figures"
+WHY = "why one item cannot be measured, as data"
+WRITES = {
+    "claims/expectations.py": "what a command prints of an expectation",
+    "comparison/clock.py": "an error",
+    "comparison/comparing.py": OF_RUNS,
+    "comparison/concepts/aligned.py": OF_RUNS,
+    "comparison/concepts/node.py": STATES,
+    "comparison/concepts/views.py": STATES,
+    "comparison/differences.py": OF_RUNS,
+    "comparison/layers.py": OF_RUNS,
+    "comparison/nodes.py": OF_RUNS,
+    "comparison/one_run.py": "messages of the audit",
+    "comparison/overview.py": "captions and notes of the section",
+    "features/abilities/choice_keys.py": "an error",
+    "features/abilities/examples.py": WHY,
+    "features/abilities/token_texts.py": WHY,
+    "features/activations/dimensions.py": NAMED,
+    "features/circuits/heads.py": NAMED,
+    "features/concepts/meaning/contexts.py": WHY,
+    "features/directions/dictionary_files.py": "an error",
+    "features/directions/dictionary_lives.py": "an error, and names of variables",
+    "features/probes/pieces_of_words.py": WHY,
+    "features/labelled/accuracy.py": "not yet a claim",
+    "features/labelled/permuted_labels.py": "not yet a claim",
+    "features/predictions/loss.py": NAMED,
+    "features/predictions/training_texts.py": NAMED,
+    "features/wordspace/concepts.py": WHY,
+    "features/wordspace/text_statistics.py": "an error",
+    "observables/arguments.py": "what an argument may be",
+    "observables/catalogued.py": "the catalogue of observables",
+    "observables/own.py": "an error",
+    "observables/registry.py": "an error",
+    "observables/rotations.py": NAMED,
+    "summary/figures.py": "what a shade is",
+}
+QUIET = {"caption", "care", "definition", "null", "title", "symbol", "subject"}
+LOGS = ("log", "logger", "warnings")
+
+
+def writes(node):
+    """Give the texts of at least three words and a value that are no error, log or caption."""
+    if isinstance(node, ast.Raise):
+        return
+    if isinstance(node, ast.keyword) and node.arg in QUIET:
+        return
+    if isinstance(node, ast.Call):
+        called = ast.unparse(node.func)
+        if called.split(".")[0] in LOGS or called.endswith(("Error", "Section")):
+            return
+    if isinstance(node, ast.JoinedStr):
+        parts = [p.value for p in node.values if isinstance(p, ast.Constant)]
+        text = re.sub(r"\{\w*\}", "", " ".join(parts))
+        is_filled = len(parts) < len(node.values) and text.count(" ") > 1
+        if is_filled and len(re.findall("[a-z]{2,}", text)) >= 3:
+            yield text
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from writes(child)
+
+
+def test_no_sentence_is_written_where_numbers_are_computed():
+    rooms = tuple(f"{room}/" for room in COMPUTING)
+    holding = {
+        name for name, tree in modules() if name.startswith(rooms) and [*writes(tree)]
+    }
+    assert holding == {*WRITES}
+
+
+@pytest.mark.parametrize(
+    ("code", "count"),
+    [
+        ("said = f'{n} of the layers moved farthest'", 1),
+        ("raise ArgumentError(f'{n} of the layers moved farthest')", 0),
+        ("Curves(caption=f'{n} of the layers moved farthest')", 0),
+        ("log.info(f'{n} of the layers moved farthest')", 0),
+        ("name = f'{n} rows'", 0),
+    ],
+)
+def test_the_search_for_sentences_finds_what_it_looks_for(code, count):
+    assert len([*writes(ast.parse(code))]) == count
+
+
+def test_observables_of_the_library_claim_and_write_nothing():
+    hooks = {
+        name
+        for name, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name == "words"
+        if [each.arg for each in node.args.args] == ["self", "data", "nodes"]
+    }
+    labelled = "features/labelled/accuracy.py"  # not yet a claim
+    assert hooks == {"observables/base.py", labelled}
+
+
+def test_no_words_of_the_catalogue_are_exchanged_after_they_were_chosen():
+    """Headings were templates in which ``.replace`` put other words."""
+    found = [
+        f"{name}:{node.lineno}"
+        for name, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in (*READS, "replace", "removesuffix", "removeprefix")
+        and any(
+            isinstance(part, ast.Name)
+            and part.id in ("HEADINGS", "SENTENCES", "MEASURED")
+            for part in ast.walk(node.func.value)
+        )
+    ]
+    assert found == []
+
+
+def covers(node, words):
+    """Whether a dict or a list of keys goes over all members of an enumeration."""
+    keys = node.keys if isinstance(node, ast.Dict) else ()
+    names = {ast.unparse(key).rpartition(".")[2] for key in keys if key is not None}
+    return {word.name for word in words} <= names
+
+
+@pytest.mark.parametrize(
+    ("words", "files"),
+    [
+        (Certainty, {"claims/vocabulary.py", "words/catalogue.py"}),
+        (Kind, {"claims/vocabulary.py"}),
+        (Reason, {"words/catalogue.py"}),
+    ],
+)
+def test_a_new_word_of_claims_is_added_where_the_words_are_listed_alone(words, files):
+    """Beside these files one touches what decides it: at most three in all."""
+    holding = {
+        name
+        for name, tree in modules()
+        if any(covers(node, words) for node in ast.walk(tree))
+    }
+    assert holding == files

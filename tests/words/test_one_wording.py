@@ -3,6 +3,7 @@
 import json
 import re
 
+import numpy as np
 import pytest
 import xarray as xr
 
@@ -11,7 +12,7 @@ from helpers import compared_runs
 from helpers import report_examples as examples
 from helpers.concept_trees import learned
 from helpers.report_page import Page
-from ontogeny.claims import Certainty, Kind
+from ontogeny.claims import Certainty, Kind, Reason
 from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.report.notebook.summary import ResultSummary
 from ontogeny.report.page.html import render_page
@@ -140,9 +141,19 @@ def test_every_sure_claim_of_a_section_is_told_in_it():
 
 def test_claims_that_no_sentence_joins_are_told_each():
     labels = ["first finding", "second finding", "third finding"]
-    answers = ["reproduces", "does not reproduce", "not shown"]
+    stands = [
+        (Kind.REPRODUCES, Certainty.SURE, ""),
+        (Kind.CONTRADICTS, Certainty.SURE, ""),
+        (Kind.REPRODUCES, Certainty.OPEN, Reason.WITHIN_NOISE),
+    ]
+    names = ("kind", "certainty", "reason")
+    columns = [
+        np.array(list(map(str, each)), dtype=object)
+        for each in zip(*stands, strict=True)
+    ]
+    typed = {n: ("claim", each) for n, each in zip(names, columns, strict=True)}
     papers = xr.Dataset(
-        {"answer": ("claim", answers)},
+        {**typed, "of_paper": ("claim", [True] * 3)},
         {"claim": labels, "step": [0]},
         {
             "role": "claims",
@@ -156,7 +167,7 @@ def test_claims_that_no_sentence_joins_are_told_each():
     assert sorted(texts) == [
         "first finding reproduces.",
         "second finding does not reproduce.",
-        "third finding is not shown.",
+        "third finding is not shown: noise gives as much.",
     ]
 
 

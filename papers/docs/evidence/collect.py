@@ -1,15 +1,16 @@
-"""Store the findings of recipes beside the documentation, and write the tables of the papers page.
+"""Run recipes, store what they find beside the documentation, and write the table of all claims.
 
-    python papers/docs/evidence/collect.py reproductions [more folders of recipes]
+    python papers/docs/evidence/collect.py FOLDER [RECIPE ...] [--quick]
 
-Each folder is an ``--output`` of ``ontogeny reproduce``. The findings of a recipe become
+Of the named recipes each is run in ``FOLDER`` where its page is not there yet, and stored at once: a
+call that was stopped goes on where it was. Without names all that ``FOLDER`` holds is stored, and
+without a folder nothing but what is stored is judged again. The findings of a recipe become
 ``papers/docs/evidence/NAME.json`` (``NAME-quick.json``), and in ``papers/docs/evidence/numbers``
-stands what its judge was given, seed by seed with the draws of every null: only what the verdicts
-rest on, with as few digits as give the same sentences. From all of them come the verdicts on
-``papers/docs/papers.md`` and, with their numbers and nulls, ``papers/docs/evidence/FAMILY.csv``: of
-a recipe that was run at its full size, that run, else the quick one. Findings whose numbers are
-stored are judged again from these, so that a judge that changes needs no new run; the changed
-verdicts are printed.
+stands what its judge was given, seed by seed with the draws of every null: draws as whole numbers,
+others in single precision. From all of them come the table of ``papers/docs/papers.md`` and, with
+their numbers and nulls, `CLAIMS`, which the command shows: of a recipe that was run at its full
+size, that run, else the quick one. Findings whose numbers are stored are judged again from these, so
+that a judge that changes needs no new run; what changed is printed.
 """
 
 from __future__ import annotations
@@ -20,30 +21,37 @@ import io
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from packing import sentences, smallest, unpacked
+from packing import smallest, unpacked
 
 import ontogeny as og
 from ontogeny_papers import reproduce
+from ontogeny_papers.reproduce.stored_claims import CLAIMS, COLUMNS
 
 HERE = Path(__file__).parent
 NUMBERS = HERE / "numbers"
-MOST_WORDS = 25  # in a cell of a table
 PAGE = HERE.parent / "papers.md"
-_TABLE = re.compile(r"(<!-- table of (\S+) -->\n).*?(<!-- end -->)", re.S)
-_ANSWERS = {
-    "reproduces": "reproduce",
-    "does not reproduce": "do not",
-    "not shown": "are not shown",
-}
-_KEYS = ("claim", "verdict")  # of which a change is printed
+_PART = re.compile(r"(<!-- (table|count) of (\S+) -->\n).*?(<!-- end -->)", re.S)
+_KEYS = ("claim", "kind", "certainty", "reason")  # of which a change is printed
 FAMILIES = ("concepts", "execution", "semantics")
-_HEAD = "| recipe | claim | verdict |\n| --- | --- | --- |\n"
-_COLUMNS = ("recipe", "claim", "verdict", "measured", "null or control", "seeds")
+_HEAD = (
+    "| recipe | in the paper | claim | what | certainty | numbers |\n"
+    "| --- | --- | --- | --- | --- | --- |\n"
+)
+
+
+# ---- run and store ------------------------------------------------------------------------------
+
+
+def store(folder: Path) -> None:
+    """Store what a recipe found, and its numbers where they are not too many."""
+    _write(HERE / f"{folder.name}.json", found_in(folder), indent=1)
+    if (judged := numbers_in(folder)) is not None:
+        _write(NUMBERS / f"{folder.name}.json", judged, separators=(",", ":"))
 
 
 def found_in(folder: Path) -> dict[str, Any]:
@@ -52,13 +60,7 @@ def found_in(folder: Path) -> dict[str, Any]:
     name = folder.name.removesuffix("-quick")
     settings = json.loads(result.attrs["settings"])
     verdict = result["verdict"].to_dataset()
-    rows = zip(
-        *(
-            verdict[each].values.tolist()
-            for each in ("claim", "answer", "measured", "beside")
-        ),
-        strict=True,
-    )
+    columns = {str(name): verdict[name].values.tolist() for name in verdict.variables}
     quick, seeds = folder.name.endswith("-quick"), _seeds(settings)
     return {
         "recipe": name,
@@ -70,8 +72,8 @@ def found_in(folder: Path) -> dict[str, Any]:
         "runs": [Path(run).name for run in settings.get("sources", [])],
         "ontogeny": og.__version__,
         "verdicts": [
-            dict(zip(("claim", "verdict", "measured", "beside"), row, strict=True))
-            for row in rows
+            dict(zip(columns, row, strict=True))
+            for row in zip(*columns.values(), strict=True)
         ],
     }
 
@@ -90,7 +92,7 @@ def _seeds(settings: dict[str, Any]) -> int:
 
 
 def numbers_in(folder: Path) -> list[Any] | None:
-    """Return what the judge of a recipe needs for the same sentences; None where that is too much.
+    """Return what the judge of a recipe reads; None where that is too much.
 
     The recipe reads what it has measured in the folder.
     """
@@ -106,152 +108,138 @@ def numbers_in(folder: Path) -> list[Any] | None:
 
 
 def judge_again() -> list[str]:
-    """Store what today's judges say of the stored numbers; return the verdicts that changed."""
+    """Store what today's judges say of the stored numbers; return what changed."""
     changes = []
     for path in sorted(NUMBERS.glob("*.json")):
         finding = json.loads((HERE / path.name).read_text("utf-8"))
         judge = reproduce.recipe(finding["recipe"]).judge
-        today = sentences(judge(*unpacked(json.loads(path.read_text("utf-8")))))
+        numbers = unpacked(json.loads(path.read_text("utf-8")))
+        today = [verdict.stored() for verdict in judge(*numbers)]
         for before, now in zip_longest(finding["verdicts"], today, fillvalue={}):
             if [before.get(key) for key in _KEYS] != [now.get(key) for key in _KEYS]:
                 changes.append(f"{path.stem}: {_shown(before)} -> {_shown(now)}")
-        _write(path.name, finding | {"verdicts": today})
+        _write(HERE / path.name, finding | {"verdicts": today}, indent=1)
     return changes
 
 
 def _shown(verdict: Mapping[str, str]) -> str:
-    return ": ".join(verdict.get(key, "none") for key in _KEYS)
+    return ": ".join(filter(None, (verdict.get(key, "none") for key in _KEYS)))
 
 
-def _write(name: str, finding: Mapping[str, Any]) -> None:
-    text = json.dumps(finding, indent=1, ensure_ascii=False)
-    (HERE / name).write_text(f"{text}\n", encoding="utf-8")
+def _write(path: Path, content: Any, **options: Any) -> None:
+    text = json.dumps(content, ensure_ascii=False, **options)
+    path.write_text(f"{text}\n", encoding="utf-8")
 
 
-# ---- the tables ---------------------------------------------------------------------------------
+# ---- the table ----------------------------------------------------------------------------------
 
 
 def stored() -> dict[str, dict[str, Any]]:
     """Return the best stored finding of every recipe: at full size, else the quick one."""
-    found = {
-        path.stem: json.loads(path.read_text("utf-8")) for path in HERE.glob("*-*.json")
-    }
-    best = {
-        each["recipe"]: each for each in found.values() if each["setting"] == "quick"
-    }
-    return best | {
-        each["recipe"]: each for each in found.values() if each["setting"] == "full"
-    }
+    found = [json.loads(path.read_text("utf-8")) for path in HERE.glob("*-*.json")]
+    best = {each["recipe"]: each for each in found if each["setting"] == "quick"}
+    best |= {each["recipe"]: each for each in found if each["setting"] == "full"}
+    names = [name for name in reproduce.names() if name in best]
+    return {name: best[name] for name in names}
 
 
-def table(family: str, found: dict[str, dict[str, Any]]) -> str:
-    """Return the verdicts of a paper, which is the family that its recipes' names begin with."""
-    findings = _of_family(family, found)
-    rows = [
-        _row(one, verdict, first=index == 0)
-        for one in findings
-        for index, verdict in enumerate(one["verdicts"])
-    ]
-    answers = [verdict["verdict"] for one in findings for verdict in one["verdicts"]]
-    counts = {words: answers.count(answer) for answer, words in _ANSWERS.items()}
-    said = ", ".join(f"{count} {words}" for words, count in counts.items())
-    checks = f"{sum(counts.values())} checks of the paper's claims"
-    return f"**{checks}: {said}.**\n\n{_HEAD}{''.join(rows)}"
-
-
-def numbers(family: str, found: dict[str, dict[str, Any]]) -> str:
-    """Return the verdicts of a paper with their numbers and nulls, as CSV.
-
-    What is too long for a cell goes on in the next row, in which the other cells are empty.
-    """
-    text = io.StringIO()
-    lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(_COLUMNS)
-    for one in _of_family(family, found):
+def rows(found: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, str]]:
+    """Give every claim with its numbers, nulls and files, as texts by column."""
+    for one in found.values():
+        file = f"{one['recipe']}{'-quick' * (one['setting'] == 'quick')}.json"
+        numbers = f"numbers/{file}" if (NUMBERS / file).exists() else ""
+        of_recipe = {
+            "recipe": one["recipe"],
+            "source": one["source"],
+            "seeds": f"{one['seeds']}{' quick' * (one['setting'] == 'quick')}",
+            "findings": file,
+            "numbers": numbers,
+            "command": one["command"],
+        }
         for verdict in one["verdicts"]:
-            cells = (verdict[key] for key in ("claim", "verdict", "measured", "beside"))
-            row = (_short_name(one), *cells, _seeds_in_words(one))
-            lines.writerows(zip_longest(*map(parts, row), fillvalue=""))
+            of_paper = "yes" if verdict["of_paper"] else "no"
+            row = of_recipe | verdict | {"of_paper": of_paper}
+            yield {column: row[column] for column in COLUMNS}
+
+
+def claims_csv(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return every claim as a line of CSV."""
+    text = io.StringIO()
+    lines = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    lines.writeheader()
+    lines.writerows(rows(found))
     return text.getvalue()
 
 
-def parts(text: str, most: int = MOST_WORDS) -> list[str]:
-    """Return a text in parts of at most so many words, divided where a clause ends if one does.
-
-    Examples
-    --------
-    >>> parts("one two; three, four five", 3)
-    ['one two;', 'three, four five']
-    """
-    words, lines = text.split(), []
-    while len(words) > most:
-        ends = [i + 1 for i, word in enumerate(words[:most]) if word[-1] == ";"]
-        ends = ends or [
-            i + 1 for i, word in enumerate(words[:most]) if word[-1] in ",:"
-        ]
-        cut = ends[-1] if ends else most
-        lines.append(" ".join(words[:cut]))
-        words = words[cut:]
-    return [*lines, " ".join(words)]
+def table(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return every claim as a line of Markdown, with its files."""
+    return f"\n{_HEAD}{''.join(map(_line, rows(found)))}"
 
 
-def _of_family(family: str, found: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the findings of a family in the order in which the recipes are listed."""
-    names = [name for name in reproduce.names() if name.startswith(f"{family}-")]
-    return [found[name] for name in names if name in found]
-
-
-def _row(one: dict[str, Any], verdict: dict[str, str], *, first: bool) -> str:
-    file = f"{one['recipe']}{'-quick' if one['setting'] == 'quick' else ''}.json"
-    seeds = f"{_seeds_in_words(one)} seed{'s' * (one['seeds'] != 1)}"
-    if (NUMBERS / file).exists():
-        seeds += f"; [numbers](evidence/numbers/{file})"
-    cells = [
-        f"[{_short_name(one)}](evidence/{file}) ({seeds})" if first else "",
-        # The words of its verdict tell a row that no paper claims.
-        verdict["claim"].removeprefix("(not claimed) ").replace("|", "\\|"),
-        verdict["verdict"],
-    ]
+def _line(row: Mapping[str, str]) -> str:
+    place = row["source"].partition(", ")[2] if row["of_paper"] == "yes" else ""
+    certainty = ": ".join(filter(None, (row["certainty"], row["reason"])))
+    numbers = f"[{row['seeds']}](evidence/{row['numbers']})"
+    cells = (
+        f"[{row['recipe']}](evidence/{row['findings']})",
+        place or "not claimed",
+        row["claim"].replace("|", "\\|"),
+        row["kind"],
+        certainty,
+        numbers if row["numbers"] else f"{row['seeds']}, not stored",
+    )
     return f"| {' | '.join(cells)} |\n"
 
 
-def _short_name(one: dict[str, Any]) -> str:
-    return str(one["recipe"].partition("-")[2])
+def count(family: str, found: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return how sure the claims of a paper are, which is the family of its recipes' names."""
+    of_family = [
+        (row["kind"], row["certainty"])
+        for row in rows(found)
+        if row["recipe"].startswith(f"{family}-") and row["of_paper"] == "yes"
+    ]
+    some = {
+        "reproduce": of_family.count(("reproduces", "sure")),
+        "are contradicted": of_family.count(("contradicts", "sure")),
+        "are as controls": sum(word == "as controls" for _, word in of_family),
+        "are open": sum(word == "open" for _, word in of_family),
+        "are not tested": sum(word == "not tested" for _, word in of_family),
+    }
+    said = ", ".join(f"{number} {words}" for words, number in some.items())
+    return f"**{len(of_family)} checks of the paper's claims: {said}.**\n"
 
 
-def _seeds_in_words(one: dict[str, Any]) -> str:
-    return f"{one['seeds']}{' quick' if one['setting'] == 'quick' else ''}"
+def with_tables(page: str, found: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the page with its generated parts written anew."""
 
+    def made(match: re.Match[str]) -> str:
+        part = table(found) if match[2] == "table" else count(match[3], found)
+        return match[1] + part + match[4]
 
-def with_tables(page: str, found: dict[str, dict[str, Any]]) -> str:
-    """Return the page with its tables written anew."""
-    return _TABLE.sub(lambda match: match[1] + table(match[2], found) + match[3], page)
+    return _PART.sub(made, page)
 
 
 def main() -> None:
-    """Store the findings of the folders, judge what is stored again and write the tables."""
+    """Run what is asked for, judge what is stored again and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "folders", nargs="*", type=Path, help="outputs of ontogeny reproduce"
-    )
-    names = set(reproduce.names())
-    for output in parser.parse_args().folders:
-        for folder in sorted(output.iterdir()):
-            if (
-                folder.name.removesuffix("-quick") in names
-                and (folder / "report.html").exists()
-            ):
-                _write(f"{folder.name}.json", found_in(folder))
-                if (judged := numbers_in(folder)) is not None:
-                    text = json.dumps(judged, ensure_ascii=False, separators=(",", ":"))
-                    (NUMBERS / f"{folder.name}.json").write_text(
-                        f"{text}\n", encoding="utf-8"
-                    )
+    parser.add_argument("folder", nargs="?", type=Path, help="output of the recipes")
+    parser.add_argument("recipes", nargs="*", help="recipes to run, in this order")
+    parser.add_argument("--quick", action="store_true", help="at their small size")
+    asked = parser.parse_args()
+    for name in asked.recipes:
+        place = asked.folder / f"{name}{'-quick' * asked.quick}"
+        if not (place / "report.html").exists():
+            reproduce.recipe(name).run(asked.folder, quick=asked.quick)
+        store(place)
+    if asked.folder and not asked.recipes:
+        for place in sorted(asked.folder.iterdir()):
+            known = place.name.removesuffix("-quick") in reproduce.names()
+            if known and (place / "report.html").exists():
+                store(place)
     sys.stdout.writelines(f"{change}\n" for change in judge_again())
     found = stored()
     PAGE.write_text(with_tables(PAGE.read_text("utf-8"), found), encoding="utf-8")
-    for family in FAMILIES:
-        (HERE / f"{family}.csv").write_text(numbers(family, found), encoding="utf-8")
+    CLAIMS.write_text(claims_csv(found), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Numbers that verdicts rest on: no more variables and digits than give the same sentences."""
+"""Numbers that verdicts rest on: whole variables, draw by draw, in single precision."""
 
 from __future__ import annotations
 
@@ -9,50 +9,26 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ontogeny_papers.reproduce.verdicts import typeset
-
-_DIGITS = (2, 3, 4, 5, 6, 8, 12, 17)  # of each argument of a judge the fewest
 _LONGEST = 60  # characters of an attribute
-_LARGEST = 200_000  # bytes of a file of numbers
-
-
-def sentences(verdicts: Sequence[Any]) -> list[dict[str, str]]:
-    """Return verdicts as they are stored."""
-    return [
-        {
-            "claim": v.claim,
-            "verdict": v.answer,
-            "measured": typeset(v.measured),
-            "beside": typeset(v.beside),
-        }
-        for v in verdicts
-    ]
+_LARGEST = 1_000_000  # bytes of a file of numbers
 
 
 def smallest(
     judge: Callable[..., Sequence[Any]], numbers: list[Any]
 ) -> list[Any] | None:
-    """Return the numbers, packed, without variables and digits that change no sentence."""
-    wanted = sentences(judge(*numbers))
+    """Return the numbers, packed, without the variables and labels that no verdict reads."""
+    wanted = [verdict.stored() for verdict in judge(*numbers)]
 
     def same(trial: list[Any]) -> bool:
         try:
-            return sentences(judge(*trial)) == wanted
+            return [verdict.stored() for verdict in judge(*trial)] == wanted
         except Exception:  # a judge fails in its own way where what it reads is missing
             return False
 
     names = sorted({name for value in numbers for name in _names(value)})
     numbers = _without(numbers, [*names, "attrs"], same)
-    texts = [json.dumps(packed(value, _DIGITS[-1])) for value in numbers]
-    for i, value in enumerate(numbers):
-        for digits in _DIGITS:
-            trial = [*texts[:i], json.dumps(packed(value, digits)), *texts[i + 1 :]]
-            if same([unpacked(json.loads(text)) for text in trial]):
-                texts = trial
-                break
-    found = [json.loads(text) for text in texts]
-    is_small = sum(map(len, texts)) <= _LARGEST
-    return found if is_small and same([unpacked(value) for value in found]) else None
+    text = json.dumps([packed(value) for value in numbers])
+    return json.loads(text) if len(text) <= _LARGEST else None
 
 
 def _without(
@@ -116,12 +92,12 @@ def _only(value: Any, keep: Callable[[str], bool], place: str = "") -> Any:
     )
 
 
-def packed(value: Any, digits: int) -> Any:
-    """Return numbers as JSON takes them, with so many significant digits."""
+def packed(value: Any) -> Any:
+    """Return numbers as JSON takes them: whole ones as they are, others in single precision."""
     if isinstance(value, xr.Dataset):
         variables = {}
         for name, one in value.variables.items():
-            values = _values(one.values, digits)
+            values = _values(one.values)
             described = [list(one.dims), one.dtype.str, values, _short(one.attrs)]
             variables[str(name)] = described
         return {
@@ -130,12 +106,12 @@ def packed(value: Any, digits: int) -> Any:
             "attrs": _short(value.attrs),
         }
     if isinstance(value, Mapping):
-        return {str(key): packed(inner, digits) for key, inner in value.items()}
+        return {str(key): packed(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [packed(inner, digits) for inner in value]
+        return [packed(inner) for inner in value]
     if isinstance(value, np.ndarray):
-        return {"array": _rounded(value.tolist(), digits), "dtype": value.dtype.str}
-    return _rounded(value.item() if isinstance(value, np.generic) else value, digits)
+        return {"array": _single(value.tolist()), "dtype": value.dtype.str}
+    return _single(value.item() if isinstance(value, np.generic) else value)
 
 
 def _short(attrs: Mapping[Any, Any]) -> dict[str, Any]:
@@ -144,16 +120,16 @@ def _short(attrs: Mapping[Any, Any]) -> dict[str, Any]:
     return {key: value for key, value in plain.items() if len(str(value)) <= _LONGEST}
 
 
-def _values(values: np.ndarray, digits: int) -> Any:
-    """Return rounded values; of what is mostly NaN the others alone, with their places."""
+def _values(values: np.ndarray) -> Any:
+    """Return values; of what is mostly NaN the others alone, with their places."""
     if values.dtype.kind != "f" or np.isnan(values).sum() <= values.size / 2:
-        return _rounded(values.tolist(), digits)
+        return _single(values.tolist())
     at = np.flatnonzero(~np.isnan(values))
     gaps = np.diff(at, prepend=0).tolist()
     return {
         "shape": values.shape,
         "gaps": gaps,
-        "values": _rounded(values.flat[at].tolist(), digits),
+        "values": _single(values.flat[at].tolist()),
     }
 
 
@@ -165,12 +141,12 @@ def _whole(values: Any, dtype: str) -> np.ndarray:
     return whole
 
 
-def _rounded(value: Any, digits: int) -> Any:
+def _single(value: Any) -> Any:
     if isinstance(value, list):
-        return [_rounded(inner, digits) for inner in value]
+        return [_single(inner) for inner in value]
     if not isinstance(value, float):
         return value
-    return float(f"{value:.{digits}g}") if np.isfinite(value) else str(value)
+    return float(str(np.float32(value))) if np.isfinite(value) else str(value)
 
 
 def unpacked(value: Any) -> Any:

@@ -45,6 +45,15 @@ def reproduce(
             "seeds; can be given several times.",
         ),
     ] = None,
+    listed: Annotated[
+        bool, typer.Option("--list", help="What was found of every claim.")
+    ] = False,
+    by: Annotated[
+        str,
+        typer.Option(
+            metavar="COLUMN", help="Of --list, the column that orders it, as certainty."
+        ),
+    ] = "recipe",
     quiet: Quiet = False,
 ) -> None:
     """Train, measure and judge a claim of the papers or a known development, over seeds."""
@@ -53,6 +62,12 @@ def reproduce(
 
     from . import reproduce as recipes
 
+    if listed:
+        from .reproduce.stored_claims import listed as claims
+
+        heads, rows = claims(by)
+        table(heads, rows)
+        return
     if name is None:
         table(
             ("recipe", "what"), [(n, recipes.recipe(n).title) for n in recipes.names()]

@@ -29,6 +29,7 @@ from ontogeny_papers.reproduce.concepts import (
     labelled,
     labelled_texts,
     plane,
+    printed,
     transforms,
 )
 from ontogeny_papers.reproduce.semantics.births import BirthSize
@@ -304,15 +305,15 @@ def test_the_dimension_of_an_svd_dictionary_is_that_of_its_spectrum():
 
 
 def test_printed_sums_are_those_of_the_cells_up_to_rounding():
-    tables = {name: labelled.printed_table(name) for name in ("syntactic", "semantic")}
+    tables = {name: printed.printed_table(name) for name in ("syntactic", "semantic")}
     assert float(tables["syntactic"].sum_difference) == pytest.approx(0.140)
     assert float(tables["semantic"].sum_difference) == pytest.approx(-0.126)
     assert float(tables["syntactic"].sigma_aware_sum) == pytest.approx(0.118, abs=5e-4)
     assert float(tables["semantic"].sigma_aware_sum) == pytest.approx(-0.289, abs=5e-4)
     assert [int(t.improving) for t in tables.values()] == [6, 7]
     assert (
-        labelled._printed_sums().holds is True
-        and labelled._printed_caption().holds is False
+        printed._printed_sums().holds is True
+        and printed._printed_caption().holds is False
     )
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from ontogeny.claims import Certainty
 from ontogeny_papers.reproduce import execution
 
 KINDS, LAYERS = ("q_proj", "v_proj"), (0, 1)
@@ -44,10 +45,13 @@ def ranks(by_layer):
 
 @pytest.mark.parametrize(
     ("seeds", "holds"),
-    [(((3, 3), (3.4, 3.4)), True), (((3, 5), (5, 7)), False), (((3, 5), (3, 5)), None)],
+    [(((3, 5), (3.4, 5)), True), (((3, 6), (6, 9)), False), (((3, 6), (3, 6)), None)],
 )
-def test_ranks_are_the_same_over_seeds_and_layers_or_not(seeds, holds):
-    assert execution._same_dimension([ranks(layers) for layers in seeds]).holds is holds
+def test_ranks_are_as_consistent_as_3_to_5_or_not(seeds, holds):
+    """Walks agree as well, so that what holds is as controls."""
+    verdict = execution._same_dimension([ranks(layers) for layers in seeds])
+    assert (verdict.certainty is Certainty.AS_CONTROLS) == (holds is True)
+    assert verdict.holds is (False if holds is False else None)
 
 
 @pytest.mark.parametrize(("p_value", "holds"), [(0.001, True), (0.5, False)])

@@ -10,7 +10,11 @@ import pytest
 import xarray as xr
 
 from helpers.paths import PAPERS
+from ontogeny.claims import Certainty, Kind, Reason
+from ontogeny.errors import ArgumentError
 from ontogeny_papers import reproduce
+from ontogeny_papers.reproduce.concepts.extractors import CONVEX
+from ontogeny_papers.reproduce.stored_claims import CLAIMS, listed
 
 EVIDENCE = PAPERS / "docs" / "evidence"
 PAGE = (PAPERS / "docs" / "papers.md").read_text("utf-8")
@@ -18,8 +22,9 @@ MOST_WORDS = 25  # in a cell of a table
 FAMILIES = ("concepts", "execution", "semantics")
 HEADINGS = dict(zip(FAMILIES, re.split(r"^## ", PAGE, flags=re.M)[1:4], strict=True))
 FILES = sorted(EVIDENCE.glob("*-*.json"))
-VERDICTS = {"reproduces", "does not reproduce", "not shown", "holds", "does not hold"}
-VERDICTS |= {"not shown here"}
+KINDS = {Kind.REPRODUCES.value, Kind.CONTRADICTS.value}
+# Of convex NMF there are several solvers, and its numbers are those of one.
+SOLVERS = ("(accelerated)", "(multiplicative)", "(as printed)")
 
 
 def collector():
@@ -40,7 +45,11 @@ def test_a_stored_finding_is_that_of_a_recipe(path):
     claims = [verdict["claim"] for verdict in one["verdicts"]]
     assert claims and len(set(claims)) == len(claims)
     for verdict in one["verdicts"]:
-        assert verdict["verdict"] in VERDICTS
+        assert verdict["kind"] in KINDS and Certainty(verdict["certainty"])
+        is_open = verdict["certainty"] in ("open", "not tested")
+        assert bool(verdict["reason"]) == is_open
+        if is_open:
+            assert Reason(verdict["reason"])
         # A number, and its null or why none.
         assert verdict["measured"] and verdict["beside"]
         assert "nan" not in re.split(
@@ -53,30 +62,48 @@ def test_the_tables_are_those_of_the_stored_findings():
     assert found.with_tables(PAGE, found.stored()) == PAGE
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_numbers_of_the_verdicts_are_those_of_the_stored_findings(family):
-    text = (EVIDENCE / f"{family}.csv").read_text("utf-8")
-    findings = collector().stored()
-    assert text == collector().numbers(family, findings)
+def test_the_table_in_the_package_is_that_of_the_stored_findings():
+    found = collector().stored()
+    text = CLAIMS.read_text("utf-8")
+    assert text == collector().claims_csv(found)
     rows = list(csv.DictReader(text.splitlines()))
-    measured = " ".join(
-        v["measured"] for one in findings.values() for v in one["verdicts"]
-    )
-    assert rows and all(row["measured"] in measured for row in rows)
-    assert all(len(cell.split()) <= MOST_WORDS for row in rows for cell in row.values())
-    shown = HEADINGS[family].count("\n| ") - 2  # without the head and its rule
-    # Others go on with a long cell.
-    assert sum(bool(row["verdict"]) for row in rows) == shown
-    assert f"file: {family}.csv" in (EVIDENCE / "tables.md").read_text("utf-8")
+    assert len(rows) == sum(len(one["verdicts"]) for one in found.values())
+    assert all((EVIDENCE / row["findings"]).exists() for row in rows)
+    assert all((EVIDENCE / row["numbers"]).exists() for row in rows if row["numbers"])
+
+
+def unnamed(claim):
+    """Whether a claim on convex NMF leaves out by which solver."""
+    return "convex NMF" in claim and not any(name in claim for name in SOLVERS)
+
+
+def test_a_row_on_convex_nmf_names_its_solver():
+    claims = [
+        v["claim"] for one in collector().stored().values() for v in one["verdicts"]
+    ]
+    assert not list(filter(unnamed, claims))
+    assert sum("convex NMF" in claim for claim in claims) > 10
+    assert unnamed("convex NMF is Lipschitz") and not unnamed(f"{CONVEX} is Lipschitz")
+    rows = csv.DictReader(CLAIMS.read_text("utf-8").splitlines())
+    of_one = [row["claim"] for row in rows if row["recipe"] == "concepts-figure-1"]
+    assert of_one and all("convex NMF" in claim for claim in of_one)
+
+
+def test_the_list_in_the_terminal_is_in_the_order_of_a_column():
+    heads, rows = listed("certainty")
+    column = [row[heads.index("certainty")] for row in rows]
+    assert column == sorted(column) and len(rows) == len(listed()[1])
+    assert {word.split(":")[0] for word in column} == {c.value for c in Certainty}
+    with pytest.raises(ArgumentError, match="--by must be"):
+        listed("colour")
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_recipe_of_a_paper_has_a_finding_on_the_page(family):
     for name in reproduce.names():
         if name.startswith(f"{family}-"):
-            assert re.search(
-                rf"\(evidence/{name}(-quick)?\.json\)", HEADINGS[family]
-            ), name
+            stored = re.search(rf"\(evidence/{name}(-quick)?\.json\)", PAGE)
+            assert stored or f"| `{name}` judges it" in PAGE, name
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -143,7 +170,7 @@ def test_stored_numbers_give_the_stored_sentences(path):
     found, one = collector(), json.loads((EVIDENCE / path.name).read_text("utf-8"))
     numbers = found.unpacked(json.loads(path.read_text("utf-8")))
     judge = reproduce.recipe(one["recipe"]).judge
-    assert found.sentences(judge(*numbers)) == one["verdicts"]
+    assert [verdict.stored() for verdict in judge(*numbers)] == one["verdicts"]
 
 
 def test_recipes_whose_numbers_are_not_stored_become_fewer():
@@ -152,26 +179,65 @@ def test_recipes_whose_numbers_are_not_stored_become_fewer():
     assert not {path.stem for path in NUMBERS} - {path.stem for path in FILES}
 
 
-def test_numbers_are_stored_with_no_more_than_the_sentences_need():
-    """Variables, labels and digits that no sentence rests on go; NaN and names come back."""
+def test_numbers_are_stored_whole_without_what_no_verdict_reads():
+    """Variables and labels that nothing rests on go; NaN, draws and single precision stay."""
     found = collector()
     data = xr.Dataset(
-        {"x": ("seed", [0.123456, np.nan, 3.0]), "unread": ("seed", [1.0, 2.0, 3.0])},
+        {
+            "x": ("seed", [0.12345678901, np.nan, 3.0]),
+            "unread": ("seed", [1.0, 2.0, 3.0]),
+            "draws": ("draw", [3, 5, 4]),
+        },
         {"seed": ["a", "b", "unread"]},
     )
 
     def judge(runs, least):
-        values = runs["one"][0].x.values
-        said = f"{values[0]:.2f} {values[1]} {runs['one'][0].seed.values[0]}"
-        return [reproduce.Verdict("c", bool(values[0] > least), said, "none")]
+        one = runs["one"][0]
+        said = f"{one.x.values[0]:.2f} {one.x.values[1]} {one.seed.values[0]}"
+        more = f"{int(one.draws.max())} at most"
+        return [reproduce.Verdict("c", bool(one.x.values[0] > least), said, more)]
 
-    kept = json.loads(
-        json.dumps(found.smallest(judge, [{"one": [data], "other": [data]}, 0.1]))
+    numbers = [{"one": [data], "other": [data]}, 0.1]
+    kept = json.loads(json.dumps(found.smallest(judge, numbers)))
+    (one,) = kept[0]["one"]
+    assert set(kept[0]) == {"one"} and set(one["variables"]) == {"x", "seed", "draws"}
+    assert one["variables"]["x"][2] == [0.12345679, "nan"]
+    assert one["variables"]["draws"][2] == [3, 5, 4] and kept[1] == 0.1
+    (again,), (before,) = judge(*found.unpacked(kept)), judge({"one": [data]}, 0.1)
+    assert again == before
+
+
+def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path, monkeypatch):
+    found, ran, kept = collector(), [], []
+
+    class Recorded:
+        def __init__(self, name):
+            self.name = name
+
+        def run(self, folder, quick):
+            if self.name == "b" and ran == ["a"]:
+                ran.append("stopped")
+                raise KeyboardInterrupt
+            ran.append(self.name)
+            place = folder / f"{self.name}-quick"
+            place.mkdir(parents=True)
+            (place / "report.html").touch()
+
+    class Reproduce:
+        recipe = Recorded
+
+    monkeypatch.setattr(found, "reproduce", Reproduce)
+    monkeypatch.setattr(found, "store", lambda place: kept.append(place.name))
+    monkeypatch.setattr(found, "judge_again", list)
+    monkeypatch.setattr(found, "stored", dict)
+    for constant in ("PAGE", "CLAIMS"):
+        (tmp_path / constant).touch()
+        monkeypatch.setattr(found, constant, tmp_path / constant)
+    monkeypatch.setattr(
+        "sys.argv", ["collect", str(tmp_path / "out"), "a", "b", "--quick"]
     )
-    assert set(kept[0]) == {"one"} and set(kept[0]["one"][0]["variables"]) == {
-        "x",
-        "seed",
-    }
-    assert kept[0]["one"][0]["variables"]["x"][2] == [0.12, "nan"] and kept[1] == 0.1
-    again = judge(*found.unpacked(kept))
-    assert found.sentences(again) == found.sentences(judge({"one": [data]}, 0.1))
+    with pytest.raises(KeyboardInterrupt):
+        found.main()
+    assert kept == ["a-quick"], "stored before the next one begins"
+    found.main()
+    assert ran == ["a", "stopped", "b"] and kept[-1] == "b-quick"

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from typing import Any, Protocol
 
-from torch import nn
+from torch import Tensor, nn
 
 from ..errors import ArgumentError
 from ..inputs.batches import Batch
 from .forward import Enough, quiet, run
+from .fused import fused_maps
 from .sites import watched
 
 
@@ -20,6 +21,9 @@ class Collector(Protocol):
 
     paths: Sequence[str] = ()
     """Labels of the sites that it wants to see."""
+
+    takes_maps: bool = False
+    """Whether it is handed the maps of fused attention, behind an output that is None."""
 
     def attached(self) -> AbstractContextManager[None]:
         """Return the context in which batches are fed."""
@@ -65,6 +69,11 @@ class _Pass:
         if not self.waiting and not self.to_the_end:
             raise Enough
 
+    def on_map(self, path: str, weights: Tensor) -> None:
+        for collector in self.listeners[path]:
+            if collector.takes_maps:
+                collector.take(path, (None, weights))
+
     def forward(self, batch: Batch, position_ids: bool) -> None:
         awaited = [collector.start(batch) for collector in self.collectors]
         self.to_the_end = any(paths is None for paths in awaited)
@@ -99,6 +108,8 @@ def feed(
     state = _Pass(model, collectors)
     with quiet(model), ExitStack() as stack:
         stack.enter_context(watched(model, state.listeners, state.on_output))
+        if any(collector.takes_maps for collector in collectors):
+            stack.enter_context(fused_maps(model, state.listeners, state.on_map))
         for collector in collectors:
             stack.enter_context(collector.attached())
         for batch in batches:

@@ -277,10 +277,20 @@ def family_of(model: Any) -> Family | None:
     return FAMILIES.get(kind) if isinstance(kind, str) else None
 
 
+_LENGTHS = (
+    "max_position_embeddings",
+    "block_size",
+    "context_length",
+    "max_seq_len",
+    "n_ctx",
+)
+
+
 def longest_text(config: Any) -> int | None:
     """Return how many tokens the position table of a model takes, None if there is no limit.
 
-    RoBERTa counts positions from its padding id on, so its table takes fewer than it has rows.
+    RoBERTa counts positions from its padding id on, so its table takes fewer than it has rows. Of a
+    configuration that is none of transformers the usual names count, such as ``block_size``.
 
     Examples
     --------
@@ -289,6 +299,9 @@ def longest_text(config: Any) -> int | None:
     512
     >>> longest_text(XLNetConfig())
     """
+    if not hasattr(config, "model_type"):
+        lengths = (getattr(config, name, None) for name in _LENGTHS)
+        return next((n for n in lengths if isinstance(n, int) and n > 0), None)
     longest = getattr(config, "max_position_embeddings", None)
     if not isinstance(longest, int) or longest < 1:  # XLNet gives -1
         return None

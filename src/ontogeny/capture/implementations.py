@@ -35,6 +35,11 @@ def gives_maps_beside(model: nn.Module) -> bool:
     return used <= {"eager"} or (beside and _gives_maps_beside_sdpa(model))
 
 
+def has_implementations(model: nn.Module) -> bool:
+    """Return whether a model of transformers chooses between ways of computing its attention."""
+    return bool(_used(model))
+
+
 @contextmanager
 def attention_maps(model: nn.Module) -> Iterator[None]:
     """Let a model give its attention maps, beside its kernel if it can, then restore that."""

@@ -31,6 +31,8 @@ class MapCollector(Collector):
         Modules that may return maps.
     """
 
+    takes_maps = True
+
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = tuple(paths)
         self._map_paths: set[str] = set()
@@ -94,10 +96,10 @@ class MapCollector(Collector):
         if not self._taken:
             raise LayerMatchError(
                 f"none of the {len(self.paths)} matching modules returned attention weights, "
-                "a (texts, heads, tokens, tokens) tensor in its output tuple. Models of "
-                "transformers give them with the eager attention implementation. In a model of "
-                "your own, let the attention module compute softmax(QK) itself, without a fused "
-                "kernel, and return (output, weights)."
+                "a (texts, heads, tokens, tokens) tensor in its output tuple, or called torch's "
+                "scaled_dot_product_attention. Models of transformers give them with the eager "
+                "attention implementation. In a model of your own, call that function, or let the "
+                "attention module compute softmax(QK) itself and return (output, weights)."
             )
         if self._refused and not self._batches:
             words = (

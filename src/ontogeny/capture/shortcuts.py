@@ -87,7 +87,8 @@ def attention_entropy(
     The mean runs over all ordinary query tokens of all texts; padded keys are left out. Equal
     attention to ``k`` keys has entropy ``log k``. A transformers model computes its maps meanwhile,
     beside its kernel or by its eager implementation; of other models, every module counts whose
-    output tuple holds a (texts, heads, tokens, tokens) tensor whose rows sum to 1 at most.
+    output tuple holds a (texts, heads, tokens, tokens) tensor whose rows sum to 1 at most, or that
+    calls ``scaled_dot_product_attention``.
 
     Raises
     ------

@@ -13,6 +13,7 @@ from ..errors import LayerMatchError
 from ..inputs import Inputs
 from .calls import check_call
 from .forward import beginning, first_tensor, quiet, run
+from .fused import fused_maps
 from .implementations import attention_maps
 from .layers import match_attention
 from .maps import attention_map
@@ -40,6 +41,7 @@ class Trace:
         self._starts: dict[str, list[int]] = {}
         self._ends: dict[str, list[int]] = {}
         self._maps: dict[str, int] = {}
+        self._of_kernels: set[str] = set()
         self.shapes: dict[str, tuple[int, ...]] = {}
         batch = beginning(inputs).batches(1)[0]
         self._queries = torch.ones(batch.ids.shape, dtype=torch.bool)
@@ -54,6 +56,7 @@ class Trace:
                     module.register_forward_pre_hook(self._starter(path)).remove
                 )
             stack.enter_context(watched(model, modules, self._ended))
+            stack.enter_context(fused_maps(model, modules, self._fused))
             run(model, batch, position_ids=position_ids)
 
     def _starter(self, path: str) -> Any:
@@ -63,11 +66,16 @@ class Trace:
 
         return started
 
+    def _fused(self, path: str, weights: torch.Tensor) -> None:
+        self._of_kernels.add(path)
+
     def _ended(self, path: str, output: Any) -> None:
         self.end += 1
         self._ends.setdefault(path, []).append(self.end)
         if path and isinstance(tensor := first_tensor(output), torch.Tensor):
             self.shapes.setdefault(path, tuple(tensor.shape))
+        if path in self._of_kernels:
+            self._maps[path] = self.end
         weights = attention_map(output, self._queries)
         # Not a child's, handed on.
         if weights is not None and weights is not self._last_map:

@@ -7,15 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..errors import ArgumentError
-from .vocabulary import RULES, Certainty, Kind, Reason
-
-# How early a reader wants a claim of each certainty; what is sure comes first.
-_OF_CERTAINTY = {
-    Certainty.SURE: 1.0,
-    Certainty.AS_CONTROLS: 0.5,
-    Certainty.OPEN: 0.25,
-    Certainty.NOT_TESTED: 0.1,
-}
+from .vocabulary import OF_CERTAINTY, RULES, Certainty, Kind, Reason
 
 
 # Between a direction and the examples that it is asked of, in one label.
@@ -179,4 +171,4 @@ class Claim:
     @property
     def weight(self) -> float:
         """How early a reader wants it, between 0 and 1: that of its kind times its certainty's."""
-        return RULES[self.kind].weight * _OF_CERTAINTY[self.certainty]
+        return RULES[self.kind].weight * OF_CERTAINTY[self.certainty]

@@ -115,6 +115,8 @@ def _parsed(number: int, words: list[str]) -> Expectation:
     while len(subject) > 1 and subject[-2] in _BOUNDS:
         bounds[subject[-2]] = _number(number, line, subject[-1])
         subject = subject[:-2]
+    if subject and subject[-1] in _BOUNDS:
+        _number(number, line, "nothing")
     return Expectation(line, KINDS[rest[0]], " ".join(subject), absent, **bounds)
 
 

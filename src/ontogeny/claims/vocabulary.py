@@ -16,6 +16,15 @@ class Certainty(StrEnum):
     NOT_TESTED = "not tested"  # nothing stands beside it
 
 
+# How early a reader wants a claim of each certainty; what is sure comes first.
+OF_CERTAINTY = {
+    Certainty.SURE: 1.0,
+    Certainty.AS_CONTROLS: 0.5,
+    Certainty.OPEN: 0.25,
+    Certainty.NOT_TESTED: 0.1,
+}
+
+
 class Kind(StrEnum):
     """What happened to the subject of a claim."""
 

@@ -92,7 +92,7 @@ def _failures(said: Sequence[Claim], path: Path, allow_open: bool) -> list[str]:
     from ..claims.expectations import failures, parse
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ArgumentError(
             f"--expect must be a file of expectations that can be read; {path}: {error}."

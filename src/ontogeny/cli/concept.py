@@ -12,7 +12,7 @@ from .options import Studied
 Node = Annotated[
     str | None,
     typer.Argument(
-        metavar="NODE", help="Such as joint-concepts; needed where several describe."
+        metavar="NODE", help="Such as learned-concepts; needed where several describe."
     ),
 ]
 Layer = Annotated[

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import xarray as xr
 
-from ..claims import Beside, Certainty, Claim, Kind, Reason, Subject
+from ..claims import Beside, Certainty, Claim, Kind, Reason, Subject, measurement
 from ..claims.counts import sureness_of_counts
 from ..observables.registry import kinds
 from ..summary.noise import mean_stderr, reach
@@ -102,7 +102,19 @@ def _end(run: Run) -> xr.Dataset | None:
 
 
 def _shared(data: xr.Dataset) -> Iterator[Claim]:
-    """Give for each layer how many concepts all runs share, and how many were born in all."""
+    """Give for each layer how many concepts all runs share, and how many were born in all.
+
+    And at which step of the first the second begins, where that was asked for.
+    """
+    if "began_at" in data:
+        base, tuned = map(str, data["run"].values[:2])
+        step = float(data.began_at)
+        yield measurement(
+            Subject(NODE, "began_at", label=tuned),
+            step,
+            since=step,
+            beside=[Beside("reference", base)],
+        )
     totals = (data.in_all + data.in_some + data.in_one).values
     wholes = {
         "in_all": [f"{total:,.0f} concepts" for total in totals],

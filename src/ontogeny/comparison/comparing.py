@@ -240,7 +240,7 @@ def _attached(
     data = attach(data, section, run_figures, (), role)
     if stays:
         data = extend(data, [_steps_at_loss()])
-    return data.assign_attrs(mark=f"{len(runs)} runs beside each other")
+    return data
 
 
 def marked_words(runs: Sequence[Run]) -> str:

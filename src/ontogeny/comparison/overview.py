@@ -46,8 +46,7 @@ def runs_node(
         f"are corrected over the page of each run{_levels_words(runs)}.",
         care=_alignment(clock),
     )
-    data = attach(data, section, figures, words, role="runs")
-    return data.assign_attrs(mark=f"what {len(runs)} runs show together")
+    return attach(data, section, figures, words, role="runs")
 
 
 def _levels_words(runs: Sequence[Run]) -> str:

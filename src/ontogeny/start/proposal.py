@@ -18,6 +18,7 @@ from ..machine import one_thread
 from ..observables import ModelFacts
 from ..summary.learning import MIRRORED
 from ..tasks import read_labelled
+from ..tasks.tables import BrokenLabelsError
 from ..trajectory import Trajectory
 from ..trajectory.audit import early as early_findings
 from ..trajectory.audit.weight_values import is_initialisation
@@ -137,6 +138,11 @@ def propose(
         "looking at the last checkpoint: its layers, losses and attention maps"
     )
     model = look(trajectory[int(trajectory.steps[-1])], next(iter(inputs.values())))
+    length = content["inputs"].get("max_length")
+    longest = model.longest
+    if longest is not None and isinstance(length, int) and longest < length:
+        content["inputs"]["max_length"] = longest
+        inputs = sources_by_model(content, folder)[1]
     content["controls"] = _controls(
         wishes, content["controls"], early, trajectory, preset, model
     )
@@ -146,9 +152,6 @@ def propose(
         if scored:
             content["inputs"] |= scored
             inputs = sources_by_model(content, folder)[1]
-    length = content["inputs"].get("max_length")
-    if model.longest is not None and isinstance(length, int):
-        content["inputs"]["max_length"] = min(length, model.longest)
     lines += not_as_asked(early, wishes.max_length, asked_for, content)
     model = _read_by_tokenizer(model, wishes, content, trajectory, inputs)
     entries, left_out = fitted(preset, model, len(trajectory))
@@ -435,10 +438,15 @@ def _fitting_preset(wishes: Wishes, run: Trajectory) -> str:
     return FINE_TUNING if run.has_base or _classifies(run) else wishes.preset
 
 
-def _has_labels(path: Path) -> bool:
+def _has_labels(path: Path, skips: bool) -> bool:
+    """Return whether a file holds labelled texts; a column of labels with gaps is refused."""
     try:
         return read_labelled(path).labels is not None
-    except ArgumentError:  # no table, or none of labels: it is read as texts
+    except BrokenLabelsError:
+        if skips:
+            return True
+        raise
+    except ArgumentError:  # no table of texts: it is read as texts
         return False
 
 
@@ -546,10 +554,11 @@ def _inputs(
         return {"bundled": "english-and-python", **sizes}
     paths = [beside(path, folder) for path in wishes.texts]
     named = any(arg.startswith("inputs.label=") for arg in wishes.sets)
+    skips = "inputs.on_error=skip" in wishes.sets
     if (
         len(paths) == 1
         and _classifies(run)
-        and (named or _has_labels(folder / paths[0]))
+        and (named or _has_labels(folder / paths[0], skips))
     ):
         return {"dataset": paths[0], **sizes}
     tokens = _are_tokens(paths)

@@ -30,8 +30,8 @@ from ..trajectory.weights.transformers_models import is_pretrained
 from .layers import proposed_layers
 
 _REMEDY = (
-    "let its attention module compute softmax(QK) itself, without a fused kernel (in nanoGPT "
-    "flash = False), and return (output, weights)"
+    "let its attention module call torch's scaled_dot_product_attention, or compute softmax(QK) "
+    "itself and return (output, weights)"
 )
 
 
@@ -83,12 +83,7 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> ModelFacts:
 
 def longest_in(model: nn.Module) -> int | None:
     """Return how many tokens a text may have, as a model's configuration says it."""
-    config = getattr(model, "config", None)
-    names = ("block_size", "context_length", "max_seq_len", "n_ctx")
-    lengths = (getattr(config, name, None) for name in names)
-    return longest_text(config) or next(
-        (n for n in lengths if isinstance(n, int)), None
-    )
+    return longest_text(getattr(model, "config", None))
 
 
 def _few(inputs: Inputs, longest: int | None, count: int = 2) -> Inputs:
@@ -217,7 +212,7 @@ def _no_maps(model: nn.Module, inputs: Inputs) -> str:
         return ""
     except LayerMatchError:
         remedy = "" if is_pretrained(model) else f": {_REMEDY}"
-        return f"no module of {type(model).__name__} returns attention maps{remedy}"
+        return f"no module of {type(model).__name__} gives attention maps{remedy}"
     except RuntimeError as error:
         return str(error).split("\n")[0].rstrip(".")
     return ""

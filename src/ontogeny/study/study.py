@@ -340,7 +340,7 @@ class Study:
     def begin(self, folder: Path, computed: Path) -> None:
         """Begin in a new folder with what another one holds of a study of the same texts.
 
-        What is not of this study is computed again, and so is what has a state of several steps:
+        What is not of this study is left out, and so is what has a state of several steps:
         of the steps of this study, `prepare` saw only those that were computed.
         """
         nodes = {o.name: state_path(computed, state_node(o)) for o in self.observables}
@@ -356,6 +356,9 @@ class Study:
                 ):
                     with writing_whole(folder / place) as half:  # half a cell is none
                         shutil.copyfile(path, half)
+        for entry in self.parts(folder)[0].plan.entries:
+            if entry.outcome == "stale":  # such as a cell that was timed without noise
+                (folder / entry.cell.place).unlink(missing_ok=True)
 
     def parts(self, folder: str | Path) -> list[RunPart]:
         """Return the run and its control runs, as they are read in a folder."""

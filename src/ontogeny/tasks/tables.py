@@ -34,6 +34,10 @@ _NO_COLUMNS = ("lines", "label-text")
 _NO_OBJECT = "it is not an object"
 
 
+class BrokenLabelsError(ArgumentError):
+    """Rows of a table with a column of labels are broken."""
+
+
 def read_labelled(
     path: str | PathLike[str] | Mapping[Any, str | PathLike[str]],
     *,
@@ -178,9 +182,10 @@ class _Rows:
 
     def result(self) -> LabelledTexts:
         if self.broken and self.on_error == "raise":
-            raise ArgumentError(
+            error = BrokenLabelsError if self.labelled else ArgumentError
+            raise error(
                 f"{self.source} has {len(self.broken)} broken rows: {some_of(self.broken, 5)}. "
-                "on_error='skip' leaves them out."
+                "on_error='skip' (--set inputs.on_error=skip) leaves them out."
             )
         labels = as_labels(self.labels) if self.labelled and self.labels else None
         documents = (

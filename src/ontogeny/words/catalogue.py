@@ -101,9 +101,9 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
         Kind.STEERS,
         OPEN,
     ): "Whether “{direction}” added to {layer} moves {what} is open: {reason}.",
-    (Kind.GAINED, SURE): "It gained {subject}: {ends}{since}.",
+    (Kind.GAINED, SURE): "It gained {subject}{since}: {ends}.",
     (Kind.GAINED, OPEN): "Whether it gained {subject} ({ends}) is open: {reason}.",
-    (Kind.LOST, SURE): "It lost {subject}: {ends}{since}.",
+    (Kind.LOST, SURE): "It lost {subject}{since}: {ends}.",
     (Kind.PASSES, SURE): "{Subject} is below that of {label} ({beside}){since}.",
     (
         Kind.PASSES,
@@ -123,7 +123,7 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
     (
         Kind.BEFORE,
         SURE,
-    ): "{Subject} changed in {layer}{since} before {label} ({value}).",
+    ): "{Subject} changed in {layer} before {label}: half by {dated} against {value}.",
     (Kind.BORN, SURE): "{value} of {label} were born{since}{beside}.",
     (
         Kind.BORN,
@@ -281,7 +281,7 @@ OF_QUANTITIES: dict[tuple[Kind, Certainty, str], str] = {
         Kind.GAINED,
         SURE,
         "right",
-    ): "Against {other}, {subject} is gained: {ends}{since}.",
+    ): "Against {other}, {subject} is gained{since}: {ends}.",
     (Kind.LOST, SURE, "right"): "Against {other}, {subject} is lost: {ends}.",
     (
         Kind.CHANGED_ON_ITEMS,
@@ -379,6 +379,10 @@ REASONS: dict[Reason, str] = {
 }
 NEEDED = " ({needed} would do)"
 
+# What nodes of one title are called: by the set of texts that they are of, or by their own name.
+OF_TEXTS = {"base": "{} of the base’s texts", "other": "{} of the texts “{of}”"}
+OF_NODE = "{} ({of})"
+
 # Labels of claims that are no names of the study's own.
 LABELS = {
     "blind guess": "a blind guess",
@@ -455,7 +459,9 @@ HEADINGS = {
 }
 
 # Over the texts whose tokens are coloured by the step from which they are predicted for good.
-DATED = "{count} of {total} {tokens} are predicted for good by {step} {last}{controls}."
+DATED = (
+    "{count} of {total} {tokens} {are} predicted for good by {step} {last}{controls}."
+)
 
 # What one control run of each kind does, and what several do; others are trained, on texts
 # without sense.

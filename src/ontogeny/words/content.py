@@ -205,7 +205,8 @@ def read_content(result: MergedResult) -> Content:
     inputs = [as_mapping(texts) for texts in stated("inputs", [])]
     attrs = tree.attrs
     voice = Voice.of(plain_text(attrs.get("clock") or ""), inputs)
-    nodes = read_nodes(tree, voice)
+    asked = as_mapping(stated("settings", {})).get("observables")
+    nodes = read_nodes(tree, voice, as_mapping(asked or {}))
     runs = [plain_text(as_mapping(run).get("name", "")) for run in stated("runs", [])]
     return Content(
         title=plain_text(attrs.get("title") or "Untitled study"),

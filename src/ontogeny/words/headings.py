@@ -194,7 +194,7 @@ class Headings(Selection):
         if not self.able_count:
             return ""
         abilities = plural(len(self.able), "ability")
-        are = "is" if len(self.able) == 1 else "are"
+        are = "is" if self.able_count == 1 else "are"
         return HEADINGS["able"].format(
             some=self.able_count, abilities=abilities, are=are
         )

@@ -7,7 +7,7 @@ Beside the phrases of `ontogeny.words.catalogue` a template may ask for these
 ``{number}``       the number in its units; ``{number_first}`` at the first step
 ``{whole}``        of how many it is a part
 ``{interval}``     the number, with the range of several in brackets
-``{null}``         what chance or a reference gives
+``{chance}``         what chance or a reference gives
 ``{against}``      in brackets: all that stands beside it, by name
 ``{other}``        the name of what stands beside it
 ``{own}``          the value that belongs to what stands beside it
@@ -42,7 +42,7 @@ MEASURED: dict[tuple[str, Certainty], str] = {
         "last_leading",
         SURE,
     ): "{number} of a median change lies in the first matrix’s leading directions (by chance "
-    "{null}).",
+    "{chance}).",
     (
         "last_intruders",
         SURE,
@@ -51,7 +51,7 @@ MEASURED: dict[tuple[str, Certainty], str] = {
     (
         "outliers",
         SURE,
-    ): "In {layer}, {number} tokens outlie: the participation ratio is {own} with them, {null} "
+    ): "In {layer}, {number} tokens outlie: the participation ratio is {own} with them, {chance} "
     "without.",
     (
         "without_outliers",
@@ -68,16 +68,16 @@ MEASURED: dict[tuple[str, Certainty], str] = {
     (
         "head_score",
         SURE,
-    ): "{number} of {whole} heads score higher in {label} than any without repetition ({null} at "
+    ): "{number} of {whole} heads score higher in {label} than any without repetition ({chance} at "
     "most).",
     (
         "head_score",
         OPEN,
-    ): "No head is shown to score higher in {label} than without repetition ({null} at most).",
+    ): "No head is shown to score higher in {label} than without repetition ({chance} at most).",
     (
         "strongest_head",
         SURE,
-    ): "The strongest {label} head is {other} of {layer}: {number} (by chance {null}).",
+    ): "The strongest {label} head is {other} of {layer}: {number} (by chance {chance}).",
     (
         "shared_first_answer",
         SURE,
@@ -94,8 +94,10 @@ MEASURED: dict[tuple[str, Certainty], str] = {
     (
         "reached_step",
         SURE,
-    ): "Half of {label} is there{at}, before half of {other} ({null}).",
+    ): "Half of {label} is there{at}, before half of {other} ({chance}).",
     ("reached_step", OPEN): "The order of all statistics is open: {reason}.",
+    ("n_words", SURE): "{number} words were labelled{against}.",
+    ("left_out", NOT_TESTED): "Left out: {label}.",
     ("left_out", SURE): "{number} of the examples {was} left out: {list}.",
     ("p_chance", SURE): "{number} of {whole} abilities are above chance in every run.",
     (
@@ -146,7 +148,7 @@ MEASURED: dict[tuple[str, Certainty], str] = {
         "line_first",
         SURE,
     ): "{number} of {whole} concepts can be read from the first layer on; half of them by layer "
-    "{null}.",
+    "{chance}.",
     (
         "readable_concept",
         SURE,
@@ -192,15 +194,20 @@ MEASURED: dict[tuple[str, Certainty], str] = {
     (
         "explained",
         SURE,
-    ): "The codes of {layer} are stale: they explain {number} of the variance{at} ({null} where "
+    ): "The codes of {layer} are stale: they explain {number} of the variance{at} ({chance} where "
     "fitted).",
     ("tied", SURE): "The matrix {layer} is the same as {label}, and is counted once.",
     (
         "frequency",
         SURE,
     ): "One concept of {layer} follows the frequency of tokens, by {number} (median concept "
-    "{null}).",
+    "{chance}).",
     # several runs
+    ("began_at", SURE): "{label} starts from {other}{at}.",
+    (
+        "began_at",
+        NOT_TESTED,
+    ): "Whether {label} starts from {other} is open: no {checkpoint} of it holds its first weights.",
     (
         "half_step",
         SURE,

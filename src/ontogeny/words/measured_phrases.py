@@ -44,7 +44,7 @@ class MeasuredPhrases:
         return _count(_of(self.claims[0], "whole")[0].value)
 
     @property
-    def null(self) -> str:
+    def chance(self) -> str:
         """What chance or a reference gives."""
         return self._null_of(self.claims[0])
 

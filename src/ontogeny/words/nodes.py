@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ import xarray as xr
 
 from ..errors import ArgumentError
 from ..figures import Figure
-from .attributes import attribute
+from .attributes import as_mapping, attribute
+from .catalogue import OF_NODE, OF_TEXTS
 from .formats import plain_text, sentence_start
 from .labels import slug
 from .rows import Row, bands_of, read_rows
@@ -55,8 +57,12 @@ class Node:
         return self.id
 
 
-def read_nodes(tree: xr.DataTree, voice: Voice) -> list[Node]:
+def read_nodes(
+    tree: xr.DataTree, voice: Voice, settings: Mapping[str, Any] = MappingProxyType({})
+) -> list[Node]:
     """Read the nodes in the order of the page.
+
+    `settings` are those of the observables by node, as far as they are known.
 
     Raises
     ------
@@ -80,26 +86,33 @@ def read_nodes(tree: xr.DataTree, voice: Voice) -> list[Node]:
         )
     # A reopened store gives its nodes by alphabet: what a paper claims and the loss come first,
     # weight change last.
+    return sorted(
+        _told_apart(nodes, settings), key=lambda node: _PLACES.get(node.role, 1)
+    )
+
+
+def _told_apart(nodes: list[Node], settings: Mapping[str, Any]) -> Iterator[Node]:
+    """Give nodes of which none has the title of another: further ones say what they are of."""
     titles = Counter(node.title for node in nodes)
-    nodes = [_with_name(node) if titles[node.title] > 1 else node for node in nodes]
-    return sorted(nodes, key=lambda node: _PLACES.get(node.role, 1))
-
-
-def _with_name(node: Node) -> Node:
-    """Return a node of a title that others have too with its own name in title and rows."""
-    name = node.path.rpartition("/")[2]
-    # That of its kind, without a label.
-    if name.replace("-", " ") in node.title.lower():
-        return node
-    rows = [
-        replace(
-            row,
-            label=row.label and f"{row.label} ({name})",
-            quantity=f"{row.quantity} ({name})",
-        )
-        for row in node.rows
-    ]
-    return replace(node, title=f"{node.title} ({name})", rows=rows)
+    for node in nodes:
+        name = node.path.rpartition("/")[2]
+        asked = as_mapping(settings.get(node.path) or {})
+        is_plain = name == asked.get("kind") or name in slug(node.title)
+        if titles[node.title] == 1 or is_plain:
+            yield node
+            continue
+        texts = str(asked.get("on") or "")
+        words = OF_TEXTS.get(texts, OF_TEXTS["other"]) if texts else OF_NODE
+        called = partial(words.format, of=texts or name)
+        rows = [
+            replace(
+                row,
+                label=row.label and called(row.label),
+                quantity=called(row.quantity),
+            )
+            for row in node.rows
+        ]
+        yield replace(node, title=called(node.title), rows=rows)
 
 
 def _read_node(

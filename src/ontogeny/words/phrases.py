@@ -247,7 +247,7 @@ class Phrases(MeasuredPhrases):
         firsts = [claim.first for claim in self.claims]
         lasts = [claim.last for claim in self.claims]
         if self.first.kind in _PERCENT:
-            return f"from {_percent(firsts[0])} to {_percent(lasts[0])}"
+            return f"{_percent(firsts[0])} to {_percent(lasts[0])}"
         if len(self.claims) > 1:
             return from_to(firsts, lasts, self.first.units or "1")
         return " ".join(
@@ -290,8 +290,6 @@ class Phrases(MeasuredPhrases):
         claim = self.first
         if not math.isfinite(claim.since):
             return ""
-        if claim.kind is Kind.BEFORE:
-            return f" (half by {self._dated(claim)})"
         if claim.kind in (Kind.GAINS_FROM, Kind.BORN):
             return f" by {self._dated(claim)}"
         if claim.kind is Kind.RISES_AGAIN:
@@ -303,6 +301,11 @@ class Phrases(MeasuredPhrases):
         """At which step it is so."""
         claim = self.first
         return f" at {self._dated(claim)}" if math.isfinite(claim.since) else ""
+
+    @property
+    def dated(self) -> str:
+        """The step with its interval."""
+        return self._dated(self.first)
 
     @property
     def begin(self) -> str:

@@ -38,6 +38,9 @@ def mark(content: Content, node: Node) -> tuple[str, str]:
     """Say how a node stands: a mark for the list of sections, and its meaning."""
     if stated := node.dataset.attrs.get("mark"):
         return _mark_of_runs(content, node), plain_text(stated)
+    if content.runs:
+        words = HEADINGS["runs"].format(count=len(content.runs))
+        return _mark_of_runs(content, node), words
     if standing_of(node.dataset).lost:
         return "untested", "failed"
     if node.role == "motion":

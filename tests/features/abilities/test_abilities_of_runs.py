@@ -39,8 +39,8 @@ def test_of_two_runs_the_second_gains_and_loses_against_the_first():
     assert (gained.first, gained.last) == (0.5, 1.0) and gained.corrected_over == 3
     assert gained.since == 40 and gained.p_value < 0.05
     assert sorted(told(claims)) == [
-        "Against base, “number” is lost: from 100 % to 50 %.",
-        "Against base, “tense” is gained: from 50 % to 100 % from step 40.",
+        "Against base, “number” is lost: 100 % to 50 %.",
+        "Against base, “tense” is gained from step 40: 50 % to 100 %.",
     ]
 
 

@@ -98,6 +98,10 @@ def judged(*models, pairs=3):
 
 def words_of(node, based=False, **further):
     result = tree({"loss": node, **further}, steps=tuple(node.step.values.tolist()))
+    asked = {
+        name: {"kind": "loss", "on": name.removeprefix("loss-")} for name in further
+    }
+    result.attrs["settings"] = json.dumps({"observables": asked})
     result.attrs["trajectory"] = json.dumps(
         {"source": "folder"} | ({"base": True} if based else {})
     )
@@ -189,9 +193,11 @@ def test_what_further_texts_cost_is_told_apart_from_what_those_studied_do():
     alone, said = words_of(learned, based=True)
     heading, text = words_of(learned, based=True, **{"loss-base": forgotten})
     assert alone.startswith("Loss was learned")
-    assert heading == "Loss was learned; loss (loss-base) got worse beyond motion"
+    assert (
+        heading == "Loss was learned; loss of the base’s texts got worse beyond motion"
+    )
     ends = f"from {forgotten.loss[0]:.3g} to {forgotten.loss[1]:.3g}"
-    assert f"Loss (loss-base) got worse beyond motion: {ends}" in text
+    assert f"Loss of the base’s texts got worse beyond motion: {ends}" in text
     assert text.startswith(said.partition(" 3 control runs")[0])
     page = read_content(tree({"loss": learned, "loss-base": forgotten}, steps=(0, 10)))
     passed = Claim(
@@ -210,7 +216,7 @@ def test_what_further_texts_cost_is_told_apart_from_what_those_studied_do():
         figures = numbers_of(replace(page, claims=told), None, None)
         assert sum("below" in figure.words for figure in figures) == count
     both, _ = words_of(forgotten, based=True, **{"loss-base": forgotten})
-    assert both == "Loss and loss (loss-base) got worse beyond motion"
+    assert both == "Loss and loss of the base’s texts got worse beyond motion"
 
 
 def test_without_pairs_nothing_is_called_forgotten():

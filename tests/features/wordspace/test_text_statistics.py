@@ -66,7 +66,7 @@ def test_predictions_that_do_not_depend_on_the_context_know_nothing(inputs):
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory):
+def whole(tmp_path_factory):
     """A model of planted bigrams: broad classes follow each other early, single words late."""
     rng = np.random.default_rng(3)
     # Two classes of four words; the class changes at every token, and words come in fixed pairs.
@@ -92,9 +92,12 @@ def study(tmp_path_factory):
     run = og.Study(
         trajectory, inputs, [og.observables.Loss(objective="causal"), observable]
     )
-    return run.run(tmp_path_factory.mktemp("statistics"))[
-        "text-statistics"
-    ].to_dataset()
+    return run.run(tmp_path_factory.mktemp("statistics"))
+
+
+@pytest.fixture(scope="module")
+def study(whole):
+    return whole["text-statistics"].to_dataset()
 
 
 def test_planted_broad_classes_come_before_single_words(study):
@@ -129,6 +132,21 @@ def test_what_is_known_is_told_beside_random_classes_and_in_its_order(study):
     assert known.startswith("In the end it knows of the class of a token: 0.69")
     assert known.count("by chance") == 3 and "another class" in exchanged
     assert order.startswith(f"Half of {study.statistic.values[0]} is there at step")
+
+
+def test_no_value_of_the_result_holds_a_mark(whole):
+    """Who selected by "word frequencies" in Python found nothing: the result held a mark."""
+    for node in whole.tree.subtree:
+        for name, variable in node.variables.items():
+            if variable.dtype.kind in "OUT":
+                assert not [
+                    text for text in variable.values.ravel() if "{" in str(text)
+                ], name
+    names = whole["text-statistics"].statistic.values.tolist()
+    assert (
+        "word frequencies" in names
+        and "random" in whole.tree.beside_name.values.tolist()
+    )
 
 
 def test_names_of_statistics_hold_no_mark_and_are_shown_in_the_words_of_the_run():

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import xarray as xr
 
+from ontogeny.claims import Reason
 from ontogeny.features.wordspace.order import first_crossing
 
 from ..observables.readout.attention import settling_step
 from ..semantics.learned_order import learning_order
 from .comparison_judges import growing_null
-from .verdicts import LEVEL, Found, Verdict, each, if_finite, listed, spread, unanimous
+from .verdicts import (
+    LEVEL,
+    Found,
+    Verdict,
+    decided,
+    each,
+    if_finite,
+    listed,
+    spread,
+    unanimous,
+)
 
 _SEEDS = 5  # below this many no correlation over seeds is tested
 _TOGETHER = 1.5  # times that differ by less than this factor coincide
+_DRAWS = 999
 _EARLY = 0.2  # of training, within which a sharp fall is half done
 
 
@@ -39,10 +53,7 @@ def attention_and_rank(results: Found) -> list[Verdict]:
     shuffled = each(
         ranks, lambda run: _settled(growing_null(run, "shuffled").mean("kind"))
     )
-    first, low, last = np.array(
-        [[e.values[0], e.values.min(), e.values[-1]] for e in entropy]
-    ).T
-    back = (last - low) / np.maximum(first - low, 1e-12)
+    first, low = np.array([[e.values[0], e.values.min()] for e in entropy]).T
     steps = float(entropy[0].step[-1])
     solved = listed(each(accuracy, _solved))
     fallen = unanimous((low < 0.5 * first) & (half <= _EARLY * steps), low, first)
@@ -57,18 +68,55 @@ def attention_and_rank(results: Found) -> list[Verdict]:
             f"equal attention {uniform:.2f}; to less than half, and half of the fall within a "
             "fifth of training, counts as sharp",
         ),
-        Verdict(
-            "entropy drops smoothly",
-            unanimous(back < 0.1, back)
-            if fallen
-            else None,  # else there is nothing to regain
-            f"{name}: {spread(last, 2)} nats in the end, {spread(100 * back, 0)} % of the fall is "
-            "taken back",
-            f"no null; less than a tenth taken back counts as smooth; task solved (.95) at step "
-            f"{solved}",
-        ),
+        _smooth(entropy, name, fallen, solved),
         _of_timing(fell, settled, shuffled),
     ]
+
+
+def _smooth(
+    entropy: Sequence[xr.DataArray], name: str, fallen: bool | None, solved: str
+) -> Verdict:
+    """Judge whether less of the fall is taken back than with its own steps in random order."""
+    back = np.array([_taken_back(curve.values) for curve in entropy])
+    null = np.array([_in_random_order(curve.values) for curve in entropy])
+    p = (1 + (null <= back[:, None]).sum(axis=1)) / (1 + null.shape[1])
+    rough = (null < back[:, None]).mean(axis=1) > 0.5
+    last = np.array([curve.values[-1] for curve in entropy])
+    return Verdict(
+        "entropy drops smoothly",
+        decided(((p <= LEVEL) | (back == 0)).all(), rough.all(), back)
+        if fallen
+        else None,
+        f"{name}: {spread(last, 2)} nats in the end; at most {spread(100 * back, 0)} % of the fall "
+        "is taken back on the way",
+        f"the same steps in random order take back {spread(100 * np.median(null, axis=1), 0)} %, as "
+        f"little with p = {', '.join(f'{each:.2g}' for each in p)}; task solved (.95) at step "
+        f"{solved}",
+        reason=Reason.CASES_DIFFER
+        if fallen
+        else Reason.NO_GAIN,  # nothing to take back
+    )
+
+
+def _taken_back(values: np.ndarray) -> float:
+    """Return the largest rise above the lowest value so far, as a share of the whole fall.
+
+    Examples
+    --------
+    >>> _taken_back(np.array([3.0, 1.0, 1.5, 1.2]))
+    0.25
+    """
+    rise = (values - np.minimum.accumulate(values)).max()
+    return float(rise / max(values[0] - values.min(), 1e-12))
+
+
+def _in_random_order(values: np.ndarray) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    steps = np.diff(values)
+    curves = [
+        np.cumsum(np.r_[values[0], rng.permutation(steps)]) for _ in range(_DRAWS)
+    ]
+    return np.array([_taken_back(curve) for curve in curves])
 
 
 def _of_timing(fell: np.ndarray, settled: np.ndarray, shuffled: np.ndarray) -> Verdict:

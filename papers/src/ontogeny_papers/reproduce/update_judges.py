@@ -280,6 +280,6 @@ def latents(results: Found) -> list[Verdict]:
             f"(accuracy {spread(right[:, 0], 2)}), {spread(late)} in the end",
             f"random latents {spread(random.isel(step=0))} and "
             f"{spread(random.isel(step=-1))}; one point counts",
-            alike=always,
+            reason=Reason.SMALL if always else Reason.CASES_DIFFER,
         ),
     ]

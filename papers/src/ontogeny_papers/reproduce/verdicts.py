@@ -38,7 +38,7 @@ class Verdict:
         Whether the null or the control has it as well: what holds then shows nothing, and `holds`
         becomes None.
     reason
-        Why it is open where it neither holds nor fails nor is `alike`.
+        Why it is open where it neither holds nor fails.
     of_paper
         Whether the paper claims it; no page counts what it does not.
 
@@ -58,7 +58,9 @@ class Verdict:
     of_paper: bool = True
 
     def __post_init__(self) -> None:
-        shown = self.holds is not None and not (self.holds and self.alike)
+        alike = bool(self.holds and self.alike)
+        shown = self.holds is not None and not alike
+        object.__setattr__(self, "alike", alike)
         object.__setattr__(self, "holds", bool(self.holds) if shown else None)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -129,16 +130,10 @@ def _fitted(
         one = of_layer(runs, files, layers[label], describing, start)
         fitted[label] = (replace(one, change=None) if is_base_second else one, control)
     names = [run.name for run in runs]
-    if start is not None:
-        words = (
-            f"{words} {names[1]} starts from {names[0]} at {{step}} {start:,}.".strip()
-        )
-    elif any(one.change is not None for one, _ in fitted.values()):
-        words = (
-            f"{words} Whether {names[1]} starts from {names[0]} is not known: no {{checkpoint}} of "
-            f"it holds the first weights of {names[1]}. The last checkpoints of both are compared."
-        ).strip()
-    return node_of(fitted, names, f"{runs[0].note} {words}".strip())
+    node = node_of(fitted, names, f"{runs[0].note} {words}".strip())
+    if start is None and not any(one.change is not None for one, _ in fitted.values()):
+        return node
+    return node.assign(began_at=math.nan if start is None else float(start))
 
 
 def node_of(

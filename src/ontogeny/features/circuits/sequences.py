@@ -112,9 +112,8 @@ def sequences_for(
     begin, end = frame(inputs)
     config = getattr(model, "config", None)
     # Where nothing tells how long texts may be, they are as long as the inputs.
-    longest = (
-        int(inputs.lengths.max()) if config is None else longest_text(config) or 10**6
-    )
+    known = 10**6 if hasattr(config, "model_type") else int(inputs.lengths.max())
+    longest = longest_text(config) or known
     longest -= len(begin) + len(end)
     fits = min(period, longest // 2, len(tokens) // 2)
     if fits < SHORTEST:

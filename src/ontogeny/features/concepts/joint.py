@@ -115,7 +115,9 @@ class JointConcepts(OfActivations):
     fewest_steps: ClassVar[int] = 2
     presets: ClassVar[Presets] = (
         PresetEntry(
-            ("circuits", "everything"), {"n_concepts": "$latents", **INNER_LAYERS}, 50
+            ("circuits", "fine-tuning", "everything"),
+            {"n_concepts": "$latents", **INNER_LAYERS},
+            50,
         ),
     )
     state_variables: ClassVar[tuple[str, ...]] = (

@@ -19,7 +19,8 @@ from ...concepts.joint.snapshots import fixed_half, standardised, text_blocks
 from ...errors import check_number
 from ...figures import Section
 from ...figures.characters import in_words, shown
-from ...observables import Reading, by_layer
+from ...observables import PresetEntry, Reading, by_layer
+from ...observables.catalogued import INNER_LAYERS, Presets
 from ...observables.extractor_fits import layer_state
 from ...observables.of_activations import OfJointConcepts
 from ...observables.pieces import written
@@ -72,6 +73,7 @@ class ConceptChange(OfJointConcepts):
     price: ClassVar[str] = "one regression for each layer and step"
     fewest_steps: ClassVar[int] = 2
     shared: ClassVar[tuple[str, ...]] = (*OfJointConcepts.shared, "readable")
+    presets: ClassVar[Presets] = (PresetEntry(("fine-tuning",), INNER_LAYERS, 45),)
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "concepts_since",

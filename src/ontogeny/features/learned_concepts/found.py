@@ -24,6 +24,8 @@ LIMIT = 95  # percentile of the names of an untrained model that a name is beyon
 LEAST = 0.3
 # How well a rule tells strong places from others, below which it leaves most of them out.
 DETECTED = 0.6
+# What names are about: they are compared with those of controls that are about the same.
+ABOUT = (*ATTRIBUTES, POSITION, "place")
 BEYOND = "beyond the token"
 LEARNED = "learned part"
 
@@ -157,6 +159,10 @@ class Finder:
             "name": ("concept", object_array(_told_apart(names, shown, words))),
             "name_phi": ("concept", phi),
             "named_phi": ("concept", np.where(shown, phi, 0.0)),
+            "named_about": (
+                "concept",
+                np.where(shown, [ABOUT.index(_attribute(n)) for n in names], -1.0),
+            ),
             "name_limit": ("concept", limit),
             "name_p": ("concept", p_values),
             "name_auc": ("concept", auc),
@@ -204,8 +210,8 @@ def labelled(values: Mapping[str, Any], coords: Mapping[str, Any]) -> dict[str, 
 
 def _attribute(name: Name) -> str:
     """Return what a name is about, each with a limit of its own: one of the words, or a place."""
-    about = (*ATTRIBUTES, POSITION)
-    return next((each for each in about if name.label.startswith(each)), "place")
+    *about, other = ABOUT
+    return next((each for each in about if name.label.startswith(each)), other)
 
 
 def _limits(names: list[Name]) -> dict[str, float]:

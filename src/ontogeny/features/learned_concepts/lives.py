@@ -116,26 +116,32 @@ def claims(node: str, data: xr.Dataset) -> Iterator[Claim]:
         return
     for layer in data.layer.values:
         one = data.sel(layer=layer)
-        limit, beside = _controls(one)
+        limits, beside = _controls(one)
         for j in np.flatnonzero(one.concept_kind.values != "").tolist():
-            yield from _of_concept(node, str(layer), one.isel(concept=j), limit, beside)
+            concept = one.isel(concept=j)
+            about = float(concept["named_about"]) if "named_about" in concept else -1.0
+            limit = limits.get(about, 0.0)
+            yield from _of_concept(node, str(layer), concept, limit, beside)
 
 
-def _controls(one: xr.Dataset) -> tuple[float, list[Beside]]:
-    """Return the best name of all control runs, and how many components each has learned.
+def _controls(one: xr.Dataset) -> tuple[dict[float, float], list[Beside]]:
+    """Return the best name of all control runs by what it is about, and how much each has learned.
 
     Sharpness does not tell them apart: of 24 births of a small GPT-2 one had a sharper code than
     all components of two walks and two turned runs.
     """
     if "n_learned_control" not in one:
-        return float("nan"), []
-    names = (
-        one["named_phi_control"].values if "named_phi_control" in one else np.zeros(0)
-    )
-    limit = float(names[np.isfinite(names)].max(initial=0.0))
+        return {}, []
+    limits: dict[float, float] = {}
+    if "named_phi_control" in one:
+        about, phi = (
+            one[f"named_{n}_control"].values.ravel() for n in ("about", "phi")
+        )
+        for each in np.unique(about[np.isfinite(about)]).tolist():
+            limits[each] = float(np.nanmax(phi[about == each]))
     own = float(one.n_learned)
     counts = zip(one.run.values, one.n_learned_control.values, strict=True)
-    return limit, [
+    return limits, [
         Beside("control", str(run), float(count), own) for run, count in counts
     ]
 

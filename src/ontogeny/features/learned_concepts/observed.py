@@ -107,7 +107,13 @@ class LearnedConcepts(OfActivations):
         "code_sketch",
         PIECES,
     )
-    compared: ClassVar[tuple[str, ...]] = (*COUNTS, "n_born", "sharpness", "named_phi")
+    compared: ClassVar[tuple[str, ...]] = (
+        *COUNTS,
+        "n_born",
+        "sharpness",
+        "named_phi",
+        "named_about",
+    )
     variables: ClassVar[Names] = VARIABLES
     quantities: ClassVar[tuple[Quantity, ...]] = QUANTITIES
     section: ClassVar[Section] = SECTION

@@ -202,8 +202,7 @@ def _overfits(node: str, data: xr.Dataset) -> list[Claim]:
     if reason is None and rise < _jitter(mean, gain):
         reason = Reason.SHORT_MEMORY
     if reason is not None:
-        is_open = {"certainty": Certainty.OPEN, "reason": reason}
-        return [Claim(Kind.OVERFITS, **is_open, **fields)]
+        return [Claim(Kind.OVERFITS, certainty=Certainty.OPEN, reason=reason, **fields)]
     high = _quantile(step, begins, 0.975)
     return [Claim(Kind.OVERFITS, certainty=Certainty.SURE, since_high=high, **fields)]
 

@@ -68,7 +68,7 @@ def packed_contexts(
         return {
             "follow": follow,
             "shared": bool(start),
-            "middle": _middle(arrays, tokens.shape[-1]),
+            "middle": middle(arrays, tokens.shape[-1]),
             "bands": [BANDS.get(band, band) for band in bands],
             **_lines(pieces.all_places(tokens) + 1),
             "codes": packed(_halves(np.round(codes * LEVELS).astype(np.uint8))),
@@ -76,7 +76,7 @@ def packed_contexts(
     return None
 
 
-def _middle(arrays: ConceptArrays, places: int) -> int:
+def middle(arrays: ConceptArrays, places: int) -> int:
     """Return which place of a context is that of the concept."""
     if "place" not in arrays:
         return places // 2

@@ -72,15 +72,22 @@ def found_words(data: xr.Dataset) -> str:
     >>> numbers = {"n_again": 23.0, "n_born": 9.0, "n_named": 12.0}
     >>> found_words(xr.Dataset(numbers))
     '23 concepts beyond the token; 9 were born; 12 have a name'
+    >>> found_words(xr.Dataset({**numbers, "again": ("concept", np.ones(40))}))
+    '23 concepts beyond the token at the end; of 40 at any step 9 were born; 12 have a name'
     """
     total, of_total = counts(data, "n_again")
     born, of_born = counts(data, "n_born")
     named, of_named = counts(data, "n_named")
     noun = plural(round(total), "concept")
-    parts = [f"{noun} beyond the token{controls_words(of_total)}"]
+    # Births and names are also of what was found at earlier steps, or in the learned part.
+    every = int(data["again"].notnull().sum()) if "again" in data else total
+    is_more = every != total
+    end = " at the end" if is_more else ""
+    parts = [f"{noun} beyond the token{end}{controls_words(of_total)}"]
     if math.isfinite(born):
         verb = "was" if born == 1 else "were"
-        parts.append(f"{born:,.0f} {verb} born{controls_words(of_born)}")
+        of_all = f"of {every:,.0f} at any step " if is_more else ""
+        parts.append(f"{of_all}{born:,.0f} {verb} born{controls_words(of_born)}")
     if math.isfinite(named):
         verb = "has" if named == 1 else "have"
         parts.append(f"{named:,.0f} {verb} a name{controls_words(of_named)}")
@@ -88,11 +95,21 @@ def found_words(data: xr.Dataset) -> str:
 
 
 def best_of_controls(data: xr.Dataset) -> np.ndarray:
-    """Return (layer,) the best name of all control runs; NaN where none was read."""
+    """Return (layer, concept) the best name of control runs that is about the same as each.
+
+    NaN where no control run was read, and 0 where none of theirs is about it.
+    """
+    dims = ("layer", "concept")
     if "named_phi_control" not in data:
-        return np.full(data.sizes["layer"], np.nan)
-    others = [dim for dim in data.named_phi_control.dims if dim != "layer"]
-    return np.asarray(data.named_phi_control.max(others).values, dtype=float)
+        return np.full([data.sizes[dim] for dim in dims], np.nan)
+    about = data.named_about.transpose(*dims).values
+    phi, of_controls = (
+        data[f"named_{name}_control"].transpose("layer", "run", "concept").values
+        for name in ("phi", "about")
+    )
+    is_same = of_controls[:, None] == about[:, :, None, None]
+    known = np.where(is_same, np.nan_to_num(phi)[:, None], 0.0)
+    return np.asarray(known.max(axis=(2, 3)))
 
 
 def fields(arrays: ConceptArrays, place: Place) -> dict[str, Any]:

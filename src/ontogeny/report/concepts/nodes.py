@@ -310,7 +310,7 @@ def _concept(
         if "named_phi" in arrays
         else arrays.number("concentration", place),
         is_class=text("name_kind") == "class",
-        beyond_controls=bool(phi > lives["best_control"][place[0]])
+        beyond_controls=bool(phi > lives["best_control"][place])
         if "best_control" in lives
         else False,
         coherence=arrays.number("coherence", place),

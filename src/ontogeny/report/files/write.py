@@ -29,6 +29,7 @@ from ..first_screen.screen import FirstScreen, first_screen
 from ..kinds import draw_figure, figure_notes, kind_of, read_drawables
 from ..run_differences import difference_of
 from ..style import chart_style
+from .examples import write_examples
 from .overview import entry, write_overview
 
 FORMATS = ("pdf", "svg", "png")  # formats of pictures for papers
@@ -70,7 +71,8 @@ def write_figures(
 
     Files are named after node and figure. A CSV file has one row for each point: first the
     dimensions, then the variables, all points, unrounded; ``chart.csv`` holds the chart's rows and
-    ``half-change-steps.csv`` a line for each run and control run. ``first-screen`` is a picture.
+    ``half-change-steps.csv`` a line for each run and control run, ``<node>-examples.csv`` each pair,
+    question or answer at each step. ``first-screen`` is a picture.
     Pictures are one or two columns wide, fonts embedded, and the same bytes for the same result;
     ``captions.txt`` holds their titles and captions. A table is written as CSV and as LaTeX. Of a
     figure with several runs or control runs ``<figure>-difference`` holds what sets the run apart.
@@ -104,6 +106,7 @@ def write_figures(
     captions: list[str] = []
     written = write_overview(content, target, kinds, captions)
     written += write_concepts(content, target, kinds, captions)
+    written += write_examples(content, target)
     for drawable in _with_differences(read_drawables(content)):
         if drawable.problem:
             continue

@@ -92,10 +92,9 @@ def _of_changes(content: Content) -> Iterator[Figure]:
     """Give how many concepts a further training turned, beside control runs."""
     turned = [c for c in content.claims if c.kind is Kind.TURNED and not c.subject.run]
     if turned:
-        # Of one concept, which has a strength, or a count of them.
-        count = sum(
-            1 if math.isfinite(claim.first) else claim.value for claim in turned
-        )
+        # Of single concepts, which have a strength, before counts of joint ones.
+        single = sum(int(math.isfinite(claim.first)) for claim in turned)
+        count = float(single) or sum(claim.value for claim in turned)
         yield Figure(f"{count:,.0f}", "concepts turned", content.link(turned[0]))
 
 

@@ -22,13 +22,17 @@ MOST = 5  # sentences
 
 @dataclass(frozen=True)
 class FirstScreen:
-    """All that the first screen says, and the parts that it draws."""
+    """All that the first screen says, and the parts that it draws.
+
+    ``link`` is the place of the page that shows what the heading says.
+    """
 
     heading: str
     sentences: tuple[Line, ...]
     numbers: tuple[Figure, ...]
     loss: LossCurve | None
     concepts: Concepts | None
+    link: str = ""
 
 
 def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
@@ -56,9 +60,9 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
     if (controls := Story(content).of_controls()) is not None:
         lines = [*lines[: MOST - 1], controls]
     numbers = numbers_of(content, loss, concepts, running)
-    return FirstScreen(
-        heading, tuple(_once(heading, lines[:MOST])), numbers, loss, concepts
-    )
+    link = next((line.link for line in lines if line.link), "")
+    told = tuple(_once(heading, lines[:MOST]))
+    return FirstScreen(heading, told, numbers, loss, concepts, link)
 
 
 def _of_runs(content: Content) -> list[Line]:

@@ -12,6 +12,7 @@ from ...words.content import Content
 from ...words.formats import step_text
 from ..colours import BASE
 from ..concepts.arrays import ConceptArrays
+from ..concepts.contexts import middle
 from ..concepts.lives import SHEET, Concept, Concepts, line_names
 from ..concepts.tokens import Pieces
 from ..scales import StepScale
@@ -81,9 +82,10 @@ def _context(arrays: ConceptArrays, place: tuple[int, int], pieces: Pieces) -> s
     name = next((n for n in ("context_id", "shared_context_id") if n in arrays), "")
     if not name:
         return ""
-    tokens = np.nan_to_num(arrays.of(name, place)[0], nan=-1).astype(int)
-    middle = len(tokens) // 2
+    every = np.nan_to_num(arrays.of(name, place), nan=-1).astype(int)
+    tokens = every.reshape(-1, every.shape[-1])[0]
+    at = middle(arrays, len(tokens))
     words = [pieces.text(int(token)) if token >= 0 else "" for token in tokens]
-    before = "".join(words[:middle])
-    after = "".join(words[middle + 1 :])
-    return f"{before[-_TOKENS:]}[{words[middle]}]{after[:_TOKENS]}"
+    before = "".join(words[:at])
+    after = "".join(words[at + 1 :])
+    return f"{before[-_TOKENS:]}[{words[at]}]{after[:_TOKENS]}"

@@ -105,6 +105,7 @@ def _read(content: Content, shown: ShownTokens) -> DatedTexts | None:
     tokens = f"{content.voice.token_unit or 'token'}s"
     sentence = DATED.format(
         count=count,
+        are="is" if count == 1 else "are",
         tokens=tokens,
         step=content.voice.unit,
         total=int(predicted[rows].sum()),

@@ -187,23 +187,29 @@ def regime_words(node: xr.Dataset) -> str:
     return f"none (p = {float(node.joint_p):.2g})"
 
 
-def exponential(fits: Sequence[xr.Dataset], what: str = "approach") -> Verdict:
-    """Judge whether curves are exponential rather than of another shape, by layers and seeds.
+WHOLE = "the {} is near-exponential over the whole run"
+"""What the report claims of the first regime alone."""
 
-    The report claims it of the first regime alone.
-    """
+
+def exponential(
+    fits: Sequence[xr.Dataset],
+    claim: str = WHOLE.format("approach"),
+    *,
+    of_paper: bool = False,
+) -> Verdict:
+    """Judge whether curves are exponential rather than of another shape, by layers and seeds."""
     shares = each(fits, lambda node: node.exponential.mean())
     ruled = each(fits, lambda node: node.ruled_out.mean())
     r2 = each(fits, lambda node: node.r2.mean())
     layers = [node.sizes["layer"] for node in fits]
     return Verdict(
-        f"the {what} is near-exponential over the whole run",
+        claim,
         decided((shares > 0.5).all(), (ruled > 0.5).all(), r2),
         f"exponential in {_total(shares, layers)} curves, another shape at least nine times as "
         f"likely in {_total(ruled, layers)}; mean R² {short(r2)}",
         f"best of the other shapes: mean R² {short(best_other(fits))}; any falling curve has a "
         "high one",
-        of_paper=False,
+        of_paper=of_paper,
     )
 
 
@@ -264,7 +270,7 @@ def smoother(
     holds = decided(all(apart), False in apart)
     same = holds and all(alone)
     return Verdict(
-        "late in training it is smoother than ICA and sparse PCA",
+        f"{name}: late in training it is smoother than ICA and sparse PCA",
         holds,
         f"noise around the trend in the later half, relative to the norms: {_by(rough)}",
         f"refits at one checkpoint: {_by(refit)}"

@@ -16,7 +16,7 @@ from ..verdicts import Found, Verdict, decided, each, exceeds, short
 from . import approach
 from .agreement import agreement, in_common, of_other_seeds
 from .concept_recipe import ConceptRecipe, sizes, two_sizes
-from .extractors import EVEN, concepts, noise_of, only_runs
+from .extractors import EVEN, TITLES, concepts, noise_of, only_runs
 
 _RETURNED = "as returned"
 _WEIGHTED = Regimes(
@@ -34,7 +34,7 @@ def _rank(x: np.ndarray, y: np.ndarray) -> float:
 
 # ---- Figure 14 ----------------------------------------------------------------------------------
 
-_THREE = {"ica": "ICA", "convex-nmf": "convex NMF", "dictionary": "dictionary learning"}
+_THREE = {key: TITLES[key] for key in ("ica", "convex-nmf", "dictionary")}
 _PAIRS = {"columnwise": _RETURNED, "optimal": "matched"}
 """Each correlation beside the Frobenius distance of the same concepts in the same order."""
 
@@ -171,7 +171,7 @@ def _rise(node: xr.Dataset, name: str) -> float:
 
 # ---- Figure 15 ----------------------------------------------------------------------------------
 
-_WEIGHED = {"convex-nmf": "convex NMF", "kmeans": "k-means", "ica": "ICA"}
+_WEIGHED = {key: TITLES[key] for key in ("convex-nmf", "kmeans", "ica")}
 
 
 def weighted(results: Found) -> Sequence[Verdict]:

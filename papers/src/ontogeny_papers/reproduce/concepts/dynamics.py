@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from ontogeny.observables import Observable
@@ -12,14 +13,22 @@ from ...observables.curves.regimes import Regimes
 from ..verdicts import Found, Verdict
 from . import approach
 from .concept_recipe import ConceptRecipe, sizes
-from .extractors import AS_RETURNED, EVEN, concepts, noise_of, only_runs, shape_of
+from .extractors import (
+    AS_RETURNED,
+    EVEN,
+    TITLES,
+    concepts,
+    noise_of,
+    only_runs,
+    shape_of,
+)
 
 LIMITS = (
     "25 evenly spaced checkpoints miss changes of noise up to about threefold, and the learning "
     "rate falls to zero; the report has 48 checkpoints of a model a thousand times as large."
 )
 _ALIGNED = "aligned"
-_BESIDE = {"ica": "ICA", "sparse-pca": "sparse PCA"}
+_BESIDE = ("ica", "sparse-pca")
 """What the report compares convex NMF with."""
 
 
@@ -28,7 +37,7 @@ def judge(extractor: str, results: Found) -> Sequence[Verdict]:
     one = only_runs(results)
     name = f"concepts-{extractor}"
     nodes = one[name]
-    return [
+    verdicts = [
         approach.falls(nodes),
         approach.further(nodes),
         approach.two_regimes(nodes, one[f"{name}-regimes"], "as returned"),
@@ -39,12 +48,14 @@ def judge(extractor: str, results: Found) -> Sequence[Verdict]:
         approach.exponential(one[f"{name}-fits"]),
         approach.converges(one[f"{name}-learning-dynamics"]),
     ]
+    title = TITLES[extractor]
+    return [replace(each, claim=f"{title}: {each.claim}") for each in verdicts]
 
 
 def judge_beside(extractor: str, results: Found) -> Sequence[Verdict]:
     """Judge the curves of one extractor, and whether they are smoother than those of others."""
     one = only_runs(results)
-    every = {extractor: "convex NMF", **_BESIDE}
+    every = {key: TITLES[key] for key in (extractor, *_BESIDE)}
     nodes = {title: one[f"concepts-{key}"] for key, title in every.items()}
     regimes = {title: one[f"concepts-{key}-regimes"] for key, title in every.items()}
     return [
@@ -80,9 +91,8 @@ _WIKIPEDIA = " (on Wikipedia; any text can be given)"
 _REVIEWS = " (on film reviews; any text can be given)"
 
 
-def _recipe(
-    number: int, extractor: str, title: str, text: str, more: str = ""
-) -> ConceptRecipe:
+def _recipe(number: int, extractor: str, text: str, more: str = "") -> ConceptRecipe:
+    title = TITLES[extractor]
     beside = extractor == "convex-nmf"
     return ConceptRecipe(
         f"concepts-figure-{number}",
@@ -102,14 +112,10 @@ def _recipe(
 
 RECIPES = (
     _recipe(
-        1,
-        "convex-nmf",
-        "convex NMF",
-        _REVIEWS,
-        "; late, they are smoother than with ICA or PCA",
+        1, "convex-nmf", _REVIEWS, "; late, they are smoother than with ICA or PCA"
     ),
-    _recipe(2, "ica", "ICA", _REVIEWS),
-    _recipe(3, "sparse-pca", "sparse PCA", _REVIEWS),
-    _recipe(4, "dictionary", "dictionary learning", _WIKIPEDIA),
-    _recipe(5, "kmeans", "k-means", _WIKIPEDIA),
+    _recipe(2, "ica", _REVIEWS),
+    _recipe(3, "sparse-pca", _REVIEWS),
+    _recipe(4, "dictionary", _WIKIPEDIA),
+    _recipe(5, "kmeans", _WIKIPEDIA),
 )

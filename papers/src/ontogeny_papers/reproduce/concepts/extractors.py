@@ -14,6 +14,18 @@ from ...observables.curves.fits import Fits
 from ...observables.curves.regimes import Regimes
 from ..verdicts import Found
 
+CONVEX = "convex NMF (accelerated)"
+"""The library's own solver, which all recipes fit that name no other; `solvers` has the others."""
+TITLES = {
+    "convex-nmf": CONVEX,
+    "ica": "ICA",
+    "sparse-pca": "sparse PCA",
+    "dictionary": "dictionary learning",
+    "kmeans": "k-means",
+    "svd": "SVD",
+    "pca": "PCA",
+}
+"""What each extractor is called, with its solver where there are several."""
 NINE = names()
 """The report's nine distances; Schatten with p = 1.5 and entry-wise with p = 1, so that each
 shows something of its own: with p = 2 both are the Frobenius distance."""

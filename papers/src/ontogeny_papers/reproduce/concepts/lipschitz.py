@@ -10,21 +10,20 @@ import xarray as xr
 from ontogeny.observables import Observable
 
 from ...observables.concepts.lipschitz import Lipschitz
-from ..verdicts import Found, Verdict, decided, each, exceeds, short
+from ..verdicts import Found, Verdict, decided, each, short
 from .concept_recipe import ConceptRecipe, sizes
-from .extractors import AS_RETURNED, concepts, only_runs
+from .extractors import AS_RETURNED, TITLES, concepts, only_runs
 
-_TITLES = {"convex-nmf": "convex NMF", "ica": "ICA"}
-_LINEAR = {"svd": "SVD", "pca": "PCA"}
-"""Extractors whose stability section 5.3 discusses, of which no ratio is judged."""
-_EVERY = _TITLES | _LINEAR
+_TITLES = {key: TITLES[key] for key in ("convex-nmf", "ica")}
+_EVERY = _TITLES | {key: TITLES[key] for key in ("svd", "pca")}
+"""With extractors whose stability section 5.3 discusses, of which no ratio is judged."""
 _CONSTANT = 2.0
 """Largest over smallest ratio that counts as constant."""
 _MATCHED = {"distance": "procrustes", "alignment": "matched"}
 
 
 def judge(results: Found) -> Sequence[Verdict]:
-    """Judge the ratios along the run, what size alone explains, and local constants."""
+    """Judge the ratios along the run, and what size alone explains."""
     one = only_runs(results)
     nodes = {title: one[f"concepts-{key}-lipschitz"] for key, title in _TITLES.items()}
     first = next(iter(nodes.values()))
@@ -40,10 +39,6 @@ def judge(results: Found) -> Sequence[Verdict]:
                 of_paper=key in _TITLES,
             )
             for key, title in _EVERY.items()
-        ),
-        _local(
-            {title: one[f"concepts-{key}-lipschitz"] for key, title in _EVERY.items()},
-            {title: one[f"concepts-{key}"] for key, title in _EVERY.items()},
         ),
     ]
 
@@ -144,43 +139,6 @@ def _times_permuted(node: xr.Dataset) -> float:
     return float((node.here_relative / permuted).median())
 
 
-def _local(
-    nodes: dict[str, Sequence[xr.Dataset]], of: dict[str, Sequence[xr.Dataset]]
-) -> Verdict:
-    """Judge whether convex NMF has the smaller local constant, each in units of its norms."""
-    ratios = {
-        title: _relative_constants(runs, of[title]) for title, runs in nodes.items()
-    }
-    convex = ratios["convex NMF"]
-    ica = ratios["ICA"]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        smaller = exceeds(np.log(ica), np.log(convex), np.log(_CONSTANT))
-    return Verdict(
-        "convex NMF is one of the most Lipschitz-continuous extractors in practice",
-        smaller,
-        "relative change of the dictionary per relative change of the activations, in random "
-        "directions: "
-        + ", ".join(f"{title} {short(values)}" for title, values in ratios.items()),
-        "a lower bound, at activations moved by 0.1 %; a factor of two counts; about the solvers, "
-        "in runs that learn nothing as well",
-    )
-
-
-def _relative_constants(
-    nodes: Sequence[xr.Dataset], of: Sequence[xr.Dataset]
-) -> np.ndarray:
-    """Return the relative change of the dictionary per relative change of activations, (seeds,)."""
-    ratios = []
-    for node, concepts_ in zip(nodes, of, strict=True):
-        if "extractor_random" not in node:
-            return np.full(len(nodes), np.nan)
-        constant = node.extractor_random.sel(matching="as returned").max("draw")
-        ratios.append(
-            float((constant * node.activation_norm / concepts_.norm).median())
-        )
-    return np.array(ratios)
-
-
 def _observables(n_concepts: int, max_tokens: int) -> tuple[Observable, ...]:
     of = {key: concepts(key, n_concepts, max_tokens) for key in _EVERY}
     return (
@@ -197,7 +155,7 @@ RECIPES = (
         "concepts-lipschitz",
         "From parameters to activations to concepts",
         "concepts converge because activations do, and these because parameters do: their "
-        "distances stay within Lipschitz constants, of convex NMF most of all.",
+        "distances stay within Lipschitz constants.",
         "Bernas 2025, sec. 5.2 and 5.3, Definitions 35 to 37, Property 1",
         *sizes(_observables),
         "a model in which the bound of the report could be computed: it has no closed form.",

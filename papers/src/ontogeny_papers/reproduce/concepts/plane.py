@@ -13,14 +13,10 @@ from ontogeny.claims import Reason
 from ...observables.concepts.plane import ConceptPlane
 from ..verdicts import Found, Verdict, decided, each, if_finite, short, spread
 from .concept_recipe import ConceptRecipe, sizes
-from .extractors import concepts
+from .extractors import TITLES, concepts
 from .paths import the_runs
 
-_EXTRACTORS = {
-    "convex-nmf": "convex NMF",
-    "ica": "ICA",
-    "dictionary": "dictionary learning",
-}
+_EXTRACTORS = {key: TITLES[key] for key in ("convex-nmf", "ica", "dictionary")}
 _OF_PATHS = ("move", "refit_move", "straight", "straight_line", "straight_walk")
 _DRAWS = 3
 # Of the variance by which a path must be less straight to count as curved.

@@ -48,7 +48,10 @@ def judge(results: Found) -> Sequence[Verdict]:
             + f"; {_NEAR_ONE:g} counts as near 1",
             of_paper=False,
         ),
-        *(approach.exponential(nodes, what) for what, nodes in fits.items()),
+        *(
+            approach.exponential(nodes, approach.WHOLE.format(what))
+            for what, nodes in fits.items()
+        ),
     ]
 
 

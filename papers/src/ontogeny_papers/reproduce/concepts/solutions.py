@@ -15,6 +15,7 @@ from ontogeny.figures import Column, Section, Table, attach
 
 from ..recipe import Findings, Materials, MeasuredRecipe
 from ..verdicts import Verdict, short, unanimous
+from .extractors import CONVEX
 
 _ROWS = 400
 _FEATURES = 16
@@ -255,10 +256,10 @@ def judge(runs: Sequence[xr.Dataset]) -> list[Verdict]:
             {"sign"},
         ),
         _row(runs, "semi-NMF: order only", ("semi-nmf",), {"permutation"}),
-        _row(runs, "convex NMF: order only", ("convex-nmf",), {"permutation"}),
+        _row(runs, f"{CONVEX}: order only", ("convex-nmf",), {"permutation"}),
         _row(
             runs,
-            "convex NMF whose weights need not sum to one: order only",
+            f"{CONVEX} whose weights need not sum to one: order only",
             ("convex-nmf, not strict",),
             {"permutation"},
         ),
