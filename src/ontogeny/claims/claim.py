@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from ..errors import ArgumentError
 from .vocabulary import OF_CERTAINTY, RULES, Certainty, Kind, Reason
 
-
 # Between a direction and the examples that it is asked of, in one label.
 DIRECTION_OF = " · "
 
