@@ -35,7 +35,9 @@ def test_claims_of_runs_stand_under_their_names_and_join_by_subject(compared):
         names == {"seed 0", "seed 1"} for names in runs.values()
     )
     frame = compared.claims()
-    assert set(frame["run"]) == {"seed 0", "seed 1"}
+    together = frame[frame["run"] == ""]  # what only both of them show
+    assert set(frame["run"]) == {"", "seed 0", "seed 1"}
+    assert together["quantity"].tolist() == ["half_step"]
     assert frame["weight"].is_monotonic_decreasing
 
 

@@ -255,7 +255,6 @@ MAY = {
     "report/page/html.py": "HTML",
     "report/style.py": "style sheets",
     "comparison/layers.py": "names of modules",
-    "features/directions/hooks.py": "names of modules",
     "features/abilities/choice_forms.py": "texts of published tasks",
     "features/abilities/contrasts.py": "words of texts that are measured",
     "features/concepts/describe/row_words.py": "words of texts that are measured",

@@ -54,7 +54,6 @@ MAY = {
     "features/predictions/loss.py": NOTES,
     "features/predictions/renamed_words.py": NAMES,
     "features/predictions/token_losses.py": NOTES,
-    "features/directions/dictionary.py": NOTES,
     "features/learned_concepts/declared.py": NOTES,
     "features/predictions/trained_start.py": NAMES,
     "features/predictions/training_texts.py": "the question that a measure answers",

@@ -96,7 +96,6 @@ MEASURED: dict[tuple[str, Certainty], str] = {
         SURE,
     ): "Half of {label} is there{at}, before half of {other} ({chance}).",
     ("reached_step", OPEN): "The order of all statistics is open: {reason}.",
-    ("left_out", NOT_TESTED): "Left out: {label}.",
     ("left_out", SURE): "{number} of the examples {was} left out: {list}.",
     ("p_chance", SURE): "{number} of {whole} abilities are above chance in every run.",
     (
