@@ -15,10 +15,10 @@ import numpy as np
 import xarray as xr
 from scipy.stats import t
 
+from ..control_kinds import MOTION, NO_NULLS, kind_of
 from ..dynamics import half_change_step
 from ..figures import Band, Curves, Figure, NullComparison
 from ..quantities import CONTROL, Quantity
-from ..words.control_kinds import MOTION, NO_NULLS, kind_of
 from .noise import band_of_draws
 
 LABEL = "control runs"

@@ -19,8 +19,8 @@ import numpy as np
 import xarray as xr
 from scipy.stats import norm, t
 
+from ..control_kinds import NO_NULLS, kind_of
 from ..quantities import Quantity
-from ..words.control_kinds import NO_NULLS, kind_of
 from .controls import rows_of_quantities
 from .noise import Z
 

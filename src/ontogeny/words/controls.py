@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 import xarray as xr
 
+from ..control_kinds import MOTION, NO_NULLS, kind_of
 from .content import Content
-from .control_kinds import MOTION, NO_NULLS, kind_of
 
 MADE_OF_MOTION = (*MOTION, *NO_NULLS)
 

@@ -13,8 +13,8 @@ import xarray as xr
 from scipy.stats import t
 
 from ..claims import RULES, Beside, Certainty, Claim, Kind, Reason, Subject
+from ..control_kinds import NO_NULLS, kind_of
 from ..dynamics.reasons import Reason as RowReason
-from .control_kinds import NO_NULLS, kind_of
 from .rows import Row, read_rows
 from .since_base import moved_by
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ..control_kinds import NO_NULLS, kind_of
 from ..dynamics.reasons import OPEN, Reason
 from ..figures import Curves, Figure
-from .control_kinds import NO_NULLS, kind_of
 from .formats import plain_text
 from .labels import short_names
 from .voice import OF_STEPS, Voice

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..claims import Certainty, Claim, Kind, Reason
+from ..control_kinds import kind_of
 from .catalogue import CONTROLS, HEADINGS
-from .control_kinds import kind_of
 from .formats import joined, plural, sentence_start, value_range
 from .headings import Headings
 from .known_texts import OF_SETS, sentences_of_sets

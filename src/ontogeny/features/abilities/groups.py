@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ...control_kinds import NO_NULLS, kind_of
 from ...figures import Figure, Heatmap
 from ...observables.crossing import leads_from
 from ...summary.learning import p_by_luck
-from ...words.control_kinds import NO_NULLS, kind_of
 from .changes import Change, chance_of, p_on_these
 from .contrasts import Ties
 from .intervals import (

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ...control_kinds import NO_NULLS, kind_of
 from ...summary.learning import MIRRORED, luck_of_pairs, p_by_luck
 from ...units import Units
-from ...words.control_kinds import NO_NULLS, kind_of
 from ...words.controls import PAIRS
 
 DRAWS = 999

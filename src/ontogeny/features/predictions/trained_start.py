@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+from ...control_kinds import kind_of
 from ...summary.learning import MIRRORED, luck_of_pairs, p_by_luck, p_lost_by_motion
 from ...summary.noise import Z, stretched_stderr
-from ...words.control_kinds import kind_of
 from ...words.since_base import least
 
 _ROUNDING = 1e-4  # nats: the best temperature of the cost is found to 1e-5

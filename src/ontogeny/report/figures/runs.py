@@ -13,10 +13,10 @@ import numpy as np
 import xarray as xr
 from scipy.stats import t
 
+from ...control_kinds import NO_NULLS, kind_of
 from ...figures import Curves, Heatmap
 from ...quantities import CONTROL
 from ...summary.controls import NUMBERED, RUN
-from ...words.control_kinds import NO_NULLS, kind_of
 from ...words.formats import plain_text
 from .drawable import CONTROL_STEP, Drawable, Runs
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import t
 
+from ...control_kinds import MOTION, NO_NULLS, kind_of
 from ...summary.controls import BORROWED
 from ...summary.learning import MIRRORED
 from ...summary.verdicts import LEVELS
-from ...words.control_kinds import MOTION, NO_NULLS, kind_of
 from ...words.formats import plural
 
 ROWS, MORE = 20, 8  # rows of a page and control runs that examples are given for
