@@ -436,7 +436,7 @@ def test_labelled_concepts_are_judged_on_a_tiny_run(folder):
         reproduce.recipe("concepts-figure-10"), quick=size, controls=1
     )
     page = recipe.run(folder / "out", quick=True, text=folder / "text.txt")
-    assert og.open_study(page.parent).result["verdict"].sizes["claim"] == 8
+    assert og.open_study(page.parent).result["verdict"].sizes["claim"] == 6
 
 
 def test_births_are_set_beside_the_corpus_of_a_tiny_run(folder, monkeypatch):
