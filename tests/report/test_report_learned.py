@@ -61,7 +61,7 @@ def test_names_that_no_control_reaches_stand_first(concepts):
 def test_counts_stand_beside_those_of_controls_in_one_line(content, concepts):
     line = appeared(content, concepts)
     assert line.lead == (
-        "5 concepts beyond the token (controls 2–4); 3 were born (controls 0); "
+        "3 of 5 concepts beyond the token were born (controls 0 of 2–4); "
         "3 have a name (controls 0–2)."
     )
     assert line.text.startswith("Such as: word modal; after “the”")

@@ -57,40 +57,51 @@ def counts(data: xr.Dataset, name: str) -> tuple[float, list[float]]:
     return own, totals[np.isfinite(totals)].tolist()
 
 
-def controls_words(of_controls: Sequence[float]) -> str:
-    """Return what control runs give, in brackets; nothing where none was read."""
+def controls_words(
+    of_controls: Sequence[float], of_totals: Sequence[float] = ()
+) -> str:
+    """Return what control runs give, of how many, in brackets; nothing where none was read."""
     if not of_controls:
         return ""
-    return f" (controls {value_range(of_controls, '{:,.0f}'.format)})"
+    some = value_range(of_controls, "{:,.0f}".format)
+    of = f" of {value_range(of_totals, '{:,.0f}'.format)}" if of_totals else ""
+    return f" (controls {some}{of})"
 
 
 def found_words(data: xr.Dataset) -> str:
-    """Return how many concepts are found again, are born and have names, beside controls.
+    """Return how many concepts are born and have names, and are found at all, beside controls.
 
     Examples
     --------
     >>> numbers = {"n_again": 23.0, "n_born": 9.0, "n_named": 12.0}
     >>> found_words(xr.Dataset(numbers))
-    '23 concepts beyond the token; 9 were born; 12 have a name'
+    '9 of 23 concepts beyond the token were born; 12 have a name'
     >>> found_words(xr.Dataset({**numbers, "again": ("concept", np.ones(40))}))
-    '23 concepts beyond the token at the end; of 40 at any step 9 were born; 12 have a name'
+    '9 of 40 concepts beyond the token were born; 12 have a name; 23 are found at the end'
+    >>> found_words(xr.Dataset({"n_again": 1.0, "n_named": 1.0}))
+    '1 concept beyond the token; 1 has a name'
     """
     total, of_total = counts(data, "n_again")
     born, of_born = counts(data, "n_born")
     named, of_named = counts(data, "n_named")
-    noun = plural(round(total), "concept")
     # Births and names are also of what was found at earlier steps, or in the learned part.
-    every = int(data["again"].notnull().sum()) if "again" in data else total
+    every = int(data["again"].notnull().sum()) if "again" in data else round(total)
+    found = f"{plural(every, 'concept')} beyond the token"
+    parts = [found]
     is_more = every != total
-    end = " at the end" if is_more else ""
-    parts = [f"{noun} beyond the token{end}{controls_words(of_total)}"]
     if math.isfinite(born):
         verb = "was" if born == 1 else "were"
-        of_all = f"of {every:,.0f} at any step " if is_more else ""
-        parts.append(f"{of_all}{born:,.0f} {verb} born{controls_words(of_born)}")
+        beside = controls_words(of_born, () if is_more else of_total)
+        parts = [f"{born:,.0f} of {found} {verb} born{beside}"]
     if math.isfinite(named):
         verb = "has" if named == 1 else "have"
         parts.append(f"{named:,.0f} {verb} a name{controls_words(of_named)}")
+    if is_more:
+        verb = "is" if total == 1 else "are"
+        at_end = f"{total:,.0f} {verb} found at the end"
+        return "; ".join([*parts, f"{at_end}{controls_words(of_total)}"])
+    if not math.isfinite(born):
+        parts[0] += controls_words(of_total)
     return "; ".join(parts)
 
 
