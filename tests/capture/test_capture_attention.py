@@ -7,7 +7,7 @@ from torch import nn
 
 from helpers.capture_models import CAUSAL, FAMILIES, OwnModel, build, inputs_of
 from ontogeny import Inputs, capture
-from ontogeny.capture.maps import attention_map
+from ontogeny.capture.attention.collected import attention_map
 from ontogeny.errors import LayerMatchError, NonFiniteError
 from ontogeny.needs import Attention
 

@@ -21,7 +21,7 @@ from ..inputs import Inputs
 from ..needs import Gradients, Need
 from ..needs.base import MASK_FRACTION
 from .activation import ActivationCollector
-from .attention import AttentionCollector
+from .attention.entropy import AttentionCollector
 from .collect import Collector, feed
 from .forward import beginning, check_fits
 from .gradients import GradientReading, gradients

@@ -11,12 +11,12 @@ from torch import nn
 
 from ..errors import LayerMatchError
 from ..inputs import Inputs
+from .attention.collected import attention_map
 from .calls import check_call
 from .forward import beginning, first_tensor, quiet, run
 from .fused import fused_maps
 from .implementations import attention_maps
 from .layers import match_attention
-from .maps import attention_map
 from .sites import INPUT, call_of, split_label, watched
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..capture.attention.collected import MapCollector, by_call
 from ..capture.layers import match_attention
-from ..capture.maps import MapCollector, by_call
 from ..errors import ArgumentError
 from ..inputs import Inputs
 from ..inputs.batches import Batch

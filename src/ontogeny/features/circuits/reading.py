@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ...capture.attention.collected import MapCollector, by_call
 from ...capture.collect import feed
 from ...capture.implementations import attention_maps
 from ...capture.layers import match_attention
-from ...capture.maps import MapCollector, by_call
 from ...errors import ArgumentError, NonFiniteError, check_whole
 from ...inputs.batches import Batch
 from ...needs import Need, Source

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from ..errors import LayerMatchError, StudyWarning
-from ..inputs.batches import Batch
-from ..trajectory.findings import some
-from .collect import Collector
-from .sites import split_label
+from ...errors import LayerMatchError, StudyWarning
+from ...inputs.batches import Batch
+from ...trajectory.findings import some
+from ..collect import Collector
+from ..sites import split_label
 
 Value = TypeVar("Value")
 

@@ -10,11 +10,11 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from ..errors import NonFiniteError
-from ..inputs import Inputs, ShownTexts
-from ..inputs.batches import Batch
-from .activation import sampled_rows
-from .maps import MapCollector, by_call
+from ...errors import NonFiniteError
+from ...inputs import Inputs, ShownTexts
+from ...inputs.batches import Batch
+from ..activation import sampled_rows
+from .collected import MapCollector, by_call
 
 
 class AttentionCollector(MapCollector):

@@ -1,0 +1,1 @@
+"""Attention maps as they pass through a forward pass, and their entropy."""
