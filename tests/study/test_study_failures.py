@@ -560,3 +560,24 @@ def test_a_reference_that_is_no_longer_the_last_is_said_and_can_be_moved(tmp_pat
     assert (
         json.loads((tmp_path / "s" / "study.json").read_text())["reference_step"] == 16
     )
+
+
+@dataclass(frozen=True)
+class Claiming(Picky):
+    """Computes all of its numbers, and fails when it says what they mean."""
+
+    kind: ClassVar[str] = "claiming"
+
+    def claims(self, name, data):
+        raise KeyError("mean_of_means")
+
+
+def test_numbers_stay_where_an_observable_cannot_say_what_it_found(
+    trajectory, tmp_path
+):
+    study = study_of(trajectory, Claiming(), ActivationNorm("mlp"))
+    result = study.run(tmp_path / "study")
+    assert np.isfinite(result["claiming"]["mean"]).all()
+    (problem,) = result.problems()
+    assert problem.node == "claiming" and "mean_of_means" in problem.why
+    assert "activation-norm" in result.tree.children

@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from ..._version import __version__
-from ...claims import to_dataset
+from ...claims import Claim, to_dataset
 from ...observables import Observable
 from ...own_code import reason
 from ...problems.problem import NO_CELL
@@ -103,10 +103,26 @@ def merge(
     )
     data = {name: voice.filled_node(node) for name, node in data.items()}
     findings = json.loads(attributes.get("findings", "[]"))
-    of_nodes = {o.name: o.claims for o in observables}
+    claimed = {o.name: _claimed(o, data[o.name]) for o in observables}
+    data = {name: node for name, (node, _) in claimed.items()}
+    of_nodes = {name: lambda *_, made=made: made for name, (_, made) in claimed.items()}
     claims = claims_of(data, of_nodes, findings, quantities)
     root = {**attributes, **verdicts.LEVELS.attributes(), **provenance()}
     return xr.DataTree.from_dict({"/": to_dataset(claims).assign_attrs(root), **data})
+
+
+def _claimed(
+    observable: Observable, data: xr.Dataset
+) -> tuple[xr.Dataset, list[Claim]]:
+    """Return what an observable claims of its node; ``failed`` of the node holds why it cannot."""
+    if "failed" in data.attrs:
+        return data, []
+    try:
+        return data, list(observable.claims(observable.name, data))
+    except Exception as error:
+        log.warning("%s could not say what it found: %s", observable.name, error)
+        log.debug("claiming failed", exc_info=error)
+        return data.assign_attrs(failed=reason(error)), []
 
 
 def summary_data(cell: Cell) -> xr.Dataset:
