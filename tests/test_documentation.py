@@ -108,12 +108,21 @@ def test_public_names_exist(text):
 
 
 def code_of(page):
-    """Return the Python code of a page or a notebook, a text each."""
+    """Return the Python code of a page, a notebook or a program, a text each."""
     text = page.read_text("utf-8")
+    if page.suffix == ".py":
+        return [text]
     if page.suffix == ".ipynb":
         cells = json.loads(text)["cells"]
         return ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
     return [block for block in blocks_of(text, "python") if ">>> " not in block]
+
+
+def is_module(dotted):
+    try:
+        return importlib.util.find_spec(dotted) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def strange_names(code):
@@ -124,8 +133,9 @@ def strange_names(code):
                 node.module
             )
             for name in node.names:
-                if not hasattr(module, name.name):
-                    yield f"{node.module}.{name.name}"
+                dotted = f"{node.module}.{name.name}"
+                if not hasattr(module, name.name) and not is_module(dotted):
+                    yield dotted
         elif isinstance(node, ast.Attribute):
             dotted = ast.unparse(node)
             if re.fullmatch(r"og(\.\w+)+", dotted) and not is_there(dotted[3:]):
@@ -136,9 +146,14 @@ def is_of_project(module):
     return bool(module) and module.split(".")[0].startswith("ontogeny")
 
 
-@pytest.mark.parametrize(
-    "page", [*PAGES, *sorted(ROOT.glob("docs/notebooks/*.ipynb"))], ids=lambda p: p.name
-)
+PROGRAMS = [
+    path
+    for pattern in ("docs/notebooks/*.ipynb", "benchmarks/*.py", "examples/*.py")
+    for path in sorted(ROOT.glob(pattern))
+]
+
+
+@pytest.mark.parametrize("page", [*PAGES, *PROGRAMS], ids=lambda path: path.name)
 def test_code_takes_names_that_exist(page):
     # A notebook imported a module that had gone: only the build of the documentation told.
     assert [name for code in code_of(page) for name in strange_names(code)] == []
