@@ -241,6 +241,7 @@ RULES_OF = {
         "top": whole(),
         "objective": among("auto", "causal", "masked"),
     },
+    "tuned-difference": {"max_tokens": whole(2), "first": whole()},
     "token-losses": {
         "n_texts": whole(),
         "max_tokens": whole(2),

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from ..errors import ArgumentError, StudyWarning
 from ..inputs import Inputs
 from ..inputs.batches import Batch
+from ..trajectory.weights.placement import is_placed
 from ..trajectory.weights.streaming import device_of_parts
 from .families import longest_text
 
@@ -90,7 +91,8 @@ def device_of(model: nn.Module) -> torch.device:
     # Of hundreds, one is asked for.
     for tensor in chain(model.parameters(), model.buffers()):
         # Hooks of accelerate, which keep the weights meanwhile, move the ids themselves.
-        return torch.device("cpu") if tensor.is_meta else tensor.device
+        is_away = tensor.is_meta and is_placed(model)
+        return torch.device("cpu") if is_away else tensor.device
     return torch.device("cpu")
 
 

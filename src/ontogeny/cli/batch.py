@@ -97,7 +97,7 @@ def job_script(
     ...     {},
     ...     "/env/bin/python",
     ... )
-    >>> [line for line in text.splitlines() if "time" in line or "mem" in line]
+    >>> [line for line in text.splitlines() if "--time" in line or "--mem" in line]
     ['#SBATCH --mem=3G', '#SBATCH --time=0-02:00:00']
     """
     for path in (study, folder):

@@ -70,7 +70,7 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
     (
         Kind.CHANGED_ON_ITEMS,
         SURE,
-    ): "{Subject} changed on these items, {ends}; others are open.",
+    ): "{Subject} changed on these items, from {ends}; others are open.",
     (Kind.ABOVE_CHANCE, SURE): "{Subject} is above chance{since}: {value}{beside}.",
     (Kind.ABOVE_CHANCE, OPEN): "Whether {subject} is above chance is open: {reason}.",
     (

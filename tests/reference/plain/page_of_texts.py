@@ -186,7 +186,7 @@ class PageOfTexts:
         }
         loss = self.loss(data)
         for name, label in (
-            ("frequencies", "{word} frequencies"),
+            ("frequencies", "word frequencies"),
             ("before", "the token before"),
             ("context", "context beyond the token before"),
         ):

@@ -133,6 +133,9 @@ class TunedDifference(Observable):
         "place_of": ("tokens of a text", ""),
         "of_texts": ("texts", ""),
         "piece_text": ("how a token is written", ""),
+        "written_first": ("tokens that the difference at first tokens writes", ""),
+        "written_all": ("tokens that the difference at all tokens writes", ""),
+        "written_random": ("tokens that the difference of random tokens writes", ""),
     }
     section: ClassVar[Section] = Section(
         title="What tuning changed",

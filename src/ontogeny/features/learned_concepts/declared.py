@@ -40,7 +40,7 @@ NAMES: Names = {
         "1",
     ),
     "named_phi": ("the same of names that are shown; 0 without one", "1"),
-    "named_about": ("what a shown name is about, by number; -1 without one", ""),
+    "named_about": ("what a shown name is about, by number; -1 without one", "1"),
     "name_limit": ("95th percentile of it among components of an untrained model", "1"),
     "name_p": (
         "p-value beside places shuffled within their texts, corrected (Holm)",

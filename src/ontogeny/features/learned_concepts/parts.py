@@ -86,7 +86,7 @@ class Tokens:
         --------
         >>> same = Tokens(np.array([1, 1, 2]), np.array([0, 1, 2]))
         >>> same.of_each(np.array([[3.0], [3.0], [-6.0]]), np.array([1, 2])).tolist()
-        [0.12, 0.041666666666666664]
+        [0.05333333333333333, 0.041666666666666664]
         """
         kinds, kind, places = np.unique(
             self.token, return_inverse=True, return_counts=True
