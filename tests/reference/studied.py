@@ -6,7 +6,7 @@ from reference.odd_models import MODULES
 
 # Dictionaries that a solver fits, and ranks that are read against draws: no closed form gives
 # them, and tests of theirs hold them against planted truth and other libraries.
-FITTED = {"joint-concepts", "concepts-ica", "weight-rank"}
+FITTED = {"joint-concepts", "learned-concepts", "concepts-ica", "weight-rank"}
 # What the pages of one model, of a fine-tuning and of circuits hold beside the standard one.
 MORE = {
     "weight-change": {},

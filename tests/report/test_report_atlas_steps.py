@@ -100,7 +100,7 @@ def test_a_second_node_with_lives_is_in_the_menu_with_its_path():
     }
     atlas = atlas_of(made.tree(nodes))
     title = "Concepts and their lives"
-    assert atlas.titles == [f"{title} (joint-concepts)", f"{title} (joint-svd)"]
+    assert atlas.titles == [title, f"{title} (joint-svd)"]
     assert atlas.further[0]["views"]
 
 

@@ -23,7 +23,7 @@ from .contexts import packed, packed_contexts, shares
 from .layers import has_controls, layers, mean_strengths, safe, unnamed_layers
 from .lives import FEW, KINDS, MARKS, MORE, SHADES, Concept, Concepts, choice_words
 from .nodes import APART
-from .steps import Fitted, further_concepts, title_of
+from .steps import Fitted, further_concepts
 from .tokens import Pieces
 
 # Concepts that the atlas holds of the first screen's node; of more, the sharpest of each layer.
@@ -82,9 +82,9 @@ def read_atlas(content: Content, concepts: Concepts | None) -> Atlas | None:
     further = further_concepts(content, concepts, MOST_FURTHER)
     payloads = [_payload(content, fit) for fit in further if fit.concepts.every]
     if concepts is not None and concepts.every:
-        titles = [fit.concepts.node.title for fit in further]
-        title = title_of(concepts.node, [*titles, concepts.node.title])
-        payloads.insert(0, _payload(content, Fitted(concepts, title, MOST)))
+        payloads.insert(
+            0, _payload(content, Fitted(concepts, concepts.node.title, MOST))
+        )
     if not payloads:
         return None
     first, *others = payloads

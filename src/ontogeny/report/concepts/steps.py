@@ -68,11 +68,11 @@ def further_concepts(
         node.title for node in (*([first.node] if first else []), *lives, *single)
     ]
     parts = [
-        Fitted(of_lives(content, node), title_of(node, titles), max(share, 1))
+        Fitted(of_lives(content, node), _title(node, titles), max(share, 1))
         for node in lives
     ]
     for node in single:
-        parts += _of_steps(content, node, title_of(node, titles), share)
+        parts += _of_steps(content, node, _title(node, titles), share)
     return parts
 
 
@@ -86,8 +86,7 @@ def _of_single_steps(node: Node) -> bool:
     return described and "concept_kind" not in data and "step" in data.dims
 
 
-def title_of(node: Node, titles: list[str]) -> str:
-    """Return the title of a node of concepts, with its path where others have the same."""
+def _title(node: Node, titles: list[str]) -> str:
     return f"{node.title} ({node.path})" if titles.count(node.title) > 1 else node.title
 
 
