@@ -69,3 +69,28 @@ def p_above(
         return 0.0 if difference > 0 else 1.0
     freedom = parts.sum() ** 2 / (parts**2 / free).sum()
     return float(t.sf(difference / np.sqrt(parts.sum()), freedom))
+
+
+def p_beyond(
+    changes: np.ndarray, draws: np.ndarray, weights: np.ndarray, units: Units
+) -> float:
+    """Return the p-value that an effect lies beyond what a control gives, up or down.
+
+    Twice that of `p_above` in the direction of the effect. Sizes without signs are far from normal
+    where effects have a mean near 0: Student's t of those was below 0.05 in 8 % of 4,000 draws of
+    a control.
+
+    Parameters
+    ----------
+    changes, draws, weights, units
+        As of `p_above`.
+
+    Examples
+    --------
+    >>> draws = np.array([[0.0, 0.1, 0.0], [0.1, 0.0, 0.0], [0.0, 0.0, 0.1]])
+    >>> units = Units(np.arange(3))
+    >>> p_beyond(np.full(3, -5.0), draws, np.ones(3), units) < 0.01
+    True
+    """
+    sign = -1.0 if changes @ weights < 0 else 1.0
+    return min(1.0, 2 * p_above(sign * changes, sign * draws, weights, units))

@@ -20,7 +20,7 @@ from ontogeny.features.concepts.effect_controls import (
 )
 from ontogeny.features.concepts.effect_verdicts import claims_of_effects
 from ontogeny.observables import ConceptEffects, JointConcepts
-from ontogeny.observables.random_directions import p_above, random_directions
+from ontogeny.observables.random_directions import p_above, p_beyond, random_directions
 from ontogeny.observables.removal import LossAtTokens
 from ontogeny.store import read_cell
 from ontogeny.study.folder.layout import state_path
@@ -249,14 +249,15 @@ def test_permuted_codes_exceed_the_controls_at_most_at_the_stated_rate():
     assert below["random"] <= 6 and below["other"] <= 6, below
 
 
-def test_the_test_keeps_its_level_on_exchangeable_draws():
+@pytest.mark.parametrize("p_value", [p_above, p_beyond])
+def test_the_test_keeps_its_level_on_exchangeable_draws(p_value):
     rng, texts_, k = np.random.default_rng(0), 60, 6
     units, weights = Units(np.arange(texts_)), np.ones(texts_)
     hits = 0
     for _ in range(2000):
         level = rng.normal(size=(k + 1, 1))
         values = level + rng.normal(size=(k + 1, texts_))
-        hits += p_above(values[0], values[1:], weights, units) <= 0.05
+        hits += p_value(values[0], values[1:], weights, units) <= 0.05
     assert hits / 2000 <= 0.06
 
 

@@ -22,7 +22,7 @@ from ...multiple_tests import holm
 from ...needs import Activations, Need, Predictor
 from ...observables import Observable, Reading, Run, by_layer, make
 from ...observables.fits import OfWidth
-from ...observables.random_directions import p_above, random_directions
+from ...observables.random_directions import p_above, p_beyond, random_directions
 from ...quantities import Measured, Quantity
 from ...units import Units
 from ...words.names import Names
@@ -270,11 +270,11 @@ class DirectionEffects(Observable):
             p = {
                 "removed_p_single": (
                     "group",
-                    groups.tests(plain - without, plain - others),
+                    groups.tests(p_above, plain - without, plain - others),
                 ),
                 "steered_p_single": (
                     "group",
-                    groups.tests(moved[-1], largest, abs_=True),
+                    groups.tests(p_beyond, moved[-1], largest),
                 ),
             }
         values = {
@@ -331,21 +331,17 @@ class _Groups:
         )
 
     def tests(
-        self, values: np.ndarray, draws: np.ndarray, *, abs_: bool = False
+        self, p_value: Callable[..., float], values: np.ndarray, draws: np.ndarray
     ) -> np.ndarray:
-        """Return for each group the p-value (groups,) that values (n,) are above draws (k, n).
-
-        With `abs_` the size of the mean is asked, whatever its sign.
-        """
-        found = []
-        for m in self._members:
-            own, others = values[m], draws[:, m]
-            if abs_:
-                own = own * np.sign(own.mean() or 1.0)
-                others = others * np.sign(others.mean(axis=1, keepdims=True))
-            weights = np.ones(len(m))
-            found.append(p_above(own, others, weights, Units(np.arange(len(m)))))
-        return np.array(found)
+        """Return for each group the p-value (groups,) of values (n,) beside draws (k, n)."""
+        return np.array(
+            [
+                p_value(
+                    values[m], draws[:, m], np.ones(len(m)), Units(np.arange(len(m)))
+                )
+                for m in self._members
+            ]
+        )
 
 
 class _Change:
