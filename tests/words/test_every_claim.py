@@ -13,10 +13,8 @@ from helpers import ability_nodes, compared_runs
 from helpers import report_examples as examples
 from ontogeny.claims import Beside, Certainty, Claim, Kind, Reason, Subject, measurement
 from ontogeny.comparison.claims import claims_of_runs
-from ontogeny.features.directions.read_claims import (
-    claims_of_effects,
-    claims_of_reading,
-)
+from ontogeny.features.directions.effect_claims import claims_of_effects
+from ontogeny.features.directions.read_claims import claims_of_reading
 from ontogeny.features.fine_tuning.change_claims import claims_of_changes
 from ontogeny.features.predictions.loss_claims import claims_of_loss
 from ontogeny.quantities import Quantity

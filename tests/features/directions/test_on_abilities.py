@@ -9,7 +9,7 @@ from torch import nn
 
 import ontogeny as og
 from ontogeny.errors import ArgumentError
-from ontogeny.features.directions.on_abilities import half_of_largest
+from ontogeny.features.directions.changed_layer import Groups, half_of_largest
 from ontogeny.observables import DirectionEffects
 from ontogeny.tasks import train_tokenizer
 from ontogeny.words.content import read_content
@@ -18,7 +18,16 @@ from ontogeny.words.sections import section_sentences
 WORDS = [a + b + c for a in "bdfgklmn" for b in "aeiou" for c in "st"]
 FIRST = frozenset(WORDS[::2])
 STEPS, BORN, WIDTH = (0, 10, 20, 30, 40), 20, 32
-VERBS = {True: "goes", False: "walk"}
+VERBS = {
+    True: ("goes", "sings", "reads", "sleeps", "eats"),
+    False: ("walk", "jump", "talk", "wait", "play"),
+}
+
+
+def verbs_of(word):
+    """The verb that is right after a noun, and the one that is not."""
+    place = WORDS.index(word) // 2 % len(VERBS[True])
+    return tuple(VERBS[(word in FIRST) is of][place] for of in (True, False))
 
 
 def mark():
@@ -46,11 +55,10 @@ class Agrees(nn.Module):
             freeze=False,
         )
         head = 0.02 * rng.normal(size=(size, WIDTH))
-        goes, walk = (
-            tokenizer.convert_tokens_to_ids(f"Ġ{VERBS[v]}") for v in (True, False)
-        )
-        head[goes] += 2 * unit
-        head[walk] -= 2 * unit
+        for sign, verbs in ((1, VERBS[True]), (-1, VERBS[False])):
+            ids = tokenizer.convert_tokens_to_ids([f"Ġ{verb}" for verb in verbs])
+            assert tokenizer.unk_token_id not in ids
+            head[ids] += sign * 2 * unit
         self.out = nn.Identity()
         self.head = nn.Linear(WIDTH, size, bias=False)
         self.head.weight = nn.Parameter(torch.from_numpy(head).float())
@@ -62,16 +70,18 @@ class Agrees(nn.Module):
 @pytest.fixture(scope="module")
 def studied(tmp_path_factory):
     folder = tmp_path_factory.mktemp("abilities")
-    text = " ".join([*WORDS, *VERBS.values()] * 2)
+    text = " ".join([*WORDS, *VERBS[True], *VERBS[False]] * 2)
     tokenizer = train_tokenizer([text] * 9, 800)
     lines = []
     for word in WORDS:
-        right, wrong = (VERBS[(word in FIRST) is of] for of in (True, False))
+        right, wrong = verbs_of(word)
         pair = {"right": f"the {word} {right}", "wrong": f"the {word} {wrong}"}
         lines.append(json.dumps(pair | {"group": "agreement"}))
         if word in FIRST:
             pair = {"right": f"a {word} {right}", "wrong": f"a {word} {wrong}"}
             lines.append(json.dumps(pair | {"group": "singular"}))
+            if right == "goes":
+                lines.append(json.dumps(pair | {"group": "one verb"}))
     (folder / "pairs.jsonl").write_text("\n".join(lines))
     models = {step: Agrees(step, tokenizer) for step in STEPS}
     run = og.Trajectory.from_models(models, tokenizer=tokenizer)
@@ -125,6 +135,37 @@ def test_the_direction_steers_and_another_does_not(studied):
     assert found["other · singular"]["certainty"] == "open"
 
 
+def test_pairs_of_the_same_words_count_once(studied):
+    data = studied[0]["direction-effects"].to_dataset().isel(layer=0, step=-1)
+    counts = {str(g): int(data.contrasts.sel(group=g)) for g in data.group.values}
+    assert counts == {"agreement": len(WORDS), "singular": 5, "one verb": 1}
+    for kind in ("needed", "steers"):
+        one = claims(studied, kind)["number · one verb"]
+        assert (one["certainty"], one["reason"]) == ("open", "too few contrasts")
+
+
+def test_what_is_right_all_the_same_is_not_needed():
+    class Shifted:
+        """Log-odds that fall by 1 without a direction, and hardly without others."""
+
+        def without(self, unit, taken):
+            return plain - (1.0 if taken is unit else 0.01 * taken[0])
+
+        def added(self, unit, strength):
+            return plain
+
+    observable = DirectionEffects(np.ones(3), layer="out", strengths=(1.0,))
+    rng = np.random.default_rng(0)
+    random = rng.normal(size=(4, 3))
+    p_values = []
+    for level in (9.0, 0.5):
+        plain = level + 0.1 * rng.normal(size=30)
+        groups = Groups(np.full(30, "a"), lambda members: members)
+        found = observable._of_direction(Shifted(), np.ones(3), random, plain, groups)
+        p_values.append(found["removed_p_single"][1].item())
+    assert p_values[0] > 0.5 and p_values[1] < 1e-3, p_values
+
+
 def test_claims_say_which_examples_fall(studied):
     content = read_content(studied[0].tree)
     said = [one.text for one in section_sentences(content, content.nodes[0])]
@@ -147,16 +188,13 @@ def test_numbers_are_those_of_a_plain_loop(studied):
     sample = inputs.sample("all", 2000, 0)
     rows = model.words.weight[inputs.ids[sample.text, sample.position]].detach()
     mean = rows.mean(dim=0)
-    goes, walk = (
-        tokenizer.convert_tokens_to_ids(f"Ġ{VERBS[v]}") for v in (True, False)
-    )
     changes, right = [], []
     for word in WORDS:
         h = model.words.weight[tokenizer.convert_tokens_to_ids(f"Ġ{word}")].detach()
-        sign = 1 if word in FIRST else -1
-        apart = (model.head.weight[goes] - model.head.weight[walk]).detach()
-        before = sign * float(apart @ h)
-        after = sign * float(apart @ (h - ((h - mean) @ unit) * unit))
+        verbs = [f"Ġ{verb}" for verb in verbs_of(word)]
+        one, other = model.head.weight[tokenizer.convert_tokens_to_ids(verbs)].detach()
+        before = float((one - other) @ h)
+        after = float((one - other) @ (h - ((h - mean) @ unit) * unit))
         changes.append(after - before)
         right.append(after > 0)
     assert float(at.removed) == pytest.approx(np.mean(changes), rel=1e-3)
@@ -174,5 +212,7 @@ def test_bad_arguments_are_refused():
         DirectionEffects(np.ones(4), layer="out", on="loss")
     with pytest.raises(ArgumentError, match="strengths must hold numbers above 0"):
         DirectionEffects(np.ones(4), layer="out", strengths=(0.0, 1.0))
+    with pytest.raises(ArgumentError, match="from small to large"):
+        DirectionEffects(np.ones(4), layer="out", strengths=(2.0, 1.0))
     with pytest.raises(ArgumentError, match="examples"):
         DirectionEffects(np.ones(4), layer="out", options={"examples": ["no.jsonl"]})

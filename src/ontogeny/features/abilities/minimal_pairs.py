@@ -17,7 +17,7 @@ from ...observables.pieces import object_array
 from ...quantities import Quantity
 from ...tasks.records import Example
 from ...words.names import Names
-from .contrasts import words_apart
+from .contrasts import ties_of_words, words_apart
 from .examples import OfExamples, accuracy, by_group, names_of
 from .ngrams import ngram_scores
 from .pairs import PROMPT, RIGHT, WRONG, is_pairs, pair_of
@@ -174,6 +174,11 @@ class MinimalPairs(OfExamples):
             },
             coords={"group": groups},
         )
+
+    def units_of(self, state: xr.Dataset, members: np.ndarray) -> np.ndarray:
+        """Return (n,) which of the pairs at some places go together, by their contrasts."""
+        words = (state[name].values[members] for name in ("word_right", "word_wrong"))
+        return ties_of_words(*words).units
 
     def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray, None]:
         """Return which pairs are right, and that half are by chance; their words say the rest."""

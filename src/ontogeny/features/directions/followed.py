@@ -24,8 +24,9 @@ from ...observables.fits import OfWidth
 from ...observables.random_directions import random_directions
 from ...quantities import Measured, Quantity
 from .brought import Brought, GivenDirections, brought
+from .effect_claims import claims_of_effects
 from .measured import FITTED, Rows, agreements, aucs, cosines, shares, unit_rows
-from .read_claims import RANDOM, UNTRAINED, claims_of_effects, claims_of_reading
+from .read_claims import RANDOM, UNTRAINED, claims_of_reading
 from .removed import UNIT, Effects, loss_at
 
 N_RANDOM = 200  # random directions beside a reading, which costs no pass

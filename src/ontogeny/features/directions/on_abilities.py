@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 import xarray as xr
 from torch import Tensor
 
 from ...arrays import to_numpy
-from ...capture.sites import changed
-from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject
-from ...claims.claim import DIRECTION_OF
+from ...claims import Claim
 from ...errors import ArgumentError, check_choice
 from ...figures import Section
-from ...multiple_tests import holm
 from ...needs import Activations, Need, Predictor
 from ...observables import Observable, Reading, Run, by_layer, make
 from ...observables.fits import OfWidth
 from ...observables.random_directions import p_above, p_beyond, random_directions
 from ...quantities import Measured, Quantity
-from ...units import Units
 from ...words.names import Names
 from .brought import Brought, GivenDirections, brought
+from .changed_layer import ChangedLayer, Groups, half_of_largest
+from .effect_claims import claims_of_abilities
 from .measured import apart, unit_rows
-from .read_claims import RANDOM, lasting
+from .read_claims import RANDOM
 
 ASKED = ("minimal-pairs",)
-LEVEL = 0.05
 _LINES: dict[str, Any] = {"series": "group", "facet": "direction"}
 _NULLS = {"random": RANDOM}
 
@@ -123,6 +119,7 @@ class DirectionEffects(Observable):
     variables: ClassVar[Names] = {
         "log_odds": ("log-odds of the right text", "nats"),
         "accuracy": ("share of examples that are right", "share of examples"),
+        "contrasts": ("contrasts that share no word", "contrasts"),
         "removed_p_single": ("p-value that random directions do as much", "1"),
         "steered_p_single": ("the same of the largest strength", "1"),
         "steered_accuracy": (
@@ -148,15 +145,17 @@ class DirectionEffects(Observable):
         return brought(self.directions)
 
     @cached_property
-    def _asked(self) -> Observable:
+    def _asked(self) -> Any:
         return make(self.on, **self.options)
 
     def check(self) -> None:
         """Refuse directions that are none, other examples, and strengths of 0."""
         check_choice("on", self.on, ASKED)
-        if not self.strengths or min(self.strengths) <= 0:
+        rises = np.diff([0.0, *self.strengths])
+        if not len(rises) or not (np.isfinite(rises) & (rises > 0)).all():
             raise ArgumentError(
-                f"strengths must hold numbers above 0; got {self.strengths}."
+                "strengths must hold numbers above 0, from small to large; got "
+                f"{self.strengths}."
             )
         assert len(self._brought.names) and self._asked
 
@@ -198,7 +197,10 @@ class DirectionEffects(Observable):
         model = next(
             reading[need] for need in needs if isinstance(need, Predictor)
         ).model
-        groups = _Groups(state["group_of_pair"].values.astype(str))
+        groups = Groups(
+            state["group_of_pair"].values.astype(str),
+            lambda members: self._asked.units_of(state, members),
+        )
 
         def odds() -> np.ndarray:
             found = self._asked.observe(reading, state)
@@ -209,18 +211,19 @@ class DirectionEffects(Observable):
         draws = self.n_draws if reading.noise else 0
 
         def one(path: str, A: Tensor) -> dict[str, Any]:
-            change = _Change(model, path, to_numpy(A).astype(np.float64), odds)
+            change = ChangedLayer(model, path, to_numpy(A).astype(np.float64), odds)
             seeds = [self.random_state, 13]
-            random = random_directions(change.centred, max(draws, 1), seeds)
+            random = random_directions(change.centred, draws, seeds)
             each = [
-                self._of_direction(change, u, apart(random, u)[:draws], plain, groups)
+                self._of_direction(change, u, apart(random, u), plain, groups)
                 for u in unit
             ]
             stacked = xr.concat([xr.Dataset(values) for values in each], "direction")
-            whole = groups.means(plain > 0), groups.means(plain)
+            whole = groups.means(right(plain)), groups.means(plain)
             found = stacked.assign(
                 accuracy=("group", whole[0]),
                 log_odds=("group", whole[1]),
+                contrasts=("group", groups.counts),
                 removed_accuracy_whole=("group", whole[0]),
             )
             return dict[Any, Any](found)
@@ -235,29 +238,28 @@ class DirectionEffects(Observable):
 
     def _of_direction(
         self,
-        change: _Change,
+        change: ChangedLayer,
         unit: np.ndarray,
         random: np.ndarray,
         plain: np.ndarray,
-        groups: _Groups,
+        groups: Groups,
     ) -> dict[str, Any]:
         """Return what the removal and the addition of one direction do to each group."""
         without = change.without(unit, unit)
         added = np.stack([change.added(unit, s) for s in self.strengths])
         moved = added - plain
-        nulls: dict[str, Any] = {}
-        p: dict[str, Any] = {}
+        nulls: dict[str, Mapping[str, Any]] = {}
+        found: dict[str, Any] = {}
         if len(random):
             others = np.stack([change.without(unit, r) for r in random])
             beside = np.stack(
                 [[change.added(r, s) for r in random] for s in self.strengths]
             )
+            of_group = ("group", "draw")
             nulls = {
-                "removed": {
-                    "random": (("group", "draw"), groups.means(others - plain).T)
-                },
+                "removed": {"random": (of_group, groups.means(others - plain).T)},
                 "removed_accuracy": {
-                    "random": (("group", "draw"), groups.means(others > 0).T)
+                    "random": (of_group, groups.means(right(others)).T)
                 },
                 "steered": {
                     "random": (
@@ -266,212 +268,37 @@ class DirectionEffects(Observable):
                     )
                 },
             }
-            largest = beside[-1] - plain
-            p = {
-                "removed_p_single": (
-                    "group",
-                    groups.tests(p_above, plain - without, plain - others),
-                ),
-                "steered_p_single": (
-                    "group",
-                    groups.tests(p_beyond, moved[-1], largest),
-                ),
-            }
+            # What a claim prints is the accuracy, so that must fall as well.
+            p_values = [
+                groups.tests(p_above, of(plain) - of(without), of(plain) - of(others))
+                for of in (np.asarray, right)
+            ]
+            found["removed_p_single"] = ("group", np.maximum(*p_values))
+            found["steered_p_single"] = (
+                "group",
+                groups.tests(p_beyond, moved[-1], beside[-1] - plain),
+            )
         values = {
-            "removed": Measured(
-                ("group", groups.means(without - plain)),
-                stderr=("group", groups.errors(without - plain)),
-                nulls=nulls.get("removed", {}),
-            ),
-            "removed_accuracy": Measured(
-                ("group", groups.means(without > 0)),
-                stderr=("group", groups.errors((without > 0).astype(float))),
-                nulls=nulls.get("removed_accuracy", {}),
-            ),
-            "steered": Measured(
-                (("strength", "group"), groups.means(moved)),
-                stderr=(("strength", "group"), groups.errors(moved)),
-                nulls=nulls.get("steered", {}),
-            ),
+            "removed": ("group", without - plain),
+            "removed_accuracy": ("group", right(without)),
+            "steered": (("strength", "group"), moved),
         }
+        for name, (dims, of_example) in values.items():
+            found |= Measured(
+                (dims, groups.means(of_example)),
+                stderr=(dims, groups.errors(of_example)),
+                nulls=nulls.get(name, {}),
+            ).variables(name)
         half = half_of_largest(np.array(self.strengths), groups.means(moved))
-        found: dict[str, Any] = {"half_strength": ("group", half), **p}
-        found["steered_accuracy"] = (("strength", "group"), groups.means(added > 0))
-        for name, measured in values.items():
-            found |= measured.variables(name)
+        found["half_strength"] = ("group", half)
+        found["steered_accuracy"] = (("strength", "group"), groups.means(right(added)))
         return found
 
     def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
         """Return which groups need a direction, and which it moves, beside random directions."""
-        return list(_claims(name, data))
+        return list(claims_of_abilities(name, data))
 
 
-class _Groups:
-    """Examples by groups."""
-
-    def __init__(self, of_example: np.ndarray) -> None:
-        self.names = list(dict.fromkeys(of_example.tolist()))
-        self._members = [np.flatnonzero(of_example == name) for name in self.names]
-
-    def means(self, values: np.ndarray) -> np.ndarray:
-        """Return the means (..., groups) of values (..., n)."""
-        return np.stack([values[..., m].mean(axis=-1) for m in self._members], axis=-1)
-
-    def errors(self, values: np.ndarray) -> np.ndarray:
-        """Return their standard errors over examples; of one example its own size."""
-        parts = [values[..., m] for m in self._members]
-        return np.stack(
-            [
-                part.std(axis=-1, ddof=1) / np.sqrt(part.shape[-1])
-                if part.shape[-1] > 1
-                else np.abs(part[..., 0])
-                for part in parts
-            ],
-            axis=-1,
-        )
-
-    def tests(
-        self, p_value: Callable[..., float], values: np.ndarray, draws: np.ndarray
-    ) -> np.ndarray:
-        """Return for each group the p-value (groups,) of values (n,) beside draws (k, n)."""
-        return np.array(
-            [
-                p_value(
-                    values[m], draws[:, m], np.ones(len(m)), Units(np.arange(len(m)))
-                )
-                for m in self._members
-            ]
-        )
-
-
-class _Change:
-    """One layer of a model, whose values are changed at every token while examples are asked."""
-
-    def __init__(
-        self, model: Any, path: str, A: np.ndarray, odds: Callable[[], np.ndarray]
-    ) -> None:
-        self._model = model
-        self._path = path
-        self._odds = odds
-        self._mean = A.mean(axis=0)
-        self.centred = A - self._mean
-        self._size = float(np.sqrt((self.centred**2).sum(axis=1).mean()))
-
-    def without(self, unit: np.ndarray, taken: np.ndarray) -> np.ndarray:
-        """Return the log-odds with ``⟨a - mean, unit⟩ taken`` off every token."""
-        mean, along, off = (
-            torch.from_numpy(v).float() for v in (self._mean, unit, taken)
-        )
-
-        def change(_: str, value: Any) -> Tensor:
-            u, t, m = (v.to(value.device, value.dtype) for v in (along, off, mean))
-            changed_value: Tensor = value - ((value - m) @ u)[..., None] * t
-            return changed_value
-
-        return self._asked(change)
-
-    def added(self, unit: np.ndarray, strength: float) -> np.ndarray:
-        """Return the log-odds with a multiple of a direction at every token."""
-        part = torch.from_numpy(strength * self._size * unit).float()
-
-        def change(_: str, value: Any) -> Tensor:
-            changed_value: Tensor = value + part.to(value.device, value.dtype)
-            return changed_value
-
-        return self._asked(change)
-
-    def _asked(self, change: Callable[[str, Any], Tensor]) -> np.ndarray:
-        with changed(self._model, [self._path], change):
-            return self._odds()
-
-
-def half_of_largest(strengths: np.ndarray, effects: np.ndarray) -> np.ndarray:
-    """Return the strength (g,) at which effects (s, g) reach half of the largest one.
-
-    Between strengths, and between the least of them and 0, an effect goes straight.
-
-    Examples
-    --------
-    >>> half_of_largest(
-    ...     np.array([1.0, 2.0]), np.array([[1.0, -3.0], [4.0, -4.0]])
-    ... ).round(3)
-    array([1.333, 0.667])
-    """
-    sizes = np.abs(np.concatenate([np.zeros((1, effects.shape[1])), effects]))
-    at = np.concatenate([[0.0], strengths])
-    halves = []
-    for of_group in sizes.T:
-        aim = of_group.max() / 2
-        after = int((of_group >= aim).argmax())
-        if after == 0:
-            halves.append(0.0)
-            continue
-        low, high = of_group[after - 1], of_group[after]
-        step = at[after] - at[after - 1]
-        halves.append(float(at[after - 1] + step * (aim - low) / (high - low)))
-    return np.array(halves)
-
-
-def _claims(node: str, data: xr.Dataset) -> Iterator[Claim]:
-    kinds = {"removed": Kind.NEEDED, "steered": Kind.STEERS}
-    tests = [
-        (name, str(layer), str(direction), str(group))
-        for name in kinds
-        if f"{name}_p_single" in data
-        for layer in data.layer.values
-        for direction in data.direction.values
-        for group in data.group.values
-    ]
-    judged = []
-    for name, layer, direction, group in tests:
-        one = data.sel(layer=layer, direction=direction, group=group)
-        judged.append((one, one[f"{name}_p_single"].dropna("step")))
-    p_values = holm([p[-1].item() if p.size else np.nan for _, p in judged])
-    for test, (one, p), p_value in zip(tests, judged, p_values, strict=True):
-        if not p.size:
-            continue
-        name, layer, direction, group = test
-        last = one.sel(step=p.step[-1])
-        is_sure = p_value <= LEVEL
-        numbers = _removed(last) if name == "removed" else _steered(last)
-        null = numbers.pop("null")
-        holds = p.values * len(tests) <= LEVEL
-        yield Claim(
-            kinds[name],
-            Subject(node, name, layer, f"{direction}{DIRECTION_OF}{group}"),
-            Certainty.SURE if is_sure else Certainty.OPEN,
-            None if is_sure else Reason.WITHIN_CHANCE,
-            **numbers,
-            **(lasting(p.step.values, holds) if is_sure else {}),
-            p_value=float(p_value),
-            corrected_over=len(tests),
-            beside=[
-                Beside("reference", group, numbers["first"]),
-                Beside("null", RANDOM, null),
-            ],
-            evidence=(f"{node}/{name}", f"{node}/{name}_random"),
-            figure=f"{node}/{name}",
-        )
-
-
-def _removed(last: xr.Dataset) -> dict[str, Any]:
-    """Return accuracies in per cent, with the direction and without it."""
-    return {
-        "first": 100 * float(last.accuracy),
-        "last": 100 * float(last.removed_accuracy),
-        "value": float(last.removed),
-        "units": "%",
-        "null": 100 * float(last.removed_accuracy_random.mean()),
-    }
-
-
-def _steered(last: xr.Dataset) -> dict[str, Any]:
-    """Return log-odds without the direction and with the most of it."""
-    first = float(last.log_odds)
-    return {
-        "first": first,
-        "last": first + float(last.steered.isel(strength=-1)),
-        "value": float(last.half_strength),
-        "units": "nats",
-        "null": first + float(last.steered_random.isel(strength=-1).mean()),
-    }
+def right(odds: np.ndarray) -> np.ndarray:
+    """Return 1 where the right text is likelier, 0 where the wrong one is, 0.5 of a tie."""
+    return np.heaviside(odds, 0.5)
