@@ -80,7 +80,8 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
     (
         Kind.READABLE,
         AS_CONTROLS,
-    ): "“{label}” can be read from {layer} as from control runs: {measured}.",
+    ): "“{label}” can be read from {layer}, but no better than from control runs or an "
+    "untrained model: {measured}.",
     (
         Kind.READABLE,
         OPEN,

@@ -19,6 +19,7 @@ from ...needs import Activations, Need
 from ...needs.derived import Reference
 from ...observables import Observable, Reading, Run, by_layer
 from ...observables.fits import OfWidth
+from ...observables.readable import UNTRAINED
 from ...quantities import Measured, Quantity
 from ...units import Units
 from ...words.names import Names
@@ -95,7 +96,7 @@ class Dictionary(Observable):
             symbol="1 − ‖A − Â‖² / ‖A − mean A‖²",
             rows="{layer} · explained by the dictionary",
             subject=None,
-            nulls={"gaussian": GAUSSIAN, "untrained": "an untrained model"},
+            nulls={"gaussian": GAUSSIAN, "untrained": UNTRAINED},
             caption="Below 0 the mean activation explains more.",
         ),
         Quantity(

@@ -12,12 +12,11 @@ import numpy as np
 import xarray as xr
 from scipy.stats import norm
 
-from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject
+from ...claims import Beside, Claim, Kind, Subject
 from ...claims.counts import sureness_of_counts
 from ...errors import ArgumentError
-from ...multiple_tests import holm
-from ...observables.crossing import crossing
 from ...observables.pieces import object_array
+from ...observables.readable import Case, Course, claims_of_readable
 from ...summary.noise import mean_stderr
 from ...tasks.records import read_records, some_of
 from ...words.names import Names
@@ -26,7 +25,6 @@ AGREES, APART = (
     0.5,
     0.4,
 )  # correlation from which a feature is there, and below which not
-LEVEL = 0.05
 RARE = 1e-3  # share of tokens, below which no life is told
 _INDEX = ("index", "feature", "feature_index")
 _LABEL = ("label", "description", "explanation")
@@ -170,51 +168,30 @@ def claims_of_dictionary(node: str, data: xr.Dataset, null: str) -> Iterator[Cla
     if "n_born" not in data or "step" not in data.explained.dims:
         return
     layers = [str(layer) for layer in data.layer.values]
-    cases = [_explained(data.sel(layer=layer), null) for layer in layers]
-    p_values = holm([case.pop("p_value") for case in cases])
-    for layer, case, p_value in zip(layers, cases, p_values, strict=True):
-        sure = p_value <= LEVEL and math.isfinite(case["since_high"])
-        yield Claim(
-            Kind.READABLE,
-            Subject(node, "explained", layer, node),
-            Certainty.SURE if sure else Certainty.OPEN,
-            None if sure else Reason.WITHIN_CHANCE,
-            **case,
-            p_value=float(p_value),
-            corrected_over=len(layers),
-            evidence=(f"{node}/explained", f"{node}/explained_gaussian"),
-            figure=f"{node}/explained",
-        )
+    courses = [Course.of(data, "explained", layer=layer) for layer in layers]
+    cases = [
+        _explained(layer, node, course, null)
+        for layer, course in zip(layers, courses, strict=True)
+        if course is not None
+    ]
+    yield from claims_of_readable(node, cases, "gaussian")
     yield from _born(node, data, layers)
 
 
-def _explained(one: xr.Dataset, null: str) -> dict[str, Any]:
-    one = one.dropna("step", subset=["explained"])
-    of_text = one.explained_of_text.transpose("step", "text").values
-    weights = one.explained_weights
-    weights = weights.isel(step=-1) if "step" in weights.dims else weights
-    counted = np.nan_to_num(weights.values)
-    draws = one.explained_gaussian.transpose("step", "draw").values
+def _explained(layer: str, node: str, course: Course, null: str) -> Case:
+    draws = course.data.explained_gaussian.transpose("step", "draw").values
     line = np.maximum(draws.max(axis=1), 0.0)  # a mean explains nothing
-    date = crossing(
-        one.step.values,
-        -np.nan_to_num(of_text),
-        -np.broadcast_to(line[:, None], of_text.shape),
-        counted,
-    )
-    values = one.explained.values
-    error = float(mean_stderr(of_text[-1], counted))
+    error = float(mean_stderr(course.of_text[-1], course.weights[-1]))
     error = math.hypot(error, float(draws[-1].std(ddof=1)))
-    dates = {"since": date.step, "since_low": date.low, "since_high": date.high}
-    return {
-        "first": float(values[0]),
-        "last": float(values[-1]),
-        **{k: v if math.isfinite(v) else math.nan for k, v in dates.items()},
-        "p_value": float(norm.sf((values[-1] - line[-1]) / error))
-        if error > 0
-        else 1.0,
-        "beside": [Beside("null", null, float(line[-1]))],
-    }
+    above = float(course.values[-1] - line[-1])
+    return Case(
+        layer,
+        node,
+        course,
+        float(norm.sf(above / error)) if error > 0 else 1.0,
+        course.since(line[:, None]),
+        (Beside("null", null, float(line[-1])),),
+    )
 
 
 def _born(node: str, data: xr.Dataset, layers: Sequence[str]) -> Iterator[Claim]:

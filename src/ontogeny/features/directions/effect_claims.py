@@ -13,7 +13,8 @@ import xarray as xr
 from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject
 from ...claims.claim import DIRECTION_OF
 from ...multiple_tests import holm
-from .read_claims import LEVEL, RANDOM
+from ...observables.readable import LEVEL
+from .read_claims import RANDOM
 
 
 @dataclass(frozen=True)

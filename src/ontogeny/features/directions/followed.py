@@ -22,11 +22,12 @@ from ...needs.derived import Reference
 from ...observables import Observable, Reading, Run, by_layer
 from ...observables.fits import OfWidth
 from ...observables.random_directions import random_directions
+from ...observables.readable import UNTRAINED
 from ...quantities import Measured, Quantity
 from .brought import Brought, GivenDirections, brought
 from .effect_claims import claims_of_effects
 from .measured import FITTED, Rows, agreements, aucs, cosines, shares, unit_rows
-from .read_claims import RANDOM, UNTRAINED, claims_of_reading
+from .read_claims import RANDOM, claims_of_reading
 from .removed import UNIT, Effects, loss_at
 
 N_RANDOM = 200  # random directions beside a reading, which costs no pass

@@ -1,25 +1,21 @@
-"""What is claimed of directions: since when they can be read, and since when the loss needs them."""
+"""What is claimed of directions: since when they can be read."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from typing import Any
+from itertools import product
 
 import numpy as np
 import xarray as xr
 from scipy.stats import norm, t
 
-from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject
-from ...multiple_tests import holm
-from ...observables.crossing import crossing
+from ...claims import Beside, Claim
+from ...observables.readable import Case, Course, claims_of_readable
 from ...summary.noise import mean_stderr
 
-LEVEL = 0.05
 SURE = 0.01  # of one further draw, from which on a direction is beyond random ones at a step
 RANDOM = "random directions"
 UNITS = {"auc": "AUC", "share": "1"}
-UNTRAINED = "an untrained model"
 
 
 def claims_of_reading(node: str, data: xr.Dataset, quantity: str) -> Iterator[Claim]:
@@ -36,80 +32,29 @@ def claims_of_reading(node: str, data: xr.Dataset, quantity: str) -> Iterator[Cl
     """
     if f"{quantity}_random" not in data:
         return
-    cases = [
-        (str(layer), str(name), case)
-        for layer in data.layer.values
-        for name in data.direction.values
-        if (case := _case(data.sel(layer=layer, direction=name), quantity))
-    ]
-    p_values = holm([case["p_value"] for _, _, case in cases])
-    for (layer, name, case), p_value in zip(cases, p_values, strict=True):
-        last, beside, dates = case["last"], case["beside"], case["dates"]
-        controls = [b.value for b in beside if b.role == "control"]
-        sure: dict[str, Any] = {"certainty": Certainty.SURE}
-        if p_value > LEVEL:
-            sure = {"certainty": Certainty.OPEN, "reason": Reason.WITHIN_CHANCE}
-        elif not math.isfinite(dates["since_high"]):
-            sure = {"certainty": Certainty.OPEN, "reason": Reason.NOT_HELD}
-        elif controls and max(controls) >= last:
-            sure = {"certainty": Certainty.AS_CONTROLS}
-        yield Claim(
-            Kind.READABLE,
-            Subject(node, quantity, layer, name),
-            **sure,
-            first=case["first"],
-            last=last,
-            units=UNITS[quantity],
-            **(dates if sure["certainty"] is Certainty.SURE else {}),
-            p_value=float(p_value),
-            corrected_over=len(cases),
-            beside=beside,
-            evidence=(f"{node}/{quantity}", f"{node}/{quantity}_random"),
-            figure=f"{node}/{quantity}",
-        )
+    cases = []
+    for layer, name in product(data.layer.values, data.direction.values):
+        course = Course.of(data, quantity, layer=layer, direction=name)
+        if course is not None:
+            cases.append(_case(str(layer), str(name), course))
+    yield from claims_of_readable(node, cases, "random", UNITS[quantity])
 
 
-def _case(one: xr.Dataset, quantity: str) -> dict[str, Any] | None:
-    """Return what the last step says of one direction, and since when; None if nothing was read."""
-    one = one.dropna("step", subset=[quantity])
-    if not one.sizes["step"]:
-        return None
-    values = one[quantity].values
-    of_text = one[f"{quantity}_of_text"].transpose("step", "text").values
-    weights = one[f"{quantity}_weights"]
-    weights = weights.isel(step=-1) if "step" in weights.dims else weights
-    counted = np.nan_to_num(weights.values)
-    draws = one[f"{quantity}_random"].transpose("step", "draw").values
+def _case(layer: str, name: str, course: Course) -> Case:
+    """Return what the last step says of one direction, and since when."""
+    draws = course.data[f"{course.quantity}_random"].transpose("step", "draw").values
     line = line_of(draws)
-    date = crossing(
-        one.step.values,
-        -np.nan_to_num(of_text),
-        -np.broadcast_to(line[:, None], of_text.shape),
-        counted,
+    last = course.values[-1]
+    error = float(mean_stderr(course.of_text[-1], course.weights[-1]))
+    of_texts = norm.sf((last - draws[-1].mean()) / error) if error > 0 else 1.0
+    return Case(
+        layer,
+        name,
+        course,
+        float(max(of_texts, p_of_draw(last, draws[-1]))),
+        course.since(line[:, None]),
+        (Beside("null", RANDOM, float(line[-1])),),
     )
-    error = float(mean_stderr(of_text[-1] - line[-1], counted))
-    of_texts = norm.sf((values[-1] - draws[-1].mean()) / error) if error > 0 else 1.0
-    beside = [Beside("null", RANDOM, float(line[-1]))]
-    if f"{quantity}_untrained" in one:
-        untrained = float(one[f"{quantity}_untrained"][-1])
-        beside.append(Beside("reference", UNTRAINED, untrained))
-    if f"{quantity}_control" in one:
-        control = one[f"{quantity}_control"].dropna("step", how="all").isel(step=-1)
-        beside += [
-            Beside("control", str(run), float(value), float(values[-1]))
-            for run, value in zip(control.run.values, control.values, strict=True)
-        ]
-    return {
-        "first": float(values[0]),
-        "last": float(values[-1]),
-        "p_value": float(max(of_texts, p_of_draw(values[-1], draws[-1]))),
-        "dates": {
-            "since": date.step if math.isfinite(date.step) else math.nan,
-            "since_low": date.low if math.isfinite(date.low) else math.nan,
-            "since_high": date.high if math.isfinite(date.high) else math.nan,
-        },
-        "beside": beside,
-    }
 
 
 def p_of_draw(value: float, draws: np.ndarray) -> float:

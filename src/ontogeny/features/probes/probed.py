@@ -15,17 +15,17 @@ import xarray as xr
 from scipy.stats import norm
 
 from ...arrays import to_numpy
-from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject, measurement
+from ...claims import Beside, Claim, Subject, measurement
 from ...errors import ArgumentError, CheckpointError, NonFiniteError
 from ...figures import Section
 from ...inputs import Inputs
 from ...inputs.sampling import TokenSample
-from ...multiple_tests import holm
 from ...needs import InputSet, Need
 from ...observables import Observable, Reading, Run, by_layer
-from ...observables.crossing import crossing
+from ...observables.crossing import Crossing
 from ...observables.own_texts import LayerReader, OwnTexts
 from ...observables.pieces import object_array
+from ...observables.readable import UNTRAINED, Case, Course, claims_of_readable
 from ...quantities import Measured, Quantity
 from ...summary.noise import mean_stderr
 from ...tasks.records import digest_of
@@ -36,7 +36,6 @@ from .labelled_words import read_sentences
 from .pieces_of_words import placed
 
 log = logging.getLogger("ontogeny.probes")
-LEVEL = 0.05
 LONGEST = 512  # tokens of a text at most
 TYPES = "labels drawn per word type"
 MAJORITY = "the most frequent label"
@@ -110,11 +109,7 @@ class Probe(Observable):
             minimum=0.0,
             better="higher",
             beats="majority",
-            nulls={
-                "types": TYPES,
-                "majority": MAJORITY,
-                "untrained": "an untrained model",
-            },
+            nulls={"types": TYPES, "majority": MAJORITY, "untrained": UNTRAINED},
             caption="On texts that the probe was not fitted to.",
         ),
         Quantity(
@@ -305,74 +300,40 @@ def claims_of_probe(node: str, data: xr.Dataset, label: str) -> Iterator[Claim]:
     """Give for each layer whether a label can be read from it, and since when."""
     if "accuracy" not in data or "step" not in data.accuracy.dims:
         return
-    layers = [str(layer) for layer in data.layer.values]
-    cases = [_case(data.sel(layer=layer)) for layer in layers]
-    p_values = holm([case["p_value"] for case in cases])
-    for layer, case, p_value in zip(layers, cases, p_values, strict=True):
-        controls = [b.value for b in case["beside"] if b.role == "control"]
-        sure: dict[str, Any] = {"certainty": Certainty.SURE}
-        if p_value > LEVEL:
-            sure = {"certainty": Certainty.OPEN, "reason": Reason.WITHIN_CHANCE}
-        elif not math.isfinite(case["since_high"]):
-            sure = {"certainty": Certainty.OPEN, "reason": Reason.NOT_HELD}
-        elif controls and max(controls) >= case["last"]:
-            sure = {"certainty": Certainty.AS_CONTROLS}
-        yield Claim(
-            Kind.READABLE,
-            Subject(node, "accuracy", layer, label),
-            **sure,
-            **{**case, "p_value": float(p_value)},
-            corrected_over=len(layers),
-            evidence=(f"{node}/accuracy", f"{node}/accuracy_types"),
-            figure=f"{node}/accuracy",
-        )
+    courses = {
+        str(layer): Course.of(data, "accuracy", layer=layer)
+        for layer in data.layer.values
+    }
+    cases = [_case(layer, label, c) for layer, c in courses.items() if c is not None]
+    yield from claims_of_readable(node, cases, "types")
 
 
-def _case(one: xr.Dataset) -> dict[str, Any]:
+def _case(layer: str, label: str, course: Course) -> Case:
     """Return what the last step says of one layer, and since when it is above both nulls."""
-    one = one.dropna("step", subset=["accuracy"])
-    of_text = one.accuracy_of_text.transpose("step", "text").values
-    weights = one.accuracy_weights
-    weights = weights.isel(step=-1) if "step" in weights.dims else weights
-    counted = np.nan_to_num(weights.values)
-    draws = one.accuracy_types.transpose("step", "draw").values
+    data = course.data
+    draws = data.accuracy_types.transpose("step", "draw").values
     lines = [
-        one[f"{n}_of_text"].transpose("step", "text").values
+        data[f"{n}_of_text"].transpose("step", "text").values
         for n in ("types", "majority")
     ]
-    own = -np.nan_to_num(of_text)
-    steps = one.step.values
-    dates = [crossing(steps, own, -np.nan_to_num(line), counted) for line in lines]
-    last = float(one.accuracy[-1])
-    apart = [
-        float((of_text[-1] - line[-1]) @ counted / counted.sum()) for line in lines
-    ]
-    errors = [float(mean_stderr(of_text[-1] - line[-1], counted)) for line in lines]
+    dates = [course.since(np.nan_to_num(line)) for line in lines]
+    counted = course.weights[-1]
+    above = [course.of_text[-1] - line[-1] for line in lines]
+    errors = [float(mean_stderr(each, counted)) for each in above]
     errors[0] = math.hypot(errors[0], float(draws[-1].std(ddof=1)))
-    p = [
-        float(norm.sf(a / e)) if e > 0 else float(a <= 0)
-        for a, e in zip(apart, errors, strict=True)
+    means = [float(each @ counted / counted.sum()) for each in above]
+    p_values = [
+        float(norm.sf(mean / error)) if error > 0 else float(mean <= 0)
+        for mean, error in zip(means, errors, strict=True)
     ]
-    beside = [
-        Beside("null", TYPES, float(draws[-1].mean())),
-        Beside("null", MAJORITY, float(one.accuracy_majority[-1])),
-    ]
-    if "accuracy_control" in one:
-        control = one.accuracy_control.dropna("step", how="all").isel(step=-1)
-        pairs = zip(control.run.values, control.values, strict=True)
-        beside += [Beside("control", str(run), float(v), last) for run, v in pairs]
-    ends = {
-        "since": max(d.step for d in dates),
-        "since_low": max(d.low for d in dates),
-        "since_high": max(d.high for d in dates),
-    }
-    return {
-        "first": float(one.accuracy[0]),
-        "last": last,
-        "p_value": max(p),
-        "beside": beside,
-        **{
-            name: step if math.isfinite(step) else math.nan
-            for name, step in ends.items()
-        },
-    }
+    return Case(
+        layer,
+        label,
+        course,
+        max(p_values),
+        Crossing(*(max(getattr(d, n) for d in dates) for n in ("step", "low", "high"))),
+        (
+            Beside("null", TYPES, float(draws[-1].mean())),
+            Beside("null", MAJORITY, float(data.accuracy_majority[-1])),
+        ),
+    )
