@@ -62,9 +62,9 @@ def claimed(case: str, seed: int, born: int, claim: Claim) -> dict[str, Any]:
 
 
 def over_steps(cells: list[xr.Dataset]) -> xr.Dataset:
-    """Return cells along the steps."""
+    """Return cells along the steps, of which the last one is the reference."""
     steps = xr.DataArray(np.arange(STEPS), dims="step", name="step")
-    return xr.concat(cells, dim=steps)
+    return xr.concat(cells, dim=steps).assign_attrs(reference_step=STEPS - 1)
 
 
 def of_words(case: str, seed: int) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 from huggingface_hub import constants
 from safetensors.torch import load_file, save_file
 
@@ -16,6 +17,7 @@ from helpers import write_saes
 from ontogeny.capture.layers import match_layers
 from ontogeny.errors import ArgumentError
 from ontogeny.features.directions.dictionary_files import read_dictionary
+from ontogeny.features.directions.dictionary_lives import with_features
 from ontogeny.features.directions.encoding import Encoding
 from ontogeny.features.directions.hooks import PLACES, layer_of
 from ontogeny.observables import Dictionary
@@ -293,6 +295,28 @@ def test_features_that_fire_by_noise_are_not_born_at_the_reference(folder):
     assert not len(result.problems()), result.problems()
     # One in dozens agrees by chance at the step before.
     assert result["dictionary"].n_born.item() <= 2
+
+
+def of_one_feature(agreement, reference):
+    parts = np.tile(agreement, (3, 1)).T[:, None, :, None]
+    data = xr.Dataset(
+        {
+            "agreement": (("step", "layer", "part", "feature"), parts),
+            "firing": (("step", "layer", "feature"), np.full((5, 1, 1), 0.1)),
+            "written": (("step", "layer", "feature"), np.ones((5, 1, 1))),
+        },
+        {"step": [0, 10, 20, 30, 40], "layer": ["h"]},
+        {"reference_step": reference},
+    )
+    return with_features(data, {}, (0,), 1).shown_born.item()
+
+
+def test_births_leave_out_the_step_of_the_reference_and_no_other():
+    # Codes that are those of the reference but for rounding also where they are not it.
+    assert of_one_feature([0.0, 0.1, 0.2, 1.0, 1.0], reference=40) == 30
+    assert of_one_feature([0.0, 0.1, 0.2, 1.0, 0.9], reference=30) == 40
+    # A reference that was not measured leaves out none.
+    assert of_one_feature([0.0, 0.1, 0.2, 0.3, 0.9], reference=35) == 40
 
 
 def test_another_width_wrong_labels_and_numbers_are_refused_before_the_start(folder):

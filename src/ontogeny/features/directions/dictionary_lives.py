@@ -17,14 +17,12 @@ from ...claims.counts import sureness_of_counts
 from ...errors import ArgumentError
 from ...observables.pieces import object_array
 from ...observables.readable import Case, Course, claims_of_readable
-from ...summary.noise import mean_stderr
+from ...summary.noise import mean_stderr, reference_index
 from ...tasks.records import read_records, some_of
 from ...words.names import Names
 
-AGREES, APART = (
-    0.5,
-    0.4,
-)  # correlation from which a feature is there, and below which not
+AGREES = 0.5  # correlation from which on a feature is there
+APART = 0.4  # correlation below which it is not
 RARE = 1e-3  # share of tokens, below which no life is told
 _INDEX = ("index", "feature", "feature_index")
 _LABEL = ("label", "description", "explanation")
@@ -44,8 +42,14 @@ LIVES: Names = {
         "{checkpoint} from which on it fires as at the reference",
         "{step}s",
     ),
-    "shown_born_after": ("last {checkpoint} that is surely before", "{step}s"),
-    "shown_born_before": ("first {checkpoint} that is surely not before", "{step}s"),
+    "shown_born_after": (
+        "last {checkpoint} before it, in all texts or in a half",
+        "{step}s",
+    ),
+    "shown_born_before": (
+        "the same from which on all texts and both halves agree",
+        "{step}s",
+    ),
     "shown_firing": (
         "share of the tokens at which it fires at the last {checkpoint}",
         "1",
@@ -112,17 +116,19 @@ def _of_layer(
 ) -> xr.Dataset:
     steps = one.step.values.astype(np.float64)
     agreement = one.agreement.transpose("part", "step", "feature").values
-    reference = int(np.abs(agreement[0] - 1).sum(axis=1).argmin())
+    reference = reference_index(one)
     firing = one.firing.transpose("step", "feature").values
     written = one.written.transpose("step", "feature").values
-    alive = firing[reference] > RARE
+    at = -1 if reference is None else reference
+    alive = firing[at] > RARE
     # At the reference itself a feature agrees by construction.
-    others = np.delete(agreement, reference, axis=1)
-    others_at = np.delete(steps, reference)
+    by_construction = [] if reference is None else [reference]
+    others = np.delete(agreement, by_construction, axis=1)
+    others_at = np.delete(steps, by_construction)
     start, after, before = _births(others)
     born = alive & (start > 0) & (start < len(others_at))
     born &= (others[:, :1] < APART).all(axis=(0, 1))
-    score = written[reference] * (1 - agreement[0].min(axis=0)) * alive
+    score = written[at] * (1 - agreement[0].min(axis=0)) * alive
     shown = np.array(named, dtype=int)
     if not len(shown):
         shown = np.argsort(-score, kind="stable")[: min(count, int(alive.sum()))]
