@@ -78,6 +78,7 @@ def test_the_lens_names_the_token_that_tuning_writes(node):
         assert first_layer[name].values[0] == str(WRITTEN)
     assert float(first_layer.alike.min()) > 0.9  # whatever the text
     assert (node.apart.isel(step=0) < 1e-5).all()
+    assert node.alike.isel(step=0).isnull().all()  # nothing has an angle to nothing
     assert (last.apart > node.apart.sel(step=10)).all()
 
 

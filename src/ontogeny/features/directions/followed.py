@@ -104,7 +104,7 @@ class Directions(Observable):
         ),
         Quantity(
             "auc",
-            "how well a direction tells labels apart",
+            "how well a direction separates labels",
             units="AUC",
             rows="{layer} · {direction} · AUC",
             subject=None,
@@ -153,7 +153,7 @@ class Directions(Observable):
     section: ClassVar[Section] = Section(
         title="Directions of one’s own",
         definition="The share of a layer’s variance along a direction that was brought, and how "
-        "well what lies along it tells labels apart. It can be read since the {checkpoint} from "
+        "well what lies along it separates labels. It can be read since the {checkpoint} from "
         "which on it stays beyond random directions on these texts.",
         symbol="uᵀ C u / tr C",
         null="Random directions with the covariance of the layer; the untrained model; control "

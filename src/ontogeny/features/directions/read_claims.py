@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 import xarray as xr
+from scipy.special import expit, logit
 from scipy.stats import norm, t
 
 from ...claims import Beside, Claim
@@ -81,9 +82,8 @@ def line_of(draws: np.ndarray) -> np.ndarray:
     odds = _log_odds(draws)
     spread = odds.std(axis=1, ddof=1) * np.sqrt(1 + 1 / draws.shape[1])
     edge = odds.mean(axis=1) + t.isf(SURE, draws.shape[1] - 1) * spread
-    return np.asarray(1 / (1 + np.exp(-edge)))
+    return np.asarray(expit(edge))
 
 
 def _log_odds(shares: np.ndarray) -> np.ndarray:
-    kept = np.clip(shares, 1e-9, 1 - 1e-9)
-    return np.asarray(np.log(kept) - np.log1p(-kept))
+    return np.asarray(logit(np.clip(shares, 1e-9, 1 - 1e-9)))

@@ -27,6 +27,7 @@ from ...observables.pieces import (
     with_pieces,
 )
 from ...quantities import Measured, Quantity
+from ...summary.noise import MEASURABLE
 from ...words.names import Names
 
 PLACES = ("first tokens", "all tokens")
@@ -122,6 +123,7 @@ class TunedDifference(Observable):
             "cosine of the mean differences on texts and on random tokens",
             series="layer",
             facet="place_of",
+            optional=True,
             caption="Near 1: tuning moved activations whatever the text.",
         ),
     )
@@ -167,19 +169,20 @@ class TunedDifference(Observable):
         texts = InputSet(self.on)
         inputs = reading[texts].padded("right")
         shown = ShownTexts.of(inputs, self.n_texts, self.max_tokens, self.random_state)
-        chosen = _cut(inputs.subset(shown.number), self.max_tokens)
+        kept = inputs.subset(shown.number)
+        ids, mask, special = (
+            part[:, : self.max_tokens] for part in (kept.ids, kept.mask, kept.special)
+        )
         ordinary = np.unique(inputs.ids[inputs.ordinary])
         rng = np.random.default_rng([self.random_state, 31])
-        random = np.where(
-            chosen.special, chosen.ids, rng.choice(ordinary, chosen.ids.shape)
-        )
+        random = np.where(special, ids, rng.choice(ordinary, ids.shape))
         state = xr.Dataset(
             {
-                "ids": (("of_texts", "text", "place"), np.stack([chosen.ids, random])),
-                "mask": (("text", "place"), chosen.mask),
-                "special": (("text", "place"), chosen.special),
+                "ids": (("of_texts", "text", "place"), np.stack([ids, random])),
+                "mask": (("text", "place"), mask),
+                "special": (("text", "place"), special),
                 "unit": ("text", inputs.groups[shown.number]),
-                "token_id": (("text", "place"), np.where(chosen.mask, chosen.ids, -1)),
+                "token_id": (("text", "place"), np.where(mask, ids, -1)),
                 PIECES: pieces_variable(run.pieces(texts)),
             }
         )
@@ -188,7 +191,7 @@ class TunedDifference(Observable):
 
         def keep(text: Any, column: Any, token: Tensor, predicted: Tensor) -> Any:
             log_p.append(predicted.float().cpu().clone())
-            return {"place": text * chosen.ids.shape[1] + column}
+            return {"place": text * ids.shape[1] + column}
 
         places = asked.reduced(self._texts(state, 0, inputs), keep)["place"]
         base = torch.cat(log_p).numpy()[np.argsort(places, kind="stable")]
@@ -244,15 +247,17 @@ class TunedDifference(Observable):
             apart = np.stack([of[path] for of in found]) - before
             length = np.linalg.norm(apart, axis=-1)
             size = state[f"base_size {path}"].values[:, None]
-            product = np.maximum(length.prod(axis=0), 1e-30)
             relative = length / np.maximum(size, 1e-30)
             values: dict[str, Any] = {
                 "apart": Measured(
                     ("place_of", relative[0]),
                     nulls={"random": ("place_of", relative[1])},
-                ),
-                "alike": ("place_of", (apart[0] * apart[1]).sum(axis=-1) / product),
+                )
             }
+            # Where nothing moved, as at the base itself, there is no angle.
+            if (relative > MEASURABLE).all():
+                cosine = (apart[0] * apart[1]).sum(axis=-1) / length.prod(axis=0)
+                values["alike"] = ("place_of", cosine)
             if path in readouts:
                 logits = readouts[path].written(apart.reshape(-1, apart.shape[-1]))
                 top = np.argsort(-logits, axis=1, kind="stable")[:, : self.top]
@@ -341,15 +346,3 @@ class TunedDifference(Observable):
                 )
             )
         return figures
-
-
-def _cut(inputs: Inputs, width: int) -> Inputs:
-    """Return the first tokens of texts that are padded on the right."""
-    return Inputs.from_tokens(
-        inputs.ids[:, :width],
-        mask=inputs.mask[:, :width],
-        special=inputs.special[:, :width],
-        mask_token_id=inputs.mask_token_id,
-        pad_token_id=inputs.pad_token_id,
-        vocab_size=inputs.vocab_size,
-    )

@@ -126,7 +126,7 @@ def _sentence(tokens: Sequence[Mapping[str, Any]], field: str) -> Sentence:
 
 
 def _columns(content: str, name: str) -> Iterator[Sentence]:
-    """Give the texts of lines with a word and its label; empty lines part texts."""
+    """Give the texts of lines with a word and its label; empty lines separate texts."""
     wrong = []
     blocks: list[list[tuple[str, str]]] = [[]]
     for number, line in enumerate(content.splitlines(), start=1):
