@@ -1,6 +1,7 @@
 """Dictionaries of others: codes equal to sae-lens', and features followed back over a run."""
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -17,7 +18,7 @@ from helpers import write_saes
 from ontogeny.capture.layers import match_layers
 from ontogeny.errors import ArgumentError
 from ontogeny.features.directions.dictionary_files import read_dictionary
-from ontogeny.features.directions.dictionary_lives import with_features
+from ontogeny.features.directions.dictionary_lives import labels_of, with_features
 from ontogeny.features.directions.encoding import Encoding
 from ontogeny.features.directions.hooks import PLACES, layer_of
 from ontogeny.observables import Dictionary
@@ -178,6 +179,26 @@ def test_what_is_no_folder_is_refused(tmp_path, monkeypatch):
     np.savez(tmp_path / "plain.npz", W_enc=np.eye(3))
     with pytest.raises(ArgumentError, match="W_dec is missing"):
         Dictionary(str(tmp_path / "plain.npz"))
+
+
+def test_a_repository_is_asked_for_once(tmp_path, monkeypatch):
+    shutil.copytree(SAES / "topk", tmp_path / "folder")
+    asked = []
+    monkeypatch.setattr(
+        "huggingface_hub.snapshot_download",
+        lambda repo, **_: asked.append(repo) or str(tmp_path),
+    )
+    for _ in range(3):
+        assert read_dictionary("asked/once/folder").architecture == "topk"
+    assert asked == ["asked/once"]
+
+
+def test_labels_that_change_are_read_anew(tmp_path):
+    file = tmp_path / "labels.csv"
+    for stamp, label in ((1, "nouns"), (2, "verbs")):
+        file.write_text(f"index,label\n0,{label}\n")
+        os.utime(file, ns=(stamp, stamp))
+        assert labels_of(str(file), 3) == {0: label}
 
 
 # ---- followed back -------------------------------------------------------------------------------

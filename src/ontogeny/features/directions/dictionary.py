@@ -202,9 +202,8 @@ class Dictionary(Observable):
             values = run.untrained()[self.activations]
         except (ArgumentError, CheckpointError, NonFiniteError):
             return None
-        return by_layer(
-            values, lambda _, A: {"untrained": _explained(self._encoding, A)}
-        )
+        encoding = self._encoding
+        return by_layer(values, lambda _, A: {"untrained": _explained(encoding, A)})
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return what the dictionary makes of one checkpoint."""
@@ -228,19 +227,18 @@ class Dictionary(Observable):
         units: Units,
         untrained: Mapping[str, float],
     ) -> dict[str, Any]:
-        codes, given = self._encoding.both(A)
+        encoding = self._encoding
+        codes, given = encoding.both(A)
         squares = ((A - A.mean(dim=0)) ** 2).sum(dim=1).double().numpy()
         lost = ((A - given) ** 2).sum(dim=1).double().numpy()
         share = np.divide(lost, squares, out=np.zeros_like(lost), where=squares > 0)
         of_text, weights = units.means(1 - share, squares)
         rng = np.random.default_rng([self.random_state, 11])
-        gaussian = [
-            _explained(self._encoding, _surrogate(A, rng)) for _ in range(DRAWS)
-        ]
+        gaussian = [_explained(encoding, _surrogate(A, rng)) for _ in range(DRAWS)]
         fires = codes > 0
-        before = self._encoding.both(there)[0]
+        before = encoding.codes(there).float()
         size = (codes.double() ** 2).mean(dim=0).sqrt()
-        length = self._encoding.weights["W_dec"].double().norm(dim=1)
+        length = encoding.weights["W_dec"].double().norm(dim=1)
         return {
             "explained": Measured(
                 1 - float(lost.sum() / max(squares.sum(), 1e-30)),

@@ -239,6 +239,7 @@ def _checked(
     return {name: weights[name].detach() for name in names}
 
 
+@lru_cache(maxsize=16)  # an observable asks for its dictionary at every layer
 def _fetched(source: str) -> Path:
     """Return where the folder of a repository of the Hub lies."""
     parts = source.split("/")

@@ -57,7 +57,6 @@ LIVES: Names = {
 }
 
 
-@lru_cache(maxsize=4)
 def labels_of(path: str | None, count: int) -> Mapping[int, str]:
     """Return the labels of features by number; none without a file.
 
@@ -68,9 +67,15 @@ def labels_of(path: str | None, count: int) -> Mapping[int, str]:
     """
     if path is None:
         return {}
+    file = Path(path).expanduser()
+    return _read_labels(file, file.stat().st_mtime_ns if file.exists() else 0, count)
+
+
+@lru_cache(maxsize=4)  # an observable is made, checked and asked for its arguments
+def _read_labels(path: Path, stamp: int, count: int) -> Mapping[int, str]:
     labels: dict[int, str] = {}
     wrong: list[str] = []
-    for line, record in read_records(Path(path)):
+    for line, record in read_records(path):
         record = record if isinstance(record, Mapping) else {}
         index = next((record[name] for name in _INDEX if name in record), None)
         label = next((record[name] for name in _LABEL if name in record), None)
@@ -80,7 +85,7 @@ def labels_of(path: str | None, count: int) -> Mapping[int, str]:
             labels[int(str(index))] = str(label)
     if wrong:
         raise ArgumentError(
-            f"labels must hold index (0 to {count - 1}) and label; in {Path(path).name} "
+            f"labels must hold index (0 to {count - 1}) and label; in {path.name} "
             f"{len(wrong):,} do not: {some_of(wrong)}."
         )
     return labels

@@ -78,7 +78,8 @@ class Encoding:
 
     def codes(self, A: Tensor) -> Tensor:
         """Return the codes (n, r) of activations (n, m), in the type of the weights."""
-        return self._encoded(self._taken(A)[0])
+        parts = A.split(STEP)
+        return torch.cat([self._encoded(self._taken(some)[0]) for some in parts])
 
     def both(self, A: Tensor) -> tuple[Tensor, Tensor]:
         """Return codes (n, r) and what they give back (n, m), both float32."""
