@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import ontogeny as og
 from ontogeny.atlas import export_sae
 from ontogeny.cli import commands
+from ontogeny.cli.options import layer_of
 from ontogeny.errors import ArgumentError
 from ontogeny.features.directions.brought import brought
 from ontogeny.features.directions.dictionary_files import read_dictionary
@@ -68,6 +69,16 @@ def test_a_concept_gives_its_direction_at_a_step():
     assert narrow.decoder.shape == narrow.mean.shape == (WIDTH - 1,)
 
 
+def test_it_is_a_card_as_any_other_concept():
+    one = result().concept(layer="h.0", index=3)
+    assert str(one).startswith("past  learned-concepts · h.0 · 3 · step 40")
+    assert "kept" not in one.to_dict() and json.dumps(one.to_dict())
+    other = xr.DataTree.from_dict({"joint-concepts": node().drop_vars("readout")})
+    other["joint-concepts"]["rule"] = other["joint-concepts"]["name"]
+    with pytest.raises(ArgumentError, match="keeps no directions; 'learned-concepts'"):
+        other.concept(layer="h.0", index=3).direction()
+
+
 def test_what_is_not_kept_is_refused():
     with pytest.raises(ArgumentError, match=r"no direction is kept of h.0 at step 40"):
         result().concept(layer="h.0", index=2).direction()
@@ -76,6 +87,8 @@ def test_what_is_not_kept_is_refused():
     )
     with pytest.raises(ArgumentError, match="'learned-concepts' does"):
         export_sae(empty, "out")
+    with pytest.raises(ArgumentError, match="layer must be one of"):
+        export_sae(result(), "out", layer=layer_of("²"))
     with pytest.raises(ArgumentError, match="threshold"):
         export_sae(result(), "out", threshold=-1)
 

@@ -6,13 +6,6 @@ only; `ontogeny.observables` measures what stands on the cards.
 
 from .accessor import with_labels
 from .labels import Labels, read_labels
-from .readouts import Direction, KeptConcept, export_sae
+from .readouts import Direction, export_sae
 
-__all__ = [
-    "Direction",
-    "KeptConcept",
-    "Labels",
-    "export_sae",
-    "read_labels",
-    "with_labels",
-]
+__all__ = ["Direction", "Labels", "export_sae", "read_labels", "with_labels"]

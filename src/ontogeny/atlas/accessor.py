@@ -15,7 +15,7 @@ from ..trees import MergedResult, as_tree
 from ..words.voice import Voice
 from .build import LISTED, Concept, ConceptTable, Described, table_of
 from .labels import Labels, add_label, fit_of, read_labels, sketches_of
-from .readouts import KEPT, KeptConcept, kept_concept
+from .readouts import KEPT
 
 
 @xr.register_datatree_accessor("concept")
@@ -57,8 +57,8 @@ class ConceptAccessor:
         layer: int | str | None = None,
         index: int = 0,
         step: int = -1,
-    ) -> Concept | KeptConcept:
-        """Return one concept; of a node that keeps directions, one that gives them.
+    ) -> Concept:
+        """Return one concept; of a node that keeps directions, it gives them too.
 
         Parameters
         ----------
@@ -83,8 +83,6 @@ class ConceptAccessor:
         data = self._tree[key].to_dataset()
         path = layer_path(data.layer.values.tolist(), layer)
         number = _concept_index(data.sizes["concept"], index)
-        if KEPT in data:
-            return kept_concept(key, data, path, number)
         return self._described(key, data, path, step, self.labels).concept(number)
 
     def table(
@@ -139,10 +137,6 @@ class ConceptAccessor:
                 "ontogeny.open_study(folder)."
             )
         concept = self(node, layer, index, step)
-        if isinstance(concept, KeptConcept):
-            raise ArgumentError(
-                f"the concepts of {concept.node} keep no names of people."
-            )
         data = self._tree[concept.node].to_dataset()
         sketches = sketches_of(data, concept.layer, step)
         key = (
@@ -157,9 +151,7 @@ class ConceptAccessor:
             name,
             None if sketches is None else sketches[concept.index],
         )
-        named = self(node, layer, index, step)
-        assert isinstance(named, Concept)
-        return named
+        return self(node, layer, index, step)
 
     @property
     def nodes(self) -> list[str]:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from ..errors import ArgumentError
 from ..report.concepts.arrays import LIFE, ConceptArrays
 from ..report.concepts.facts import Effect, Facts
 from ..words.labels import short_names
 from .html import concept_card, concept_table
 from .labels import Labels, fit_of, sketches_of
+from .readouts import KEPT, Direction, kept_directions
 from .terminal import as_text, concept_lines, table_lines
 from .words import prompt_of, reason_words, visible
 
@@ -28,6 +30,23 @@ class Concept(Facts):
     `ontogeny.atlas.Facts`.
     """
 
+    # The node, where it keeps directions.
+    kept: xr.Dataset | None = field(default=None, compare=False)
+
+    def direction(self, step: int = -1) -> Direction:
+        """Return its direction at a training step, or at an index from the end.
+
+        Raises
+        ------
+        ArgumentError
+            If the result keeps no directions of it, such as of concepts that are not learned ones.
+        """
+        if self.kept is None:
+            raise ArgumentError(
+                f"{self.node} keeps no directions; 'learned-concepts' does."
+            )
+        return kept_directions(self.kept, self.layer, step, [self.index], flat=True)
+
     def __repr__(self) -> str:
         return as_text(concept_lines(self))
 
@@ -39,7 +58,11 @@ class Concept(Facts):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data that JSON can hold; numbers that are not known are None."""
-        return {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
+        return {
+            f.name: _plain(getattr(self, f.name))
+            for f in dataclasses.fields(self)
+            if f.name != "kept"
+        }
 
     def prompt(self) -> str:
         """Return a text that asks a language model for a description of the concept.
@@ -104,6 +127,7 @@ class Described:
         self.layer = layer
         self.labels = labels
         self.effects = effects
+        self.kept = data if KEPT in data else None
         self.arrays = ConceptArrays(data.sel(layer=[layer]), position)
         self.step = int(data.step.values[position])
         self.fit = fit_of(data, layer, self.step)
@@ -156,6 +180,7 @@ class Described:
             concept,
             reason="" if name else self._reason(concept),
             neighbours=tuple(near),
+            kept=self.kept,
         )
 
     def _reason(self, concept: Concept) -> str:

@@ -57,35 +57,6 @@ class Direction:
         return np.array(self.decoder, dtype=dtype)
 
 
-@dataclass(frozen=True, eq=False)
-class KeptConcept:
-    """One concept whose directions a result keeps, such as a learned one.
-
-    Parameters
-    ----------
-    node, layer, index
-        Where it stands.
-    name
-        What it is called; empty where it has no name.
-    """
-
-    node: str
-    layer: str
-    index: int
-    name: str
-    _data: xr.Dataset
-
-    def direction(self, step: int = -1) -> Direction:
-        """Return its direction at a training step, or at an index from the end."""
-        return kept_directions(self._data, self.layer, step, [self.index], flat=True)
-
-
-def kept_concept(node: str, data: xr.Dataset, layer: str, index: int) -> KeptConcept:
-    """Return one concept of a node that keeps directions."""
-    name = str(data["name"].sel(layer=layer).values[index]) if "name" in data else ""
-    return KeptConcept(node, layer, index, "" if name == "nan" else name, data)
-
-
 def kept_directions(
     data: xr.Dataset,
     layer: str,
