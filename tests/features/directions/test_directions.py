@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 from safetensors.numpy import save_file
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
@@ -14,9 +15,12 @@ import ontogeny as og
 from helpers import planted_direction as planted
 from ontogeny.errors import ArgumentError
 from ontogeny.features.directions.brought import brought
+from ontogeny.features.directions.effect_claims import claims_of_effects
 from ontogeny.features.directions.measured import Rows, aucs, fitted, placements, shares
+from ontogeny.features.directions.removed import TESTS
 from ontogeny.observables import Directions
 from ontogeny.study.file import _observable as observable_of
+from ontogeny.units import Units
 
 RNG = np.random.default_rng(0)
 
@@ -91,6 +95,26 @@ def test_numbers_are_those_of_a_plain_loop(result):
             without = model.head(hidden).log_softmax(-1)
         costs = [-v[:, :-1].gather(2, target).mean().item() for v in (loss, without)]
         assert float(at.removed) == pytest.approx(costs[1] - costs[0], rel=1e-3)
+
+
+def test_an_addition_that_helps_moves_the_loss_as_one_that_hurts():
+    texts, steps = np.arange(60) % 3 / 30, np.array([0, 10])
+    draws = 0.1 * RNG.normal(size=(2, 1, 1, 4))
+    for sign in (1, -1):
+        units = Units(np.arange(60))
+        others = draws[0, 0, 0][:, None] + texts
+        p = TESTS["added"](sign * 5 + texts, others, np.ones(60), units)
+        dims = ("step", "layer", "direction")
+        values = {
+            "added": (dims, np.full((2, 1, 1), sign * 5.0)),
+            "added_random": ((*dims, "draw"), draws),
+            "added_p_single": (dims, np.full((2, 1, 1), p)),
+        }
+        labels = {"step": steps, "layer": ["h"], "direction": ["mark"]}
+        (claim,) = claims_of_effects("d", xr.Dataset(values, labels))
+        assert claim.certainty == "sure" and claim.last == 5 * sign
+        nearest = max(sign * draws[-1].ravel()) * sign
+        assert claim.beside[0].value == pytest.approx(nearest)
 
 
 def test_without_labels_the_share_is_claimed_and_the_read_out_compared(tmp_path):

@@ -106,6 +106,8 @@ def claims_of_effects(node: str, data: xr.Dataset) -> Iterator[Claim]:
     kinds = {"removed": Kind.NEEDED, "added": Kind.STEERS}
     for one in tested(data, kinds, "layer", "direction"):
         value = float(one.last[one.name])
+        draws = one.last[f"{one.name}_random"].values
+        farthest = draws.min() if value < 0 else draws.max()
         yield Claim(
             kinds[one.name],
             Subject(node, one.name, *one.labels),
@@ -113,9 +115,7 @@ def claims_of_effects(node: str, data: xr.Dataset) -> Iterator[Claim]:
             first=0.0,
             last=value,
             units="nats per token",
-            beside=[
-                Beside("null", RANDOM, float(one.last[f"{one.name}_random"].max()))
-            ],
+            beside=[Beside("null", RANDOM, float(farthest))],
             **one.fields(node),
         )
 

@@ -8,14 +8,15 @@ import numpy as np
 
 from ...capture.gradients import GradientReading
 from ...inputs.sampling import TokenSample
-from ...observables.random_directions import p_above, random_directions
+from ...observables.random_directions import p_above, p_beyond, random_directions
 from ...observables.removal import LossAtTokens
 from ...quantities import Measured
 from ...units import Units
 from .measured import apart
 
 UNIT = "nats per predicted token"
-EFFECTS = ("removed", "added")
+# What is asked of each: a removal costs more than others do, an addition goes further either way.
+TESTS = {"removed": p_above, "added": p_beyond}
 
 
 class Effects:
@@ -51,7 +52,7 @@ class Effects:
         """
         random = random_directions(self._A, n_draws, [seed, 9])
         variables: dict[str, Any] = {}
-        for name in EFFECTS:
+        for name, p_value in TESTS.items():
             codes = [self._codes(name, direction) for direction in unit]
             pairs = zip(codes, unit, strict=True)
             costs = np.stack([self._cost(*pair) for pair in pairs])
@@ -63,7 +64,7 @@ class Effects:
                 )
                 nulls = {"random": (("direction", "effect_draw"), self._mean(draws))}
                 p = [
-                    p_above(mine, of_draws, self._weights, self._units)
+                    p_value(mine, of_draws, self._weights, self._units)
                     for mine, of_draws in zip(costs, draws, strict=True)
                 ]
                 variables[f"{name}_p_single"] = ("direction", np.array(p))
