@@ -23,12 +23,13 @@ import torch
 import xarray as xr
 
 from ontogeny.claims import Certainty, Claim
+from ontogeny.concepts.joint.snapshots import fixed_half
 from ontogeny.features.directions.dictionary import agreements
 from ontogeny.features.directions.dictionary_lives import with_features
 from ontogeny.features.directions.encoding import Encoding
 from ontogeny.features.directions.measured import Rows, aucs, shares, unit_rows
 from ontogeny.features.directions.read_claims import claims_of_reading
-from ontogeny.features.probes.fits import control_labels, halves, majority, right
+from ontogeny.features.probes.fits import control_labels, majority, right
 from ontogeny.features.probes.probed import claims_of_probe
 from ontogeny.observables import by_layer
 from ontogeny.observables.random_directions import random_directions
@@ -74,12 +75,12 @@ def of_words(case: str, seed: int) -> dict[str, Any]:
     label = (np.roll(kinds, 1, axis=1) < 75).astype(int)
     kind, label = kinds.ravel(), label.ravel()
     text = np.repeat(np.arange(TEXTS), LENGTH)
-    half = halves(text, seed)
+    units = Units(text)
+    half = fixed_half(text)
     tasks = control_labels(kind.astype(str), label, 5, seed)
     common = majority(label, half)
     rows, unit = rng.normal(size=(150, WIDTH)), rng.normal(size=WIDTH)
     born = int(rng.integers(2, STEPS - 1))
-    units = Units(text)
     cells = []
     for step in range(STEPS):
         A = rows[kind] + rng.normal(size=(len(kind), WIDTH))

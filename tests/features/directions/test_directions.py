@@ -16,7 +16,14 @@ from helpers import planted_direction as planted
 from ontogeny.errors import ArgumentError
 from ontogeny.features.directions.brought import brought
 from ontogeny.features.directions.effect_claims import claims_of_effects
-from ontogeny.features.directions.measured import Rows, aucs, fitted, placements, shares
+from ontogeny.features.directions.measured import (
+    Rows,
+    aucs,
+    cosines,
+    fitted,
+    placements,
+    shares,
+)
 from ontogeny.features.directions.removed import TESTS
 from ontogeny.observables import Directions
 from ontogeny.study.file import _observable as observable_of
@@ -164,6 +171,14 @@ def test_the_regression_of_a_reference_code_is_the_direction():
     means, regression = fitted(A, (A @ direction.T).T)
     assert regression[0] @ direction[0] == pytest.approx(1.0, abs=0.01)
     assert means[0] @ direction[0] < 0.999
+
+
+def test_halves_of_texts_whose_labels_take_turns_both_hold_both():
+    unit = np.eye(5)[:1]
+    label = np.arange(80) % 2 == 0
+    A = RNG.normal(size=(80, 5)) + 4 * label[:, None] * unit
+    found = cosines(Rows.of(A, np.arange(80)), unit, label[None].astype(float))
+    assert (found["cosine_halves"][1] > 0.8).all()
 
 
 def test_every_form_gives_the_same_directions(tmp_path):

@@ -13,6 +13,7 @@ import xarray as xr
 
 from ...arrays import to_numpy
 from ...claims import Claim
+from ...concepts.joint.snapshots import fixed_half
 from ...errors import ArgumentError, CheckpointError, NonFiniteError
 from ...figures import Column, Curves, Figure, Section, Table
 from ...needs import Activations, Need
@@ -311,7 +312,7 @@ def _surrogate(A: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
 
 def agreements(codes: torch.Tensor, before: torch.Tensor, units: Units) -> np.ndarray:
     """Return the correlation (3, r) of codes with others, of all rows and of both halves."""
-    half = torch.from_numpy(units.place % 2 == 0)
+    half = torch.from_numpy(fixed_half(units.place))
     found = []
     for rows in (torch.ones_like(half), half, ~half):
         one, other = (part[rows] - part[rows].mean(dim=0) for part in (codes, before))

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.linalg
 from scipy.stats import rankdata
 
+from ...concepts.joint.snapshots import fixed_half
 from ...quantities import Measured
 from ...units import Units
 
@@ -169,7 +170,7 @@ def cosines(rows: Rows, unit: np.ndarray, aims: np.ndarray) -> dict[str, Any]:
         or the covariance with the aim, and with the regression.
     """
     whole = fitted(rows.A, aims)
-    half = rows.units.place % 2 == 0
+    half = fixed_half(rows.units.place)
     parts = [fitted(rows.A[some], aims[:, some]) for some in (half, ~half)]
     dims = ("fitted", "direction")
     return {

@@ -92,17 +92,3 @@ def majority(labels: np.ndarray, half: np.ndarray) -> np.ndarray:
         kinds, counts = np.unique(labels[train], return_counts=True)
         told[~train] = labels[~train] == kinds[counts.argmax()]
     return told
-
-
-def halves(text: np.ndarray, seed: int) -> np.ndarray:
-    """Return True for the rows of one half of the texts, drawn once.
-
-    Examples
-    --------
-    >>> half = halves(np.array([0, 0, 1, 1, 2, 2, 3, 3]), 0)
-    >>> int(half.sum()), bool((half[::2] == half[1::2]).all())
-    (4, True)
-    """
-    texts = np.unique(text)
-    chosen = np.random.default_rng([seed, 22]).permutation(texts)[: len(texts) // 2]
-    return np.isin(text, chosen)

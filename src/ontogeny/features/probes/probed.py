@@ -16,6 +16,7 @@ from scipy.stats import norm
 
 from ...arrays import to_numpy
 from ...claims import Beside, Claim, Subject, measurement
+from ...concepts.joint.snapshots import fixed_half
 from ...errors import ArgumentError, CheckpointError, NonFiniteError
 from ...figures import Section
 from ...inputs import Inputs
@@ -31,7 +32,7 @@ from ...summary.noise import mean_stderr
 from ...tasks.records import digest_of
 from ...units import Units
 from ...words.names import Names
-from .fits import control_labels, halves, majority, right
+from .fits import control_labels, majority, right
 from .labelled_words import read_sentences
 from .pieces_of_words import placed
 
@@ -64,7 +65,7 @@ class Probe(Observable):
     on
         Input set that says how the model is read; the first by default.
     random_state
-        Seed of the halves and of the control tasks.
+        Seed of the words that are kept and of the control tasks.
 
     Notes
     -----
@@ -180,7 +181,10 @@ class Probe(Observable):
             log.warning("%s: left out: %s", self.name, line)
         rows = _some(words.text, self.max_words, self.random_state)
         labels, label = np.unique(words.label[rows], return_inverse=True)
-        half = halves(words.text[rows], self.random_state)
+        text = words.text[rows]
+        if len(np.unique(text)) < 2:
+            raise ArgumentError("labelled words must come from at least two texts.")
+        half = fixed_half(text)
         _check_labels(label, labels, half)
         tasks = control_labels(words.kind[rows], label, self.n_draws, self.random_state)
         inputs = words.inputs
@@ -189,7 +193,7 @@ class Probe(Observable):
                 "ids": (("text", "place"), inputs.ids),
                 "mask": (("text", "place"), inputs.mask),
                 "special": (("text", "place"), inputs.special),
-                "word_text": ("word", words.text[rows]),
+                "word_text": ("word", text),
                 "word_position": ("word", words.position[rows]),
                 "task": (("of_task", "word"), np.concatenate([label[None], tasks])),
                 "half": ("word", half),
@@ -266,8 +270,6 @@ def _check_labels(label: np.ndarray, labels: np.ndarray, half: np.ndarray) -> No
         raise ArgumentError(
             f"labels must be of at least two kinds; all words have {str(labels[0])!r}."
         )
-    if not half.any() or half.all():
-        raise ArgumentError("labelled words must come from at least two texts.")
     for part in (half, ~half):
         if len(np.unique(label[part])) < 2:
             raise ArgumentError(
