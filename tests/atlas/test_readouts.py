@@ -80,7 +80,7 @@ def test_it_is_a_card_as_any_other_concept():
 
 
 def test_what_is_not_kept_is_refused():
-    with pytest.raises(ArgumentError, match=r"no direction is kept of h.0 at step 40"):
+    with pytest.raises(ArgumentError, match=r"of concept 2 of h.0 at step 40"):
         result().concept(layer="h.0", index=2).direction()
     empty = xr.DataTree.from_dict(
         {"loss": xr.Dataset({"x": ("step", [1.0])}, {"step": [0]})}

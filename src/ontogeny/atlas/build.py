@@ -17,7 +17,7 @@ from ..report.concepts.facts import Effect, Facts
 from ..words.labels import short_names
 from .html import concept_card, concept_table
 from .labels import Labels, fit_of, sketches_of
-from .readouts import KEPT, Direction, kept_directions
+from .readouts import KEPT, Direction, kept_direction
 from .terminal import as_text, concept_lines, table_lines
 from .words import prompt_of, reason_words, visible
 
@@ -45,7 +45,7 @@ class Concept(Facts):
             raise ArgumentError(
                 f"{self.node} keeps no directions; 'learned-concepts' does."
             )
-        return kept_directions(self.kept, self.layer, step, [self.index], flat=True)
+        return kept_direction(self.kept, self.layer, self.index, step)
 
     def __repr__(self) -> str:
         return as_text(concept_lines(self))

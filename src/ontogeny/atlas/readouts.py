@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,40 +57,49 @@ class Direction:
         return np.array(self.decoder, dtype=dtype)
 
 
-def kept_directions(
-    data: xr.Dataset,
-    layer: str,
-    step: int = -1,
-    concepts: Any = None,
-    *,
-    flat: bool = False,
+def kept_direction(
+    data: xr.Dataset, layer: str, index: int, step: int = -1
 ) -> Direction:
-    """Return directions of a layer at one step: of some concepts, or of all that are there.
+    """Return the direction of one concept of a layer at one step.
 
     Raises
     ------
     ArgumentError
         If nothing was measured there.
     """
-    position = step_position(data.step.values.tolist(), step)
-    one = data.isel(step=position).sel(layer=layer)
-    features = np.flatnonzero(np.isfinite(one["mean"].values))
-    parts = [
-        one[name].transpose("concept", "feature").values for name in ("decoder", KEPT)
-    ]
-    parts = [part[:, features].astype(np.float64) for part in parts]
-    there = np.flatnonzero(np.isfinite(parts[1]).all(axis=1) if len(features) else [])
-    chosen = there if concepts is None else np.asarray(concepts)
-    if not len(chosen) or not np.isin(chosen, there).all():
+    found, places = kept_directions(data, layer, step)
+    (at,) = np.nonzero(places == index)
+    if not len(at):
         raise ArgumentError(
-            f"no direction is kept of {layer} at step {int(one.step)} for that concept."
+            f"no direction is kept of concept {index} of {layer} at step "
+            f"{int(_at(data, layer, step).step)}."
         )
-    rows = [part[chosen[0]] if flat else part[chosen] for part in parts]
-    mean, scale = (
-        one[n].values[features].astype(np.float64) for n in ("mean", "scale")
+    return replace(found, decoder=found.decoder[at[0]], readout=found.readout[at[0]])
+
+
+def kept_directions(
+    data: xr.Dataset, layer: str, step: int = -1
+) -> tuple[Direction, np.ndarray]:
+    """Return the directions (r, m) of a layer at one step, and the places (r,) of their concepts."""
+    one = _at(data, layer, step)
+    features = np.flatnonzero(np.isfinite(one["mean"].values))
+    decoder, readout = (
+        one[name].transpose("concept", "feature").values[:, features]
+        for name in ("decoder", KEPT)
     )
-    decoder, readout = rows
-    return Direction(decoder, readout, mean, scale)
+    places = np.flatnonzero(np.isfinite(readout).all(axis=1) & (len(features) > 0))
+    kept = (
+        decoder[places],
+        readout[places],
+        *(one[n].values[features] for n in ("mean", "scale")),
+    )
+    return Direction(*(part.astype(np.float64) for part in kept)), places
+
+
+def _at(data: xr.Dataset, layer: str, step: int) -> xr.Dataset:
+    return data.isel(step=step_position(data.step.values.tolist(), step)).sel(
+        layer=layer
+    )
 
 
 def export_sae(
@@ -154,11 +163,10 @@ def _write(
 ) -> None:
     from safetensors.numpy import save_file
 
-    found = kept_directions(data, layer, step)
-    one = data.isel(step=step_position(data.step.values.tolist(), step)).sel(
-        layer=layer
-    )
-    there = np.flatnonzero(one[KEPT].notnull().any("feature").values)
+    found, there = kept_directions(data, layer, step)
+    one = _at(data, layer, step)
+    if not len(there):
+        raise ArgumentError(f"no direction is kept of {layer} at step {int(one.step)}.")
     read = (found.readout / found.scale).T
     shift = -(found.mean @ read)
     signs = np.concatenate([np.ones(len(there)), -np.ones(len(there))])
