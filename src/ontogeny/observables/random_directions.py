@@ -35,7 +35,8 @@ def p_above(
     """Return the p-value that an effect lies above what a control gives.
 
     Student's t of one more draw, with the noise over texts of the difference added, and Welch's
-    degrees of freedom. Valid where the effects of the control are about normal.
+    degrees of freedom. Valid where the effects of the control are about normal. 1 where the effect
+    is not above 0: what costs nothing does not cost more.
 
     Parameters
     ----------
@@ -64,7 +65,10 @@ def p_above(
         return 1.0
     parts = np.array([of_draw.var(ddof=1) * (1 + 1 / len(draws)), error**2])
     free = np.array([len(draws) - 1, np.count_nonzero(total) - 1])
-    difference = float(changes @ weights / weights.sum() - of_draw.mean())
+    effect = float(changes @ weights / weights.sum())
+    if effect <= 0:
+        return 1.0
+    difference = effect - float(of_draw.mean())
     if not parts.any():
         return 0.0 if difference > 0 else 1.0
     freedom = parts.sum() ** 2 / (parts**2 / free).sum()

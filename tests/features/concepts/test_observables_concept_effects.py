@@ -261,6 +261,14 @@ def test_the_test_keeps_its_level_on_exchangeable_draws(p_value):
     assert hits / 2000 <= 0.06
 
 
+def test_what_costs_nothing_costs_no_more_than_what_helps():
+    rng, units = np.random.default_rng(0), Units(np.arange(30))
+    texts = 0.1 * rng.normal(size=(5, 30))
+    others = np.array([-3.0, -3.1, -2.9, -3.0])[:, None] + texts[1:]
+    assert p_above(texts[0] - 1.0, others, np.ones(30), units) == 1.0
+    assert p_above(texts[0] + 1.0, others, np.ones(30), units) < 1e-3
+
+
 def test_a_single_text_gives_no_verdict():
     values = np.ones((4, 1))
     assert p_above(np.array([99.0]), values, np.ones(1), Units(np.arange(1))) == 1.0
