@@ -60,6 +60,17 @@ def test_what_an_untrained_model_or_a_control_gives_too_is_no_finding():
         assert low.certainty == "sure" and low.beside[1].value <= 0.5
 
 
+def test_controls_of_fewer_steps_stand_beside_the_run_at_the_same_step():
+    """The run goes on to 3, controls were read up to the step at which it has 1."""
+    runs = ("step", "layer", "run")
+    control = np.array([0.0, 0.0, 1.2, np.nan])[:, None, None]
+    array = xr.DataArray(control, dims=runs, coords={"run": ["a"], "step": STEPS})
+    found = claim_of(node([0, 0, 1, 3], x_control=array))
+    assert found.certainty == "as controls" and found.beside[1].own == 1
+    nothing = claim_of(node([0, 0, 1, 3], x_control=array * np.nan))
+    assert nothing.certainty == "sure" and len(nothing.beside) == 1
+
+
 def test_a_date_counts_texts_as_the_step_itself_does():
     half = np.arange(TEXTS) < TEXTS // 2
     values = np.stack([0 * half, 1 * half, 1 * half, 1 * half]).astype(float)

@@ -79,15 +79,18 @@ class Course:
     def others(self) -> list[Beside]:
         """What an untrained model and control runs give, where they were asked."""
         found = []
+        values = self.data[self.quantity]
         if f"{self.quantity}_untrained" in self.data:
             untrained = float(self.data[f"{self.quantity}_untrained"][-1])
-            found.append(Beside("reference", UNTRAINED, untrained))
+            last = float(values[-1])
+            found.append(Beside("reference", UNTRAINED, untrained, last))
         if f"{self.quantity}_control" in self.data:
-            control = self.data[f"{self.quantity}_control"]
-            control = control.dropna("step", how="all").isel(step=-1)
-            own = float(self.values[-1])
-            pairs = zip(control.run.values, control.values, strict=True)
-            found += [Beside("control", str(run), float(v), own) for run, v in pairs]
+            control = self.data[f"{self.quantity}_control"].dropna("step", how="all")
+            control = control.isel(step=slice(-1, None))  # may be one of fewer steps
+            for run in control.run.values if control.sizes["step"] else ():
+                value = float(control.sel(run=run)[-1])
+                own = float(values.sel(step=control.step)[-1])
+                found.append(Beside("control", str(run), value, own))
         return found
 
 
@@ -143,7 +146,7 @@ def claims_of_readable(
         yield Claim(
             Kind.READABLE,
             Subject(node, quantity, case.layer, case.label),
-            **_sureness(p_value, case.since, last, others),
+            **_sureness(p_value, case.since, others),
             first=float(case.course.values[0]),
             last=last,
             units=units,
@@ -156,14 +159,14 @@ def claims_of_readable(
 
 
 def _sureness(
-    p_value: float, since: Crossing, last: float, others: list[Beside]
+    p_value: float, since: Crossing, others: list[Beside]
 ) -> Mapping[str, Any]:
     """Return how sure a claim is, and its dates where it is."""
     if p_value > LEVEL:
         return {"certainty": Certainty.OPEN, "reason": Reason.WITHIN_CHANCE}
     if not since.certain:
         return {"certainty": Certainty.OPEN, "reason": Reason.NOT_HELD}
-    if any(beside.value >= last for beside in others):
+    if any(beside.value >= beside.own for beside in others):
         return {"certainty": Certainty.AS_CONTROLS}
     dates = {"since": since.step, "since_low": since.low, "since_high": since.high}
     known = {k: v if math.isfinite(v) else math.nan for k, v in dates.items()}
