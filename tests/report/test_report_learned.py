@@ -9,6 +9,7 @@ from helpers import concept_trees as made
 from helpers.learned_tree import STEPS, learned_concepts
 from ontogeny.report.concepts.appeared import appeared
 from ontogeny.report.concepts.atlas import read_atlas
+from ontogeny.report.concepts.learned import control_words, found_words
 from ontogeny.report.concepts.nodes import read_concepts
 from ontogeny.report.first_screen.numbers import numbers_of
 from ontogeny.report.page.html import render_page
@@ -61,17 +62,53 @@ def test_names_that_no_control_reaches_stand_first(concepts):
 def test_counts_stand_beside_those_of_controls_in_one_line(content, concepts):
     line = appeared(content, concepts)
     assert line.lead == (
-        "3 of 5 concepts beyond the token were born (controls 0 of 2–4); "
-        "3 have a name (controls 0–2)."
+        "3 of 5 concepts beyond the token were born (controls 0 of 2–4), 2 with a name that no "
+        "control reaches; 3 have a name (controls 0–2)."
     )
     assert line.text.startswith("Such as: word modal; after “the”")
+    assert "a birth tells of learning where it has a name" in line.text
+
+
+def test_births_of_what_only_grows_are_said_to_be_no_proof():
+    data = learned_concepts()
+    grown = data.assign(
+        named_phi=data.named_phi * 0, n_born_low=("layer", [1.0, 1.0])
+    ).assign(n_born_high=("layer", [2.0, 3.0]))
+    words = found_words(grown)
+    assert words.startswith("3 (2–5) of 5 concepts beyond the token were born")
+    assert "0 with a name that no control reaches" in words
+
+
+def test_without_a_concept_the_line_leads_to_its_section():
+    data = learned_concepts()
+    none = data.assign(
+        again=data.again * np.nan,
+        concept_kind=data.concept_kind.where(False, ""),
+        **{name: data[name] * 0 for name in ("n_again", "n_born", "n_named")},
+    )
+    content = read_content(made.tree({"learned-concepts": none}, steps=STEPS))
+    concepts = read_concepts(content)
+    line = appeared(content, concepts)
+    assert line.lead.startswith("No concept beyond the token is found")
+    assert read_atlas(content, concepts) is None and line.link == "#learned-concepts"
+    assert 'id="learned-concepts"' in render_page(content)
+
+
+def test_a_layer_that_failed_leaves_the_page():
+    data = learned_concepts()
+    failed = data.assign(
+        n_untrained=data.n_untrained.where(data.layer == "layers.0"),
+        n_again=data.n_again.where(data.layer == "layers.0"),
+        again=data.again.where(data.layer == "layers.0"),
+    )
+    assert len(control_words(failed, 0)) == 2 and len(control_words(failed, 1)) == 1
 
 
 def test_births_are_counted_that_the_steps_of_controls_can_show(content, concepts):
     # Controls are read at steps 0, 8 and 64; a birth lies between 2 and 8.
     assert concepts.born_seen == 3
     words = [each.words for each in numbers_of(content, None, concepts)]
-    assert "concepts born (controls 0)" in words
+    assert "concepts born (controls 0); 2 named beyond them" in words
 
 
 def test_a_card_can_be_refuted(payload):
@@ -105,6 +142,8 @@ def test_without_controls_nothing_is_beside_the_counts():
     content = content_of(joint=False, control=False)
     concepts = read_concepts(content)
     assert "controls" not in appeared(content, concepts).lead
+    words = [each.words for each in numbers_of(content, None, concepts)]
+    assert "concepts born; no control run" in words
     assert not any(concept.beyond_controls for concept in concepts.every)
     assert not read_atlas(content, concepts).payload["controls"]
 

@@ -110,9 +110,9 @@ def _about(content: Content, fitted: Fitted) -> str:
     """Say what was fitted, how names were given, and what they are compared with."""
     concepts = fitted.concepts
     if learned.is_learned(concepts.data):
-        return (
-            f"{learned.found_words(concepts.data)}. {learned.RULE}{_without(content)}"
-        )
+        births = f" {learned.BIRTHS}" if concepts.born else ""
+        found = learned.found_words(concepts.data)
+        return f"{found}. {learned.RULE}{births}{_without(content)}"
     words = f"{plural(len(concepts.every), 'concept')} {fitted.how}"
     if concepts.apart:
         words += (

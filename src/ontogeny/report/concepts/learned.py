@@ -28,6 +28,11 @@ RULE = (
     "texts find is a concept. A name is a rule that its strong places share: chosen on one half of "
     "the texts, judged on the other, and better than 95 % of those of an untrained model."
 )
+# All births of a model whose weights only grow lack a name (`docs/guides/error-rates.md`).
+BIRTHS = (
+    "Weights that only grow give births as well: a birth tells of learning where it has a name "
+    "that no control run reaches."
+)
 UNNAMED = (
     "without a name: no rule tells their places beyond chance and an untrained model"
 )
@@ -86,13 +91,21 @@ def found_words(data: xr.Dataset) -> str:
     named, of_named = counts(data, "n_named")
     # Births and names are also of what was found at earlier steps, or in the learned part.
     every = int(data["again"].notnull().sum()) if "again" in data else round(total)
+    if not every:
+        return (
+            "No concept beyond the token is found by fits to both halves of the texts"
+        )
     found = f"{plural(every, 'concept')} beyond the token"
     parts = [found]
     is_more = every != total
     if math.isfinite(born):
         verb = "was" if born == 1 else "were"
         beside = controls_words(of_born, () if is_more else of_total)
-        parts = [f"{born:,.0f} of {found} {verb} born{beside}"]
+        of_refits = _refits_words(data)
+        parts = [f"{born:,.0f}{of_refits} of {found} {verb} born{beside}"]
+        beyond = born_beyond_controls(data)
+        if born and beyond is not None:
+            parts[0] += f", {beyond:,} with a name that no control reaches"
     if math.isfinite(named):
         verb = "has" if named == 1 else "have"
         parts.append(f"{named:,.0f} {verb} a name{controls_words(of_named)}")
@@ -103,6 +116,25 @@ def found_words(data: xr.Dataset) -> str:
     if not math.isfinite(born):
         parts[0] += controls_words(of_total)
     return "; ".join(parts)
+
+
+def _refits_words(data: xr.Dataset) -> str:
+    """Return how many births refits count, in brackets; nothing where all count the same."""
+    low, high = (counts(data, f"n_born_{end}")[0] for end in ("low", "high"))
+    if not low < high:
+        return ""
+    return f" ({low:,.0f}–{high:,.0f})"
+
+
+def born_beyond_controls(data: xr.Dataset) -> int | None:
+    """Return how many births have a name that no control run reaches; None without controls."""
+    if "concept_kind" not in data or "named_phi_control" not in data:
+        return None
+    kind, phi = (
+        data[name].transpose("layer", "concept").values
+        for name in ("concept_kind", "named_phi")
+    )
+    return int(((kind == "born") & (phi > best_of_controls(data))).sum())
 
 
 def best_of_controls(data: xr.Dataset) -> np.ndarray:
@@ -166,7 +198,8 @@ def control_words(data: xr.Dataset, layer: int) -> list[str]:
     """Return what an untrained model and control runs give in a layer, as sentences."""
     one = data.isel(layer=layer)
     sentences = []
-    if "n_untrained" in one:
+    # NaN in a layer that failed.
+    if "n_untrained" in one and np.isfinite(one["n_untrained"]):
         sentences.append(
             "By the same rules an untrained model has "
             f"{plural(round(float(one['n_untrained'])), 'component')} beyond the token, and this run "

@@ -11,6 +11,7 @@ from ...words.content import Content
 from ...words.formats import interval_text, number, step_text, value_range
 from ...words.landmarks import LossCurve
 from ...words.rows import counted_rows
+from ..concepts.learned import born_beyond_controls, is_learned
 from ..concepts.lives import Concepts
 
 MOST = 4
@@ -107,6 +108,11 @@ def _of_births(concepts: Concepts | None) -> Iterator[Figure]:
     # Controls are read at fewer steps.
     if controls and concepts.born_seen < len(concepts.born):
         words = f"concepts born; {concepts.born_seen:,} where controls {controls}"
+    beyond = born_beyond_controls(concepts.data)
+    if beyond is not None:
+        words += f"; {beyond:,} named beyond them"
+    elif is_learned(concepts.data) and not controls:
+        words += "; no control run"
     yield Figure(f"{len(concepts.born):,}", words, "#atlas")
 
 
