@@ -113,13 +113,34 @@ def test_births_are_counted_that_the_steps_of_controls_can_show(content, concept
 
 def test_a_card_can_be_refuted(payload):
     (card,) = [each for each in payload["concepts"] if each.get("name") == "word modal"]
-    assert card["auc"] == [0.8, 0.7, 0.9] and card["half"] == 0.9
-    assert card["refits"] == 0.9 and card["beyond"] is True
+    detected, beside = card["told"]
+    assert detected == (
+        "On other texts its name tells its places from others with an AUC of 0.80 "
+        "(0.70–0.90; chance 0.50)"
+    )
+    assert beside == "Of names about the same, no control run has one as good"
+    assert card["half"] == 0.9 and card["refits"] == 0.9
+    assert card["of_learned"].endswith("does not predict: correlation 0.50")
     assert card["histogram"] == [90, 7, 3] and card["words"] == ["said", "the"]
     assert "sharp" not in card
     lines = card["direction"].splitlines()
-    assert len(lines) == 2 and 'layer="layers.0", step=64' in lines[0]
+    assert len(lines) == 2 and "layer='layers.0', step=64" in lines[0]
     compile(card["direction"], "direction", "exec")
+
+
+def test_a_card_without_a_name_tells_of_its_rule(payload):
+    cards = [each for each in payload["concepts"] if not each.get("name")]
+    assert len(cards) == 2
+    assert all(each["told"][0].startswith("The best rule, ") for each in cards)
+    assert all(len(each["told"]) == 1 for each in cards)
+
+
+def test_the_direction_is_read_from_the_node_by_its_own_name():
+    nodes = {"of my layers": learned_concepts()}
+    content = read_content(made.tree(nodes, steps=STEPS))
+    atlas = read_atlas(content, read_concepts(content))
+    direction = atlas.payload["concepts"][0]["direction"]
+    assert "open_study(\"STUDY\")['of my layers']" in direction
 
 
 def test_contexts_come_in_bands_around_their_own_place(payload):
@@ -145,7 +166,8 @@ def test_without_controls_nothing_is_beside_the_counts():
     words = [each.words for each in numbers_of(content, None, concepts)]
     assert "concepts born; no control run" in words
     assert not any(concept.beyond_controls for concept in concepts.every)
-    assert not read_atlas(content, concepts).payload["controls"]
+    cards = read_atlas(content, concepts).payload["concepts"]
+    assert all(len(card["told"]) == 1 for card in cards)
 
 
 def test_of_one_model_there_are_cards_and_nothing_of_births():

@@ -175,10 +175,13 @@ def _payload(content: Content, fitted: Fitted) -> dict[str, Any]:
     pieces = Pieces.of(concepts.data)
     picks += concepts.apart[: max(fitted.most - len(picks), 0)]
     removals = read_removals(content, concepts.node.path)
+    is_learned = learned.is_learned(concepts.data)
     cards = []
     for concept in picks:
         removed = removals.get((concept.layer, concept.number))
         extra = {"removed": removed} if removed else {}
+        if is_learned:
+            extra |= _told(content, concepts, concept)
         cards.append(card(arrays, concept, pieces) | extra | fitted.followed(concept))
     keys = None if fitted.step is not None else _keyframes(picks, arrays)
     contexts = packed_contexts(arrays, picks, keys, pieces)
@@ -189,9 +192,8 @@ def _payload(content: Content, fitted: Fitted) -> dict[str, Any]:
         "about": content.voice.fill(_about(content, fitted)),
         "notices": _notices(fitted, picks, pieces),
         "naming": _naming(concepts),
-        "learned": learned.is_learned(concepts.data),
-        "controls": bool(concepts.named_controls),
-        "without": learned.UNNAMED if learned.is_learned(concepts.data) else UNNAMED,
+        "learned": is_learned,
+        "without": learned.UNNAMED if is_learned else UNNAMED,
         "numbers": pieces.by_id and pieces.numbers_only,
         "step": fitted.step,
         "one_code": fitted.one_code,
@@ -200,6 +202,17 @@ def _payload(content: Content, fitted: Fitted) -> dict[str, Any]:
         "contexts": contexts,
         "pieces": pieces.texts,
         **({} if keys is None else _lives(content, concepts, picks, keys)),
+    }
+
+
+def _told(content: Content, concepts: Concepts, concept: Concept) -> dict[str, Any]:
+    """Return the sentences of the card of a concept beyond the token, and its direction."""
+    is_judged = bool(concept.name and concepts.named_controls)
+    beyond = concept.beyond_controls if is_judged else None
+    checkpoint = content.voice.checkpoint
+    return {
+        **learned.told(concepts.arrays, concept.place, beyond),
+        **learned.below(concepts.arrays, concept.place, concepts.node.path, checkpoint),
     }
 
 

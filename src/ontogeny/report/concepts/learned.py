@@ -156,27 +156,17 @@ def best_of_controls(data: xr.Dataset) -> np.ndarray:
 
 
 def fields(arrays: ConceptArrays, place: Place) -> dict[str, Any]:
-    """Return what a card says of such a concept beside what all cards say."""
+    """Return the numbers and words of a card of such a concept beside what all cards have."""
     words = [word for word in arrays.text("words", place).split(" · ") if word]
-    auc = [
-        round(arrays.number(name, place), 2)
-        for name in ("name_auc", "name_auc_low", "name_auc_high")
-    ]
     more: dict[str, Any] = {
         "words": [plain_text(word) for word in words],
-        "rule": plain_text(arrays.text("rule", place)),
         "half": round(arrays.number("again", place), 2),
         "refits": round(arrays.number("concept_born_share", place), 2),
-        "of_learned": round(arrays.number("in_learned", place), 2),
         "fires": arrays.number("firing", place),
     }
-    if all(map(math.isfinite, auc)):
-        more["auc"] = auc
     if "histogram" in arrays:
         more["histogram"] = arrays.of("histogram", place).astype(int).tolist()
         more["bins"] = arrays.data["bin"].values.tolist()
-    if "decoder" in arrays:
-        more["direction"] = _direction(arrays, place)
     return {
         name: value
         for name, value in more.items()
@@ -184,12 +174,59 @@ def fields(arrays: ConceptArrays, place: Place) -> dict[str, Any]:
     }
 
 
-def _direction(arrays: ConceptArrays, place: Place) -> str:
+def told(arrays: ConceptArrays, place: Place, beyond: bool | None) -> dict[str, Any]:
+    """Return the sentences of a card.
+
+    `beyond` says whether its name is better than those of control runs about the same; None where
+    there is no name or no control run.
+    """
+    sentences = []
+    auc, low, high = (
+        arrays.number(f"name_auc{end}", place) for end in ("", "_low", "_high")
+    )
+    if math.isfinite(auc):
+        rule = plain_text(arrays.text("rule", place))
+        has_name = bool(arrays.text("name", place))
+        which = "On other texts its name" if has_name else f"The best rule, {rule},"
+        sentences.append(
+            f"{which} tells its places from others with an AUC of {auc:.2f} "
+            f"({low:.2f}–{high:.2f}; chance 0.50)"
+        )
+    if beyond is not None:
+        reached = (
+            "no control run has one as good"
+            if beyond
+            else "a control run has one as good"
+        )
+        sentences.append(f"Of names about the same, {reached}")
+    return {"told": sentences} if sentences else {}
+
+
+def below(
+    arrays: ConceptArrays, place: Place, node: str, checkpoint: str
+) -> dict[str, Any]:
+    """Return what stands below a card: its correlation with the learned part, its direction.
+
+    `node` is the path of the node, `checkpoint` what the page calls one.
+    """
+    more = {}
+    nearest = arrays.number("in_learned", place)
+    if math.isfinite(nearest):
+        more["of_learned"] = (
+            f"Nearest component of what the first {checkpoint} does not predict: correlation "
+            f"{nearest:.2f}"
+        )
+    if "decoder" in arrays:
+        more["direction"] = _direction(arrays, place, node)
+    return more
+
+
+def _direction(arrays: ConceptArrays, place: Place, node: str) -> str:
     """Return two lines of Python that give what the concept writes."""
     layer = str(arrays.data["layer"].values[place[0]])
     step = int(arrays.data["step"].values[arrays.step])
     return (
-        f'node = ontogeny.open_study("STUDY")["{KIND}"].sel(layer="{layer}", step={step})\n'
+        f'node = ontogeny.open_study("STUDY")[{node!r}].sel(layer={layer!r}, step={step})\n'
         f"direction = node.decoder.sel(concept={place[1]}).values"
     )
 
