@@ -11,6 +11,7 @@ from ontogeny.report.concepts.appeared import appeared
 from ontogeny.report.concepts.atlas import read_atlas
 from ontogeny.report.concepts.learned import control_words, found_words
 from ontogeny.report.concepts.nodes import read_concepts
+from ontogeny.report.first_screen import screen
 from ontogeny.report.first_screen.numbers import numbers_of
 from ontogeny.report.page.html import render_page
 from ontogeny.report.paper.contact_sheet import draw_contact_sheet
@@ -180,6 +181,15 @@ def test_of_one_model_there_are_cards_and_nothing_of_births():
     assert (
         line.lead.startswith("5 concepts beyond the token") and "born" not in line.lead
     )
+
+
+def test_the_heading_leads_to_the_line_that_says_it(monkeypatch):
+    monkeypatch.setattr(
+        screen, "unseen_start", lambda content: "The start is not known."
+    )
+    told = screen.first_screen(content_of(joint=False))
+    assert told.heading.startswith("3 of 5 concepts beyond the token")
+    assert told.sentences[0].link == "#verdict" and told.link == "#atlas"
 
 
 def test_the_contact_sheet_has_the_strongest_context_of_each(content, concepts):
