@@ -130,6 +130,7 @@ def test_the_page_of_a_pair_says_what_became_of_concepts_and_no_lives(pair):
     atlas = read_atlas(pair, None)
     [turned] = [one for one in first_screen(pair).numbers if "turned" in one.words]
     assert turned.value == "1"
+    assert turned.words == "concepts turned; not shown beyond controls"
     counts = {
         c.kind: c.value for c in pair.claims if c.subject.node == "concept-change"
     }
