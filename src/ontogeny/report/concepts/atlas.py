@@ -21,7 +21,17 @@ from .arrays import ConceptArrays
 from .cards import card, read_removals
 from .contexts import packed, packed_contexts, shares
 from .layers import has_controls, layers, mean_strengths, safe, unnamed_layers
-from .lives import FEW, KINDS, MARKS, MORE, SHADES, Concept, Concepts, choice_words
+from .lives import (
+    FEW,
+    KINDS,
+    MARKS,
+    MORE,
+    SHADES,
+    Concept,
+    Concepts,
+    best_of,
+    choice_words,
+)
 from .nodes import APART
 from .steps import Fitted, further_concepts
 from .tokens import Pieces
@@ -145,7 +155,8 @@ def _notices(fitted: Fitted, concepts: Sequence[Concept], pieces: Pieces) -> lis
     replicating = sum(concept.kind != APART for concept in concepts)
     if replicating < every:
         sentences.append(
-            f"{plural(replicating, 'concept')} of {every:,} shown: the sharpest of each layer."
+            f"{plural(replicating, 'concept')} of {every:,} shown: the {best_of(fitted.concepts)} of "
+            "each layer."
         )
     if not fitted.concepts.unnamed:
         sentences += unnamed_layers(fitted.concepts.arrays)
@@ -259,7 +270,7 @@ def _views(
     all_words = f"All {plural(every, 'concept')}" if every > 1 else "The only concept"
     replicating = sum(concept.kind != APART for concept in picks)
     if replicating < every:
-        all_words = f"{replicating:,} of {every:,} concepts, the sharpest of each layer"
+        all_words = f"{replicating:,} of {every:,} concepts, the {best_of(concepts)} of each layer"
     label = f"all {replicating:,}"
     if apart := len(picks) - replicating:
         all_words += f", and {apart:,} latents that are not found again"
