@@ -91,7 +91,6 @@ def layer_moves(first: np.ndarray, seed: int = 0) -> Moves:
 
 _ORDERS = 200  # of the steps, drawn for each concept
 LINE = "readable_concept"
-MOST_NAMED = 3  # concepts that a sentence names
 
 
 @dataclass(frozen=True)
