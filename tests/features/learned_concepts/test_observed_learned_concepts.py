@@ -102,6 +102,7 @@ def test_planted_lives_have_their_kinds_and_steps(layer):
     )
     assert float(fades.concept_gone) == 50
     assert float(layer.n_born) == 1 <= float(layer.n_born_high)
+    assert layer.fit_step.values.tolist() == [70, 70, 70, 50, 40]
     # Read from whole activations, with the token in them, a code is about what it is.
     assert 0.3 < float(born.raw_agreement[-1]) <= 1
 

@@ -26,7 +26,7 @@ class Curves(NamedTuple):
     ----------
     readable
         (F, S, r) correlation with a read-out of the checkpoint, on texts that it does not know;
-        NaN where a fit has no such component.
+        0 where a fit has no such component.
     strength
         (F, S, r) root of the share of the checkpoint's variance that it writes.
     """
@@ -104,7 +104,7 @@ class Lives(NamedTuple):
         (r,) between which checkpoints the births of all refits lie: other fits, and each of them
         without one checkpoint.
     share
-        (r,) share of these refits that say born.
+        (r,) share of these refits that say born, of those made when the component was there.
     gone
         (r,) first checkpoint from which on it is absent up to the last.
     births
@@ -121,8 +121,17 @@ class Lives(NamedTuple):
     births: np.ndarray
 
 
-def lives(curves: Curves) -> Lives:
-    """Return the lives of components whose first three fits are to all texts and to both halves."""
+def lives(curves: Curves, fitted: np.ndarray | None = None) -> Lives:
+    """Return the lives of components whose first three fits are to all texts and to both halves.
+
+    Parameters
+    ----------
+    curves
+        Of F fits.
+    fitted
+        (F,) place of the checkpoint that each fit was made at; None: all at the last. What was not
+        there yet is not found by a fit, which says nothing of its birth.
+    """
     count, r = curves.readable.shape[1:]
     whole = rises(*curves)
     refits = [(np.arange(count), whole)]
@@ -145,7 +154,18 @@ def lives(curves: Curves) -> Lives:
         start=whole.start[0],
         after=np.where(is_born, np.where(born, after, count).min(axis=(0, 1)), NONE),
         before=np.where(is_born, np.where(born, start, NONE).max(axis=(0, 1)), NONE),
-        share=born.reshape(-1, r).mean(axis=0),
+        share=_share(born, whole.start[0], fitted),
         gone=np.where(had, count - silent, NONE),
         births=born[:, :3].reshape(-1, r),
     )
+
+
+def _share(
+    born: np.ndarray, start: np.ndarray, fitted: np.ndarray | None
+) -> np.ndarray:
+    """Return the share (r,) of refits (refits, F, r) that say born, of fits made since `start`."""
+    counted = np.ones(born.shape[1:], dtype=bool)
+    if fitted is not None:
+        counted = fitted[:, None] >= start
+    times = len(born) * np.maximum(counted.sum(axis=0), 1)
+    return np.asarray((born & counted).sum(axis=(0, 1)) / times)

@@ -104,6 +104,7 @@ class Finder:
                 n: ("concept", joined[n])
                 for n in ("again", "sharpness", "found_at", "found_in")
             },
+            "fit_step": ("fit", np.array([last, last, last, *earlier], dtype=float)),
             **self._described(codes[0], untrained.codes),
             "first": (("token", "feature"), first.astype(np.float16)),
         }

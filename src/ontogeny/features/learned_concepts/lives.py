@@ -46,7 +46,8 @@ def _of_layer(one: xr.Dataset, there: np.ndarray) -> xr.Dataset:
         for name in ("readability", "strength")
     )
     curves = Curves(readable, strength)
-    life = lives(curves)
+    fitted = np.searchsorted(steps, one.fit_step.values, side="right") - 1
+    life = lives(curves, fitted)
     kind = np.where(one.found_in.values[concepts] == LEARNED, APART, life.kind).astype(
         object
     )
