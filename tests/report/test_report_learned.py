@@ -160,6 +160,20 @@ def test_controls_are_told_of_each_layer(payload):
     assert "untrained model has 1 component" in told[0] and "(controls 1–2)" in told[0]
 
 
+def test_controls_that_end_trained_judge_nothing():
+    data = learned_concepts().assign_coords(run=["turned 0", "line 0"])
+    named = data.named_phi_control.where(data.run == "turned 0", 1.0)
+    about = data.named_about_control.where(data.run == "turned 0", 1.0)
+    told = data.assign(named_phi_control=named, named_about_control=about)
+    assert found_words(told).startswith(
+        "3 of 5 concepts beyond the token were born (controls 0 of 2), 2 with a name"
+    )
+    alone = told.assign_coords(run=["line 0", "line 1"])
+    assert "control" not in found_words(alone)
+    content = read_content(made.tree({"learned-concepts": alone}, steps=STEPS))
+    assert not read_concepts(content).named_controls
+
+
 def test_without_controls_nothing_is_beside_the_counts():
     content = content_of(joint=False, control=False)
     concepts = read_concepts(content)

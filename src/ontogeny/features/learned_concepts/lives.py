@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject
+from ...control_kinds import is_null
 from .births import BORN, NONE, READABLE, START, STILL, Curves, Lives, lives
 from .found import LEARNED
 
@@ -115,6 +116,8 @@ def claims(node: str, data: xr.Dataset) -> Iterator[Claim]:
     """Give what is claimed of each concept of a judged node, beside its control runs."""
     if "concept_kind" not in data:
         return
+    if "run" in data.dims:
+        data = data.isel(run=[is_null(str(run)) for run in data["run"].values])
     for layer in data.layer.values:
         one = data.sel(layer=layer)
         limits, beside = _controls(one)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ...control_kinds import is_null
 from ...words.formats import plain_text, plural, value_range
 from .arrays import ConceptArrays, Place
 
@@ -49,11 +50,19 @@ def is_learned(data: xr.Dataset) -> bool:
     return "refit_strength" in data.variables
 
 
+def beside_nulls(data: xr.Dataset) -> xr.Dataset:
+    """Return a node without the control runs that end trained: they judge nothing."""
+    if "run" not in data.dims:
+        return data
+    return data.isel(run=[is_null(str(run)) for run in data["run"].values])
+
+
 def counts(data: xr.Dataset, name: str) -> tuple[float, list[float]]:
     """Return a count over all layers, and the same of each control run; NaN where not known."""
     if name not in data:
         return math.nan, []
     own = float(data[name].astype(float).sum(min_count=1))
+    data = beside_nulls(data)
     control = f"{name}_control"
     if control not in data or "run" not in data[control].dims:
         return own, []
@@ -128,13 +137,14 @@ def _refits_words(data: xr.Dataset) -> str:
 
 def born_beyond_controls(data: xr.Dataset) -> int | None:
     """Return how many births have a name that no control run reaches; None without controls."""
-    if "concept_kind" not in data or "named_phi_control" not in data:
+    best = best_of_controls(data)
+    if "concept_kind" not in data or np.isnan(best).all():
         return None
     kind, phi = (
         data[name].transpose("layer", "concept").values
         for name in ("concept_kind", "named_phi")
     )
-    return int(((kind == "born") & (phi > best_of_controls(data))).sum())
+    return int(((kind == "born") & (phi > best)).sum())
 
 
 def best_of_controls(data: xr.Dataset) -> np.ndarray:
@@ -143,7 +153,8 @@ def best_of_controls(data: xr.Dataset) -> np.ndarray:
     NaN where no control run was read, and 0 where none of theirs is about it.
     """
     dims = ("layer", "concept")
-    if "named_phi_control" not in data:
+    data = beside_nulls(data)
+    if "named_phi_control" not in data or not data.sizes["run"]:
         return np.full([data.sizes[dim] for dim in dims], np.nan)
     about = data.named_about.transpose(*dims).values
     phi, of_controls = (
