@@ -1,6 +1,7 @@
 """Concepts beyond the token on the page: they lead it, beside controls, and can be refuted."""
 
 import base64
+import re
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from ontogeny.report.concepts.nodes import read_concepts
 from ontogeny.report.first_screen import screen
 from ontogeny.report.first_screen.numbers import numbers_of
 from ontogeny.report.page.html import render_page
+from ontogeny.report.page.picture import LEVELS, first_picture
 from ontogeny.report.paper.contact_sheet import draw_contact_sheet
 from ontogeny.words.content import read_content
 
@@ -204,6 +206,13 @@ def test_the_heading_leads_to_the_line_that_says_it(monkeypatch):
     told = screen.first_screen(content_of(joint=False))
     assert told.heading.startswith("3 of 5 concepts beyond the token")
     assert told.sentences[0].link == "#verdict" and told.link == "#atlas"
+
+
+def test_the_still_picture_tints_by_the_share_of_the_peak(content):
+    drawn = first_picture(content, screen.first_screen(content))
+    # Strength rises evenly over eight steps, and can be read at the last three.
+    levels = {round(share * (LEVELS - 1)) for share in (5 / 7, 6 / 7, 1)}
+    assert {int(level) for level in re.findall(r'class="q(\d+)"', drawn)} == levels
 
 
 def test_the_contact_sheet_has_the_strongest_context_of_each(content, concepts):

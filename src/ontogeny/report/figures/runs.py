@@ -42,11 +42,7 @@ def figure_with_runs(drawable: Drawable) -> Drawable:
     control_names = [
         plain_text(name) for name in next(iter(controls.values()))[RUN].values
     ]
-    nulls = [
-        i
-        for i, name in enumerate(control_names, start=1)
-        if is_null(name)
-    ]
+    nulls = [i for i, name in enumerate(control_names, start=1) if is_null(name)]
     names = ["run", *(f"control: {name}" for name in control_names)]
     first = "run" if isinstance(drawable.figure, Heatmap) else "overlay"
     views = {first: drawable} | _views(drawable, len(names))
