@@ -81,6 +81,13 @@ def test_what_is_gone_at_the_end_fades_from_then_on():
     assert of(RISES, RISES, RISES).gone[0] == -1
 
 
+@pytest.mark.parametrize("half", [[0.9] * 6, [0.9, 0.9, 0.9, 0.9, 0.9, 0.1]])
+def test_what_a_half_or_one_checkpoint_alone_misses_has_not_faded(half):
+    fades = [0.9, 0.9, 0.9, 0.3, 0.1, 0.1]
+    assert of(fades, fades, half).gone[0] == -1
+    assert of(half, half, half).gone[0] == -1
+
+
 # ---- planted activations -------------------------------------------------------------------------
 
 

@@ -106,7 +106,8 @@ class Lives(NamedTuple):
     share
         (r,) share of these refits that say born, of those made when the component was there.
     gone
-        (r,) first checkpoint from which on it is absent up to the last.
+        (r,) first checkpoint from which on it is absent up to the last, at two or more, in the fit
+        to all texts and to each half.
     births
         (refits, r) whether the fits to all texts and to both halves, without one checkpoint each,
         say born.
@@ -142,13 +143,13 @@ def lives(curves: Curves, fitted: np.ndarray | None = None) -> Lives:
     after = np.stack([kept[rise.after] for kept, rise in refits])
     start = np.stack([kept[rise.start] for kept, rise in refits])
     is_born = whole.born[:3].all(axis=0)
-    there, absent = presence(*(values[0] for values in curves))
+    there, absent = presence(*(values[:3] for values in curves))
     kind = np.select(
         [is_born, whole.start[0] == 0, whole.start[0] > 0], [BORN, START, GROWS], NEVER
     )
-    # How many checkpoints at the end it is absent at.
-    silent = absent[::-1].argmin(axis=0)
-    had = there.any(axis=0) & (silent > 0)
+    # How many checkpoints at the end it is absent at, in each of these fits.
+    silent = absent[:, ::-1].argmin(axis=1).min(axis=0)
+    had = there.any(axis=1).all(axis=0) & (silent > 1)
     return Lives(
         kind=kind,
         start=whole.start[0],
