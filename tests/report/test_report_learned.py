@@ -114,6 +114,15 @@ def test_births_are_counted_that_the_steps_of_controls_can_show(content, concept
     assert "concepts born (controls 0); 2 named beyond them" in words
 
 
+def test_births_that_controls_cannot_show_are_said():
+    data = learned_concepts()
+    late = data.assign(concept_born_before=data.concept_born_before * 8)  # step 64
+    content = read_content(made.tree({"learned-concepts": late}, steps=STEPS))
+    line = appeared(content, read_concepts(content))
+    seen = "Control runs were read at 3 steps, where 0 of the births can be seen."
+    assert seen in line.text
+
+
 def test_a_card_can_be_refuted(payload):
     (card,) = [each for each in payload["concepts"] if each.get("name") == "word modal"]
     detected, beside = card["told"]

@@ -29,7 +29,7 @@ def appeared(content: Content, concepts: Concepts | None) -> Line | None:
         )
     if is_learned(concepts.data):
         line = _beyond_token(concepts.data, concepts.node.id)
-        return replace(line, text=_ruled(concepts))
+        return replace(line, text=_ruled(concepts, content.voice.unit))
     total = plural(len(concepts.every), "concept")
     if not concepts.every:
         lead = f"None of {concepts.latents:,} latents can be read from two checkpoints."
@@ -49,14 +49,21 @@ def _beyond_token(data: xr.Dataset, section: str) -> Line:
     return Line(f"{found_words(data)}.", link=link)
 
 
-def _ruled(concepts: Concepts) -> str:
-    """Return the best names, each once, and what births are worth.
+def _ruled(concepts: Concepts, unit: str) -> str:
+    """Return the best names, each once, what controls can show of births, and what these are worth.
 
     Names hold quotation marks of their own.
     """
     names = list(dict.fromkeys(concept.name for concept in concepts.with_name))
     such = f"Such as: {'; '.join(names[:MOST_NAMES])}." if names else ""
-    return " ".join(filter(None, [such, BIRTHS if concepts.born else ""]))
+    seen = ""
+    if concepts.born_controls and concepts.born_seen < len(concepts.born):
+        read = plural(concepts.control_steps, unit)
+        seen = (
+            f"Control runs were read at {read}, where {concepts.born_seen:,} of the births can be "
+            "seen."
+        )
+    return " ".join(filter(None, [such, seen, BIRTHS if concepts.born else ""]))
 
 
 def _in_controls(concepts: Concepts) -> str:
