@@ -186,6 +186,8 @@ def test_fewer_than_controls_is_not_said_to_be_as_in_controls():
     assert faded.certainty is Certainty.AS_CONTROLS
     words = "4 of 9 concepts faded, no more than in controls (controls 7–9)."
     assert said([faded], Voice(), Names()).text == words
+    ends_trained = data.assign_coords(run=["line 0", "line 1"])
+    assert claims_on(ends_trained)[Kind.FADED].certainty is Certainty.NOT_TESTED
 
 
 @pytest.mark.parametrize(

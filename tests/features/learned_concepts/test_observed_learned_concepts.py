@@ -188,6 +188,12 @@ def test_controls_that_end_trained_judge_no_concept(layer):
     assert {claim.certainty for claim in found} == {Certainty.NOT_TESTED}
 
 
+def test_a_control_whose_layer_failed_judges_no_concept(layer):
+    failed = layer.assign(n_learned_control=layer.n_learned_control * np.nan)
+    found = list(lives.claims("learned-concepts", failed.expand_dims("layer")))
+    assert {claim.certainty for claim in found} == {Certainty.NOT_TESTED}
+
+
 def test_the_page_and_the_named_figures_are_drawn(result, tmp_path):
     page = result.report(tmp_path / "page.html").read_text()
     assert "Concepts that training made" in page and "What concepts answer to" in page

@@ -146,7 +146,9 @@ def _controls(one: xr.Dataset) -> tuple[dict[float, float], list[Beside]]:
     own = float(one.n_learned)
     counts = zip(one.run.values, one.n_learned_control.values, strict=True)
     return limits, [
-        Beside("control", str(run), float(count), own) for run, count in counts
+        Beside("control", str(run), float(count), own)
+        for run, count in counts
+        if np.isfinite(count)  # a layer that failed there
     ]
 
 

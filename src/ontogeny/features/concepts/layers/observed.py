@@ -13,6 +13,7 @@ import torch
 import xarray as xr
 
 from ....claims import Beside, Claim, Subject, measurement
+from ....control_kinds import is_null
 from ....concepts.joint.codes import fitted_codes
 from ....concepts.joint.readout import Moments
 from ....concepts.joint.snapshots import fitted_steps, fixed_half
@@ -346,6 +347,7 @@ def _moved(name: str, variable: str, data: xr.Dataset) -> Claim:
         beside += [
             Beside("control", str(run), float(count))
             for run, count in zip(controls["run"].values, controls.values, strict=True)
+            if is_null(str(run)) and np.isfinite(count)
         ]
     return measurement(
         Subject(name, variable),
