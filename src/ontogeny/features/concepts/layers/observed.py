@@ -13,11 +13,11 @@ import torch
 import xarray as xr
 
 from ....claims import Beside, Claim, Subject, measurement
-from ....control_kinds import is_null
 from ....concepts.joint.codes import fitted_codes
 from ....concepts.joint.readout import Moments
 from ....concepts.joint.snapshots import fitted_steps, fixed_half
 from ....concepts.joint.whitening import Gathered
+from ....control_kinds import is_null
 from ....errors import ArgumentError, check_number, check_whole
 from ....figures import Heatmap, Section
 from ....needs import InputSet, Need
