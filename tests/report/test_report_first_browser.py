@@ -35,7 +35,8 @@ def test_life_lines_whose_names_are_cut_alike_have_their_numbers(visit, width):
     settled(page)
     names = page.locator("#life a[data-line] text.name").all_text_contents()
     assert len(names) == len(set(names)) == 4
-    assert [f"· C{i}" in name for i, name in enumerate(sorted(names)[:3])] == [True] * 3
+    ends = [name[-4:] for name in names if name.startswith("WW")]
+    assert sorted(ends) == ["· C0", "· C1", "· C2"]
 
 
 def test_a_card_has_its_sentences_and_its_direction(visit):
