@@ -19,3 +19,14 @@ def kind_of(run: str) -> str:
     """
     kind, _, number = run.rpartition(" ")
     return kind if number.isdigit() else run
+
+
+def is_null(run: str) -> bool:
+    """Return whether a control run judges, by its name: one that ends trained does not.
+
+    Examples
+    --------
+    >>> is_null("walk 0"), is_null("line")
+    (True, False)
+    """
+    return kind_of(run) not in NO_NULLS

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from helpers import concept_trees as made
+from helpers.learned_tree import STEPS as LEARNED_STEPS
+from helpers.learned_tree import learned_concepts
 from helpers.report_browser import FRAMES, browser, quiet, until, visit
 
 __all__ = ["browser", "quiet", "visit"]
@@ -17,6 +19,33 @@ MIDDLE = """(selector) => {
   const box = document.querySelector(selector).getBoundingClientRect();
   return box.left + box.width / 2;
 }"""
+
+
+def alike():
+    """Return names that differ only where a life line has no room for them."""
+    data = learned_concepts(control=False)
+    names = data["name"].copy()
+    names[0] = [f"{'W' * 20}{end}" for end in "abc"]
+    return made.tree({"learned-concepts": data.assign(name=names)}, steps=LEARNED_STEPS)
+
+
+@pytest.mark.parametrize("width", [1280, 800])
+def test_life_lines_whose_names_are_cut_alike_have_their_numbers(visit, width):
+    page = visit("alike", alike, width=width, height=900)
+    settled(page)
+    names = page.locator("#life a[data-line] text.name").all_text_contents()
+    assert len(names) == len(set(names)) == 4
+    ends = [name[-4:] for name in names if name.startswith("WW")]
+    assert sorted(ends) == ["· C0", "· C1", "· C2"]
+
+
+def test_a_card_has_its_sentences_and_its_direction(visit):
+    page = visit("alike", alike, width=1280, height=900)
+    card = page.locator("#cards .card[data-concept]").first
+    said = card.locator("p.spark-value").all_text_contents()
+    assert any("with an AUC of 0.80 (0.70–0.90; chance 0.50)" in text for text in said)
+    assert any("correlation 0.50" in text for text in said)
+    assert "node.decoder" in card.locator(".direction").text_content()
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """Concepts beyond the token on the page: they lead it, beside controls, and can be refuted."""
 
 import base64
+import re
 
 import numpy as np
 import pytest
@@ -9,9 +10,12 @@ from helpers import concept_trees as made
 from helpers.learned_tree import STEPS, learned_concepts
 from ontogeny.report.concepts.appeared import appeared
 from ontogeny.report.concepts.atlas import read_atlas
+from ontogeny.report.concepts.learned import control_words, found_words
 from ontogeny.report.concepts.nodes import read_concepts
+from ontogeny.report.first_screen import screen
 from ontogeny.report.first_screen.numbers import numbers_of
 from ontogeny.report.page.html import render_page
+from ontogeny.report.page.picture import LEVELS, first_picture
 from ontogeny.report.paper.contact_sheet import draw_contact_sheet
 from ontogeny.words.content import read_content
 
@@ -61,28 +65,94 @@ def test_names_that_no_control_reaches_stand_first(concepts):
 def test_counts_stand_beside_those_of_controls_in_one_line(content, concepts):
     line = appeared(content, concepts)
     assert line.lead == (
-        "3 of 5 concepts beyond the token were born (controls 0 of 2–4); "
-        "3 have a name (controls 0–2)."
+        "3 of 5 concepts beyond the token were born (controls 0 of 2–4), 2 with a name that no "
+        "control reaches; 3 have a name (controls 0–2)."
     )
     assert line.text.startswith("Such as: word modal; after “the”")
+    assert "a birth tells of learning where it has a name" in line.text
+
+
+def test_births_of_what_only_grows_are_said_to_be_no_proof():
+    data = learned_concepts()
+    grown = data.assign(
+        named_phi=data.named_phi * 0, n_born_low=("layer", [1.0, 1.0])
+    ).assign(n_born_high=("layer", [2.0, 3.0]))
+    words = found_words(grown)
+    assert words.startswith("3 (2–5) of 5 concepts beyond the token were born")
+    assert "0 with a name that no control reaches" in words
+
+
+def test_without_a_concept_the_line_leads_to_its_section():
+    data = learned_concepts()
+    none = data.assign(
+        again=data.again * np.nan,
+        concept_kind=data.concept_kind.where(False, ""),
+        **{name: data[name] * 0 for name in ("n_again", "n_born", "n_named")},
+    )
+    content = read_content(made.tree({"learned-concepts": none}, steps=STEPS))
+    concepts = read_concepts(content)
+    line = appeared(content, concepts)
+    assert line.lead.startswith("No concept beyond the token is found")
+    assert read_atlas(content, concepts) is None and line.link == "#learned-concepts"
+    assert 'id="learned-concepts"' in render_page(content)
+
+
+def test_a_layer_that_failed_leaves_the_page():
+    data = learned_concepts()
+    failed = data.assign(
+        n_untrained=data.n_untrained.where(data.layer == "layers.0"),
+        n_again=data.n_again.where(data.layer == "layers.0"),
+        again=data.again.where(data.layer == "layers.0"),
+    )
+    assert len(control_words(failed, 0)) == 2 and len(control_words(failed, 1)) == 1
 
 
 def test_births_are_counted_that_the_steps_of_controls_can_show(content, concepts):
     # Controls are read at steps 0, 8 and 64; a birth lies between 2 and 8.
     assert concepts.born_seen == 3
     words = [each.words for each in numbers_of(content, None, concepts)]
-    assert "concepts born (controls 0)" in words
+    assert "concepts born (controls 0); 2 named beyond them" in words
+
+
+def test_births_that_controls_cannot_show_are_said():
+    data = learned_concepts()
+    late = data.assign(concept_born_before=data.concept_born_before * 8)  # step 64
+    content = read_content(made.tree({"learned-concepts": late}, steps=STEPS))
+    line = appeared(content, read_concepts(content))
+    seen = "Control runs were read at 3 steps, where 0 of the births can be seen."
+    assert seen in line.text
 
 
 def test_a_card_can_be_refuted(payload):
     (card,) = [each for each in payload["concepts"] if each.get("name") == "word modal"]
-    assert card["auc"] == [0.8, 0.7, 0.9] and card["half"] == 0.9
-    assert card["refits"] == 0.9 and card["beyond"] is True
+    detected, beside = card["told"]
+    assert detected == (
+        "On other texts its name tells its places from others with an AUC of 0.80 "
+        "(0.70–0.90; chance 0.50)"
+    )
+    assert beside == "Of names about the same, no control run has one as good"
+    assert card["half"] == 0.9 and card["refits"] == 0.9
+    assert card["of_learned"].endswith("does not predict: correlation 0.50")
     assert card["histogram"] == [90, 7, 3] and card["words"] == ["said", "the"]
     assert "sharp" not in card
     lines = card["direction"].splitlines()
-    assert len(lines) == 2 and 'layer="layers.0", step=64' in lines[0]
+    assert len(lines) == 2 and "layer='layers.0', step=64" in lines[0]
     compile(card["direction"], "direction", "exec")
+
+
+def test_a_card_without_a_name_tells_of_its_rule(payload):
+    cards = [each for each in payload["concepts"] if not each.get("name")]
+    assert len(cards) == 2
+    assert all(each["told"][0].startswith("The best rule, ") for each in cards)
+    assert all(len(each["told"]) == 1 for each in cards)
+
+
+def test_the_direction_is_read_from_the_node_by_its_own_name():
+    nodes = {"of my layers": learned_concepts()}
+    content = read_content(made.tree(nodes, steps=STEPS))
+    atlas = read_atlas(content, read_concepts(content))
+    direction = atlas.payload["concepts"][0]["direction"]
+    assert "open_study(\"STUDY\")['of my layers']" in direction
 
 
 def test_contexts_come_in_bands_around_their_own_place(payload):
@@ -101,12 +171,29 @@ def test_controls_are_told_of_each_layer(payload):
     assert "untrained model has 1 component" in told[0] and "(controls 1–2)" in told[0]
 
 
+def test_controls_that_end_trained_judge_nothing():
+    data = learned_concepts().assign_coords(run=["turned 0", "line 0"])
+    named = data.named_phi_control.where(data.run == "turned 0", 1.0)
+    about = data.named_about_control.where(data.run == "turned 0", 1.0)
+    told = data.assign(named_phi_control=named, named_about_control=about)
+    assert found_words(told).startswith(
+        "3 of 5 concepts beyond the token were born (controls 0 of 2), 2 with a name"
+    )
+    alone = told.assign_coords(run=["line 0", "line 1"])
+    assert "control" not in found_words(alone)
+    content = read_content(made.tree({"learned-concepts": alone}, steps=STEPS))
+    assert not read_concepts(content).named_controls
+
+
 def test_without_controls_nothing_is_beside_the_counts():
     content = content_of(joint=False, control=False)
     concepts = read_concepts(content)
     assert "controls" not in appeared(content, concepts).lead
+    words = [each.words for each in numbers_of(content, None, concepts)]
+    assert "concepts born; no control run" in words
     assert not any(concept.beyond_controls for concept in concepts.every)
-    assert not read_atlas(content, concepts).payload["controls"]
+    cards = read_atlas(content, concepts).payload["concepts"]
+    assert all(len(card["told"]) == 1 for card in cards)
 
 
 def test_of_one_model_there_are_cards_and_nothing_of_births():
@@ -119,6 +206,22 @@ def test_of_one_model_there_are_cards_and_nothing_of_births():
     assert (
         line.lead.startswith("5 concepts beyond the token") and "born" not in line.lead
     )
+
+
+def test_the_heading_leads_to_the_line_that_says_it(monkeypatch):
+    monkeypatch.setattr(
+        screen, "unseen_start", lambda content: "The start is not known."
+    )
+    told = screen.first_screen(content_of(joint=False))
+    assert told.heading.startswith("3 of 5 concepts beyond the token")
+    assert told.sentences[0].link == "#verdict" and told.link == "#atlas"
+
+
+def test_the_still_picture_tints_by_the_share_of_the_peak(content):
+    drawn = first_picture(content, screen.first_screen(content))
+    # Strength rises evenly over eight steps, and can be read at the last three.
+    levels = {round(share * (LEVELS - 1)) for share in (5 / 7, 6 / 7, 1)}
+    assert {int(level) for level in re.findall(r'class="q(\d+)"', drawn)} == levels
 
 
 def test_the_contact_sheet_has_the_strongest_context_of_each(content, concepts):

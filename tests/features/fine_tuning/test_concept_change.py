@@ -130,6 +130,7 @@ def test_the_page_of_a_pair_says_what_became_of_concepts_and_no_lives(pair):
     atlas = read_atlas(pair, None)
     [turned] = [one for one in first_screen(pair).numbers if "turned" in one.words]
     assert turned.value == "1"
+    assert turned.words == "concepts turned; not shown beyond controls"
     counts = {
         c.kind: c.value for c in pair.claims if c.subject.node == "concept-change"
     }
@@ -185,6 +186,8 @@ def test_fewer_than_controls_is_not_said_to_be_as_in_controls():
     assert faded.certainty is Certainty.AS_CONTROLS
     words = "4 of 9 concepts faded, no more than in controls (controls 7–9)."
     assert said([faded], Voice(), Names()).text == words
+    ends_trained = data.assign_coords(run=["line 0", "line 1"])
+    assert claims_on(ends_trained)[Kind.FADED].certainty is Certainty.NOT_TESTED
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,16 @@ def test_one_half_that_does_not_say_born_is_enough_against_it():
     assert of(RISES, RISES, RISES, [0.0] * 7).share[0] == pytest.approx(3 / 4)
 
 
+def test_a_fit_made_before_a_birth_does_not_count_against_it():
+    late = [0.1, 0.1, 0.1, 0.1, 0.1, 0.8, 0.9, 0.9]
+    stacked = np.stack([curve(values) for values in (late, late, late, [0.0] * 8)])
+    curves = Curves(stacked, stacked)
+    for place, share in ((4, 1), (6, 3 / 4)):
+        fitted = np.array([7, 7, 7, place])
+        assert lives(curves, fitted).share[0] == pytest.approx(share)
+        assert lives(curves, fitted).kind[0] == "born"
+
+
 def test_a_dip_of_strength_of_what_can_be_read_is_no_birth():
     strength = curve([0.05, 0.9, 0.9, 0.9, 0.9])
     readable = curve([0.9, 0.9, 0.9, 0.9, 0.9])
@@ -69,6 +79,13 @@ def test_what_is_gone_at_the_end_fades_from_then_on():
     life = of(fades, fades, fades)
     assert (life.kind[0], life.gone[0]) == ("from the start", 4)
     assert of(RISES, RISES, RISES).gone[0] == -1
+
+
+@pytest.mark.parametrize("half", [[0.9] * 6, [0.9, 0.9, 0.9, 0.9, 0.9, 0.1]])
+def test_what_a_half_or_one_checkpoint_alone_misses_has_not_faded(half):
+    fades = [0.9, 0.9, 0.9, 0.3, 0.1, 0.1]
+    assert of(fades, fades, half).gone[0] == -1
+    assert of(half, half, half).gone[0] == -1
 
 
 # ---- planted activations -------------------------------------------------------------------------

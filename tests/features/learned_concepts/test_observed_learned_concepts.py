@@ -6,7 +6,9 @@ import torch
 from torch import nn
 
 import ontogeny as og
+from ontogeny.claims import Certainty
 from ontogeny.errors import ArgumentError
+from ontogeny.features.learned_concepts import lives
 
 VOCABULARY, WIDTH, STEPS = 30, 12, (0, 10, 20, 30, 40, 50, 60, 70)
 FROM_START, BORN, FADES = (3, 4), (7, 8), (11, 12)
@@ -102,6 +104,7 @@ def test_planted_lives_have_their_kinds_and_steps(layer):
     )
     assert float(fades.concept_gone) == 50
     assert float(layer.n_born) == 1 <= float(layer.n_born_high)
+    assert layer.fit_step.values.tolist() == [70, 70, 70, 50, 40]
     # Read from whole activations, with the token in them, a code is about what it is.
     assert 0.3 < float(born.raw_agreement[-1]) <= 1
 
@@ -177,6 +180,18 @@ def test_claims_name_kinds_with_certainties(result):
     born = mine[mine["kind"] == "born"].iloc[0]
     assert born["since"] == 30 and born["certainty"] in ("sure", "as controls")
     assert {"born", "faded", "kept"} <= set(mine["kind"])
+
+
+def test_controls_that_end_trained_judge_no_concept(layer):
+    data = layer.expand_dims("layer").assign_coords(run=["line 0"])
+    found = list(lives.claims("learned-concepts", data))
+    assert {claim.certainty for claim in found} == {Certainty.NOT_TESTED}
+
+
+def test_a_control_whose_layer_failed_judges_no_concept(layer):
+    failed = layer.assign(n_learned_control=layer.n_learned_control * np.nan)
+    found = list(lives.claims("learned-concepts", failed.expand_dims("layer")))
+    assert {claim.certainty for claim in found} == {Certainty.NOT_TESTED}
 
 
 def test_the_page_and_the_named_figures_are_drawn(result, tmp_path):

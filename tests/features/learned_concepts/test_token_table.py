@@ -58,6 +58,11 @@ def test_rows_stand_by_their_last_share(table):
     assert one.token_half.values.tolist() == [10, 0]
 
 
+def test_rows_of_the_table_are_no_places_among_the_frequent_tokens(table):
+    assert "listed" not in table.token_text.dims
+    assert table.frequent_id.dims == ("listed",)
+
+
 def test_a_layer_that_failed_has_no_rows(table):
     one = table.sel(layer="b")
     assert np.isnan(one.token_last).all() and set(one.token_text.values) == {""}

@@ -14,6 +14,7 @@ import xarray as xr
 from ...capture.layer_readout import Readout
 from ...claims import Beside, Certainty, Claim, Reason, Subject, measurement
 from ...concepts.joint.readout import CheckpointReadout
+from ...control_kinds import is_null
 from ...observables import Reading, Run, by_layer
 from ...quantities import Quantity
 from .describe.rows import orientation
@@ -282,5 +283,5 @@ def _controls(one: xr.Dataset) -> Iterator[Beside]:
     counts = zip(one.named_control.values, one.n_concepts_control.values, strict=True)
     runs = map(str, one.run.values)
     for run, (named, concepts) in zip(runs, counts, strict=True):
-        if np.isfinite([named, concepts]).all():
+        if is_null(run) and np.isfinite([named, concepts]).all():
             yield Beside("control", run, float(named), float(concepts))

@@ -7,6 +7,7 @@ import xarray as xr
 
 from ...claims import Beside, Claim, Kind, Subject
 from ...claims.counts import sureness_of_counts
+from ...control_kinds import is_null
 
 # What became of concepts, as a claim says it.
 KINDS = {"kept": Kind.KEPT, "turned": Kind.TURNED, "lost": Kind.FADED, "new": Kind.BORN}
@@ -56,5 +57,7 @@ def _of_controls(data: xr.Dataset, change: str) -> tuple[Beside, ...]:
     runs = [str(run) for run in counts["run"].values]
     pairs = zip(runs, counts.values.tolist(), strict=True)
     return tuple(
-        Beside("control", run, count) for run, count in pairs if np.isfinite(count)
+        Beside("control", run, count)
+        for run, count in pairs
+        if is_null(run) and np.isfinite(count)
     )

@@ -26,7 +26,7 @@ class Curves(NamedTuple):
     ----------
     readable
         (F, S, r) correlation with a read-out of the checkpoint, on texts that it does not know;
-        NaN where a fit has no such component.
+        0 where a fit has no such component.
     strength
         (F, S, r) root of the share of the checkpoint's variance that it writes.
     """
@@ -104,9 +104,10 @@ class Lives(NamedTuple):
         (r,) between which checkpoints the births of all refits lie: other fits, and each of them
         without one checkpoint.
     share
-        (r,) share of these refits that say born.
+        (r,) share of these refits that say born, of those made when the component was there.
     gone
-        (r,) first checkpoint from which on it is absent up to the last.
+        (r,) first checkpoint from which on it is absent up to the last, at two or more, in the fit
+        to all texts and to each half.
     births
         (refits, r) whether the fits to all texts and to both halves, without one checkpoint each,
         say born.
@@ -121,8 +122,17 @@ class Lives(NamedTuple):
     births: np.ndarray
 
 
-def lives(curves: Curves) -> Lives:
-    """Return the lives of components whose first three fits are to all texts and to both halves."""
+def lives(curves: Curves, fitted: np.ndarray | None = None) -> Lives:
+    """Return the lives of components whose first three fits are to all texts and to both halves.
+
+    Parameters
+    ----------
+    curves
+        Of F fits.
+    fitted
+        (F,) place of the checkpoint that each fit was made at; None: all at the last. What was not
+        there yet is not found by a fit, which says nothing of its birth.
+    """
     count, r = curves.readable.shape[1:]
     whole = rises(*curves)
     refits = [(np.arange(count), whole)]
@@ -133,19 +143,30 @@ def lives(curves: Curves) -> Lives:
     after = np.stack([kept[rise.after] for kept, rise in refits])
     start = np.stack([kept[rise.start] for kept, rise in refits])
     is_born = whole.born[:3].all(axis=0)
-    there, absent = presence(*(values[0] for values in curves))
+    there, absent = presence(*(values[:3] for values in curves))
     kind = np.select(
         [is_born, whole.start[0] == 0, whole.start[0] > 0], [BORN, START, GROWS], NEVER
     )
-    # How many checkpoints at the end it is absent at.
-    silent = absent[::-1].argmin(axis=0)
-    had = there.any(axis=0) & (silent > 0)
+    # How many checkpoints at the end it is absent at, in each of these fits.
+    silent = absent[:, ::-1].argmin(axis=1).min(axis=0)
+    had = there.any(axis=1).all(axis=0) & (silent > 1)
     return Lives(
         kind=kind,
         start=whole.start[0],
         after=np.where(is_born, np.where(born, after, count).min(axis=(0, 1)), NONE),
         before=np.where(is_born, np.where(born, start, NONE).max(axis=(0, 1)), NONE),
-        share=born.reshape(-1, r).mean(axis=0),
+        share=_share(born, whole.start[0], fitted),
         gone=np.where(had, count - silent, NONE),
         births=born[:, :3].reshape(-1, r),
     )
+
+
+def _share(
+    born: np.ndarray, start: np.ndarray, fitted: np.ndarray | None
+) -> np.ndarray:
+    """Return the share (r,) of refits (refits, F, r) that say born, of fits made since `start`."""
+    counted = np.ones(born.shape[1:], dtype=bool)
+    if fitted is not None:
+        counted = fitted[:, None] >= start
+    times = len(born) * np.maximum(counted.sum(axis=0), 1)
+    return np.asarray((born & counted).sum(axis=(0, 1)) / times)

@@ -20,7 +20,10 @@ LIVES: Names = {
     "concept_born": ("step of the birth", "steps"),
     "concept_born_after": ("last step that is surely before the birth", "steps"),
     "concept_born_before": ("first step that is surely not before the birth", "steps"),
-    "concept_born_share": ("share of refits that say born", "1"),
+    "concept_born_share": (
+        "share of refits that say born, of those made when it was there",
+        "1",
+    ),
     "concept_gone": ("step from which on it is absent", "steps"),
     "concept_turned": (
         "cosine of the decoders where it is first there and last there",
@@ -89,6 +92,7 @@ FOUND: Names = {
     "sharpness": ("excess kurtosis of the codes", "1"),
     "in_learned": ("correlation with the nearest component of the learned part", "1"),
     "found_at": ("step whose activations it was found in", "steps"),
+    "fit_step": ("step whose activations a fit was made to", "steps"),
     "found_in": ("part of the activations that it was found in", ""),
     "first_step": (
         "step that the learned part is taken against; -1: an untrained model",

@@ -104,6 +104,7 @@ class Finder:
                 n: ("concept", joined[n])
                 for n in ("again", "sharpness", "found_at", "found_in")
             },
+            "fit_step": ("fit", np.array([last, last, last, *earlier], dtype=float)),
             **self._described(codes[0], untrained.codes),
             "first": (("token", "feature"), first.astype(np.float16)),
         }
@@ -156,7 +157,7 @@ class Finder:
             **stacked,
             "words": ("concept", words),
             "rule": ("concept", object_array([name.label for name in names])),
-            "name": ("concept", object_array(_told_apart(names, shown, words))),
+            "name": ("concept", object_array(_shown_names(names, shown, words))),
             "name_phi": ("concept", phi),
             "named_phi": ("concept", np.where(shown, phi, 0.0)),
             "named_about": (
@@ -224,7 +225,7 @@ def _limits(names: list[Name]) -> dict[str, float]:
     }
 
 
-def _told_apart(names: list[Name], shown: np.ndarray, words: np.ndarray) -> list[str]:
+def _shown_names(names: list[Name], shown: np.ndarray, words: np.ndarray) -> list[str]:
     """Return the names that are shown; of equal ones each with its own words."""
     labels = [name.label if s else "" for name, s in zip(names, shown, strict=True)]
     return [

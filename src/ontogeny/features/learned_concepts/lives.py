@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject
+from ...control_kinds import is_null
 from .births import BORN, NONE, READABLE, START, STILL, Curves, Lives, lives
 from .found import LEARNED
 
@@ -46,7 +47,8 @@ def _of_layer(one: xr.Dataset, there: np.ndarray) -> xr.Dataset:
         for name in ("readability", "strength")
     )
     curves = Curves(readable, strength)
-    life = lives(curves)
+    fitted = np.searchsorted(steps, one.fit_step.values, side="right") - 1
+    life = lives(curves, fitted)
     kind = np.where(one.found_in.values[concepts] == LEARNED, APART, life.kind).astype(
         object
     )
@@ -114,6 +116,8 @@ def claims(node: str, data: xr.Dataset) -> Iterator[Claim]:
     """Give what is claimed of each concept of a judged node, beside its control runs."""
     if "concept_kind" not in data:
         return
+    if "run" in data.dims:
+        data = data.isel(run=[is_null(str(run)) for run in data["run"].values])
     for layer in data.layer.values:
         one = data.sel(layer=layer)
         limits, beside = _controls(one)
@@ -142,7 +146,9 @@ def _controls(one: xr.Dataset) -> tuple[dict[float, float], list[Beside]]:
     own = float(one.n_learned)
     counts = zip(one.run.values, one.n_learned_control.values, strict=True)
     return limits, [
-        Beside("control", str(run), float(count), own) for run, count in counts
+        Beside("control", str(run), float(count), own)
+        for run, count in counts
+        if np.isfinite(count)  # a layer that failed there
     ]
 
 

@@ -32,7 +32,7 @@ from .lives import claims, with_lives
 from .naming import Namer
 from .parts import Predictor, Tokens, centred, scaled
 from .places import Places
-from .token_table import with_token_table
+from .token_table import ROWS, with_token_table
 
 # Places among the steps that are searched too: what fades is not missed.
 EARLIER = (0.75, 0.5)
@@ -301,7 +301,7 @@ class LearnedConcepts(OfActivations):
                         Column("token_last"),
                         Column("token_half"),
                     ],
-                    rows="listed",
+                    rows=ROWS,
                     group="layer",
                     caption="How much of the layer the mean of each frequent token is, at the "
                     "first and the last {checkpoint}. Concepts are of what tokens leave.",

@@ -75,20 +75,19 @@ class Places:
         self._number: dict[str, int] = {"": 0}
         shape = inputs.ids.shape
         self._order = np.zeros(shape, dtype=np.int64)  # which word of the text that is
-        self._words: list[list[int]] = []
         self._flags = np.zeros((len(FLAGS), *shape), dtype=bool)
-        for text in range(len(inputs)):
-            self._read(text)
+        lines = [self._read(text) for text in range(len(inputs))]
+        # (texts, words) numbers; 0 behind the last word.
+        self._words = np.zeros((len(lines), max(map(len, lines))), dtype=np.int64)
+        for row, line in zip(self._words, lines, strict=True):
+            row[: len(line)] = line
 
     def words(self, offset: int) -> np.ndarray:
         """Return (n,) the number of the word `offset` words after each row's; 0 beyond a text."""
         text = self.sample.text
         order = self._order[text, self._column] + offset
-        lines = (self._words[t] for t in text)
-        pairs = zip(lines, order.tolist(), strict=True)
-        return np.array(
-            [line[i] if 0 <= i < len(line) else 0 for line, i in pairs], dtype=np.int64
-        )
+        inside = (order >= 0) & (order < self._words.shape[1])
+        return np.where(inside, self._words[text, np.where(inside, order, 0)], 0)
 
     def rules(self) -> Iterator[Rule]:
         """Give what needs no list of words of its own: classes, suffixes, and where a place is."""
@@ -146,8 +145,11 @@ class Places:
     def _piece(self, token: int) -> str:
         return self._pieces[token] if token < len(self._pieces) else str(token)
 
-    def _read(self, text: int) -> None:
-        """Join the pieces of a text to words, and note what is known of each of its tokens."""
+    def _read(self, text: int) -> list[int]:
+        """Join the pieces of a text to words, and note what is known of each of its tokens.
+
+        Return the numbers of the words.
+        """
         columns = np.flatnonzero(self.inputs.mask[text])
         ids = self.inputs.ids[text, columns].tolist()
         special = self.inputs.special[text, columns].tolist()
@@ -163,9 +165,9 @@ class Places:
         for i, piece in zip(order, pieces, strict=True):
             joined[i] += piece
         words = [word.strip() for word in joined]
-        self._words.append([self._known(word) for word in words])
         self._order[text, columns] = order
         self._flags[:, text, columns] = _flags(pieces, starts, order, words)
+        return [self._known(word) for word in words]
 
     def _known(self, word: str) -> int:
         if word not in self._number:

@@ -8,6 +8,7 @@ import xarray as xr
 from ...observables.pieces import object_array
 
 ORDER = ("layer", "step", "listed")
+ROWS = "token_rank"  # each layer has an order of its own, which is not that of `frequent_id`
 
 
 def with_token_table(data: xr.Dataset) -> xr.Dataset:
@@ -32,8 +33,8 @@ def with_token_table(data: xr.Dataset) -> xr.Dataset:
         first[i], last[i] = curve[0], curve[-1]
         half[i] = _stays(curve, data.step.values[there])
         text[i] = [str(pieces.get(token, token)) for token in ids[order].tolist()]
-    dims = ("layer", "listed")
-    return data.assign(
+    dims = ("layer", ROWS)
+    return data.assign_coords({ROWS: np.arange(len(ids))}).assign(
         token_text=(dims, text),
         token_first=(dims, first),
         token_last=(dims, last),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import xarray as xr
+
 from ...words.content import Content
 from ...words.formats import joined, plural, sentence_start, value_range
 from ...words.story import Line
-from .learned import found_words, is_learned
+from .learned import BIRTHS, found_words, is_learned
 from .lives import Concepts
 from .nodes import asked_for, failure, without_lives
 
@@ -15,7 +19,7 @@ MOST_NAMES = 3
 def appeared(content: Content, concepts: Concepts | None) -> Line | None:
     """Return how many concepts have a name, beside control runs; None without concepts."""
     if concepts is None and (alone := without_lives(content)) is not None:
-        return Line(f"{found_words(alone.dataset)}.", link="#atlas")
+        return _beyond_token(alone.dataset, alone.id)
     if concepts is None:
         reason = failure(content).rstrip(".") if asked_for(content) else ""
         return (
@@ -24,8 +28,8 @@ def appeared(content: Content, concepts: Concepts | None) -> Line | None:
             else None
         )
     if is_learned(concepts.data):
-        words = f"{found_words(concepts.data)}."
-        return Line(words, _ruled(concepts), "#atlas")
+        line = _beyond_token(concepts.data, concepts.node.id)
+        return replace(line, text=_ruled(concepts, content.voice.unit))
     total = plural(len(concepts.every), "concept")
     if not concepts.every:
         lead = f"None of {concepts.latents:,} latents can be read from two checkpoints."
@@ -39,10 +43,27 @@ def appeared(content: Content, concepts: Concepts | None) -> Line | None:
     return Line(lead, _listed(concepts), "#atlas")
 
 
-def _ruled(concepts: Concepts) -> str:
-    """Return the best names, each once; they hold quotation marks of their own."""
+def _beyond_token(data: xr.Dataset, section: str) -> Line:
+    """Return what is found beyond the token; without a concept there is no atlas."""
+    link = "#atlas" if data["again"].notnull().any() else f"#{section}"
+    return Line(f"{found_words(data)}.", link=link)
+
+
+def _ruled(concepts: Concepts, unit: str) -> str:
+    """Return the best names, each once, what controls can show of births, and what these are worth.
+
+    Names hold quotation marks of their own.
+    """
     names = list(dict.fromkeys(concept.name for concept in concepts.with_name))
-    return f"Such as: {'; '.join(names[:MOST_NAMES])}." if names else ""
+    such = f"Such as: {'; '.join(names[:MOST_NAMES])}." if names else ""
+    seen = ""
+    if concepts.born_controls and concepts.born_seen < len(concepts.born):
+        read = plural(concepts.control_steps, unit)
+        seen = (
+            f"Control runs were read at {read}, where {concepts.born_seen:,} of the births can be "
+            "seen."
+        )
+    return " ".join(filter(None, [such, seen, BIRTHS if concepts.born else ""]))
 
 
 def _in_controls(concepts: Concepts) -> str:

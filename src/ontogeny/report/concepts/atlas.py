@@ -21,7 +21,17 @@ from .arrays import ConceptArrays
 from .cards import card, read_removals
 from .contexts import packed, packed_contexts, shares
 from .layers import has_controls, layers, mean_strengths, safe, unnamed_layers
-from .lives import FEW, KINDS, MARKS, MORE, SHADES, Concept, Concepts, choice_words
+from .lives import (
+    FEW,
+    KINDS,
+    MARKS,
+    MORE,
+    SHADES,
+    Concept,
+    Concepts,
+    best_of,
+    choice_words,
+)
 from .nodes import APART
 from .steps import Fitted, further_concepts
 from .tokens import Pieces
@@ -110,9 +120,9 @@ def _about(content: Content, fitted: Fitted) -> str:
     """Say what was fitted, how names were given, and what they are compared with."""
     concepts = fitted.concepts
     if learned.is_learned(concepts.data):
-        return (
-            f"{learned.found_words(concepts.data)}. {learned.RULE}{_without(content)}"
-        )
+        births = f" {learned.BIRTHS}" if concepts.born else ""
+        found = learned.found_words(concepts.data)
+        return f"{found}. {learned.RULE}{births}{_without(content)}"
     words = f"{plural(len(concepts.every), 'concept')} {fitted.how}"
     if concepts.apart:
         words += (
@@ -145,7 +155,8 @@ def _notices(fitted: Fitted, concepts: Sequence[Concept], pieces: Pieces) -> lis
     replicating = sum(concept.kind != APART for concept in concepts)
     if replicating < every:
         sentences.append(
-            f"{plural(replicating, 'concept')} of {every:,} shown: the sharpest of each layer."
+            f"{plural(replicating, 'concept')} of {every:,} shown: the {best_of(fitted.concepts)} of "
+            "each layer."
         )
     if not fitted.concepts.unnamed:
         sentences += unnamed_layers(fitted.concepts.arrays)
@@ -175,10 +186,13 @@ def _payload(content: Content, fitted: Fitted) -> dict[str, Any]:
     pieces = Pieces.of(concepts.data)
     picks += concepts.apart[: max(fitted.most - len(picks), 0)]
     removals = read_removals(content, concepts.node.path)
+    is_learned = learned.is_learned(concepts.data)
     cards = []
     for concept in picks:
         removed = removals.get((concept.layer, concept.number))
         extra = {"removed": removed} if removed else {}
+        if is_learned:
+            extra |= _told(content, concepts, concept)
         cards.append(card(arrays, concept, pieces) | extra | fitted.followed(concept))
     keys = None if fitted.step is not None else _keyframes(picks, arrays)
     contexts = packed_contexts(arrays, picks, keys, pieces)
@@ -189,9 +203,8 @@ def _payload(content: Content, fitted: Fitted) -> dict[str, Any]:
         "about": content.voice.fill(_about(content, fitted)),
         "notices": _notices(fitted, picks, pieces),
         "naming": _naming(concepts),
-        "learned": learned.is_learned(concepts.data),
-        "controls": bool(concepts.named_controls),
-        "without": learned.UNNAMED if learned.is_learned(concepts.data) else UNNAMED,
+        "learned": is_learned,
+        "without": learned.UNNAMED if is_learned else UNNAMED,
         "numbers": pieces.by_id and pieces.numbers_only,
         "step": fitted.step,
         "one_code": fitted.one_code,
@@ -200,6 +213,17 @@ def _payload(content: Content, fitted: Fitted) -> dict[str, Any]:
         "contexts": contexts,
         "pieces": pieces.texts,
         **({} if keys is None else _lives(content, concepts, picks, keys)),
+    }
+
+
+def _told(content: Content, concepts: Concepts, concept: Concept) -> dict[str, Any]:
+    """Return the sentences of the card of a concept beyond the token, and its direction."""
+    is_judged = bool(concept.name and concepts.named_controls)
+    beyond = concept.beyond_controls if is_judged else None
+    checkpoint = content.voice.checkpoint
+    return {
+        **learned.told(concepts.arrays, concept.place, beyond),
+        **learned.below(concepts.arrays, concept.place, concepts.node.path, checkpoint),
     }
 
 
@@ -246,7 +270,7 @@ def _views(
     all_words = f"All {plural(every, 'concept')}" if every > 1 else "The only concept"
     replicating = sum(concept.kind != APART for concept in picks)
     if replicating < every:
-        all_words = f"{replicating:,} of {every:,} concepts, the sharpest of each layer"
+        all_words = f"{replicating:,} of {every:,} concepts, the {best_of(concepts)} of each layer"
     label = f"all {replicating:,}"
     if apart := len(picks) - replicating:
         all_words += f", and {apart:,} latents that are not found again"

@@ -52,7 +52,6 @@ def card(arrays: ConceptArrays, concept: Concept, pieces: Pieces) -> dict[str, A
     }
     if is_learned(arrays.data):
         fields |= learned_fields(arrays, concept.place)
-        fields["beyond"] = concept.beyond_controls
         del fields["sharp"]
     return {
         name: value

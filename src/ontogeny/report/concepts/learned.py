@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ...control_kinds import is_null
 from ...words.formats import plain_text, plural, value_range
 from .arrays import ConceptArrays, Place
 
@@ -28,6 +29,11 @@ RULE = (
     "texts find is a concept. A name is a rule that its strong places share: chosen on one half of "
     "the texts, judged on the other, and better than 95 % of those of an untrained model."
 )
+# All births of a model whose weights only grow lack a name (`docs/guides/error-rates.md`).
+BIRTHS = (
+    "Weights that only grow give births as well: a birth tells of learning where it has a name "
+    "that no control run reaches."
+)
 UNNAMED = (
     "without a name: no rule tells their places beyond chance and an untrained model"
 )
@@ -44,11 +50,19 @@ def is_learned(data: xr.Dataset) -> bool:
     return "refit_strength" in data.variables
 
 
+def beside_nulls(data: xr.Dataset) -> xr.Dataset:
+    """Return a node without the control runs that end trained: they judge nothing."""
+    if "run" not in data.dims:
+        return data
+    return data.isel(run=[is_null(str(run)) for run in data["run"].values])
+
+
 def counts(data: xr.Dataset, name: str) -> tuple[float, list[float]]:
     """Return a count over all layers, and the same of each control run; NaN where not known."""
     if name not in data:
         return math.nan, []
     own = float(data[name].astype(float).sum(min_count=1))
+    data = beside_nulls(data)
     control = f"{name}_control"
     if control not in data or "run" not in data[control].dims:
         return own, []
@@ -86,13 +100,21 @@ def found_words(data: xr.Dataset) -> str:
     named, of_named = counts(data, "n_named")
     # Births and names are also of what was found at earlier steps, or in the learned part.
     every = int(data["again"].notnull().sum()) if "again" in data else round(total)
+    if not every:
+        return (
+            "No concept beyond the token is found by fits to both halves of the texts"
+        )
     found = f"{plural(every, 'concept')} beyond the token"
     parts = [found]
     is_more = every != total
     if math.isfinite(born):
         verb = "was" if born == 1 else "were"
         beside = controls_words(of_born, () if is_more else of_total)
-        parts = [f"{born:,.0f} of {found} {verb} born{beside}"]
+        of_refits = _refits_words(data)
+        parts = [f"{born:,.0f}{of_refits} of {found} {verb} born{beside}"]
+        beyond = born_beyond_controls(data)
+        if born and beyond is not None:
+            parts[0] += f", {beyond:,} with a name that no control reaches"
     if math.isfinite(named):
         verb = "has" if named == 1 else "have"
         parts.append(f"{named:,.0f} {verb} a name{controls_words(of_named)}")
@@ -105,13 +127,34 @@ def found_words(data: xr.Dataset) -> str:
     return "; ".join(parts)
 
 
+def _refits_words(data: xr.Dataset) -> str:
+    """Return how many births refits count, in brackets; nothing where all count the same."""
+    low, high = (counts(data, f"n_born_{end}")[0] for end in ("low", "high"))
+    if not low < high:
+        return ""
+    return f" ({low:,.0f}–{high:,.0f})"
+
+
+def born_beyond_controls(data: xr.Dataset) -> int | None:
+    """Return how many births have a name that no control run reaches; None without controls."""
+    best = best_of_controls(data)
+    if "concept_kind" not in data or np.isnan(best).all():
+        return None
+    kind, phi = (
+        data[name].transpose("layer", "concept").values
+        for name in ("concept_kind", "named_phi")
+    )
+    return int(((kind == "born") & (phi > best)).sum())
+
+
 def best_of_controls(data: xr.Dataset) -> np.ndarray:
     """Return (layer, concept) the best name of control runs that is about the same as each.
 
     NaN where no control run was read, and 0 where none of theirs is about it.
     """
     dims = ("layer", "concept")
-    if "named_phi_control" not in data:
+    data = beside_nulls(data)
+    if "named_phi_control" not in data or not data.sizes["run"]:
         return np.full([data.sizes[dim] for dim in dims], np.nan)
     about = data.named_about.transpose(*dims).values
     phi, of_controls = (
@@ -124,27 +167,17 @@ def best_of_controls(data: xr.Dataset) -> np.ndarray:
 
 
 def fields(arrays: ConceptArrays, place: Place) -> dict[str, Any]:
-    """Return what a card says of such a concept beside what all cards say."""
+    """Return the numbers and words of a card of such a concept beside what all cards have."""
     words = [word for word in arrays.text("words", place).split(" · ") if word]
-    auc = [
-        round(arrays.number(name, place), 2)
-        for name in ("name_auc", "name_auc_low", "name_auc_high")
-    ]
     more: dict[str, Any] = {
         "words": [plain_text(word) for word in words],
-        "rule": plain_text(arrays.text("rule", place)),
         "half": round(arrays.number("again", place), 2),
         "refits": round(arrays.number("concept_born_share", place), 2),
-        "of_learned": round(arrays.number("in_learned", place), 2),
         "fires": arrays.number("firing", place),
     }
-    if all(map(math.isfinite, auc)):
-        more["auc"] = auc
     if "histogram" in arrays:
         more["histogram"] = arrays.of("histogram", place).astype(int).tolist()
         more["bins"] = arrays.data["bin"].values.tolist()
-    if "decoder" in arrays:
-        more["direction"] = _direction(arrays, place)
     return {
         name: value
         for name, value in more.items()
@@ -152,12 +185,59 @@ def fields(arrays: ConceptArrays, place: Place) -> dict[str, Any]:
     }
 
 
-def _direction(arrays: ConceptArrays, place: Place) -> str:
+def told(arrays: ConceptArrays, place: Place, beyond: bool | None) -> dict[str, Any]:
+    """Return the sentences of a card.
+
+    `beyond` says whether its name is better than those of control runs about the same; None where
+    there is no name or no control run.
+    """
+    sentences = []
+    auc, low, high = (
+        arrays.number(f"name_auc{end}", place) for end in ("", "_low", "_high")
+    )
+    if math.isfinite(auc):
+        rule = plain_text(arrays.text("rule", place))
+        has_name = bool(arrays.text("name", place))
+        which = "On other texts its name" if has_name else f"The best rule, {rule},"
+        sentences.append(
+            f"{which} tells its places from others with an AUC of {auc:.2f} "
+            f"({low:.2f}–{high:.2f}; chance 0.50)"
+        )
+    if beyond is not None:
+        reached = (
+            "no control run has one as good"
+            if beyond
+            else "a control run has one as good"
+        )
+        sentences.append(f"Of names about the same, {reached}")
+    return {"told": sentences} if sentences else {}
+
+
+def below(
+    arrays: ConceptArrays, place: Place, node: str, checkpoint: str
+) -> dict[str, Any]:
+    """Return what stands below a card: its correlation with the learned part, its direction.
+
+    `node` is the path of the node, `checkpoint` what the page calls one.
+    """
+    more = {}
+    nearest = arrays.number("in_learned", place)
+    if math.isfinite(nearest):
+        more["of_learned"] = (
+            f"Nearest component of what the first {checkpoint} does not predict: correlation "
+            f"{nearest:.2f}"
+        )
+    if "decoder" in arrays:
+        more["direction"] = _direction(arrays, place, node)
+    return more
+
+
+def _direction(arrays: ConceptArrays, place: Place, node: str) -> str:
     """Return two lines of Python that give what the concept writes."""
     layer = str(arrays.data["layer"].values[place[0]])
     step = int(arrays.data["step"].values[arrays.step])
     return (
-        f'node = ontogeny.open_study("STUDY")["{KIND}"].sel(layer="{layer}", step={step})\n'
+        f'node = ontogeny.open_study("STUDY")[{node!r}].sel(layer={layer!r}, step={step})\n'
         f"direction = node.decoder.sel(concept={place[1]}).values"
     )
 
@@ -166,7 +246,8 @@ def control_words(data: xr.Dataset, layer: int) -> list[str]:
     """Return what an untrained model and control runs give in a layer, as sentences."""
     one = data.isel(layer=layer)
     sentences = []
-    if "n_untrained" in one:
+    # NaN in a layer that failed.
+    if "n_untrained" in one and np.isfinite(one["n_untrained"]):
         sentences.append(
             "By the same rules an untrained model has "
             f"{plural(round(float(one['n_untrained'])), 'component')} beyond the token, and this run "

@@ -176,7 +176,7 @@ def choice_words(concepts: Concepts, count: int) -> str:
     of = len(concepts.candidates)
     if n_chosen == of:
         return best_words(concepts, count)
-    best = _best(concepts)
+    best = best_of(concepts)
     born = sum(math.isfinite(concept.born) for concept in concepts.candidates)
     how = f"the {born:,} of them born during the run, and the {best} of the others"
     if not born:
@@ -193,7 +193,7 @@ def best_words(concepts: Concepts, count: int) -> str:
     of = len(concepts.candidates)
     if of <= count:
         return f"{'All' if of > 1 else 'The'} {_kind(concepts)}."
-    return f"{count} of {_kind(concepts)}: the {_best(concepts)}."
+    return f"{count} of {_kind(concepts)}: the {best_of(concepts)}."
 
 
 def _kind(concepts: Concepts) -> str:
@@ -207,7 +207,8 @@ def _kind(concepts: Concepts) -> str:
     return f"{kind}{beside}{'' if has_names else '; none has a name'}"
 
 
-def _best(concepts: Concepts) -> str:
+def best_of(concepts: Concepts) -> str:
+    """Return by what concepts are chosen where not all are shown."""
     if is_learned(concepts.data):
         return "best named"
     return (

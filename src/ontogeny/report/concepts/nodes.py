@@ -144,8 +144,8 @@ def of_step(node: Node, step: int) -> Concepts:
 def _gathered(
     node: Node, arrays: ConceptArrays, there: np.ndarray, readable: float
 ) -> Concepts:
-    data = node.dataset
-    read = _control_steps(node.dataset)
+    data = learned.beside_nulls(node.dataset)
+    read = _control_steps(data)
     is_learned = learned.is_learned(data)
     layers = [plain_text(label) for label in data["layer"].values]
     shorts = short_names(layers)

@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 from scipy.stats import t
 
-from ...control_kinds import NO_NULLS, kind_of
+from ...control_kinds import is_null
 from ...figures import Curves, Heatmap
 from ...quantities import CONTROL
 from ...summary.controls import NUMBERED, RUN
@@ -42,11 +42,7 @@ def figure_with_runs(drawable: Drawable) -> Drawable:
     control_names = [
         plain_text(name) for name in next(iter(controls.values()))[RUN].values
     ]
-    nulls = [
-        i
-        for i, name in enumerate(control_names, start=1)
-        if kind_of(name) not in NO_NULLS
-    ]
+    nulls = [i for i, name in enumerate(control_names, start=1) if is_null(name)]
     names = ["run", *(f"control: {name}" for name in control_names)]
     first = "run" if isinstance(drawable.figure, Heatmap) else "overlay"
     views = {first: drawable} | _views(drawable, len(names))

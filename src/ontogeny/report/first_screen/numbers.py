@@ -11,6 +11,7 @@ from ...words.content import Content
 from ...words.formats import interval_text, number, step_text, value_range
 from ...words.landmarks import LossCurve
 from ...words.rows import counted_rows
+from ..concepts.learned import born_beyond_controls, is_learned
 from ..concepts.lives import Concepts
 
 MOST = 4
@@ -89,13 +90,23 @@ def _of_abilities(content: Content) -> Iterator[Figure]:
 
 
 def _of_changes(content: Content) -> Iterator[Figure]:
-    """Give how many concepts a further training turned, beside control runs."""
-    turned = [c for c in content.claims if c.kind is Kind.TURNED and not c.subject.run]
+    """Give how many concepts a further training turned; those beyond controls, if there are any."""
+    every = [c for c in content.claims if c.kind is Kind.TURNED and not c.subject.run]
+    sure = [claim for claim in every if claim.certainty is Certainty.SURE]
+    turned = sure or every
     if turned:
         # Of single concepts, which have a strength, before counts of joint ones.
         single = sum(int(math.isfinite(claim.first)) for claim in turned)
         count = float(single) or sum(claim.value for claim in turned)
-        yield Figure(f"{count:,.0f}", "concepts turned", content.link(turned[0]))
+        words = f"concepts turned{'' if sure else _unsure(turned[0])}"
+        yield Figure(f"{count:,.0f}", words, content.link(turned[0]))
+
+
+def _unsure(claim: Claim) -> str:
+    """Return what keeps a count from being sure."""
+    if claim.certainty is Certainty.NOT_TESTED:
+        return "; not tested"
+    return "; not shown beyond controls"
 
 
 def _of_births(concepts: Concepts | None) -> Iterator[Figure]:
@@ -107,6 +118,11 @@ def _of_births(concepts: Concepts | None) -> Iterator[Figure]:
     # Controls are read at fewer steps.
     if controls and concepts.born_seen < len(concepts.born):
         words = f"concepts born; {concepts.born_seen:,} where controls {controls}"
+    beyond = born_beyond_controls(concepts.data)
+    if beyond is not None:
+        words += f"; {beyond:,} named beyond them"
+    elif is_learned(concepts.data) and not controls:
+        words += "; no control run"
     yield Figure(f"{len(concepts.born):,}", words, "#atlas")
 
 

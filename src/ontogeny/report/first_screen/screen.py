@@ -24,7 +24,7 @@ MOST = 5  # sentences
 class FirstScreen:
     """All that the first screen says, and the parts that it draws.
 
-    ``link`` is the place of the page that shows what the heading says.
+    ``link`` is the place of the page that shows what the heading says, as far as a line says so.
     """
 
     heading: str
@@ -60,9 +60,8 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
     if (controls := Story(content).of_controls()) is not None:
         lines = [*lines[: MOST - 1], controls]
     numbers = numbers_of(content, loss, concepts, running)
-    link = next((line.link for line in lines if line.link), "")
     told = tuple(_once(heading, lines[:MOST]))
-    return FirstScreen(heading, told, numbers, loss, concepts, link)
+    return FirstScreen(heading, told, numbers, loss, concepts, _link_of(heading, lines))
 
 
 def _of_runs(content: Content) -> list[Line]:
@@ -80,6 +79,12 @@ def _of_runs(content: Content) -> list[Line]:
 def _is_found(one: Said) -> bool:
     """Return whether a sentence says what happened, and not that it is open."""
     return one.claims[0].kind is not Kind.CHANGED or one.claims[0].reason is None
+
+
+def _link_of(heading: str, lines: list[Line]) -> str:
+    """Return the link of the line that says what the heading says, else of the first line."""
+    same = [line for line in lines if line.lead.rstrip(".:") == heading]
+    return next((line.link for line in (*same, *lines) if line.link), "")
 
 
 def _once(heading: str, lines: list[Line]) -> list[Line]:

@@ -49,7 +49,7 @@ def first_picture(content: Content, first: FirstScreen) -> str:
 
 
 def _line(canvas: Canvas, concepts: Concepts, concept: Concept, name: str) -> None:
-    """Draw a cell for each step, tinted by the square of the strength or hatched, and the birth."""
+    """Draw a cell for each step, tinted by the share of the peak or hatched, and the birth."""
     layout = canvas.layout
     top = canvas.y + 4
     strength, course = (
@@ -61,7 +61,7 @@ def _line(canvas: Canvas, concepts: Concepts, concept: Concept, name: str) -> No
     for (left, right), part, clear in zip(
         edges, share, course >= concepts.readable, strict=True
     ):
-        style = f"q{round(part**2 * (LEVELS - 1))}" if clear else "hatched"
+        style = f"q{round(part * (LEVELS - 1))}" if clear else "hatched"
         canvas.box(style, float(left), top, float(right - left), _HEIGHT)
     base = top + _HEIGHT - 3
     middle = top + _HEIGHT / 2

@@ -16,7 +16,7 @@ import {
 } from "./concepts.js";
 import { CLOCK, CLOCK_HEAD, DATA, POINT, lastNotAbove, make, makeSvg, range, token } from "./core.js";
 import { formatStep, shortened } from "./format.js";
-import { learnedFacts, learnedFoot } from "./learned-card.js";
+import { learnedFoot } from "./learned-card.js";
 import { linePath } from "./life-shapes.js";
 import { currentPlace, shareOfAxis, state } from "./state.js";
 
@@ -50,7 +50,7 @@ export function conceptCard(i) {
   card.dataset.concept = concept.id.replace(/^concept=/, "");
   card.append(cardHead(concept), cardFacts(concept));
   const parts = [atlas.strength && sparkPart(i), atlas.contexts && contextPart(i)].filter(Boolean);
-  if (atlas.learned) card.append(...learnedFacts(concept));
+  card.append(...concept.told.map((textContent) => make("p", { className: "spark-value", textContent })));
   for (const part of parts) card.append(...part.elements);
   if (!atlas.contexts) card.append(make("p", { className: "quiet spark-value", textContent: "The result holds no contexts." }));
   card.append(...(atlas.learned ? learnedFoot(concept) : []), ...cardFoot(concept));

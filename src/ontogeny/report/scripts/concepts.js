@@ -10,7 +10,7 @@ const NO_FACTS = {
   born: null, after: null, before: null, settled: null, gone: null, readable_from: null,
   fires: null, random: null, again: null, half: null, removed: null, followed: null,
   chips: [], up: [], down: [], near: [], answers: [],
-  words: [], rule: "", auc: null, refits: null, of_learned: null, beyond: false, histogram: null, bins: [], direction: "",
+  words: [], told: [], refits: null, of_learned: "", histogram: null, bins: [], direction: "",
 };
 // The first one has the life lines of the first screen; a menu leads to the others.
 export const ATLASES = [DATA.atlas, ...DATA.further].filter(Boolean);

@@ -1,31 +1,15 @@
-// What the card of a concept beyond the token says more: its rule with a detection score, and below
-// it how often each code occurs, and how its direction is read.
+// What stands below the card of a concept beyond the token: how often each code occurs, and how its
+// direction is read.
 
-import { shownAtlas } from "./concepts.js";
-import { POINT, make, makeSvg } from "./core.js";
+import { make, makeSvg } from "./core.js";
 import { formatStep } from "./format.js";
 
 const HISTOGRAM = { width: 300, height: 44 };
 
-export function learnedFacts(concept) {
-  const facts = [];
-  const say = (textContent) => facts.push(make("p", { className: "spark-value", textContent }));
-  if (concept.auc) {
-    const [auc, low, high] = concept.auc.map((value) => value.toFixed(2));
-    const rule = concept.name ? "On other texts its name" : `The best rule, ${concept.rule},`;
-    say(`${rule} tells its places from others with an AUC of ${auc} (${low}–${high}; chance 0.50)`);
-  }
-  if (concept.name && shownAtlas.controls) say(concept.beyond ? "No name of a control run is as good" : "A name of a control run is as good");
-  return facts;
-}
-
 export function learnedFoot(concept) {
   const parts = [];
   if (concept.histogram) parts.push(codeHistogram(concept));
-  if (concept.of_learned !== null) {
-    const words = `Nearest component of what the first ${POINT} does not predict: correlation ${concept.of_learned.toFixed(2)}`;
-    parts.push(make("p", { className: "spark-value", textContent: words }));
-  }
+  if (concept.of_learned) parts.push(make("p", { className: "spark-value", textContent: concept.of_learned }));
   if (concept.direction) parts.push(directionPart(concept));
   return parts;
 }

@@ -31,9 +31,10 @@ export function drawLifeHead(svg, view, top) {
 }
 
 export function drawLines(svg, view, top, lines) {
-  const rows = toldApart(lines.map((i) => lineWords(i)));
   // Names stand left of the cells where there is room, else over them; so do the numbers.
   const beside = view.from >= PICTURE_NAMES - 40;
+  const written = (row) => (beside ? fittedName(row, view.from - 12) : row.name + row.where);
+  const rows = withNumbers(lines.map((i) => lineWords(i)), written);
   const room = view.width - view.to - 10;
   const fits = (key) => longest(rows.map((row) => row[key])) <= room;
   const said = fits("number") ? "number" : "brief";
@@ -41,7 +42,7 @@ export function drawLines(svg, view, top, lines) {
   const pitch = beside && behind ? PITCH.close : PITCH.apart;
   let y = top;
   rows.forEach((row, place) => {
-    svg.append(lineRow(row, view, y, { said, beside, behind, pitch, first: place === 0 }));
+    svg.append(lineRow(row, view, y, { said, written, beside, behind, pitch, first: place === 0 }));
     y += pitch;
   });
   return y + 2;
@@ -63,13 +64,12 @@ function lineWords(i) {
   };
 }
 
-// Concepts with one name in one layer get their number as well.
-function toldApart(rows) {
+// Concepts whose names are written alike in one layer get their number as well.
+function withNumbers(rows, written) {
   const times = new Map();
-  const label = ({ name, where }) => name + where;
-  for (const row of rows) times.set(label(row), (times.get(label(row)) ?? 0) + 1);
+  for (const row of rows) times.set(written(row), (times.get(written(row)) ?? 0) + 1);
   const number = ({ i }) => DATA.atlas.concepts[i].number;
-  return rows.map((row) => (times.get(label(row)) > 1 ? { ...row, where: `${row.where} · C${number(row)}` } : row));
+  return rows.map((row) => (times.get(written(row)) > 1 ? { ...row, where: `${row.where} · C${number(row)}` } : row));
 }
 
 // A name as long as there is room for it; layer and number stay.
@@ -99,8 +99,7 @@ function lineRow(row, view, y, form) {
   const middle = lifted ? y + 16 : y + 11;
   link.append(makeSvg("rect", { class: "hit", x: 0, y, width: view.width, height: form.pitch }));
   const label = form.beside ? { class: "name end", x: view.from - 10 } : { class: "name", x: form.behind ? view.from : 0 };
-  const said = form.beside ? fittedName(row, view.from - 12) : row.name + row.where;
-  link.append(makeSvg("text", { ...label, y: form.beside ? top + height / 2 + 4 : middle }, said));
+  link.append(makeSvg("text", { ...label, y: form.beside ? top + height / 2 + 4 : middle }, form.written(row)));
   const number = form.behind ? { x: view.to + 10 } : { class: "end", x: view.width };
   link.append(makeSvg("text", { ...number, y: form.behind ? top + height / 2 + 4 : middle }, row[form.said]));
   const cells = new Shades();

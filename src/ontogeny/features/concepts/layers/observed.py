@@ -17,6 +17,7 @@ from ....concepts.joint.codes import fitted_codes
 from ....concepts.joint.readout import Moments
 from ....concepts.joint.snapshots import fitted_steps, fixed_half
 from ....concepts.joint.whitening import Gathered
+from ....control_kinds import is_null
 from ....errors import ArgumentError, check_number, check_whole
 from ....figures import Heatmap, Section
 from ....needs import InputSet, Need
@@ -91,7 +92,6 @@ def layer_moves(first: np.ndarray, seed: int = 0) -> Moves:
 
 _ORDERS = 200  # of the steps, drawn for each concept
 LINE = "readable_concept"
-MOST_NAMED = 3  # concepts that a sentence names
 
 
 @dataclass(frozen=True)
@@ -347,6 +347,7 @@ def _moved(name: str, variable: str, data: xr.Dataset) -> Claim:
         beside += [
             Beside("control", str(run), float(count))
             for run, count in zip(controls["run"].values, controls.values, strict=True)
+            if is_null(str(run)) and np.isfinite(count)
         ]
     return measurement(
         Subject(name, variable),

@@ -52,7 +52,7 @@ def chosen_names(data: xr.Dataset) -> xr.Dataset:
         names[place] = texts.get(kind, "")
         kinds[place] = kind
     if "name_beside" in data:
-        names = _told_apart(names, data["name_beside"].transpose(*dims).values)
+        names = _distinguished(names, data["name_beside"].transpose(*dims).values)
     return data.assign(name=(dims, names), name_kind=(dims, kinds))
 
 
@@ -90,7 +90,7 @@ def _peaks(ids: xr.DataArray, written: dict[int, str]) -> Iterator[set[str]]:
         yield {shown(in_words(form)).casefold() for form in forms if form}
 
 
-def _told_apart(names: np.ndarray, beside: np.ndarray) -> np.ndarray:
+def _distinguished(names: np.ndarray, beside: np.ndarray) -> np.ndarray:
     """Return names (layers, concepts), with what stands beside where several are equal."""
     distinct = names.copy()
     for i, row in enumerate(names):
