@@ -116,6 +116,53 @@ def test_torch_s_own_encoder_gives_maps():
     )
 
 
+class Returning(nn.Module):
+    """One block whose attention calls a kernel and returns its map as well, as does the block."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.embed = nn.Embedding(TOKENS, 16)
+        self.block = nn.Module()
+        self.block.attn = kind()
+        self.block.forward = lambda x, mask: self.block.attn(x, mask)
+        self.head = nn.Linear(16, TOKENS)
+
+    def forward(self, ids):
+        x = self.embed(ids)
+        mask = nn.Transformer.generate_square_subsequent_mask(ids.shape[1])
+        return self.head(self.block(x, mask)[0])
+
+
+class OfTorch(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.MultiheadAttention(16, 2, batch_first=True)
+
+    def forward(self, x, mask):
+        return self.inner(x, x, x, attn_mask=mask, average_attn_weights=False)
+
+
+class Beside(nn.Module):
+    def forward(self, x, mask):
+        heads = x.unflatten(-1, (2, 8)).transpose(1, 2)
+        given = functional.scaled_dot_product_attention(
+            heads, heads, heads, attn_mask=mask
+        )
+        weights = (heads @ heads.mT / 8**0.5 + mask).softmax(dim=-1)
+        return given.transpose(1, 2).flatten(2), weights
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"), [(OfTorch, "block.attn.inner"), (Beside, "block.attn")]
+)
+def test_a_map_that_is_returned_beside_its_kernel_counts_once(kind, path):
+    torch.manual_seed(0)
+    model = Returning(kind).eval()
+    data = capture.attention_entropy(model, texts())
+    assert list(data.layer.values) == [path]
+    assert np.isfinite(data).all()
+
+
 def test_heads_of_a_nanogpt_are_scored_on_sequences_that_fit_its_block(tmp_path):
     """Its block holds 24 tokens, which only its own configuration says."""
     model, _ = both()
