@@ -187,6 +187,10 @@ def plan(
 
     spec = read_study(study, trust_remote_code=trust_remote_code)
     if devices is not None or budget is not None:
+        if timed or rereference:
+            raise ArgumentError(
+                "--devices and --budget plan from headers alone, without --time and --rereference."
+            )
         on_paper = lines_on_paper(Paper.of(spec), devices or 1, budget)
         typer.echo("\n".join([*spec.trajectory.lines(), *on_paper]))
         return
