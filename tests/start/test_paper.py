@@ -86,7 +86,7 @@ def test_what_runs_in_parallel_is_divided_by_devices_and_the_rest_is_not(paper):
 
 
 def test_a_budget_that_holds_all_leaves_nothing_out(paper):
-    lines = lines_on_paper(paper, 8, "9d")
+    lines = lines_on_paper(paper, 8, 216)
     assert lines[-1] == "within 216.0 h: nothing has to be left out"
     assert any("6.74 billion parameters" in line for line in lines)
 
@@ -99,7 +99,7 @@ def test_what_is_left_fits_and_every_choice_saves(paper, share, monkeypatch):
     monkeypatch.setattr(
         Paper, "bill", lambda self, wanted: seen.append(wanted) or bill(self, wanted)
     )
-    lines = lines_on_paper(paper, 8, f"{60 * hours:.3f}m")
+    lines = lines_on_paper(paper, 8, hours)
     assert sum(line.startswith("leave out:") for line in lines) >= 1
     assert "the rest takes" in lines[-1]
     assert bill(paper, seen[-1]).hours(8) <= hours
@@ -108,12 +108,12 @@ def test_what_is_left_fits_and_every_choice_saves(paper, share, monkeypatch):
 
 def test_the_least_is_named_and_is_enough(paper):
     with pytest.raises(ArgumentError, match="too small for anything") as refused:
-        lines_on_paper(paper, 8, "1s")
+        lines_on_paper(paper, 8, hours_of("1s"))
     text = str(refused.value)
     assert "loss at 3 checkpoints without control runs" in text
     amount, unit = re.search(r"takes ([\d.]+) (s|min|h);", text).groups()
     budget = f"{1.1 * float(amount):.2f}{unit[0]}"
-    assert "the rest takes" in lines_on_paper(paper, 8, budget)[-1]
+    assert "the rest takes" in lines_on_paper(paper, 8, hours_of(budget))[-1]
 
 
 @pytest.mark.parametrize("text", ["8", "h", "0h", "-1h", "8 h", "nan", "1e3h"])
@@ -194,7 +194,7 @@ def test_a_model_of_ones_own_has_a_plan_too():
     paper = Paper.of(study)
     assert paper.model.parameters == sum(p.numel() for p in models[0].parameters())
     assert paper.bill(Wanted.of(study)).passes == 3
-    lines = lines_on_paper(paper, 1, "1h")
+    lines = lines_on_paper(paper, 1, 1.0)
     assert "nothing has to be left out" in lines[-1]
     assert any("no width of the model" in line for line in lines)
 
@@ -208,7 +208,7 @@ def test_what_a_function_builds_is_built_without_weights(tmp_path):
     assert all(p.is_meta for p in paper.model.module.parameters())
     assert paper.bill(Wanted.of(study)).passes == 2
     with pytest.raises(ArgumentError, match="the least, loss at 2 checkpoints"):
-        lines_on_paper(paper, 1, "0.0000000000001s")
+        lines_on_paper(paper, 1, 1e-17)
 
 
 def _own():

@@ -76,6 +76,12 @@ Output = Annotated[
 StudyFile = Annotated[
     Path, typer.Argument(metavar="STUDY.toml", help="The study file.")
 ]
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust-remote-code", help="Let the file run the model's own code on the Hub."
+    ),
+]
 
 
 def folder_of(study: Path, output: Path | None) -> Path:

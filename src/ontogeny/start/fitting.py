@@ -41,15 +41,14 @@ def hours_of(text: str, option: str = "--budget") -> float:
     return float(match[1]) * _SECONDS[match[2]] / 3600
 
 
-def lines_on_paper(paper: Paper, devices: int, budget: str | None = None) -> list[str]:
-    """Return what a study takes on so many devices, and what to leave out to fit a budget.
+def lines_on_paper(paper: Paper, devices: int, hours: float | None = None) -> list[str]:
+    """Return what a study takes on so many devices, and what to leave out to fit in some hours.
 
     Raises
     ------
     ArgumentError
-        If the model fits nowhere, or the budget is too small for anything.
+        If the model fits nowhere, or the hours are too few for anything.
     """
-    hours = None if budget is None else hours_of(budget)
     wanted = Wanted.of(paper.study)
     bill = paper.bill(wanted)
     memory, assumed = _gpus(devices)
