@@ -188,6 +188,26 @@ def test_the_command_reads_no_weights(folder, tmp_path, monkeypatch):
     assert "nothing has to be left out" in result.output
 
 
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--devices", "0"], "greater than or equal to 1"),
+        (["--devices", "many"], "valid integer"),
+        (["--budget", "0"], "above zero"),
+        (["--budget", "-1h"], "above zero"),
+        (["--devices", "2", "--time"], "without --time"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused_before_a_study_is_read(options, says):
+    from typer.testing import CliRunner
+
+    from ontogeny.cli.commands import app
+
+    result = CliRunner().invoke(app, ["plan", "there-is-none.toml", *options])
+    assert result.exit_code
+    assert says in f"{result.output} {result.exception}"
+
+
 def test_a_model_of_ones_own_has_a_plan_too():
     models = {step: _own() for step in (0, 1, 2)}
     study = _study_of(og.Trajectory.from_models(models))
