@@ -10,6 +10,7 @@ import ontogeny as og
 from helpers.own_model import CODE
 from ontogeny import capture
 from ontogeny.capture.fused import attention_weights
+from ontogeny.errors import LayerMatchError
 from ontogeny.needs import Attention
 
 TOKENS = 50
@@ -161,6 +162,19 @@ def test_a_map_that_is_returned_beside_its_kernel_counts_once(kind, path):
     data = capture.attention_entropy(model, texts())
     assert list(data.layer.values) == [path]
     assert np.isfinite(data).all()
+
+
+class Nested(nn.Module):
+    def forward(self, x, mask):
+        heads = torch.nested.nested_tensor([*x.unflatten(-1, (2, 8)).transpose(1, 2)])
+        given = functional.scaled_dot_product_attention(heads, heads, heads)
+        return (given.to_padded_tensor(0.0).transpose(1, 2).flatten(2),)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_a_pass_with_nested_tensors_runs_and_gives_no_map():
+    with pytest.raises(LayerMatchError, match="none of the 4 matching"):
+        capture.attention_entropy(Returning(Nested).eval(), texts((9, 9)))
 
 
 def test_heads_of_a_nanogpt_are_scored_on_sequences_that_fit_its_block(tmp_path):

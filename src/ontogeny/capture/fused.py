@@ -91,9 +91,13 @@ class _Kernel(TorchFunctionMode):
 def _weights(
     function: Any, args: Sequence[Any], arguments: Mapping[str, Any]
 ) -> Tensor | None:
-    """Return the map of a call of the kernel, or None of any other function."""
+    """Return the map of a call of the kernel, or None of any other function.
+
+    Nested tensors, of texts without padding, have none.
+    """
     if function is functional.scaled_dot_product_attention:
-        return attention_weights(*args, **arguments)
+        query = args[0] if args else arguments["query"]
+        return None if query.is_nested else attention_weights(*args, **arguments)
     if function is not functional.multi_head_attention_forward:
         return None
     # Of nn.MultiheadAttention.
