@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import Studied
+from .options import Studied, layer_of
 
 Node = Annotated[
     str | None,
@@ -56,11 +56,7 @@ def concept(
             "--name needs --index, the number of the concept that it is for."
         )
     atlas = open_study(folder).concept
-    layer_name = (
-        int(layer)
-        if layer is not None and layer.removeprefix("-").isdecimal()
-        else layer
-    )
+    layer_name = layer_of(layer)
     if index is None:
         _show(atlas.table(node, layer_name, step))
     elif name is not None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .options import Studied
+from .options import Studied, layer_of
 
 
 def export(
@@ -40,12 +40,11 @@ def export(
     from ..atlas import export_sae
     from ..study import open_study
 
-    chosen = int(layer) if layer is not None and layer.lstrip("-").isdigit() else layer
     written = export_sae(
         open_study(folder).tree,
         sae_lens,
         node=node,
-        layer=chosen,
+        layer=layer_of(layer),
         step=step,
         threshold=threshold,
     )

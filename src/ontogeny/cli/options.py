@@ -89,6 +89,19 @@ def folder_of(study: Path, output: Path | None) -> Path:
     return output if output is not None else Path("studies") / study.stem
 
 
+def layer_of(text: str | None) -> int | str | None:
+    """Return a layer as it is named: by its number, a path or a short name.
+
+    Examples
+    --------
+    >>> layer_of("-1"), layer_of("--1"), layer_of("²"), layer_of(None)
+    (-1, '--1', '²', None)
+    """
+    if text is None:
+        return None
+    return int(text) if text.removeprefix("-").isdecimal() else text
+
+
 def _presets(incomplete: str) -> list[str]:
     from .catalogue import catalogue
 
