@@ -174,7 +174,7 @@ def wished(
         str,
         typer.Option(
             metavar="PLACES",
-            help="Where predictions are judged: all, answer, labels, or last:K tokens.",
+            help="Where predictions are scored: all, answer, labels, or last:K tokens.",
         ),
     ] = "",
     answer_after: Annotated[
