@@ -133,8 +133,10 @@ def measured(part: Part, device: str, repeats: int) -> tuple[float, list[Tensor]
 
 
 def difference(value: Tensor, truth: Tensor) -> float:
-    """Return the norm of a difference beside that of the truth."""
-    there = value.isfinite() & truth.isfinite()
+    """Return the norm of a difference beside that of the truth; infinite where NaN is elsewhere."""
+    there = truth.isfinite()
+    if not torch.equal(there, value.isfinite()):
+        return float("inf")
     one, two = value[there].double(), truth[there].double()
     return float((one - two).norm() / two.norm().clamp_min(1e-30))
 

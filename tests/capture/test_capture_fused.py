@@ -10,6 +10,7 @@ import ontogeny as og
 from helpers.own_model import CODE
 from ontogeny import capture
 from ontogeny.capture.fused import attention_weights
+from ontogeny.errors import LayerMatchError
 from ontogeny.needs import Attention
 
 TOKENS = 50
@@ -114,6 +115,66 @@ def test_torch_s_own_encoder_gives_maps():
     np.testing.assert_allclose(
         data[0], entropy.T.mean(axis=-1) if data.ndim == 2 else entropy.T, atol=1e-6
     )
+
+
+class Returning(nn.Module):
+    """One block whose attention calls a kernel and returns its map as well, as does the block."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.embed = nn.Embedding(TOKENS, 16)
+        self.block = nn.Module()
+        self.block.attn = kind()
+        self.block.forward = lambda x, mask: self.block.attn(x, mask)
+        self.head = nn.Linear(16, TOKENS)
+
+    def forward(self, ids):
+        x = self.embed(ids)
+        mask = nn.Transformer.generate_square_subsequent_mask(ids.shape[1])
+        return self.head(self.block(x, mask)[0])
+
+
+class OfTorch(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.MultiheadAttention(16, 2, batch_first=True)
+
+    def forward(self, x, mask):
+        return self.inner(x, x, x, attn_mask=mask, average_attn_weights=False)
+
+
+class Beside(nn.Module):
+    def forward(self, x, mask):
+        heads = x.unflatten(-1, (2, 8)).transpose(1, 2)
+        given = functional.scaled_dot_product_attention(
+            heads, heads, heads, attn_mask=mask
+        )
+        weights = (heads @ heads.mT / 8**0.5 + mask).softmax(dim=-1)
+        return given.transpose(1, 2).flatten(2), weights
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"), [(OfTorch, "block.attn.inner"), (Beside, "block.attn")]
+)
+def test_a_map_that_is_returned_beside_its_kernel_counts_once(kind, path):
+    torch.manual_seed(0)
+    model = Returning(kind).eval()
+    data = capture.attention_entropy(model, texts())
+    assert list(data.layer.values) == [path]
+    assert np.isfinite(data).all()
+
+
+class Nested(nn.Module):
+    def forward(self, x, mask):
+        heads = torch.nested.nested_tensor([*x.unflatten(-1, (2, 8)).transpose(1, 2)])
+        given = functional.scaled_dot_product_attention(heads, heads, heads)
+        return (given.to_padded_tensor(0.0).transpose(1, 2).flatten(2),)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_a_pass_with_nested_tensors_runs_and_gives_no_map():
+    with pytest.raises(LayerMatchError, match="none of the 4 matching"):
+        capture.attention_entropy(Returning(Nested).eval(), texts((9, 9)))
 
 
 def test_heads_of_a_nanogpt_are_scored_on_sequences_that_fit_its_block(tmp_path):

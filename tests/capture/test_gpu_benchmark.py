@@ -1,6 +1,7 @@
 """The benchmark of a GPU runs without one, and fails where numbers or bits are off."""
 
 import itertools
+import math
 import runpy
 from pathlib import Path
 
@@ -40,6 +41,7 @@ def _parts(script, *values):
         ([1.0, 1.05, 1.05, 1.05], 0, "yes"),
         ([1.0, 1.5, 1.5, 1.5], 1, "yes"),
         ([1.0, 1.0, 1.0, 1.0001], 1, "NO"),
+        ([1.0, *[math.nan] * 3], 1, "inf | NO"),
     ],
 )
 def test_the_exit_code_says_whether_numbers_and_bits_agree(

@@ -19,18 +19,20 @@ PARTS = ("up_proj", "gate_proj")
 
 
 def _parallel(model):
-    from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.tensor.parallel import (
-        ColwiseParallel,
-        RowwiseParallel,
-        parallelize_module,
-    )
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel
 
     plan = {}
     for block in range(families.LAYERS):
         place = f"model.layers.{block}.mlp"
         plan |= {f"{place}.{name}": ColwiseParallel() for name in PARTS}
         plan[f"{place}.down_proj"] = RowwiseParallel()
+    return _shared(model, plan)
+
+
+def _shared(model, plan):
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor.parallel import parallelize_module
+
     return parallelize_module(model, init_device_mesh("cpu", (2,)), plan)
 
 
@@ -43,6 +45,24 @@ def _refused(model, need):
         _value(model, need)
 
 
+def _check_embeddings(plain):
+    """Rows of an embedding may be shared, as its output is whole; its features may not."""
+    from torch.distributed.tensor import Replicate
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel
+
+    path = "model.embed_tokens"
+    need = needs.Activations(path)
+    expected = _value(plain, need)[path]
+    whole = Replicate()
+    for way in (
+        RowwiseParallel(input_layouts=whole),
+        ColwiseParallel(output_layouts=whole),
+    ):
+        model = _shared(families.build("llama"), {path: way})
+        torch.testing.assert_close(_value(model, need)[path], expected)
+    _refused(_shared(families.build("llama"), {path: ColwiseParallel()}), need)
+
+
 def _of_one_process(rank, port):
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     distributed.init_process_group("gloo", rank=rank, world_size=2)
@@ -53,6 +73,7 @@ def _of_one_process(rank, port):
             expected = _value(plain, need)
             for path, values in _value(model, need).items():
                 torch.testing.assert_close(values, expected[path], atol=1e-5, rtol=1e-4)
+        _check_embeddings(plain)
         need = needs.Losses()
         one, two = (_value(m, need).loss.values for m in (plain, model))
         np.testing.assert_allclose(one, two, rtol=1e-5)
@@ -82,4 +103,9 @@ def test_two_processes_never_pass_a_part_as_the_whole():
 
 def test_a_model_of_one_process_is_never_in_parts():
     model = families.build("llama")
-    assert _value(model, needs.Activations("**.act_fn"))
+    values = _value(model, needs.Activations("**.act_fn"))
+    assert list(values) == [
+        f"model.layers.{block}.mlp.act_fn" for block in range(families.LAYERS)
+    ]
+    inner = model.config.intermediate_size
+    assert all(value.shape[1] == inner for value in values.values())

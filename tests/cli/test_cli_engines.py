@@ -1,6 +1,7 @@
 """Executors of installed packages: the one of the guide, with a stand-in for its engine."""
 
 import types
+from contextlib import contextmanager
 from importlib.metadata import EntryPoint
 
 import pytest
@@ -54,10 +55,12 @@ def declared(monkeypatch, engine):
     package = types.ModuleType("engines")
     exec(code.split("```")[0], vars(package))
     package.broken = lambda: 3
+    package.mute = type("Mute", (package.Ray,), {"__enter__": lambda self: None})
+    package.lent = lambda: contextmanager(lambda: iter([package.Ray()]))()
     monkeypatch.setitem(__import__("sys").modules, "engines", package)
     entries = [
         EntryPoint(name, f"engines:{name}", executors.GROUP)
-        for name in ("Ray", "broken", "gone")
+        for name in ("Ray", "broken", "gone", "mute", "lent")
     ]
     monkeypatch.setattr(executors, "entry_points", lambda group: entries)
 
@@ -76,18 +79,30 @@ def test_the_executor_of_the_guide_computes_a_study(declared, engine, tmp_path):
 
 def test_an_executor_that_is_not_there_is_refused_with_those_that_are(declared):
     with (
-        pytest.raises(ArgumentError, match="got 'rya', and Ray, broken, gone"),
+        pytest.raises(
+            ArgumentError, match="got 'rya', and Ray, broken, gone, lent, mute"
+        ),
         executor_for(1, None, installed="rya"),
     ):
         pass
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("broken", "has no submit"), ("gone", "cannot be loaded")]
+    ("name", "why"),
+    [
+        ("broken", "has no submit"),
+        ("gone", "cannot be loaded"),
+        ("mute", "has no submit.*a NoneType"),
+    ],
 )
 def test_one_that_is_none_is_refused(declared, name, why):
     with pytest.raises(ArgumentError, match=why), executor_for(1, None, installed=name):
         pass
+
+
+def test_an_executor_may_be_what_a_context_gives(declared):
+    with executor_for(1, None, installed="lent") as executor:
+        assert executor.submit(pow, 2, 3).result() == 8
 
 
 def test_one_engine_at_a_time():

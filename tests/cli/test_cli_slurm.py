@@ -14,7 +14,13 @@ from ontogeny.errors import ArgumentError
 
 
 def script(study, folder, python=sys.executable, variables=None, **options):
-    asked = {"jobs": 3, "seconds": 5400, "held": 6_100_000_000, "gpus": False}
+    asked = {
+        "jobs": 3,
+        "seconds": 5400,
+        "held": 6_100_000_000,
+        "gpus": False,
+        "trusts": False,
+    }
     asked |= options
     return job_script(study, folder, variables=variables or {}, python=python, **asked)
 
@@ -54,6 +60,12 @@ def test_the_resources_are_those_that_were_asked_for():
     # SLURM reads no line of this kind after the first command.
     assert text.startswith("#!/bin/bash\n#SBATCH")
     assert "--gres" not in script(Path("/s/a.toml"), Path("/s/out"))
+
+
+def test_a_name_holds_nothing_that_slurm_reads_as_a_quote():
+    text = script(Path('/s/it\'s "my" $tudy.toml'), Path("/s/a"), trusts=True)
+    assert "\n#SBATCH --job-name=it-s--my---tudy\n" in text
+    assert text.endswith(" --quiet --trust-remote-code\n")
 
 
 @pytest.mark.parametrize("line", ["activated", ""])

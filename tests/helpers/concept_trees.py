@@ -335,9 +335,13 @@ def tree(
     """
     joint = {"kind": "joint-concepts", "readable": 0.6}
     settings = {"observables": {"joint-concepts": joint, **(observables or {})}}
-    of_nodes = {"loss": Loss().claims, "joint-concepts": JointConcepts().claims}
+    made = {
+        o.kind: o.claims(o.kind, nodes[o.kind])
+        for o in (Loss(), JointConcepts())
+        if o.kind in nodes and "failed" not in nodes[o.kind].attrs
+    }
     findings = json.loads(attributes.get("findings", "[]"))
-    told = to_dataset(claims_of(nodes, of_nodes, findings, {"loss": Loss().quantities}))
+    told = to_dataset(claims_of(nodes, made, findings, {"loss": Loss().quantities}))
     result = xr.DataTree.from_dict({"/": told, **nodes})
     result.attrs = {
         "title": "A made-up run",

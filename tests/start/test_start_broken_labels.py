@@ -3,7 +3,7 @@
 import pytest
 
 from ontogeny.errors import ArgumentError
-from ontogeny.start.proposal import _has_labels
+from ontogeny.start.source_tables import _has_labels
 
 
 def table(tmp_path, labels, head="text,label"):

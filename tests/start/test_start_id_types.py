@@ -93,7 +93,7 @@ def test_the_reading_whose_order_the_model_knows_is_taken_and_said(place, true):
 def test_a_model_that_has_learned_nothing_decides_nothing(place):
     chain().astype(np.uint32).tofile(place / "val.bin")
     learned(place, chain(), scale=0.0)
-    with pytest.raises(ArgumentError, match="does not tell them apart") as refused:
+    with pytest.raises(ArgumentError, match="does not distinguish them") as refused:
         sources_by_model(content(), place)
     assert "inputs.dtype=uint16 or --set inputs.dtype=uint32" in str(refused.value)
 

@@ -58,6 +58,17 @@ def test_rows_at_a_time_give_the_bits_of_the_whole(dtype):
     assert torch.equal(first, before[0]) and torch.equal(last, before[1])
 
 
+def test_some_rows_of_a_tall_matrix_have_the_bits_of_all():
+    """Its columns are turned by a product, which rounds by how many rows it has."""
+    first, last = (matrix[:, :768] for matrix in matrices(torch.float64))
+    with control_of(first, last).open() as reader:
+        whole = reader.get("w")
+    with control_of(first, last).open() as reader:
+        for start, stop in ((1000, 1001), (3, 900), (7, 7), (ROWS - 9, ROWS)):
+            part = reader.rows("w", start, stop)
+            np.testing.assert_array_equal(bits(part), bits(whole[start:stop]))
+
+
 @pytest.mark.parametrize("kind", ["turned", "mirrored", "line"])
 def test_few_numbers_are_held_in_double_precision(kind, monkeypatch):
     largest = []

@@ -45,6 +45,12 @@ def test_bytes_are_read_once_for_everything(tmp_path, monkeypatch):
     assert sum(read) == sum(t.numel() * t.itemsize for t in tensors.values())
 
 
+def test_what_is_in_memory_is_not_hashed_to_find_what_is_not_finite(monkeypatch):
+    monkeypatch.setattr(digests, "digest", None)
+    weights = MemoryWeights({"b": torch.full((7,), math.nan), "a": torch.ones(3)})
+    assert non_finite(weights) == ("b",)
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_one_number_that_is_not_finite_is_found_anywhere(dtype, bad, monkeypatch):

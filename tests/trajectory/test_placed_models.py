@@ -1,12 +1,14 @@
 """Models that accelerate has placed: the same numbers as without, and nobody's weights change."""
 
 import copy
+import gc
 import pickle
 import weakref
 
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 import ontogeny as og
 from helpers import family_models as families
@@ -201,6 +203,29 @@ def test_what_a_stopped_pass_left_on_a_device_is_put_back_before_a_swap(tmp_path
     assert part.weight.is_meta
     placement.at_rest(module)
     assert part.weight is resting
+
+
+def test_a_copy_of_a_copy_is_put_back_too():
+    """As of a checkpoint's model that is given to another trajectory."""
+    model = accelerate.cpu_offload(families.build("llama"), execution_device="meta")
+    module = placement.own_copy(placement.own_copy(model))
+    part = module.model.layers[0].mlp.up_proj
+    (take, *_) = part._forward_pre_hooks.values()
+    take()
+    assert part.weight.is_meta
+    placement.at_rest(module)
+    assert part.weight.device.type == "cpu"
+
+
+def test_nothing_keeps_a_model_that_holds_weights_itself():
+    model = nn.Sequential(nn.Linear(3, 3))
+    model.register_parameter("scale", nn.Parameter(torch.ones(3)))
+    placed_one = accelerate.cpu_offload(model, execution_device="meta")
+    module = placement.own_copy(placed_one)
+    kept = weakref.ref(module)
+    del module
+    gc.collect()
+    assert kept() is None
 
 
 def test_readouts_need_weights_and_the_advice_gives_them():

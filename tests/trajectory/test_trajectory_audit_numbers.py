@@ -101,7 +101,7 @@ def best_exchange(distances):
     n, best, pair = len(distances), 0.8, None
     for i, j in itertools.combinations(range(n), 2):
         if (i, j) == (0, n - 1) or ({i, j} & {0, n - 1} and j - i < 2):
-            continue  # both ends, or an end and its neighbour, are not told apart
+            continue  # both ends, or an end and its neighbour, are not distinguished
         order = list(range(n))
         order[i], order[j] = j, i
         edges = sorted({i - 1, i, j - 1, j} & {*range(n - 1)})

@@ -23,7 +23,7 @@ class Collector(Protocol):
     """Labels of the sites that it wants to see."""
 
     takes_maps: bool = False
-    """Whether it is handed the maps of fused attention, behind an output that is None."""
+    """Whether it takes the maps of fused attention."""
 
     def attached(self) -> AbstractContextManager[None]:
         """Return the context in which batches are fed."""
@@ -38,6 +38,10 @@ class Collector(Protocol):
 
     def take(self, path: str, output: Any) -> None:
         """Take what is wanted of one site's value; must copy, never keep a view."""
+        return
+
+    def take_map(self, path: str, weights: Tensor) -> None:
+        """Take what is wanted of a map of fused attention, before its module has ended."""
         return
 
     @abstractmethod
@@ -71,8 +75,7 @@ class _Pass:
 
     def on_map(self, path: str, weights: Tensor) -> None:
         for collector in self.listeners[path]:
-            if collector.takes_maps:
-                collector.take(path, (None, weights))
+            collector.take_map(path, weights)
 
     def forward(self, batch: Batch, position_ids: bool) -> None:
         awaited = [collector.start(batch) for collector in self.collectors]

@@ -81,17 +81,29 @@ class _Kernel(TorchFunctionMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         arguments = dict(kwargs or {})
-        weights = None
-        if function is functional.scaled_dot_product_attention:
-            weights = attention_weights(*args, **arguments)
-        elif (
-            function is functional.multi_head_attention_forward
-        ):  # nn.MultiheadAttention
-            asked = {"need_weights": True, "average_attn_weights": False}
-            weights = function(*args, **arguments | asked)[1]
-        if weights is not None and self._running:
-            self._give(self._running[-1], weights)
+        if self._running:
+            weights = _weights(function, args, arguments)
+            if weights is not None:
+                self._give(self._running[-1], weights)
         return function(*args, **arguments)
+
+
+def _weights(
+    function: Any, args: Sequence[Any], arguments: Mapping[str, Any]
+) -> Tensor | None:
+    """Return the map of a call of the kernel, or None of any other function.
+
+    Nested tensors, of texts without padding, have none.
+    """
+    if function is functional.scaled_dot_product_attention:
+        query = args[0] if args else arguments["query"]
+        return None if query.is_nested else attention_weights(*args, **arguments)
+    if function is not functional.multi_head_attention_forward:
+        return None
+    # Of nn.MultiheadAttention.
+    asked = {"need_weights": True, "average_attn_weights": False}
+    weights: Tensor = function(*args, **{**arguments, **asked})[1]
+    return weights
 
 
 def attention_weights(

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from ..inputs import Inputs
 
-GROUP = 64  # places whose words are told apart
+GROUP = 64  # places whose words are distinguished
 
 _MOST_TOKENS = 2**14  # of a large input set: 4 MiB
 _LEAST = -1e4  # nats: a word that a mask rules out

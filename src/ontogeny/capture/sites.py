@@ -244,7 +244,9 @@ def _watch_output(
 
 
 def is_sharded(module: nn.Module, dim: int = 0) -> bool:
-    """Return whether processes share a module's own weight, each with a part of this dimension.
+    """Return whether processes share a module's own weight, each with a part of its outputs.
+
+    Of its inputs where `dim` is 1.
 
     Examples
     --------
@@ -253,7 +255,16 @@ def is_sharded(module: nn.Module, dim: int = 0) -> bool:
     """
     weight = module._parameters.get("weight")
     placements = getattr(weight, "placements", ())
-    return any(placement.is_shard(dim) for placement in placements)
+    stored = _stored_dim(module, dim)
+    return any(placement.is_shard(stored) for placement in placements)
+
+
+def _stored_dim(module: nn.Module, dim: int) -> int:
+    """Return the dimension of a weight that outputs (0) or inputs (1) have.
+
+    An embedding stores (rows, features), all others of torch (outputs, inputs).
+    """
+    return 1 - dim if isinstance(module, nn.Embedding) else dim
 
 
 def check_not_in_parts(model: nn.Module, path: str) -> None:
@@ -302,12 +313,10 @@ def _whole(label: str, module: nn.Module, value: Any, dim: int) -> Any:
     tensor = first_tensor(value)
     if hasattr(tensor, "full_tensor"):
         return tensor.full_tensor()
-    if (
-        is_sharded(module, dim)
-        and isinstance(tensor, Tensor)
-        and tensor.shape[-1] != module.get_parameter("weight").shape[dim]
-    ):
-        raise ArgumentError(_in_part(label))
+    if is_sharded(module, dim) and isinstance(tensor, Tensor):
+        whole = module.get_parameter("weight").shape[_stored_dim(module, dim)]
+        if tensor.shape[-1] != whole:
+            raise ArgumentError(_in_part(label))
     return value
 
 

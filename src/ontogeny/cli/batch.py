@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from shlex import quote
+from shlex import join, quote
 from typing import Annotated
 
 import typer
 
 from ..errors import ArgumentError
-from .options import Output, StudyFile, folder_of
+from .options import Output, StudyFile, Trust, folder_of
 
 _LIBRARIES = 2e9  # bytes that the libraries and what is around them take, generously
 # What decides where models and data sets of the Hub are found.
@@ -34,19 +35,28 @@ def slurm(
         Path | None,
         typer.Option(metavar="FILE", help="Where to; STUDY.sbatch by default."),
     ] = None,
+    trust_remote_code: Trust = False,
 ) -> None:
     """Write the script of a SLURM job array that runs a study; read it, and submit it."""
     from ..start.fitting import hours_of
     from ..start.paper import Paper, Wanted
     from ..study import read_study
 
-    spec = read_study(study)
+    seconds = math.ceil(3600 * hours_of(time, "--time"))
+    spec = read_study(study, trust_remote_code=trust_remote_code)
     paper = Paper.of(spec)
     held = paper.bytes_held(Wanted.of(spec))
     folder = folder_of(study, output).absolute()
-    seconds = round(3600 * hours_of(time, "--time"))
     text = job_script(
-        study.absolute(), folder, jobs, seconds, held, gpus, os.environ, sys.executable
+        study.absolute(),
+        folder,
+        jobs=jobs,
+        seconds=seconds,
+        held=held,
+        gpus=gpus,
+        trusts=trust_remote_code,
+        variables=os.environ,
+        python=sys.executable,
     )
     place = script or study.with_suffix(".sbatch")
     try:
@@ -62,10 +72,12 @@ def slurm(
 def job_script(
     study: Path,
     folder: Path,
+    *,
     jobs: int,
     seconds: int,
     held: int,
     gpus: bool,
+    trusts: bool,
     variables: Mapping[str, str],
     python: str,
 ) -> str:
@@ -77,6 +89,8 @@ def job_script(
         Absolute paths, as every node sees them.
     jobs, seconds, held
         Processes, and for each of them the limit of time and the bytes that it holds.
+    gpus, trusts
+        Whether each asks for a GPU, and runs code of the model on the Hub.
     variables, python
         The environment and the interpreter that the jobs are to use.
 
@@ -90,12 +104,13 @@ def job_script(
     >>> text = job_script(
     ...     Path("/s/a.toml"),
     ...     Path("/s/a"),
-    ...     2,
-    ...     7200,
-    ...     10**9,
-    ...     False,
-    ...     {},
-    ...     "/env/bin/python",
+    ...     jobs=2,
+    ...     seconds=7200,
+    ...     held=10**9,
+    ...     gpus=False,
+    ...     trusts=False,
+    ...     variables={},
+    ...     python="/env/bin/python",
     ... )
     >>> [line for line in text.splitlines() if "--time" in line or "--mem" in line]
     ['#SBATCH --mem=3G', '#SBATCH --time=0-02:00:00']
@@ -106,16 +121,19 @@ def job_script(
     minutes, rest = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)
+    name = re.sub(r"[^\w.-]", "-", study.stem)  # SLURM reads quotes there
     asked = [
         f"--array=1-{jobs}",
-        f"--job-name={study.stem.replace(' ', '-')}",
+        f"--job-name={name}",
         "--cpus-per-task=1",
         f"--mem={math.ceil((held + _LIBRARIES) / 1e9)}G",
         f"--time={days}-{hours:02}:{minutes:02}:{rest:02}",
         *(["--gres=gpu:1"] if gpus else []),
     ]
     kept = [f"export {n}={quote(variables[n])}" for n in _HUB if variables.get(n)]
-    command = f"ontogeny run {quote(str(study))} --output {quote(str(folder))} --quiet"
+    command = ["ontogeny", "run", str(study), "--output", str(folder), "--quiet"]
+    if trusts:
+        command.append("--trust-remote-code")
     lines = [
         "#!/bin/bash",
         *(f"#SBATCH {option}" for option in asked),
@@ -125,7 +143,7 @@ def job_script(
         *kept,
         "export OMP_NUM_THREADS=1",
         f"cd {quote(str(Path.cwd()))}",
-        command,
+        join(command),
     ]
     return "\n".join(lines) + "\n"
 

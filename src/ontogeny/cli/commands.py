@@ -31,6 +31,7 @@ from .options import (
     StepFrom,
     Studied,
     StudyFile,
+    Trust,
     chosen,
     folder_of,
     output,
@@ -53,12 +54,6 @@ Rereference = Annotated[
     bool,
     typer.Option(
         "--rereference", help="Move the reference to today's last (or first) step."
-    ),
-]
-Trust = Annotated[
-    bool,
-    typer.Option(
-        "--trust-remote-code", help="Let the file run the model's own code on the Hub."
     ),
 ]
 
@@ -181,14 +176,20 @@ def plan(
 ) -> None:
     """Report what a run would read, compute and store, and what would fail; nothing is written."""
     from ..start.cost import time_left
-    from ..start.fitting import lines_on_paper
+    from ..start.fitting import hours_of, lines_on_paper
     from ..start.paper import Paper
     from ..study import read_study
 
+    on_paper = devices is not None or budget is not None
+    if on_paper and (timed or rereference):
+        raise ArgumentError(
+            "--devices and --budget plan from headers alone, without --time and --rereference."
+        )
+    hours = None if budget is None else hours_of(budget)
     spec = read_study(study, trust_remote_code=trust_remote_code)
-    if devices is not None or budget is not None:
-        on_paper = lines_on_paper(Paper.of(spec), devices or 1, budget)
-        typer.echo("\n".join([*spec.trajectory.lines(), *on_paper]))
+    if on_paper:
+        lines = lines_on_paper(Paper.of(spec), devices or 1, hours)
+        typer.echo("\n".join([*spec.trajectory.lines(), *lines]))
         return
     planned = spec.plan(folder_of(study, output), rereference=rereference)
     typer.echo("\n".join([*spec.trajectory.lines(), str(planned)]))

@@ -162,12 +162,12 @@ def _installed(name: str) -> Iterator[Submitting]:
             f"{name!r}, and {there}."
         )
     made = load_entry("executor", entries[name], ArgumentError)()
-    if not callable(getattr(made, "submit", None)):
-        raise ArgumentError(
-            f"the executor {name} has no submit(function, *arguments); it is a "
-            f"{type(made).__name__}."
-        )
     with made if hasattr(made, "__enter__") else nullcontext(made) as executor:
+        if not callable(getattr(executor, "submit", None)):
+            raise ArgumentError(
+                f"the executor {name} has no submit(function, *arguments); it is a "
+                f"{type(executor).__name__}."
+            )
         yield executor
 
 

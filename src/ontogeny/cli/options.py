@@ -76,6 +76,12 @@ Output = Annotated[
 StudyFile = Annotated[
     Path, typer.Argument(metavar="STUDY.toml", help="The study file.")
 ]
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust-remote-code", help="Let the file run the model's own code on the Hub."
+    ),
+]
 
 
 def layer_of(text: str | None) -> int | str | None:
@@ -87,6 +93,19 @@ def layer_of(text: str | None) -> int | str | None:
 def folder_of(study: Path, output: Path | None) -> Path:
     """Return the folder of a study: the one that is given, or that of its file's name."""
     return output if output is not None else Path("studies") / study.stem
+
+
+def layer_of(text: str | None) -> int | str | None:
+    """Return a layer as it is named: by its number, a path or a short name.
+
+    Examples
+    --------
+    >>> layer_of("-1"), layer_of("--1"), layer_of("²"), layer_of(None)
+    (-1, '--1', '²', None)
+    """
+    if text is None:
+        return None
+    return int(text) if text.removeprefix("-").isdecimal() else text
 
 
 def _presets(incomplete: str) -> list[str]:
@@ -161,7 +180,7 @@ def wished(
         str,
         typer.Option(
             metavar="PLACES",
-            help="Where predictions are judged: all, answer, labels, or last:K tokens.",
+            help="Where predictions are scored: all, answer, labels, or last:K tokens.",
         ),
     ] = "",
     answer_after: Annotated[

@@ -37,7 +37,7 @@ class Sampled:
 
     @property
     def scored(self) -> np.ndarray:
-        """(n, L) bool: the ordinary tokens that predictions are judged at: all, or the answers."""
+        """(n, L) bool: the ordinary tokens that predictions are scored at: all, or the answers."""
         return self.ordinary if self.answers is None else self.ordinary & self.answers
 
     def batches(self, batch_size: int, ids: np.ndarray | None = None) -> list[Batch]:

@@ -14,7 +14,7 @@ from ..errors import ArgumentError, check_choice
 
 Ranges: TypeAlias = list[tuple[int, int]]
 REGEX = "regex:"  # what a separator begins with that is a regular expression
-MOST_PLACES = 32  # of texts of one form, of which each place is told apart
+MOST_PLACES = 32  # of texts of one form, whose places are distinguished
 IGNORED = -100  # the label of a token that nobody asks for, as in transformers
 OCCURRENCES = ("first", "last")
 _LAST = re.compile(r"last:([1-9][0-9]*)")

@@ -31,7 +31,7 @@ class ShownTexts:
     ordinary
         (k, w) which of them are ordinary tokens.
     scored
-        (k, w) which of these predictions are judged at.
+        (k, w) which of these predictions are scored.
     """
 
     number: np.ndarray

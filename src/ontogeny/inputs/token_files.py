@@ -51,7 +51,7 @@ def read_tokens(
         ``"uint8"``, of big-endian bytes as ``"uint16-be"``. It is taken as said. None: what the
         header says, else the only one of them whose ids fit.
     vocab_size
-        Number of ids of the vocabulary, by which readings are told apart; None if unknown.
+        Number of ids of the vocabulary, which distinguishes readings; None if unknown.
 
     Raises
     ------

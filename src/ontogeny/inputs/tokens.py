@@ -42,7 +42,7 @@ class Inputs(Described):
     spans
         (n, L, 2) first and last-plus-one character of each token, or None if unknown.
     answers
-        (n, L) bool, True at the tokens that predictions are judged at, or None for all ordinary
+        (n, L) bool, True at the tokens that predictions are scored at, or None for all ordinary
         ones. Of conversations these are the answers. Activations and attention are of all tokens.
     texts
         The n texts, or None if only tokens are known; conversations as the template writes them.
@@ -167,7 +167,7 @@ class Inputs(Described):
         answers (role ``"assistant"``) are scored. Or it is ``{"prompt": ..., "completion": ...}``,
         of which the completion is scored.
 
-        `score` says which tokens predictions are judged at: ``"all"``, ``"answer"``, or
+        `score` says which tokens predictions are scored at: ``"all"``, ``"answer"``, or
         ``"last:K"``, the last K of each text. Where texts are plain, answers are what follows
         `answer_after`, a separator or ``"regex:"`` with a regular expression, at its last
         occurrence or, with `answer_occurrence`, at its first. Texts without an answer before the
@@ -214,7 +214,7 @@ class Inputs(Described):
         are those of `special` and those whose id is in `special_ids`. `documents` names the
         document that each text comes from, see `groups`.
 
-        `score` says which tokens predictions are judged at: ``"all"``, ``"last:K"``,
+        `score` says which tokens predictions are scored at: ``"all"``, ``"last:K"``,
         ``"answer"`` (what follows the ids `answer_after`) or ``"labels"``: `token_labels` has the
         shape of the ids, with the token's own id where it is asked for and -100 elsewhere, as the
         labels of transformers, or is a mask of bool. Texts without a scored token are left out and

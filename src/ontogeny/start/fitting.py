@@ -11,7 +11,7 @@ import torch
 from ..errors import ArgumentError
 from ..machine import size_text
 from ..words.formats import plural
-from .paper import GPU_MEMORY, Bill, Paper, Wanted, check_fits
+from .paper import GPU_MEMORY, GPU_RATE, Bill, Paper, Wanted, check_fits
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _FEW_CONTROLS = 4  # see the guide on nulls
@@ -41,18 +41,17 @@ def hours_of(text: str, option: str = "--budget") -> float:
     return float(match[1]) * _SECONDS[match[2]] / 3600
 
 
-def lines_on_paper(paper: Paper, devices: int, budget: str | None = None) -> list[str]:
-    """Return what a study takes on so many devices, and what to leave out to fit a budget.
+def lines_on_paper(paper: Paper, devices: int, hours: float | None = None) -> list[str]:
+    """Return what a study takes on so many devices, and what to leave out to fit in some hours.
 
     Raises
     ------
     ArgumentError
-        If the model fits nowhere, or the budget is too small for anything.
+        If the model fits nowhere, or the hours are too few for anything.
     """
-    hours = None if budget is None else hours_of(budget)
     wanted = Wanted.of(paper.study)
     bill = paper.bill(wanted)
-    memory, machine = _gpus(devices)
+    memory, assumed = _gpus(devices)
     held = paper.bytes_held(wanted)
     lines = [
         *_about_model(paper, wanted),
@@ -60,7 +59,7 @@ def lines_on_paper(paper: Paper, devices: int, budget: str | None = None) -> lis
         f"to read: {size_text(bill.read)} of weights",
         f"memory of a device: about {size_text(held)} of {size_text(memory)}",
         f"on disk: {size_text(paper.bytes_stored(wanted))} of references, and the cells",
-        *machine,
+        assumed,
     ]
     if too_small := check_fits(held, paper.model, devices, memory):
         lines.append(too_small)
@@ -70,17 +69,18 @@ def lines_on_paper(paper: Paper, devices: int, budget: str | None = None) -> lis
     return lines
 
 
-def _gpus(devices: int) -> tuple[float, list[str]]:
-    """Return the memory of a device, and what is said where it is not that of this machine's."""
+def _gpus(devices: int) -> tuple[float, str]:
+    """Return the memory of a device, and what is assumed of devices."""
     there = torch.cuda.device_count() if torch.cuda.is_available() else 0
     memory = (
         float(torch.cuda.get_device_properties(0).total_memory) if there else GPU_MEMORY
     )
+    rate = f"{GPU_RATE / 1e12:.0f} TFLOP/s"
     if there >= devices:
-        return memory, []
+        return memory, f"assumed of each device: {rate}"
     which = "no GPU" if not there else plural(there, "GPU")
-    assumed = f"{plural(devices, 'device')} of {size_text(memory)} and 100 TFLOP/s"
-    return memory, [f"{assumed} are assumed: this machine has {which}"]
+    gpus = f"{plural(devices, 'device')} of {size_text(memory)} and {rate}"
+    return memory, f"assumed: {gpus}, as this machine has {which}"
 
 
 def _about_model(paper: Paper, wanted: Wanted) -> list[str]:
@@ -100,6 +100,10 @@ def _about_model(paper: Paper, wanted: Wanted) -> list[str]:
     if model.module is None:
         lines.append(
             "passes are counted by input sets: the model is not built without weights"
+        )
+    if not model.width:
+        lines.append(
+            "fits and activations are not counted: the configuration has no width of the model"
         )
     return lines
 
@@ -127,7 +131,7 @@ def _to_fit(paper: Paper, wanted: Wanted, devices: int, hours: float) -> list[st
     lines = []
     for words, less in _choices(paper, wanted):
         after = paper.bill(less).hours(devices)
-        if after < 0.99 * before:
+        if after < before:
             lines.append(
                 f"leave out: {words}, which saves {_time(3600 * (before - after))}"
             )
@@ -168,7 +172,8 @@ def _choices(paper: Paper, wanted: Wanted) -> Iterator[tuple[str, Wanted]]:
         wanted = replace(wanted, controls=0)
         yield "all control runs", wanted
     least = wanted.observables[:1]
-    yield f"all but {least[0].name}", replace(wanted, observables=least, steps=_FEWEST)
+    steps = min(_FEWEST, wanted.steps)
+    yield f"all but {least[0].name}", replace(wanted, observables=least, steps=steps)
 
 
 def _halved(wanted: Wanted) -> tuple[str, Wanted]:

@@ -82,7 +82,7 @@ def sources_by_model(
             continue
     chosen = _clearest(scored)
     if chosen is None:
-        found = f" The last checkpoint does not tell them apart ({'; '.join(map(str, scored))})."
+        found = f" The last checkpoint does not distinguish them ({'; '.join(map(str, scored))})."
         raise ArgumentError(f"{several}{found if scored else ''}") from several
     said = {"dtype": chosen.dtype}
     line = f"ids are read as {chosen.dtype}, which the last checkpoint predicts best"

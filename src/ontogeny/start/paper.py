@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch import nn
 
 from ..capture.objectives import ReadingSettings
 from ..capture.reading import sources
 from ..errors import ArgumentError, OntogenyError
 from ..inputs import Inputs
-from ..machine import memory_of_this_machine
+from ..machine import memory_of_this_machine, one_thread
 from ..needs import Activations, Need
 from ..needs.derived import Reference
 from ..observables import Observable
@@ -27,8 +28,8 @@ from ..study.folder.controls import observed_of_controls
 from ..study.planning.cost import held_about
 from ..study.planning.probe import needs_of_steps
 from ..trajectory import Checkpoint
-from ..trajectory.weights.building import instantiate
 from ..trajectory.weights.files import matrix_names
+from ..trajectory.weights.settings import built
 from ..trajectory.weights.transformers_models import model_class, quiet
 
 # Of a GPU where there is none to ask.
@@ -88,7 +89,8 @@ class Model:
             assert checkpoint.source is not None
             name = settings.get("dtype") or settings.get("torch_dtype") or "float32"
             stored = checkpoint.source.size()
-            parameters = blocks = stored // getattr(torch, name).itemsize
+            dtype = getattr(torch, str(name), torch.float32)
+            parameters = blocks = stored // dtype.itemsize
         return cls(
             parameters,
             stored,
@@ -102,15 +104,21 @@ class Model:
 
 
 def _first(settings: Mapping[str, Any], *names: str) -> int:
-    return next((int(settings[n]) for n in names if settings.get(n)), 0)
+    return next((settings[n] for n in names if isinstance(settings.get(n), int)), 0)
 
 
 def _without_weights(checkpoint: Checkpoint) -> Any:
-    """Return the module on `meta`, or None where its class does not let it be built there."""
+    """Return the module on `meta`, or None where its class does not let it be built there.
+
+    One that is in memory is returned as it is.
+    """
+    template = checkpoint.template
+    if isinstance(template, nn.Module):
+        return template
     try:
         with quiet(), torch.device("meta"):
-            if checkpoint.template is not None:
-                return instantiate(checkpoint.template).eval()
+            if template is not None:
+                return built(template, checkpoint.path).eval()
             assert checkpoint.path is not None
             made = model_class(checkpoint.path)
             config = made.config_class.from_pretrained(checkpoint.path)
@@ -251,13 +259,12 @@ class Paper:
         if self.model.module is None:
             return on
         settings = ReadingSettings()
+        of_needs = sources(self.model.module, [need], self.study.inputs, settings)
         try:
-            source = sources(self.model.module, [need], self.study.inputs, settings)[
-                need
-            ]
-            return need.pass_key(source)
-        except (OntogenyError, RuntimeError, NotImplementedError):
-            return on  # what only weights can tell is told when the study is planned
+            return need.pass_key(of_needs[need])
+        except (OntogenyError, RuntimeError):
+            # What only weights can tell is told when the study is planned.
+            return of_needs[need].pass_key()
 
     def _own(self, observable: Observable, wanted: Wanted) -> float:
         """Return the processor seconds of one observable beside the passes."""
@@ -300,7 +307,7 @@ class Paper:
             source = sources(module, [need], self.study.inputs, ReadingSettings())[need]
             try:
                 found.update(need.labels(source))
-            except (RuntimeError, NotImplementedError):  # only a pass would tell
+            except RuntimeError:  # only a pass would tell
                 return max(self.model.depth, 1)
         return len(found)
 
@@ -312,10 +319,12 @@ def _tokens(inputs: Inputs) -> int:
 def _rate_here() -> float:
     """Return the operations a second of one core in float32, of a product that takes 20 ms."""
     one = torch.ones(512, 512)
-    begin = time.perf_counter()
-    for _ in range(8):
-        one @ one
-    return 8 * 2 * 512**3 / (time.perf_counter() - begin)
+    with one_thread():
+        one @ one  # the first one takes longer
+        begin = time.perf_counter()
+        for _ in range(8):
+            one @ one
+        return 8 * 2 * 512**3 / (time.perf_counter() - begin)
 
 
 def check_fits(held: int, model: Model, devices: int, memory: float) -> str:
@@ -339,7 +348,8 @@ def check_fits(held: int, model: Model, devices: int, memory: float) -> str:
             'weights = "streamed".'
         )
     over = math.ceil(held / memory)
+    where = f"over {over}" if over <= devices else f"on {devices} and in memory"
     return (
         f"one device is {(held - memory) / 1e9:.0f} GB too small: let accelerate place the model "
-        f"over {over} (docs/guides/gpu.md)"
+        f"{where} (docs/guides/gpu.md)"
     )

@@ -11,14 +11,10 @@ from typing import Any
 from .. import activity, own_code
 from ..errors import ArgumentError
 from ..inputs import Inputs
-from ..inputs.scoring import Scoring
-from ..inputs.token_files import TOKEN_FILES
 from ..inputs.vocabularies import VOCABULARY_FILES
 from ..machine import one_thread
 from ..observables import ModelFacts
 from ..summary.learning import MIRRORED
-from ..tasks import read_labelled
-from ..tasks.tables import BrokenLabelsError
 from ..trajectory import Trajectory
 from ..trajectory.audit import early as early_findings
 from ..trajectory.audit.weight_values import is_initialisation
@@ -27,25 +23,17 @@ from ..trajectory.recorded import recorded_losses
 from .asked import not_as_asked
 from .best_loss import best_loss
 from .examples import examples_of, no_english
-from .further_sets import (
-    further_sets,
-    of_further_sets,
-    sets_of_column,
-    training_texts_beside,
-    unused_column,
-)
+from .further_sets import of_further_sets, training_texts_beside, unused_column
 from .id_types import sources_by_model
 from .one_shape import of_other_shapes
 from .places import of_places, proposed_places
 from .presets import FINE_TUNING, ONE_MODEL, Preset, fitted, preset_named
 from .sets import with_sets
-from .shown import longest_of, look
-from .source import beside, check_source, is_repository, open_source
+from .shown import look
+from .source import check_source, is_repository, open_source
+from .source_tables import WITHOUT_RENAMING, are_token_ids, classifies, source_tables
 from .wishes import Wishes
 
-# Fewest control runs where no renaming of words tests what was learned, as of a classifier: three
-# would show 85 to 90 % of clear accuracies, six 96.
-_WITHOUT_RENAMING = 6
 _RENAMED = 7  # tokens have 5,040 renamings; six have fewer than are drawn
 
 
@@ -126,7 +114,7 @@ def propose(
     if beside_texts is not None and not _has_own(run):
         tokenizer = str(beside_texts)
     _check_complete(wishes, run, tokenizer)
-    content = _sources(wishes, preset, run, folder, tokenizer)
+    content = source_tables(wishes, preset, run, folder, tokenizer)
     content = with_sets({**content, "observables": []}, early)
     asked_for = copy.deepcopy(content)
     trajectory, inputs, found, of_ids = _read_sources(content, folder, beside_texts)
@@ -227,20 +215,6 @@ def _check_files(wishes: Wishes) -> None:
             path = path.rpartition(":")[0] if own_code.is_own(path) else path
             if not {*path} & {*"*?["} and not Path(path).expanduser().exists():
                 raise ArgumentError(f"{option} {path}: there is no such file.")
-
-
-def _sources(
-    wishes: Wishes, preset: Preset, run: Trajectory, folder: Path, tokenizer: str
-) -> dict[str, Any]:
-    """Return the tables of the study file that say what is read, and how many controls."""
-    texts = _inputs(wishes, preset, run, folder)
-    least = _WITHOUT_RENAMING if "dataset" in texts and preset.controls else 0
-    count = max(preset.controls, least)
-    return {
-        "trajectory": _trajectory(wishes, preset, run, folder, tokenizer),
-        "inputs": texts,
-        "controls": {"kind": "turned", "count": count, "steps": preset.control_steps},
-    }
 
 
 def _trajectory_lines(
@@ -370,7 +344,7 @@ def _controls(
         )
         table = {**table, "kind": MIRRORED, "count": count}
     elif _is_hardly_renamed(model) and "controls.count" not in chosen:
-        least = _WITHOUT_RENAMING if table["count"] else 0
+        least = WITHOUT_RENAMING if table["count"] else 0
         table = {**table, "count": max(table["count"], least)}
     if "controls.steps" not in chosen:
         # Of mirrored ones only the luck from the first step to the last counts; the one between is
@@ -396,7 +370,7 @@ def _check_complete(wishes: Wishes, run: Trajectory, tokenizer: str) -> None:
     if not wishes.model and last.template is None and last.configuration() is None:
         lacking.append("no config.json, so its model class is not known")
         ways.append("name a function that builds the model, --model model.py:build")
-    if not any(_are_tokens(wishes.texts)) and not _has_tokenizer(tokenizer, run):
+    if not any(are_token_ids(wishes.texts)) and not _has_tokenizer(tokenizer, run):
         lacking.append("no tokenizer to read texts with")
         ways.append(
             "give --tokenizer, a name on the Hub, a folder or nanoGPT's meta.pkl, or token ids "
@@ -409,10 +383,6 @@ def _check_complete(wishes: Wishes, run: Trajectory, tokenizer: str) -> None:
         what = ", and ".join(lacking)
         how = "; and ".join(ways)
         raise ArgumentError(f"{wishes.source} has {what}: {how}.{others}")
-
-
-def _are_tokens(paths: Sequence[str]) -> list[bool]:
-    return [Path(path).suffix in TOKEN_FILES for path in paths]
 
 
 def _in_pairs(count: Any) -> Any:
@@ -435,44 +405,7 @@ def _fitting_preset(wishes: Wishes, run: Trajectory) -> str:
         return wishes.preset
     if len(run) == 1:
         return ONE_MODEL
-    return FINE_TUNING if run.has_base or _classifies(run) else wishes.preset
-
-
-def _has_labels(path: Path, skips: bool) -> bool:
-    """Return whether a file holds labelled texts; a column of labels with gaps is refused."""
-    try:
-        return read_labelled(path).labels is not None
-    except BrokenLabelsError:
-        if skips:
-            return True
-        raise
-    except ArgumentError:  # no table of texts: it is read as texts
-        return False
-
-
-def _classifies(run: Trajectory) -> bool:
-    """Return whether the model gives a class to each text, by its configuration."""
-    configuration = run.checkpoints[-1].configuration() or {}
-    names = configuration.get("architectures") or ()
-    return any(str(name).endswith("SequenceClassification") for name in names)
-
-
-def _trajectory(
-    wishes: Wishes, preset: Preset, run: Trajectory, folder: Path, tokenizer: str
-) -> dict[str, Any]:
-    """Return the table, with a selection where there are more checkpoints than wished."""
-    hub = is_repository(wishes.source)
-    table = {"hub": wishes.source} if hub else {"folder": beside(wishes.source, folder)}
-    table |= wishes.choice
-    if wishes.base and not is_repository(wishes.base):
-        table["base"] = beside(wishes.base, folder)
-    if wishes.model:
-        own_code.load(wishes.model)  # a wrong name is refused now
-        table["model"] = _code(wishes.model, folder)
-    if tokenizer:
-        table["tokenizer"] = _tokenizer(tokenizer, folder)
-    steps = _steps(wishes.steps, len(run), preset)
-    return {**table, "select": steps} if steps else table
+    return FINE_TUNING if run.has_base or classifies(run) else wishes.preset
 
 
 def _vocabulary(wishes: Wishes) -> Path | None:
@@ -494,82 +427,3 @@ def _has_own(run: Trajectory) -> bool:
 
 def _has_tokenizer(tokenizer: str, run: Trajectory) -> bool:
     return tokenizer != "none" if tokenizer else run.tokenizer() is not None
-
-
-def _steps(wished: str, available: int, preset: Preset) -> dict[str, Any]:
-    """Return a selection for ``--steps``: a number of checkpoints, steps, or ``all``."""
-    parts = [part.strip() for part in wished.split(",") if part.strip()]
-    if wished.strip() == "all":
-        return {}
-    if not all(part.isdecimal() for part in parts):
-        raise ArgumentError(
-            "--steps takes how many checkpoints (8), the steps themselves with commas (0,100,200), "
-            f"or all; got {wished!r}."
-        )
-    if len(parts) > 1:
-        return {"steps": [int(part) for part in parts]}
-    count = int(parts[0]) if parts else preset.steps
-    if count < 2:
-        raise ArgumentError(
-            f"--steps takes at least 2 checkpoints, the first and the last; got {count}."
-        )
-    return {"count": count, "spacing": "log"} if count < available else {}
-
-
-def _code(place: str, folder: Path) -> str:
-    file, colon, name = place.rpartition(":")
-    return f"{beside(file, folder)}{colon}{name}"
-
-
-def _tokenizer(tokenizer: str, folder: Path) -> str:
-    if own_code.is_own(tokenizer):
-        return _code(tokenizer, folder)
-    return (
-        beside(tokenizer, folder)
-        if Path(tokenizer).expanduser().exists()
-        else tokenizer
-    )
-
-
-def _scored(wishes: Wishes, folder: Path) -> dict[str, Any]:
-    """Return what was said of the places that are scored, as the study file says it."""
-    scoring = Scoring(wishes.score, wishes.answer_after)
-    fields: dict[str, Any] = {
-        "score": scoring.score,
-        "answer_after": wishes.answer_after,
-    }
-    fields["token_labels"] = [beside(path, folder) for path in wishes.token_labels]
-    return {name: value for name, value in fields.items() if value}
-
-
-def _inputs(
-    wishes: Wishes, preset: Preset, run: Trajectory, folder: Path
-) -> dict[str, Any]:
-    longest = longest_of(run.checkpoints[-1])
-    length = wishes.max_length or preset.length
-    length = length if longest is None else min(length, longest)
-    sizes = {"max_texts": preset.texts, "max_length": length, **_scored(wishes, folder)}
-    sizes |= further_sets(wishes.train_texts, wishes.base_texts, folder, wishes.texts)
-    if not wishes.texts:
-        return {"bundled": "english-and-python", **sizes}
-    paths = [beside(path, folder) for path in wishes.texts]
-    named = any(arg.startswith("inputs.label=") for arg in wishes.sets)
-    skips = "inputs.on_error=skip" in wishes.sets
-    if (
-        len(paths) == 1
-        and _classifies(run)
-        and (named or _has_labels(folder / paths[0], skips))
-    ):
-        return {"dataset": paths[0], **sizes}
-    tokens = _are_tokens(paths)
-    if any(tokens) and not all(tokens):
-        files = ", ".join(TOKEN_FILES)
-        raise ArgumentError(
-            f"--texts takes texts or files of token ids ({files}), not both."
-        )
-    if all(tokens):
-        return {"tokens": paths, **sizes}
-    is_said = any(arg.startswith("inputs.split=") for arg in wishes.sets)
-    if not wishes.train_texts and not is_said:
-        sizes |= sets_of_column(paths, folder)
-    return {"files": paths, **sizes}

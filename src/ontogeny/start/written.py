@@ -21,7 +21,7 @@ _NOTES = {
         "tokens": 'ids; of .bin files dtype = "uint16" is taken',
         "max_texts": "more texts: less noise, more time",
         "max_length": "tokens of a text",
-        "score": 'where predictions are judged: "all", "answer", "labels" or "last:1"',
+        "score": 'where predictions are scored: "all", "answer", "labels" or "last:1"',
         "answer_after": 'answers follow its last occurrence; answer_occurrence = "first" says else',
     },
     "controls": {

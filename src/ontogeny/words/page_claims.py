@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import xarray as xr
@@ -30,12 +30,10 @@ from .order import first_and_last
 from .row_claims import claims_of_rows, rows_tested
 from .rows import bands_of, read_rows
 
-OfNode = Callable[[str, xr.Dataset], Iterable[Claim]]
-
 
 def claims_of(
     nodes: Mapping[str, xr.Dataset],
-    of_nodes: Mapping[str, OfNode],
+    of_nodes: Mapping[str, Iterable[Claim]],
     findings: Iterable[Mapping[str, Any]] = (),
     quantities: Mapping[str, Sequence[Quantity]] | None = None,
 ) -> list[Claim]:
@@ -46,7 +44,7 @@ def claims_of(
     nodes
         Judged nodes by name.
     of_nodes
-        What else an observable claims of its node, by name.
+        What else observables claim of their nodes, by name.
     findings
         Of the audit, as records.
     quantities
@@ -56,8 +54,7 @@ def claims_of(
     claims = [claim for finding in findings for claim in _damaged(finding)]
     for name, node in nodes.items():
         claims += claims_of_rows(name, node, tests)
-        if name in of_nodes and "failed" not in node.attrs:
-            claims += of_nodes[name](name, node)
+        claims += of_nodes.get(name, ())
         of_node = (quantities or {}).get(name, ())
         claims += claims_of_one_model(name, node, of_node)
         claims += _unmeasured(name, node, of_node)

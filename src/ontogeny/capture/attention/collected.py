@@ -52,6 +52,7 @@ class MapCollector(Collector):
         self._batch = batch
         self._queries = self.queries(batch)
         self._taken: set[str] = set()
+        self._of_kernels: set[str] = set()
         self._last: Tensor | None = None
         if not self._queries.any():
             self._awaited: set[str] | None = set()
@@ -67,19 +68,33 @@ class MapCollector(Collector):
         """Reduce one module's attention map, if it gives one that was not seen yet."""
         if self._awaited is not None and path not in self._awaited:
             return
+        is_known = path in self._of_kernels
+        self._of_kernels.discard(path)
         weights = attention_map(output, self._queries)
         if weights is None:
             if any(_has_shape(element, self._queries) for element in _elements(output)):
                 self._refused.add(path)
             return
-        if weights is self._last:  # a parent hands its child's map on
+        # A parent hands its child's map on.
+        is_known = is_known or weights is self._last
+        self._last = weights
+        if not is_known:
+            self._note(path, weights)
+
+    def take_map(self, path: str, weights: Tensor) -> None:
+        """Reduce the map of a kernel; what its module returns in the same call is no other one."""
+        if self._awaited is not None and path not in self._awaited:
             return
+        if attention_map((weights,), self._queries) is not None:
+            self._of_kernels.add(path)
+            self._note(path, weights)
+
+    def _note(self, path: str, weights: Tensor) -> None:
         call = sum(split_label(taken)[0] == path for taken in self._taken)
         # Of a module that several layers share.
         path = f"{path}@{call}" if call else path
         self._taken.add(path)
         self._map_paths.add(path)
-        self._last = weights
         self.reduce(path, weights)
 
     def finish(self, output: Any) -> None:

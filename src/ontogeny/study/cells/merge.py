@@ -105,8 +105,8 @@ def merge(
     findings = json.loads(attributes.get("findings", "[]"))
     claimed = {o.name: _claimed(o, data[o.name]) for o in observables}
     data = {name: node for name, (node, _) in claimed.items()}
-    of_nodes = {name: lambda *_, made=made: made for name, (_, made) in claimed.items()}
-    claims = claims_of(data, of_nodes, findings, quantities)
+    made = {name: claims for name, (_, claims) in claimed.items()}
+    claims = claims_of(data, made, findings, quantities)
     root = {**attributes, **verdicts.LEVELS.attributes(), **provenance()}
     return xr.DataTree.from_dict({"/": to_dataset(claims).assign_attrs(root), **data})
 

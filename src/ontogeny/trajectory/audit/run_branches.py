@@ -103,13 +103,13 @@ def _fork(log: _Log, trunk: _Log) -> int | None:
     One may lack what the other has, as an evaluation after the save.
     """
     common = log.keys() & trunk.keys()
-    parted = min(
+    diverged = min(
         (step for step, name in common if log[step, name] != trunk[step, name]),
         default=0,
     )
-    if not parted:
+    if not diverged:
         return None
-    return max((step for step, _ in common if step < parted), default=0)
+    return max((step for step, _ in common if step < diverged), default=0)
 
 
 def _resumed(checkpoints: Sequence[Checkpoint], fork: int) -> int:

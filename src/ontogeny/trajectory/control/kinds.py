@@ -79,7 +79,13 @@ class SignedPermutation:
         """Return the columns in another order, with signs."""
         taken = torch.empty_like(values)
         # PyTorch's own takes 2.3 ns a number of a row within the cache, this .9.
-        np.take(values.numpy(), self.order.numpy(), 1, taken.numpy(), "clip")
+        np.take(
+            values.numpy(),
+            self.order.numpy(),
+            axis=1,
+            out=taken.numpy(),
+            mode="clip",  # which needs no buffer
+        )
         return taken.mul_(self.signs)
 
 

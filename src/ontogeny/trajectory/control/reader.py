@@ -94,15 +94,18 @@ class ControlReader:
         )
 
     def _filled(self, name: str, start: int, stop: int) -> Tensor:
-        """Return rows of a tensor, a few at a time, which spares the way through the memory."""
-        row = math.prod(self.shape(name)[1:])
-        count = max(1, _AT_ONCE // max(row, 1))
-        rows = torch.empty(
-            (stop - start, *self.shape(name)[1:]), dtype=self.dtype(name)
-        )
-        for at in range(start, stop, count):
-            end = min(at + count, stop)
-            rows[at - start : end - start] = self._compute(name, slice(at, end))
+        """Return rows of a tensor, a few at a time, which spares the way through the memory.
+
+        Blocks begin at the same rows whatever is asked for: products of matrices have other bits
+        where they have other rows.
+        """
+        height, *row = self.shape(name)
+        count = max(1, _AT_ONCE // max(math.prod(row), 1))
+        rows = torch.empty((stop - start, *row), dtype=self.dtype(name))
+        for at in range(start - start % count, stop, count):
+            block = self._compute(name, slice(at, min(at + count, height)))
+            low, high = max(start, at), min(stop, at + count)
+            rows[low - start : high - start] = block[low - at : high - at]
         return rows
 
     def _compute(self, name: str, rows: slice | None) -> Tensor:

@@ -73,8 +73,7 @@ class Sources:
         self, index: int, name: str, rows: slice | Tensor | None = None
     ) -> Tensor:
         """Return how far a tensor is from where it was at the first checkpoint of the path."""
-        there = self.values(index, name, rows)
-        return torch.sub(there, self.values(0, name, rows))
+        return self.values(index, name, rows) - self.values(0, name, rows)
 
     def _rows(self, index: int, name: str, rows: slice | Tensor | None) -> Tensor:
         """Return rows as they are stored; of a tensor read by chosen rows, the map is kept."""

@@ -169,7 +169,7 @@ def order_of(
     r"""Return which files are the checkpoints of a run, and their steps.
 
     A step that files hold counts before their names. Of a name only a number counts that a word
-    for steps marks, or that alone tells apart names that are otherwise alike.
+    for steps marks, or that alone distinguishes names that are otherwise alike.
 
     Parameters
     ----------

@@ -147,7 +147,7 @@ def _with_glob(reading: Reading, readings: Sequence[Reading]) -> Reading:
 
 
 def _check_alternatives(reading: Reading, numbers: Mapping[str, Number]) -> None:
-    """Refuse names in which another number orders otherwise, or tells apart what this does not."""
+    """Refuse names in which another number orders otherwise, or distinguishes what this does not."""
     doubles = reading.doubles()
     for column in _columns(numbers):
         marked = next(iter(column.values())).kind != ""
@@ -160,7 +160,7 @@ def _check_alternatives(reading: Reading, numbers: Mapping[str, Number]) -> None
             continue
         if other.source == reading.source or not (doubles or marked):
             continue
-        if doubles and other.doubles():  # it does not tell them apart either
+        if doubles and other.doubles():  # it does not distinguish them either
             continue
         ordered = [other.steps[name] for name, _ in in_order(reading.steps)]
         if doubles or ordered != sorted(ordered):
@@ -202,7 +202,7 @@ def _columns(names: Iterable[str]) -> list[dict[str, Number]]:
 
 
 def by_shape(names: Sequence[str]) -> Reading | None:
-    """Return the only number that tells names apart that are otherwise alike.
+    """Return the only number that distinguishes names that are otherwise alike.
 
     Raises
     ------

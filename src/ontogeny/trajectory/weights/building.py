@@ -212,7 +212,7 @@ def put(
                 continue
             _check_fits(label, reader, source, target, exact)
             if name in in_files:
-                replace_tensor(module, name, reader.get(source))
+                replace_tensor(module, target, reader.get(source))
             else:
                 target.copy_(reader.get(source))
     if not is_pretrained(module) and any(map(_loads_itself, module.modules())):

@@ -72,6 +72,12 @@ def shard_digests(weights: Weights) -> dict[str, str]:
 
 def non_finite(weights: Weights) -> tuple[str, ...]:
     """Return the names of the tensors that hold NaN or infinity, sorted."""
+    if (
+        weights.on_disk() is None
+    ):  # nothing is remembered of it, and digests take the time
+        with weights.open() as reader:
+            names = reader.names()
+            return tuple(sorted(n for n in names if not _is_finite(reader.get(n))))
     seen = (seen for part in _parts(weights).values() for seen in part)
     return tuple(sorted(name for name, _, is_finite in seen if not is_finite))
 

@@ -85,7 +85,6 @@ def settled(module: nn.Module) -> nn.Module:
             loader = _Loader(part, own, device)
             part.register_forward_pre_hook(loader.take)
             part.register_forward_hook(loader.give_up, always_call=True)
-            _LOADERS.setdefault(module, []).append(loader)
     for part in module.modules():
         for hook in _hooks(part):
             hook.offload = False
@@ -98,14 +97,14 @@ def settled(module: nn.Module) -> nn.Module:
 
 def at_rest(module: nn.Module) -> None:
     """Put back what a pass that was stopped left on the devices of its parts."""
-    for loader in _LOADERS.get(module, ()):
-        loader.give_up()
+    for part in module.modules():
+        for hook in part._forward_pre_hooks.values():
+            if isinstance(loader := getattr(hook, "__self__", None), _Loader):
+                loader.give_up()
 
 
-def replace_tensor(module: nn.Module, name: str, value: Tensor) -> None:
+def replace_tensor(module: nn.Module, before: Tensor, value: Tensor) -> None:
     """Let a module of its own copy hold another tensor, of its dtype, under every name of it."""
-    state = module.state_dict(keep_vars=True)
-    before = state[name]
     value = value.to(before.dtype)
     if isinstance(before, nn.Parameter):
         value = nn.Parameter(value, requires_grad=False)
@@ -151,9 +150,6 @@ class _Loader:
     def _table(self, name: str) -> dict[str, Any]:
         part = self._part
         return part._parameters if name in part._parameters else part._buffers
-
-
-_LOADERS: WeakKeyDictionary[nn.Module, list[_Loader]] = WeakKeyDictionary()
 
 
 def _hooks(part: nn.Module) -> Iterator[Any]:
