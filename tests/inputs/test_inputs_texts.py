@@ -263,6 +263,12 @@ def test_what_is_said_of_texts_counts_what_is_cut_off():
     )
     assert len(few.warnings) == 2 and "only 2 texts" in few.warnings[0]
     assert "--max-length" in few.warnings[1]
+    # Texts of one line are not told to be lines.
+    assert "inputs.unit" not in few.warnings[1]
+    lines = Inputs.from_texts(
+        ["a cat", long.replace(" ", "\n")], tokenizer, max_length=16
+    )
+    assert "--set inputs.unit=line" in lines.warnings[1]
     many = Inputs.from_texts([f"cat {n}" for n in range(25)], tokenizer)
     assert many.warnings == [] and repr(many).startswith("Inputs(25 texts")
 

@@ -166,11 +166,17 @@ class Described(Sampled):
         read = int(self.mask.sum())
         if self.cut_tokens > read:
             share = self.cut_tokens / (self.cut_tokens + read)
-            unit = "" if self.texts is None else " (--set inputs.unit=line)"
+            # Texts of one line each have no smaller unit.
+            has_lines = any("\n" in text for text in self.texts or ())
+            unit = (
+                " or texts in smaller units (--set inputs.unit=line)"
+                if has_lines
+                else ""
+            )
             sentences.append(
                 f"{100 * share:.0f} % of the tokens are cut off, as texts end at "
                 f"{int(self.lengths.max())}, and nothing is said of them; a larger max_length "
-                f"(--max-length) or texts in smaller units{unit} read more"
+                f"(--max-length){unit} reads more"
             )
         return sentences
 
