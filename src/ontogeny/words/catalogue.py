@@ -200,7 +200,8 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
     (
         Kind.IN_CONTEXT,
         SURE,
-    ): "It learned in context: {measured} at {label}, {beside} at {reference}.",
+    ): "It learned to use what stands further back: {measured} at {label}, {beside} at "
+    "{reference}.",
     (
         Kind.FAR_FROM_RECORD,
         SURE,
