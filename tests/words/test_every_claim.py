@@ -19,6 +19,7 @@ from ontogeny.features.directions.read_claims import (
 )
 from ontogeny.features.fine_tuning.change_claims import claims_of_changes
 from ontogeny.features.predictions.loss_claims import claims_of_loss
+from ontogeny.features.predictions.set_claims import claims_of_sets
 from ontogeny.quantities import Quantity
 from ontogeny.trees import as_tree
 from ontogeny.words.catalogue import SENTENCES
@@ -132,6 +133,21 @@ def runs(seed):
     return compared_runs.run(20, seed, controls=True)
 
 
+def of_sets():
+    """Twenty texts that are all right show nothing of others: 72 would."""
+    data: dict = {"gap": ("step", [0.0, 0.0]), "answers_scored": np.int8(1)}
+    for name in ("training", "held"):
+        over = ("step", f"{name}_text")
+        data[f"{name}_cost"] = (over, np.repeat([[3.0], [0.1]], 20, axis=1))
+        data[f"{name}_right"] = (over, np.repeat([[0.0], [1.0]], 20, axis=1))
+        data[f"{name}_count"] = (over[1], np.ones(20))
+        data[f"{name}_line"] = (over[1], np.full(20, 3.0))
+    data["set_loss"] = (("step", "set"), [[3.0, 3.0], [0.1, 0.1]])
+    data["set_accuracy"] = (("step", "set"), [[0.0, 0.0], [1.0, 1.0]])
+    sets = {"step": [0, 10], "set": ["training", "held-out"]}
+    return claims_of_sets("training-texts", xr.Dataset(data, sets))
+
+
 def of_audit():
     found = [
         {"kind": "altered", "certainty": c, "steps": [4]}
@@ -158,6 +174,7 @@ SOURCES = {
     "one model": of_one_model,
     "abilities": of_abilities,
     "comparison": of_comparison,
+    "sets": of_sets,
     "audit": of_audit,
     "example": lambda: claims_of_result(examples.controlled_tree()),
 }
@@ -171,6 +188,8 @@ def test_every_claim_has_a_template_and_becomes_a_sentence(source):
     for claim in claims:
         text = said([claim], Voice(), Names()).text
         assert not any(word in text for word in ("nan", "None", "{", "()")), text
+        if math.isfinite(claim.needed):
+            assert f"({claim.needed:,.0f} would do)" in text
 
 
 def test_together_they_use_most_of_the_catalogue():

@@ -357,7 +357,7 @@ REASONS: dict[Reason, str] = {
     Reason.SHORT_MEMORY: "noise between checkpoints draws such curves too",
     Reason.REFERENCE_MEMORY: "the memory of the reference draws such curves too",
     Reason.FEW_TURNED: "chance turns as many items",
-    Reason.FEW_TEXTS: "too few texts",
+    Reason.FEW_TEXTS: "too few texts{needed}",
     Reason.FEW_CONTRASTS: "too few contrasts{needed}",
     Reason.ONE_ANSWER: "one answer is right everywhere",
     Reason.SURER: "the model is only surer of what it says",
