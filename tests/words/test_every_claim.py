@@ -11,6 +11,7 @@ import xarray as xr
 import ontogeny as og
 from helpers import ability_nodes, compared_runs
 from helpers import report_examples as examples
+from helpers.paths import PAPERS, ROOT
 from ontogeny.claims import Beside, Certainty, Claim, Kind, Reason, Subject, measurement
 from ontogeny.comparison.claims import claims_of_runs
 from ontogeny.features.directions.read_claims import (
@@ -22,7 +23,7 @@ from ontogeny.features.predictions.loss_claims import claims_of_loss
 from ontogeny.features.predictions.set_claims import claims_of_sets
 from ontogeny.quantities import Quantity
 from ontogeny.trees import as_tree
-from ontogeny.words.catalogue import SENTENCES
+from ontogeny.words.catalogue import OF_QUANTITIES, SENTENCES
 from ontogeny.words.one_model import claims_of_one_model
 from ontogeny.words.page_claims import claims_of, claims_of_result
 from ontogeny.words.phrases import Names
@@ -200,6 +201,17 @@ def test_together_they_use_most_of_the_catalogue():
         pair for pair in SENTENCES if pair[0] not in (*of_others, Kind.CONTRADICTS)
     } - used
     assert len(left) <= 10, sorted(left)
+
+
+def test_what_has_words_is_claimed_somewhere():
+    """Two reasons and their sentences had outlived what gave them."""
+    sources = [*ROOT.glob("src/**/*.py"), *PAPERS.glob("src/**/*.py")]
+    lists = {"vocabulary.py", "catalogue.py", "measured.py"}
+    code = "".join(p.read_text("utf-8") for p in sources if p.name not in lists)
+    for one in (*Reason, *Kind):
+        assert f"{type(one).__name__}.{one.name}" in code
+    for quantity in {key[-1] for key in OF_QUANTITIES}:
+        assert f'"{quantity}"' in code
 
 
 def test_a_kind_of_a_third_party_has_words_however_sure_it_is():

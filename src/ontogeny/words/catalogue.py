@@ -370,8 +370,6 @@ REASONS: dict[Reason, str] = {
     Reason.NOT_HELD: "it does not stay there",
     Reason.CONTROLS_SPREAD: "control runs differ too much",
     Reason.NOTHING_SCORED: "nothing was scored",
-    Reason.NO_FIRST_STEP: "no first step",
-    Reason.CONTROLS_AT_FEW_STEPS: "control runs were read at too few checkpoints",
     Reason.NOT_COMPARABLE: "control runs cannot be compared",
     Reason.CASES_DIFFER: "seeds or layers differ",
     Reason.PROBABLE: "probable only",
