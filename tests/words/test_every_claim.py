@@ -11,15 +11,17 @@ import xarray as xr
 import ontogeny as og
 from helpers import ability_nodes, compared_runs
 from helpers import report_examples as examples
+from helpers.paths import PAPERS, ROOT
 from ontogeny.claims import Beside, Certainty, Claim, Kind, Reason, Subject, measurement
 from ontogeny.comparison.claims import claims_of_runs
 from ontogeny.features.directions.effect_claims import claims_of_effects
 from ontogeny.features.directions.read_claims import claims_of_reading
 from ontogeny.features.fine_tuning.change_claims import claims_of_changes
 from ontogeny.features.predictions.loss_claims import claims_of_loss
+from ontogeny.features.predictions.set_claims import claims_of_sets
 from ontogeny.quantities import Quantity
 from ontogeny.trees import as_tree
-from ontogeny.words.catalogue import SENTENCES
+from ontogeny.words.catalogue import OF_QUANTITIES, SENTENCES
 from ontogeny.words.one_model import claims_of_one_model
 from ontogeny.words.page_claims import claims_of, claims_of_result
 from ontogeny.words.phrases import Names
@@ -130,6 +132,21 @@ def runs(seed):
     return compared_runs.run(20, seed, controls=True)
 
 
+def of_sets():
+    """Twenty texts that are all right show nothing of others: 72 would."""
+    data: dict = {"gap": ("step", [0.0, 0.0]), "answers_scored": np.int8(1)}
+    for name in ("training", "held"):
+        over = ("step", f"{name}_text")
+        data[f"{name}_cost"] = (over, np.repeat([[3.0], [0.1]], 20, axis=1))
+        data[f"{name}_right"] = (over, np.repeat([[0.0], [1.0]], 20, axis=1))
+        data[f"{name}_count"] = (over[1], np.ones(20))
+        data[f"{name}_line"] = (over[1], np.full(20, 3.0))
+    data["set_loss"] = (("step", "set"), [[3.0, 3.0], [0.1, 0.1]])
+    data["set_accuracy"] = (("step", "set"), [[0.0, 0.0], [1.0, 1.0]])
+    sets = {"step": [0, 10], "set": ["training", "held-out"]}
+    return claims_of_sets("training-texts", xr.Dataset(data, sets))
+
+
 def of_audit():
     found = [
         {"kind": "altered", "certainty": c, "steps": [4]}
@@ -156,6 +173,7 @@ SOURCES = {
     "one model": of_one_model,
     "abilities": of_abilities,
     "comparison": of_comparison,
+    "sets": of_sets,
     "audit": of_audit,
     "example": lambda: claims_of_result(examples.controlled_tree()),
 }
@@ -169,6 +187,8 @@ def test_every_claim_has_a_template_and_becomes_a_sentence(source):
     for claim in claims:
         text = said([claim], Voice(), Names()).text
         assert not any(word in text for word in ("nan", "None", "{", "()")), text
+        if math.isfinite(claim.needed):
+            assert f"({claim.needed:,.0f} would do)" in text
 
 
 def test_together_they_use_most_of_the_catalogue():
@@ -179,6 +199,17 @@ def test_together_they_use_most_of_the_catalogue():
         pair for pair in SENTENCES if pair[0] not in (*of_others, Kind.CONTRADICTS)
     } - used
     assert len(left) <= 10, sorted(left)
+
+
+def test_what_has_words_is_claimed_somewhere():
+    """Two reasons and their sentences had outlived what gave them."""
+    sources = [*ROOT.glob("src/**/*.py"), *PAPERS.glob("src/**/*.py")]
+    lists = {"vocabulary.py", "catalogue.py", "measured.py"}
+    code = "".join(p.read_text("utf-8") for p in sources if p.name not in lists)
+    for one in (*Reason, *Kind):
+        assert f"{type(one).__name__}.{one.name}" in code
+    for quantity in {key[-1] for key in OF_QUANTITIES}:
+        assert f'"{quantity}"' in code
 
 
 def test_a_kind_of_a_third_party_has_words_however_sure_it_is():

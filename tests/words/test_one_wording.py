@@ -165,9 +165,9 @@ def test_claims_that_no_sentence_joins_are_told_each():
     content = read_content(xr.DataTree.from_dict({"paper": papers}))
     texts = [one.text for one in of_sections(content)]
     assert sorted(texts) == [
-        "first finding reproduces.",
-        "second finding does not reproduce.",
-        "third finding is not shown: noise gives as much.",
+        "“first finding” reproduces.",
+        "“second finding” does not reproduce.",
+        "“third finding” is not shown: noise gives as much.",
     ]
 
 

@@ -9,6 +9,7 @@ import xarray as xr
 
 from helpers.hub_account import use_account
 from helpers.hub_server import StandIn, folder_files
+from ontogeny.claims import Reason
 from ontogeny.errors import ArgumentError
 from ontogeny.training.run import RunSettings
 from ontogeny_papers.reproduce.concepts import (
@@ -129,9 +130,14 @@ def test_two_regimes_by_order_and_beyond_refits():
     assert judged([smooth_then_noisy, noisy_then_smooth]).holds is None
     none = judged([regimes()] * 2)
     assert none.holds is None and "none (p = 0.3)" in none.measured
+    # No seed has any: they do not differ.
+    assert none.reason is Reason.WITHIN_NOISE
+    one = judged([smooth_then_noisy, regimes()])
+    assert one.holds is None and one.reason is Reason.CASES_DIFFER
     noisy_refits = [node(DECAY, stderr=0.5)] * 2
     assert judged([smooth_then_noisy] * 2, noisy_refits).holds is None
-    assert "too few" in judged([regimes(p=np.nan)]).measured
+    short = judged([regimes(p=np.nan)])
+    assert "too few" in short.measured and short.reason is Reason.FEW_CHECKPOINTS
 
 
 def fits(exponential=1.0, ruled_out=0.0, r2=0.99, other=0.95):
@@ -246,6 +252,8 @@ def test_roughest_layer_must_coincide_more_often_than_by_chance():
     early = regimes(residual=[0.1, 0.01, 0.01])
     assert signals._same_layer([late] * 5, [late] * 5).holds is True
     assert signals._same_layer([late] * 5, [early] * 5).holds is False
+    # One of five does not rule out half of them.
+    assert signals._same_layer([late] * 5, [late] + [early] * 4).holds is None
     # One in nine by chance.
     assert signals._same_layer([late] * 2, [late] * 2).holds is None
 
@@ -282,7 +290,8 @@ def test_a_constant_ratio_needs_controls_that_are_none():
     judge = lipschitz._steady
     assert judge("x", [flat] * 2, [steep] * 2).holds is True
     assert judge("x", [flat] * 2, [flat] * 2).holds is None
-    assert judge("x", [flat] * 2, [None] * 2).holds is None
+    unknown = judge("x", [flat] * 2, [None] * 2)
+    assert unknown.holds is None and unknown.reason is Reason.NO_CONTROLS
     assert judge("x", [steep] * 2, [flat] * 2).holds is False
     assert judge("x", [flat, steep], [steep] * 2).holds is None
 

@@ -6,9 +6,16 @@ import torch
 import xarray as xr
 
 import ontogeny as og
+from ontogeny.claims import Reason
 from ontogeny.concepts import convex as library
 from ontogeny.concepts.base import Extractor
-from ontogeny_papers.reproduce.concepts import adamw, convex, rotating, solutions
+from ontogeny_papers.reproduce.concepts import (
+    adamw,
+    convex,
+    rotating,
+    solutions,
+    solvers,
+)
 from ontogeny_papers.reproduce.recipe import Materials
 
 TINY = rotating.RotatingSize(rows=200, features=12, concepts=3, steps=5, seeds=(0, 1))
@@ -129,6 +136,22 @@ def test_each_comparison_sees_its_own_change_and_no_other():
     turn, recode, nothing = (label for _, label in kinds)
     swapped = {turn: found[recode], recode: found[turn], nothing: found[nothing]}
     assert [v.holds for v in rotating.judge(swapped)[:2]] == [False] * 2
+
+
+def test_a_solver_counts_beside_every_other_extractor():
+    """SVD moved as little as convex NMF, and only ICA stood beside it."""
+    others = {"ICA": 6.0, "SVD": 0.8, "PCA": 1.2}
+
+    def judged(own, **more):
+        moves = [own] * 3 + list((others | more).values())
+        data = np.broadcast_to(np.array(moves)[None, :, None], (2, 6, 5))
+        coords = {"solver": list(solvers._SOLVERS)}
+        run = xr.Dataset({"move": (("case", "solver", "draw"), data)}, coords)
+        return solvers.judge([run, run])[0]
+
+    assert judged(0.3).holds is True and judged(13.0).holds is False
+    as_svd = judged(0.77)
+    assert as_svd.holds is None and as_svd.reason is Reason.SMALL
 
 
 def test_algorithm_1_runs_on_a_small_text(tmp_path):

@@ -108,7 +108,7 @@ def answers(**how):
 
 
 def test_the_judge_finds_what_is_planted_and_misses_what_is_not():
-    assert answers() == [True] * 5 + [True, False, True]
+    assert answers() == [True] * 5 + [True, None, True]
     assert answers(held_out_at=100)[0] is False
     assert answers(without=0.9)[1] is False
     assert answers(kept=9.0)[2] is False

@@ -549,7 +549,12 @@ def test_what_was_never_learned_is_not_forgotten(best, last, forgets):
 
 @pytest.mark.parametrize(
     ("right", "by_order", "tells"),
-    [(1.0, (3.0, 3.0), True), (1.0, (2.0, 4.0), None), (0.5, (3.0, 3.0), None)],
+    [
+        (1.0, (3.0, 3.0), True),
+        (1.0, (2.0, 4.0), None),
+        (1.0, (np.nan, np.nan), None),
+        (0.5, (3.0, 3.0), None),
+    ],
 )
 def test_ranks_tell_a_curriculum_apart_beyond_step_lengths_and_where_all_was_learned(
     right, by_order, tells

@@ -491,6 +491,12 @@ def test_what_is_not_shown_is_as_controls_open_or_not_tested():
     assert Verdict("a", False, "1", "1", alike=True).kind is Kind.CONTRADICTS
     untested = Verdict("a", None, "1", "none", reason=Reason.NO_CONTROLS)
     assert untested.certainty is Certainty.NOT_TESTED
+    # A null whose number is missing is not one that has it as well.
+    unknown = Verdict("a", True, "1", "unknown", alike=None)
+    assert unknown.holds is None and unknown.certainty is Certainty.NOT_TESTED
+    assert unknown.reason is Reason.NO_CONTROLS
+    refuted = Verdict("a", False, "1", "unknown", alike=None)
+    assert refuted.holds is False and refuted.certainty is Certainty.SURE
     claims = claims_of(
         {"c": verdict_view([alike, replace(untested, claim="b")], "c.", "s")}, {}
     )

@@ -89,8 +89,6 @@ class Reason(StrEnum):
     NOT_HELD = "reached and left"
     CONTROLS_SPREAD = "controls differ too much"
     NOTHING_SCORED = "nothing scored"
-    NO_FIRST_STEP = "no first step"
-    CONTROLS_AT_FEW_STEPS = "controls read at too few steps"
     NOT_COMPARABLE = "not comparable"
     CASES_DIFFER = "seeds or layers differ"
     PROBABLE = "probable only"

@@ -36,7 +36,7 @@ _MARKS = (
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
 )
-# What texts may be in without a mark at their begin: told apart by the spaces and lines they give.
+# Encodings of texts without a mark at their begin, distinguished by the spaces and lines they give.
 _WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
 _PROBED = 4096  # bytes
 _OF_FOLDERS = (*_PLAIN, ".json", ".jsonl")

@@ -7,13 +7,13 @@ Beside the phrases of `ontogeny.words.catalogue` a template may ask for these
 ``{number}``       the number in its units; ``{number_first}`` at the first step
 ``{whole}``        of how many it is a part
 ``{interval}``     the number, with the range of several in brackets
-``{chance}``         what chance or a reference gives
+``{chance}``       what chance or a reference gives
 ``{against}``      in brackets: all that stands beside it, by name
 ``{other}``        the name of what stands beside it
 ``{own}``          the value that belongs to what stands beside it
 ``{parts}``        behind a colon: what it counts; ``{list}`` the same as it was written
 ``{at}``           at which step it is so, with its interval
-``{was}``          was or were, by the number
+``{was}``          was or were, by the number; ``{are}`` is or are, ``{have}`` has or have
 ``{each}``         of several: each label with its number and what chance gives
 =================  =======================================================================
 """
@@ -46,19 +46,19 @@ MEASURED: dict[tuple[str, Certainty], str] = {
     (
         "last_intruders",
         SURE,
-    ): "{number} of {whole} matrices that moved have intruder dimensions at the end.",
+    ): "{number} of {whole} matrices that moved {have} intruder dimensions at the end.",
     # activations
     (
         "outliers",
         SURE,
-    ): "In {layer}, {number} tokens outlie: the participation ratio is {own} with them, {chance} "
+    ): "Outlying tokens of {layer}: {number}; the participation ratio is {own} with them, {chance} "
     "without.",
     (
         "without_outliers",
         SURE,
-    ): "In {layer}, {whole} tokens outlie and are left out: the participation ratio is {number}.",
+    ): "Outlying tokens of {layer}, left out: {whole}; the participation ratio is {number}.",
     # labels of words
-    ("n_words", SURE): "{number} words with {whole} labels are told.",
+    ("n_words", SURE): "The probe reads {number} words with {whole} labels.",
     ("words_left_out", SURE): "Left out: {list}.",
     # predictions and heads
     (
@@ -97,11 +97,14 @@ MEASURED: dict[tuple[str, Certainty], str] = {
     ): "Half of {label} is there{at}, before half of {other} ({chance}).",
     ("reached_step", OPEN): "The order of all statistics is open: {reason}.",
     ("left_out", SURE): "{number} of the examples {was} left out: {list}.",
-    ("p_chance", SURE): "{number} of {whole} abilities are above chance in every run.",
+    (
+        "p_chance",
+        SURE,
+    ): "{number} of {whole} abilities {are} above chance in every run.",
     (
         "above_chance",
         SURE,
-    ): "{number} of {whole} abilities are above chance in some runs only{parts}.",
+    ): "{number} of {whole} abilities {are} above chance in some runs only{parts}.",
     ("above_from", SURE): "“{label}” left chance in every run before others{parts}.",
     # concepts
     (
@@ -162,11 +165,11 @@ MEASURED: dict[tuple[str, Certainty], str] = {
     (
         "n_concepts",
         SURE,
-    ): "{number} of {whole} latents of {layer} are concepts, found in both halves{against}.",
+    ): "{number} of {whole} latents of {layer} {are} concepts, found in both halves{against}.",
     (
         "n_concepts",
         AS_CONTROLS,
-    ): "{number} of {whole} latents of {layer} are concepts, no more than chance gives{against}.",
+    ): "{number} of {whole} latents of {layer} {are} concepts, no more than chance gives{against}.",
     ("n_concepts", NOT_TESTED): "Lives of concepts are not tested: {reason}.",
     (
         "n_apart",
@@ -180,11 +183,11 @@ MEASURED: dict[tuple[str, Certainty], str] = {
     (
         "n_born",
         SURE,
-    ): "{number} of {whole} concepts of {layer} were born{at}{against}{parts}.",
+    ): "{number} of {whole} concepts of {layer} {was} born{at}{against}{parts}.",
     (
         "n_born",
         AS_CONTROLS,
-    ): "{number} of {whole} concepts of {layer} were born{at}, no more than chance gives{against}.",
+    ): "{number} of {whole} concepts of {layer} {was} born{at}, no more than chance gives{against}.",
     (
         "n_gone",
         SURE,

@@ -86,7 +86,20 @@ class MeasuredPhrases:
     @property
     def was(self) -> str:
         """The verb of the number."""
-        return "was" if self.claims[0].last == 1 else "were"
+        return self._by_number("was", "were")
+
+    @property
+    def are(self) -> str:
+        """The same of what still is so."""
+        return self._by_number("is", "are")
+
+    @property
+    def have(self) -> str:
+        """The same of what it has."""
+        return self._by_number("has", "have")
+
+    def _by_number(self, one: str, several: str) -> str:
+        return one if self.claims[0].last == 1 else several
 
     @property
     def each(self) -> str:

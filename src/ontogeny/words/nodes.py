@@ -87,11 +87,11 @@ def read_nodes(
     # A reopened store gives its nodes by alphabet: what a paper claims and the loss come first,
     # weight change last.
     return sorted(
-        _told_apart(nodes, settings), key=lambda node: _PLACES.get(node.role, 1)
+        _with_own_titles(nodes, settings), key=lambda node: _PLACES.get(node.role, 1)
     )
 
 
-def _told_apart(nodes: list[Node], settings: Mapping[str, Any]) -> Iterator[Node]:
+def _with_own_titles(nodes: list[Node], settings: Mapping[str, Any]) -> Iterator[Node]:
     """Give nodes of which none has the title of another: further ones say what they are of."""
     titles = Counter(node.title for node in nodes)
     for node in nodes:

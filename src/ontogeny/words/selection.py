@@ -26,7 +26,7 @@ class Selection:
     def __init__(self, content: Content) -> None:
         self.content = content
         of_page = [claim for claim in content.claims if not claim.subject.run]
-        # Losses of further texts, as of those that a base knows, are told apart: what they pass
+        # Losses of further texts, as of those that a base knows, stand by themselves: what they pass
         # and cost stood among what the loss does.
         further = {node.path for node in content.nodes if node.role == "track"}
         if content.track_node is not None:

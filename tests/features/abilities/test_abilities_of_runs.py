@@ -57,7 +57,7 @@ def test_of_three_runs_it_is_said_what_all_can_and_in_which_order():
     runs["seed 2"] = tree({**courses, "never": LATE}, 2)
     assert told(claims_of_runs(runs)) == [
         "2 of 3 abilities are above chance in every run.",
-        "1 of 3 abilities are above chance in some runs only: “never”.",
+        "1 of 3 abilities is above chance in some runs only: “never”.",
         "“early” left chance in every run before others: “late”.",
     ]
 

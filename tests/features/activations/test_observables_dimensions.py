@@ -201,9 +201,9 @@ def test_attention_sinks_are_counted_and_left_out_where_that_is_asked(drop):
     (said,) = said_of(observable, found.expand_dims(layer=["mlp"], step=[3]))
     ratio = f"{alone:.3g}"
     assert said == (
-        f"In mlp, 40 tokens outlie and are left out: the participation ratio is {ratio}."
+        f"Outlying tokens of mlp, left out: 40; the participation ratio is {ratio}."
         if drop
-        else f"In mlp, 40 tokens outlie: the participation ratio is 1 with them, {ratio} without."
+        else f"Outlying tokens of mlp: 40; the participation ratio is 1 with them, {ratio} without."
     )
     with pytest.raises(ArgumentError, match="outliers must be"):
         EffectiveDimensions(outliers="clip")

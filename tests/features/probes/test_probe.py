@@ -212,7 +212,7 @@ def studied(folder, of_own=False, **options):
     assert not len(result.problems()), result.problems()
     content = read_content(result.tree)
     said = [one.text for one in section_sentences(content, content.nodes[0])]
-    assert "720 words with 2 labels are told." in said, said
+    assert "The probe reads 720 words with 2 labels." in said, said
     (read,) = (c for c in result.claims().to_dict("records") if c["kind"] == "readable")
     return result["probe"].to_dataset().sel(layer="out"), read
 

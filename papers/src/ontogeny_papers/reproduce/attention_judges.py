@@ -23,6 +23,7 @@ from .verdicts import (
     listed,
     spread,
     unanimous,
+    why_open,
 )
 
 _SEEDS = 5  # below this many no correlation over seeds is tested
@@ -92,9 +93,8 @@ def _smooth(
         f"the same steps in random order take back {spread(100 * np.median(null, axis=1), 0)} %, as "
         f"little with p = {', '.join(f'{each:.2g}' for each in p)}; task solved (.95) at step "
         f"{solved}",
-        reason=Reason.CASES_DIFFER
-        if fallen
-        else Reason.NO_GAIN,  # nothing to take back
+        # Of a curve that did not fall there is nothing to take back.
+        reason=why_open(p <= LEVEL, Reason.WITHIN_CHANCE) if fallen else Reason.NO_GAIN,
     )
 
 

@@ -93,10 +93,10 @@ _APART = "a mean difference above half a dimension, in the same direction in eve
 _LOW = "where the lower rank is that of random order, nothing is shown"
 
 
-def _as_random_order(runs: Sequence[xr.Dataset]) -> bool:
+def _as_random_order(runs: Sequence[xr.Dataset]) -> bool | None:
     """Return whether runs have the rank of their own directions in random order."""
     by_order = each(runs, lambda run: run["shuffled_low"].mean()).mean()
-    return bool(whole_ranks(runs).mean() >= by_order)
+    return if_finite(whole_ranks(runs).mean() >= by_order, by_order)
 
 
 # ---- multiplication -----------------------------------------------------------------------------
@@ -227,7 +227,7 @@ def architecture(results: Found) -> list[Verdict]:
             higher,
             f"{with_mlp}: {spread(rank[with_mlp])}, {without}: {spread(rank[without])}",
             f"directions in random order: {nulls}; {_APART}; {_LOW}",
-            alike=_as_random_order(ranks[without]) or below[without][2] > LEVEL,
+            alike=below[without][2] > LEVEL or _as_random_order(ranks[without]),
         ),
         Verdict(
             "MLPs generalise worse under the same training budget",
@@ -306,7 +306,7 @@ def _rank_tells(
         f"{span(ranks[mixed], 'shuffled')}; lowest accuracy of a trained m "
         f"{spread(hardest[curriculum], 2)} and {spread(hardest[mixed], 2)}; one dimension of runs "
         "that learned all of their task, and not half as much in random order, counts",
-        alike=null > 0.5 * gap,
+        alike=if_finite(null > 0.5 * gap, null),
         reason=Reason.CASES_DIFFER if learned else Reason.NOT_REACHED,
         of_paper=False,
     )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ontogeny.claims import Reason
 from ontogeny.observables import Observable
 
 from ..observables.commutators import Commutators
@@ -24,7 +25,16 @@ from .marker_recipe import MarkerRecipe, Scale
 from .recipe import Findings, Materials
 from .tasks import MarkerTask
 from .training import MarkerRun, OptimizerSettings
-from .verdicts import LEVEL, Found, Verdict, each, more_often, spread, unanimous
+from .verdicts import (
+    LEVEL,
+    Found,
+    Verdict,
+    each,
+    more_often,
+    spread,
+    unanimous,
+    why_open,
+)
 
 _APART = 0.5  # mean squared cosine below which two subspaces count as turned against each other
 
@@ -123,11 +133,12 @@ def _shared(runs: Sequence[xr.Dataset]) -> Verdict:
     ]
     return Verdict(
         "matrices of one run share directions more than random subspaces do",
-        unanimous(shared),
+        all(shared) or None,
         f"{', '.join(f'{c} of {t}' for c, t in zip(counts, tested, strict=True))} pairs of "
         f"matrices at p < {LEVEL:g}, seed by seed",
         f"{LEVEL:.0%} by chance; layers share the coordinates of the residual stream, and noise "
         "that prefers some of them is enough",
+        reason=why_open(shared, Reason.WITHIN_CHANCE),
         of_paper=False,
     )
 

@@ -36,7 +36,7 @@ class Verdict:
         The same number of the null or control, or why there is none.
     alike
         Whether the null or the control has it as well: what holds then shows nothing, and `holds`
-        becomes None.
+        becomes None. None where that is unknown: what holds is then not tested.
     reason
         Why it is open where it neither holds nor fails.
     of_paper
@@ -53,14 +53,16 @@ class Verdict:
     holds: bool | None
     measured: str
     beside: str
-    alike: bool = False
+    alike: bool | None = False
     reason: Reason = Reason.CASES_DIFFER
     of_paper: bool = True
 
     def __post_init__(self) -> None:
-        alike = bool(self.holds and self.alike)
-        shown = self.holds is not None and not alike
-        object.__setattr__(self, "alike", alike)
+        alike = self.alike if self.holds else False
+        if self.holds and alike is None:
+            object.__setattr__(self, "reason", Reason.NO_CONTROLS)
+        shown = self.holds is not None and alike is False
+        object.__setattr__(self, "alike", bool(alike))
         object.__setattr__(self, "holds", bool(self.holds) if shown else None)
 
     @property
@@ -222,6 +224,19 @@ def unanimous(holds: ArrayLike, *numbers: ArrayLike) -> bool | None:
         if is_true.all() or not is_true.any()
         else None
     )
+
+
+def why_open(cases: ArrayLike, otherwise: Reason) -> Reason:
+    """Return why a claim is open: some cases show it and others do not, or none does.
+
+    Examples
+    --------
+    >>> why_open([True, False], Reason.WITHIN_NOISE).value
+    'seeds or layers differ'
+    >>> why_open([False, False], Reason.WITHIN_NOISE).value
+    'within noise'
+    """
+    return Reason.CASES_DIFFER if np.any(cases) else otherwise
 
 
 def exceeds(here: ArrayLike, there: ArrayLike, by: float) -> bool | None:

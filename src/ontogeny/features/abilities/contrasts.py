@@ -132,7 +132,7 @@ def _joined(words: Counter[str]) -> str:
 def ties_of_words(right: Sequence[str], wrong: Sequence[str]) -> Ties:
     """Return which pairs go together, by the words that `words_apart` gives of each.
 
-    Pairs that a word order tells apart each are a contrast of their own. A text with nothing in the
+    Pairs that a word order distinguishes each are a contrast of their own. A text with nothing in the
     place of the other's words counts as a word as well: a model may like the shorter one.
 
     Examples

@@ -33,7 +33,7 @@ from .scored_tokens import TokenCosts
 class PlaceLosses(OfPredictions):
     """Mean loss and share of right first answers at each place of a text.
 
-    Where all texts are of one length, 32 tokens at most, each place is told apart; else places are
+    Where all texts are of one length, 32 tokens at most, each place stands alone; else places are
     ranges in the context that double: 2, 3–4, 5–8 and so on. Place 1 is the first token, which
     nothing predicts.
     Beside it stands what the frequencies of tokens at that place, in all other texts, cost.

@@ -133,17 +133,18 @@ def _tokens(data: xr.Dataset, label: str) -> tuple[Beside, ...]:
 def _exact_crossing(steps: np.ndarray, shares: np.ndarray) -> Crossing:
     """Return from when on enough texts (step, text) are right, by exact limits at each step.
 
-    Draws of texts that are all right are all right, which shows nothing of others.
+    Draws of texts that are all right are all right, which shows nothing of others. Of several texts
+    that stand together the share that is right counts, so that numbers need not be whole.
     """
     texts = shares.shape[1]
     right = shares.sum(axis=1)
-    low = beta.ppf(_TAIL, right, texts - right + 1)
-    high = beta.ppf(1 - _TAIL, right + 1, texts - right)
+    low = np.where(right > 0, beta.ppf(_TAIL, right, texts - right + 1), 0.0)
+    high = np.where(right < texts, beta.ppf(1 - _TAIL, right + 1, texts - right), 1.0)
     least = KNOWN - _ROUNDING
     place = _for_good(shares.mean(axis=1) >= least)
-    earliest = max(_for_good((high >= least) | (right == texts)) - 1, 0)
+    earliest = max(_for_good(high >= least) - 1, 0)
     after = np.append(steps, np.inf)
-    latest = _for_good((low >= least) & (right > 0))
+    latest = _for_good(low >= least)
     return Crossing(float(after[place]), float(after[earliest]), float(after[latest]))
 
 

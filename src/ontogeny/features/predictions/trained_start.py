@@ -3,7 +3,7 @@
 A loss gains by being surer, and by liking words that are frequent in these texts, on all texts at
 once: neither the noise over texts nor the luck of motion is as large. So what was learned is judged
 by the cost of telling which word stands where, which neither moves (`ontogeny.capture.matching`),
-beside the luck of motion. What was forgotten is judged at the best temperature, beside the luck and
+beside the luck of motion. What was forgotten is measured at the best temperature, beside the luck and
 the harm of motion: control runs come to prefer other words as well. A tuning on other texts that
 lost .07 nats so lost .006 to .02 of them on which word stands where. Each question has one side and
 half the level.

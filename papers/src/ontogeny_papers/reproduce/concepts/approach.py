@@ -12,7 +12,7 @@ from ontogeny.summary.noise import reference_index
 
 from ...dynamics.progress import learning_progress
 from ...observables.curves.base import floor_of
-from ..verdicts import Verdict, decided, each, exceeds, short
+from ..verdicts import Verdict, decided, each, exceeds, if_finite, short, why_open
 
 _TWICE = float(np.log(2))
 _TURNED = (
@@ -30,17 +30,15 @@ def falls(nodes: Sequence[xr.Dataset], *, of_paper: bool = True) -> Verdict:
     share = np.array([is_returned.mean() for is_returned in returned])
     holds = decided((share == 1).all(), (share < 0.5).all(), share)
     controls = np.concatenate([_controls_fell(node) for node in nodes])
-    fell = controls.size > 0 and controls.mean() > 0.5
     return Verdict(
         "the nine distances to the last step fall for good (learning progress, Definition 11)",
-        holds if controls.size or not holds else None,
+        holds,
         f"relative to the norms of both dictionaries, which grow: as the solver returned the "
         f"concepts {_count(returned)} curves of all distances, layers and seeds; with order, signs "
         f"and rotation removed {_count(turned)}",
         f"{_count([controls])} curves of turned runs, which learn nothing, end below their first "
         "value as well; so does the distance of a random walk to its end",
-        alike=fell,
-        reason=Reason.CASES_DIFFER if controls.size else Reason.NO_CONTROLS,
+        alike=controls.mean() > 0.5 if controls.size else None,
         of_paper=of_paper,
     )
 
@@ -141,6 +139,8 @@ def two_regimes(
     later = np.isfinite(boundary) & (ends[:, 0] > 1)
     earlier = np.isfinite(boundary) & (ends[:, 1] < 1)
     after = each(regimes, lambda node: node.joint_noise_after)
+    gradual = each(regimes, lambda node: node.joint_p_gradual)
+    tested = np.isfinite(each(regimes, lambda node: node.joint_p)).all()
     refits = np.array([_refit_noise(node, what) for node in nodes])
     holds = decided((later & (after > refits)).all(), earlier.all())
     return Verdict(
@@ -148,6 +148,10 @@ def two_regimes(
         holds,
         "; ".join(regime_words(node) for node in regimes),
         f"refits at one step differ by {short(refits)} (standard deviation); {_TURNED}",
+        reason=why_open(
+            np.isfinite(boundary) | np.isfinite(gradual),
+            Reason.WITHIN_NOISE if tested else Reason.FEW_CHECKPOINTS,
+        ),
     )
 
 
@@ -280,7 +284,7 @@ def smoother(
             else ""
         )
         + "; a factor of two counts",
-        alike=bool(same),
+        alike=if_finite(all(alone), *refit.values()),
     )
 
 

@@ -94,6 +94,9 @@ def _falls(runs: Sequence[xr.Dataset], title: str) -> Verdict:
         if mask.any()
         else f"{ends}; undefined: the concepts of a checkpoint are orthogonal"
     )
+    reason = Reason.NO_CONTROLS if enough else Reason.WITHIN_CHANCE
+    if not mask.any():
+        reason = Reason.NOTHING_SCORED
     return Verdict(
         f"{title}: the dimension falls from the first half of the steps to the second",
         holds,
@@ -106,7 +109,7 @@ def _falls(runs: Sequence[xr.Dataset], title: str) -> Verdict:
             if enough
             else ""
         ),
-        reason=Reason.NO_CONTROLS if enough else Reason.WITHIN_CHANCE,
+        reason=reason,
         of_paper=title != "k-means",  # of which the report has a rise
     )
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from ontogeny.claims import Reason
-
 from ...observables.concepts.encoder import EncoderDynamics
 from ..verdicts import Found, Verdict, if_finite, short, spread, unanimous
 from .concept_recipe import ConceptRecipe, sizes
@@ -72,7 +70,6 @@ def _converges(encoders: Sequence[xr.Dataset]) -> Verdict:
         for metric, seeds in ends.items()
         for begin, end in seeds
     )
-    # False of a control without numbers.
     falls_less = control[:, 1] >= 0.5 * control[:, 0]
     return Verdict(
         "cross-entropy, MSE, KL and correlation approach the last step's",
@@ -82,7 +79,7 @@ def _converges(encoders: Sequence[xr.Dataset]) -> Verdict:
         f"{short(np.array(ends['correlation'])[:, 1])} (the reference's own encoder at the end)",
         f"codes out of order {short(shuffled)} nats; turned runs, which learn nothing, from "
         f"{short(control[:, 0])} to {short(control[:, 1])} as they reach their own end",
-        alike=not falls_less.any(),
+        alike=if_finite(not falls_less.any(), control),
     )
 
 
@@ -94,9 +91,7 @@ def _ends(curve: xr.DataArray) -> tuple[float, float]:
 def _early(encoders: Sequence[xr.Dataset]) -> Verdict:
     """Judge whether most of the change is over in the first regime, and not in the controls."""
     done = done_by(_compared(encoders, "correlation"), _FIRST)
-    controls = _controls(encoders, "correlation")
-    control = done_by(controls, _FIRST)
-    known_controls = np.isfinite([_ends(curve) for curve in controls]).all()
+    control = done_by(_controls(encoders, "correlation"), _FIRST)
     holds = unanimous(done > 0.5, done)
     half = np.concatenate([_half_steps(run) for run in encoders])
     finite = half[np.isfinite(half)]
@@ -106,12 +101,11 @@ def _early(encoders: Sequence[xr.Dataset]) -> Verdict:
     )
     return Verdict(
         "the structure of the concepts may have converged in the first regime",
-        holds if known_controls or not holds else None,
+        holds,
         f"by {_FIRST:.0%} of the steps the correlation of the logits has done {short(done)} of its "
         f"change; KL is half-way {when} (median of seeds and layers)",
         f"turned runs {short(control)} by then; half counts as converged",
-        alike=bool((control > 0.5).any()),
-        reason=Reason.CASES_DIFFER if known_controls else Reason.NO_CONTROLS,
+        alike=if_finite((control > 0.5).any(), control),
     )
 
 
@@ -137,18 +131,16 @@ def _smoother(
     )
     holds = unanimous(plain > _MARGIN * kl, kl, plain)
     as_smooth = bool((free <= _MARGIN * kl).any())
-    unknown = not np.isfinite(free).all()
     part = "in the second half of the steps" if since else "over the whole run"
     return Verdict(
         claim,
-        None if holds and unknown else holds,
+        holds,
         f"length of the path for its net change, {part}: KL {spread(kl, 2)}, Frobenius distance "
         f"of the dictionaries {spread(plain, 2)}",
         f"Procrustes distance of the same dictionaries {spread(free, 2)}"
         + (": an invariant distance is as smooth without encoders" if as_smooth else "")
         + "; 1 never turns back",
-        alike=as_smooth,
-        reason=Reason.NO_CONTROLS if unknown else Reason.CASES_DIFFER,
+        alike=if_finite(as_smooth, free),
     )
 
 

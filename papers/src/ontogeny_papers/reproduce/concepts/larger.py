@@ -10,7 +10,16 @@ import xarray as xr
 
 from ontogeny.claims import Certainty, Reason
 
-from ..verdicts import Found, Verdict, decided, each, joined, more_often, short
+from ..verdicts import (
+    Found,
+    Verdict,
+    decided,
+    each,
+    if_finite,
+    joined,
+    more_often,
+    short,
+)
 from . import approach
 from .concept_recipe import ConceptRecipe, two_sizes
 from .dynamics import observables
@@ -48,7 +57,6 @@ def _same_pace(of: Mapping[str, Sequence[xr.Dataset]]) -> Verdict:
         for label, runs in of.items()
     }
     alike = _alike(pace)
-    by_control = _alike(turned)
     return Verdict(
         "half of the change is over at a similar share of training",
         alike,
@@ -57,7 +65,7 @@ def _same_pace(of: Mapping[str, Sequence[xr.Dataset]]) -> Verdict:
         "turned runs "
         + "; ".join(f"{label}: {short(values)}" for label, values in turned.items())
         + f"; a factor of {_FACTOR:g} counts as different",
-        alike=by_control is not False,
+        alike=if_finite(_alike(turned) is not False, *turned.values()),
     )
 
 

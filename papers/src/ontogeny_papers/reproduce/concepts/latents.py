@@ -56,11 +56,11 @@ def sparse_autoencoder(results: Found) -> Sequence[Verdict]:
         ),
         Verdict(
             "few latents of half-way through training are found in the last checkpoint",
-            None if few or not np.isfinite(half).all() else bool((half < 0.5).all()),
+            decided((half < 0.5).all(), (half >= 0.5).all(), half),
             f"a share of {short(half)}",
             f"another seed at one checkpoint {short(again)}"
             + ("; so few that this says nothing of training" if few else ""),
-            alike=bool(few),
+            alike=few,
         ),
         approach.falls(sae, of_paper=False),  # the report sets this extractor aside
         approach.further(sae),

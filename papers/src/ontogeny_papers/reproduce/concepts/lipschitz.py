@@ -10,7 +10,7 @@ import xarray as xr
 from ontogeny.observables import Observable
 
 from ...observables.concepts.lipschitz import Lipschitz
-from ..verdicts import Found, Verdict, decided, each, short
+from ..verdicts import Found, Verdict, decided, each, if_finite, short
 from .concept_recipe import ConceptRecipe, sizes
 from .extractors import AS_RETURNED, TITLES, concepts, only_runs
 
@@ -82,7 +82,6 @@ def _steady(
     steady = bool((times <= _CONSTANT).all()) if np.isfinite(times).all() else None
     if steady is False and (times <= _CONSTANT).any():
         steady = None
-    as_steady = not np.isfinite(controls).all() or (controls <= _CONSTANT).any()
     return Verdict(
         claim,
         steady,
@@ -90,7 +89,7 @@ def _steady(
         f"first to {short(last)} at the last checkpoint before the reference",
         f"turned runs, read at few checkpoints, {short(controls)} times; within {_CONSTANT:g} "
         "counts as constant; every finite run has a bound",
-        alike=bool(as_steady),
+        alike=if_finite((controls <= _CONSTANT).any(), controls),
         of_paper=False,
     )
 

@@ -126,7 +126,7 @@ def _curved(runs: Sequence[xr.Dataset], title: str) -> Verdict:
             if as_walks
             else ""
         ),
-        alike=as_walks,
+        alike=if_finite(as_walks, walk),
     )
 
 

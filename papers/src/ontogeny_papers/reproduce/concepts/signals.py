@@ -13,7 +13,17 @@ from ontogeny.observables import Observable
 
 from ...observables.curves.regimes import Regimes
 from ...observables.curves.signals import Signals
-from ..verdicts import Found, Verdict, decided, each, exceeds, joined, more_often, short
+from ..verdicts import (
+    Found,
+    Verdict,
+    decided,
+    each,
+    exceeds,
+    if_finite,
+    joined,
+    more_often,
+    short,
+)
 from .agreement import agreement, in_common, of_other_seeds
 from .concept_recipe import ConceptRecipe, sizes
 from .extractors import AS_RETURNED, EVEN, concepts, noise_of, only_runs
@@ -25,7 +35,6 @@ SIGNALS = {
 }
 """Extractors of Figures 6, 7 and 16."""
 _DECAY = "activation-decay"
-_ENOUGH = 5  # seeds, to call a coincidence of layers refuted
 
 
 def _pearson(x: np.ndarray, y: np.ndarray) -> float:
@@ -124,10 +133,11 @@ def _same_layer(
     more, p = more_often(count, trials, chance)
     return Verdict(
         _SAME,
-        decided(more, trials >= _ENOUGH),
+        decided(more, more_often(trials - count, trials, 0.5)[0]),
         f"the layer with the most noise is the same in {count} of {trials} seeds (of concepts "
         f"{_places(places[0])}, of activations {_places(places[1])}; the first layer is 0)",
-        f"by chance in a share of {chance:.2g} (as many or more p = {p:.2g})",
+        f"by chance in a share of {chance:.2g} (as many or more p = {p:.2g}); refuted where half of "
+        "the seeds can be ruled out",
         reason=Reason.WITHIN_CHANCE,
     )
 
@@ -154,7 +164,7 @@ def _separates(
         "noise of the roughest over that of the smoothest layer: "
         + ", ".join(f"{title} {short(values)}" for title, values in spread.items()),
         f"refits of ICA at one checkpoint {short(refit)}; one and a half times counts",
-        alike=bool(alone),
+        alike=if_finite(bool(alone), refit),
     )
 
 
@@ -179,7 +189,7 @@ def _warped(nodes: Sequence[xr.Dataset]) -> Verdict:
     )
     counts = [int(is_lower.sum()) for is_lower in (nearer, information)]
     tests = [more_often(count, len(nearer), 0.5) for count in counts]
-    holds = True if all(more for more, _ in tests) else None
+    fewer = [more_often(len(nearer) - count, len(nearer), 0.5)[0] for count in counts]
     means = [
         short(each(nodes, lambda node, name=name: node[name].mean()))  # type: ignore[misc]
         for name in (
@@ -191,7 +201,7 @@ def _warped(nodes: Sequence[xr.Dataset]) -> Verdict:
     ]
     return Verdict(
         "dynamic time warping and mutual information tie concepts to activations layer by layer",
-        False if max(counts) < len(nearer) / 2 else holds,
+        decided(all(more for more, _ in tests), all(fewer)),
         f"warping distance {means[0]}, below its surrogates in {counts[0]} of {len(nearer)} "
         f"layers; mutual information {means[2]} nats, above them in {counts[1]}",
         f"trends alone {means[1]} and {means[3]} nats; half of the layers by chance (p = "

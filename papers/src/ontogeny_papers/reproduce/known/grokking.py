@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import xarray as xr
 
+from ontogeny.claims import Reason
 from ontogeny.concepts.joint.codes import sparse
 from ontogeny.features.concepts.vocabulary import VocabularyConcepts
 from ontogeny.observables import Observable
@@ -300,11 +301,12 @@ def _of_updates(
     return [
         Verdict(
             "the weights move in fewer directions than in random order",
-            bool(p <= 0.05),
+            bool(p <= 0.05) or None,
             f"variance rank {spread(whole_ranks(ranks[_DECAY]))}; in {below} of {tested} matrices "
             f"lower (p = {p:.2g})",
             f"directions in random order {span(ranks[_DECAY], 'shuffled')}; without weight decay "
             f"{spread(whole_ranks(ranks[_NONE]))}",
+            reason=Reason.WITHIN_CHANCE,
             of_paper=False,
         ),
         Verdict(

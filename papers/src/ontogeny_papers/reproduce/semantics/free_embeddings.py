@@ -207,9 +207,10 @@ def _of_cross_entropy(run: xr.Dataset, words: int) -> list[Verdict]:
         ),
         Verdict(
             "under the cross-entropy larger concepts grow larger",
-            bool(order.p_value <= 0.05 and order.spearman > 0),
+            bool(order.p_value <= 0.05 and order.spearman > 0) or None,
             f"rank correlation of σᵢ and the last projection {order.spearman:.2f}",
             f"random orders: p = {order.p_value:.1g}",
+            reason=Reason.WITHIN_CHANCE,
         ),
     ]
 

@@ -214,11 +214,12 @@ def _of_order(result: semantics.OrderComparison) -> Verdict:
     lower, upper = result.shuffled_interval
     return Verdict(
         "running text: concepts are learned in the order of the singular values of P diag(π)",
-        bool(result.spearman > upper and result.p_value <= LEVEL),
+        bool(result.spearman > upper and result.p_value <= LEVEL) or None,
         f"rank correlation {result.spearman:.2f} ({low:.2f} to {high:.2f}), "
         f"{result.learned_at.shape[1]} concepts, {len(result.of_seed)} seeds",
         f"shuffled next words' concepts, 95 %: {lower:.2f} to {upper:.2f}; random orders "
         f"p = {result.p_value:.1g}",
+        reason=Reason.WITHIN_CHANCE,
     )
 
 
