@@ -21,7 +21,7 @@ from ontogeny.features.predictions.loss_claims import claims_of_loss
 from ontogeny.features.predictions.set_claims import claims_of_sets
 from ontogeny.quantities import Quantity
 from ontogeny.trees import as_tree
-from ontogeny.words.catalogue import OF_QUANTITIES, SENTENCES
+from ontogeny.words.catalogue import AS_CONTROLS, OF_QUANTITIES, SENTENCES, SURE
 from ontogeny.words.one_model import claims_of_one_model
 from ontogeny.words.page_claims import claims_of, claims_of_result
 from ontogeny.words.phrases import Names
@@ -221,6 +221,24 @@ def test_a_kind_of_a_third_party_has_words_however_sure_it_is():
     assert (
         said([born], Voice("training epoch"), Names()).text == "Head: born by epoch 40."
     )
+
+
+@pytest.mark.parametrize(
+    ("quantity", "certainty"), [(key[2], key[1]) for key in OF_QUANTITIES]
+)
+@pytest.mark.parametrize("kind", [Kind.MEASURED, Kind.GAINED])
+def test_a_variable_of_a_third_party_may_have_the_name_of_one_of_ours(
+    kind, quantity, certainty
+):
+    """What the guide shows, outliers of a whole, ended the page: nothing else stood beside them."""
+    reason = Reason.FEW_TEXTS if certainty not in (SURE, AS_CONTROLS) else None
+    ends = {"first": 3.0, "last": 12.0}
+    bare = Claim(kind, Subject("mine", quantity), certainty, reason, **ends)
+    for beside in ((), (Beside("whole", "", 400.0),)):
+        (one,) = sentences([replace(bare, beside=beside)], Voice(), Names())
+        assert "{" not in one.text
+    measured = measurement(Subject("mine", "outliers"), 12, whole=400)
+    assert said([measured], Voice(), Names()).text == "Outliers is 12 of 400."
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,12 @@ A template is filled with phrases of a claim, or of several alike (`ontogeny.wor
 ``{label}``      the part of the subject that the claim is about, such as a reference
 ``{beside}``     what the claim was judged against
 ``{value}``      the size of what happened
+``{values}``     of several the range of their last values; ``{share}`` one with its interval
+``{levels}``     in brackets: what other ways of answering reach; ``{in_controls}`` control runs
+``{rival}``      the run that ends higher, or whose end is not shown to differ
+``{next_layer}`` of an order the layer that came later; ``{next_step}`` its step
+``{damage}``     what is wrong with a checkpoint
+``{held_against}`` the null that a value is held against
 ``{direction}``  the label without the group of examples
 ``{what}``       what a direction was asked of: the loss, or a group of examples
 ``{null}``       the largest of what it was judged against, and what that is
@@ -71,7 +77,7 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
         Kind.CHANGED_ON_ITEMS,
         SURE,
     ): "{Subject} changed on these items, from {ends}; others are open.",
-    (Kind.ABOVE_CHANCE, SURE): "{Subject} is above chance{since}: {value}{beside}.",
+    (Kind.ABOVE_CHANCE, SURE): "{Subject} is above chance{since}: {share}{levels}.",
     (Kind.ABOVE_CHANCE, OPEN): "Whether {subject} is above chance is open: {reason}.",
     (
         Kind.READABLE,
@@ -115,79 +121,82 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
         Kind.RISES_AGAIN,
         SURE,
     ): "{Subject} was lowest{since}, and has risen by {value} since.",
-    (Kind.DIFFERS, SURE): "{Subject}{where} is {value}, beside {beside} for {label}.",
+    (
+        Kind.DIFFERS,
+        SURE,
+    ): "{Subject}{where} is {values}, beside {beside} for {held_against}.",
     (
         Kind.DIFFERS,
         OPEN,
-    ): "{Subject}{where} is {value}, not shown to differ from {label} "
+    ): "{Subject}{where} is {values}, not shown to differ from {held_against} "
     "({beside}): {reason}.",
     (
         Kind.BEFORE,
         SURE,
-    ): "{Subject} changed in {layer} before {label}: half by {dated} against {value}.",
-    (Kind.BORN, SURE): "{value} of {label} were born{since}{beside}.",
+    ): "{Subject} changed in {layer} before {next_layer}: half by {dated} against {next_step}.",
+    (Kind.BORN, SURE): "{value} of {label} were born{since}{in_controls}.",
     (
         Kind.BORN,
         AS_CONTROLS,
-    ): "{value} of {label} were born{since}, no more than controls have{beside}.",
+    ): "{value} of {label} were born{since}, no more than controls have{in_controls}.",
     (
         Kind.BORN,
         OPEN,
     ): "{value} of {label} were born{since}, not shown to be more than controls "
-    "have{beside}: {reason}.",
+    "have{in_controls}: {reason}.",
     (
         Kind.BORN,
         NOT_TESTED,
     ): "{value} of {label} were born{since}; not tested: {reason}.",
-    (Kind.FADED, SURE): "{value} of {label} faded by the end{beside}.",
+    (Kind.FADED, SURE): "{value} of {label} faded by the end{in_controls}.",
     (
         Kind.FADED,
         AS_CONTROLS,
-    ): "{value} of {label} faded, no more than in controls{beside}.",
+    ): "{value} of {label} faded, no more than in controls{in_controls}.",
     (
         Kind.FADED,
         OPEN,
-    ): "{value} of {label} faded, not shown to be more than in controls{beside}: {reason}.",
+    ): "{value} of {label} faded, not shown to be more than in controls{in_controls}: {reason}.",
     (Kind.FADED, NOT_TESTED): "{value} of {label} faded; not tested: {reason}.",
-    (Kind.KEPT, SURE): "{value} of {label} are kept{beside}.",
+    (Kind.KEPT, SURE): "{value} of {label} are kept{in_controls}.",
     (
         Kind.KEPT,
         AS_CONTROLS,
-    ): "{value} of {label} are kept, no more than in controls{beside}.",
+    ): "{value} of {label} are kept, no more than in controls{in_controls}.",
     (
         Kind.KEPT,
         OPEN,
-    ): "{value} of {label} are kept, not shown to be more than in controls{beside}: "
+    ): "{value} of {label} are kept, not shown to be more than in controls{in_controls}: "
     "{reason}.",
     (Kind.KEPT, NOT_TESTED): "{value} of {label} are kept; not tested: {reason}.",
-    (Kind.TURNED, SURE): "{value} of {label} turned{beside}.",
+    (Kind.TURNED, SURE): "{value} of {label} turned{in_controls}.",
     (
         Kind.TURNED,
         AS_CONTROLS,
-    ): "{value} of {label} turned, no more than in controls{beside}.",
+    ): "{value} of {label} turned, no more than in controls{in_controls}.",
     (
         Kind.TURNED,
         OPEN,
-    ): "{value} of {label} turned, not shown to be more than in controls{beside}: "
+    ): "{value} of {label} turned, not shown to be more than in controls{in_controls}: "
     "{reason}.",
     (Kind.TURNED, NOT_TESTED): "{value} of {label} turned; not tested: {reason}.",
-    (Kind.SHARED, SURE): "In {layer} the runs share {value} of {label}{beside}.",
+    (Kind.SHARED, SURE): "In {layer} the runs share {value} of {label}{in_controls}.",
     (
         Kind.SHARED,
         AS_CONTROLS,
     ): "In {layer} the runs share {value} of {label}, no more than "
-    "controls do{beside}.",
+    "controls do{in_controls}.",
     (
         Kind.SHARED,
         OPEN,
     ): "In {layer} the runs share {value} of {label}, not shown to be more than "
-    "controls do{beside}: {reason}.",
+    "controls do{in_controls}: {reason}.",
     (
         Kind.SHARED,
         NOT_TESTED,
     ): "In {layer} the runs share {value} of {label}; not tested: {reason}.",
-    (Kind.AHEAD, SURE): "{label} ends {value} below {beside}.",
-    (Kind.AHEAD, OPEN): "{label} and {beside} are not shown to differ in their loss.",
+    (Kind.AHEAD, SURE): "{label} ends {value} below {rival}.",
+    (Kind.AHEAD, OPEN): "{label} and {rival} are not shown to differ in their loss.",
     (Kind.MEMORISED, SURE): "It has memorised its training texts{since}: {known}.",
     (
         Kind.MEMORISED,
@@ -210,8 +219,8 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
     "texts, places, tokenizer or code.",
     (Kind.OVERFITS, SURE): "It overfits{since}.",
     (Kind.OVERFITS, OPEN): "Whether it overfits is open: {reason}.",
-    (Kind.DAMAGED, SURE): "The checkpoint of {step} is damaged: {label}.",
-    (Kind.DAMAGED, OPEN): "The checkpoint of {step} may be damaged: {label}.",
+    (Kind.DAMAGED, SURE): "The checkpoint of {step} is damaged: {damage}.",
+    (Kind.DAMAGED, OPEN): "The checkpoint of {step} may be damaged: {damage}.",
     (Kind.REPRODUCES, SURE): "“{label}” reproduces.",
     (
         Kind.REPRODUCES,
@@ -220,7 +229,7 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
     (Kind.REPRODUCES, OPEN): "“{label}” is not shown: {reason}.",
     (Kind.REPRODUCES, NOT_TESTED): "“{label}” is not tested: {reason}.",
     (Kind.CONTRADICTS, SURE): "“{label}” does not reproduce.",
-    (Kind.MEASURED, SURE): "{Subject} is {number}{against}.",
+    (Kind.MEASURED, SURE): "{Subject} is {number}{of_whole}{against}.",
     (Kind.MEASURED, AS_CONTROLS): "{Subject} is {number}, as in control runs{against}.",
     (Kind.MEASURED, OPEN): "{Subject} is {number}{against}; that is open: {reason}.",
     (Kind.MEASURED, NOT_TESTED): "{Title} is missing: {reason}.",

@@ -5,7 +5,7 @@ Beside the phrases of `ontogeny.words.catalogue` a template may ask for these
 
 =================  =======================================================================
 ``{number}``       the number in its units; ``{number_first}`` at the first step
-``{whole}``        of how many it is a part
+``{whole}``        of how many it is a part; ``{of_whole}`` the same behind the number, if there
 ``{interval}``     the number, with the range of several in brackets
 ``{chance}``       what chance or a reference gives
 ``{against}``      in brackets: all that stands beside it, by name

@@ -11,6 +11,23 @@ from .formats import joined, three_digits, value_range
 from .voice import Voice
 
 _MOST_PARTS = 3
+_RIVALS = ("null", "reference")
+# What must stand beside a claim whose template asks for these.
+_ASKED = {
+    "{whole}": ("whole",),
+    "{chance}": _RIVALS,
+    "{own}": _RIVALS,
+    "{other}": _RIVALS,
+}
+
+
+def can_fill(template: str, claim: Claim) -> bool:
+    """Return whether a claim has what a template asks for.
+
+    Observables of others may have variables of the same name and other things beside them.
+    """
+    asked = [roles for phrase, roles in _ASKED.items() if phrase in template]
+    return all(_of(claim, *roles) for roles in asked)
 
 
 class MeasuredPhrases:
@@ -44,6 +61,11 @@ class MeasuredPhrases:
         return _count(_of(self.claims[0], "whole")[0].value)
 
     @property
+    def of_whole(self) -> str:
+        """The same behind the number, where it is a part."""
+        return f" of {self.whole}" if _of(self.claims[0], "whole") else ""
+
+    @property
     def chance(self) -> str:
         """What chance or a reference gives."""
         return self._null_of(self.claims[0])
@@ -51,12 +73,12 @@ class MeasuredPhrases:
     @property
     def own(self) -> str:
         """The value of the run that belongs to what stands beside it."""
-        return self._written(_of(self.claims[0], "null", "reference")[0].own)
+        return self._written(_of(self.claims[0], *_RIVALS)[0].own)
 
     @property
     def other(self) -> str:
         """The name of what stands beside it."""
-        name = _of(self.claims[0], "null", "reference")[0].name
+        name = _of(self.claims[0], *_RIVALS)[0].name
         return self.voice.fill(LABELS.get(name, name))
 
     @property
@@ -65,7 +87,7 @@ class MeasuredPhrases:
         claim = self.claims[0]
         named = [
             f"{beside.name} {self._written(beside.value)}"
-            for beside in _of(claim, "null", "reference")
+            for beside in _of(claim, *_RIVALS)
         ]
         controls = [beside.value for beside in _of(claim, "control")]
         if any(map(math.isfinite, controls)):
@@ -108,11 +130,11 @@ class MeasuredPhrases:
 
     def _each(self, claim: Claim) -> str:
         text = f"{self._written(claim.last)} with {claim.subject.label}"
-        is_beside = bool(_of(claim, "null", "reference"))
+        is_beside = bool(_of(claim, *_RIVALS))
         return f"{text} (by chance {self._null_of(claim)})" if is_beside else text
 
     def _null_of(self, claim: Claim) -> str:
-        values = [beside.value for beside in _of(claim, "null", "reference")]
+        values = [beside.value for beside in _of(claim, *_RIVALS)]
         percent = " %" if self._is_share else ""
         return f"{value_range(values, self._bare)}{percent}"
 

@@ -224,14 +224,35 @@ class Phrases(MeasuredPhrases):
     @property
     def label(self) -> str:
         """The part of the subject that is told."""
-        label = self.first.subject.label
-        if self.first.kind is Kind.BEFORE and self.first.beside:
-            return self.names.layer(self.first.beside[0].name)
-        if self.first.kind is Kind.DIFFERS and self.first.beside:
-            label = self.names.null(self.first)
-        if self.first.kind is Kind.DAMAGED:
-            return self.voice.fill(DAMAGES.get(label, label))
+        return self._called(self.first.subject.label)
+
+    @property
+    def held_against(self) -> str:
+        """The null that a value is held against, or its label where none stands beside it."""
+        return (
+            self._called(self.names.null(self.first))
+            if self.first.beside
+            else self.label
+        )
+
+    def _called(self, label: str) -> str:
         return self.voice.fill(LABELS.get(label, label))
+
+    @property
+    def damage(self) -> str:
+        """What is wrong with a checkpoint."""
+        label = self.first.subject.label
+        return self.voice.fill(DAMAGES.get(label, label))
+
+    @property
+    def next_layer(self) -> str:
+        """Of an order the layer that came later."""
+        return self.names.layer(self.first.beside[0].name)
+
+    @property
+    def next_step(self) -> str:
+        """Its step."""
+        return fine_step(self.first.last)
 
     @property
     def verb(self) -> str:
@@ -330,36 +351,45 @@ class Phrases(MeasuredPhrases):
     def value(self) -> str:
         """The size of what happened."""
         claim = self.first
-        if claim.kind in _PERCENT:
-            return _share(claim)
-        if claim.kind is Kind.BEFORE:
-            return fine_step(claim.last)
-        if claim.kind is Kind.DIFFERS:
-            return " ".join(
-                filter(None, [value_range(c.last for c in self.claims), self._units])
-            )
         if not claim.units and claim.value == round(claim.value):
             return f"{claim.value:,.0f}"
         return " ".join(filter(None, [number(claim.value, _noise(claim)), self._units]))
 
     @property
+    def values(self) -> str:
+        """Of several the range of their last values."""
+        lasts = value_range(claim.last for claim in self.claims)
+        return " ".join(filter(None, [lasts, self._units]))
+
+    @property
+    def share(self) -> str:
+        """A share of examples with its interval."""
+        return _share(self.first)
+
+    @property
     def beside(self) -> str:
         """What it was judged against."""
-        claim = self.first
-        references = [beside for beside in claim.beside if beside.role != "control"]
-        if claim.kind is Kind.ABOVE_CHANCE:
-            named = [f"{beside.name} {_percent(beside.value)}" for beside in references]
-            return f" ({joined(named)})" if named else ""
-        if claim.kind in (Kind.BORN, Kind.FADED, Kind.KEPT, Kind.TURNED, Kind.SHARED):
-            counts = [
-                beside.value for beside in claim.beside if beside.role == "control"
-            ]
-            return f" (controls {value_range(counts, _whole)})" if counts else ""
-        if claim.kind is Kind.AHEAD:
-            return references[0].name if references else "the others"
-        of_all = [beside for claim in self.claims for beside in claim.beside]
-        references = [beside for beside in of_all if beside.role != "control"]
-        return value_range(_values_of(references)) if references else "not known"
+        references = [one for claim in self.claims for one in _references(claim)]
+        values = [one.value for one in references]
+        return value_range(values) if values else "not known"
+
+    @property
+    def levels(self) -> str:
+        """In brackets what other ways of answering reach."""
+        named = [f"{one.name} {_percent(one.value)}" for one in _references(self.first)]
+        return f" ({joined(named)})" if named else ""
+
+    @property
+    def in_controls(self) -> str:
+        """In brackets how many there are in control runs."""
+        counts = [one.value for one in self.first.beside if one.role == "control"]
+        return f" (controls {value_range(counts, _whole)})" if counts else ""
+
+    @property
+    def rival(self) -> str:
+        """The run that ends higher, or whose end is not shown to differ."""
+        references = _references(self.first)
+        return references[0].name if references else "the others"
 
     @property
     def reference(self) -> str:
@@ -470,8 +500,8 @@ def _all(count: int) -> str:
     return "both" if count == 2 else f"all {count:,}"
 
 
-def _values_of(references: Sequence[Beside]) -> list[float]:
-    return [beside.value for beside in references]
+def _references(claim: Claim) -> list[Beside]:
+    return [beside for beside in claim.beside if beside.role != "control"]
 
 
 def _noise(claim: Claim) -> float:

@@ -18,6 +18,7 @@ from .catalogue import (
     SO_SURE,
 )
 from .formats import plural
+from .measured_phrases import can_fill
 from .phrases import Names, Phrases
 from .voice import Voice
 
@@ -71,8 +72,9 @@ def _template_of(claim: Claim) -> str:
     key = (claim.kind, claim.certainty)
     if (*key, claim.subject.label) in OF_LABELS:
         return OF_LABELS[*key, claim.subject.label]
-    if (*key, claim.subject.quantity) in OF_QUANTITIES:
-        return OF_QUANTITIES[*key, claim.subject.quantity]
+    of_quantity = OF_QUANTITIES.get((*key, claim.subject.quantity))
+    if of_quantity is not None and can_fill(of_quantity, claim):
+        return of_quantity
     if _is_of_concept(claim):
         return OF_CONCEPTS[claim.kind] + SO_SURE[claim.certainty]
     is_told = claim.kind not in COUNTED or is_known(claim.value)
