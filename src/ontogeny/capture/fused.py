@@ -102,7 +102,7 @@ def _weights(
         return None
     # Of nn.MultiheadAttention.
     asked = {"need_weights": True, "average_attn_weights": False}
-    weights: Tensor = function(*args, **{**arguments, **asked})[1]
+    weights: Tensor | None = function(*args, **{**arguments, **asked})[1]
     return weights
 
 

@@ -84,12 +84,6 @@ Trust = Annotated[
 ]
 
 
-def layer_of(text: str | None) -> int | str | None:
-    """Return a layer as `ontogeny.atlas` takes it: a number where it is written as one."""
-    is_number = text is not None and text.removeprefix("-").isdecimal()
-    return int(str(text)) if is_number else text
-
-
 def folder_of(study: Path, output: Path | None) -> Path:
     """Return the folder of a study: the one that is given, or that of its file's name."""
     return output if output is not None else Path("studies") / study.stem

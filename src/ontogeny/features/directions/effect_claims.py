@@ -105,12 +105,13 @@ def claims_of_effects(node: str, data: xr.Dataset) -> Iterator[Claim]:
     """Give for each layer and direction whether the loss needs it, and whether adding it matters."""
     kinds = {"removed": Kind.NEEDED, "added": Kind.STEERS}
     for one in tested(data, kinds, "layer", "direction"):
+        layer, direction = one.labels
         value = float(one.last[one.name])
         draws = one.last[f"{one.name}_random"].values
         farthest = draws.min() if value < 0 else draws.max()
         yield Claim(
             kinds[one.name],
-            Subject(node, one.name, *one.labels),
+            Subject(node, one.name, layer, direction),
             value=value,
             first=0.0,
             last=value,
