@@ -25,13 +25,14 @@ import torch
 
 import ontogeny as og
 from ontogeny.capture import activations
+from ontogeny.concepts.beyond_token import Tokens, centred
 from ontogeny.concepts.joint.snapshots import fixed_half
 from ontogeny.features.learned_concepts.births import BORN, Curves, lives
 from ontogeny.features.learned_concepts.checkpoint import presence
 from ontogeny.features.learned_concepts.components import AGAIN, components
 from ontogeny.features.learned_concepts.found import BEYOND, Finder
 from ontogeny.features.learned_concepts.naming import Namer
-from ontogeny.features.learned_concepts.parts import Predictor, Tokens, centred, scaled
+from ontogeny.features.learned_concepts.parts import Predictor, scaled
 from ontogeny.features.learned_concepts.places import Places
 from ontogeny.inputs.pieces import pieces_of
 

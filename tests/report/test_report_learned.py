@@ -66,7 +66,7 @@ def test_counts_stand_beside_those_of_controls_in_one_line(content, concepts):
     line = appeared(content, concepts)
     assert line.lead == (
         "3 of 5 concepts beyond the token were born (controls 0 of 2–4), 2 with a name that no "
-        "control reaches; 3 have a name (controls 0–2)."
+        "control reaches; 3 have a name (controls 0–2); an untrained model has 2."
     )
     assert line.text.startswith("Such as: word modal; after “the”")
     assert "a birth tells of learning where it has a name" in line.text
@@ -93,8 +93,9 @@ def test_without_a_concept_the_line_leads_to_its_section():
     concepts = read_concepts(content)
     line = appeared(content, concepts)
     assert line.lead.startswith("No concept beyond the token is found")
-    assert read_atlas(content, concepts) is None and line.link == "#learned-concepts"
-    assert 'id="learned-concepts"' in render_page(content)
+    assert read_atlas(content, concepts) is None
+    assert line.link != "#atlas"
+    assert f'id="{line.link[1:]}"' in render_page(content)
 
 
 def test_a_layer_that_failed_leaves_the_page():

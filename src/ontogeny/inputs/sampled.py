@@ -61,6 +61,19 @@ class Sampled:
         rows = np.asarray(rows, dtype=np.int64)
         return make_batch(self.ids, self.mask, self.padding_side, rows)
 
+    def tokens_at(self, sample: TokenSample) -> np.ndarray:
+        """Return the ids (k,) that stand at the rows of a sample.
+
+        Examples
+        --------
+        >>> from ontogeny import Inputs
+        >>> inputs = Inputs.from_tokens([[1, 2], [3]])
+        >>> inputs.tokens_at(inputs.sample("last")).tolist()
+        [2, 3]
+        """
+        first = self.mask.argmax(axis=1)[sample.text]
+        return np.asarray(self.ids[sample.text, first + sample.position])
+
     def sample(
         self,
         tokens: str = "all",

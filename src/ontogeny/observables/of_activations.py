@@ -61,6 +61,9 @@ class OfJointConcepts(OfActivations):
 
     of: str
 
+    kinds_of: ClassVar[tuple[str, ...]] = ("joint-concepts",)
+    """Kinds of nodes that `of` may name."""
+
     shared: ClassVar[tuple[str, ...]] = (
         "layers",
         "on",
@@ -78,9 +81,10 @@ class OfJointConcepts(OfActivations):
     def check_nodes(self, observables: Mapping[str, Observable]) -> None:
         """Refuse a node of other concepts, and codes of other tokens or layers."""
         of = observables[self.of]
-        if of.kind != "joint-concepts":
+        if of.kind not in self.kinds_of:
             raise ArgumentError(
-                f"{self.name} needs a node of joint concepts; {self.of!r} is of kind {of.kind!r}."
+                f"{self.name} needs a node of kind {' or '.join(self.kinds_of)}; {self.of!r} is "
+                f"of kind {of.kind!r}."
             )
         for name in self.shared:
             mine = getattr(self, name)

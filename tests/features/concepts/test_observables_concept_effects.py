@@ -411,17 +411,17 @@ def test_arguments_out_of_range_are_named(given, message):
         (
             JointConcepts(n_concepts=8),
             {"n_removed": 9},
-            "n_removed must be at most the 8 latents",
+            "n_removed must be at most the 8 concepts",
         ),
         (
             JointConcepts(n_concepts=8),
             {"n_draws": 8},
-            "n_draws must be less than the 8 latents",
+            "n_draws must be less than the 8 concepts",
         ),
         (
             og.observables.Loss(label="joint-concepts"),
             {},
-            "needs a node of joint concepts",
+            "needs a node of kind joint-concepts or learned-concepts",
         ),
     ],
 )

@@ -203,7 +203,7 @@ def test_fewer_than_controls_is_not_said_to_be_as_in_controls():
         ),
         (
             og.observables.Loss(),
-            "needs a node of joint concepts; 'joint-concepts' is of kind",
+            "needs a node of kind joint-concepts; 'joint-concepts' is of kind",
         ),
     ],
 )

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import ontogeny as og
+from ontogeny.concepts.beyond_token import strong
 from ontogeny.features.learned_concepts.contexts import BANDS, contexts
-from ontogeny.features.learned_concepts.naming import Namer, phi, strong
+from ontogeny.features.learned_concepts.naming import Namer, phi
 from ontogeny.features.learned_concepts.places import FLAGS, Places
 
 WORDS = [

@@ -4,15 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from ontogeny.features.learned_concepts.parts import (
-    PRIOR,
-    RIDGE,
-    Predictor,
-    Tokens,
-    centred,
-    scale_of,
-    scaled,
-)
+from ontogeny.concepts.beyond_token import PRIOR, Tokens, centred
+from ontogeny.features.learned_concepts.parts import RIDGE, Predictor, scale_of, scaled
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from ontogeny.features.learned_concepts.parts import PRIOR, Tokens, centred
+from ontogeny.concepts.beyond_token import PRIOR, Tokens, centred
 from ontogeny.features.learned_concepts.token_table import with_token_table
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ...concepts.beyond_token import THERE, strong
 from ...concepts.joint.presence import FOUND_AGAIN, Decoder
 from ...errors import ArgumentError
 from ...observables.random_directions import random_directions
@@ -91,6 +92,27 @@ def chosen_concepts(
     return np.sort(np.lexsort((-strength, again < FOUND_AGAIN))[:count])
 
 
+def codes_of(layer: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """Return codes (n, r) that are 0 where a concept is absent, and how well each is found again (r,).
+
+    Components beyond the token have a code everywhere, most of it noise: they are absent where it
+    is below a third of its usual size. A layer that has fewer of them than another has columns
+    that never fire.
+
+    Parameters
+    ----------
+    layer
+        One layer of the state of `JointConcepts` or `LearnedConcepts`.
+    """
+    codes = layer["codes"]
+    if "fit" not in codes.dims:
+        return codes.values, layer["found_again"].values
+    of_all_texts = codes.isel(fit=0).transpose("token", "concept").values
+    dense = np.nan_to_num(of_all_texts.astype(np.float32))
+    again = np.nan_to_num(layer["again"].values)
+    return np.where(strong(dense, THERE), dense, 0), again
+
+
 @dataclass(frozen=True, eq=False)
 class Bands:
     """Where 95 % of the controls' first-order effects lie, (2, r) each: lower and upper end."""
@@ -144,14 +166,14 @@ class LayerEffects:
         at: LossAtTokens,
         gradients: np.ndarray,
         rows: np.ndarray,
-        layer: xr.Dataset,
+        codes: np.ndarray,
         A: np.ndarray,
         units: Units,
     ) -> None:
         self._path = path
         self._at = at
         self._gradients = gradients
-        self.all_codes = layer["codes"].values
+        self.all_codes = codes
         if len(self.all_codes) != len(A):
             raise ArgumentError(
                 f"codes are of {len(self.all_codes)} tokens, and {path!r} gives {len(A)}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ import xarray as xr
 
 from ...arrays import to_numpy
 from ...claims import Claim
+from ...concepts.beyond_token import Tokens, centred
 from ...errors import ArgumentError, check_choice, check_number, check_whole
 from ...figures import Figure, Section
 from ...inputs.sampling import TokenSample
@@ -27,9 +28,8 @@ from ...observables.removal import LossAtTokens
 from ...quantities import Measured
 from ...units import Units
 from ...words.names import Names
-from .effect_controls import LayerEffects, chosen_concepts, others_of
+from .effect_controls import LayerEffects, chosen_concepts, codes_of, others_of
 from .effect_verdicts import VARIABLES, claims_of_effects, figures, verdicts
-from .joint import JointConcepts
 
 LOSSES = {"auto": None, "causal": "next-token", "masked": "masked"}
 TOKENS = ("all", "last", "cls", "masked")
@@ -37,7 +37,7 @@ TOKENS = ("all", "last", "cls", "masked")
 
 @dataclass(frozen=True)
 class ConceptEffects(OfJointConcepts):
-    """By how much the loss rises without the part of each joint concept.
+    """By how much the loss rises without the part of each concept.
 
     A layer's output A is a sum over concepts, ``A = c + sum_j u_j d_j + rest``: the codes u of
     `JointConcepts` on its tokens, and the least-squares decoders d of the checkpoint, in the units
@@ -64,10 +64,14 @@ class ConceptEffects(OfJointConcepts):
     tokens as the model sees them: the effect is that of a concept of the prediction. After the last
     attention, words that are seen predict nothing; ``depends`` is then 0, and there is no effect.
 
+    Of a node `LearnedConcepts`, whose codes are nowhere 0, a concept is absent where its code is
+    below a third of its usual size, and decoders and random directions are of what the token
+    leaves: all that is removed is beyond the token.
+
     Parameters
     ----------
     of
-        Name of the `JointConcepts` node.
+        Name of the `JointConcepts` or `LearnedConcepts` node.
     layers, on, tokens, max_tokens, random_state
         As in that node, which is checked; `random_state` also seeds masks and controls. A mean over
         tokens has no place in a text, so `tokens` must not be ``"mean"``.
@@ -110,7 +114,10 @@ class ConceptEffects(OfJointConcepts):
     question: ClassVar[str] = (
         "Does a concept matter: what does the loss rise by without it?"
     )
-    requires: ClassVar[str] = "a node joint-concepts, a vocabulary head"
+    requires: ClassVar[str] = (
+        "a node joint-concepts or learned-concepts, a vocabulary head"
+    )
+    kinds_of: ClassVar[tuple[str, ...]] = ("joint-concepts", "learned-concepts")
     price: ClassVar[str] = "tens of passes for each layer at some steps"
     fewest_steps: ClassVar[int] = 3
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
@@ -154,16 +161,15 @@ class ConceptEffects(OfJointConcepts):
     def check_nodes(self, observables: Mapping[str, Observable]) -> None:
         """Refuse a node of other concepts, and codes of other tokens or layers."""
         super().check_nodes(observables)
-        of = observables[self.of]
-        assert isinstance(of, JointConcepts)
+        of: Any = observables[self.of]
         if self.n_removed > of.n_concepts:
             raise ArgumentError(
-                f"n_removed must be at most the {of.n_concepts} latents of {self.of}; got "
+                f"n_removed must be at most the {of.n_concepts} concepts of {self.of}; got "
                 f"{self.n_removed}."
             )
         if self.n_draws >= of.n_concepts:
             raise ArgumentError(
-                f"n_draws must be less than the {of.n_concepts} latents of {self.of}; got "
+                f"n_draws must be less than the {of.n_concepts} concepts of {self.of}; got "
                 f"{self.n_draws}."
             )
 
@@ -191,16 +197,20 @@ class ConceptEffects(OfJointConcepts):
         at = self._loss(model, tokens_left)
         gradients = at.gradients(list(values))
         units = Units(np.asarray(model.inputs.groups))
+        written = (
+            self._beyond_token(model, sample, reading)
+            if "fit" in state.dims
+            else to_numpy
+        )
 
         def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
             if not gradients[path].any():
                 return {"depends": 0.0}
-            layer = layer_state(state, path)
+            codes, again = codes_of(layer_state(state, path))
             part = LayerEffects(
-                path, at, gradients[path], rows, layer, to_numpy(A), units
+                path, at, gradients[path], rows, codes, written(A), units
             )
-            of_reference = part.decoders(to_numpy(there[path]))
-            again = layer["found_again"].values
+            of_reference = part.decoders(written(there[path]))
             removed = chosen_concepts(
                 part.all_codes, again, of_reference, self.n_removed
             )
@@ -231,6 +241,15 @@ class ConceptEffects(OfJointConcepts):
         return LossAtTokens(
             model, sample, self.objective, self.mask_fraction, self.random_state
         )
+
+    def _beyond_token(
+        self, model: Any, sample: TokenSample, reading: Reading
+    ) -> Callable[[torch.Tensor], np.ndarray]:
+        """Return what gives the part of activations that the token leaves."""
+        ids = model.inputs.tokens_at(sample)
+        token = np.zeros_like(ids) if self.tokens == "masked" else ids
+        tokens = Tokens(token, reading.units(self.activations))
+        return lambda A: tokens.left(centred(to_numpy(A)))
 
     def _rows(self, model: Any, sample: TokenSample) -> np.ndarray:
         """Return the rows (k,) of the sample whose codes are those of what the model sees."""

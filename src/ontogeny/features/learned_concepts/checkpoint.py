@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .parts import Predictor, centred, scale_of, scaled
+from ...concepts.beyond_token import centred
+from .parts import Predictor, scale_of, scaled
 
 
 def presence(read: Predictor, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ...concepts.beyond_token import strong
 from ...multiple_tests import holm
 from ...observables.fit_identity import SKETCH, code_sketch, fit_id
 from ...observables.pieces import object_array
 from .components import AGAIN, Components, components, nearest
 from .contexts import AROUND, BANDS, BINS, contexts
-from .naming import POSITION, Name, Namer, strong
+from .naming import POSITION, Name, Namer
 from .parts import Predictor, scaled
 from .places import ATTRIBUTES, Places
 

@@ -12,13 +12,12 @@ import numpy as np
 from scipy import sparse
 from scipy.stats import norm
 
-from .parts import indicator
+from ...concepts.beyond_token import indicator
 from .places import ATTRIBUTES, Places, Rule
 
 LISTED, SHOWN = 12, 4  # words that a rule may list, and that its name shows
 FEWEST = 3  # strong places of a word that a rule lists
 SPARE = 0.02  # correlation that rare words of a list add at least, all together
-NEAR = 0.75  # of the usual size of a code, above which a place is strong
 POSITION = "position"
 BETTER = 0.05  # correlation that a second condition adds at least
 DRAWS = 200  # of texts, for the interval of the detection score
@@ -48,19 +47,6 @@ class Name(NamedTuple):
     low: float
     high: float
     holds: np.ndarray
-
-
-def strong(codes: np.ndarray) -> np.ndarray:
-    """Return (n, r) where codes are near their usual size, the mean weighted by their squares.
-
-    Examples
-    --------
-    >>> strong(np.array([[0.0], [0.1], [2.0], [3.0], [-3.0]])).ravel().tolist()
-    [False, False, False, True, False]
-    """
-    above = np.maximum(codes, 0).astype(np.float64)
-    size = (above**3).sum(axis=0) / np.maximum((above**2).sum(axis=0), 1e-30)
-    return np.asarray((codes > NEAR * size) & (codes > 0))
 
 
 class Namer:

@@ -13,6 +13,7 @@ import xarray as xr
 
 from ...arrays import to_numpy
 from ...claims import Claim
+from ...concepts.beyond_token import Tokens, centred
 from ...concepts.joint.snapshots import fixed_half
 from ...errors import ArgumentError, CheckpointError, NonFiniteError, check_choice
 from ...figures import Column, Figure, Heatmap, Section, Table
@@ -30,7 +31,7 @@ from .declared import COUNTS, FOUND, NAMES, QUANTITIES, SECTION, VARIABLES
 from .found import Finder, labelled
 from .lives import claims, with_lives
 from .naming import Namer
-from .parts import Predictor, Tokens, centred, scaled
+from .parts import Predictor, scaled
 from .places import Places
 from .token_table import ROWS, with_token_table
 
@@ -317,8 +318,7 @@ class LearnedConcepts(OfActivations):
         """Return which token stands at each row; at a masked place the same everywhere."""
         inputs = reading[InputSet(self.on)]
         sample = inputs.sample(self.tokens, self.max_tokens, self.random_state)
-        column = inputs.mask.argmax(axis=1)[sample.text] + sample.position
-        ids = inputs.ids[sample.text, column]
+        ids = inputs.tokens_at(sample)
         token = np.zeros_like(ids) if self.tokens == "masked" else ids
         return Tokens(token, reading.units(self.activations))
 

@@ -72,14 +72,22 @@ def counts(data: xr.Dataset, name: str) -> tuple[float, list[float]]:
 
 
 def controls_words(
-    of_controls: Sequence[float], of_totals: Sequence[float] = ()
+    of_controls: Sequence[float],
+    of_totals: Sequence[float] = (),
+    untrained: float = math.nan,
 ) -> str:
-    """Return what control runs give, of how many, in brackets; nothing where none was read."""
-    if not of_controls:
-        return ""
-    some = value_range(of_controls, "{:,.0f}".format)
-    of = f" of {value_range(of_totals, '{:,.0f}'.format)}" if of_totals else ""
-    return f" (controls {some}{of})"
+    """Return what control runs give, of how many, and an untrained model, in brackets.
+
+    Nothing where none was read.
+    """
+    parts = []
+    if of_controls:
+        some = value_range(of_controls, "{:,.0f}".format)
+        of = f" of {value_range(of_totals, '{:,.0f}'.format)}" if of_totals else ""
+        parts.append(f"controls {some}{of}")
+    if math.isfinite(untrained):
+        parts.append(f"untrained {untrained:,.0f}")
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def found_words(data: xr.Dataset) -> str:
@@ -94,10 +102,14 @@ def found_words(data: xr.Dataset) -> str:
     '9 of 40 concepts beyond the token were born; 12 have a name; 23 are found at the end'
     >>> found_words(xr.Dataset({"n_again": 1.0, "n_named": 1.0}))
     '1 concept beyond the token; 1 has a name'
+    >>> found_words(xr.Dataset({"n_again": 16.0, "n_untrained": 60.0}))
+    '16 concepts beyond the token; an untrained model has 60'
     """
     total, of_total = counts(data, "n_again")
     born, of_born = counts(data, "n_born")
     named, of_named = counts(data, "n_named")
+    # With few texts and positions that are learned it may have more than the run.
+    untrained = counts(data, "n_untrained")[0]
     # Births and names are also of what was found at earlier steps, or in the learned part.
     every = int(data["again"].notnull().sum()) if "again" in data else round(total)
     if not every:
@@ -121,9 +133,12 @@ def found_words(data: xr.Dataset) -> str:
     if is_more:
         verb = "is" if total == 1 else "are"
         at_end = f"{total:,.0f} {verb} found at the end"
-        return "; ".join([*parts, f"{at_end}{controls_words(of_total)}"])
+        beside = controls_words(of_total, untrained=untrained)
+        return "; ".join([*parts, f"{at_end}{beside}"])
     if not math.isfinite(born):
         parts[0] += controls_words(of_total)
+    if math.isfinite(untrained):
+        parts.append(f"an untrained model has {untrained:,.0f}")
     return "; ".join(parts)
 
 
@@ -137,8 +152,10 @@ def _refits_words(data: xr.Dataset) -> str:
 
 def born_beyond_controls(data: xr.Dataset) -> int | None:
     """Return how many births have a name that no control run reaches; None without controls."""
+    if "concept_kind" not in data:
+        return None
     best = best_of_controls(data)
-    if "concept_kind" not in data or np.isnan(best).all():
+    if np.isnan(best).all():
         return None
     kind, phi = (
         data[name].transpose("layer", "concept").values
