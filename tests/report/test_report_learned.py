@@ -66,10 +66,12 @@ def test_counts_stand_beside_those_of_controls_in_one_line(content, concepts):
     line = appeared(content, concepts)
     assert line.lead == (
         "3 of 5 concepts beyond the token were born (controls 0 of 2–4), 2 with a name that no "
-        "control reaches; 3 have a name (controls 0–2); an untrained model has 2."
+        "control reaches."
     )
-    assert line.text.startswith("Such as: word modal; after “the”")
-    assert "a birth tells of learning where it has a name" in line.text
+    assert line.text.startswith(
+        "3 have a name (controls 0–2); an untrained model has 2. Such as: word modal; after “the”"
+    )
+    assert "a birth tells of learning where it has a name" not in line.text
 
 
 def test_births_of_what_only_grows_are_said_to_be_no_proof():
@@ -77,9 +79,12 @@ def test_births_of_what_only_grows_are_said_to_be_no_proof():
     grown = data.assign(
         named_phi=data.named_phi * 0, n_born_low=("layer", [1.0, 1.0])
     ).assign(n_born_high=("layer", [2.0, 3.0]))
-    words = found_words(grown)
+    words = found_words(grown)[0]
     assert words.startswith("3 (2–5) of 5 concepts beyond the token were born")
     assert "0 with a name that no control reaches" in words
+    content = read_content(made.tree({"learned-concepts": grown}, steps=STEPS))
+    line = appeared(content, read_concepts(content))
+    assert "a birth tells of learning where it has a name" in line.text
 
 
 def test_without_a_concept_the_line_leads_to_its_section():
@@ -177,11 +182,11 @@ def test_controls_that_end_trained_judge_nothing():
     named = data.named_phi_control.where(data.run == "turned 0", 1.0)
     about = data.named_about_control.where(data.run == "turned 0", 1.0)
     told = data.assign(named_phi_control=named, named_about_control=about)
-    assert found_words(told).startswith(
+    assert found_words(told)[0].startswith(
         "3 of 5 concepts beyond the token were born (controls 0 of 2), 2 with a name"
     )
     alone = told.assign_coords(run=["line 0", "line 1"])
-    assert "control" not in found_words(alone)
+    assert "control" not in "; ".join(found_words(alone))
     content = read_content(made.tree({"learned-concepts": alone}, steps=STEPS))
     assert not read_concepts(content).named_controls
 

@@ -78,7 +78,7 @@ def result(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def layer(result):
-    return result["learned-concepts"].sel(layer="out")
+    return result["learned-concepts"].to_dataset().sel(layer="out")
 
 
 def of(layer, ids):

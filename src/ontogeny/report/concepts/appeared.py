@@ -9,7 +9,7 @@ import xarray as xr
 from ...words.content import Content
 from ...words.formats import joined, plural, sentence_start, value_range
 from ...words.story import Line
-from .learned import BIRTHS, found_words, is_learned
+from .learned import BIRTHS, born_beyond_controls, found_words, is_learned
 from .lives import Concepts
 from .nodes import asked_for, failure, without_lives
 
@@ -29,7 +29,8 @@ def appeared(content: Content, concepts: Concepts | None) -> Line | None:
         )
     if is_learned(concepts.data):
         line = _beyond_token(concepts.data, concepts.node.id)
-        return replace(line, text=_ruled(concepts, content.voice.unit))
+        ruled = _ruled(concepts, content.voice.unit)
+        return replace(line, text=" ".join(filter(None, [line.text, ruled])))
     total = plural(len(concepts.every), "concept")
     if not concepts.every:
         lead = f"None of {concepts.latents:,} latents can be read from two checkpoints."
@@ -46,7 +47,9 @@ def appeared(content: Content, concepts: Concepts | None) -> Line | None:
 def _beyond_token(data: xr.Dataset, section: str) -> Line:
     """Return what is found beyond the token; without a concept there is no atlas."""
     link = "#atlas" if data["again"].notnull().any() else f"#{section}"
-    return Line(f"{found_words(data)}.", link=link)
+    first, *further = found_words(data)
+    text = f"{sentence_start('; '.join(further))}." if further else ""
+    return Line(f"{first}.", text, link)
 
 
 def _ruled(concepts: Concepts, unit: str) -> str:
@@ -63,7 +66,11 @@ def _ruled(concepts: Concepts, unit: str) -> str:
             f"Control runs were read at {read}, where {concepts.born_seen:,} of the births can be "
             "seen."
         )
-    return " ".join(filter(None, [such, seen, BIRTHS if concepts.born else ""]))
+    # Where some have one, the line counts them apart from the others.
+    caution = (
+        BIRTHS if concepts.born and not born_beyond_controls(concepts.data) else ""
+    )
+    return " ".join(filter(None, [such, seen, caution]))
 
 
 def _in_controls(concepts: Concepts) -> str:

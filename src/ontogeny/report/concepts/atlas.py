@@ -121,7 +121,7 @@ def _about(content: Content, fitted: Fitted) -> str:
     concepts = fitted.concepts
     if learned.is_learned(concepts.data):
         births = f" {learned.BIRTHS}" if concepts.born else ""
-        found = learned.found_words(concepts.data)
+        found = "; ".join(learned.found_words(concepts.data))
         return f"{found}. {learned.RULE}{births}{_without(content)}"
     words = f"{plural(len(concepts.every), 'concept')} {fitted.how}"
     if concepts.apart:

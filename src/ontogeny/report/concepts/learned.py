@@ -90,20 +90,20 @@ def controls_words(
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def found_words(data: xr.Dataset) -> str:
+def found_words(data: xr.Dataset) -> list[str]:
     """Return how many concepts are born and have names, and are found at all, beside controls.
 
     Examples
     --------
     >>> numbers = {"n_again": 23.0, "n_born": 9.0, "n_named": 12.0}
     >>> found_words(xr.Dataset(numbers))
-    '9 of 23 concepts beyond the token were born; 12 have a name'
-    >>> found_words(xr.Dataset({**numbers, "again": ("concept", np.ones(40))}))
-    '9 of 40 concepts beyond the token were born; 12 have a name; 23 are found at the end'
+    ['9 of 23 concepts beyond the token were born', '12 have a name']
+    >>> found_words(xr.Dataset({**numbers, "again": ("concept", np.ones(40))}))[1:]
+    ['12 have a name', '23 are found at the end']
     >>> found_words(xr.Dataset({"n_again": 1.0, "n_named": 1.0}))
-    '1 concept beyond the token; 1 has a name'
+    ['1 concept beyond the token', '1 has a name']
     >>> found_words(xr.Dataset({"n_again": 16.0, "n_untrained": 60.0}))
-    '16 concepts beyond the token; an untrained model has 60'
+    ['16 concepts beyond the token', 'an untrained model has 60']
     """
     total, of_total = counts(data, "n_again")
     born, of_born = counts(data, "n_born")
@@ -113,9 +113,9 @@ def found_words(data: xr.Dataset) -> str:
     # Births and names are also of what was found at earlier steps, or in the learned part.
     every = int(data["again"].notnull().sum()) if "again" in data else round(total)
     if not every:
-        return (
+        return [
             "No concept beyond the token is found by fits to both halves of the texts"
-        )
+        ]
     found = f"{plural(every, 'concept')} beyond the token"
     parts = [found]
     is_more = every != total
@@ -134,12 +134,12 @@ def found_words(data: xr.Dataset) -> str:
         verb = "is" if total == 1 else "are"
         at_end = f"{total:,.0f} {verb} found at the end"
         beside = controls_words(of_total, untrained=untrained)
-        return "; ".join([*parts, f"{at_end}{beside}"])
+        return [*parts, f"{at_end}{beside}"]
     if not math.isfinite(born):
         parts[0] += controls_words(of_total)
     if math.isfinite(untrained):
         parts.append(f"an untrained model has {untrained:,.0f}")
-    return "; ".join(parts)
+    return parts
 
 
 def _refits_words(data: xr.Dataset) -> str:
