@@ -93,8 +93,9 @@ def test_without_a_concept_the_line_leads_to_its_section():
     concepts = read_concepts(content)
     line = appeared(content, concepts)
     assert line.lead.startswith("No concept beyond the token is found")
-    assert read_atlas(content, concepts) is None and line.link == "#learned-concepts"
-    assert 'id="learned-concepts"' in render_page(content)
+    assert read_atlas(content, concepts) is None
+    assert line.link == "#section-learned-concepts"
+    assert 'id="section-learned-concepts"' in render_page(content)
 
 
 def test_a_layer_that_failed_leaves_the_page():
