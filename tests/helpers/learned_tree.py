@@ -107,8 +107,8 @@ def _controls(T, L, r, lives):
     counts = {"again": (1.0, 2.0), "named": (0.0, 1.0), "born": (0.0, 0.0)}
     return {
         "token_share_control": (("run", "step", "layer"), read),
-        "named_phi_control": (("run", "layer", "concept"), phi),
-        "named_about_control": (("run", "layer", "concept"), about),
+        "named_phi_control": (("run", "layer", "control_concept"), phi),
+        "named_about_control": (("run", "layer", "control_concept"), about),
         **{
             f"n_{name}_control": (("layer", "run"), np.tile(values, (L, 1)))
             for name, values in counts.items()

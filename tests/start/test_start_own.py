@@ -5,6 +5,7 @@ import importlib
 import pickle
 import shutil
 import sys
+import tomllib
 from dataclasses import dataclass, replace
 from importlib.machinery import PathFinder
 from typing import Any
@@ -24,6 +25,7 @@ from ontogeny.code import modules
 from ontogeny.errors import ArgumentError, CheckpointError, StoreError
 from ontogeny.inputs import read_tokens
 from ontogeny.start import Wishes, look, proposal, propose
+from ontogeny.start.written import study_text
 from ontogeny.study import make_study
 from ontogeny.study.file import make_sources
 from ontogeny.study.folder import code
@@ -205,6 +207,8 @@ def test_attention_that_gives_maps_is_found_and_logits_of_the_last_token_are_exp
     proposal = propose(wishes(own, "model.py:LastOnly"), own)
     assert "returns no logits" in proposal.shown.no_prediction
     assert set(proposal.left_out) == {"loss", "predictions", "minimal-pairs"}
+    written = tomllib.loads(study_text(proposal, "ontogeny run"))
+    assert written["left_out"] == proposal.content["left_out"]
 
 
 def test_lines_of_further_texts_name_their_input_set(own):

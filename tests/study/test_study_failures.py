@@ -209,6 +209,43 @@ def test_the_same_failure_three_times_ends_an_observable(
     assert failed
 
 
+@pytest.mark.parametrize(
+    ("steps", "keep_going", "observed"),
+    [
+        (STEPS, False, [0, 16]),
+        (STEPS, True, [0, 16, 0, 1, 2]),
+        ((0,), False, [0, 16, *STEPS]),
+        ((0, 16), False, [0, 16]),
+    ],
+    ids=["at all", "at all, asked for", "at the first", "at both that are tried"],
+)
+def test_what_fails_at_two_checkpoints_is_left_out_with_its_reason(
+    trajectory, tmp_path, steps, keep_going, observed
+):
+    study = og.Study(
+        trajectory,
+        tiny_inputs(),  # so few that all are tried at once
+        [Broken(steps=steps), ActivationNorm(LAYERS)],
+        noise=0,
+        control_runs={"other": og.Trajectory.from_models(developing(STEPS))},
+    )
+    progress = Counting()
+    Broken.calls.clear()
+    result, _ = said_by(study, tmp_path / "s", progress=progress, keep_going=keep_going)
+    # At first it is tried on two texts, then on all of them.
+    seen = [s for n, s in enumerate(Broken.calls) if n == 0 or s != Broken.calls[n - 1]]
+    assert seen[: len(observed)] == observed
+    if observed == [0, 16]:
+        assert seen == observed
+        (line,) = [n for n in progress.notes if n.startswith("left out unless")]
+        assert "broken, which failed when tried at steps 0 and 16: TypeError" in line
+        assert line.endswith("the study goes on with 1 other observable")
+        (row,) = [row for row in result.problems() if not row.run]
+        assert row.steps == STEPS and row.reason.startswith("TypeError: unsupported (")
+        assert result.problems().lost == ["broken"]
+    assert np.isfinite(result["activation-norm"].norm).all()
+
+
 OWN = """
 import torch
 
@@ -245,10 +282,8 @@ def test_a_mistake_in_a_function_of_ones_own_is_said_once_with_its_line(
     trajectory, tmp_path
 ):
     study = study_of(trajectory, ActivationNorm(LAYERS), *own_measures(tmp_path))
-    (line,) = [note for note in study.plan().notes if note.startswith("may fail: ")]
-    assert line.startswith(
-        "may fail: score, other, as when tried at step 0: TypeError: unsupported"
-    )
+    (line,) = [note for note in study.plan().notes if note.startswith("left out")]
+    assert "score, other, which failed when tried at steps 0 and 16: TypeError" in line
     assert line.endswith(
         "(mine.py, line 10); the study goes on with 1 other observable"
     )
@@ -307,7 +342,7 @@ def test_a_refused_plan_does_not_say_that_the_study_goes_on(pooled, tmp_path):
     loss = og.observables.Loss(objective="causal")
     plan = study_of(pooled, loss, ActivationNorm("mlp"), *own_measures(tmp_path)).plan()
     (doubt,) = [
-        note for note in plan.notes if note.startswith("may fail: score, other")
+        note for note in plan.notes if "score, other, which failed when tried" in note
     ]
     assert "loss: ArgumentError" in plan.refused and "goes on" not in doubt
 

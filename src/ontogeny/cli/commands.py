@@ -244,7 +244,7 @@ def run(
         bool,
         typer.Option(
             "--keep-going",
-            help="Compute the rest although an observable is known to fail.",
+            help="Go on although an observable is known to fail; try it at every step.",
         ),
     ] = False,
     watch: Watch = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +47,6 @@ class Proposal:
         Checkpoints that there are.
     lines
         Which they are, in which order, and what is left out.
-    left_out
-        Why observables of the preset are not in it, by kind.
     texts
         What the texts are, and what too little of them costs.
     """
@@ -59,17 +57,19 @@ class Proposal:
     shown: ModelFacts
     available: int
     lines: Sequence[str]
-    left_out: Mapping[str, str] = field(default_factory=dict)
     texts: Sequence[str] = ()
 
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Why observables of the preset are not in it, by kind."""
+        entries = self.content.get("left_out", ())
+        return {kind: entry["why"] for entry in entries for kind in entry["kinds"]}
+
     def left_out_lines(self) -> list[str]:
-        """Return for each reason which observables are left out."""
-        by_reason: dict[str, list[str]] = {}
-        for kind, why in self.left_out.items():
-            by_reason.setdefault(why, []).append(kind)
+        """Return for each reason which observables of the preset are left out."""
         return [
-            f"left out: {', '.join(kinds)}, because {why}"
-            for why, kinds in by_reason.items()
+            f"left out: {', '.join(entry['kinds'])}, because {entry['why']}"
+            for entry in self.content.get("left_out", ())
         ]
 
 
@@ -158,6 +158,7 @@ def propose(
         left_out = {kind: why for kind, why in left_out.items() if kind not in asked}
         lines += notes
     content["observables"] = entries
+    content["left_out"] = _by_reason(left_out)
     read: list[str] = []
     for name, texts in inputs.items():
         # Lines of training texts and of those of the base looked like those of the texts studied.
@@ -165,7 +166,15 @@ def propose(
         read += [of_set + line for line in (texts.sentence, *texts.warnings)]
     read += of_ids
     final = with_sets(content, late)
-    return Proposal(as_given, preset, final, model, len(run), lines, left_out, read)
+    return Proposal(as_given, preset, final, model, len(run), lines, read)
+
+
+def _by_reason(left_out: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return which observables are left out and why, as a study file has it."""
+    kinds: dict[str, list[str]] = {}
+    for kind, why in left_out.items():
+        kinds.setdefault(why, []).append(kind)
+    return [{"kinds": of_why, "why": why} for why, of_why in kinds.items()]
 
 
 def _opened(wishes: Wishes) -> tuple[Wishes, Trajectory, str]:

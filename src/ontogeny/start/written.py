@@ -29,7 +29,8 @@ _NOTES = {
         "steps": "each is read at about so many steps",
     },
 }
-_ORDER = ("trajectory", "inputs", "observables", "controls", "options")
+_ORDER = ("trajectory", "inputs", "observables", "left_out", "controls", "options")
+_LEFT_OUT = "What the preset has and this run cannot give, and why; the page says it."
 _OPTIONS = '[options]: device = "cuda", batch_size = 32, dtype = "bfloat16", reference = "first".'
 
 
@@ -58,12 +59,9 @@ def _blocks(proposal: Proposal, run_with: str) -> Iterator[list[str]]:
         if name == "observables":
             for entry in content[name]:
                 yield _observable(entry)
-            if proposal.left_out:
-                yield [
-                    row
-                    for line in proposal.left_out_lines()
-                    for row in toml.comment(line)
-                ]
+        elif name == "left_out":
+            for entry in content.get(name, ()):
+                yield [*toml.comment(_LEFT_OUT), "[[left_out]]", *toml.lines(entry)]
         elif content.get(name):
             yield [f"[{name}]", *toml.lines(content[name], _notes(name, proposal))]
     if not content.get("options"):

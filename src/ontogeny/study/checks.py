@@ -76,6 +76,16 @@ def check_observables(observables: Sequence[Observable]) -> tuple[Observable, ..
     return tuple(observables)
 
 
+def check_left_out(left_out: Mapping[str, str]) -> dict[str, str]:
+    """Return why observables are left out, by kind, if that is text."""
+    for kind, why in left_out.items():
+        if not (isinstance(kind, str) and isinstance(why, str)):
+            raise ArgumentError(
+                f"left_out must say in words why an observable is left out; got {kind!r}: {why!r}."
+            )
+    return dict(left_out)
+
+
 def _check_order(edges: Mapping[str, Sequence[str]]) -> None:
     """Refuse observables that depend on themselves, directly or through others."""
     try:

@@ -22,7 +22,7 @@ from .study import Study
 
 T = TypeVar("T")
 
-_TABLES = ("trajectory", "inputs", "observables", "controls", "options")
+_TABLES = ("trajectory", "inputs", "observables", "controls", "options", "left_out")
 _TOP = {"title": str, **dict.fromkeys(_TABLES, Any)}
 _HUB = {
     "revisions": str | tuple[str | int, ...],
@@ -60,6 +60,7 @@ _OPTIONS = {
     "threads": int,
     "noise": int,
 }
+_LEFT_OUT = {"kinds": _PATTERNS, "why": str}
 _CONTROLS = {"kind": str, "count": int, "steps": int, "folders": Any}
 
 
@@ -214,9 +215,21 @@ def _study(content: Mapping[str, Any], base: Path, trust: bool = False) -> Study
         inputs,
         _observables(content, base),
         title=title,
+        left_out=_left_out(content),
         **options,
         **controls,
     )
+
+
+def _left_out(content: Mapping[str, Any]) -> dict[str, str]:
+    """Return why observables are left out, by kind."""
+    reasons: dict[str, str] = {}
+    for entry in as_tables("left_out", content.get("left_out", [])):
+        check_keys("[[left_out]]", entry, _LEFT_OUT)
+        if entry.keys() != _LEFT_OUT.keys():
+            raise ArgumentError("every [[left_out]] needs kinds and why.")
+        reasons |= dict.fromkeys(as_list(entry["kinds"]), entry["why"])
+    return reasons
 
 
 def _controls(table: Mapping[str, Any], base: Path) -> dict[str, Any]:

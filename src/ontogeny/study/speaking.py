@@ -70,22 +70,32 @@ def refusal(failures: Sequence[DryFailure]) -> str:
 
 
 def doubts(failures: Sequence[DryFailure], observables: int) -> list[str]:
-    """Return which of so many observables failed at one step and may do better at others.
+    """Return which of so many observables failed when tried: at one step, or at two.
 
     Those that failed in the same way share a line; the last one says what goes on, unless some
     observable is refused: then nothing does.
     """
-    groups: dict[tuple[int, str], list[str]] = {}
+    groups: dict[tuple[str, str], list[str]] = {}
     for failure in failures:
         if not failure.refused:
-            groups.setdefault((failure.step, failure.why), []).append(failure.node)
+            key = (_tried(failure), failure.why.rstrip("."))
+            groups.setdefault(key, []).append(failure.node)
     lines = [
-        f"may fail: {', '.join(nodes)}, as when tried at step {step}: {why.rstrip('.')}"
-        for (step, why), nodes in groups.items()
+        f"{tried.format(nodes=', '.join(nodes))}: {why}"
+        for (tried, why), nodes in groups.items()
     ]
     if lines and not refusal(failures) and (others := observables - len(failures)):
         lines[-1] += f"; the study goes on with {plural(others, 'other observable')}"
     return lines
+
+
+def _tried(failure: DryFailure) -> str:
+    if not failure.left_out:
+        return f"may fail: {{nodes}}, as when tried at step {failure.step}"
+    return (
+        "left out unless keep_going=True (ontogeny run --keep-going): {nodes}, which failed when "
+        f"tried at steps {failure.step} and {failure.again}"
+    )
 
 
 def odd_texts(inputs: Mapping[str, Inputs]) -> list[str]:

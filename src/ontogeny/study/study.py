@@ -26,7 +26,7 @@ from .cells.environment import environment
 from .cells.graph import is_of_steps
 from .cells.models import release_skeleton
 from .cells.readings import state_node
-from .checks import check_observables, check_trajectory, named_inputs
+from .checks import check_left_out, check_observables, check_trajectory, named_inputs
 from .folder.claims import claimed, claims_of, held
 from .folder.controls import Controls
 from .folder.frozen import (
@@ -55,7 +55,7 @@ from .planning.power import what_controls_decide
 from .planning.probe import Probe
 from .progress import Progress, chosen_progress
 from .results.finished import files_read, is_finished, is_whole, mark_of, note_finished
-from .results.result import READ_OTHERWISE, described, merged
+from .results.result import READ_OTHERWISE, Stated, described, merged
 from .results.study_result import StudyResult
 from .running.executors import Submitting, workers_here
 from .running.schedule import (
@@ -114,6 +114,8 @@ class Study:
         At about how many steps each control run is read.
     control_runs
         Trained control runs, as ``{name: trajectory}``; see `ontogeny.training.scrambled`.
+    left_out
+        Why observables that one may expect are not in it, by kind; the page says so.
 
     Raises
     ------
@@ -139,11 +141,13 @@ class Study:
         control_kind: str = "turned",
         control_steps: int = 12,
         control_runs: Mapping[str, Trajectory] | Sequence[Trajectory] = (),
+        left_out: Mapping[str, str] | None = None,
     ) -> None:
         self.trajectory = check_trajectory(trajectory)
         self.inputs = named_inputs(inputs)
         self.observables = check_observables(observables)
         self._title = title
+        self._left_out = check_left_out(left_out or {})
         self.title = title or trajectory.title
         self._reference = reference
         self._noise = noise
@@ -235,6 +239,7 @@ class Study:
             "control_kind": self._controls.kind,
             "control_steps": self._controls.steps,
             "control_runs": self._controls.given,
+            "left_out": self._left_out,
             **self._options,
         }
         return Study(trajectory, self.inputs, self.observables, **arguments | options)
@@ -304,7 +309,8 @@ class Study:
             begun. True moves it to what is the last (or first) step now; all that is compared
             with it is computed again.
         keep_going
-            Whether to compute the rest where the dry run shows that an observable must fail.
+            Whether to go on where the dry run shows that an observable must fail, and to compute
+            at every step what failed at two.
 
         Returns
         -------
@@ -383,10 +389,12 @@ class Study:
         audited = files_read(self.trajectory)
         examined = self.examination.of(path, keep=True, bounded=bounded)
         frozen = frozen_settings(path)
-        parts = self._parts(path, examined).made(settings, frozen)
-        mark = partial(
-            mark_of, path, parts, described(parts, self.title, self._reference), audited
-        )
+        of_study = self._parts(path, examined)
+        if not keep_going:
+            left_out = {f.node: f.why for f in examined.failures if f.left_out}
+            of_study = replace(of_study, left_out=left_out)
+        parts = of_study.made(settings, frozen)
+        mark = partial(mark_of, path, parts, described(parts, self._stated), audited)
         if is_finished(path, mark):
             try:
                 result = StudyResult(path)
@@ -433,7 +441,7 @@ class Study:
             if whole:
                 result = StudyResult(path)
             else:
-                tree = merged(path, parts, self.title, self._reference, problems)
+                tree = merged(path, parts, self._stated, problems)
                 result = StudyResult(tree)
                 _say_audit(tree, progress)
                 say_problems(tree)
@@ -465,6 +473,10 @@ class Study:
         notes = probe.fallback.notes
         for line in [*odd_texts(self.inputs), *notes, *failing, *changed]:
             progress.note(line)
+
+    @property
+    def _stated(self) -> Stated:
+        return Stated(self.title, self._reference, self._left_out)
 
     def _parts(self, folder: Path | None, probe: Probe) -> Parts:
         return Parts(

@@ -68,7 +68,9 @@ def with_controls(
         What they hold. Steps that a control was not read at hold NaN; those that the run lacks
         are dropped.
     compared
-        Further variables that are added in the same way, with or without a step.
+        Further variables that are added in the same way, with or without a step. Those that are
+        numbered otherwise in each run (`NUMBERED`) keep all their numbers, along a dimension of
+        their own: ``control_concept``.
 
     Examples
     --------
@@ -89,7 +91,9 @@ def with_controls(
             if name in node and "step" in node[name].dims:
                 pieces[run] = node[name].drop_attrs().reindex(step=data.step)
             elif name in node and name in compared:
-                pieces[run] = node[name].drop_attrs()
+                numbered = [dim for dim in NUMBERED if dim in node[name].dims]
+                own = {dim: f"{CONTROL}_{dim}" for dim in numbered}
+                pieces[run] = node[name].drop_attrs().rename(own)
         if not pieces:
             continue
         stacked = xr.concat(

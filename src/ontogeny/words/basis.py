@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ..claims import Certainty, Kind
-from .catalogue import REASONS
+from .catalogue import LOSS, REASONS
 from .content import Content
 from .controls import NONE_TRAINED, TRAINED_START, began_trained, made_of_motion
 from .formats import joined, mid_sentence, plural, sentence_start
@@ -20,6 +20,7 @@ def basis(content: Content) -> list[str]:
     """Return the sentences on how sure a page is."""
     return [
         *failed(content),
+        *left_out(content),
         *_tests(content),
         *_open(content),
         *_reference(content),
@@ -35,6 +36,20 @@ def failed(content: Content) -> Iterator[str]:
     if lost:
         of = plural(len(content.problems.standings), "observable")
         yield f"{lost:,} of {of} failed and {'is' if lost == 1 else 'are'} not counted."
+
+
+def left_out(content: Content) -> Iterator[str]:
+    """Say what is not there, and why; the first screen says why there is no loss."""
+    by_reason: dict[str, list[str]] = {}
+    for kind, why in content.left_out.items():
+        by_reason.setdefault(why, []).append(kind)
+    for why, kinds in by_reason.items():
+        because = f"because {why.rstrip('.')}"
+        if LOSS in kinds:
+            kinds.remove(LOSS)
+            because = "as the loss is"
+        if kinds:
+            yield f"Left out: {', '.join(kinds)}, {because}."
 
 
 def unseen_start(content: Content) -> str:

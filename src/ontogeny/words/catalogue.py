@@ -467,6 +467,10 @@ HEADINGS = {
     "one model": "One model, at one checkpoint",
 }
 
+# What a page says first where the loss, as observables are called, is left out.
+LOSS = "loss"
+NO_LOSS = "No loss was measured:"
+
 # Over the texts whose tokens are coloured by the step from which they are predicted for good.
 DATED = (
     "{count} of {total} {tokens} {are} predicted for good by {step} {last}{controls}."

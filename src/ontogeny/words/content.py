@@ -73,6 +73,8 @@ class Content:
         Whether the first checkpoint is a base that the others were adapted from.
     voice
         What checkpoints count, and what a token of the first texts is.
+    left_out
+        Why observables that one may expect are not in it, by kind.
     spoken
         The same for sentences: aligned by tokens, the axis counts these, but claims of runs steps.
     """
@@ -98,6 +100,7 @@ class Content:
     runs: Sequence[str] = ()
     runs_controlled: Sequence[bool] = ()
     notes: Sequence[str] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
     problems: Problems = field(default_factory=Problems)
     levels: Levels = field(default_factory=Levels)
     reference_step: int | None = None
@@ -233,6 +236,10 @@ def read_content(result: MergedResult) -> Content:
         runs=runs,
         runs_controlled=_controlled(tree, runs),
         notes=list(map(plain_text, stated("notes", []))),
+        left_out={
+            plain_text(kind): plain_text(why)
+            for kind, why in as_mapping(stated("left_out", {})).items()
+        },
         problems=problems_of(tree),
         levels=Levels.of(tree),
         reference_step=attrs.get("reference_step"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ..claims import Certainty, Claim, Kind, Reason
 from ..control_kinds import kind_of
-from .catalogue import CONTROLS, HEADINGS
+from .catalogue import CONTROLS, HEADINGS, LOSS, NO_LOSS
 from .formats import joined, plural, sentence_start, value_range
 from .headings import Headings
 from .known_texts import OF_SETS, sentences_of_sets
@@ -38,6 +38,7 @@ class Story(Selection):
     def lines(self) -> list[Line]:
         """Return the sentences of the first screen that are made of claims."""
         lines = [
+            self._without_loss(),
             *self._in_order(self._of_known_texts(), self._of_loss()),
             *self._of_further_losses(),
             self._of_record(),
@@ -48,6 +49,11 @@ class Story(Selection):
         if not self.content.one_model:
             lines.append(self._of_rows())
         return [line for line in lines if line is not None]
+
+    def _without_loss(self) -> Line | None:
+        """Say why there is no loss: what a page says without one is half of what was asked."""
+        why = self.content.left_out.get(LOSS)
+        return None if why is None else Line(NO_LOSS, f"{why.rstrip('.')}.", "#verdict")
 
     def _of_known_texts(self) -> Line | None:
         """Say since when training texts and held-out ones are known."""

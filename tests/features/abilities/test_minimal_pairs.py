@@ -1,6 +1,7 @@
 """Minimal pairs: scores of a plain loop, files of all forms, and courses with a known truth."""
 
 import json
+import pickle
 from functools import partial
 
 import numpy as np
@@ -14,14 +15,20 @@ from helpers.family_models import build
 from ontogeny.capture.predictor import Predictor
 from ontogeny.errors import ArgumentError
 from ontogeny.features.abilities.contrasts import Ties, ties_of_words, words_apart
-from ontogeny.features.abilities.examples import _once
+from ontogeny.features.abilities.examples import _as_tokens, _once
 from ontogeny.features.abilities.intervals import Chance, above_chance, course_of
 from ontogeny.features.abilities.pairs import pair_of
 from ontogeny.features.abilities.prefix_trees import tree_scores
-from ontogeny.features.abilities.token_texts import TokenTexts, _at_scored, tokenised
+from ontogeny.features.abilities.token_texts import (
+    HEADLESS,
+    TokenTexts,
+    _at_scored,
+    tokenised,
+)
+from ontogeny.inputs.vocabularies import vocabulary_tokenizer
 from ontogeny.observables import MinimalPairs
 from ontogeny.tasks import train_tokenizer
-from ontogeny.tasks.records import read_examples, read_records
+from ontogeny.tasks.records import Example, read_examples, read_records
 
 MASK = 4
 
@@ -345,3 +352,44 @@ def test_a_column_of_texts_that_repeat_is_the_group(tmp_path, columns, groups):
     (tmp_path / "pairs.csv").write_text("\n".join(rows))
     observable = MinimalPairs(str(tmp_path / "pairs.csv"))
     assert {example.group for example in observable.read()[0]} == groups
+
+
+def letters(tmp_path):
+    """Return the tokenizer of nanoGPT's ``meta.pkl``: characters, and none to begin with."""
+    names = {c: i for i, c in enumerate("\n abcdefghijklmnopqrstuvwxyz")}
+    with (tmp_path / "meta.pkl").open("wb") as file:
+        pickle.dump({"stoi": names, "vocab_size": len(names)}, file)
+    return vocabulary_tokenizer(tmp_path / "meta.pkl")
+
+
+def test_pairs_that_differ_in_a_token_without_a_score_are_left_out_and_counted(
+    tmp_path,
+):
+    """They would be compared by what follows: "a cat" and "an cat" by " cat" and "n cat"."""
+    tokenizer = letters(tmp_path)
+    texts = [("they run", "i run"), ("he runs", "he run"), ("you go", "she go")]
+    examples = [
+        Example(pair, ("", ""), 0, "verbs", f"line {i}") for i, pair in enumerate(texts)
+    ]
+    prompted = Example(("they run", "i run"), ("so ", "so "), 0, "verbs", "line 3")
+    torch.manual_seed(0)
+    config = transformers.GPT2Config(
+        n_layer=1,
+        n_embd=8,
+        n_head=2,
+        vocab_size=28,
+        bos_token_id=None,
+        eos_token_id=None,
+    )
+    model = transformers.GPT2LMHeadModel(config).eval()
+    predictor = Predictor(model, "causal")
+    good, tokens, why = _as_tokens([*examples, prompted], tokenizer, predictor)
+    assert [example.where for example in good] == ["line 1", "line 3"]
+    assert [line.partition(":")[0] for line in why] == ["line 0", "line 2"]
+    assert all(HEADLESS in line for line in why)
+    assert tokens.scored.tolist() == [6, 5, 8, 5]  # all but the first, unless prompted
+    # With a token to begin with each has a score, and none is left out.
+    tokenizer.bos_token = "\n"
+    good, tokens, why = _as_tokens([*examples, prompted], tokenizer, predictor)
+    assert len(good) == 4 and not why
+    assert tokens.scored.tolist() == [8, 5, 7, 6, 6, 6, 8, 5]

@@ -8,7 +8,7 @@ from torch import nn
 import ontogeny as og
 from ontogeny.claims import Certainty
 from ontogeny.errors import ArgumentError
-from ontogeny.features.learned_concepts import lives
+from ontogeny.features.learned_concepts import births, lives
 
 VOCABULARY, WIDTH, STEPS = 30, 12, (0, 10, 20, 30, 40, 50, 60, 70)
 FROM_START, BORN, FADES = (3, 4), (7, 8), (11, 12)
@@ -174,6 +174,59 @@ def test_controls_stand_beside_the_counts(layer):
     assert float(layer.n_named_control[0]) <= float(layer.n_named)
 
 
+def test_a_concept_that_a_control_has_as_well_is_known_by_its_codes(tmp_path, layer):
+    """A control that is the run itself has each concept; one that learned nothing has none."""
+    study = og.Study(
+        run(),
+        inputs(),
+        [observable()],
+        device="cpu",
+        noise=0,
+        control_runs={"same": run(steps=(0, 20, 30, 40, 50, 70))},
+    )
+    result = study.run(tmp_path / "study", progress=False)
+    one = result["learned-concepts"].sel(layer="out")
+    born = of(one, BORN)
+    assert float(born.control_match.item()) > 0.95
+    assert float(born.control_match_born.item()) == 30
+    there = one.code_sketch_control.isel(
+        run=0, control_concept=int(born.control_match_concept.item())
+    )
+    assert abs(float(there.values @ born.code_sketch.values)) == pytest.approx(
+        float(born.control_match.item()), abs=1e-5
+    )
+    claims = result.claims()
+    (mine,) = claims[(claims["kind"] == "born") & (claims["since"] == 30)]["certainty"]
+    assert mine == "as controls"
+    page = result.report(tmp_path / "page.html").read_text()
+    assert "Control run same has it (correlation" in page and "born at 30 there" in page
+    nothing = of(layer, BORN)
+    assert float(nothing.control_match.item()) < float(layer.least_match)
+    assert np.isnan(nothing.control_match_born.item())
+
+
+def test_births_follow_from_the_result_alone(layer):
+    """Kinds and the interval of a birth are those of the stored curves of all fits."""
+    concepts = layer.again.notnull().values
+    fits = [
+        np.concatenate(
+            [
+                layer[name].transpose("step", "concept").values[None],
+                layer[f"refit_{name}"].transpose("refit", "step", "concept").values,
+            ]
+        )[..., concepts]
+        for name in ("readability", "strength")
+    ]
+    fitted = np.searchsorted(STEPS, layer.fit_step.values, side="right") - 1
+    life = births.lives(births.Curves(*map(np.nan_to_num, fits)), fitted)
+    born = life.kind == "born"
+    mine = layer.concept_kind.values[concepts] == "born"
+    assert mine.any() and (mine <= born).all()
+    for name, places in (("after", life.after), ("before", life.before)):
+        steps = layer[f"concept_born_{name}"].values[concepts][mine]
+        np.testing.assert_array_equal(steps, np.array(STEPS)[places[mine]])
+
+
 def test_claims_name_kinds_with_certainties(result):
     claims = result.claims()
     mine = claims[claims["node"] == "learned-concepts"]
@@ -183,13 +236,14 @@ def test_claims_name_kinds_with_certainties(result):
 
 
 def test_controls_that_end_trained_judge_no_concept(layer):
-    data = layer.expand_dims("layer").assign_coords(run=["line 0"])
+    data = layer.to_dataset().expand_dims("layer").assign_coords(run=["line 0"])
     found = list(lives.claims("learned-concepts", data))
     assert {claim.certainty for claim in found} == {Certainty.NOT_TESTED}
 
 
 def test_a_control_whose_layer_failed_judges_no_concept(layer):
-    failed = layer.assign(n_learned_control=layer.n_learned_control * np.nan)
+    data = layer.to_dataset()
+    failed = data.assign(n_learned_control=data.n_learned_control * np.nan)
     found = list(lives.claims("learned-concepts", failed.expand_dims("layer")))
     assert {claim.certainty for claim in found} == {Certainty.NOT_TESTED}
 

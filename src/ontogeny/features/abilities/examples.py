@@ -35,7 +35,7 @@ from ...words.names import Names
 from .between_runs import claims_of_runs
 from .groups import GROUP_NAMES, OVERALL, group_figures, with_courses
 from .ngrams import ORDER
-from .token_texts import TokenTexts, tokenised
+from .token_texts import HEADLESS, TokenTexts, tokenised
 
 log = logging.getLogger("ontogeny.abilities")
 SHARE: dict[str, Any] = {"minimum": 0.0, "better": "higher", "series": "group"}
@@ -339,6 +339,12 @@ def said_of(left_out: Sequence[str]) -> str:
     return f"{len(left_out):,} of the examples {verb} left out: {some_of(left_out)}."
 
 
+def _differ(values: np.ndarray, of_text: np.ndarray) -> np.ndarray:
+    """Return (n,) which texts have another value than the first text of their example."""
+    _, begin = np.unique(of_text, return_index=True)
+    return np.asarray(values != values[begin][of_text])
+
+
 def _as_tokens(
     examples: Sequence[Example], tokenizer: Any, predictor: Any
 ) -> tuple[list[Example], TokenTexts, list[str]]:
@@ -360,6 +366,9 @@ def _as_tokens(
     for place, problem in zip(of_text.tolist(), problems, strict=True):
         if problem:
             why.setdefault(place, f"{examples[place].where}: {problem}")
+    first = tokens.first_unscored
+    for place in np.unique(of_text[_differ(first, of_text)]).tolist():
+        why.setdefault(place, f"{examples[place].where}: {HEADLESS}")
     good = [example for place, example in enumerate(examples) if place not in why]
     if not good:
         raise ArgumentError(

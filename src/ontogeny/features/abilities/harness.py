@@ -21,7 +21,10 @@ from ...quantities import Quantity
 from ...words.names import Names
 from .examples import OfGroups, accuracy, by_group, commonest, names_of
 from .guesses import guesses, one_answer
-from .token_texts import TokenTexts, tokenised
+from .token_texts import HEADLESS, TokenTexts, tokenised
+
+_Asked = tuple[str, str]
+"""A context and what is asked for after it."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +169,8 @@ class Harness(OfGroups):
         before, after = zip(*asked, strict=True)
         tokens, problems = tokenised(before, after, run.tokenizer(), **options)
         bad = {pair: why for pair, why in zip(asked, problems, strict=True) if why}
-        why = [next((bad[p] for p in s["arguments"] if p in bad), "") for s in samples]
+        first = dict(zip(asked, tokens.first_unscored.tolist(), strict=True))
+        why = [_why_not(s["arguments"], bad, first) for s in samples]
         groups = [s["group"] for s in samples]
         targets = [str(s["target"]) for s in samples]
         # Beside answers to a prompt a metric may ask for them without it (acc_mutual_info).
@@ -216,6 +220,17 @@ class Harness(OfGroups):
         """Return which examples are right, the chance of each, and which go together."""
         right = data.right.transpose("step", "example").values
         return right, data.chance.values, data.cluster.values
+
+
+def _why_not(
+    pairs: Sequence[tuple[str, str]],
+    bad: Mapping[tuple[str, str], str],
+    first: Mapping[tuple[str, str], int],
+) -> str:
+    """Return why an example cannot be asked, empty if it can."""
+    heads = {first[pair] for pair in pairs} - {-1}
+    compared = HEADLESS if len(heads) > 1 else ""
+    return next((bad[pair] for pair in pairs if pair in bad), compared)
 
 
 def _right_text(sample: Mapping[str, Any], options: Sequence[str]) -> str:

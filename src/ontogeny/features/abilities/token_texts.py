@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,11 @@ from .prefix_trees import tree_scores
 LONGEST = 4096  # tokens that a text may have where the model sets no limit
 
 _AT_ONCE = 256  # texts: what is held beside the model depends on it, and not on how many there are
+# Why texts are not compared of which only what follows their first token has a score.
+HEADLESS = (
+    "its texts differ in their first token, which has no score: the tokenizer has none to begin "
+    "with, and a prompt before them takes its place"
+)
 _UNKNOWN = -1
 
 
@@ -44,15 +49,24 @@ class TokenTexts:
         (n + 1,) where each text begins.
     mask_token_id
         Id of the mask token, None if there is none.
+    headless
+        (n,) whether the first token would have a score, and has none: a causal model reads nothing
+        before it. Empty of texts that were kept.
     """
 
     ids: np.ndarray
     width: np.ndarray
     start: np.ndarray
     mask_token_id: int | None = None
+    headless: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
 
     def __len__(self) -> int:
         return len(self.start) - 1
+
+    @property
+    def first_unscored(self) -> np.ndarray:
+        """(n,) the first token where it should have a score and has none; -1 elsewhere."""
+        return np.where(self.headless, self.ids[self.start[:-1]], -1)
 
     @property
     def scored(self) -> np.ndarray:
@@ -216,20 +230,21 @@ def tokenised(
     ids = array("i")
     widths = array("h")
     start = array("q", [0])
+    headless = []
     problems = []
     for row in _rows(before, texts, tokenizer, masked, most):
         problem = _problem(row, most)
         problems.append(problem)
         ids.extend([0] if problem else row[0].tolist())
         widths.extend([0] if problem else row[1].tolist())
+        headless.append(not problem and row[2])
         start.append(len(ids))
     mask_token = getattr(tokenizer, "mask_token_id", None)
-    return TokenTexts(
-        np.array(ids), np.array(widths), np.array(start), mask_token
-    ), problems
+    arrays = (np.array(ids), np.array(widths), np.array(start))
+    return TokenTexts(*arrays, mask_token, np.array(headless, dtype=bool)), problems
 
 
-_Row = tuple[np.ndarray, np.ndarray]
+_Row = tuple[np.ndarray, np.ndarray, bool]
 
 
 def _problem(row: _Row | None, most: int) -> str:
@@ -245,7 +260,10 @@ def _problem(row: _Row | None, most: int) -> str:
 def _rows(
     before: Sequence[str], texts: Sequence[str], tokenizer: Any, masked: bool, most: int
 ) -> Iterator[Any]:
-    """Give the ids and widths of each text, None where it has no token."""
+    """Give ids and widths of each text, and whether its first token lacks a score.
+
+    None where it has no token.
+    """
     begin = getattr(tokenizer, "bos_token_id", None)
     begin = getattr(tokenizer, "eos_token_id", None) if begin is None else begin
     for first in range(0, len(texts), _AT_ONCE):
@@ -262,13 +280,15 @@ def _rows(
             width = _widths(one, text) if masked else np.ones(len(scored), np.int16)
             ids = one.ids
             width = np.where(scored, width, 0)
-            if not masked and width[0]:
-                if begin is None:
-                    width[0] = 0
-                else:
-                    ids = np.append(begin, ids)
-                    width = np.append(0, width)
-            yield ids, width
+            is_headless = False
+            if not masked and width[0] and begin is None:
+                width[0] = 0
+                is_headless = True
+            elif not masked and width[0]:
+                assert begin is not None
+                ids = np.append(begin, ids)
+                width = np.append(0, width)
+            yield ids, width, is_headless
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,9 @@ from ...concepts.joint.whitening import Gathered
 from ...errors import ArgumentError, check_choice, check_number, check_whole
 from ...figures import Curves, Figure, Heatmap, Section
 from ...needs import Activations, Need
-from ...observables import PresetEntry, Reading, Run, by_layer
+from ...observables import PresetEntry, Reading, Run, by_layer, control_matches
 from ...observables.catalogued import INNER_LAYERS, Presets
+from ...observables.control_matches import with_control_matches
 from ...observables.extractor_fits import layer_state
 from ...observables.of_activations import OfActivations
 from ...quantities import Quantity
@@ -129,7 +130,13 @@ class JointConcepts(OfActivations):
         "replicates",
         "fitted_step",
     )
-    compared: ClassVar[tuple[str, ...]] = ("named", "n_concepts", "n_born", "mean_life")
+    compared: ClassVar[tuple[str, ...]] = (
+        "named",
+        "n_concepts",
+        "n_born",
+        "mean_life",
+        *control_matches.COMPARED,
+    )
     variables: ClassVar[Names] = {
         "strength": ("root of the share of the variance that a concept writes", "1"),
         "readability": (
@@ -148,6 +155,7 @@ class JointConcepts(OfActivations):
         "fitted_step": ("{checkpoint}s that the codes were fitted on", "{step}s"),
         "replicates": ("1 where both halves of the texts find it", "1"),
         **VARIABLES,
+        **control_matches.VARIABLES,
         **DESCRIBED,
         **SHOWN_CODES,
         **WORDS,
@@ -293,7 +301,7 @@ class JointConcepts(OfActivations):
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add the lives of all concepts, and how many have a name."""
         data = with_names(lives_of_layers(data, self.readable, self.random_state))
-        return shown_of_concepts(data)
+        return with_control_matches(shown_of_concepts(data))
 
     def figures(
         self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]

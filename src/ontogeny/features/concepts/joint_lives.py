@@ -45,6 +45,7 @@ VARIABLES: Names = {
     "concept_inside": ("older concept inside of which it was born; -1 if none", "1"),
     **{name: (title, "{step}s") for name, title in STEPS.items()},
     **{name: (title, "concepts") for name, title in COUNTS.items()},
+    "own_share": ("share of the strength that no older concept has", "1"),
     "line": ("concepts, the oldest first", ""),
     "line_concept": ("number of the concept", "1"),
     "life": ("strength as a share of its peak", "1"),
@@ -78,10 +79,8 @@ def lives_of_layers(data: xr.Dataset, readable: float, seed: int) -> xr.Dataset:
     stacked = stacked.reindex(layer=data.layer.values, step=data.step.values)
     kinds = stacked.concept_kind
     stacked["concept_kind"] = kinds.where(kinds.notnull(), "").astype(object)
-    used = [
-        n for n in ("whitened", "influence", "spread", "half_strength") if n in data
-    ]
-    return data.drop_vars(used).assign(stacked.data_vars)
+    # The largest; the intervals of births can be computed again without it.
+    return data.drop_vars("whitened").assign(stacked.data_vars)
 
 
 def _of_layer(one: xr.Dataset, readable: float, seed: int) -> xr.Dataset:
@@ -121,6 +120,7 @@ def _of_layer(one: xr.Dataset, readable: float, seed: int) -> xr.Dataset:
         ),
         "concept_grown_out_of": ("concept", life.grown_out_of.astype(np.float64)),
         "concept_inside": ("concept", life.inside.astype(np.float64)),
+        "own_share": (("step", "concept"), life.own_share),
     }
     indexes = (life.born, births.after, births.before, life.gone, life.settled)
     for name, index in zip(STEPS, indexes, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...figures import Section
+from ...observables import control_matches
 from ...quantities import Quantity
 from ...words.names import Names
 
@@ -108,6 +109,7 @@ VARIABLES: Names = {
     **TOKENS,
     **DIRECTIONS,
     **FOUND,
+    **control_matches.VARIABLES,
     "readability": ("correlation of the codes with a read-out of this checkpoint", "1"),
     "strength": ("root of the share of the variance that a component writes", "1"),
     "refit_readability": ("readability of the nearest component of a refit", "1"),

@@ -152,6 +152,18 @@ def _controls(one: xr.Dataset) -> tuple[dict[float, float], list[Beside]]:
     ]
 
 
+def _is_beyond(one: xr.Dataset, limit: float) -> bool:
+    return "named_phi" in one and float(one["named_phi"]) > limit
+
+
+def is_born_in_controls(one: xr.Dataset) -> bool:
+    """Return whether one concept is born in a control run as well, by its codes."""
+    if "control_match" not in one:
+        return False
+    same = one.control_match.values >= float(one.least_match)
+    return bool((same & np.isfinite(one.control_match_born.values)).any())
+
+
 def _of_concept(
     node: str, layer: str, one: xr.Dataset, limit: float, beside: list[Beside]
 ) -> Iterator[Claim]:
@@ -164,7 +176,7 @@ def _of_concept(
     if not beside:
         certainty = Certainty.NOT_TESTED
         reason = Reason.NO_CONTROLS
-    elif "named_phi" not in one or not float(one["named_phi"]) > limit:
+    elif not _is_beyond(one, limit) or (kind == BORN and is_born_in_controls(one)):
         certainty = Certainty.AS_CONTROLS
     common: dict[str, Any] = {
         "subject": subject,

@@ -18,8 +18,9 @@ from ...concepts.joint.snapshots import fixed_half
 from ...errors import ArgumentError, CheckpointError, NonFiniteError, check_choice
 from ...figures import Column, Figure, Heatmap, Section, Table
 from ...needs import InputSet, Need
-from ...observables import PresetEntry, Reading, Run, by_layer
+from ...observables import PresetEntry, Reading, Run, by_layer, control_matches
 from ...observables.catalogued import INNER_LAYERS, Presets
+from ...observables.control_matches import with_control_matches
 from ...observables.extractor_fits import layer_state
 from ...observables.of_activations import OfActivations
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
@@ -111,9 +112,9 @@ class LearnedConcepts(OfActivations):
     compared: ClassVar[tuple[str, ...]] = (
         *COUNTS,
         "n_born",
-        "sharpness",
         "named_phi",
         "named_about",
+        *control_matches.COMPARED,
     )
     variables: ClassVar[Names] = VARIABLES
     quantities: ClassVar[tuple[Quantity, ...]] = QUANTITIES
@@ -258,7 +259,7 @@ class LearnedConcepts(OfActivations):
         data = whole_numbers(data.assign(texts), _NUMBERS)
         if PIECES in data:
             data = with_pieces(data, ["context_id", "frequent_id"])
-        return with_lives(with_token_table(data))
+        return with_control_matches(with_lives(with_token_table(data)))
 
     def figures(
         self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]

@@ -37,6 +37,7 @@ BIRTHS = (
 UNNAMED = (
     "without a name: no rule tells their places beyond chance and an untrained model"
 )
+_OF_CONTROL = "control_concept"
 BANDS = {
     "top": "Strongest",
     "middle": "Middle of its strong places",
@@ -161,7 +162,21 @@ def born_beyond_controls(data: xr.Dataset) -> int | None:
         data[name].transpose("layer", "concept").values
         for name in ("concept_kind", "named_phi")
     )
-    return int(((kind == "born") & (phi > best)).sum())
+    is_beyond = (kind == "born") & (phi > best) & ~born_in_controls(data)
+    return int(is_beyond.sum())
+
+
+def born_in_controls(data: xr.Dataset) -> np.ndarray:
+    """Return (layer, concept) whether a control run has the concept, by its codes, born there."""
+    data = beside_nulls(data)
+    if "control_match" not in data or not data.sizes["run"]:
+        return np.zeros((data.sizes["layer"], data.sizes["concept"]), dtype=bool)
+    match, born = (
+        data[f"control_match{end}"].transpose("run", "layer", "concept").values
+        for end in ("", "_born")
+    )
+    same = match >= float(data.least_match)
+    return np.asarray((same & np.isfinite(born)).any(axis=0))
 
 
 def best_of_controls(data: xr.Dataset) -> np.ndarray:
@@ -175,7 +190,7 @@ def best_of_controls(data: xr.Dataset) -> np.ndarray:
         return np.full([data.sizes[dim] for dim in dims], np.nan)
     about = data.named_about.transpose(*dims).values
     phi, of_controls = (
-        data[f"named_{name}_control"].transpose("layer", "run", "concept").values
+        data[f"named_{name}_control"].transpose("layer", "run", _OF_CONTROL).values
         for name in ("phi", "about")
     )
     is_same = of_controls[:, None] == about[:, :, None, None]
@@ -220,14 +235,44 @@ def told(arrays: ConceptArrays, place: Place, beyond: bool | None) -> dict[str, 
             f"{which} tells its places from others with an AUC of {auc:.2f} "
             f"({low:.2f}–{high:.2f}; chance 0.50)"
         )
-    if beyond is not None:
+    matched = _matched(arrays, place) if "control_match" in arrays else []
+    # A name beyond those of controls is none where a control has the concept itself.
+    if beyond is not None and not _is_born(arrays, place):
         reached = (
             "no control run has one as good"
             if beyond
             else "a control run has one as good"
         )
         sentences.append(f"Of names about the same, {reached}")
+    sentences += matched
     return {"told": sentences} if sentences else {}
+
+
+def _is_born(arrays: ConceptArrays, place: Place) -> bool:
+    return bool(born_in_controls(arrays.data)[place])
+
+
+def _matched(arrays: ConceptArrays, place: Place) -> list[str]:
+    """Say which control runs have the concept itself, by its codes, or how near the nearest is."""
+    runs = [str(run) for run in arrays.data["run"].values]
+    match, born = (arrays.of(f"control_match{end}", place) for end in ("", "_born"))
+    null = [i for i, run in enumerate(runs) if is_null(run) and match[i] == match[i]]
+    if not null:
+        return []
+    least = float(arrays.data["least_match"])
+    same = [i for i in null if match[i] >= least]
+    sentences = []
+    for i in same:
+        life = f"born at {born[i]:,.0f}" if math.isfinite(born[i]) else "not born"
+        has = f"Control run {runs[i]} has it (correlation {match[i]:.2f})"
+        sentences.append(f"{has}, {life} there")
+    if not same:
+        nearest = max(match[i] for i in null)
+        sentences.append(
+            f"No control run has it: the nearest code correlates {nearest:.2f}, the same from "
+            f"{least:.2f} on"
+        )
+    return sentences
 
 
 def below(

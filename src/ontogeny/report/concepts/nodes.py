@@ -151,7 +151,9 @@ def _gathered(
     shorts = short_names(layers)
     lives = _lives(arrays, readable) if "concept_kind" in arrays else {}
     if is_learned:
-        lives["best_control"] = learned.best_of_controls(data)
+        lives["best_control"] = np.where(
+            learned.born_in_controls(data), np.inf, learned.best_of_controls(data)
+        )
     concepts = [
         _concept(arrays, (i, j), (layers[i], shorts[i]), lives)
         for i, j in np.argwhere(there).tolist()

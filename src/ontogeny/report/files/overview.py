@@ -46,7 +46,7 @@ def write_overview(
             captions.append(entry(stem, title, caption))
     first = None if content.runs else first_screen(content)
     # Of one model, words alone.
-    if kinds and first is not None and (first.loss or first.concepts):
+    if kinds and first is not None and first.is_drawn:
         from ..paper import draw_first_screen, save
 
         words = (first.heading, _of_first_screen(content, first))

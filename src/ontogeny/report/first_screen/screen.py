@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ...claims import Kind
 from ...words.basis import unseen_start
+from ...words.catalogue import LOSS
 from ...words.content import Content
 from ...words.headings import Headings
 from ...words.landmarks import LossCurve, read_loss
@@ -34,6 +35,11 @@ class FirstScreen:
     concepts: Concepts | None
     link: str = ""
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether there is anything to draw beside the words."""
+        return self.loss is not None or self.concepts is not None
+
 
 def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
     """Return the first screen; none of a result without a claim and without a concept.
@@ -42,7 +48,7 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
     """
     concepts = None if content.runs else read_concepts(content)
     found = [claim for claim in content.claims if claim.kind is not Kind.MEASURED]
-    if not found and concepts is None:
+    if not found and concepts is None and LOSS not in content.left_out:
         return None
     loss = read_loss(content)
     if content.runs:

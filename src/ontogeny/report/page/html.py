@@ -93,7 +93,7 @@ def render_page(
         left_out=content.voice.fill(LEFT_OUT),
         first=first,
         drawn=html["first"] or {},
-        picture=Markup(draw(content, first)) if first else "",
+        picture=Markup(draw(content, first)) if first and first.is_drawn else "",
         atlas=atlas,
         cloze=cloze,
         dated=read_dated(content) if first else None,

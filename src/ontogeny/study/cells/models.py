@@ -50,6 +50,8 @@ class Job(Sendable):
         The digest of this library's files where the run was planned.
     model_class
         The name of the model's class.
+    left_out
+        Why observables are not computed, by node: they failed at two checkpoints when tried.
     """
 
     token: str
@@ -61,6 +63,7 @@ class Job(Sendable):
     studied: Path | None = field(default=None, repr=False)
     library: str = field(default_factory=library_code, repr=False)
     model_class: str = ""
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def by_name(self) -> dict[str, Observable]:

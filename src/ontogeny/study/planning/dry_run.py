@@ -2,8 +2,8 @@
 
 Each is prepared and observed on two texts and two matrices. What fails there may only lack some, so
 it is tried on more texts, and at last on all of both: what fails then fails in a real cell as well.
-It is a mistake for certain if the observable itself refuses, at two checkpoints. Anything else may
-go better at other steps, and is only said.
+It is a mistake for certain if the observable itself refuses, at two checkpoints. Anything else that
+fails as a whole at two is left out; what fails at one may go better at others, and is only said.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 import xarray as xr
 
 from ...capture.gradients import untouched
-from ...errors import ArgumentError, CheckpointError, OntogenyError
+from ...errors import ArgumentError, CheckpointError, NonFiniteError, OntogenyError
 from ...inputs import Inputs
 from ...needs import Need
 from ...needs.derived import Reference
@@ -53,12 +53,23 @@ class DryFailure:
     refused
         Whether it refuses everything with an `ArgumentError`; of a study's `Probe`, at two
         checkpoints.
+    whole
+        Whether nothing of it can be computed, in no layer.
+    again
+        Another step at which nothing of it can be computed; None where none is known.
     """
 
     node: str
     step: int
     why: str
     refused: bool
+    whole: bool = True
+    again: int | None = None
+
+    @property
+    def left_out(self) -> bool:
+        """Whether it is left out: it failed as a whole at two checkpoints, and does not refuse."""
+        return self.again is not None and not self.refused
 
 
 class _OtherStepsError(Exception):
@@ -152,22 +163,22 @@ def confirmed(
     observables: Sequence[Observable],
     settings: Settings,
 ) -> tuple[DryFailure, ...]:
-    """Return failures, refused only where another checkpoint is refused as well.
+    """Return failures with what another checkpoint says: refused only where it is refused as well.
 
     That is the reference step, or else the last one. Nothing is downloaded for it.
     """
-    refused = [failure for failure in failures if failure.refused]
-    if not refused or len(trajectory) == 1:
+    whole = [failure for failure in failures if failure.whole]
+    if not whole or len(trajectory) == 1:
         return tuple(failures)
-    again: set[str] = set()
+    again: dict[str, DryFailure] = {}
     others = [
         settings.reference_step,
         int(trajectory.steps[-1]),
         int(trajectory.steps[0]),
     ]
-    step = next((s for s in others if s != refused[0].step), others[0])
+    step = next((s for s in others if s != whole[0].step), others[0])
     checkpoint = trajectory[step]
-    names = {failure.node for failure in refused}
+    names = {failure.node for failure in whole}
     if checkpoint.is_downloaded:
         try:
             skeleton = trajectory.skeleton(
@@ -176,13 +187,19 @@ def confirmed(
             model = skeleton.load(checkpoint)
             there = trajectory.select(steps=[step])
             tried = [o for o in observables if o.name in names]
-            again_failed = dry_run(model, there, inputs, tried, settings, texts=(None,))
-            again = {failure.node for failure in again_failed if failure.refused}
+            failed = dry_run(model, there, inputs, tried, settings, texts=(None,))
+            again = {failure.node: failure for failure in failed if failure.whole}
         except OntogenyError as error:
             log.debug("no dry run at step %d: %s", step, error)
-    return tuple(
-        replace(failure, refused=failure.node in again) for failure in failures
-    )
+    return tuple(_with(failure, again.get(failure.node)) for failure in failures)
+
+
+def _with(failure: DryFailure, again: DryFailure | None) -> DryFailure:
+    """Return a failure with that at another checkpoint; there may be none, or none was tried."""
+    if again is None or not failure.whole:
+        return replace(failure, refused=False)
+    refused = failure.refused and again.refused
+    return replace(failure, refused=refused, again=again.step)
 
 
 def can_be_tried(observable: Observable) -> bool:
@@ -236,7 +253,9 @@ def _try(
             return []
         except Exception as error:
             refused = isinstance(error, ArgumentError)
-            return [DryFailure(observable.name, step, reason(error), refused)]
+            whole = not isinstance(error, NonFiniteError)  # it says nothing of others
+            why = reason(error)
+            return [DryFailure(observable.name, step, why, refused, whole)]
     return _failed_layers(observable, data, step)
 
 
@@ -250,5 +269,7 @@ def _failed_layers(observable: Observable, data: Any, step: int) -> list[DryFail
     if not rows:
         return []
     refused = all(row.reason.startswith(ArgumentError.__name__) for row in rows)
-    all_layers = "status" in data and bool((data["status"] != "done").all())
-    return [DryFailure(observable.name, step, rows[0].reason, refused and all_layers)]
+    whole = "status" in data and bool((data["status"] != "done").all())
+    why = rows[0].reason
+    whole &= not why.startswith(NonFiniteError.__name__)
+    return [DryFailure(observable.name, step, why, refused and whole, whole)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -110,6 +110,8 @@ class Parts:
         Of the study.
     compared
         Whether cells may be there, to be compared with what would be computed.
+    left_out
+        Why observables are not computed, by node.
     """
 
     trajectory: Trajectory
@@ -119,6 +121,7 @@ class Parts:
     probe: Probe
     folder: Path | None
     compared: bool = True
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     def made(self, settings: Settings, frozen: Mapping[str, Any]) -> list[RunPart]:
         """Return the run that is studied, which comes first, and its control runs."""
@@ -178,6 +181,7 @@ class Parts:
             first=first,
             studied=studied,
             model_class=self.probe.model_class,
+            left_out=self.left_out,
         )
         return RunPart(name, job, graph, folder, control)
 

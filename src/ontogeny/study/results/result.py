@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -31,12 +32,23 @@ from .result_files import write_result
 READ_OTHERWISE = "reading"
 
 
+@dataclass(frozen=True)
+class Stated:
+    """What a study was given that no cell depends on.
+
+    Attributes
+    ----------
+    title, reference, left_out
+        As the study has them; a reference may be ``"last"``.
+    """
+
+    title: str
+    reference: str | int
+    left_out: Mapping[str, str]
+
+
 def merged(
-    folder: Path,
-    parts: Sequence[RunPart],
-    title: str,
-    reference: str | int,
-    problems: Sequence[str],
+    folder: Path, parts: Sequence[RunPart], stated: Stated, problems: Sequence[str]
 ) -> xr.DataTree:
     """Return the result of a study whose summaries stand, and put it in its folder.
 
@@ -46,13 +58,13 @@ def merged(
         Of the study, as it was given.
     parts
         The run that is studied, and its control runs.
-    title, reference
-        As the study was given them.
+    stated
+        What the study was given.
     problems
         What went wrong, one line each.
     """
     job = parts[0].job
-    attributes = described(parts, title, reference)
+    attributes = described(parts, stated)
     controls = [
         part.control.to_dict() | _failed_in_control(part)
         for part in parts
@@ -109,14 +121,12 @@ def _environments(part: RunPart) -> list[tuple[str, Environment]]:
     return environments
 
 
-def described(
-    parts: Sequence[RunPart], title: str, reference: str | int
-) -> dict[str, Any]:
+def described(parts: Sequence[RunPart], stated: Stated) -> dict[str, Any]:
     """Return what the root of the result says of the study, as far as no cell and weight is read.
 
     Parameters
     ----------
-    parts, title, reference
+    parts, stated
         As in `merged`.
     """
     job = parts[0].job
@@ -127,13 +137,13 @@ def described(
     unit = trajectory.unit
     settings = {
         **graph.settings.to_dict(),
-        "reference": reference,
+        "reference": stated.reference,
         "batch_difference": probe.batch_difference,
         "observables": {o.name: {"kind": o.kind, **o.arguments()} for o in observables},
     }
     inputs = [_described_inputs(name, texts) for name, texts in job.inputs.items()]
     return {
-        "title": title,
+        "title": stated.title,
         "nodes": json.dumps([o.name for o in observables]),
         "settings": json.dumps(settings),
         "steps": json.dumps([int(s) for s in trajectory.steps]),
@@ -147,6 +157,7 @@ def described(
             {"class": probe.model_class, "parameters": probe.parameters}
         ),
         **_clock(unit),
+        **({"left_out": json.dumps(stated.left_out)} if stated.left_out else {}),
     }
 
 

@@ -27,7 +27,14 @@ from ..cells.ahead import Ahead
 from ..cells.cache import check_cache, read_verified
 from ..cells.dependencies import Dependencies, Shared
 from ..cells.environment import environment, pinned
-from ..cells.graph import Context, ReferenceCell, StepCell, StudyCell, header_of
+from ..cells.graph import (
+    Context,
+    ReferenceCell,
+    StateCell,
+    StepCell,
+    StudyCell,
+    header_of,
+)
 from ..cells.models import Job, Values, read_once
 from ..folder.claims import claimed, gone, holder
 from ..folder.code import code_of_cell, library_code
@@ -158,6 +165,12 @@ def _hopeless(job: Job, cell: StudyCell) -> str:
     return next((why for why, count in failures.items() if count >= _ENOUGH), "")
 
 
+def _left_out(job: Job, cell: StudyCell) -> str:
+    """Return how an observable failed when it was tried; a summary says so itself."""
+    is_tried = cell.observed or isinstance(cell, StateCell)
+    return job.left_out.get(cell.node, "") if is_tried else ""
+
+
 def _note(job: Job, cell: StudyCell, status: str) -> None:
     """Note how a cell ended."""
     key = job.token, cell.node
@@ -172,9 +185,9 @@ def _note(job: Job, cell: StudyCell, status: str) -> None:
 
 
 def _is_blocked(job: Job, cell: StudyCell, report: Done) -> bool:
-    """Return whether a reference or state that a cell needs has failed; the cell then says so."""
+    """Return whether a cell is left out, or what it needs has failed; the cell then says so."""
     header = header_of(job.folder, [cell])
-    reason = cell.blocked(header) or _hopeless(job, cell)
+    reason = _left_out(job, cell) or cell.blocked(header) or _hopeless(job, cell)
     if reason:
         report.blocked[cell.node, reason] += 1
         _write(
