@@ -265,7 +265,8 @@ def test_what_costs_nothing_costs_no_more_than_what_helps():
     rng, units = np.random.default_rng(0), Units(np.arange(30))
     texts = 0.1 * rng.normal(size=(5, 30))
     others = np.array([-3.0, -3.1, -2.9, -3.0])[:, None] + texts[1:]
-    assert p_above(texts[0] - 1.0, others, np.ones(30), units) == 1.0
+    assert p_above(texts[0] - 1.0, others, np.ones(30), units) > 0.5
+    assert p_above(texts[0], others, np.ones(30), units) > 0.2
     assert p_above(texts[0] + 1.0, others, np.ones(30), units) < 1e-3
 
 

@@ -13,6 +13,9 @@ from sklearn.metrics import roc_auc_score
 
 import ontogeny as og
 from helpers import planted_direction as planted
+from ontogeny.arrays import to_numpy
+from ontogeny.capture import activations
+from ontogeny.capture.gradients import gradients
 from ontogeny.errors import ArgumentError
 from ontogeny.features.directions.brought import brought
 from ontogeny.features.directions.effect_claims import claims_of_effects
@@ -24,8 +27,10 @@ from ontogeny.features.directions.measured import (
     placements,
     shares,
 )
-from ontogeny.features.directions.removed import TESTS
+from ontogeny.features.directions.removed import Effects, loss_at
+from ontogeny.needs import Gradients
 from ontogeny.observables import Directions
+from ontogeny.observables.random_directions import p_beyond, random_directions
 from ontogeny.study.file import _observable as observable_of
 from ontogeny.units import Units
 
@@ -104,13 +109,27 @@ def test_numbers_are_those_of_a_plain_loop(result):
         assert float(at.removed) == pytest.approx(costs[1] - costs[0], rel=1e-3)
 
 
+def test_a_direction_that_is_drawn_costs_what_that_draw_costs():
+    run = planted.run()
+    model, inputs = run[run.steps[-1]].model(), planted.texts()
+    reading = gradients(model, Gradients("next-token"), {"text": inputs})
+    at, rows = loss_at(reading, inputs.sample("all", None, 0), "causal", 0)
+    values = activations(model, inputs, "out", max_tokens=None)["out"]
+    A = to_numpy(values)[rows].astype(np.float64)
+    effects = Effects("out", at, A, 0.5)
+    (unit, *_) = random_directions(A - A.mean(axis=0), 3, [7, 9])
+    found = effects.of(unit[None], 3, seed=7)
+    drawn = found["removed"].nulls["random"][1]
+    assert drawn[0, 0] == pytest.approx(found["removed"].value[1][0], rel=1e-5)
+
+
 def test_an_addition_that_helps_moves_the_loss_as_one_that_hurts():
     texts, steps = np.arange(60) % 3 / 30, np.array([0, 10])
     draws = 0.1 * RNG.normal(size=(2, 1, 1, 4))
     for sign in (1, -1):
         units = Units(np.arange(60))
         others = draws[0, 0, 0][:, None] + texts
-        p = TESTS["added"](sign * 5 + texts, others, np.ones(60), units)
+        p = p_beyond(sign * 5 + texts, others, np.ones(60), units)
         dims = ("step", "layer", "direction")
         values = {
             "added": (dims, np.full((2, 1, 1), sign * 5.0)),
@@ -166,7 +185,8 @@ def test_shares_of_an_orthonormal_basis_add_up():
 
 
 def test_the_regression_of_a_reference_code_is_the_direction():
-    A = RNG.normal(size=(500, 5)) @ RNG.normal(size=(5, 5))
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(500, 5)) @ (np.eye(5) + 0.2 * rng.normal(size=(5, 5)))
     direction = np.array([[1.0, 0, 0, 0, 0]])
     means, regression = fitted(A, (A @ direction.T).T)
     assert regression[0] @ direction[0] == pytest.approx(1.0, abs=0.01)

@@ -9,7 +9,11 @@ from torch import nn
 
 import ontogeny as og
 from ontogeny.errors import ArgumentError
-from ontogeny.features.directions.changed_layer import Groups, half_of_largest
+from ontogeny.features.directions.changed_layer import (
+    ChangedLayer,
+    Groups,
+    half_of_largest,
+)
 from ontogeny.observables import DirectionEffects
 from ontogeny.tasks import train_tokenizer
 from ontogeny.words.content import read_content
@@ -148,8 +152,11 @@ def test_what_is_right_all_the_same_is_not_needed():
     class Shifted:
         """Log-odds that fall by 1 without a direction, and hardly without others."""
 
-        def without(self, unit, taken):
-            return plain - (1.0 if taken is unit else 0.01 * taken[0])
+        def without(self, unit, share=None):
+            return plain - (1.0 if share is None else 0.01 * share)
+
+        def strength_beside(self, unit, other):
+            return other[0]
 
         def added(self, unit, strength):
             return plain
@@ -199,6 +206,23 @@ def test_numbers_are_those_of_a_plain_loop(studied):
         right.append(after > 0)
     assert float(at.removed) == pytest.approx(np.mean(changes), rel=1e-3)
     assert float(at.removed_accuracy) == pytest.approx(np.mean(right), abs=0.02)
+
+
+def test_random_directions_take_off_as_much_as_the_direction_asked_about():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(50, 3)) * [3.0, 1.0, 0.5]
+    layer = nn.Linear(3, 3, bias=False)
+    layer.weight = nn.Parameter(torch.eye(3))
+    model = nn.Sequential(layer)
+    rows = torch.from_numpy(A).float()
+    change = ChangedLayer(model, "0", A, lambda: model(rows).detach().numpy())
+    one, other = np.eye(3)[0], np.array([0.0, 0.6, 0.8])
+    share = change.strength_beside(one, other)
+    taken = [A - change.without(*of) for of in ((one,), (other, share))]
+    sizes = [np.linalg.norm(part) for part in taken]
+    assert sizes[0] == pytest.approx(sizes[1], rel=1e-5)
+    centred = A - A.mean(axis=0)
+    np.testing.assert_allclose(taken[0], np.outer(centred[:, 0], one), atol=1e-6)
 
 
 def test_half_strengths_are_interpolated():

@@ -12,6 +12,7 @@ from torch import Tensor
 from ...capture.sites import changed
 from ...summary.noise import mean_stderr
 from ...units import Units
+from .measured import relative_strength
 
 
 class Groups:
@@ -80,18 +81,20 @@ class ChangedLayer:
         self.centred = A - self._mean
         self._size = float(np.sqrt((self.centred**2).sum(axis=1).mean()))
 
-    def without(self, unit: np.ndarray, taken: np.ndarray) -> np.ndarray:
-        """Return the log-odds with ``⟨a - mean, unit⟩ taken`` off every token."""
-        mean, along, off = (
-            torch.from_numpy(v).float() for v in (self._mean, unit, taken)
-        )
+    def without(self, unit: np.ndarray, share: float = 1.0) -> np.ndarray:
+        """Return the log-odds with a share of ``⟨a - mean, unit⟩ unit`` off every token."""
+        mean, along = (torch.from_numpy(v).float() for v in (self._mean, unit))
 
         def change(_: str, value: Any) -> Tensor:
-            u, t, m = (v.to(value.device, value.dtype) for v in (along, off, mean))
-            changed_value: Tensor = value - ((value - m) @ u)[..., None] * t
+            u, m = (v.to(value.device, value.dtype) for v in (along, mean))
+            changed_value: Tensor = value - share * ((value - m) @ u)[..., None] * u
             return changed_value
 
         return self._asked(change)
+
+    def strength_beside(self, unit: np.ndarray, other: np.ndarray) -> float:
+        """Return how strong the layer is along a direction, over how strong it is along another."""
+        return relative_strength(self.centred @ unit, self.centred @ other)
 
     def added(self, unit: np.ndarray, strength: float) -> np.ndarray:
         """Return the log-odds with a multiple of a direction at every token."""

@@ -157,7 +157,7 @@ class Directions(Observable):
         "which on it stays beyond random directions on these texts.",
         symbol="uᵀ C u / tr C",
         null="Random directions with the covariance of the layer; the untrained model; control "
-        "runs. Effects stand beside random directions that are as strong at every token.",
+        "runs. Effects stand beside random directions that are as strong.",
         care="A direction that was fitted at the end is best there by construction. One that "
         "cannot be read may have turned: the direction fitted at the {checkpoint} tells.",
     )

@@ -62,6 +62,18 @@ def apart(random: np.ndarray, unit: np.ndarray) -> np.ndarray:
     return unit_rows(random - np.outer(random @ unit, unit).astype(random.dtype))
 
 
+def relative_strength(codes: np.ndarray, others: np.ndarray) -> float:
+    """Return how strong codes (n,) are over others; 0 where the others are 0.
+
+    Examples
+    --------
+    >>> relative_strength(np.array([3.0, 4.0]), np.array([10.0, 0.0]))
+    0.5
+    """
+    size = float(np.linalg.norm(others))
+    return float(np.linalg.norm(codes)) / size if size > 0 else 0.0
+
+
 def aucs(
     rows: Rows, unit: np.ndarray, random: np.ndarray, labels: np.ndarray
 ) -> Measured:

@@ -134,7 +134,7 @@ class DirectionEffects(Observable):
         "with multiples of it added. The log-odds of an example are the log-probability of its "
         "right text less that of its wrong one.",
         symbol="log p(right) − log p(wrong), a − ⟨a − ā, u⟩ u",
-        null="Random directions with the covariance of the layer, as strong at every token.",
+        null="Random directions with the covariance of the layer, scaled to be as strong.",
         care="Removal shows what the rest of this model makes of a direction now. Large additions "
         "leave what the model was trained on.",
         source="Activation addition (Turner et al. 2023); directional ablation (Arditi et al. 2024)",
@@ -214,10 +214,7 @@ class DirectionEffects(Observable):
             change = ChangedLayer(model, path, to_numpy(A).astype(np.float64), odds)
             seeds = [self.random_state, 13]
             random = random_directions(change.centred, draws, seeds)
-            each = [
-                self._of_direction(change, u, apart(random, u), plain, groups)
-                for u in unit
-            ]
+            each = [self._of_direction(change, u, random, plain, groups) for u in unit]
             stacked = xr.concat([xr.Dataset(values) for values in each], "direction")
             whole = groups.means(right(plain)), groups.means(plain)
             found = stacked.assign(
@@ -245,15 +242,18 @@ class DirectionEffects(Observable):
         groups: Groups,
     ) -> dict[str, Any]:
         """Return what the removal and the addition of one direction do to each group."""
-        without = change.without(unit, unit)
+        without = change.without(unit)
         added = np.stack([change.added(unit, s) for s in self.strengths])
         moved = added - plain
         nulls: dict[str, Mapping[str, Any]] = {}
         found: dict[str, Any] = {}
         if len(random):
-            others = np.stack([change.without(unit, r) for r in random])
+            others = np.stack(
+                [change.without(r, change.strength_beside(unit, r)) for r in random]
+            )
+            aside = apart(random, unit)
             beside = np.stack(
-                [[change.added(r, s) for r in random] for s in self.strengths]
+                [[change.added(r, s) for r in aside] for s in self.strengths]
             )
             of_group = ("group", "draw")
             nulls = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,9 @@ from ...observables.random_directions import p_above, p_beyond, random_direction
 from ...observables.removal import LossAtTokens
 from ...quantities import Measured
 from ...units import Units
-from .measured import apart
+from .measured import apart, relative_strength
 
 UNIT = "nats per predicted token"
-# What is asked of each: a removal costs more than others do, an addition goes further either way.
-TESTS = {"removed": p_above, "added": p_beyond}
 
 
 class Effects:
@@ -48,38 +47,52 @@ class Effects:
     def of(self, unit: np.ndarray, n_draws: int, seed: int) -> dict[str, Any]:
         """Return the effects of unit directions (r, m), beside `n_draws` random ones.
 
-        Random directions have the covariance of the layer, and are as strong at every token.
+        Random directions have the covariance of the layer. What lies along them is removed, scaled
+        to be as strong over all tokens: a direction that is drawn as they are is one of them. They
+        are added without their part along a direction, which would be its own effect.
         """
         random = random_directions(self._A, n_draws, [seed, 9])
+        along = [self._A @ direction for direction in (*unit, *random)]
+        own, others = along[: len(unit)], along[len(unit) :]
+        removed = self._costs(own, unit)
+        scaled = [[x * relative_strength(codes, x) for x in others] for codes in own]
+        without = [self._costs(codes, random) for codes in scaled]
+        added = self._costs([self._added] * len(unit), unit)
+        beside = [self._costs([self._added] * n_draws, apart(random, u)) for u in unit]
+        return {
+            **self._variables("removed", removed, without, p_above),
+            **self._variables("added", added, beside, p_beyond),
+        }
+
+    def _variables(
+        self, name: str, costs: np.ndarray, draws: list[np.ndarray], p_value: Any
+    ) -> dict[str, Any]:
+        """Return costs (r, texts) beside those of random directions, r of (k, texts)."""
         variables: dict[str, Any] = {}
-        for name, p_value in TESTS.items():
-            codes = [self._codes(name, direction) for direction in unit]
-            pairs = zip(codes, unit, strict=True)
-            costs = np.stack([self._cost(*pair) for pair in pairs])
-            nulls = {}
-            if n_draws:
-                pairs = zip(codes, unit, strict=True)
-                draws = np.stack(
-                    [[self._cost(c, d) for d in apart(random, u)] for c, u in pairs]
-                )
-                nulls = {"random": (("direction", "effect_draw"), self._mean(draws))}
-                p = [
-                    p_value(mine, of_draws, self._weights, self._units)
-                    for mine, of_draws in zip(costs, draws, strict=True)
-                ]
-                variables[f"{name}_p_single"] = ("direction", np.array(p))
-            variables[name] = Measured.over_texts(
-                ("direction", self._mean(costs)),
-                costs,
-                self._weights,
-                self._units.of_row,
-                ("direction", "text"),
-                nulls=nulls,
-            )
+        nulls = {}
+        if len(draws[0]):
+            means = np.stack([self._mean(of_draws) for of_draws in draws])
+            nulls = {"random": (("direction", "effect_draw"), means)}
+            p_values = [
+                p_value(mine, of_draws, self._weights, self._units)
+                for mine, of_draws in zip(costs, draws, strict=True)
+            ]
+            variables[f"{name}_p_single"] = ("direction", np.array(p_values))
+        variables[name] = Measured.over_texts(
+            ("direction", self._mean(costs)),
+            costs,
+            self._weights,
+            self._units.of_row,
+            ("direction", "text"),
+            nulls=nulls,
+        )
         return variables
 
-    def _codes(self, name: str, direction: np.ndarray) -> np.ndarray:
-        return self._A @ direction if name == "removed" else self._added
+    def _costs(self, codes: Sequence[np.ndarray], directions: np.ndarray) -> np.ndarray:
+        """Return the costs (r, texts) of r directions with their codes."""
+        pairs = zip(codes, directions, strict=True)
+        costs = [self._cost(*pair) for pair in pairs]
+        return np.reshape(costs, (len(costs), len(self._weights)))
 
     def _cost(self, codes: np.ndarray, direction: np.ndarray) -> np.ndarray:
         """Return what taking ``codes direction`` away costs each text, per predicted token."""
