@@ -82,10 +82,8 @@ class Observable(Catalogued, abc.ABC):
     >>> @dataclass(frozen=True)
     ... class ActivationNorm(Observable):
     ...     layers: str = "mlp"
-    ...     kind: ClassVar[str] = "activation-norm"
-    ...     variables: ClassVar = {
-    ...         "norm": ("mean norm of the activations", "activation units")
-    ...     }
+    ...     kind = "activation-norm"
+    ...     variables = {"norm": ("mean norm of the activations", "activation units")}
     ...
     ...     def needs(self):
     ...         return [needs.Activations(self.layers)]

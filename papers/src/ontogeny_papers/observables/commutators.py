@@ -15,11 +15,10 @@ from ontogeny.errors import ArgumentError, check_choice, check_number
 from ontogeny.figures import Section
 from ontogeny.needs import Gradients, Need
 from ontogeny.observables.base import Observable
-from ontogeny.observables.catalogued import PresetEntry, Presets
+from ontogeny.observables.catalogued import PresetEntry
 from ontogeny.quantities import Quantity
 from ontogeny.summary.figures import along
 from ontogeny.summary.noise import Z
-from ontogeny.words.names import Names
 
 from ..updates.commutators import METHODS, Commutator
 from ..updates.field import norm
@@ -74,14 +73,14 @@ class Commutators(Observable):
     dtype: str | None = None
     random_state: int = 0
 
-    kind: ClassVar[str] = "commutators"
-    minima: ClassVar[Mapping[str, int]] = {"pairs": 1, "batch_size": 1}
-    question: ClassVar[str] = "Does the order of two gradient steps matter?"
-    requires: ClassVar[str] = "texts, a vocabulary head"
-    price: ClassVar[str] = "some dozens of gradients at each step"
-    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
-    presets: ClassVar[Presets] = (PresetEntry(("everything",), {"loss": "$loss"}, 200),)
-    role: ClassVar[str] = "motion"
+    kind = "commutators"
+    minima = {"pairs": 1, "batch_size": 1}
+    question = "Does the order of two gradient steps matter?"
+    requires = "texts, a vocabulary head"
+    price = "some dozens of gradients at each step"
+    obstacles = ("no_prediction",)
+    presets = (PresetEntry(("everything",), {"loss": "$loss"}, 200),)
+    role = "motion"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         _over_pairs(
             "defect",
@@ -116,7 +115,7 @@ class Commutators(Observable):
             y_scale="log",
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Commutators of gradient steps",
         definition="How far two steps of gradient descent, on batches A and B, end apart when "
         "their order is exchanged.",
@@ -129,7 +128,7 @@ class Commutators(Observable):
         "plain gradient descent, not of the optimiser that trained the model.",
         source="Xu 2026, sec. 3.3.2, Fig. 3",
     )
-    variables: ClassVar[Names] = {
+    variables = {
         **{q.name.removesuffix("_over_pairs"): (q.title, q.units) for q in quantities},
         "loss": ("mean loss of the two batches", "nats"),
         "texts": ("texts in the input set", "texts"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -17,7 +17,6 @@ from ontogeny.needs import Need
 from ontogeny.observables import Observable, Reading, by_layer
 from ontogeny.observables.matrices import Matrices
 from ontogeny.quantities import Measured, Quantity
-from ontogeny.words.names import Names
 
 from ..geometry.fourier import row_frequencies
 
@@ -53,13 +52,11 @@ class EmbeddingFrequencies(Observable):
     n_draws: int = 20
     random_state: int = 0
 
-    kind: ClassVar[str] = "embedding-frequencies"
-    question: ClassVar[str] = (
-        "Over how many frequencies do tokens that are numbers spread?"
-    )
-    requires: ClassVar[str] = "weights alone"
-    price: ClassVar[str] = "one Fourier transform at each step"
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "embedding-frequencies"
+    question = "Over how many frequencies do tokens that are numbers spread?"
+    requires = "weights alone"
+    price = "one Fourier transform at each step"
+    quantities = (
         Quantity(
             "frequencies",
             "number of frequencies of the embedding",
@@ -72,10 +69,8 @@ class EmbeddingFrequencies(Observable):
             caption="Participation ratio of the variance over frequencies.",
         ),
     )
-    variables: ClassVar[Names] = {
-        "power": ("share of the variance at each frequency", "1")
-    }
-    section: ClassVar[Section] = Section(
+    variables = {"power": ("share of the variance at each frequency", "1")}
+    section = Section(
         title="Frequencies of the embedding",
         definition="The rows of the numbers 0 to n − 1 as a periodic signal: the share of their "
         "variance at every frequency k = 1 to n/2, and over how many frequencies it spreads.",

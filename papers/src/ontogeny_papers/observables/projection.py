@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +19,6 @@ from ontogeny.observables.matrices import parameter_blocks
 from ontogeny.observables.readings import Run
 from ontogeny.quantities import Quantity
 from ontogeny.trajectory.weights import TensorReader
-from ontogeny.words.names import Names
 
 from ..geometry.projection import BlockEnergies
 from ..geometry.subspaces import principal_basis
@@ -71,13 +70,13 @@ class Projection(Commutators):
     blocks: str | tuple[str, ...] = ("q", "k", "v", "o")
     k: int = 3
 
-    kind: ClassVar[str] = "projection"
-    question: ClassVar[str] = (
+    kind = "projection"
+    question = (
         "Which share of a gradient lies in the directions that the run moves along?"
     )
-    requires: ClassVar[str] = "texts, a vocabulary head"
-    price: ClassVar[str] = "gradients as commutators, and all steps of the matrices"
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    requires = "texts, a vocabulary head"
+    price = "gradients as commutators, and all steps of the matrices"
+    quantities = (
         _share(
             "rho_median",
             "share of the norm inside the trajectory's directions",
@@ -100,7 +99,7 @@ class Projection(Commutators):
         ),
         *Commutators.quantities,
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Commutators and the trajectory's own directions",
         definition="How much of a commutator, of a gradient and of the difference of two gradients "
         "lies inside the top principal components of the weights' path, block by block.",
@@ -113,7 +112,7 @@ class Projection(Commutators):
         "the future. Parameters without a gradient are not counted.",
         source="Xu 2026, sec. 3.3.2, Figs 4, 5",
     )
-    variables: ClassVar[Names] = {
+    variables = {
         **Commutators.variables,
         "rho": ("share of the norm inside", "1"),
         "matched": ("share inside block-matched random subspaces", "1"),

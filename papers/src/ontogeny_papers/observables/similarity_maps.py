@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,7 +23,6 @@ from ontogeny.observables import Reading, by_layer
 from ontogeny.observables.catalogued import PASS
 from ontogeny.observables.of_activations import OfSampledActivations
 from ontogeny.units import Units
-from ontogeny.words.names import Names
 
 from ..distances.equivalences import cka_of_grams
 
@@ -54,19 +53,19 @@ class StepSimilarity(OfSampledActivations):
 
     max_tokens: int = 200
 
-    kind: ClassVar[str] = "step-similarity"
-    minima: ClassVar[Mapping[str, int]] = {"max_tokens": 8}
-    question: ClassVar[str] = (
+    kind = "step-similarity"
+    minima = {"max_tokens": 8}
+    question = (
         "Which checkpoints arrange tokens alike, and where does that change at once?"
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "between": ("similarity between two {checkpoint}s", "1"),
         "between_shuffled": (
             "similarity between two {checkpoint}s: tokens out of order",
             "1",
         ),
     }
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Similarity between {checkpoint}s",
         definition="How far the activations of a layer at two checkpoints arrange the same tokens "
         "alike.",
@@ -75,7 +74,7 @@ class StepSimilarity(OfSampledActivations):
         care="A few directions with a large variance can hold CKA up alone.",
         source="Kornblith et al. 2019; Nguyen et al. 2021",
     )
-    charts: ClassVar[Sequence[Figure]] = tuple(
+    charts = tuple(
         Heatmap(name, title, value=value, y="step_", facet="layer", square=True)
         for name, title, value in (
             ("between", "CKA between {checkpoint}s", "between"),
@@ -170,14 +169,14 @@ class LayerSimilarity(OfMeasures):
 
     max_tokens: int | None = 1000
 
-    measured: ClassVar[str] = "to_layer_before"
-    other: ClassVar[str] = "the layer before"
-    row: ClassVar[str] = f"similarity to {other}"
-    kind: ClassVar[str] = "layer-similarity"
-    question: ClassVar[str] = "How alike are the layers of a model, and since when?"
-    price: ClassVar[str] = f"{PASS}, and every pair"
-    variables: ClassVar[Names] = {"between": ("similarity between two layers", "1")}
-    section: ClassVar[Section] = Section(
+    measured = "to_layer_before"
+    other = "the layer before"
+    row = f"similarity to {other}"
+    kind = "layer-similarity"
+    question = "How alike are the layers of a model, and since when?"
+    price = f"{PASS}, and every pair"
+    variables = {"between": ("similarity between two layers", "1")}
+    section = Section(
         title="Similarity between layers",
         definition="How far the activations of two layers arrange the same tokens alike.",
         symbol="CKA = ‖XᵀY‖² / (‖XᵀX‖ ‖YᵀY‖)",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -16,7 +16,6 @@ from ontogeny.needs import Need
 from ontogeny.observables import Observable, Reading, by_layer
 from ontogeny.observables.matrices import Matrices
 from ontogeny.quantities import Measured, Quantity
-from ontogeny.words.names import Names
 
 from ..geometry.features import feature_dimensionality
 
@@ -50,13 +49,11 @@ class FeatureGeometry(Observable):
     n_draws: int = 20
     random_state: int = 0
 
-    kind: ClassVar[str] = "feature-geometry"
-    question: ClassVar[str] = (
-        "How many features does a matrix hold, and do they share dimensions?"
-    )
-    requires: ClassVar[str] = "weights alone"
-    price: ClassVar[str] = "products of columns at each step"
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "feature-geometry"
+    question = "How many features does a matrix hold, and do they share dimensions?"
+    requires = "weights alone"
+    price = "products of columns at each step"
+    quantities = (
         Quantity(
             "represented",
             "number of features represented",
@@ -77,12 +74,12 @@ class FeatureGeometry(Observable):
             caption="1: a direction for each; 1/2: opposite pairs; 2/5: a pentagon.",
         ),
     )
-    compared: ClassVar[tuple[str, ...]] = ("feature_norm", "feature_dimensionality")
-    variables: ClassVar[Names] = {
+    compared = ("feature_norm", "feature_dimensionality")
+    variables = {
         "feature_norm": ("norm of each feature", "weight units"),
         "feature_dimensionality": ("dimensions of each feature", "dimensions"),
     }
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Features in superposition",
         definition="Columns of a matrix with a norm of at least {least} are features that it "
         "represents. Each has a share of a dimension for itself.",

@@ -58,11 +58,11 @@ class OfGroups(OfPredictions):
 
     one: ClassVar[str] = "example"
     measured: ClassVar[str] = "rank"
-    price: ClassVar[str] = (
+    price = (
         "one pass over the texts of the examples at each step, where they begin alike once; of a "
         "masked model one for each token"
     )
-    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_tokenizer")
+    obstacles = ("no_prediction", "no_tokenizer")
 
     @abc.abstractmethod
     def right_of(
@@ -112,7 +112,7 @@ class OfExamples(OfGroups):
     on: str | None = None
     objective: str = "auto"
 
-    file_arguments: ClassVar[tuple[str, ...]] = ("examples",)
+    file_arguments = ("examples",)
     # Of these fields none is a group; without any only a field of a usual name is.
     used_fields: ClassVar[tuple[str, ...]] = ()
 

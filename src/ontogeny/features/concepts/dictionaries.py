@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,7 +28,6 @@ from ...needs import Need
 from ...needs.derived import Reference
 from ...observables import Reading, Run, by_layer
 from ...observables.arguments import check_names
-from ...observables.catalogued import Presets
 from ...observables.extractor_fits import (
     PRECISIONS,
     FromExtractor,
@@ -41,7 +40,6 @@ from ...observables.extractor_fits import (
 from ...observables.rotations import Rotations
 from ...quantities import Quantity
 from ...units import Units
-from ...words.names import Names
 from ...words.one_model import is_one_model
 from .describer import Describer
 from .dictionaries_declared import (
@@ -145,14 +143,15 @@ class Concepts(FromExtractor):
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     examples: int = 0
 
-    kind: ClassVar[str] = "concepts"
-    question: ClassVar[str] = (
-        "Which directions does a dictionary find at each step, and how far are they from the last?"
+    kind = "concepts"
+    question = (
+        "Which directions does a dictionary find at each step, and how far are they "
+        "from the last?"
     )
-    presets: ClassVar[Presets] = PRESETS
-    state_variables: ClassVar[tuple[str, ...]] = KEPT_OF_STATE
-    uses_noise: ClassVar[bool] = True
-    variables: ClassVar[Names] = VARIABLES
+    presets = PRESETS
+    state_variables = KEPT_OF_STATE
+    uses_noise = True
+    variables = VARIABLES
 
     def check(self) -> None:
         """Refuse arguments out of range."""

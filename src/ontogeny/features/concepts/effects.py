@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,14 +19,13 @@ from ...needs import Gradients, Need
 from ...needs.base import MASK_FRACTION
 from ...needs.derived import Reference
 from ...observables import Observable, PresetEntry, Reading, by_layer
-from ...observables.catalogued import INNER_LAYERS, PREDICTED, Presets
+from ...observables.catalogued import INNER_LAYERS, PREDICTED
 from ...observables.extractor_fits import layer_state
 from ...observables.of_activations import OfJointConcepts
 from ...observables.random_directions import p_above
 from ...observables.removal import LossAtTokens
 from ...quantities import Measured
 from ...units import Units
-from ...words.names import Names
 from .effect_controls import LayerEffects, chosen_concepts, others_of
 from .effect_verdicts import VARIABLES, claims_of_effects, figures, verdicts
 from .joint import JointConcepts
@@ -106,20 +105,18 @@ class ConceptEffects(OfJointConcepts):
     max_tokens: int | None = 5000
     random_state: int = 0
 
-    kind: ClassVar[str] = "concept-effects"
-    question: ClassVar[str] = (
-        "Does a concept matter: what does the loss rise by without it?"
-    )
-    requires: ClassVar[str] = "a node joint-concepts, a vocabulary head"
-    price: ClassVar[str] = "tens of passes for each layer at some steps"
-    fewest_steps: ClassVar[int] = 3
-    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
-    presets: ClassVar[Presets] = (
+    kind = "concept-effects"
+    question = "Does a concept matter: what does the loss rise by without it?"
+    requires = "a node joint-concepts, a vocabulary head"
+    price = "tens of passes for each layer at some steps"
+    fewest_steps = 3
+    obstacles = ("no_prediction",)
+    presets = (
         PresetEntry(("circuits", "everything"), {**PREDICTED, **INNER_LAYERS}, 80),
     )
-    uses_noise: ClassVar[bool] = True
-    variables: ClassVar[Names] = VARIABLES
-    section: ClassVar[Section] = Section(
+    uses_noise = True
+    variables = VARIABLES
+    section = Section(
         title="Does a concept matter? ({of})",
         definition="By how much the loss rises when the part of a concept is taken from a layer's "
         "output: its code times the checkpoint's decoder, on the tokens of the codes.",

@@ -22,7 +22,7 @@ from ...errors import ArgumentError, check_choice, check_number, check_whole
 from ...figures import Curves, Figure, Heatmap, Section
 from ...needs import Activations, Need
 from ...observables import PresetEntry, Reading, Run, by_layer
-from ...observables.catalogued import INNER_LAYERS, Presets
+from ...observables.catalogued import INNER_LAYERS
 from ...observables.extractor_fits import layer_state
 from ...observables.of_activations import OfActivations
 from ...quantities import Quantity
@@ -105,22 +105,18 @@ class JointConcepts(OfActivations):
     shown_texts: int = 0
     words_on: str | None = None
 
-    kind: ClassVar[str] = "joint-concepts"
-    question: ClassVar[str] = (
-        "Which concepts are there, what does each mean, and when is it born?"
-    )
-    price: ClassVar[str] = (
-        "one fit for each layer over twelve steps, then one regression a step"
-    )
-    fewest_steps: ClassVar[int] = 2
-    presets: ClassVar[Presets] = (
+    kind = "joint-concepts"
+    question = "Which concepts are there, what does each mean, and when is it born?"
+    price = "one fit for each layer over twelve steps, then one regression a step"
+    fewest_steps = 2
+    presets = (
         PresetEntry(
             ("circuits", "fine-tuning", "everything"),
             {"n_concepts": "$latents", **INNER_LAYERS},
             50,
         ),
     )
-    state_variables: ClassVar[tuple[str, ...]] = (
+    state_variables = (
         *KEPT,
         *SHARED,
         *SHOWN_KEPT,
@@ -129,7 +125,7 @@ class JointConcepts(OfActivations):
         "replicates",
         "fitted_step",
     )
-    compared: ClassVar[tuple[str, ...]] = ("named", "n_concepts", "n_born", "mean_life")
+    compared = ("named", "n_concepts", "n_born", "mean_life")
     variables: ClassVar[Names] = {
         "strength": ("root of the share of the variance that a concept writes", "1"),
         "readability": (
@@ -153,7 +149,7 @@ class JointConcepts(OfActivations):
         **WORDS,
         "named": ("concepts with a name", "concepts"),
     }
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    quantities = (
         Quantity(
             "concepts_there",
             "number of latents that can be read from a checkpoint",
@@ -174,7 +170,7 @@ class JointConcepts(OfActivations):
         ),
         MEANING,
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Concepts and their lives",
         definition="Every token has one sparse code for the whole run, and every checkpoint its "
         "own decoder. A latent is a concept where its codes can be read from single checkpoints, "

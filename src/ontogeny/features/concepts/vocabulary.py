@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -18,9 +18,7 @@ from ...errors import ArgumentError, check_choice, check_number, check_whole
 from ...figures import Figure, Section
 from ...needs import InputSet, Need, Weights
 from ...observables import BlockReading, Observable, PresetEntry, Run
-from ...observables.catalogued import Presets
 from ...quantities import Quantity
-from ...words.names import Names
 from .described import tidied
 from .joint import JointConcepts, check_latents
 from .joint_lives import FEWEST, lives_of_layers
@@ -100,17 +98,17 @@ class VocabularyConcepts(Observable):
     on: str | None = None
     random_state: int = 0
 
-    kind: ClassVar[str] = "vocabulary-concepts"
-    question: ClassVar[str] = "Which directions of the embedding appear, and when?"
-    requires: ClassVar[str] = "weights, for names the tokenizer"
-    price: ClassVar[str] = "one fit over twelve steps"
-    fewest_steps: ClassVar[int] = 4
-    obstacles: ClassVar[tuple[str, ...]] = ("no_embedding",)
-    presets: ClassVar[Presets] = (
+    kind = "vocabulary-concepts"
+    question = "Which directions of the embedding appear, and when?"
+    requires = "weights, for names the tokenizer"
+    price = "one fit over twelve steps"
+    fewest_steps = 4
+    obstacles = ("no_embedding",)
+    presets = (
         PresetEntry(("weights", "everything"), {"n_concepts": "$concepts"}, 190),
     )
-    state_variables: ClassVar[tuple[str, ...]] = ("piece_text",)
-    variables: ClassVar[Names] = {
+    state_variables = ("piece_text",)
+    variables = {
         **JointConcepts.variables,
         "codes": ("code of every row that was read", "standard deviations"),
         "frequency": ("correlation of a code with the log of the token's count", "1"),
@@ -120,7 +118,7 @@ class VocabularyConcepts(Observable):
         "masked_rows": ("rows of no token, left out", "rows"),
         "start_subtracted": ("whether the rows of {step} 0 are subtracted", "1"),
     }
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    quantities = (
         Quantity(
             "concepts_there",
             "number of directions of the vocabulary that can be read from a checkpoint",
@@ -139,7 +137,7 @@ class VocabularyConcepts(Observable):
             caption="Of the changes since {step} 0, where these are read.",
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Directions of the vocabulary and their lives",
         definition="Every token has one sparse code for the whole run, and every checkpoint its "
         "own decoder of the rows of the embedding, or of their changes since {step} 0. A latent "

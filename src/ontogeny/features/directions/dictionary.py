@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,7 +23,6 @@ from ...observables.fits import OfWidth
 from ...observables.readable import UNTRAINED
 from ...quantities import Measured, Quantity
 from ...units import Units
-from ...words.names import Names
 from .dictionary_files import read_dictionary
 from .dictionary_lives import LIVES, claims_of_dictionary, labels_of, with_features
 from .encoding import Encoding
@@ -80,17 +79,15 @@ class Dictionary(Observable):
     max_tokens: int | None = 5000
     random_state: int = 0
 
-    kind: ClassVar[str] = "dictionary"
-    question: ClassVar[str] = (
-        "Since when do the features of a pretrained dictionary fire as they do?"
-    )
-    requires: ClassVar[str] = "texts, a dictionary"
-    price: ClassVar[str] = "one pass, and the dictionary's products, at each step"
-    file_arguments: ClassVar[tuple[str, ...]] = ("labels",)
-    minima: ClassVar[Mapping[str, int]] = {"n_shown": 1}
-    compared: ClassVar[tuple[str, ...]] = ("n_born",)
-    variables: ClassVar[Names] = LIVES
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "dictionary"
+    question = "Since when do the features of a pretrained dictionary fire as they do?"
+    requires = "texts, a dictionary"
+    price = "one pass, and the dictionary's products, at each step"
+    file_arguments = ("labels",)
+    minima = {"n_shown": 1}
+    compared = ("n_born",)
+    variables = LIVES
+    quantities = (
         Quantity(
             "explained",
             "variance that the dictionary explains",
@@ -115,7 +112,7 @@ class Dictionary(Observable):
             minimum=0.0,
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="A dictionary over checkpoints",
         definition="A dictionary that was trained elsewhere encodes every checkpoint. A feature "
         "agrees by the correlation of its codes with those of the reference {checkpoint}; its birth is "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,16 +15,14 @@ from ...arrays import to_numpy
 from ...claims import Claim
 from ...concepts.joint.snapshots import fixed_half
 from ...errors import ArgumentError, CheckpointError, NonFiniteError, check_choice
-from ...figures import Column, Figure, Heatmap, Section, Table
+from ...figures import Column, Figure, Heatmap, Table
 from ...needs import InputSet, Need
 from ...observables import PresetEntry, Reading, Run, by_layer
-from ...observables.catalogued import INNER_LAYERS, Presets
+from ...observables.catalogued import INNER_LAYERS
 from ...observables.extractor_fits import layer_state
 from ...observables.of_activations import OfActivations
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
-from ...quantities import Quantity
 from ...scratch import scratch_array
-from ...words.names import Names
 from .checkpoint import directions, presence
 from .declared import COUNTS, FOUND, NAMES, QUANTITIES, SECTION, VARIABLES
 from .found import Finder, labelled
@@ -82,20 +80,18 @@ class LearnedConcepts(OfActivations):
     max_tokens: int | None = 60_000
     random_state: int = 0
 
-    kind: ClassVar[str] = "learned-concepts"
-    question: ClassVar[str] = (
-        "Which concepts did training make, and when was each born?"
-    )
-    price: ClassVar[str] = "five fits for each layer, then one regression a step"
-    minima: ClassVar[Mapping[str, int]] = {"n_concepts": 1, "examples": 0}
-    presets: ClassVar[Presets] = (
+    kind = "learned-concepts"
+    question = "Which concepts did training make, and when was each born?"
+    price = "five fits for each layer, then one regression a step"
+    minima = {"n_concepts": 1, "examples": 0}
+    presets = (
         PresetEntry(
             ("standard", "fine-tuning", "one-model", "everything"),
             {"n_concepts": "$latents", **INNER_LAYERS},
             49,
         ),
     )
-    state_variables: ClassVar[tuple[str, ...]] = (
+    state_variables = (
         *COUNTS,
         *NAMES,
         *FOUND,
@@ -107,16 +103,10 @@ class LearnedConcepts(OfActivations):
         "code_sketch",
         PIECES,
     )
-    compared: ClassVar[tuple[str, ...]] = (
-        *COUNTS,
-        "n_born",
-        "sharpness",
-        "named_phi",
-        "named_about",
-    )
-    variables: ClassVar[Names] = VARIABLES
-    quantities: ClassVar[tuple[Quantity, ...]] = QUANTITIES
-    section: ClassVar[Section] = SECTION
+    compared = (*COUNTS, "n_born", "sharpness", "named_phi", "named_about")
+    variables = VARIABLES
+    quantities = QUANTITIES
+    section = SECTION
 
     def check(self) -> None:
         """Refuse means of texts, which have no token."""

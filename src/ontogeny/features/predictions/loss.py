@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -18,14 +18,13 @@ from ...figures import Section
 from ...inputs import Inputs
 from ...needs import InputSet, Losses, Need
 from ...observables.base import dataset
-from ...observables.catalogued import PASS, PREDICTED, PresetEntry, Presets
+from ...observables.catalogued import PASS, PREDICTED, PresetEntry
 from ...observables.crossing import Crossing, crossing
 from ...observables.known_texts import KnownTexts
 from ...observables.of_predictions import OfPredictions
 from ...observables.word_frequencies import blind_guess, guesses
 from ...quantities import Measured, Quantity
 from ...trajectory.recorded import TRAINING, VALIDATION
-from ...words.names import Names
 from . import renamed_words, trained_start
 from .loss_claims import claims_of_loss
 from .recorded import check_recorded, far_from_record, with_recorded
@@ -102,11 +101,11 @@ class Loss(OfPredictions):
     recorded: tuple[tuple[float, float], ...] = ()
     recorded_of: str = ""
 
-    kind: ClassVar[str] = "loss"
-    summary_only: ClassVar[tuple[str, ...]] = ("floor", "recorded", "recorded_of")
-    question: ClassVar[str] = "How well does the model predict these texts?"
-    price: ClassVar[str] = PASS
-    presets: ClassVar[Presets] = (
+    kind = "loss"
+    summary_only = ("floor", "recorded", "recorded_of")
+    question = "How well does the model predict these texts?"
+    price = PASS
+    presets = (
         PresetEntry(
             (
                 "quick",
@@ -122,9 +121,9 @@ class Loss(OfPredictions):
             10,
         ),
     )
-    compared: ClassVar[tuple[str, ...]] = ("loss_calibrated", "loss_matched")
-    role: ClassVar[str] = "track"
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    compared = ("loss_calibrated", "loss_matched")
+    role = "track"
+    quantities = (
         Quantity(
             "loss",
             "loss on fixed texts",
@@ -137,7 +136,7 @@ class Loss(OfPredictions):
             caption="Mean over predicted tokens; what guesses cost is of the same tokens.",
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Loss on fixed texts",
         definition="Mean negative log-probability of the right token at the predicted "
         "positions; the same texts, and of a masked model the same masks, at every {checkpoint}.",
@@ -150,7 +149,7 @@ class Loss(OfPredictions):
         "lie higher than the training text's own frequencies would. Only a loss below that of the "
         "model's own {word} frequencies, the mean of its predictions, shows that it uses context.",
     )
-    variables: ClassVar[Names] = (
+    variables = (
         {**renamed_words.VARIABLES, **trained_start.VARIABLES}
         | {
             f"loss_below_{line}{end}": (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -20,10 +20,9 @@ from ontogeny.errors import (
 )
 from ontogeny.figures import Column, Figure, Footer, Section, Table
 from ontogeny.observables.arguments import check_names
-from ontogeny.observables.catalogued import PresetEntry, Presets
+from ontogeny.observables.catalogued import PresetEntry
 from ontogeny.observables.readings import SeriesReading
 from ontogeny.quantities import Measured, Quantity
-from ontogeny.words.names import Names
 
 from ...distances.alignment import align
 from ...dynamics.averages import AVERAGES, window_steps
@@ -89,16 +88,12 @@ class IntrinsicDimension(ConceptSeries):
     n_draws: int = 20
     random_state: int = 0
 
-    kind: ClassVar[str] = "intrinsic-dimension"
-    question: ClassVar[str] = (
-        "In how many dimensions do the dictionaries lie, early and late?"
-    )
-    fewest_steps: ClassVar[int] = 2
-    presets: ClassVar[Presets] = (
-        PresetEntry(("everything",), {"of": "concepts-ica"}, 110),
-    )
-    suffix: ClassVar[str] = "dimension"
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "intrinsic-dimension"
+    question = "In how many dimensions do the dictionaries lie, early and late?"
+    fewest_steps = 2
+    presets = (PresetEntry(("everything",), {"of": "concepts-ica"}, 110),)
+    suffix = "dimension"
+    quantities = (
         *(
             Quantity(
                 when,
@@ -128,7 +123,7 @@ class IntrinsicDimension(ConceptSeries):
             caption="TwoNN on the dictionary of each checkpoint by itself.",
         ),
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "early_mean": ("early window, mean over layers", "dimensions"),
         "late_mean": ("late window, mean over layers", "dimensions"),
         "window_low": ("first {checkpoint} of the window", "{step}s"),
@@ -137,7 +132,7 @@ class IntrinsicDimension(ConceptSeries):
         "p_change": ("p-value of a change of dimension", "1"),
         "looks_like": ("Gaussian dimension that would look like it", "dimensions"),
     }
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Intrinsic dimension of concepts ({of})",
         definition="How many directions the cloud of concepts fills locally, from the distances "
         "of each concept to its two nearest others (TwoNN).",

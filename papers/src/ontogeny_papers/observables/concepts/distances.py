@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import xarray as xr
@@ -12,10 +11,9 @@ import xarray as xr
 from ontogeny import distances
 from ontogeny.figures import Figure, Heatmap, Section
 from ontogeny.observables.arguments import check_names
-from ontogeny.observables.catalogued import PresetEntry, Presets
+from ontogeny.observables.catalogued import PresetEntry
 from ontogeny.observables.readings import SeriesReading
 from ontogeny.quantities import Quantity
-from ontogeny.words.names import Names
 
 from .series import ConceptSeries, finished_dictionaries
 
@@ -43,16 +41,12 @@ class ConceptDistances(ConceptSeries):
 
     measures: tuple[str, ...] = ("frobenius", "procrustes", "optimal")
 
-    kind: ClassVar[str] = "concept-distances"
-    question: ClassVar[str] = (
-        "How far are the concepts of every two checkpoints from each other?"
-    )
-    fewest_steps: ClassVar[int] = 2
-    presets: ClassVar[Presets] = (
-        PresetEntry(("everything",), {"of": "concepts-ica"}, 90),
-    )
-    suffix: ClassVar[str] = "distances"
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "concept-distances"
+    question = "How far are the concepts of every two checkpoints from each other?"
+    fewest_steps = 2
+    presets = (PresetEntry(("everything",), {"of": "concepts-ica"}, 90),)
+    suffix = "distances"
+    quantities = (
         Quantity(
             "to_previous",
             "distance to the {checkpoint} before, relative to the norms",
@@ -63,13 +57,13 @@ class ConceptDistances(ConceptSeries):
             "are denser.",
         ),
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "between": (
             "distance between the concepts of two {checkpoint}s, relative to the norms",
             "1",
         )
     }
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Concepts {checkpoint} by {checkpoint} ({of})",
         definition="Distance between the concept dictionaries of any two checkpoints.",
         symbol="d(Wₛ, Wₜ) / √(‖Wₛ‖² + ‖Wₜ‖²)",

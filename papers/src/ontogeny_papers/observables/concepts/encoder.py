@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -12,10 +12,10 @@ import xarray as xr
 
 from ontogeny import dynamics
 from ontogeny.errors import ArgumentError, check_choice, check_number
-from ontogeny.figures import Figure, Heatmap, Section
+from ontogeny.figures import Heatmap, Section
 from ontogeny.needs import InputSet, Need
 from ontogeny.observables import PresetEntry, Reading, Run, by_layer
-from ontogeny.observables.catalogued import SOME_LAYERS, Presets
+from ontogeny.observables.catalogued import SOME_LAYERS
 from ontogeny.observables.extractor_fits import (
     FromExtractor,
     extractor_title,
@@ -24,7 +24,6 @@ from ontogeny.observables.extractor_fits import (
 from ontogeny.quantities import Measured, Quantity
 from ontogeny.summary.noise import reference_index
 from ontogeny.units import Units
-from ontogeny.words.names import Names
 
 from ...dynamics.least_norm import ENCODER_NORMS, Encoder
 from ...dynamics.logits import concept_shares
@@ -96,21 +95,19 @@ class EncoderDynamics(FromExtractor):
     random_state: int = 0
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
-    kind: ClassVar[str] = "encoder-dynamics"
-    question: ClassVar[str] = (
-        "Can the last checkpoint's concepts be read from earlier activations?"
-    )
-    presets: ClassVar[Presets] = (
+    kind = "encoder-dynamics"
+    question = "Can the last checkpoint's concepts be read from earlier activations?"
+    presets = (
         PresetEntry(("everything",), {"n_concepts": "$concepts", **SOME_LAYERS}, 120),
     )
-    uses_noise: ClassVar[bool] = True
-    variables: ClassVar[Names] = {
+    uses_noise = True
+    variables = {
         "share": ("mean share of a concept", "1"),
         "encoder_rank": ("rank of the encoder", "directions"),
         "gap": ("duality gap of the solver, relative", "1"),
         "converged": ("whether the solver converged", "1"),
     }
-    charts: ClassVar[Sequence[Figure]] = (
+    charts = (
         Heatmap(
             "shares",
             "Share of every concept",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -12,7 +12,6 @@ import xarray as xr
 from ontogeny import distances
 from ontogeny.figures import Figure, Scatter, Section
 from ontogeny.observables.readings import SeriesReading
-from ontogeny.words.names import Names
 
 from .series import ConceptSeries, finished_dictionaries
 
@@ -38,10 +37,10 @@ class ConceptPlane(ConceptSeries):
     'concepts-ica-plane'
     """
 
-    kind: ClassVar[str] = "concept-plane"
-    question: ClassVar[str] = "How do all concepts of all steps lie in one plane?"
-    suffix: ClassVar[str] = "plane"
-    variables: ClassVar[Names] = {
+    kind = "concept-plane"
+    question = "How do all concepts of all steps lie in one plane?"
+    suffix = "plane"
+    variables = {
         "first": ("concept, component 1", "dictionary units"),
         "second": ("concept, component 2", "dictionary units"),
         "refit_first": ("refitted concept, component 1", "dictionary units"),
@@ -50,7 +49,7 @@ class ConceptPlane(ConceptSeries):
         "direction": ("direction of a component, of length 1", "1"),
         "centre": ("mean of all concepts", "dictionary units"),
     }
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Concepts in a plane ({of})",
         definition="Every concept of every {checkpoint} is a point of the feature space; the "
         "plane is "

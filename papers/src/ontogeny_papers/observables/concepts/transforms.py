@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -18,7 +18,6 @@ from ontogeny.needs import Need, Series
 from ontogeny.observables.readings import SeriesReading
 from ontogeny.quantities import Quantity
 from ontogeny.summary.noise import over_steps
-from ontogeny.words.names import Names
 
 from ...distances.alignment import align
 from .series import ConceptSeries
@@ -63,12 +62,10 @@ class TransformDynamics(ConceptSeries):
 
     max_condition: float = 1e8
 
-    kind: ClassVar[str] = "transform-dynamics"
-    question: ClassVar[str] = (
-        "Which transform takes the last dictionary to that of each step?"
-    )
-    suffix: ClassVar[str] = "transforms"
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "transform-dynamics"
+    question = "Which transform takes the last dictionary to that of each step?"
+    suffix = "transforms"
+    quantities = (
         Quantity(
             "codes_error",
             "error of the codes, relative",
@@ -126,7 +123,7 @@ class TransformDynamics(ConceptSeries):
             "from one fit to another at the same {checkpoint} splits.",
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Transforms of the concept space ({of})",
         definition="The linear map that turns the reference's concepts into those of each "
         "{checkpoint}.",
@@ -139,7 +136,7 @@ class TransformDynamics(ConceptSeries):
         "changed is in the error too. The report writes T⁻¹.",
         source="Bernas 2025, sec. 8.7.2, Fig. 12",
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "dictionary_error": ("error of the dictionary, relative", "1"),
         "rate": (
             "change of the transform since the checkpoint before, each {checkpoint}",

@@ -6,7 +6,7 @@ import abc
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -54,9 +54,9 @@ class OfCurve(Observable):
     first: int | None = None
     last: int | None = None
 
-    requires: ClassVar[str] = "a node with curves"
-    price: ClassVar[str] = SECONDS
-    minima: ClassVar[Mapping[str, int]] = {"first": 0, "last": 0}
+    requires = "a node with curves"
+    price = SECONDS
+    minima = {"first": 0, "last": 0}
 
     def check(self) -> None:
         """Refuse arguments out of range."""

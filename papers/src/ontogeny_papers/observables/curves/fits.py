@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -14,7 +14,6 @@ from ontogeny.errors import check_choice
 from ontogeny.figures import Curves, Figure, Heatmap, Section
 from ontogeny.summary import NumberTable
 from ontogeny.summary.figures import along
-from ontogeny.words.names import Names
 
 from ...dynamics.fit_comparison import FitComparison, compare_fits
 from ...dynamics.fit_evidence import IN_WORDS, in_words
@@ -43,9 +42,9 @@ class Fits(OfCurve):
     offset: bool = True
     criterion: str = "aicc"
 
-    kind: ClassVar[str] = "fits"
-    question: ClassVar[str] = "Which law do a node's curves follow?"
-    section: ClassVar[Section] = Section(
+    kind = "fits"
+    question = "Which law do a node's curves follow?"
+    section = Section(
         title="Shape of the decay ({of})",
         definition="Decays fitted to each curve by least squares: exponential, power law, "
         "stretched exponential; beside them a straight line and a constant.",
@@ -61,7 +60,7 @@ class Fits(OfCurve):
         "same.",
         source="Bernas 2025, Annex F.3, Fig. 16",
     )
-    tables: ClassVar[Sequence[NumberTable]] = (
+    tables = (
         NumberTable(
             "parameters",
             "The exponentials",
@@ -87,7 +86,7 @@ class Fits(OfCurve):
             caption="In brackets: standard errors, for independent noise.",
         ),
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "r2": ("share of the variance that the exponential explains", "1"),
         "r2_of": ("share of the variance explained", "1"),
         "exponential": ("whether the curve is exponential", "1"),

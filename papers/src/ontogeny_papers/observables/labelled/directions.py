@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -14,7 +14,6 @@ from ontogeny.needs import InputSet, Need
 from ontogeny.observables import Reading, Run, by_layer
 from ontogeny.observables.catalogued import FIT
 from ontogeny.quantities import Quantity
-from ontogeny.words.names import Names
 
 from .base import (
     JUDGED,
@@ -41,11 +40,11 @@ class ConceptDirections(LabelledConcepts):
     ['sst2', 'cola']
     """
 
-    kind: ClassVar[str] = "cav"
-    question: ClassVar[str] = "Where does a labelled concept point, and can it be read?"
-    requires: ClassVar[str] = "texts with labels"
-    price: ClassVar[str] = FIT
-    variables: ClassVar[Names] = {
+    kind = "cav"
+    question = "Where does a labelled concept point, and can it be read?"
+    requires = "texts with labels"
+    price = FIT
+    variables = {
         **JUDGED,
         "right": ("held-out texts that are correctly classified (-1: no text)", ""),
         "text_unit": ("unit of each held-out text (-1: no text)", ""),
@@ -55,7 +54,7 @@ class ConceptDirections(LabelledConcepts):
         "converged": ("whether the solver converged", "1"),
         "lasting_step": ("{checkpoint} from which on it is readable", "{step}s"),
     }
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Labelled concepts: directions",
         definition="A direction of each layer's activations that separates texts with a concept "
         "from texts without it, found on two thirds of the texts and tested on the others.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -16,7 +16,6 @@ from ontogeny.needs import Gradients, Need
 from ontogeny.observables import Reading, by_layer
 from ontogeny.quantities import Quantity
 from ontogeny.units import Units
-from ontogeny.words.names import Names
 
 from ...capture.random_concepts import RandomConcepts
 from ...capture.targets import OBJECTIVES, QUANTITIES, Target
@@ -89,12 +88,12 @@ class TCAV(LabelledConcepts):
     early: tuple[float, float] | None = None
     late: tuple[float, float] | None = None
 
-    kind: ClassVar[str] = "tcav"
-    question: ClassVar[str] = "Do predictions follow a labelled concept?"
-    requires: ClassVar[str] = "texts with labels"
-    price: ClassVar[str] = "gradients and refits a step"
-    summary_only: ClassVar[tuple[str, ...]] = ("early", "late")
-    variables: ClassVar[Names] = {
+    kind = "tcav"
+    question = "Do predictions follow a labelled concept?"
+    requires = "texts with labels"
+    price = "gradients and refits a step"
+    summary_only = ("early", "late")
+    variables = {
         **{
             f"{prefix}{name}": words
             for prefix in ("", "derivative_", "against_")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -17,7 +17,6 @@ from ontogeny.observables.catalogued import PASS
 from ontogeny.quantities import Measured, Quantity
 from ontogeny.summary.noise import mean_stderr
 from ontogeny.units import Units
-from ontogeny.words.names import Names
 
 
 @dataclass(frozen=True)
@@ -45,11 +44,11 @@ class ReadoutAttention(Observable):
     top: tuple[int, ...] = (1, 2, 4)
     layers: str | tuple[str, ...] = "*"
 
-    kind: ClassVar[str] = "readout-attention"
-    question: ClassVar[str] = "Where does the last token of each text look?"
-    requires: ClassVar[str] = "texts, attention maps"
-    price: ClassVar[str] = PASS
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "readout-attention"
+    question = "Where does the last token of each text look?"
+    requires = "texts, attention maps"
+    price = PASS
+    quantities = (
         Quantity(
             "layer_entropy",
             "attention entropy at the last token, mean over heads",
@@ -77,11 +76,11 @@ class ReadoutAttention(Observable):
             "sets.",
         ),
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "entropy": ("attention entropy at the last token", "nats"),
         "top_mass": ("attention on the strongest keys", "share"),
     }
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Attention at the read-out",
         definition="Entropy of the last token's attention, and the share that its k strongest keys "
         "get; means over the texts of a set.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -20,7 +20,6 @@ from ontogeny.observables.base import Observable, dataset
 from ontogeny.quantities import Measured, Quantity
 from ontogeny.summary.noise import mean_stderr
 from ontogeny.units import Units
-from ontogeny.words.names import Names
 
 from .accuracy import answers
 from .correlations import Correlations, correlations
@@ -80,13 +79,13 @@ class SaeProbe(Observable):
     n_draws: int = 20
     random_state: int = 0
 
-    kind: ClassVar[str] = "sae-probe"
-    question: ClassVar[str] = (
+    kind = "sae-probe"
+    question = (
         "Which latents of a sparse autoencoder follow a label, and do they matter?"
     )
-    requires: ClassVar[str] = "texts with labels, marker ids, a classifier"
-    price: ClassVar[str] = "one autoencoder a step"
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    requires = "texts with labels, marker ids, a classifier"
+    price = "one autoencoder a step"
+    quantities = (
         Quantity(
             "accuracy_lost",
             "accuracy lost by removing latents",
@@ -119,7 +118,7 @@ class SaeProbe(Observable):
             )
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Sparse latents and their ablation",
         definition="A sparse autoencoder on the state that the answer is read from. Latents that "
         "follow the number or the place of markers are removed by subtracting what they decode to.",
@@ -131,7 +130,7 @@ class SaeProbe(Observable):
         "removed depends on the choice: the largest latents usually cost most.",
         source="Xu 2026, sec. 3.4, 4.4, Fig. 6",
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "accuracy": ("accuracy", "share of answers"),
         "texts_measured": ("texts measured on", "texts"),
         "count_correlation": ("correlation with the number of markers", "|r|"),

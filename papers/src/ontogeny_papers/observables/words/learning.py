@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -16,11 +16,9 @@ from ontogeny.capture.loss import resolve_objective
 from ontogeny.errors import ArgumentError, check_choice, check_whole
 from ontogeny.features.wordspace.cloze import corpus_support, next_word
 from ontogeny.features.wordspace.support import checked_lengths
-from ontogeny.figures import Figure, Section
+from ontogeny.figures import Figure
 from ontogeny.needs import InputSet, Model, Need
 from ontogeny.observables.base import Observable
-from ontogeny.quantities import Quantity
-from ontogeny.words.names import Names
 
 from ...capture.context_logits import context_logits
 from ...semantics.subspaces import leading_directions, subspace_overlap
@@ -89,15 +87,13 @@ class WordSemantics(Observable):
     batch_size: int = 256
     random_state: int = 0
 
-    kind: ClassVar[str] = "word-semantics"
-    question: ClassVar[str] = (
-        "When does the model know which words occur in the same contexts?"
-    )
-    requires: ClassVar[str] = "texts, a vocabulary head"
-    price: ClassVar[str] = "thousands of short contexts at each step"
-    quantities: ClassVar[tuple[Quantity, ...]] = QUANTITIES
-    section: ClassVar[Section] = SECTION
-    variables: ClassVar[Names] = {
+    kind = "word-semantics"
+    question = "When does the model know which words occur in the same contexts?"
+    requires = "texts, a vocabulary head"
+    price = "thousands of short contexts at each step"
+    quantities = QUANTITIES
+    section = SECTION
+    variables = {
         "chance": ("overlap of random directions", "1"),
         "projection": ("projection of the logits on the concept", "logits"),
         "logit_norm": ("norm of the centred logits", "logits"),

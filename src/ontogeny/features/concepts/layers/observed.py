@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -22,10 +22,8 @@ from ....errors import ArgumentError, check_number, check_whole
 from ....figures import Heatmap, Section
 from ....needs import InputSet, Need
 from ....observables import PresetEntry, Reading, Run, by_layer, dataset
-from ....observables.catalogued import Presets
 from ....observables.of_activations import OfActivations
 from ....quantities import Measured, Quantity
-from ....words.names import Names
 from ..describe.tokens import strongest_tokens
 from ..joint import check_latents
 from ..joint_gathered import read_together, standard
@@ -132,21 +130,17 @@ class ConceptLayers(OfActivations):
     max_tokens: int | None = 5000
     random_state: int = 0
 
-    kind: ClassVar[str] = "concept-layers"
-    question: ClassVar[str] = (
-        "In which layer is a concept first readable, and does it move?"
-    )
-    price: ClassVar[str] = (
-        "one fit over all layers, then one regression for each layer and step"
-    )
-    presets: ClassVar[Presets] = (
+    kind = "concept-layers"
+    question = "In which layer is a concept first readable, and does it move?"
+    price = "one fit over all layers, then one regression for each layer and step"
+    presets = (
         PresetEntry(
             ("everything",), {"layers": "$layers", "n_concepts": "$latents"}, 55
         ),
     )
-    state_variables: ClassVar[tuple[str, ...]] = ("replicates", "concept_tokens")
-    compared: ClassVar[tuple[str, ...]] = ("n_earlier", "n_later")
-    variables: ClassVar[Names] = {
+    state_variables = ("replicates", "concept_tokens")
+    compared = ("n_earlier", "n_later")
+    variables = {
         "readability": ("correlation of the codes with a readout of this layer", "1"),
         "replicates": ("1 where both halves of the texts find it", "1"),
         "concept_tokens": ("tokens that carry most of the code", ""),
@@ -156,7 +150,7 @@ class ConceptLayers(OfActivations):
         "n_later": ("concepts that move to later layers", "concepts"),
         "n_by_chance": ("moves with the {checkpoint}s in other orders", "concepts"),
     }
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    quantities = (
         Quantity(
             "first_layer",
             "mean number of layers before a concept is readable",
@@ -169,7 +163,7 @@ class ConceptLayers(OfActivations):
             "last. Mean over the concepts that both halves of the texts find.",
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="In which layer concepts are",
         definition="Every token has one sparse code for all layers and {checkpoint}s. A concept is "
         "readable in a layer whose sparse linear readout predicts its codes on other texts.",
