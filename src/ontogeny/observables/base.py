@@ -10,7 +10,7 @@ import abc
 import dataclasses
 import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,7 +20,7 @@ import xarray as xr
 
 from ..arrays import is_torch_array, to_numpy
 from ..claims import Claim
-from ..errors import NonFiniteError, check_whole
+from ..errors import NonFiniteError, check_choice, check_whole
 from ..figures import Figure, Section
 from ..needs import Need, Series, Weights
 from ..own_code import reason
@@ -54,6 +54,8 @@ class Observable(Catalogued, abc.ABC):
         Names of nodes that `summarise` also reads.
     minima
         Smallest value of each argument that is a whole number; None passes as well.
+    choices
+        What each argument that is a name may be; None passes as well.
     quantities
         What it measures: intervals, floors, bands, rows, words and figures follow from these.
         A property where they depend on the arguments.
@@ -101,6 +103,7 @@ class Observable(Catalogued, abc.ABC):
     uses_noise: ClassVar[bool] = False
     depends_on: ClassVar[tuple[str, ...]] = ()
     minima: ClassVar[Mapping[str, int]] = {}
+    choices: ClassVar[Mapping[str, Iterable[str]]] = {}
     quantities: ClassVar[tuple[Quantity, ...]] = ()
     state_variables: ClassVar[tuple[str, ...]] = ()
     compared: ClassVar[tuple[str, ...]] = ()
@@ -128,6 +131,9 @@ class Observable(Catalogued, abc.ABC):
         for name, minimum in self.minima.items():
             if getattr(self, name) is not None:
                 check_whole(name, getattr(self, name), minimum)
+        for name, allowed in self.choices.items():
+            if getattr(self, name) is not None:
+                check_choice(name, getattr(self, name), allowed)
         self.check()
         self.needs()  # refuses patterns, tokens and the like that no need can have
 

@@ -131,10 +131,7 @@ class OfFunction(Observable):
     better: str = ""
 
     summary_only = ("title",)
-
-    def check(self) -> None:
-        """Refuse another direction."""
-        check_choice("better", self.better, ("", "higher", "lower"))
+    choices = {"better": ("", "higher", "lower")}
 
     @property
     def stem(self) -> str:

@@ -74,7 +74,8 @@ class Commutators(Observable):
     random_state: int = 0
 
     kind = "commutators"
-    minima = {"pairs": 1, "batch_size": 1}
+    minima: ClassVar[Mapping[str, int]] = {"pairs": 1, "batch_size": 1}
+    choices = {"method": METHODS, "dtype": ("float32", "float64")}
     question = "Does the order of two gradient steps matter?"
     requires = "texts, a vocabulary head"
     price = "some dozens of gradients at each step"
@@ -139,9 +140,6 @@ class Commutators(Observable):
         if self.loss is not None:
             check_choice("loss", self.loss, [n for n in loss_names() if n != "none"])
         check_number("lr", self.lr, above=True)
-        check_choice("method", self.method, METHODS)
-        if self.dtype is not None:
-            check_choice("dtype", self.dtype, ("float32", "float64"))
 
     def needs(self) -> Sequence[Need]:
         """Return the model with its loss."""

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from torch import Tensor
 
-from ontogeny.errors import ArgumentError, check_whole
+from ontogeny.errors import ArgumentError
 from ontogeny.figures import Figure, Heatmap, Section
 from ontogeny.geometry import participation_ratio
 from ontogeny.needs import Need
@@ -53,6 +53,7 @@ class EmbeddingFrequencies(Observable):
     random_state: int = 0
 
     kind = "embedding-frequencies"
+    minima = {"n_draws": 1, "tokens": _FEWEST}
     question = "Over how many frequencies do tokens that are numbers spread?"
     requires = "weights alone"
     price = "one Fourier transform at each step"
@@ -80,12 +81,6 @@ class EmbeddingFrequencies(Observable):
         "say how numbers are held, and not that they are added.",
         source="Nanda et al. 2023, sec. 4 and 5",
     )
-
-    def check(self) -> None:
-        """Refuse numbers out of range."""
-        check_whole("n_draws", self.n_draws)
-        if self.tokens is not None:
-            check_whole("tokens", self.tokens, _FEWEST)
 
     def needs(self) -> Sequence[Need]:
         """Return the embedding."""

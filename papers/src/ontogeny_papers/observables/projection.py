@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ontogeny import geometry
 from ontogeny.capture.blocks import WeightBlock
-from ontogeny.errors import ArgumentError, CheckpointError, NonFiniteError, check_whole
+from ontogeny.errors import ArgumentError, CheckpointError, NonFiniteError
 from ontogeny.figures import Section
 from ontogeny.observables.matrices import parameter_blocks
 from ontogeny.observables.readings import Run
@@ -71,6 +71,7 @@ class Projection(Commutators):
     k: int = 3
 
     kind = "projection"
+    minima = {**Commutators.minima, "k": 1}
     question = (
         "Which share of a gradient lies in the directions that the run moves along?"
     )
@@ -122,11 +123,6 @@ class Projection(Commutators):
         "dimension": ("dimension of the subspace", "directions"),
         "moving": ("entries with a gradient", "entries"),
     }
-
-    def check(self) -> None:
-        """Refuse arguments out of range."""
-        super().check()
-        check_whole("k", self.k)
 
     @property
     def prepares_over_steps(self) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from torch import Tensor
 
-from ontogeny.errors import check_number, check_whole
+from ontogeny.errors import check_number
 from ontogeny.figures import Figure, Heatmap, Section
 from ontogeny.needs import Need
 from ontogeny.observables import Observable, Reading, by_layer
@@ -50,6 +50,7 @@ class FeatureGeometry(Observable):
     random_state: int = 0
 
     kind = "feature-geometry"
+    minima = {"n_draws": 1}
     question = "How many features does a matrix hold, and do they share dimensions?"
     requires = "weights alone"
     price = "products of columns at each step"
@@ -92,7 +93,6 @@ class FeatureGeometry(Observable):
     def check(self) -> None:
         """Refuse numbers out of range."""
         check_number("least", self.least, above=True)
-        check_whole("n_draws", self.n_draws)
 
     def needs(self) -> Sequence[Need]:
         """Return the matrices."""

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ...errors import check_choice
 from ...figures import Section
 from ...observables.pieces import object_array
 from ...quantities import Quantity
@@ -64,6 +63,7 @@ class Choices(OfExamples):
     keys: str = "auto"
 
     kind = "choices"
+    choices = {"keys": ("auto", *MEANINGS)}
     one = "question"
     measured = "score"
     question = "Which of several answers does the model choose, and since when?"
@@ -112,11 +112,6 @@ class Choices(OfExamples):
     }
 
     recognises = staticmethod(is_choices)
-
-    def check(self) -> None:
-        """Refuse keys of another kind, and files without a question."""
-        check_choice("keys", self.keys, ("auto", *MEANINGS))
-        super().check()
 
     def example_of(self, record: Mapping[str, Any], stem: str, where: str) -> Example:
         """Return the question of a record, by what its key alone can mean."""

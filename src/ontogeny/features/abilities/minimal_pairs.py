@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ...errors import check_choice
 from ...figures import Section
 from ...observables.catalogued import PREDICTED, PresetEntry
 from ...observables.pieces import object_array
@@ -65,6 +64,7 @@ class MinimalPairs(OfExamples):
     objective: str = "auto"
 
     kind = "minimal-pairs"
+    choices = {"method": METHODS}
     question = "Which of two texts does the model find likelier, and since when?"
     one = "pair"
     measured = "score_right"
@@ -118,11 +118,6 @@ class MinimalPairs(OfExamples):
     }
 
     recognises = staticmethod(is_pairs)
-
-    def check(self) -> None:
-        """Refuse another method, and files without a pair; say what is left out of others."""
-        check_choice("method", self.method, METHODS)
-        super().check()
 
     @property
     def paths(self) -> tuple[str, ...]:

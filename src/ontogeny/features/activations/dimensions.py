@@ -14,7 +14,6 @@ from scipy.linalg import eigvalsh_tridiagonal
 
 from ... import geometry
 from ...claims import Beside, Claim, Subject, measurement
-from ...errors import check_choice
 from ...figures import Section
 from ...geometry.rank import centred
 from ...observables import PresetEntry, Reading, by_layer
@@ -62,6 +61,7 @@ class EffectiveDimensions(OfSampledActivations):
     """
 
     kind = "effective-dimensions"
+    choices = {"outliers": ("keep", "drop")}
     question = "How many directions does a layer use?"
     presets = (PresetEntry(("quick", "everything", "one-model"), SOME_LAYERS, 140),)
     outliers: str = "keep"
@@ -117,10 +117,6 @@ class EffectiveDimensions(OfSampledActivations):
             centre = inner.double() - inner.double().mean(0)
             ratio = geometry.participation_ratio(centre.numpy())
         return {**measures, "outliers": count, "without_outliers": float(ratio)}
-
-    def check(self) -> None:
-        """Refuse another way with outliers."""
-        check_choice("outliers", self.outliers, ("keep", "drop"))
 
     def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
         """Return how many tokens outlie in each layer at the last step, and what they change."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ...errors import ArgumentError, check_choice
+from ...errors import ArgumentError
 from ...figures import Section
 from ...inputs import Inputs
 from ...observables.base import dataset
@@ -59,6 +59,7 @@ class InContextLearning(OfPredictions):
 
     kind = "in-context-learning"
     minima = {"early": 2, "late": 2, "window": 1}
+    choices = {"objective": ("auto", "causal")}
     question = "Does the model predict better late in a text than early?"
     price = "three passes a step"
     obstacles = ("no_prediction", "no_order")
@@ -92,10 +93,6 @@ class InContextLearning(OfPredictions):
         "worse: see the losses.",
         source="Olsson et al. 2022",
     )
-
-    def check(self) -> None:
-        """Refuse another objective."""
-        check_choice("objective", self.objective, ("auto", "causal"))
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return the score, its null, and the losses that they are made of."""

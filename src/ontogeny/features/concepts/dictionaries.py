@@ -16,13 +16,7 @@ from ...claims import Claim, Subject, measurement
 from ...distances.correlations import CORRELATIONS
 from ...distances.features import FeatureRotation
 from ...distances.nearest import matched
-from ...errors import (
-    ArgumentError,
-    CheckpointError,
-    NonFiniteError,
-    check_choice,
-    check_whole,
-)
+from ...errors import ArgumentError, CheckpointError, NonFiniteError
 from ...figures import Section
 from ...needs import Need
 from ...needs.derived import Reference
@@ -144,6 +138,11 @@ class Concepts(FromExtractor):
     examples: int = 0
 
     kind = "concepts"
+    minima = {"examples": 0}
+    choices = {
+        "init": ("seeded", "reference", "chain"),
+        "keep_dictionaries": PRECISIONS,
+    }
     question = (
         "Which directions does a dictionary find at each step, and how far are they "
         "from the last?"
@@ -156,9 +155,6 @@ class Concepts(FromExtractor):
     def check(self) -> None:
         """Refuse arguments out of range."""
         super().check()
-        check_choice("init", self.init, ("seeded", "reference", "chain"))
-        check_choice("keep_dictionaries", self.keep_dictionaries, PRECISIONS)
-        check_whole("examples", self.examples, 0)
         check_names("distances", self.distances, distances.names())
         check_names("correlations", self.correlations, CORRELATIONS, minimum=0)
         if "internal" in self.correlations and self.n_concepts < 2:

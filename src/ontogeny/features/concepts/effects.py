@@ -12,7 +12,7 @@ import xarray as xr
 
 from ...arrays import to_numpy
 from ...claims import Claim
-from ...errors import ArgumentError, check_choice, check_number, check_whole
+from ...errors import ArgumentError, check_number
 from ...figures import Figure, Section
 from ...inputs.sampling import TokenSample
 from ...needs import Gradients, Need
@@ -106,6 +106,8 @@ class ConceptEffects(OfJointConcepts):
     random_state: int = 0
 
     kind = "concept-effects"
+    minima = {"n_removed": 1, "n_draws": 3}
+    choices = {"objective": LOSSES, "tokens": TOKENS}
     question = "Does a concept matter: what does the loss rise by without it?"
     requires = "a node joint-concepts, a vocabulary head"
     price = "tens of passes for each layer at some steps"
@@ -133,11 +135,7 @@ class ConceptEffects(OfJointConcepts):
     def check(self) -> None:
         """Refuse arguments out of range."""
         super().check()
-        check_choice("objective", self.objective, LOSSES)
-        check_choice("tokens", self.tokens, TOKENS)
         check_number("mask_fraction", self.mask_fraction, 0, 1, above=True, below=True)
-        check_whole("n_removed", self.n_removed)
-        check_whole("n_draws", self.n_draws, 3)
         if self.tokens == "masked" and self.objective == "causal":
             raise ArgumentError(
                 "tokens='masked' needs a loss of masked tokens; got 'causal'."

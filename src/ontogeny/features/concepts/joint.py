@@ -106,6 +106,7 @@ class JointConcepts(OfActivations):
     words_on: str | None = None
 
     kind = "joint-concepts"
+    minima = {"examples": 0, "shown_texts": 0}
     question = "Which concepts are there, what does each mean, and when is it born?"
     price = "one fit for each layer over twelve steps, then one regression a step"
     fewest_steps = 2
@@ -190,9 +191,8 @@ class JointConcepts(OfActivations):
         super().check()
         check_latents(self.method, self.n_concepts, self.n_active)
         check_number("readable", self.readable, 0, 1)
-        check_whole("examples", self.examples, 0)
         described = self.examples > 0 and self.tokens == "all"
-        if check_whole("shown_texts", self.shown_texts, 0) and not described:
+        if self.shown_texts and not described:
             raise ArgumentError(
                 f"shown_texts={self.shown_texts} needs described concepts of all tokens: examples "
                 f"of at least 1 and tokens='all'; got {self.examples} and {self.tokens!r}."

@@ -14,7 +14,7 @@ import xarray as xr
 from ...claims import Claim
 from ...concepts import JointDictionary
 from ...concepts.joint.lives import SECOND
-from ...errors import ArgumentError, check_choice, check_number, check_whole
+from ...errors import ArgumentError, check_number
 from ...figures import Figure, Section
 from ...needs import InputSet, Need, Weights
 from ...observables import BlockReading, Observable, PresetEntry, Run
@@ -99,6 +99,8 @@ class VocabularyConcepts(Observable):
     random_state: int = 0
 
     kind = "vocabulary-concepts"
+    minima = {"fit_steps": 1, "nulls": 0, "max_tokens": 4}
+    choices = {"start": STARTS}
     question = "Which directions of the embedding appear, and when?"
     requires = "weights, for names the tokenizer"
     price = "one fit over twelve steps"
@@ -156,12 +158,7 @@ class VocabularyConcepts(Observable):
         """Refuse arguments out of range."""
         super().check()
         check_latents(self.method, self.n_concepts, self.n_active)
-        check_choice("start", self.start, STARTS)
-        check_whole("fit_steps", self.fit_steps)
         check_number("readable", self.readable, 0, 1)
-        check_whole("nulls", self.nulls, 0)
-        if self.max_tokens is not None:
-            check_whole("max_tokens", self.max_tokens, 4)
 
     def needs(self) -> Sequence[Need]:
         """Return the weight blocks, and the texts whose tokens are counted."""

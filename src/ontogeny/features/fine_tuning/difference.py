@@ -12,7 +12,6 @@ import xarray as xr
 from torch import Tensor
 
 from ...arrays import to_numpy
-from ...errors import check_whole
 from ...figures import Column, Figure, Heatmap, Section, Table
 from ...inputs import Inputs, ShownTexts
 from ...inputs.sampling import TokenSample
@@ -91,7 +90,7 @@ class TunedDifference(Observable):
     price = "three passes over a few texts at each step"
     fewest_steps = 2
     obstacles = ("no_prediction",)
-    minima = {"n_texts": 2, "first": 1, "top": 1}
+    minima = {"n_texts": 2, "first": 1, "top": 1, "max_tokens": 2}
     state_variables = ("token_id", PIECES)
     quantities = (
         Quantity(
@@ -146,10 +145,6 @@ class TunedDifference(Observable):
         "what the model was tuned on.",
         source="Minder et al. 2025",
     )
-
-    def check(self) -> None:
-        """Refuse fewer tokens than two."""
-        check_whole("max_tokens", self.max_tokens, 2)
 
     def needs(self) -> Sequence[Need]:
         """Return the model to be asked, its layers, their way to the vocabulary, and the texts."""

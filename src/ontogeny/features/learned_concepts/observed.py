@@ -14,7 +14,7 @@ import xarray as xr
 from ...arrays import to_numpy
 from ...claims import Claim
 from ...concepts.joint.snapshots import fixed_half
-from ...errors import ArgumentError, CheckpointError, NonFiniteError, check_choice
+from ...errors import ArgumentError, CheckpointError, NonFiniteError
 from ...figures import Column, Figure, Heatmap, Table
 from ...needs import InputSet, Need
 from ...observables import PresetEntry, Reading, Run, by_layer
@@ -84,6 +84,7 @@ class LearnedConcepts(OfActivations):
     question = "Which concepts did training make, and when was each born?"
     price = "five fits for each layer, then one regression a step"
     minima = {"n_concepts": 1, "examples": 0}
+    choices = {"tokens": TOKENS}  # means of texts have no token
     presets = (
         PresetEntry(
             ("standard", "fine-tuning", "one-model", "everything"),
@@ -107,11 +108,6 @@ class LearnedConcepts(OfActivations):
     variables = VARIABLES
     quantities = QUANTITIES
     section = SECTION
-
-    def check(self) -> None:
-        """Refuse means of texts, which have no token."""
-        super().check()
-        check_choice("tokens", self.tokens, TOKENS)
 
     def needs(self) -> Sequence[Need]:
         """Return the activations of the layers, and the texts."""

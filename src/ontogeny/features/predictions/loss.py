@@ -13,7 +13,7 @@ import xarray as xr
 
 from ...capture.predicted import next_tokens
 from ...claims import Claim
-from ...errors import check_choice, check_number
+from ...errors import check_number
 from ...figures import Section
 from ...inputs import Inputs
 from ...needs import InputSet, Losses, Need
@@ -102,6 +102,7 @@ class Loss(OfPredictions):
     recorded_of: str = ""
 
     kind = "loss"
+    choices = {"recorded_of": ("", VALIDATION, TRAINING)}
     summary_only = ("floor", "recorded", "recorded_of")
     question = "How well does the model predict these texts?"
     price = PASS
@@ -173,7 +174,6 @@ class Loss(OfPredictions):
     def check(self) -> None:
         """Refuse a best loss below 0, and what is no pair of a step and a loss."""
         check_recorded(self.recorded)
-        check_choice("recorded_of", self.recorded_of, ("", VALIDATION, TRAINING))
         if self.floor is not None:
             check_number("floor", self.floor, 0)
 

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from ...claims import Claim
-from ...errors import ArgumentError, check_choice
+from ...errors import ArgumentError
 from ...figures import Heatmap, Section
 from ...inputs.scoring import has_one_form
 from ...needs import InputSet, Need, Predictor
@@ -57,6 +57,7 @@ class PlaceLosses(OfPredictions):
     objective: str = "auto"
 
     kind = "place-losses"
+    choices = {"objective": ("auto", "causal")}
     question = "At which places of a text does the model predict better?"
     price = PASS
     obstacles = ("no_prediction", "no_order")
@@ -99,10 +100,6 @@ class PlaceLosses(OfPredictions):
             caption="Each row is a place in the texts, counted from their first token.",
         ),
     )
-
-    def check(self) -> None:
-        """Refuse another objective."""
-        check_choice("objective", self.objective, ("auto", "causal"))
 
     def needs(self) -> Sequence[Need]:
         """Return what each token costs, or the model to be asked for it, and the texts."""

@@ -12,7 +12,7 @@ import xarray as xr
 
 from ...capture.predicted import next_tokens
 from ...claims import Claim
-from ...errors import ArgumentError, check_choice
+from ...errors import ArgumentError
 from ...figures import Section
 from ...inputs import Inputs
 from ...needs import InputSet, Need
@@ -105,8 +105,7 @@ class TrainingTexts(OfPredictions):
     )
 
     def check(self) -> None:
-        """Refuse another objective, and no set of training texts."""
-        check_choice("objective", self.objective, ("auto", "causal", "masked"))
+        """Refuse no set of training texts."""
         if not self.training.strip():
             raise ArgumentError(
                 f"training must name the input set of training texts; got {self.training!r}."

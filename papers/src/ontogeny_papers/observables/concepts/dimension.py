@@ -11,13 +11,7 @@ import numpy as np
 import xarray as xr
 
 from ontogeny import dynamics, geometry
-from ontogeny.errors import (
-    ArgumentError,
-    NonFiniteError,
-    check_choice,
-    check_number,
-    check_whole,
-)
+from ontogeny.errors import ArgumentError, NonFiniteError, check_choice, check_number
 from ontogeny.figures import Column, Figure, Footer, Section, Table
 from ontogeny.observables.arguments import check_names
 from ontogeny.observables.catalogued import PresetEntry
@@ -89,6 +83,7 @@ class IntrinsicDimension(ConceptSeries):
     random_state: int = 0
 
     kind = "intrinsic-dimension"
+    minima = {"n_draws": 2}
     question = "In how many dimensions do the dictionaries lie, early and late?"
     fewest_steps = 2
     presets = (PresetEntry(("everything",), {"of": "concepts-ica"}, 110),)
@@ -156,7 +151,6 @@ class IntrinsicDimension(ConceptSeries):
         check_names("averages", self.averages, AVERAGES)
         check_names("methods", self.methods, METHODS)
         check_number("discard", self.discard, 0, 0.5, below=True)
-        check_whole("n_draws", self.n_draws, minimum=2)
 
     def observe(self, reading: SeriesReading, state: xr.Dataset | None) -> xr.Dataset:
         """Return dimensions, errors and nulls of one layer: by window, and step by step."""

@@ -11,7 +11,7 @@ import torch
 import xarray as xr
 
 from ontogeny import dynamics
-from ontogeny.errors import ArgumentError, check_choice, check_number
+from ontogeny.errors import ArgumentError, check_number
 from ontogeny.figures import Heatmap, Section
 from ontogeny.needs import InputSet, Need
 from ontogeny.observables import PresetEntry, Reading, Run, by_layer
@@ -96,6 +96,7 @@ class EncoderDynamics(FromExtractor):
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     kind = "encoder-dynamics"
+    choices = {"norm": ENCODER_NORMS}
     question = "Can the last checkpoint's concepts be read from earlier activations?"
     presets = (
         PresetEntry(("everything",), {"n_concepts": "$concepts", **SOME_LAYERS}, 120),
@@ -124,7 +125,6 @@ class EncoderDynamics(FromExtractor):
     def check(self) -> None:
         """Refuse arguments out of range."""
         super().check()
-        check_choice("norm", self.norm, ENCODER_NORMS)
         check_number("test_fraction", self.test_fraction, 0, 1, above=True, below=True)
         check_number("ridge", self.ridge)
         check_number("temperature", self.temperature, 1e-12)

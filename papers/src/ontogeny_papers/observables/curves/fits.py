@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ontogeny.errors import check_choice
 from ontogeny.figures import Curves, Figure, Heatmap, Section
 from ontogeny.summary import NumberTable
 from ontogeny.summary.figures import along
@@ -43,6 +42,7 @@ class Fits(OfCurve):
     criterion: str = "aicc"
 
     kind = "fits"
+    choices = {"criterion": ("aicc", "bic")}
     question = "Which law do a node's curves follow?"
     section = Section(
         title="Shape of the decay ({of})",
@@ -98,11 +98,6 @@ class Fits(OfCurve):
         "fitted": ("fitted curve", "as curve"),
         "verdict": ("verdict on the shape", ""),
     }
-
-    def check(self) -> None:
-        """Refuse arguments out of range."""
-        super().check()
-        check_choice("criterion", self.criterion, ("aicc", "bic"))
 
     def examined(
         self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ontogeny.errors import ArgumentError, check_choice, check_whole
+from ontogeny.errors import ArgumentError, check_whole
 from ontogeny.figures import Figure, Section
 from ontogeny.figures.base import extend
 from ontogeny.needs import Gradients, Need
@@ -89,6 +89,12 @@ class TCAV(LabelledConcepts):
     late: tuple[float, float] | None = None
 
     kind = "tcav"
+    choices = {
+        **LabelledConcepts.choices,
+        "target": OBJECTIVES,
+        "quantity": QUANTITIES,
+        "evaluate": EVALUATED,
+    }
     question = "Do predictions follow a labelled concept?"
     requires = "texts with labels"
     price = "gradients and refits a step"
@@ -120,9 +126,6 @@ class TCAV(LabelledConcepts):
     def check(self) -> None:
         """Refuse arguments out of range."""
         super().check()
-        check_choice("target", self.target, OBJECTIVES)
-        check_choice("quantity", self.quantity, QUANTITIES)
-        check_choice("evaluate", self.evaluate, EVALUATED)
         for name in ("early", "late"):
             window = getattr(self, name)
             if window is not None and not 0 <= window[0] < window[1] < np.inf:

@@ -11,7 +11,7 @@ import xarray as xr
 
 from ontogeny.capture.layers import check_patterns
 from ontogeny.concepts import SAE
-from ontogeny.errors import ArgumentError, check_number, check_whole
+from ontogeny.errors import ArgumentError, check_number
 from ontogeny.figures import Section
 from ontogeny.inputs import Inputs
 from ontogeny.needs import Gradients, Need
@@ -80,6 +80,7 @@ class SaeProbe(Observable):
     random_state: int = 0
 
     kind = "sae-probe"
+    minima = dict.fromkeys(("n_latents", "k", "epochs", "removed", "n_draws"), 1)
     question = (
         "Which latents of a sparse autoencoder follow a label, and do they matter?"
     )
@@ -148,8 +149,6 @@ class SaeProbe(Observable):
         check_patterns(self.layer, "layer")
         check_wholes("marker_ids", self.marker_ids, minimum=0, fewest=1)
         check_names("variants", self.variants, ("vanilla", "topk"))
-        for name in ("n_latents", "k", "epochs", "removed", "n_draws"):
-            check_whole(name, getattr(self, name))
         check_number("alpha", self.alpha, above=True)
         if self.removed > self.n_latents // 2:
             raise ArgumentError(

@@ -13,7 +13,7 @@ import xarray as xr
 from torch import nn
 
 from ontogeny.capture.loss import resolve_objective
-from ontogeny.errors import ArgumentError, check_choice, check_whole
+from ontogeny.errors import ArgumentError
 from ontogeny.features.wordspace.cloze import corpus_support, next_word
 from ontogeny.features.wordspace.support import checked_lengths
 from ontogeny.figures import Figure
@@ -88,6 +88,14 @@ class WordSemantics(Observable):
     random_state: int = 0
 
     kind = "word-semantics"
+    minima = {
+        "n_concepts": 5,
+        "n_draws": 3,
+        "batch_size": 1,
+        "vocab_size": 4,
+        "n_contexts": 1,
+    }
+    choices = {"objective": ("auto", "causal", "masked")}
     question = "When does the model know which words occur in the same contexts?"
     requires = "texts, a vocabulary head"
     price = "thousands of short contexts at each step"
@@ -111,7 +119,6 @@ class WordSemantics(Observable):
 
     def check(self) -> None:
         """Refuse arguments out of range."""
-        check_choice("objective", self.objective, ("auto", "causal", "masked"))
         if self.on is not None and self.support is not None:
             raise ArgumentError(
                 "give the corpus as an input set (on) or as a file (support)."
@@ -120,15 +127,6 @@ class WordSemantics(Observable):
             raise ArgumentError(
                 f"support must be a file; there is none at {self.support!r}."
             )
-        minima = {
-            "n_concepts": 5,
-            "n_draws": 3,
-            "batch_size": 1,
-            "vocab_size": 4,
-            "n_contexts": 1,
-        }
-        for name, minimum in minima.items():
-            check_whole(name, getattr(self, name), minimum)
         if self.lengths is not None:
             object.__setattr__(self, "lengths", checked_lengths(self.lengths))
 

@@ -18,7 +18,7 @@ from ....concepts.joint.readout import Moments
 from ....concepts.joint.snapshots import fitted_steps, fixed_half
 from ....concepts.joint.whitening import Gathered
 from ....control_kinds import is_null
-from ....errors import ArgumentError, check_number, check_whole
+from ....errors import ArgumentError, check_number
 from ....figures import Heatmap, Section
 from ....needs import InputSet, Need
 from ....observables import PresetEntry, Reading, Run, by_layer, dataset
@@ -131,6 +131,7 @@ class ConceptLayers(OfActivations):
     random_state: int = 0
 
     kind = "concept-layers"
+    minima = {"fit_steps": 1}
     question = "In which layer is a concept first readable, and does it move?"
     price = "one fit over all layers, then one regression for each layer and step"
     presets = (
@@ -181,7 +182,6 @@ class ConceptLayers(OfActivations):
         super().check()
         check_latents("ica", self.n_concepts, self.n_active)
         check_number("readable", self.readable, 0, 1)
-        check_whole("fit_steps", self.fit_steps)
 
     def needs(self) -> Sequence[Need]:
         """Return the activations of the layers, and the texts."""
