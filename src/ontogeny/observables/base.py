@@ -27,6 +27,7 @@ from ..own_code import reason
 from ..quantities import Quantity, expanded, of_names
 from ..summary import NumberTable
 from ..summary.summarise import summarise
+from ..trees import Nodes
 from ..words.names import Names
 from .arguments import as_fields
 from .catalogued import Catalogued
@@ -202,9 +203,7 @@ class Observable(Catalogued, abc.ABC):
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return what is observed at one `Reading`, `BlockReading` or `SeriesReading`."""
 
-    def summarise(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> xr.Dataset:
+    def summarise(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the stacked series with what follows from all steps, and its figures.
 
         What follows from the declared quantities is done here; `derive`, `figures` and `words` add
@@ -224,17 +223,15 @@ class Observable(Catalogued, abc.ABC):
             names=self.names(),
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the stacked cells with variables that take several steps or nodes."""
         return data
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the figures that stand after those of the quantities: by default the `charts`."""
         return [figure for figure in self.charts if figure.value in data]
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return sentences on what no claim can say (`claims`); the library has none of its own."""
         return ()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,7 @@ from ontogeny.figures import Section
 from ontogeny.observables.base import by_layer
 from ontogeny.observables.of_activations import OfActivations
 from ontogeny.quantities import Quantity
+from ontogeny.trees import Nodes
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class ActivationPath(OfActivations):
             lambda _, A: {"path": ("coordinate", self._coordinates(A))},
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add the change since the checkpoint before."""
         moved = data.path.diff("step").reindex(step=data.step)
         return data.assign(change=(moved**2).mean("coordinate", skipna=False) ** 0.5)

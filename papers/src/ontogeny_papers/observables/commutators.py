@@ -19,6 +19,7 @@ from ontogeny.observables.catalogued import PresetEntry
 from ontogeny.quantities import Quantity
 from ontogeny.summary.figures import along
 from ontogeny.summary.noise import Z
+from ontogeny.trees import Nodes
 
 from ..updates.commutators import METHODS, Commutator
 from ..updates.field import norm
@@ -177,13 +178,13 @@ class Commutators(Observable):
         data = xr.Dataset(along("pair", pairs), coords={"pair": np.arange(len(pairs))})
         return data.assign(texts=len(reading[self.needs()[0]].inputs))
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add median and 90 % point over pairs of everything measured, with their intervals."""
         for name in ("norm", "defect", "cosine", "gradient_norm"):
             data = data.assign(over_pairs(data[name], name, self.random_state))
         return data.assign_coords(statistic=list(STATISTICS))
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return the first and the last defect."""
         return statements(data, 2 * self.pairs * self.batch_size)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from ontogeny.needs import Need
 from ontogeny.observables import Observable, Reading, by_layer
 from ontogeny.observables.matrices import Matrices
 from ontogeny.quantities import Measured, Quantity
+from ontogeny.trees import Nodes
 
 from ..geometry.fourier import row_frequencies
 
@@ -93,9 +94,7 @@ class EmbeddingFrequencies(Observable):
             frequency=1 + np.arange(data.sizes.get("frequency", 0))
         )
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the frequencies over steps."""
         if "power" not in data:
             return []

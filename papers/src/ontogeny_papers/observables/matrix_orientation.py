@@ -17,6 +17,7 @@ from ontogeny.figures import Figure, Heatmap, Section, attach
 from ontogeny.needs import Need, Weights
 from ontogeny.observables import BlockReading, Observable, PresetEntry
 from ontogeny.trajectory import Trajectory
+from ontogeny.trees import Nodes
 from ontogeny.words.names import named
 
 from ..dynamics.false_discovery import false_discovery
@@ -123,7 +124,7 @@ class Orientation(Observable):
             },
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Compare every two blocks of the same size; the bases themselves stay in the cells."""
         sizes = np.nan_to_num(data["size"].values).astype(int)
         directions = np.nan_to_num(data.directions.values).astype(int)
@@ -136,13 +137,11 @@ class Orientation(Observable):
         )
         return data.assign_coords(block_=data.block.values)
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the overlaps as a map."""
         return [overlap_map("block", "block_")]
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return how many pairs overlap more than random subspaces do."""
         return overlap_statements(data, "pairs of matrices of the same size")
 

@@ -19,6 +19,7 @@ from ontogeny.observables.matrices import parameter_blocks
 from ontogeny.observables.readings import Run
 from ontogeny.quantities import Quantity
 from ontogeny.trajectory.weights import TensorReader
+from ontogeny.trees import Nodes
 
 from ..geometry.projection import BlockEnergies
 from ..geometry.subspaces import principal_basis
@@ -196,7 +197,7 @@ class Projection(Commutators):
                 bases[name].append(basis)
         return bases
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add medians over pairs with intervals, and ratios to chance."""
         data = super().derive(data, nodes)
         low, median, high = _bootstrapped(data.rho, self.random_state)
@@ -211,7 +212,7 @@ class Projection(Commutators):
             perpendicular=(1 - median**2).clip(min=0) ** 0.5,
         )
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return what the directions hold, and the first and the last defect."""
         return [*_statements(data, self.k), *super().words(data, nodes)]
 

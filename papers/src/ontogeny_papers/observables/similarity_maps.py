@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from ontogeny.figures import Figure, Heatmap, Section
 from ontogeny.observables import Reading, by_layer
 from ontogeny.observables.catalogued import PASS
 from ontogeny.observables.of_activations import OfSampledActivations
+from ontogeny.trees import Nodes
 from ontogeny.units import Units
 
 from ..distances.equivalences import cka_of_grams
@@ -98,7 +99,7 @@ class StepSimilarity(OfSampledActivations):
         need = self.activations
         return by_layer(reading[need], one).assign(unit=("token", reading.units(need)))
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the similarities of all steps in place of the inner products."""
         if _GRAM not in data:
             return data
@@ -202,9 +203,7 @@ class LayerSimilarity(OfMeasures):
             between=(dims, _between(arrays, self.measures))
         ).assign_coords(of_layer=paths, with_layer=paths)
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return all pairs of layers at some steps, a figure for each measure."""
         if "between" not in data:
             return []

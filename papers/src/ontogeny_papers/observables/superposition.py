@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from ontogeny.needs import Need
 from ontogeny.observables import Observable, Reading, by_layer
 from ontogeny.observables.matrices import Matrices
 from ontogeny.quantities import Measured, Quantity
+from ontogeny.trees import Nodes
 
 from ..geometry.features import feature_dimensionality
 
@@ -103,9 +104,7 @@ class FeatureGeometry(Observable):
         data = by_layer(reading[self.needs()[0]], lambda _, W: self._measured(W))
         return data.assign_coords(feature=np.arange(data.sizes.get("feature", 0)))
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the norms of the features over steps."""
         if "feature_norm" not in data:
             return []

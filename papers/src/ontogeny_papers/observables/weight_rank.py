@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from ontogeny.needs import Need, Weights
 from ontogeny.observables import BlockReading, Observable, PresetEntry
 from ontogeny.quantities import Quantity
 from ontogeny.summary import NumberTable
+from ontogeny.trees import Nodes
 
 from ..dynamics.false_discovery import false_discovery
 from ..geometry.nulls import NullDistribution
@@ -230,7 +231,7 @@ class WeightRank(Observable):
             np.geomspace(3, count, min(_WINDOWS, count - 2)).round().astype(int)
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Correct the p-values over blocks; add means by kind, and the distances of modules.
 
         A correction of the family-wise error would ask each matrix for more draws than it has.
@@ -252,7 +253,7 @@ class WeightRank(Observable):
         data.variance_rank.attrs.update(symbol=symbol(self.variance))
         return data
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return what the ranks, the early components and the learned matrices show."""
         return statements(data, self.variance)
 

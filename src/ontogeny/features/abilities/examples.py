@@ -31,6 +31,7 @@ from ...tasks.records import (
     some_of,
 )
 from ...tasks.rows import Rows
+from ...trees import Nodes
 from ...words.names import Names
 from .between_runs import claims_of_runs
 from .groups import GROUP_NAMES, OVERALL, group_figures, with_courses
@@ -73,7 +74,7 @@ class OfGroups(OfPredictions):
         And a number for those that go together (n,), None where their words say it.
         """
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with intervals, noise, and the steps from which groups are above chance.
 
         Groups stand in the order in which they leave chance.
@@ -88,9 +89,7 @@ class OfGroups(OfPredictions):
             data, right, group, chance, data.get("right_ngrams"), self.one
         )
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return a map of many groups."""
         return group_figures(data)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from ...observables.pieces import (
     with_pieces,
 )
 from ...quantities import Measured, Quantity
+from ...trees import Nodes
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ class AttentionEntropy(Observable):
             {name: maps[name] for name in maps if name in self.variables}
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with how the tokens shown are written.
 
         What equal attention would give hardly depends on the step: it is kept once.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -23,6 +23,7 @@ from ...observables.catalogued import DISTRIBUTIONS, PREDICTED, PresetEntry
 from ...observables.known_texts import KnownTexts
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
+from ...trees import Nodes
 from .ngrams import LARGEST_ORDER, NGrams
 
 _WORDS = {1: "unigrams", 2: "bigrams", 3: "trigrams", 4: "4-grams"}
@@ -167,7 +168,7 @@ class NgramAgreement(OfPredictions):
             )
         return dataset(cell).assign_coords(ngram=[_WORDS[n] for n in self.orders])
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with the step at which each n-gram model is closest."""
         if "divergence_of_text" not in data:
             return data

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +16,7 @@ from ...observables.base import dataset
 from ...observables.catalogued import PASS, PREDICTED, PresetEntry
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
+from ...trees import Nodes
 from ...units import Units
 
 _RESAMPLES = 20
@@ -157,7 +157,7 @@ class Calibration(OfPredictions):
             confidence_from=("bin", np.arange(self.bins) / self.bins),
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with the bins' confidence as labels, once."""
         if "confidence_from" not in data:
             return data

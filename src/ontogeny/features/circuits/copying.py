@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from ...needs import Need
 from ...observables.base import Observable, by_layer
 from ...observables.catalogued import PresetEntry
 from ...quantities import Measured, Quantity
+from ...trees import Nodes
 from .initial import at_first_step
 
 _NULLS = {
@@ -123,7 +124,7 @@ class CopyingHeads(Observable):
 
         return by_layer(reading[self.needs()[0]], one)
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with the scores of all heads at the first checkpoint."""
         first = at_first_step(data, "copying", ("layer", "head"))
         names = ("copying_first", "strongest_copying_first")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from ...needs import Need
 from ...observables.base import Observable, by_layer
 from ...observables.catalogued import ModelFacts, PresetEntry
 from ...quantities import Measured, Quantity
+from ...trees import Nodes
 from ...words.one_model import is_one_model
 from .initial import at_first_step
 from .reading import SCORES, HeadReading, HeadScores
@@ -188,7 +189,7 @@ class AttentionHeads(Observable):
             return []
         return list(_of_one_model(name, data))
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with the scores of all heads at the first checkpoint.
 
         Sequences without repetition are no null of a previous-token head, which needs none.

@@ -33,6 +33,7 @@ from ...observables.extractor_fits import (
 )
 from ...observables.rotations import Rotations
 from ...quantities import Quantity
+from ...trees import Nodes
 from ...units import Units
 from ...words.one_model import is_one_model
 from .describer import Describer
@@ -237,7 +238,7 @@ class Concepts(FromExtractor):
 
         return by_layer(reading[activations], one)
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Count the concepts with a name."""
         return with_named(data)
 

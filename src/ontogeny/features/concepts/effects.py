@@ -25,6 +25,7 @@ from ...observables.of_activations import OfJointConcepts
 from ...observables.random_directions import p_above
 from ...observables.removal import LossAtTokens
 from ...quantities import Measured
+from ...trees import Nodes
 from ...units import Units
 from .effect_controls import LayerEffects, chosen_concepts, others_of
 from .effect_verdicts import VARIABLES, claims_of_effects, figures, verdicts
@@ -208,13 +209,11 @@ class ConceptEffects(OfJointConcepts):
 
         return by_layer(values, one)
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add relative effects, corrected p-values and the verdict of each removed concept."""
         return verdicts(data, nodes[self.of])
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the effects over steps, the verdicts, and how both levels agree."""
         return figures(data)
 

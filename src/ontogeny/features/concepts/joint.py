@@ -26,6 +26,7 @@ from ...observables.catalogued import INNER_LAYERS
 from ...observables.extractor_fits import layer_state
 from ...observables.of_activations import OfActivations
 from ...quantities import Quantity
+from ...trees import Nodes
 from ...words.names import Names
 from .described import DESCRIBED, KEPT
 from .describer import Describer, Texts
@@ -286,14 +287,12 @@ class JointConcepts(OfActivations):
 
         return by_layer(reading[need], one)
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add the lives of all concepts, and how many have a name."""
         data = with_names(lives_of_layers(data, self.readable, self.random_state))
         return shown_of_concepts(data)
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the lives as a heat map, and the strengths of newborn concepts."""
         if "life" not in data:
             return ()

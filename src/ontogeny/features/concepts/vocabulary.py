@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from ...figures import Figure, Section
 from ...needs import InputSet, Need, Weights
 from ...observables import BlockReading, Observable, PresetEntry, Run
 from ...quantities import Quantity
+from ...trees import Nodes
 from .described import tidied
 from .joint import JointConcepts, check_latents
 from .joint_lives import FEWEST, lives_of_layers
@@ -230,7 +231,7 @@ class VocabularyConcepts(Observable):
             token=rows.ids
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add the lives, leave out what is the same matrix twice, and keep the pieces shown."""
         data = _once(data)
         if "token_id" not in data:
@@ -248,9 +249,7 @@ class VocabularyConcepts(Observable):
         lived = lived.assign(readability=data.readability)
         return tidied(lived)
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the lives as a heat map, and the strengths of newborn concepts."""
         figures = JointConcepts().figures(data, nodes)
         return [

@@ -22,6 +22,7 @@ from ...observables import Observable, Reading, Run, by_layer
 from ...observables.fits import OfWidth
 from ...observables.readable import UNTRAINED
 from ...quantities import Measured, Quantity
+from ...trees import Nodes
 from ...units import Units
 from .dictionary_files import read_dictionary
 from .dictionary_lives import LIVES, claims_of_dictionary, labels_of, with_features
@@ -254,16 +255,14 @@ class Dictionary(Observable):
             "agreement": (("part", "feature"), agreements(codes, before, units)),
         }
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add the lives of the features, and which of them are shown."""
         if "agreement" not in data:
             return data
         labels = labels_of(self._labels_file, self._encoding.count)
         return with_features(data, labels, self.features, self.n_shown)
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the lives of the features that are shown, and a table of them."""
         if "shown_agreement" not in data:
             return []

@@ -25,6 +25,7 @@ from ...observables.extractor_fits import layer_state
 from ...observables.of_activations import OfJointConcepts
 from ...observables.pieces import written
 from ...quantities import Quantity
+from ...trees import Nodes
 from .change_claims import claims_of_changes
 
 BLOCKS = 50  # of texts, that ratios of strengths are resampled over
@@ -133,7 +134,7 @@ class ConceptChange(OfJointConcepts):
 
         return by_layer(reading[self.activations], one)
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add what became of each concept at each step, and a list of what did not stay."""
         joint = nodes[self.of]
         shape = [data.sizes[dim] for dim in ("layer", "concept")]

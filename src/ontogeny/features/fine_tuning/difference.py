@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ from ...observables.pieces import (
 )
 from ...quantities import Measured, Quantity
 from ...summary.noise import MEASURABLE
+from ...trees import Nodes
 
 PLACES = ("first tokens", "all tokens")
 OF_TEXTS = ("texts", "random tokens")
@@ -293,7 +294,7 @@ class TunedDifference(Observable):
             token_divergence=(("text_shown", "place"), grid.reshape(-1, width))
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with texts for ids."""
         if "lens_id" not in data:
             return data
@@ -311,9 +312,7 @@ class TunedDifference(Observable):
             written[name] = (one.dims, object_array(texts).reshape(one.shape))
         return data.assign(written)
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the divergence of each token, and the tokens that differences write."""
         figures: list[Figure] = []
         if "token_divergence" in data:

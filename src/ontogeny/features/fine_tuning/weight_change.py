@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
@@ -19,6 +19,7 @@ from ...needs import Need, Weights
 from ...observables import BlockReading, Observable, PresetEntry
 from ...quantities import Quantity
 from ...summary import NumberTable
+from ...trees import Nodes
 from .increments import HELD, Base, singular_values
 
 _HELD = percent(HELD)
@@ -191,7 +192,7 @@ class WeightChange(Observable):
             "intruders": float(base.intruders(matrix, self.n_leading, self.threshold)),
         }
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add the change of each kind of matrix, and what stands at the end."""
         by_kind = data[["distance_moved", "size", "leading_share"]].assign_coords(
             block=[kind_of_block(str(block)) for block in data.block.values]

@@ -18,6 +18,7 @@ from ...needs import Gradients, Need
 from ...observables import Observable, PresetEntry, Reading, dataset
 from ...observables.catalogued import PASS
 from ...quantities import Measured, Quantity
+from ...trees import Nodes
 from . import permuted_labels
 
 
@@ -123,7 +124,7 @@ class LabelAccuracy(Observable):
             {"class": _class_names(value.model, classes)}
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with how likely the gain is where no label was learned."""
         return (
             permuted_labels.with_exchanged_labels(data)
@@ -131,7 +132,7 @@ class LabelAccuracy(Observable):
             else data
         )
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return the classes that the last checkpoint knows best, and what exchanges show."""
         last = data.of_class.isel(step=-1).to_series().dropna()
         learned = permuted_labels.sentence(data)

@@ -23,6 +23,7 @@ from ...observables.extractor_fits import layer_state
 from ...observables.of_activations import OfActivations
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
 from ...scratch import scratch_array
+from ...trees import Nodes
 from .checkpoint import directions, presence
 from .declared import COUNTS, FOUND, NAMES, QUANTITIES, SECTION, VARIABLES
 from .found import Finder, labelled
@@ -233,7 +234,7 @@ class LearnedConcepts(OfActivations):
 
         return by_layer(reading[self.activations], one)
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add the lives of all components, and texts for ids."""
         texts = {
             n: data[n].where(data[n].notnull(), "").astype(object)
@@ -245,9 +246,7 @@ class LearnedConcepts(OfActivations):
             data = with_pieces(data, ["context_id", "frequent_id"])
         return with_lives(with_token_table(data))
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the lives as a heat map, and the names in a table."""
         figures: list[Figure] = []
         if "life" in data:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from ...observables.of_predictions import OfPredictions
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
 from ...observables.word_frequencies import shares_elsewhere
 from ...quantities import Measured, Quantity
+from ...trees import Nodes
 from ...words.one_model import is_one_model
 from .choice import choose_gaps
 from .gaps import Gaps, check_sentences, gaps_at, given_gaps, labelled
@@ -217,7 +218,7 @@ class Predictions(OfPredictions):
             right_rank=("gap", np.where(has_answer, at_gaps.right_rank.values, -1)),
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with the steps at which the right tokens lead, and tokens as texts."""
         if "right_rank" not in data:
             return data
@@ -234,9 +235,7 @@ class Predictions(OfPredictions):
         )
         return labelled(data.assign(_by_frequencies(data)))
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the gaps as a table, and the probability of each right token."""
         if "gap_text" not in data:
             return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -25,6 +25,7 @@ from ...observables.of_predictions import OfPredictions
 from ...observables.word_frequencies import blind_guess, guesses
 from ...quantities import Measured, Quantity
 from ...trajectory.recorded import TRAINING, VALIDATION
+from ...trees import Nodes
 from . import renamed_words, trained_start
 from .loss_claims import claims_of_loss
 from .recorded import check_recorded, far_from_record, with_recorded
@@ -216,7 +217,7 @@ class Loss(OfPredictions):
             variables[f"loss_{line}_of_text"] = mean.of_text
         return variables
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with each line once, and the steps at which the loss went below it."""
         lines = [f"loss_{line}{end}" for line in _FIXED for end in ("", "_of_text")]
         constants = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -22,6 +22,7 @@ from ...observables.known_texts import KnownTexts
 from ...observables.of_predictions import OfPredictions
 from ...observables.word_frequencies import token_costs
 from ...quantities import Measured, Quantity
+from ...trees import Nodes
 from ...units import Units
 from .context_claims import claims_of_context
 from .place_claims import claims_of_places
@@ -156,7 +157,7 @@ class PlaceLosses(OfPredictions):
             place_loss_uniform=float(np.log(vocabulary)),
         ).assign_coords(place=labels)
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with what is the same at every step once."""
         fixed = (
             "place_loss_frequencies",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +17,7 @@ from ...observables.of_predictions import OfPredictions
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
 from ...observables.word_frequencies import token_costs
 from ...quantities import Measured, Quantity
+from ...trees import Nodes
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class TokenLosses(OfPredictions):
         data = dataset({"shown_loss": mean, "text_loss": ("text", of_text)})
         return data.assign(token_loss=(tokens, loss), token_rank=(tokens, rank))
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with the steps at which the right tokens lead."""
         if "token_rank" not in data:
             return data

@@ -24,6 +24,7 @@ from ...observables.of_predictions import OfPredictions
 from ...observables.word_frequencies import guesses
 from ...quantities import Measured, Quantity
 from ...summary.noise import mean_stderr
+from ...trees import Nodes
 from ...units import Units
 from .scored_tokens import TokenCosts
 from .set_claims import claims_of_sets
@@ -150,7 +151,7 @@ class TrainingTexts(OfPredictions):
             **of_units,
         ).assign_coords(set=list(SETS))
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with what is the same at every step once."""
         if "set_loss" not in data:
             return data

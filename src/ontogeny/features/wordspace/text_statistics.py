@@ -21,6 +21,7 @@ from ...observables.catalogued import DISTRIBUTIONS, PREDICTED, ModelFacts, Pres
 from ...observables.crossing import crossing
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
+from ...trees import Nodes
 from ...words.one_model import is_one_model
 from ...words.voice import LABELS
 from .class_costs import ClassInformation
@@ -216,7 +217,7 @@ class TextStatistics(OfPredictions):
             exchanged=classes.exchanged, random_draws=random
         ).assign_coords(depth=labels)
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add the step at which each statistic is reached, with those of the loss."""
         if "class_information_of_text" not in data:
             return data
@@ -267,9 +268,7 @@ class TextStatistics(OfPredictions):
             )
         return rows
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the panel: which statistic is reached when."""
         if "reached_step" not in data or not data.reached_step.notnull().any():
             return []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from ontogeny.observables.arguments import check_names
 from ontogeny.observables.catalogued import PresetEntry
 from ontogeny.observables.readings import SeriesReading
 from ontogeny.quantities import Measured, Quantity
+from ontogeny.trees import Nodes
 
 from ...distances.alignment import align
 from ...dynamics.averages import AVERAGES, window_steps
@@ -197,15 +198,13 @@ class IntrinsicDimension(ConceptSeries):
             },
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add means over layers."""
         return data.assign(
             early_mean=data.early.mean("layer"), late_mean=data.late.mean("layer")
         )
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return a table of both windows, and one for every average and method."""
         checkpoints = [
             Column(
@@ -244,7 +243,7 @@ class IntrinsicDimension(ConceptSeries):
         ]
         return [table, *averaged]
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return in how many layers the checkpoints' dimensions fall or rise."""
         change = data.checkpoint_change.values
         p = data.p_change.values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ from ontogeny.observables.arguments import check_names
 from ontogeny.observables.catalogued import PresetEntry
 from ontogeny.observables.readings import SeriesReading
 from ontogeny.quantities import Quantity
+from ontogeny.trees import Nodes
 
 from .series import ConceptSeries, finished_dictionaries
 
@@ -102,7 +103,7 @@ class ConceptDistances(ConceptSeries):
             {"between": values, "to_previous": (("distance", "step"), previous)}
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add what refits at one step give, for those measures that the concepts' node has too."""
         of = nodes[self.of]
         refits = []
@@ -126,9 +127,7 @@ class ConceptDistances(ConceptSeries):
         )
         return data.assign(to_previous_refit=to_previous)
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the maps of every step with every other."""
         return [
             Heatmap(

@@ -23,6 +23,7 @@ from ontogeny.observables.extractor_fits import (
 )
 from ontogeny.quantities import Measured, Quantity
 from ontogeny.summary.noise import reference_index
+from ontogeny.trees import Nodes
 from ontogeny.units import Units
 
 from ...dynamics.least_norm import ENCODER_NORMS, Encoder
@@ -245,7 +246,7 @@ class EncoderDynamics(FromExtractor):
 
         return by_layer(self._rows(reading), one)
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return what the reference itself, the first checkpoint and chance leave, in medians."""
         kl = data.comparison.sel(metric="kl").median("layer")
         words = []

@@ -25,6 +25,7 @@ from ontogeny.observables.extractor_fits import (
     layer_state,
 )
 from ontogeny.quantities import Measured, Quantity
+from ontogeny.trees import Nodes
 from ontogeny.units import Units
 
 from .claim import claim_statistics, claim_words
@@ -266,7 +267,7 @@ class Lipschitz(FromExtractor, ConceptSeries):
             parameter_norm=float(theta.double().norm()),
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add ratios and what stands under them, and the test of the report's claim."""
         of = nodes[self.of]
         if "distance" not in of:
@@ -301,7 +302,7 @@ class Lipschitz(FromExtractor, ConceptSeries):
             data["activations_per_parameters_random"] = data.layer_random
         return data
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return the report's claim, what size alone explains, and the local constants."""
         return claim_words(data)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import xarray as xr
 from ontogeny import distances
 from ontogeny.figures import Figure, Scatter, Section
 from ontogeny.observables.readings import SeriesReading
+from ontogeny.trees import Nodes
 
 from .series import ConceptSeries, finished_dictionaries
 
@@ -83,14 +84,12 @@ class ConceptPlane(ConceptSeries):
             coords={"feature": features},
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add refits on the same axes."""
         of = nodes[self.of]
         return _with_refits(data, of) if "refit_dictionary" in of else data
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the concepts of all steps, and refits on the same axes."""
         shared: dict[str, Any] = {
             "points": ("step", "concept"),
@@ -118,7 +117,7 @@ class ConceptPlane(ConceptSeries):
         )
         return [plane, refits] if "refit_first" in data else [plane]
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return what share of the variance is shown, and how far refitting moves a concept."""
         share = data.explained_variance.sum("axis", min_count=2)
         if not np.isfinite(share).any():

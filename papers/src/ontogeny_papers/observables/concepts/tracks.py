@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from ontogeny.figures import Column, Curves, Figure, Heatmap, Section, Table
 from ontogeny.observables.catalogued import PresetEntry
 from ontogeny.observables.readings import SeriesReading
 from ontogeny.summary.noise import over_steps
+from ontogeny.trees import Nodes
 
 from ...distances.tracking import tracks
 from .series import ConceptSeries, finished_dictionaries
@@ -124,15 +125,13 @@ class ConceptTracks(ConceptSeries):
             _lines(tracked.track.values, W, reference)
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add what refitting alone loses, and the numbers of the table."""
         if "refit_dictionary" in nodes[self.of]:
             data = data.assign(_refits(data, nodes[self.of]))
         return data.assign(_totals(data))
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the lives of the reference step's concepts, what continues, and the events."""
         columns = [
             Column("followed_first", "share", over="followed back to the first"),
@@ -177,7 +176,7 @@ class ConceptTracks(ConceptSeries):
             Table("events", "Births, splits, deaths and merges", columns=columns),
         ]
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return how many concepts continue and are followed, beside refits."""
         if not data.continued.notnull().any():
             return []

@@ -18,6 +18,7 @@ from ontogeny.needs import Need, Series
 from ontogeny.observables.readings import SeriesReading
 from ontogeny.quantities import Quantity
 from ontogeny.summary.noise import over_steps
+from ontogeny.trees import Nodes
 
 from ...distances.alignment import align
 from .series import ConceptSeries
@@ -179,7 +180,7 @@ class TransformDynamics(ConceptSeries):
         }
         return _described(steps, maps)
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add what refits at one and the same step give; leave out errors that are 0 by design."""
         # A logarithmic axis has no 0.
         away = data.step != data.attrs.get("reference_step")
@@ -207,7 +208,7 @@ class TransformDynamics(ConceptSeries):
             data[f"normalised_refit_{end}"] = walked / whole.where(whole > 0)
         return data
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return errors of the codes, how the change splits, and how far refits move."""
         away = data.sel(step=data.step != data.attrs.get("reference_step"))
         if not away.sizes["step"] or not np.isfinite(away.codes_error.values).any():

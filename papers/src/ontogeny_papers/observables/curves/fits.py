@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import xarray as xr
 from ontogeny.figures import Curves, Figure, Heatmap, Section
 from ontogeny.summary import NumberTable
 from ontogeny.summary.figures import along
+from ontogeny.trees import Nodes
 
 from ...dynamics.fit_comparison import FitComparison, compare_fits
 from ...dynamics.fit_evidence import IN_WORDS, in_words
@@ -99,9 +100,7 @@ class Fits(OfCurve):
         "verdict": ("verdict on the shape", ""),
     }
 
-    def examined(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> tuple[xr.Dataset, list[str]]:
+    def examined(self, data: xr.Dataset, nodes: Nodes) -> tuple[xr.Dataset, list[str]]:
         """Add parameters with standard errors, weights and fitted curves."""
         curves = self.tabulated(data)
         options: dict[str, Any] = {
@@ -128,9 +127,7 @@ class Fits(OfCurve):
         data.weight.attrs.update(long_name=f"weight by {self.criterion}", units="1")
         return data, _words(self.of, results)
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the curves with their exponentials, and the weights of the shapes."""
         return [
             Curves(

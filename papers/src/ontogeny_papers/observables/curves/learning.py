@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ from ontogeny.figures import Curves, Section
 from ontogeny.observables.catalogued import PresetEntry
 from ontogeny.summary import NumberTable
 from ontogeny.summary.figures import along
+from ontogeny.trees import Nodes
 
 from ...dynamics.progress import LearningProgress, learning_progress
 from ...dynamics.recurrence import Recurrence, recurrence
@@ -135,9 +135,7 @@ class LearningDynamics(OfCurve):
         if self.noise is not None:
             check_number("noise", self.noise)
 
-    def examined(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> tuple[xr.Dataset, list[str]]:
+    def examined(self, data: xr.Dataset, nodes: Nodes) -> tuple[xr.Dataset, list[str]]:
         """Add verdicts and the fitted map of each layer."""
         enough = np.isfinite(self.tabulated(data)).sum(axis=0) > FEWEST_VALUES
         if not enough.any():

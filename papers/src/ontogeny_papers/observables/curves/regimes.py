@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ from ontogeny.figures import Boundary, Curves, Figure, Section
 from ontogeny.observables.catalogued import PresetEntry
 from ontogeny.summary import NumberTable
 from ontogeny.summary.figures import along
+from ontogeny.trees import Nodes
 
 from ...dynamics.two_regimes import Regimes as Found
 from ...dynamics.two_regimes import regimes
@@ -120,9 +121,7 @@ class Regimes(OfCurve):
         check_number("level", self.level, 0, 1, above=True, below=True)
         check_whole("n_draws", self.n_draws, minimum=19)
 
-    def examined(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> tuple[xr.Dataset, list[str]]:
+    def examined(self, data: xr.Dataset, nodes: Nodes) -> tuple[xr.Dataset, list[str]]:
         """Add boundaries of each layer and of all, and the noise on both sides."""
         curves = self.tabulated(data)
         steps = data.step.values
@@ -164,9 +163,7 @@ class Regimes(OfCurve):
             self.of, joint, int(is_shown.sum()), int(np.isfinite(p).sum())
         )
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the curves and the noise around their trends, with the boundaries."""
         names = ("boundary", "boundary_low", "boundary_high", "noise_ratio")
         joint = Boundary(*(f"joint_{name}" for name in names))

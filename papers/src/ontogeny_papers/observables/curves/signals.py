@@ -15,6 +15,7 @@ from ontogeny.figures import Curves, Figure, Scatter, Section
 from ontogeny.observables.arguments import check_node
 from ontogeny.summary import NumberTable
 from ontogeny.summary.noise import MEASURABLE
+from ontogeny.trees import Nodes
 
 from ...dynamics.shared_structure import FREE
 from ...dynamics.signals import SignalComparison, compare_signals, standardise
@@ -164,9 +165,7 @@ class Signals(OfCurve):
         """Both nodes."""
         return (self.of, self.against)
 
-    def examined(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> tuple[xr.Dataset, list[str]]:
+    def examined(self, data: xr.Dataset, nodes: Nodes) -> tuple[xr.Dataset, list[str]]:
         """Add the other curves, standardised ones, and comparisons."""
         data, first, second = self._comparable(
             self._with_other(data, nodes[self.against])
@@ -209,9 +208,7 @@ class Signals(OfCurve):
         )
         return data, _words(names, data, result)
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the standardised curves, their rolling means, one against the other, averages."""
         return [
             Curves(

@@ -14,6 +14,7 @@ from ontogeny.needs import InputSet, Need
 from ontogeny.observables import Reading, Run, by_layer
 from ontogeny.observables.catalogued import FIT
 from ontogeny.quantities import Quantity
+from ontogeny.trees import Nodes
 
 from .base import (
     JUDGED,
@@ -140,7 +141,7 @@ class ConceptDirections(LabelledConcepts):
 
         return by_layer(values[0], one).assign_coords(concept=self.concepts)
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add p-values corrected over concepts, layers and steps, and the band of chance."""
         data = judged(data, "accuracy", "random_accuracy", alternative="greater")
         return data.assign(
@@ -148,9 +149,7 @@ class ConceptDirections(LabelledConcepts):
             | texts_of(data, "accuracy", "right")
         )
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the map of p-values."""
         return [
             Heatmap(
@@ -162,7 +161,7 @@ class ConceptDirections(LabelledConcepts):
             )
         ]
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return where and from which step on each concept is readable."""
         return _readable(data)
 

@@ -15,6 +15,7 @@ from ontogeny.figures.base import extend
 from ontogeny.needs import Gradients, Need
 from ontogeny.observables import Reading, by_layer
 from ontogeny.quantities import Quantity
+from ontogeny.trees import Nodes
 from ontogeny.units import Units
 
 from ...capture.random_concepts import RandomConcepts
@@ -301,7 +302,7 @@ class TCAV(LabelledConcepts):
         """Heading and margin notes, which say what the scores are compared with."""
         return section(bool(self.pools))
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add corrected p-values, the bands of chance and the regime table."""
         data = judged(data, "score", "random_score", centre=0.5)
         data = data.assign(
@@ -321,19 +322,15 @@ class TCAV(LabelledConcepts):
             data[value].attrs.update(units=units)
         return data
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the maps of p-values."""
         return significance_maps(data)
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return what differs from shuffled labels and from random concepts."""
         return significant(data)
 
-    def summarise(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> xr.Dataset:
+    def summarise(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add what follows from the quantities, and the table of two windows."""
         data, tables, left_out = regime_tables(
             super().summarise(data, nodes), self.early, self.late

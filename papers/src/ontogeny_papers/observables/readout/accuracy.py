@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +20,7 @@ from ontogeny.observables.arguments import check_names, check_wholes
 from ontogeny.observables.base import Observable, dataset
 from ontogeny.observables.catalogued import PASS
 from ontogeny.quantities import Measured, Quantity
+from ontogeny.trees import Nodes
 from ontogeny.units import Units
 
 from ...capture.cut_attention import cut_attention
@@ -144,9 +145,7 @@ class ReadoutAccuracy(Observable):
         }
         return dataset(variables).assign_coords(coords)
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the accuracies as a map, in which forgetting shows."""
         return [
             Heatmap(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from ontogeny.observables.base import Observable, dataset
 from ontogeny.observables.catalogued import PASS
 from ontogeny.quantities import Measured, Quantity
 from ontogeny.summary.noise import mean_stderr
+from ontogeny.trees import Nodes
 from ontogeny.units import Units
 
 
@@ -115,7 +116,7 @@ class ReadoutAttention(Observable):
         ]
         return xr.concat(pieces, dim="set", data_vars="all", join="outer")
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add means over heads and sets."""
         return data.assign(
             layer_mass=data.top_mass.mean(("head", "set")),

@@ -19,6 +19,7 @@ from ontogeny.observables.arguments import check_names, check_wholes
 from ontogeny.observables.base import Observable, dataset
 from ontogeny.quantities import Measured, Quantity
 from ontogeny.summary.noise import mean_stderr
+from ontogeny.trees import Nodes
 from ontogeny.units import Units
 
 from .accuracy import answers
@@ -236,7 +237,7 @@ class SaeProbe(Observable):
             place=np.arange(marked.shape[1]),
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add the largest correlations, and how many exceed what chance gives."""
         above = (data.count_correlation > data.count_null).sum("latent").astype(float)
         data = data.assign(
@@ -252,7 +253,7 @@ class SaeProbe(Observable):
             data[f"{name}_shuffled_high"] = data[null]
         return data
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return what removing latents costs at the last step."""
         return _statements(data)
 

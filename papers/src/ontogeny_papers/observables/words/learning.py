@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -19,6 +19,7 @@ from ontogeny.features.wordspace.support import checked_lengths
 from ontogeny.figures import Figure
 from ontogeny.needs import InputSet, Model, Need
 from ontogeny.observables.base import Observable
+from ontogeny.trees import Nodes
 
 from ...capture.context_logits import context_logits
 from ...semantics.subspaces import leading_directions, subspace_overlap
@@ -209,18 +210,16 @@ class WordSemantics(Observable):
             label=state.label,
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add bands, the step at which each concept is learned, and their order."""
         data = _constant_over_steps(data, ("sigma", "null_sigma", "label", "words"))
         return followed(order_of_learning(overlap_bands(data), self.random_state))
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return when each concept is learned, and in which order."""
         return figures(data)
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return overlaps and the order of learning, each beside its null."""
         return sentences(data)
 

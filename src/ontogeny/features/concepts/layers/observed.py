@@ -24,6 +24,7 @@ from ....needs import InputSet, Need
 from ....observables import PresetEntry, Reading, Run, by_layer, dataset
 from ....observables.of_activations import OfActivations
 from ....quantities import Measured, Quantity
+from ....trees import Nodes
 from ..describe.tokens import strongest_tokens
 from ..joint import check_latents
 from ..joint_gathered import read_together, standard
@@ -263,7 +264,7 @@ class ConceptLayers(OfActivations):
         data["readability"] = data.readability.mean("text_half")
         return data.assign(dataset({"first_layer": Measured(mean, replicates=both)}))
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add the first layer of each concept at each step, and which concepts move."""
         if "readability" not in data or "replicates" not in data:
             return data
@@ -292,9 +293,7 @@ class ConceptLayers(OfActivations):
             line_moves=(LINE, moves.direction[order].astype(np.float64)),
         )
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Any]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Any]:
         """Return the first layer of each concept over the steps."""
         if "line_first" not in data:  # no concept replicates
             return []
