@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 import xarray as xr
@@ -18,6 +19,8 @@ class HoldsTree(Protocol):
 
 
 MergedResult = HoldsTree | xr.DataTree  # what functions of a merged result take
+Nodes = Mapping[str, xr.Dataset]
+"""The nodes of a result by their names."""
 
 
 def as_tree(result: object) -> xr.DataTree:

@@ -247,7 +247,7 @@ def test_names_derive_from_what_they_belong_to_or_are_left_out():
 
 def test_an_observable_of_a_user_names_its_variables(tmp_path):
     class Named(ActivationNorm):
-        variables = {"norm": ("mean norm", "activation units")}  # noqa: RUF012
+        variables = {"norm": ("mean norm", "activation units")}
 
     study = og.Study(
         og.Trajectory.from_models(developing((0, 1))), tiny_inputs(4), [Named()]

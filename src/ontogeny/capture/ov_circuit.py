@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -108,7 +108,7 @@ class CopyingScores(Need):
     on: str | None = None
     n_draws: int = 3
     random_state: int = 0
-    runs_model: ClassVar[bool] = False
+    runs_model = False
 
     def check(self, source: Source) -> None:
         """Refuse a model whose weights do not say what a head copies."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +13,7 @@ from ..claims import Beside, Certainty, Claim, Kind, Reason, Subject, measuremen
 from ..claims.counts import sureness_of_counts
 from ..observables.registry import kinds
 from ..summary.noise import mean_stderr, reach
+from ..trees import Nodes
 from ..words.page_claims import claims_of_result
 from .concepts.node import NODE
 from .orders import claims_of_orders
@@ -21,9 +22,7 @@ from .sources import Run
 
 
 def claims_of_runs(
-    runs: Sequence[Run],
-    nodes: Mapping[str, xr.Dataset],
-    shared: xr.Dataset | None = None,
+    runs: Sequence[Run], nodes: Nodes, shared: xr.Dataset | None = None
 ) -> list[Claim]:
     """Return what the runs claim, each claim with its run, what matters most first.
 

@@ -87,7 +87,7 @@ class Clock:
 class TokenClock(Clock):
     """Runs aligned by the tokens that they have seen: ``step`` counts tokens."""
 
-    units: ClassVar = {
+    units = {
         1e12: "trillion tokens",
         1e9: "billion tokens",
         1e6: "million tokens",

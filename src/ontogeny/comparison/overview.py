@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import xarray as xr
 
 from ..figures import Section, attach
 from ..figures.tables import Column, Table
+from ..trees import Nodes
 from .clock import Clock, LossClock, TokenClock
 from .figures import marks
 from .sources import Run, levels_of
@@ -20,10 +21,7 @@ MOST_ROWS = 60
 
 
 def runs_node(
-    runs: Sequence[Run],
-    nodes: Mapping[str, xr.Dataset],
-    clock: Clock,
-    words: Sequence[str],
+    runs: Sequence[Run], nodes: Nodes, clock: Clock, words: Sequence[str]
 ) -> xr.Dataset:
     """Return the node ``runs``: a table of the runs, the chart of all rows, and `words`."""
     data = _table_of(runs, nodes, clock)
@@ -58,9 +56,7 @@ def _levels_words(runs: Sequence[Run]) -> str:
     return f", at α = {levels.change:g}, and at {levels.control:g} against control runs"
 
 
-def _table_of(
-    runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], clock: Clock
-) -> xr.Dataset:
+def _table_of(runs: Sequence[Run], nodes: Nodes, clock: Clock) -> xr.Dataset:
     """Return what is known of each run as variables over ``run``."""
     models = [run.attribute("model", {}) for run in runs]
     controls = [
@@ -90,7 +86,7 @@ def _table_of(
     )
 
 
-def rows_of(nodes: Mapping[str, xr.Dataset]) -> xr.Dataset | None:
+def rows_of(nodes: Nodes) -> xr.Dataset | None:
     """Return the rows of all nodes but those of weight change."""
     pieces = []
     for name, node in nodes.items():

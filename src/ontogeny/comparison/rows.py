@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import xarray as xr
 
 from ..summary.runs import stack_runs
+from ..trees import Nodes
 from ..words.levels import VERDICTS
 from .clock import Clock, LossClock
 from .sources import Run
@@ -27,9 +28,7 @@ _NAMES = {"half_step": "half-change {point}", "half_loss": "loss at half of the 
 _KEY = "\x1f"
 
 
-def rows_of_runs(
-    nodes: Mapping[str, xr.Dataset], runs: list[Run], clock: Clock
-) -> xr.Dataset:
+def rows_of_runs(nodes: Nodes, runs: list[Run], clock: Clock) -> xr.Dataset:
     """Return the rows of one node of several runs, as each study judged them.
 
     Parameters

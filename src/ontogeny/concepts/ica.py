@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -60,7 +59,7 @@ class ICA(Extractor):
     True
     """
 
-    _scale_in: ClassVar[str] = "dictionary"
+    _scale_in = "dictionary"
 
     fun: str = "logcosh"
     max_iter: int = 200

@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -54,7 +53,7 @@ class KMeans(Extractor):
     [10.2, 0.1]
     """
 
-    _scale_in: ClassVar[str] = "dictionary"
+    _scale_in = "dictionary"
 
     n_init: int = 1
     max_iter: int = 300

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -44,7 +44,7 @@ class SVD(Extractor):
     True
     """
 
-    _scale_in: ClassVar[str] = "both"
+    _scale_in = "both"
 
     def _held(self, n: int, m: int) -> int:
         return moments(n, m)

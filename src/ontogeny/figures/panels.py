@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from ..errors import ArgumentError, check_choice
 from .base import Figure
@@ -87,7 +86,7 @@ class Curves(Figure):
 
     kind = "curves"
     dimensions = ("x", "series", "facet", "runs")
-    parts: ClassVar = {"bands": Band, "boundaries": Boundary}
+    parts = {"bands": Band, "boundaries": Boundary}
 
     def companions(self) -> Iterator[str]:
         """Give the ends of intervals and bands, and the reference."""
@@ -135,7 +134,7 @@ class NullComparison(Figure):
 
     kind = "null"
     dimensions = ("rows", "facet")
-    parts: ClassVar = {"bands": Band}
+    parts = {"bands": Band}
 
     def companions(self) -> Iterator[str]:
         """Give the ends of intervals and bands."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import xarray as xr
 
@@ -91,7 +90,7 @@ class Table(Figure):
 
     kind = "table"
     dimensions = ("group", "rows")
-    parts: ClassVar = {"columns": Column, "pairs": Pair, "footer": Footer}
+    parts = {"columns": Column, "pairs": Pair, "footer": Footer}
 
     def __post_init__(self) -> None:
         columns = [column.value for column in self.columns]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +18,8 @@ class InputSet(Need):
     """
 
     on: str | None = None
-    runs_model: ClassVar[bool] = False
-    reads_model: ClassVar[bool] = False
+    runs_model = False
+    reads_model = False
 
     def read(self, source: Source) -> Any:
         """Return the inputs, padded as they are read."""
@@ -60,9 +60,9 @@ class Series(Need):
 
     node: str
     variables: tuple[str, ...]
-    reads_inputs: ClassVar[bool] = False
-    runs_model: ClassVar[bool] = False
-    over: ClassVar[str] = "layer"
+    reads_inputs = False
+    runs_model = False
+    over = "layer"
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,9 @@ class Weights(Need):
     """Weight matrices over all steps, mapped over blocks: globs over names, or short names."""
 
     blocks: str | tuple[str, ...] = "*.weight"
-    reads_inputs: ClassVar[bool] = False
-    runs_model: ClassVar[bool] = False
-    over: ClassVar[str] = "block"
+    reads_inputs = False
+    runs_model = False
+    over = "block"
 
     @property
     def patterns(self) -> tuple[str, ...]:
@@ -84,9 +84,9 @@ class Weights(Need):
 class Model(Need):
     """The module itself, for exclusive use; its parameters and mode are restored afterwards."""
 
-    reads_inputs: ClassVar[bool] = False
-    runs_model: ClassVar[bool] = False
-    exclusive: ClassVar[bool] = True
+    reads_inputs = False
+    runs_model = False
+    exclusive = True
 
     def read(self, source: Source) -> Any:
         """Return the module."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -145,7 +145,7 @@ class Gradients(Need):
     on: str | None = None
     mask_fraction: float = 0.15
     random_state: int = 0
-    exclusive: ClassVar[bool] = True
+    exclusive = True
 
     def __post_init__(self) -> None:
         check_number("mask_fraction", self.mask_fraction, 0, 1, above=True, below=True)

@@ -10,7 +10,7 @@ import abc
 import dataclasses
 import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,13 +20,14 @@ import xarray as xr
 
 from ..arrays import is_torch_array, to_numpy
 from ..claims import Claim
-from ..errors import NonFiniteError, check_whole
+from ..errors import NonFiniteError, check_choice, check_whole
 from ..figures import Figure, Section
 from ..needs import Need, Series, Weights
 from ..own_code import reason
 from ..quantities import Quantity, expanded, of_names
 from ..summary import NumberTable
 from ..summary.summarise import summarise
+from ..trees import Nodes
 from ..words.names import Names
 from .arguments import as_fields
 from .catalogued import Catalogued
@@ -54,6 +55,8 @@ class Observable(Catalogued, abc.ABC):
         Names of nodes that `summarise` also reads.
     minima
         Smallest value of each argument that is a whole number; None passes as well.
+    choices
+        What each argument that is a name may be; None passes as well.
     quantities
         What it measures: intervals, floors, bands, rows, words and figures follow from these.
         A property where they depend on the arguments.
@@ -82,10 +85,8 @@ class Observable(Catalogued, abc.ABC):
     >>> @dataclass(frozen=True)
     ... class ActivationNorm(Observable):
     ...     layers: str = "mlp"
-    ...     kind: ClassVar[str] = "activation-norm"
-    ...     variables: ClassVar = {
-    ...         "norm": ("mean norm of the activations", "activation units")
-    ...     }
+    ...     kind = "activation-norm"
+    ...     variables = {"norm": ("mean norm of the activations", "activation units")}
     ...
     ...     def needs(self):
     ...         return [needs.Activations(self.layers)]
@@ -103,6 +104,7 @@ class Observable(Catalogued, abc.ABC):
     uses_noise: ClassVar[bool] = False
     depends_on: ClassVar[tuple[str, ...]] = ()
     minima: ClassVar[Mapping[str, int]] = {}
+    choices: ClassVar[Mapping[str, Iterable[str]]] = {}
     quantities: ClassVar[tuple[Quantity, ...]] = ()
     state_variables: ClassVar[tuple[str, ...]] = ()
     compared: ClassVar[tuple[str, ...]] = ()
@@ -130,6 +132,9 @@ class Observable(Catalogued, abc.ABC):
         for name, minimum in self.minima.items():
             if getattr(self, name) is not None:
                 check_whole(name, getattr(self, name), minimum)
+        for name, allowed in self.choices.items():
+            if getattr(self, name) is not None:
+                check_choice(name, getattr(self, name), allowed)
         self.check()
         self.needs()  # refuses patterns, tokens and the like that no need can have
 
@@ -198,9 +203,7 @@ class Observable(Catalogued, abc.ABC):
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return what is observed at one `Reading`, `BlockReading` or `SeriesReading`."""
 
-    def summarise(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> xr.Dataset:
+    def summarise(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the stacked series with what follows from all steps, and its figures.
 
         What follows from the declared quantities is done here; `derive`, `figures` and `words` add
@@ -220,17 +223,15 @@ class Observable(Catalogued, abc.ABC):
             names=self.names(),
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the stacked cells with variables that take several steps or nodes."""
         return data
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the figures that stand after those of the quantities: by default the `charts`."""
         return [figure for figure in self.charts if figure.value in data]
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return sentences on what no claim can say (`claims`); the library has none of its own."""
         return ()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,7 +33,7 @@ class FromExtractor(OfActivations):
     n_concepts: int
     options: Mapping[str, Any]
 
-    price: ClassVar[str] = FIT
+    price = FIT
 
     def check(self) -> None:
         """Refuse arguments out of range."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from ..errors import ArgumentError
 from ..needs import Need
@@ -27,7 +26,7 @@ class OfWidth(Need):
     layers: str | tuple[str, ...]
     width: int
     what: str
-    runs_model: ClassVar[bool] = False
+    runs_model = False
 
     def check(self, source: Source) -> None:
         """Refuse layers of another width."""

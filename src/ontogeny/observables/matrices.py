@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -83,8 +83,8 @@ class Matrices(Need):
     """
 
     blocks: str | tuple[str, ...]
-    reads_inputs: ClassVar[bool] = False
-    runs_model: ClassVar[bool] = False
+    reads_inputs = False
+    runs_model = False
 
     def check(self, source: Any) -> None:
         """Refuse patterns that match no weight matrix."""

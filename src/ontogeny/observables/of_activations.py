@@ -26,8 +26,8 @@ class OfActivations(Observable):
     max_tokens: int | None
     random_state: int
 
-    requires: ClassVar[str] = "texts"
-    price: ClassVar[str] = PASS
+    requires = "texts"
+    price = PASS
 
     @property
     def activations(self) -> Activations:

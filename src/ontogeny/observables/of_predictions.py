@@ -19,7 +19,7 @@ class OfPredictions(Observable):
     on: str | None
     objective: str
 
-    requires: ClassVar[str] = "texts, a vocabulary head"
+    requires = "texts, a vocabulary head"
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
 
     def needs(self) -> Sequence[Need]:

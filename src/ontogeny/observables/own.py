@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -130,11 +130,8 @@ class OfFunction(Observable):
     on: str | None = None
     better: str = ""
 
-    summary_only: ClassVar[tuple[str, ...]] = ("title",)
-
-    def check(self) -> None:
-        """Refuse another direction."""
-        check_choice("better", self.better, ("", "higher", "lower"))
+    summary_only = ("title",)
+    choices = {"better": ("", "higher", "lower")}
 
     @property
     def stem(self) -> str:
@@ -203,8 +200,8 @@ class OwnMeasure(OfFunction):
     'tokens of the text'
     """
 
-    kind: ClassVar[str] = "own-measure"
-    requires: ClassVar[str] = "texts"
+    kind = "own-measure"
+    requires = "texts"
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:  # type: ignore[override]
@@ -241,7 +238,7 @@ class LayerMeasure(OfFunction):
     layers: str | tuple[str, ...] = "mlp"
     units: str = "1"
 
-    kind: ClassVar[str] = "own-layers"
+    kind = "own-layers"
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:  # type: ignore[override]

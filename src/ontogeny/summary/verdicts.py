@@ -19,6 +19,7 @@ import xarray as xr
 
 from ..dynamics import holm
 from ..dynamics.reasons import OPEN, Reason, reasons
+from ..trees import Nodes
 from ..words.controls import began_trained
 from ..words.levels import Levels
 from .controls import control_p_values
@@ -30,7 +31,7 @@ LEVELS = Levels(change=0.01, control=0.05)
 _MOTION = "motion"
 
 
-def judged(nodes: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
+def judged(nodes: Nodes) -> dict[str, xr.Dataset]:
     """Return the nodes of a page with verdicts on their rows.
 
     Parameters
@@ -74,7 +75,7 @@ def judged(nodes: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
     return {name: verdicts[name] for name in nodes}
 
 
-def with_verdicts(nodes: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
+def with_verdicts(nodes: Nodes) -> dict[str, xr.Dataset]:
     """Return judged nodes; where the run began trained no row is compared with motion."""
     if began_trained(nodes.values()):
         nodes = {name: _after_trained_start(node) for name, node in nodes.items()}
@@ -91,7 +92,7 @@ def _after_trained_start(node: xr.Dataset) -> xr.Dataset:
     )
 
 
-def _together(nodes: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
+def _together(nodes: Nodes) -> dict[str, xr.Dataset]:
     """Judge nodes whose rows are one family of tests."""
     if not nodes:
         return {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import xarray as xr
 
 from ..claims import Beside, Certainty, Claim, Kind, Reason, Subject
 from ..multiple_tests import holm
+from ..trees import Nodes
 from .formats import plain_text
 
 _VARIABLES = {
@@ -112,7 +113,7 @@ def has_abilities(data: xr.Dataset) -> bool:
     return "p_chance" in data and "run" not in data.accuracy.dims
 
 
-def abilities_of(nodes: Mapping[str, xr.Dataset]) -> list[Ability]:
+def abilities_of(nodes: Nodes) -> list[Ability]:
     """Return the groups of all nodes in the order in which they leave chance, best first of equals.
 
     Verdicts are corrected over all groups (Holm), and not over those of one node.
@@ -190,7 +191,7 @@ def _left_from(course: xr.DataArray, low: float, high: float) -> float:
     return float(course.step.values[since]) if since < len(values) else math.nan
 
 
-def claims_of_abilities(nodes: Mapping[str, xr.Dataset]) -> list[Claim]:
+def claims_of_abilities(nodes: Nodes) -> list[Claim]:
     """Return what is claimed of each group: above chance, gained, lost, changed on its examples."""
     abilities = abilities_of(nodes)
     return [claim for one in abilities for claim in _claims(one, len(abilities))]

@@ -23,6 +23,7 @@ from ..claims.table import PREFIX
 from ..errors import ArgumentError
 from ..figures import Curves, Figure
 from ..quantities import Quantity
+from ..trees import Nodes
 from .abilities import claims_of_abilities
 from .catalogue import DAMAGES
 from .one_model import claims_of_one_model
@@ -32,7 +33,7 @@ from .rows import bands_of, read_rows
 
 
 def claims_of(
-    nodes: Mapping[str, xr.Dataset],
+    nodes: Nodes,
     of_nodes: Mapping[str, Iterable[Claim]],
     findings: Iterable[Mapping[str, Any]] = (),
     quantities: Mapping[str, Sequence[Quantity]] | None = None,
@@ -76,7 +77,7 @@ def _unmeasured(
     ]
 
 
-def _orders(nodes: Mapping[str, xr.Dataset]) -> Iterator[Claim]:
+def _orders(nodes: Nodes) -> Iterator[Claim]:
     """Give which layer was half-way first of each quantity, corrected over all of the page."""
     rows = [
         row

@@ -15,6 +15,7 @@ from scipy.stats import t
 from ..claims import RULES, Beside, Certainty, Claim, Kind, Reason, Subject
 from ..control_kinds import NO_NULLS, kind_of
 from ..dynamics.reasons import Reason as RowReason
+from ..trees import Nodes
 from .rows import Row, read_rows
 from .since_base import moved_by
 
@@ -270,7 +271,7 @@ def _not_learned(row: Row, why: Reason | None) -> dict[str, Any]:
     return _open(Reason.FEW_TEXTS if row.moved else Reason.WITHIN_NOISE)
 
 
-def rows_tested(nodes: Mapping[str, xr.Dataset]) -> int:
+def rows_tested(nodes: Nodes) -> int:
     """Return over how many rows p-values of a page are corrected."""
     tested = [
         n

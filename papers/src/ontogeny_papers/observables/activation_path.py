@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,6 +14,7 @@ from ontogeny.figures import Section
 from ontogeny.observables.base import by_layer
 from ontogeny.observables.of_activations import OfActivations
 from ontogeny.quantities import Quantity
+from ontogeny.trees import Nodes
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ class ActivationPath(OfActivations):
     max_tokens: int | None = 5000
     random_state: int = 0
 
-    kind: ClassVar[str] = "activation-path"
-    minima: ClassVar[Mapping[str, int]] = {"coordinates": 1}
-    question: ClassVar[str] = (
+    kind = "activation-path"
+    minima = {"coordinates": 1}
+    question = (
         "On what path do a layer's activations move, along fixed random directions?"
     )
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    quantities = (
         Quantity(
             "path",
             "coordinates of the activations",
@@ -70,7 +70,7 @@ class ActivationPath(OfActivations):
             caption="Root mean square over the coordinates.",
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Path of the activations",
         definition="Each layer's activations along a few random directions that are the same at "
         "every {checkpoint}, relative to their norm.",
@@ -89,7 +89,7 @@ class ActivationPath(OfActivations):
             lambda _, A: {"path": ("coordinate", self._coordinates(A))},
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add the change since the checkpoint before."""
         moved = data.path.diff("step").reindex(step=data.step)
         return data.assign(change=(moved**2).mean("coordinate", skipna=False) ** 0.5)

@@ -15,11 +15,11 @@ from ontogeny.errors import ArgumentError, check_choice, check_number
 from ontogeny.figures import Section
 from ontogeny.needs import Gradients, Need
 from ontogeny.observables.base import Observable
-from ontogeny.observables.catalogued import PresetEntry, Presets
+from ontogeny.observables.catalogued import PresetEntry
 from ontogeny.quantities import Quantity
 from ontogeny.summary.figures import along
 from ontogeny.summary.noise import Z
-from ontogeny.words.names import Names
+from ontogeny.trees import Nodes
 
 from ..updates.commutators import METHODS, Commutator
 from ..updates.field import norm
@@ -74,14 +74,15 @@ class Commutators(Observable):
     dtype: str | None = None
     random_state: int = 0
 
-    kind: ClassVar[str] = "commutators"
+    kind = "commutators"
     minima: ClassVar[Mapping[str, int]] = {"pairs": 1, "batch_size": 1}
-    question: ClassVar[str] = "Does the order of two gradient steps matter?"
-    requires: ClassVar[str] = "texts, a vocabulary head"
-    price: ClassVar[str] = "some dozens of gradients at each step"
-    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
-    presets: ClassVar[Presets] = (PresetEntry(("everything",), {"loss": "$loss"}, 200),)
-    role: ClassVar[str] = "motion"
+    choices = {"method": METHODS, "dtype": ("float32", "float64")}
+    question = "Does the order of two gradient steps matter?"
+    requires = "texts, a vocabulary head"
+    price = "some dozens of gradients at each step"
+    obstacles = ("no_prediction",)
+    presets = (PresetEntry(("everything",), {"loss": "$loss"}, 200),)
+    role = "motion"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         _over_pairs(
             "defect",
@@ -116,7 +117,7 @@ class Commutators(Observable):
             y_scale="log",
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Commutators of gradient steps",
         definition="How far two steps of gradient descent, on batches A and B, end apart when "
         "their order is exchanged.",
@@ -129,7 +130,7 @@ class Commutators(Observable):
         "plain gradient descent, not of the optimiser that trained the model.",
         source="Xu 2026, sec. 3.3.2, Fig. 3",
     )
-    variables: ClassVar[Names] = {
+    variables = {
         **{q.name.removesuffix("_over_pairs"): (q.title, q.units) for q in quantities},
         "loss": ("mean loss of the two batches", "nats"),
         "texts": ("texts in the input set", "texts"),
@@ -140,9 +141,6 @@ class Commutators(Observable):
         if self.loss is not None:
             check_choice("loss", self.loss, [n for n in loss_names() if n != "none"])
         check_number("lr", self.lr, above=True)
-        check_choice("method", self.method, METHODS)
-        if self.dtype is not None:
-            check_choice("dtype", self.dtype, ("float32", "float64"))
 
     def needs(self) -> Sequence[Need]:
         """Return the model with its loss."""
@@ -180,13 +178,13 @@ class Commutators(Observable):
         data = xr.Dataset(along("pair", pairs), coords={"pair": np.arange(len(pairs))})
         return data.assign(texts=len(reading[self.needs()[0]].inputs))
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add median and 90 % point over pairs of everything measured, with their intervals."""
         for name in ("norm", "defect", "cosine", "gradient_norm"):
             data = data.assign(over_pairs(data[name], name, self.random_state))
         return data.assign_coords(statistic=list(STATISTICS))
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return the first and the last defect."""
         return statements(data, 2 * self.pairs * self.batch_size)
 

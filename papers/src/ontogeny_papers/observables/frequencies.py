@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from torch import Tensor
 
-from ontogeny.errors import ArgumentError, check_whole
+from ontogeny.errors import ArgumentError
 from ontogeny.figures import Figure, Heatmap, Section
 from ontogeny.geometry import participation_ratio
 from ontogeny.needs import Need
 from ontogeny.observables import Observable, Reading, by_layer
 from ontogeny.observables.matrices import Matrices
 from ontogeny.quantities import Measured, Quantity
-from ontogeny.words.names import Names
+from ontogeny.trees import Nodes
 
 from ..geometry.fourier import row_frequencies
 
@@ -53,13 +53,12 @@ class EmbeddingFrequencies(Observable):
     n_draws: int = 20
     random_state: int = 0
 
-    kind: ClassVar[str] = "embedding-frequencies"
-    question: ClassVar[str] = (
-        "Over how many frequencies do tokens that are numbers spread?"
-    )
-    requires: ClassVar[str] = "weights alone"
-    price: ClassVar[str] = "one Fourier transform at each step"
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "embedding-frequencies"
+    minima = {"n_draws": 1, "tokens": _FEWEST}
+    question = "Over how many frequencies do tokens that are numbers spread?"
+    requires = "weights alone"
+    price = "one Fourier transform at each step"
+    quantities = (
         Quantity(
             "frequencies",
             "number of frequencies of the embedding",
@@ -72,10 +71,8 @@ class EmbeddingFrequencies(Observable):
             caption="Participation ratio of the variance over frequencies.",
         ),
     )
-    variables: ClassVar[Names] = {
-        "power": ("share of the variance at each frequency", "1")
-    }
-    section: ClassVar[Section] = Section(
+    variables = {"power": ("share of the variance at each frequency", "1")}
+    section = Section(
         title="Frequencies of the embedding",
         definition="The rows of the numbers 0 to n − 1 as a periodic signal: the share of their "
         "variance at every frequency k = 1 to n/2, and over how many frequencies it spreads.",
@@ -85,12 +82,6 @@ class EmbeddingFrequencies(Observable):
         "say how numbers are held, and not that they are added.",
         source="Nanda et al. 2023, sec. 4 and 5",
     )
-
-    def check(self) -> None:
-        """Refuse numbers out of range."""
-        check_whole("n_draws", self.n_draws)
-        if self.tokens is not None:
-            check_whole("tokens", self.tokens, _FEWEST)
 
     def needs(self) -> Sequence[Need]:
         """Return the embedding."""
@@ -103,9 +94,7 @@ class EmbeddingFrequencies(Observable):
             frequency=1 + np.arange(data.sizes.get("frequency", 0))
         )
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the frequencies over steps."""
         if "power" not in data:
             return []

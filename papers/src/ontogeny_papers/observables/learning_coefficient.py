@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -17,7 +17,6 @@ from ontogeny.inputs import Inputs
 from ontogeny.needs import InputSet, Model, Need
 from ontogeny.observables.base import Observable, dataset
 from ontogeny.quantities import Measured, Quantity
-from ontogeny.words.names import Names
 
 from .sampled_losses import sampled_chains
 
@@ -72,19 +71,12 @@ class LearningCoefficient(Observable):
     on: str | None = None
     random_state: int = 0
 
-    kind: ClassVar[str] = "learning-coefficient"
-    minima: ClassVar[Mapping[str, int]] = {
-        "chains": 2,
-        "n_draws": 8,
-        "batch_size": 1,
-        "length": 2,
-    }
-    question: ClassVar[str] = "How degenerate is the loss around each checkpoint?"
-    requires: ClassVar[str] = (
-        "a causal model or a classifier, the extra llc (devinterp)"
-    )
-    price: ClassVar[str] = "some hundred gradients at each step"
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "learning-coefficient"
+    minima = {"chains": 2, "n_draws": 8, "batch_size": 1, "length": 2}
+    question = "How degenerate is the loss around each checkpoint?"
+    requires = "a causal model or a classifier, the extra llc (devinterp)"
+    price = "some hundred gradients at each step"
+    quantities = (
         Quantity(
             "coefficient",
             "local learning coefficient",
@@ -107,7 +99,7 @@ class LearningCoefficient(Observable):
             caption="1: they agree.",
         ),
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "trace": ("loss at each draw", "nats per answer"),
         "initial_loss": ("loss of the checkpoint", "nats per answer"),
         "drift": (
@@ -116,7 +108,7 @@ class LearningCoefficient(Observable):
         ),
         "of_chain": ("local learning coefficient of each chain", "1"),
     }
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Local learning coefficient",
         definition="How fast the volume of weights with a loss near that of the checkpoint grows: "
         "half the number of weights for a regular loss, less for a degenerate one.",

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
 
 import numpy as np
 import xarray as xr
@@ -17,9 +16,9 @@ from ontogeny.errors import ArgumentError, check_whole
 from ontogeny.figures import Figure, Heatmap, Section, attach
 from ontogeny.needs import Need, Weights
 from ontogeny.observables import BlockReading, Observable, PresetEntry
-from ontogeny.observables.catalogued import Presets
 from ontogeny.trajectory import Trajectory
-from ontogeny.words.names import Names, named
+from ontogeny.trees import Nodes
+from ontogeny.words.names import named
 
 from ..dynamics.false_discovery import false_discovery
 from ..geometry.snapshots import SnapshotGram
@@ -64,20 +63,16 @@ class Orientation(Observable):
     n_draws: int = 2000
     random_state: int = 0
 
-    kind: ClassVar[str] = "orientation"
-    minima: ClassVar[Mapping[str, int]] = {"k": 1, "n_draws": 1}
-    question: ClassVar[str] = (
-        "Do matrices of the same size share their principal directions?"
-    )
-    requires: ClassVar[str] = "weights alone"
-    price: ClassVar[str] = "one decomposition for each matrix and step"
-    fewest_steps: ClassVar[int] = 2
-    obstacles: ClassVar[tuple[str, ...]] = ("no_matrices",)
-    presets: ClassVar[Presets] = (
-        PresetEntry(("weights", "everything"), {"blocks": "$blocks"}, 180),
-    )
-    role: ClassVar[str] = "motion"
-    section: ClassVar[Section] = Section(
+    kind = "orientation"
+    minima = {"k": 1, "n_draws": 1}
+    question = "Do matrices of the same size share their principal directions?"
+    requires = "weights alone"
+    price = "one decomposition for each matrix and step"
+    fewest_steps = 2
+    obstacles = ("no_matrices",)
+    presets = (PresetEntry(("weights", "everything"), {"blocks": "$blocks"}, 180),)
+    role = "motion"
+    section = Section(
         title="Orientation of weight trajectories",
         definition="Whether the directions that two weight matrices take in training lie in the "
         "same part of their space.",
@@ -90,7 +85,7 @@ class Orientation(Observable):
         "overlap is no surprise.",
         source="Xu 2026, sec. 4.1",
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "size": ("entries of the matrix", "entries"),
         "directions": ("directions kept", "directions"),
         "overlap": ("mean squared cosine of the principal angles", "1"),
@@ -129,7 +124,7 @@ class Orientation(Observable):
             },
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Compare every two blocks of the same size; the bases themselves stay in the cells."""
         sizes = np.nan_to_num(data["size"].values).astype(int)
         directions = np.nan_to_num(data.directions.values).astype(int)
@@ -142,13 +137,11 @@ class Orientation(Observable):
         )
         return data.assign_coords(block_=data.block.values)
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the overlaps as a map."""
         return [overlap_map("block", "block_")]
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return how many pairs overlap more than random subspaces do."""
         return overlap_statements(data, "pairs of matrices of the same size")
 

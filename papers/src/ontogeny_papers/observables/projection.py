@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,13 +13,13 @@ from torch import Tensor
 
 from ontogeny import geometry
 from ontogeny.capture.blocks import WeightBlock
-from ontogeny.errors import ArgumentError, CheckpointError, NonFiniteError, check_whole
+from ontogeny.errors import ArgumentError, CheckpointError, NonFiniteError
 from ontogeny.figures import Section
 from ontogeny.observables.matrices import parameter_blocks
 from ontogeny.observables.readings import Run
 from ontogeny.quantities import Quantity
 from ontogeny.trajectory.weights import TensorReader
-from ontogeny.words.names import Names
+from ontogeny.trees import Nodes
 
 from ..geometry.projection import BlockEnergies
 from ..geometry.subspaces import principal_basis
@@ -71,13 +71,14 @@ class Projection(Commutators):
     blocks: str | tuple[str, ...] = ("q", "k", "v", "o")
     k: int = 3
 
-    kind: ClassVar[str] = "projection"
-    question: ClassVar[str] = (
+    kind = "projection"
+    minima = {**Commutators.minima, "k": 1}
+    question = (
         "Which share of a gradient lies in the directions that the run moves along?"
     )
-    requires: ClassVar[str] = "texts, a vocabulary head"
-    price: ClassVar[str] = "gradients as commutators, and all steps of the matrices"
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    requires = "texts, a vocabulary head"
+    price = "gradients as commutators, and all steps of the matrices"
+    quantities = (
         _share(
             "rho_median",
             "share of the norm inside the trajectory's directions",
@@ -100,7 +101,7 @@ class Projection(Commutators):
         ),
         *Commutators.quantities,
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Commutators and the trajectory's own directions",
         definition="How much of a commutator, of a gradient and of the difference of two gradients "
         "lies inside the top principal components of the weights' path, block by block.",
@@ -113,7 +114,7 @@ class Projection(Commutators):
         "the future. Parameters without a gradient are not counted.",
         source="Xu 2026, sec. 3.3.2, Figs 4, 5",
     )
-    variables: ClassVar[Names] = {
+    variables = {
         **Commutators.variables,
         "rho": ("share of the norm inside", "1"),
         "matched": ("share inside block-matched random subspaces", "1"),
@@ -123,11 +124,6 @@ class Projection(Commutators):
         "dimension": ("dimension of the subspace", "directions"),
         "moving": ("entries with a gradient", "entries"),
     }
-
-    def check(self) -> None:
-        """Refuse arguments out of range."""
-        super().check()
-        check_whole("k", self.k)
 
     @property
     def prepares_over_steps(self) -> bool:
@@ -201,7 +197,7 @@ class Projection(Commutators):
                 bases[name].append(basis)
         return bases
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add medians over pairs with intervals, and ratios to chance."""
         data = super().derive(data, nodes)
         low, median, high = _bootstrapped(data.rho, self.random_state)
@@ -216,7 +212,7 @@ class Projection(Commutators):
             perpendicular=(1 - median**2).clip(min=0) ** 0.5,
         )
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return what the directions hold, and the first and the last defect."""
         return [*_statements(data, self.k), *super().words(data, nodes)]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,8 +22,8 @@ from ontogeny.figures import Figure, Heatmap, Section
 from ontogeny.observables import Reading, by_layer
 from ontogeny.observables.catalogued import PASS
 from ontogeny.observables.of_activations import OfSampledActivations
+from ontogeny.trees import Nodes
 from ontogeny.units import Units
-from ontogeny.words.names import Names
 
 from ..distances.equivalences import cka_of_grams
 
@@ -54,19 +54,19 @@ class StepSimilarity(OfSampledActivations):
 
     max_tokens: int = 200
 
-    kind: ClassVar[str] = "step-similarity"
-    minima: ClassVar[Mapping[str, int]] = {"max_tokens": 8}
-    question: ClassVar[str] = (
+    kind = "step-similarity"
+    minima = {"max_tokens": 8}
+    question = (
         "Which checkpoints arrange tokens alike, and where does that change at once?"
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "between": ("similarity between two {checkpoint}s", "1"),
         "between_shuffled": (
             "similarity between two {checkpoint}s: tokens out of order",
             "1",
         ),
     }
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Similarity between {checkpoint}s",
         definition="How far the activations of a layer at two checkpoints arrange the same tokens "
         "alike.",
@@ -75,7 +75,7 @@ class StepSimilarity(OfSampledActivations):
         care="A few directions with a large variance can hold CKA up alone.",
         source="Kornblith et al. 2019; Nguyen et al. 2021",
     )
-    charts: ClassVar[Sequence[Figure]] = tuple(
+    charts = tuple(
         Heatmap(name, title, value=value, y="step_", facet="layer", square=True)
         for name, title, value in (
             ("between", "CKA between {checkpoint}s", "between"),
@@ -99,7 +99,7 @@ class StepSimilarity(OfSampledActivations):
         need = self.activations
         return by_layer(reading[need], one).assign(unit=("token", reading.units(need)))
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the similarities of all steps in place of the inner products."""
         if _GRAM not in data:
             return data
@@ -170,14 +170,14 @@ class LayerSimilarity(OfMeasures):
 
     max_tokens: int | None = 1000
 
-    measured: ClassVar[str] = "to_layer_before"
-    other: ClassVar[str] = "the layer before"
-    row: ClassVar[str] = f"similarity to {other}"
-    kind: ClassVar[str] = "layer-similarity"
-    question: ClassVar[str] = "How alike are the layers of a model, and since when?"
-    price: ClassVar[str] = f"{PASS}, and every pair"
-    variables: ClassVar[Names] = {"between": ("similarity between two layers", "1")}
-    section: ClassVar[Section] = Section(
+    measured = "to_layer_before"
+    other = "the layer before"
+    row = f"similarity to {other}"
+    kind = "layer-similarity"
+    question = "How alike are the layers of a model, and since when?"
+    price = f"{PASS}, and every pair"
+    variables = {"between": ("similarity between two layers", "1")}
+    section = Section(
         title="Similarity between layers",
         definition="How far the activations of two layers arrange the same tokens alike.",
         symbol="CKA = ‖XᵀY‖² / (‖XᵀX‖ ‖YᵀY‖)",
@@ -203,9 +203,7 @@ class LayerSimilarity(OfMeasures):
             between=(dims, _between(arrays, self.measures))
         ).assign_coords(of_layer=paths, with_layer=paths)
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return all pairs of layers at some steps, a figure for each measure."""
         if "between" not in data:
             return []

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from torch import Tensor
 
-from ontogeny.errors import check_number, check_whole
+from ontogeny.errors import check_number
 from ontogeny.figures import Figure, Heatmap, Section
 from ontogeny.needs import Need
 from ontogeny.observables import Observable, Reading, by_layer
 from ontogeny.observables.matrices import Matrices
 from ontogeny.quantities import Measured, Quantity
-from ontogeny.words.names import Names
+from ontogeny.trees import Nodes
 
 from ..geometry.features import feature_dimensionality
 
@@ -50,13 +50,12 @@ class FeatureGeometry(Observable):
     n_draws: int = 20
     random_state: int = 0
 
-    kind: ClassVar[str] = "feature-geometry"
-    question: ClassVar[str] = (
-        "How many features does a matrix hold, and do they share dimensions?"
-    )
-    requires: ClassVar[str] = "weights alone"
-    price: ClassVar[str] = "products of columns at each step"
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "feature-geometry"
+    minima = {"n_draws": 1}
+    question = "How many features does a matrix hold, and do they share dimensions?"
+    requires = "weights alone"
+    price = "products of columns at each step"
+    quantities = (
         Quantity(
             "represented",
             "number of features represented",
@@ -77,12 +76,12 @@ class FeatureGeometry(Observable):
             caption="1: a direction for each; 1/2: opposite pairs; 2/5: a pentagon.",
         ),
     )
-    compared: ClassVar[tuple[str, ...]] = ("feature_norm", "feature_dimensionality")
-    variables: ClassVar[Names] = {
+    compared = ("feature_norm", "feature_dimensionality")
+    variables = {
         "feature_norm": ("norm of each feature", "weight units"),
         "feature_dimensionality": ("dimensions of each feature", "dimensions"),
     }
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Features in superposition",
         definition="Columns of a matrix with a norm of at least {least} are features that it "
         "represents. Each has a share of a dimension for itself.",
@@ -95,7 +94,6 @@ class FeatureGeometry(Observable):
     def check(self) -> None:
         """Refuse numbers out of range."""
         check_number("least", self.least, above=True)
-        check_whole("n_draws", self.n_draws)
 
     def needs(self) -> Sequence[Need]:
         """Return the matrices."""
@@ -106,9 +104,7 @@ class FeatureGeometry(Observable):
         data = by_layer(reading[self.needs()[0]], lambda _, W: self._measured(W))
         return data.assign_coords(feature=np.arange(data.sizes.get("feature", 0)))
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the norms of the features over steps."""
         if "feature_norm" not in data:
             return []

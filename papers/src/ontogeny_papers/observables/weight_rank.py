@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -12,13 +12,12 @@ import xarray as xr
 from ontogeny import geometry
 from ontogeny.capture.blocks import kind_of_block
 from ontogeny.errors import ArgumentError, check_number
-from ontogeny.figures import Figure, Section
+from ontogeny.figures import Section
 from ontogeny.needs import Need, Weights
 from ontogeny.observables import BlockReading, Observable, PresetEntry
-from ontogeny.observables.catalogued import Presets
 from ontogeny.quantities import Quantity
 from ontogeny.summary import NumberTable
-from ontogeny.words.names import Names
+from ontogeny.trees import Nodes
 
 from ..dynamics.false_discovery import false_discovery
 from ..geometry.nulls import NullDistribution
@@ -64,20 +63,18 @@ class WeightRank(Observable):
     max_snapshots: int = 500
     random_state: int = 0
 
-    kind: ClassVar[str] = "weight-rank"
-    minima: ClassVar[Mapping[str, int]] = {"n_draws": 4, "max_snapshots": 3}
-    question: ClassVar[str] = (
-        "In how few directions does each weight matrix move over the run?"
-    )
-    requires: ClassVar[str] = "weights alone"
-    price: ClassVar[str] = "each matrix of all steps, once"
-    fewest_steps: ClassVar[int] = 3
-    obstacles: ClassVar[tuple[str, ...]] = ("no_matrices",)
-    presets: ClassVar[Presets] = (
+    kind = "weight-rank"
+    minima = {"n_draws": 4, "max_snapshots": 3}
+    question = "In how few directions does each weight matrix move over the run?"
+    requires = "weights alone"
+    price = "each matrix of all steps, once"
+    fewest_steps = 3
+    obstacles = ("no_matrices",)
+    presets = (
         PresetEntry(("standard", "weights", "everything"), {"blocks": "$blocks"}, 170),
     )
-    role: ClassVar[str] = "motion"
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    role = "motion"
+    quantities = (
         Quantity(
             "displacement",
             "distance travelled from the first checkpoint",
@@ -97,7 +94,7 @@ class WeightRank(Observable):
             figure=False,
         ),
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "to_last": ("distance to the last {checkpoint}", "weight units"),
         "dimension": ("entries of the matrix", "entries"),
         "masked_rows": ("rows of no token, left out", "rows"),
@@ -122,7 +119,7 @@ class WeightRank(Observable):
             "directions",
         ),
     }
-    charts: ClassVar[Sequence[Figure]] = CHARTS
+    charts = CHARTS
 
     def check(self) -> None:
         """Refuse arguments out of range."""
@@ -234,7 +231,7 @@ class WeightRank(Observable):
             np.geomspace(3, count, min(_WINDOWS, count - 2)).round().astype(int)
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Correct the p-values over blocks; add means by kind, and the distances of modules.
 
         A correction of the family-wise error would ask each matrix for more draws than it has.
@@ -256,7 +253,7 @@ class WeightRank(Observable):
         data.variance_rank.attrs.update(symbol=symbol(self.variance))
         return data
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return what the ranks, the early components and the learned matrices show."""
         return statements(data, self.variance)
 

@@ -12,6 +12,7 @@ import xarray as xr
 
 from ontogeny.errors import StoreError
 from ontogeny.store import Cell, difference, read_cell, sweep, write_cell
+from ontogeny.trees import Nodes
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Pieces:
         return data.data.copy(deep=True)
 
     def piece_nodes(
-        self, name: str, measure: Callable[[], Mapping[str, xr.Dataset]]
+        self, name: str, measure: Callable[[], Nodes]
     ) -> dict[str, xr.Dataset]:
         """Return several datasets that are measured together, by their names."""
         measured = cache(measure)  # once, and only if one of them is missing

@@ -26,6 +26,7 @@ from ontogeny.study.cells.merge import provenance
 from ontogeny.study.folder.layout import settings_path
 from ontogeny.study.progress import Silent
 from ontogeny.study.results.result_files import write_result
+from ontogeny.trees import Nodes
 from ontogeny.words.formats import plural
 
 from .pieces import Pieces
@@ -134,7 +135,7 @@ class Findings:
     """
 
     verdicts: Sequence[Verdict]
-    nodes: Mapping[str, xr.Dataset]
+    nodes: Nodes
     attributes: Mapping[Any, Any] = dataclasses.field(default_factory=dict)
     numbers: tuple[Any, ...] = ()
 
@@ -350,10 +351,7 @@ def _check_own(place: Path) -> None:
 
 
 def _publish(
-    place: Path,
-    name: str,
-    nodes: Mapping[str, xr.Dataset],
-    attributes: Mapping[Any, Any],
+    place: Path, name: str, nodes: Nodes, attributes: Mapping[Any, Any]
 ) -> Path:
     """Write nodes and attributes as a study folder; return its page.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -12,9 +12,7 @@ import xarray as xr
 from ...errors import ArgumentError
 from ...figures import Section
 from ...observables.pieces import object_array
-from ...quantities import Quantity
 from ...tasks.records import Example, group_of, named, text_of
-from ...words.names import Names
 from .choice_forms import PROMPT, is_choices
 from .examples import OfExamples, accuracy, by_group, commonest, names_of
 from .guesses import one_answer
@@ -53,23 +51,21 @@ class Answers(OfExamples):
     (' mat',)
     """
 
-    kind: ClassVar[str] = "answers"
-    question: ClassVar[str] = (
-        "Does the model find the last word of a text, and since when?"
-    )
-    form: ClassVar[str] = "texts whose last word is to be found"
-    fields_of_form: ClassVar[str] = "text, or prompt and answer"
-    state_variables: ClassVar = (
+    kind = "answers"
+    question = "Does the model find the last word of a text, and since when?"
+    form = "texts whose last word is to be found"
+    fields_of_form = "text, or prompt and answer"
+    state_variables = (
         "group_of_example",
         "prompt",
         "answer_text",
         "commonest",
         "left_out",
     )
-    quantities: ClassVar[tuple[Quantity, ...]] = accuracy(
+    quantities = accuracy(
         "example", "whose answer is right", "the commonest answer", ngrams=False
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Answers",
         definition="The share of texts of whose last word each token is the likeliest one.",
         symbol="mean [wᵢ = argmaxᵥ p(v | w₁ … wᵢ₋₁; θₜ) for all tokens of the answer]",
@@ -77,7 +73,7 @@ class Answers(OfExamples):
         care="Other answers may be as good as the one that stands in the text.",
         source="Paperno et al. 2016",
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "score": ("log-probability of the right answer", "nats"),
         "rank": ("largest rank of the right answer's tokens", ""),
         "prompt": ("what stands before the answer", ""),

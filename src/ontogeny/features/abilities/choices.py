@@ -6,17 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from ...errors import check_choice
 from ...figures import Section
 from ...observables.pieces import object_array
 from ...quantities import Quantity
 from ...tasks.records import Example, read_records
-from ...words.names import Names
 from .choice_forms import choice_of, is_choices, keys_of
 from .choice_keys import MEANINGS
 from .examples import SHARE, Maker, OfExamples, accuracy, by_group, names_of
@@ -64,17 +62,14 @@ class Choices(OfExamples):
 
     keys: str = "auto"
 
-    kind: ClassVar[str] = "choices"
-    one: ClassVar[str] = "question"
-    measured: ClassVar[str] = "score"
-    question: ClassVar[str] = (
-        "Which of several answers does the model choose, and since when?"
-    )
-    form: ClassVar[str] = "questions with answers to choose from"
-    fields_of_form: ClassVar[str] = (
-        "prompt, answers and right, or ARC's, HellaSwag's, ..."
-    )
-    state_variables: ClassVar[tuple[str, ...]] = (
+    kind = "choices"
+    choices = {"keys": ("auto", *MEANINGS)}
+    one = "question"
+    measured = "score"
+    question = "Which of several answers does the model choose, and since when?"
+    form = "questions with answers to choose from"
+    fields_of_form = "prompt, answers and right, or ARC's, HellaSwag's, ..."
+    state_variables = (
         *(
             "group_of_question",
             "prompt",
@@ -84,7 +79,7 @@ class Choices(OfExamples):
         ),
         *("characters", "right_ngrams", "left_out"),
     )
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    quantities = (
         *accuracy(
             "question", "whose right answer is likeliest", "one answer given everywhere"
         ),
@@ -96,7 +91,7 @@ class Choices(OfExamples):
             **SHARE,
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Choices",
         definition="The share of questions whose right answer is the likeliest after the prompt.",
         symbol="mean [right = argmaxₐ log p(a | prompt; θₜ)]",
@@ -106,7 +101,7 @@ class Choices(OfExamples):
         care="A model may prefer short answers; the accuracy by length shows it.",
         source="Brown et al. 2020; Gao et al., lm-evaluation-harness",
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "score": ("log-probability of the answer after the prompt", "nats"),
         "prompt": ("prompt", ""),
         "answer_text": ("answer", ""),
@@ -117,11 +112,6 @@ class Choices(OfExamples):
     }
 
     recognises = staticmethod(is_choices)
-
-    def check(self) -> None:
-        """Refuse keys of another kind, and files without a question."""
-        check_choice("keys", self.keys, ("auto", *MEANINGS))
-        super().check()
 
     def example_of(self, record: Mapping[str, Any], stem: str, where: str) -> Example:
         """Return the question of a record, by what its key alone can mean."""

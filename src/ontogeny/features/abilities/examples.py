@@ -31,6 +31,7 @@ from ...tasks.records import (
     some_of,
 )
 from ...tasks.rows import Rows
+from ...trees import Nodes
 from ...words.names import Names
 from .between_runs import claims_of_runs
 from .groups import GROUP_NAMES, OVERALL, group_figures, with_courses
@@ -58,11 +59,11 @@ class OfGroups(OfPredictions):
 
     one: ClassVar[str] = "example"
     measured: ClassVar[str] = "rank"
-    price: ClassVar[str] = (
+    price = (
         "one pass over the texts of the examples at each step, where they begin alike once; of a "
         "masked model one for each token"
     )
-    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_tokenizer")
+    obstacles = ("no_prediction", "no_tokenizer")
 
     @abc.abstractmethod
     def right_of(
@@ -73,7 +74,7 @@ class OfGroups(OfPredictions):
         And a number for those that go together (n,), None where their words say it.
         """
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with intervals, noise, and the steps from which groups are above chance.
 
         Groups stand in the order in which they leave chance.
@@ -88,9 +89,7 @@ class OfGroups(OfPredictions):
             data, right, group, chance, data.get("right_ngrams"), self.one
         )
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return a map of many groups."""
         return group_figures(data)
 
@@ -112,7 +111,7 @@ class OfExamples(OfGroups):
     on: str | None = None
     objective: str = "auto"
 
-    file_arguments: ClassVar[tuple[str, ...]] = ("examples",)
+    file_arguments = ("examples",)
     # Of these fields none is a group; without any only a field of a usual name is.
     used_fields: ClassVar[tuple[str, ...]] = ()
 

@@ -17,8 +17,6 @@ from ...errors import ArgumentError, MissingExtraError
 from ...figures import Section
 from ...observables.pieces import object_array
 from ...observables.readings import Run
-from ...quantities import Quantity
-from ...words.names import Names
 from .examples import OfGroups, accuracy, by_group, commonest, names_of
 from .guesses import guesses, one_answer
 from .token_texts import HEADLESS, TokenTexts, tokenised
@@ -65,15 +63,13 @@ class Harness(OfGroups):
     on: str | None = None
     objective: str = "auto"
 
-    kind: ClassVar[str] = "harness"
-    measured: ClassVar[str] = "right"
-    question: ClassVar[str] = (
-        "How well does the model do on tasks of the evaluation harness?"
-    )
-    requires: ClassVar[str] = "texts, a vocabulary head, pip install 'ontogeny[eval]'"
-    minima: ClassVar[Mapping[str, int]] = {"limit": 1}
-    file_arguments: ClassVar[tuple[str, ...]] = ("folders",)
-    state_variables: ClassVar[tuple[str, ...]] = (
+    kind = "harness"
+    measured = "right"
+    question = "How well does the model do on tasks of the evaluation harness?"
+    requires = "texts, a vocabulary head, pip install 'ontogeny[eval]'"
+    minima = {"limit": 1}
+    file_arguments = ("folders",)
+    state_variables = (
         "group_of_example",
         "prompt",
         "answer_text",
@@ -81,17 +77,15 @@ class Harness(OfGroups):
         "cluster",
         "left_out",
     )
-    quantities: ClassVar[tuple[Quantity, ...]] = accuracy(
-        "example", "that are right", "chance", ngrams=False
-    )
-    section: ClassVar[Section] = Section(
+    quantities = accuracy("example", "that are right", "chance", ngrams=False)
+    section = Section(
         title="Evaluation harness",
         definition="The share of a task's examples that are right, by its own metric.",
         null="One over the number of choices, or the share of the commonest right answer among "
         "examples that share them.",
         source="Gao et al., lm-evaluation-harness",
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "prompt": ("prompt", ""),
         "answer_text": ("right answer", ""),
         "chance": ("probability to be right by chance", "1"),

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from ...errors import check_choice
 from ...figures import Section
-from ...observables.catalogued import PREDICTED, PresetEntry, Presets
+from ...observables.catalogued import PREDICTED, PresetEntry
 from ...observables.pieces import object_array
-from ...quantities import Quantity
 from ...tasks.records import Example
-from ...words.names import Names
 from .contrasts import ties_of_words, words_apart
 from .examples import OfExamples, accuracy, by_group, names_of
 from .ngrams import ngram_scores
@@ -66,13 +63,12 @@ class MinimalPairs(OfExamples):
     on: str | None = None
     objective: str = "auto"
 
-    kind: ClassVar[str] = "minimal-pairs"
-    question: ClassVar[str] = (
-        "Which of two texts does the model find likelier, and since when?"
-    )
-    one: ClassVar[str] = "pair"
-    measured: ClassVar[str] = "score_right"
-    presets: ClassVar[Presets] = (
+    kind = "minimal-pairs"
+    choices = {"method": METHODS}
+    question = "Which of two texts does the model find likelier, and since when?"
+    one = "pair"
+    measured = "score_right"
+    presets = (
         PresetEntry(
             ("abilities", "one-model", "everything"), PREDICTED, 15, ("no_english",)
         ),
@@ -83,20 +79,20 @@ class MinimalPairs(OfExamples):
             ("no_english", "many_passes"),
         ),
     )
-    form: ClassVar[str] = "minimal pairs"
-    fields_of_form: ClassVar[str] = "right and wrong, or sentence_good and sentence_bad"
-    used_fields: ClassVar[tuple[str, ...]] = (*RIGHT, *WRONG, *PROMPT)
-    state_variables: ClassVar[tuple[str, ...]] = (
+    form = "minimal pairs"
+    fields_of_form = "right and wrong, or sentence_good and sentence_bad"
+    used_fields = (*RIGHT, *WRONG, *PROMPT)
+    state_variables = (
         *("group_of_pair", "right_text", "wrong_text", "word_right", "word_wrong"),
         *("tokens_right", "tokens_wrong", "right_ngrams", "left_out"),
     )
-    quantities: ClassVar[tuple[Quantity, ...]] = accuracy(
+    quantities = accuracy(
         "pair",
         "whose right text is likelier",
         "chance",
         units="contrasts that share no word",
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Minimal pairs",
         definition="The share of pairs in which the right text has the higher probability. The "
         "score of a text is the sum of the log-probabilities of its tokens.",
@@ -109,7 +105,7 @@ class MinimalPairs(OfExamples):
         "looks like an ability, and the contrast counts once; five are needed then.",
         source="Warstadt et al. 2020; Salazar et al. 2020; Kauf and Ivanova 2023",
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "score_right": ("log-probability of the right text", "nats"),
         "score_wrong": ("log-probability of the wrong text", "nats"),
         "right_text": ("right text", ""),
@@ -122,11 +118,6 @@ class MinimalPairs(OfExamples):
     }
 
     recognises = staticmethod(is_pairs)
-
-    def check(self) -> None:
-        """Refuse another method, and files without a pair; say what is left out of others."""
-        check_choice("method", self.method, METHODS)
-        super().check()
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 import xarray as xr
@@ -14,12 +14,11 @@ from ...figures import Section
 from ...needs import Need
 from ...needs.derived import Reference
 from ...observables.base import by_layer
-from ...observables.catalogued import SOME_LAYERS, PresetEntry, Presets
+from ...observables.catalogued import SOME_LAYERS, PresetEntry
 from ...observables.of_activations import OfSampledActivations
 from ...observables.rotations import Rotations
 from ...quantities import Measured, Quantity
 from ...units import Units
-from ...words.names import Names
 
 
 @dataclass(frozen=True)
@@ -43,16 +42,14 @@ class ActivationDecay(OfSampledActivations):
     'activation-decay'
     """
 
-    kind: ClassVar[str] = "activation-decay"
-    question: ClassVar[str] = (
-        "How far are a layer's activations from those of the last checkpoint?"
-    )
-    presets: ClassVar[Presets] = (
+    kind = "activation-decay"
+    question = "How far are a layer's activations from those of the last checkpoint?"
+    presets = (
         PresetEntry(
             ("quick", "standard", "fine-tuning", "everything"), SOME_LAYERS, 130
         ),
     )
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    quantities = (
         Quantity(
             "rotation_removed",
             "distance after the best rotation",
@@ -73,7 +70,7 @@ class ActivationDecay(OfSampledActivations):
             caption="The signal of the report: rotation and growth of the activations included.",
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Activation decay",
         definition="How far the activations of a layer still are from those of the reference "
         "{checkpoint}, "
@@ -87,7 +84,7 @@ class ActivationDecay(OfSampledActivations):
         "give about 1. With fewer tokens than features the best rotation fits too well.",
         source="Bernas 2025, sec. 5.4, Figs 6-7",
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "relative": ("distance relative to the norms", "1"),
         "norm": ("norm of the activations", "activation units"),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,15 +14,13 @@ from scipy.linalg import eigvalsh_tridiagonal
 
 from ... import geometry
 from ...claims import Beside, Claim, Subject, measurement
-from ...errors import check_choice
 from ...figures import Section
 from ...geometry.rank import centred
 from ...observables import PresetEntry, Reading, by_layer
-from ...observables.catalogued import SOME_LAYERS, Presets
+from ...observables.catalogued import SOME_LAYERS
 from ...observables.of_activations import OfSampledActivations
 from ...quantities import Measured, Quantity
 from ...units import Units
-from ...words.names import Names
 
 _BLOCKS = 10  # of texts, for the jackknife
 _NO_ROWS = np.arange(0)
@@ -62,21 +60,20 @@ class EffectiveDimensions(OfSampledActivations):
     'effective-dimensions'
     """
 
-    kind: ClassVar[str] = "effective-dimensions"
-    question: ClassVar[str] = "How many directions does a layer use?"
-    presets: ClassVar[Presets] = (
-        PresetEntry(("quick", "everything", "one-model"), SOME_LAYERS, 140),
-    )
+    kind = "effective-dimensions"
+    choices = {"outliers": ("keep", "drop")}
+    question = "How many directions does a layer use?"
+    presets = (PresetEntry(("quick", "everything", "one-model"), SOME_LAYERS, 140),)
     outliers: str = "keep"
 
-    variables: ClassVar[Names] = {
+    variables = {
         "outliers": (
             f"tokens more than {OUTLYING:.0f} times as long as the median",
             "tokens",
         ),
         "without_outliers": ("participation ratio without such tokens", "directions"),
     }
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    quantities = (
         _measure(
             "participation_ratio",
             "participation ratio",
@@ -87,7 +84,7 @@ class EffectiveDimensions(OfSampledActivations):
         _measure("effective_rank", "effective rank (entropy of the singular values)"),
         _measure("anisotropy", "anisotropy: mean cosine of two tokens", units="1"),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Effective dimensions of activations",
         definition="How many directions the centred activations of a layer use, counted three "
         "ways, and how much all tokens point the same way.",
@@ -120,10 +117,6 @@ class EffectiveDimensions(OfSampledActivations):
             centre = inner.double() - inner.double().mean(0)
             ratio = geometry.participation_ratio(centre.numpy())
         return {**measures, "outliers": count, "without_outliers": float(ratio)}
-
-    def check(self) -> None:
-        """Refuse another way with outliers."""
-        check_choice("outliers", self.outliers, ("keep", "drop"))
 
     def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
         """Return how many tokens outlie in each layer at the last step, and what they change."""

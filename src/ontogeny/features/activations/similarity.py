@@ -16,7 +16,7 @@ from ...needs import Need
 from ...needs.derived import Reference
 from ...observables import PresetEntry, Reading, by_layer
 from ...observables.arguments import check_names
-from ...observables.catalogued import SOME_LAYERS, Presets
+from ...observables.catalogued import SOME_LAYERS
 from ...observables.of_activations import OfActivations
 from ...quantities import Measured, Quantity
 from ...units import Units
@@ -123,17 +123,17 @@ class Similarity(OfMeasures):
     'similarity'
     """
 
-    other: ClassVar[str] = "the reference {checkpoint}"
-    relative_to: ClassVar[str] = "reference"
-    kind: ClassVar[str] = "similarity"
-    question: ClassVar[str] = (
+    other = "the reference {checkpoint}"
+    relative_to = "reference"
+    kind = "similarity"
+    question = (
         "How similar is a layer to itself at the last checkpoint (CKA and others)?"
     )
-    presets: ClassVar[Presets] = (
+    presets = (
         PresetEntry(("everything",), SOME_LAYERS, 150),
         PresetEntry(("circuits",), SOME_LAYERS, 290),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Similarity to the reference {checkpoint}",
         definition="How far the activations of two checkpoints arrange the same tokens alike.",
         symbol="CKA = ‖XᵀY‖² / (‖XᵀX‖ ‖YᵀY‖)",

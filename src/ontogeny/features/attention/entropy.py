@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -13,7 +13,7 @@ from ...figures import Section
 from ...inputs import ShownTexts
 from ...needs import Attention, InputSet, Need
 from ...observables import Observable, PresetEntry, Run, dataset
-from ...observables.catalogued import PASS, Presets
+from ...observables.catalogued import PASS
 from ...observables.pieces import (
     PIECES,
     SHOWN,
@@ -22,7 +22,7 @@ from ...observables.pieces import (
     with_pieces,
 )
 from ...quantities import Measured, Quantity
-from ...words.names import Names
+from ...trees import Nodes
 
 
 @dataclass(frozen=True)
@@ -49,19 +49,19 @@ class AttentionEntropy(Observable):
     on: str | None = None
     shown_texts: int = 0
 
-    kind: ClassVar[str] = "attention-entropy"
-    minima: ClassVar[Mapping[str, int]] = {"shown_texts": 0}
-    question: ClassVar[str] = "How focused is each attention head?"
-    requires: ClassVar[str] = "texts, attention maps"
-    price: ClassVar[str] = PASS
-    obstacles: ClassVar[tuple[str, ...]] = ("no_maps",)
-    presets: ClassVar[Presets] = (
+    kind = "attention-entropy"
+    minima = {"shown_texts": 0}
+    question = "How focused is each attention head?"
+    requires = "texts, attention maps"
+    price = PASS
+    obstacles = ("no_maps",)
+    presets = (
         PresetEntry(
             ("standard", "circuits", "fine-tuning", "everything", "one-model"), {}, 160
         ),
     )
-    state_variables: ClassVar[tuple[str, ...]] = (*SHOWN, PIECES)
-    variables: ClassVar[Names] = {
+    state_variables = (*SHOWN, PIECES)
+    variables = {
         **SHOWN,
         "shown_entropy": (
             "attention entropy of each token shown, mean over heads",
@@ -73,7 +73,7 @@ class AttentionEntropy(Observable):
         ),
         "piece_text": ("how a token is written", ""),
     }
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    quantities = (
         Quantity(
             "layer_entropy",
             "attention entropy, mean over heads",
@@ -91,7 +91,7 @@ class AttentionEntropy(Observable):
             nulls={"uniform": "uniform attention"},
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Attention entropy",
         definition="Entropy of each attention distribution over the tokens that it may see; mean "
         "over the ordinary tokens of all texts.",
@@ -148,7 +148,7 @@ class AttentionEntropy(Observable):
             {name: maps[name] for name in maps if name in self.variables}
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with how the tokens shown are written.
 
         What equal attention would give hardly depends on the step: it is kept once.

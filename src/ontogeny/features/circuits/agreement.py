@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,11 +19,11 @@ from ...inputs import Inputs
 from ...needs import InputSet, Need
 from ...observables.arguments import check_wholes
 from ...observables.base import dataset
-from ...observables.catalogued import DISTRIBUTIONS, PREDICTED, PresetEntry, Presets
+from ...observables.catalogued import DISTRIBUTIONS, PREDICTED, PresetEntry
 from ...observables.known_texts import KnownTexts
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
-from ...words.names import Names
+from ...trees import Nodes
 from .ngrams import LARGEST_ORDER, NGrams
 
 _WORDS = {1: "unigrams", 2: "bigrams", 3: "trigrams", 4: "4-grams"}
@@ -70,16 +70,14 @@ class NgramAgreement(OfPredictions):
     objective: str = "auto"
     random_state: int = 0
 
-    kind: ClassVar[str] = "ngram-agreement"
-    question: ClassVar[str] = (
+    kind = "ngram-agreement"
+    question = (
         "When does the model predict what word frequencies, bigrams and trigrams do?"
     )
-    price: ClassVar[str] = DISTRIBUTIONS
-    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_order")
-    presets: ClassVar[Presets] = (
-        PresetEntry(("circuits", "everything"), PREDICTED, 260),
-    )
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    price = DISTRIBUTIONS
+    obstacles = ("no_prediction", "no_order")
+    presets = (PresetEntry(("circuits", "everything"), PREDICTED, 260),)
+    quantities = (
         Quantity(
             "divergence",
             "divergence of the model from n-grams",
@@ -102,7 +100,7 @@ class NgramAgreement(OfPredictions):
             "what they cost at least.",
         ),
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "smoothing": (
             "counts added (unigrams), or weight of the shorter n-gram in counts",
             "1",
@@ -117,7 +115,7 @@ class NgramAgreement(OfPredictions):
             "{step}s",
         ),
     }
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Agreement with n-grams",
         definition="Kullback-Leibler divergence of the model's prediction from that of n-gram "
         "models of a text, mean over predicted tokens.",
@@ -170,7 +168,7 @@ class NgramAgreement(OfPredictions):
             )
         return dataset(cell).assign_coords(ngram=[_WORDS[n] for n in self.orders])
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with the step at which each n-gram model is closest."""
         if "divergence_of_text" not in data:
             return data

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -12,13 +11,13 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from ...errors import ArgumentError
-from ...figures import Figure, Heatmap, Section
+from ...figures import Heatmap, Section
 from ...observables.base import dataset
-from ...observables.catalogued import PASS, PREDICTED, PresetEntry, Presets
+from ...observables.catalogued import PASS, PREDICTED, PresetEntry
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
+from ...trees import Nodes
 from ...units import Units
-from ...words.names import Names
 
 _RESAMPLES = 20
 _DRAWS = 20
@@ -59,14 +58,12 @@ class Calibration(OfPredictions):
     objective: str = "auto"
     random_state: int = 0
 
-    kind: ClassVar[str] = "calibration"
-    minima: ClassVar[Mapping[str, int]] = {"bins": 2}
-    question: ClassVar[str] = "Is the model as often right as it is sure?"
-    price: ClassVar[str] = PASS
-    presets: ClassVar[Presets] = (
-        PresetEntry(("circuits", "everything"), PREDICTED, 280),
-    )
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "calibration"
+    minima = {"bins": 2}
+    question = "Is the model as often right as it is sure?"
+    price = PASS
+    presets = (PresetEntry(("circuits", "everything"), PREDICTED, 280),)
+    quantities = (
         Quantity(
             "calibration_error",
             "expected calibration error",
@@ -96,12 +93,12 @@ class Calibration(OfPredictions):
             subject="The margin of the right token",
         ),
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "overconfidence": ("mean confidence minus share of right answers", "1"),
         "bin_share": ("share of the predictions in a bin", "1"),
         "confidence_from": ("lowest confidence of a bin", "1"),
     }
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Calibration",
         definition="How far the confidence of first answers is from how often they are right, in "
         "bins of equal width; and by how much the right token is ahead.",
@@ -111,7 +108,7 @@ class Calibration(OfPredictions):
         "right about nothing, and so is nearly calibrated.",
         source="Guo et al. 2017, eq. 3",
     )
-    charts: ClassVar[Sequence[Figure]] = (
+    charts = (
         Heatmap(
             "bins",
             "Overconfidence by confidence",
@@ -160,7 +157,7 @@ class Calibration(OfPredictions):
             confidence_from=("bin", np.arange(self.bins) / self.bins),
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with the bins' confidence as labels, once."""
         if "confidence_from" not in data:
             return data

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from ...capture.ov_circuit import CopyingScores
-from ...figures import Figure, Heatmap, Section
+from ...figures import Heatmap, Section
 from ...needs import Need
 from ...observables.base import Observable, by_layer
-from ...observables.catalogued import PresetEntry, Presets
+from ...observables.catalogued import PresetEntry
 from ...quantities import Measured, Quantity
+from ...trees import Nodes
 from .initial import at_first_step
 
 _NULLS = {
@@ -56,16 +57,14 @@ class CopyingHeads(Observable):
     n_draws: int = 3
     random_state: int = 0
 
-    kind: ClassVar[str] = "copying-heads"
-    minima: ClassVar[Mapping[str, int]] = {"n_draws": 1}
-    question: ClassVar[str] = "Which heads raise the token that they look at?"
-    requires: ClassVar[str] = "weights of a known family"
-    price: ClassVar[str] = "a product of both vocabulary matrices at each step"
-    obstacles: ClassVar[tuple[str, ...]] = ("no_copying",)
-    presets: ClassVar[Presets] = (
-        PresetEntry(("circuits", "everything", "one-model"), {}, 240),
-    )
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "copying-heads"
+    minima = {"n_draws": 1}
+    question = "Which heads raise the token that they look at?"
+    requires = "weights of a known family"
+    price = "a product of both vocabulary matrices at each step"
+    obstacles = ("no_copying",)
+    presets = (PresetEntry(("circuits", "everything", "one-model"), {}, 240),)
+    quantities = (
         Quantity(
             "strongest_copying",
             "copying score of the strongest head",
@@ -84,7 +83,7 @@ class CopyingHeads(Observable):
             figure=False,
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Copying heads",
         definition="Of the map from tokens through a head to logits: the sum of its eigenvalues "
         "over the sum of their absolute values. 1: attention to a token raises that token.",
@@ -95,7 +94,7 @@ class CopyingHeads(Observable):
         "norms have a fixed scale. Nothing is sampled, so a change counts beyond rounding.",
         source="Elhage et al. 2021",
     )
-    charts: ClassVar[Sequence[Figure]] = (
+    charts = (
         Heatmap(
             "heads",
             "Copying score of every head",
@@ -125,7 +124,7 @@ class CopyingHeads(Observable):
 
         return by_layer(reading[self.needs()[0]], one)
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with the scores of all heads at the first checkpoint."""
         first = at_first_step(data, "copying", ("layer", "head"))
         names = ("copying_first", "strongest_copying_first")

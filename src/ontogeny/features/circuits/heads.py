@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from ...claims import Beside, Certainty, Claim, Reason, Subject, measurement
-from ...figures import Figure, Heatmap, Section
+from ...figures import Heatmap, Section
 from ...needs import Need
 from ...observables.base import Observable, by_layer
-from ...observables.catalogued import ModelFacts, PresetEntry, Presets
+from ...observables.catalogued import ModelFacts, PresetEntry
 from ...quantities import Measured, Quantity
-from ...words.names import Names
+from ...trees import Nodes
 from ...words.one_model import is_one_model
 from .initial import at_first_step
 from .reading import SCORES, HeadReading, HeadScores
@@ -71,18 +71,17 @@ class AttentionHeads(Observable):
     period: int = 25
     random_state: int = 0
 
-    kind: ClassVar[str] = "attention-heads"
-    minima: ClassVar[Mapping[str, int]] = {"n_sequences": 4, "period": 3}
-    question: ClassVar[str] = (
-        "Which heads look at the token before, at a copy, or at what followed it, and since when?"
+    kind = "attention-heads"
+    minima = {"n_sequences": 4, "period": 3}
+    question = (
+        "Which heads look at the token before, at a copy, or at what followed it, "
+        "and since when?"
     )
-    requires: ClassVar[str] = "a tokenizer or texts, attention maps"
-    price: ClassVar[str] = "one pass over 64 random sequences at each step"
-    obstacles: ClassVar[tuple[str, ...]] = ("no_maps",)
-    presets: ClassVar[Presets] = (
-        PresetEntry(("circuits", "everything", "one-model"), {}, 230),
-    )
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    requires = "a tokenizer or texts, attention maps"
+    price = "one pass over 64 random sequences at each step"
+    obstacles = ("no_maps",)
+    presets = (PresetEntry(("circuits", "everything", "one-model"), {}, 230),)
+    quantities = (
         Quantity(
             "strongest_score",
             "score of the strongest head",
@@ -104,8 +103,8 @@ class AttentionHeads(Observable):
             figure=False,
         ),
     )
-    variables: ClassVar[Names] = {"strongest_head": ("head with the highest score", "")}
-    section: ClassVar[Section] = Section(
+    variables = {"strongest_head": ("head with the highest score", "")}
+    section = Section(
         title="Attention heads on repeated sequences",
         definition="Mean attention on random tokens that are repeated once: of each token to the "
         "token before it (previous-token), of each repeated token to its copy (duplicate-token) "
@@ -118,7 +117,7 @@ class AttentionHeads(Observable):
         "copies (see copying-heads). A change counts beyond 1.96 standard errors over sequences.",
         source="Olsson et al. 2022",
     )
-    charts: ClassVar[Sequence[Figure]] = tuple(
+    charts = tuple(
         Heatmap(
             f"heads-{score}",
             f"{score.capitalize()} score of every head",
@@ -190,7 +189,7 @@ class AttentionHeads(Observable):
             return []
         return list(_of_one_model(name, data))
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with the scores of all heads at the first checkpoint.
 
         Sequences without repetition are no null of a previous-token head, which needs none.

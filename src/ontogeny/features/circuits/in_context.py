@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from ...errors import ArgumentError, check_choice
+from ...errors import ArgumentError
 from ...figures import Section
 from ...inputs import Inputs
 from ...observables.base import dataset
-from ...observables.catalogued import PREDICTED, PresetEntry, Presets
+from ...observables.catalogued import PREDICTED, PresetEntry
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
 from .sequences import frame, framed
@@ -58,15 +57,14 @@ class InContextLearning(OfPredictions):
     on: str | None = None
     objective: str = "auto"
 
-    kind: ClassVar[str] = "in-context-learning"
-    minima: ClassVar[Mapping[str, int]] = {"early": 2, "late": 2, "window": 1}
-    question: ClassVar[str] = "Does the model predict better late in a text than early?"
-    price: ClassVar[str] = "three passes a step"
-    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_order")
-    presets: ClassVar[Presets] = (
-        PresetEntry(("circuits", "everything"), PREDICTED, 250),
-    )
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "in-context-learning"
+    minima = {"early": 2, "late": 2, "window": 1}
+    choices = {"objective": ("auto", "causal")}
+    question = "Does the model predict better late in a text than early?"
+    price = "three passes a step"
+    obstacles = ("no_prediction", "no_order")
+    presets = (PresetEntry(("circuits", "everything"), PREDICTED, 250),)
+    quantities = (
         Quantity(
             "score",
             "in-context-learning score",
@@ -84,7 +82,7 @@ class InContextLearning(OfPredictions):
             series="place",
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="In-context learning",
         definition="Mean loss in a window of late positions minus that in a window of early ones, "
         "over the same texts.",
@@ -95,10 +93,6 @@ class InContextLearning(OfPredictions):
         "worse: see the losses.",
         source="Olsson et al. 2022",
     )
-
-    def check(self) -> None:
-        """Refuse another objective."""
-        check_choice("objective", self.objective, ("auto", "causal"))
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return the score, its null, and the losses that they are made of."""

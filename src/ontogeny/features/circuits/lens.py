@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -12,7 +12,7 @@ import xarray as xr
 from ...figures import Section
 from ...needs import Need
 from ...observables.base import Observable, by_layer
-from ...observables.catalogued import PREDICTED, PresetEntry, Presets
+from ...observables.catalogued import PREDICTED, PresetEntry
 from ...quantities import Measured, Quantity
 from .lens_reading import LayerPredictions, LensReading
 
@@ -51,15 +51,13 @@ class LogitLens(Observable):
     max_tokens: int | None = 1000
     random_state: int = 0
 
-    kind: ClassVar[str] = "logit-lens"
-    question: ClassVar[str] = "From which layer on is the prediction there?"
-    requires: ClassVar[str] = "texts, a known family with a vocabulary head"
-    price: ClassVar[str] = "the vocabulary head once for each layer, at each step"
-    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_way_to_logits")
-    presets: ClassVar[Presets] = (
-        PresetEntry(("circuits", "everything"), PREDICTED, 270),
-    )
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "logit-lens"
+    question = "From which layer on is the prediction there?"
+    requires = "texts, a known family with a vocabulary head"
+    price = "the vocabulary head once for each layer, at each step"
+    obstacles = ("no_prediction", "no_way_to_logits")
+    presets = (PresetEntry(("circuits", "everything"), PREDICTED, 270),)
+    quantities = (
         Quantity(
             "lens_loss",
             "loss of what a layer predicts",
@@ -79,7 +77,7 @@ class LogitLens(Observable):
             caption="Kullback-Leibler divergence of the model's prediction from the layer's.",
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Logit lens",
         definition="Loss of the prediction that is read off the stream after each layer, through "
         "the last norm and the vocabulary map.",

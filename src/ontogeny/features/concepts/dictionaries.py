@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,19 +16,12 @@ from ...claims import Claim, Subject, measurement
 from ...distances.correlations import CORRELATIONS
 from ...distances.features import FeatureRotation
 from ...distances.nearest import matched
-from ...errors import (
-    ArgumentError,
-    CheckpointError,
-    NonFiniteError,
-    check_choice,
-    check_whole,
-)
+from ...errors import ArgumentError, CheckpointError, NonFiniteError
 from ...figures import Section
 from ...needs import Need
 from ...needs.derived import Reference
 from ...observables import Reading, Run, by_layer
 from ...observables.arguments import check_names
-from ...observables.catalogued import Presets
 from ...observables.extractor_fits import (
     PRECISIONS,
     FromExtractor,
@@ -40,8 +33,8 @@ from ...observables.extractor_fits import (
 )
 from ...observables.rotations import Rotations
 from ...quantities import Quantity
+from ...trees import Nodes
 from ...units import Units
-from ...words.names import Names
 from ...words.one_model import is_one_model
 from .describer import Describer
 from .dictionaries_declared import (
@@ -145,21 +138,24 @@ class Concepts(FromExtractor):
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     examples: int = 0
 
-    kind: ClassVar[str] = "concepts"
-    question: ClassVar[str] = (
-        "Which directions does a dictionary find at each step, and how far are they from the last?"
+    kind = "concepts"
+    minima = {"examples": 0}
+    choices = {
+        "init": ("seeded", "reference", "chain"),
+        "keep_dictionaries": PRECISIONS,
+    }
+    question = (
+        "Which directions does a dictionary find at each step, and how far are they "
+        "from the last?"
     )
-    presets: ClassVar[Presets] = PRESETS
-    state_variables: ClassVar[tuple[str, ...]] = KEPT_OF_STATE
-    uses_noise: ClassVar[bool] = True
-    variables: ClassVar[Names] = VARIABLES
+    presets = PRESETS
+    state_variables = KEPT_OF_STATE
+    uses_noise = True
+    variables = VARIABLES
 
     def check(self) -> None:
         """Refuse arguments out of range."""
         super().check()
-        check_choice("init", self.init, ("seeded", "reference", "chain"))
-        check_choice("keep_dictionaries", self.keep_dictionaries, PRECISIONS)
-        check_whole("examples", self.examples, 0)
         check_names("distances", self.distances, distances.names())
         check_names("correlations", self.correlations, CORRELATIONS, minimum=0)
         if "internal" in self.correlations and self.n_concepts < 2:
@@ -242,7 +238,7 @@ class Concepts(FromExtractor):
 
         return by_layer(reading[activations], one)
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Count the concepts with a name."""
         return with_named(data)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,21 +13,21 @@ import xarray as xr
 from ...arrays import to_numpy
 from ...claims import Claim
 from ...concepts.beyond_token import Tokens, centred
-from ...errors import ArgumentError, check_choice, check_number, check_whole
+from ...errors import ArgumentError, check_number
 from ...figures import Figure, Section
 from ...inputs.sampling import TokenSample
 from ...needs import Gradients, Need
 from ...needs.base import MASK_FRACTION
 from ...needs.derived import Reference
 from ...observables import Observable, PresetEntry, Reading, by_layer
-from ...observables.catalogued import INNER_LAYERS, PREDICTED, Presets
+from ...observables.catalogued import INNER_LAYERS, PREDICTED
 from ...observables.extractor_fits import layer_state
 from ...observables.of_activations import OfJointConcepts
 from ...observables.random_directions import p_above
 from ...observables.removal import LossAtTokens
 from ...quantities import Measured
+from ...trees import Nodes
 from ...units import Units
-from ...words.names import Names
 from .effect_controls import LayerEffects, chosen_concepts, codes_of, others_of
 from .effect_verdicts import VARIABLES, claims_of_effects, figures, verdicts
 
@@ -110,23 +110,21 @@ class ConceptEffects(OfJointConcepts):
     max_tokens: int | None = 5000
     random_state: int = 0
 
-    kind: ClassVar[str] = "concept-effects"
-    question: ClassVar[str] = (
-        "Does a concept matter: what does the loss rise by without it?"
-    )
-    requires: ClassVar[str] = (
-        "a node joint-concepts or learned-concepts, a vocabulary head"
-    )
-    kinds_of: ClassVar[tuple[str, ...]] = ("joint-concepts", "learned-concepts")
-    price: ClassVar[str] = "tens of passes for each layer at some steps"
-    fewest_steps: ClassVar[int] = 3
-    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
-    presets: ClassVar[Presets] = (
+    kind = "concept-effects"
+    minima = {"n_removed": 1, "n_draws": 3}
+    choices = {"objective": LOSSES, "tokens": TOKENS}
+    question = "Does a concept matter: what does the loss rise by without it?"
+    requires = "a node joint-concepts or learned-concepts, a vocabulary head"
+    kinds_of = ("joint-concepts", "learned-concepts")
+    price = "tens of passes for each layer at some steps"
+    fewest_steps = 3
+    obstacles = ("no_prediction",)
+    presets = (
         PresetEntry(("circuits", "everything"), {**PREDICTED, **INNER_LAYERS}, 80),
     )
-    uses_noise: ClassVar[bool] = True
-    variables: ClassVar[Names] = VARIABLES
-    section: ClassVar[Section] = Section(
+    uses_noise = True
+    variables = VARIABLES
+    section = Section(
         title="Does a concept matter? ({of})",
         definition="By how much the loss rises when the part of a concept is taken from a layer's "
         "output: its code times the checkpoint's decoder, on the tokens of the codes.",
@@ -143,11 +141,7 @@ class ConceptEffects(OfJointConcepts):
     def check(self) -> None:
         """Refuse arguments out of range."""
         super().check()
-        check_choice("objective", self.objective, LOSSES)
-        check_choice("tokens", self.tokens, TOKENS)
         check_number("mask_fraction", self.mask_fraction, 0, 1, above=True, below=True)
-        check_whole("n_removed", self.n_removed)
-        check_whole("n_draws", self.n_draws, 3)
         if self.tokens == "masked" and self.objective == "causal":
             raise ArgumentError(
                 "tokens='masked' needs a loss of masked tokens; got 'causal'."
@@ -223,13 +217,11 @@ class ConceptEffects(OfJointConcepts):
 
         return by_layer(values, one)
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add relative effects, corrected p-values and the verdict of each removed concept."""
         return verdicts(data, nodes[self.of])
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the effects over steps, the verdicts, and how both levels agree."""
         return figures(data)
 

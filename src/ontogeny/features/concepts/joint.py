@@ -22,11 +22,12 @@ from ...errors import ArgumentError, check_choice, check_number, check_whole
 from ...figures import Curves, Figure, Heatmap, Section
 from ...needs import Activations, Need
 from ...observables import PresetEntry, Reading, Run, by_layer, control_matches
-from ...observables.catalogued import INNER_LAYERS, Presets
+from ...observables.catalogued import INNER_LAYERS
 from ...observables.control_matches import with_control_matches
 from ...observables.extractor_fits import layer_state
 from ...observables.of_activations import OfActivations
 from ...quantities import Quantity
+from ...trees import Nodes
 from ...words.names import Names
 from .described import DESCRIBED, KEPT
 from .describer import Describer, Texts
@@ -106,22 +107,19 @@ class JointConcepts(OfActivations):
     shown_texts: int = 0
     words_on: str | None = None
 
-    kind: ClassVar[str] = "joint-concepts"
-    question: ClassVar[str] = (
-        "Which concepts are there, what does each mean, and when is it born?"
-    )
-    price: ClassVar[str] = (
-        "one fit for each layer over twelve steps, then one regression a step"
-    )
-    fewest_steps: ClassVar[int] = 2
-    presets: ClassVar[Presets] = (
+    kind = "joint-concepts"
+    minima = {"examples": 0, "shown_texts": 0}
+    question = "Which concepts are there, what does each mean, and when is it born?"
+    price = "one fit for each layer over twelve steps, then one regression a step"
+    fewest_steps = 2
+    presets = (
         PresetEntry(
             ("circuits", "fine-tuning", "everything"),
             {"n_concepts": "$latents", **INNER_LAYERS},
             50,
         ),
     )
-    state_variables: ClassVar[tuple[str, ...]] = (
+    state_variables = (
         *KEPT,
         *SHARED,
         *SHOWN_KEPT,
@@ -130,13 +128,7 @@ class JointConcepts(OfActivations):
         "replicates",
         "fitted_step",
     )
-    compared: ClassVar[tuple[str, ...]] = (
-        "named",
-        "n_concepts",
-        "n_born",
-        "mean_life",
-        *control_matches.COMPARED,
-    )
+    compared = ("named", "n_concepts", "n_born", "mean_life", *control_matches.COMPARED)
     variables: ClassVar[Names] = {
         "strength": ("root of the share of the variance that a concept writes", "1"),
         "readability": (
@@ -161,7 +153,7 @@ class JointConcepts(OfActivations):
         **WORDS,
         "named": ("concepts with a name", "concepts"),
     }
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    quantities = (
         Quantity(
             "concepts_there",
             "number of latents that can be read from a checkpoint",
@@ -182,7 +174,7 @@ class JointConcepts(OfActivations):
         ),
         MEANING,
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Concepts and their lives",
         definition="Every token has one sparse code for the whole run, and every checkpoint its "
         "own decoder. A latent is a concept where its codes can be read from single checkpoints, "
@@ -202,9 +194,8 @@ class JointConcepts(OfActivations):
         super().check()
         check_latents(self.method, self.n_concepts, self.n_active)
         check_number("readable", self.readable, 0, 1)
-        check_whole("examples", self.examples, 0)
         described = self.examples > 0 and self.tokens == "all"
-        if check_whole("shown_texts", self.shown_texts, 0) and not described:
+        if self.shown_texts and not described:
             raise ArgumentError(
                 f"shown_texts={self.shown_texts} needs described concepts of all tokens: examples "
                 f"of at least 1 and tokens='all'; got {self.examples} and {self.tokens!r}."
@@ -298,14 +289,12 @@ class JointConcepts(OfActivations):
 
         return by_layer(reading[need], one)
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add the lives of all concepts, and how many have a name."""
         data = with_names(lives_of_layers(data, self.readable, self.random_state))
         return with_control_matches(shown_of_concepts(data))
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the lives as a heat map, and the strengths of newborn concepts."""
         if "life" not in data:
             return ()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -14,13 +14,12 @@ import xarray as xr
 from ...claims import Claim
 from ...concepts import JointDictionary
 from ...concepts.joint.lives import SECOND
-from ...errors import ArgumentError, check_choice, check_number, check_whole
+from ...errors import ArgumentError, check_number
 from ...figures import Figure, Section
 from ...needs import InputSet, Need, Weights
 from ...observables import BlockReading, Observable, PresetEntry, Run
-from ...observables.catalogued import Presets
 from ...quantities import Quantity
-from ...words.names import Names
+from ...trees import Nodes
 from .described import tidied
 from .joint import JointConcepts, check_latents
 from .joint_lives import FEWEST, lives_of_layers
@@ -100,17 +99,19 @@ class VocabularyConcepts(Observable):
     on: str | None = None
     random_state: int = 0
 
-    kind: ClassVar[str] = "vocabulary-concepts"
-    question: ClassVar[str] = "Which directions of the embedding appear, and when?"
-    requires: ClassVar[str] = "weights, for names the tokenizer"
-    price: ClassVar[str] = "one fit over twelve steps"
-    fewest_steps: ClassVar[int] = 4
-    obstacles: ClassVar[tuple[str, ...]] = ("no_embedding",)
-    presets: ClassVar[Presets] = (
+    kind = "vocabulary-concepts"
+    minima = {"fit_steps": 1, "nulls": 0, "max_tokens": 4}
+    choices = {"start": STARTS}
+    question = "Which directions of the embedding appear, and when?"
+    requires = "weights, for names the tokenizer"
+    price = "one fit over twelve steps"
+    fewest_steps = 4
+    obstacles = ("no_embedding",)
+    presets = (
         PresetEntry(("weights", "everything"), {"n_concepts": "$concepts"}, 190),
     )
-    state_variables: ClassVar[tuple[str, ...]] = ("piece_text",)
-    variables: ClassVar[Names] = {
+    state_variables = ("piece_text",)
+    variables = {
         **JointConcepts.variables,
         "codes": ("code of every row that was read", "standard deviations"),
         "frequency": ("correlation of a code with the log of the token's count", "1"),
@@ -120,7 +121,7 @@ class VocabularyConcepts(Observable):
         "masked_rows": ("rows of no token, left out", "rows"),
         "start_subtracted": ("whether the rows of {step} 0 are subtracted", "1"),
     }
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    quantities = (
         Quantity(
             "concepts_there",
             "number of directions of the vocabulary that can be read from a checkpoint",
@@ -139,7 +140,7 @@ class VocabularyConcepts(Observable):
             caption="Of the changes since {step} 0, where these are read.",
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Directions of the vocabulary and their lives",
         definition="Every token has one sparse code for the whole run, and every checkpoint its "
         "own decoder of the rows of the embedding, or of their changes since {step} 0. A latent "
@@ -158,12 +159,7 @@ class VocabularyConcepts(Observable):
         """Refuse arguments out of range."""
         super().check()
         check_latents(self.method, self.n_concepts, self.n_active)
-        check_choice("start", self.start, STARTS)
-        check_whole("fit_steps", self.fit_steps)
         check_number("readable", self.readable, 0, 1)
-        check_whole("nulls", self.nulls, 0)
-        if self.max_tokens is not None:
-            check_whole("max_tokens", self.max_tokens, 4)
 
     def needs(self) -> Sequence[Need]:
         """Return the weight blocks, and the texts whose tokens are counted."""
@@ -235,7 +231,7 @@ class VocabularyConcepts(Observable):
             token=rows.ids
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add the lives, leave out what is the same matrix twice, and keep the pieces shown."""
         data = _once(data)
         if "token_id" not in data:
@@ -253,9 +249,7 @@ class VocabularyConcepts(Observable):
         lived = lived.assign(readability=data.readability)
         return tidied(lived)
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the lives as a heat map, and the strengths of newborn concepts."""
         figures = JointConcepts().figures(data, nodes)
         return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,8 +22,8 @@ from ...observables import Observable, Reading, Run, by_layer
 from ...observables.fits import OfWidth
 from ...observables.readable import UNTRAINED
 from ...quantities import Measured, Quantity
+from ...trees import Nodes
 from ...units import Units
-from ...words.names import Names
 from .dictionary_files import read_dictionary
 from .dictionary_lives import LIVES, claims_of_dictionary, labels_of, with_features
 from .encoding import Encoding
@@ -80,17 +80,15 @@ class Dictionary(Observable):
     max_tokens: int | None = 5000
     random_state: int = 0
 
-    kind: ClassVar[str] = "dictionary"
-    question: ClassVar[str] = (
-        "Since when do the features of a pretrained dictionary fire as they do?"
-    )
-    requires: ClassVar[str] = "texts, a dictionary"
-    price: ClassVar[str] = "one pass, and the dictionary's products, at each step"
-    file_arguments: ClassVar[tuple[str, ...]] = ("labels",)
-    minima: ClassVar[Mapping[str, int]] = {"n_shown": 1}
-    compared: ClassVar[tuple[str, ...]] = ("n_born",)
-    variables: ClassVar[Names] = LIVES
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "dictionary"
+    question = "Since when do the features of a pretrained dictionary fire as they do?"
+    requires = "texts, a dictionary"
+    price = "one pass, and the dictionary's products, at each step"
+    file_arguments = ("labels",)
+    minima = {"n_shown": 1}
+    compared = ("n_born",)
+    variables = LIVES
+    quantities = (
         Quantity(
             "explained",
             "variance that the dictionary explains",
@@ -115,7 +113,7 @@ class Dictionary(Observable):
             minimum=0.0,
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="A dictionary over checkpoints",
         definition="A dictionary that was trained elsewhere encodes every checkpoint. A feature "
         "agrees by the correlation of its codes with those of the reference {checkpoint}; its birth is "
@@ -257,16 +255,14 @@ class Dictionary(Observable):
             "agreement": (("part", "feature"), agreements(codes, before, units)),
         }
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add the lives of the features, and which of them are shown."""
         if "agreement" not in data:
             return data
         labels = labels_of(self._labels_file, self._encoding.count)
         return with_features(data, labels, self.features, self.n_shown)
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the lives of the features that are shown, and a table of them."""
         if "shown_agreement" not in data:
             return []

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -81,16 +81,14 @@ class Directions(Observable):
     n_draws: int = 8
     objective: str = "auto"
 
-    kind: ClassVar[str] = "directions"
-    question: ClassVar[str] = "Since when does a model have a direction of one's own?"
-    requires: ClassVar[str] = "texts, directions; a vocabulary head for effects"
-    price: ClassVar[str] = (
-        "two passes for each direction and layer, at some steps 2 n_draws more"
-    )
-    uses_noise: ClassVar[bool] = True
-    file_arguments: ClassVar[tuple[str, ...]] = ("directions",)
-    minima: ClassVar[Mapping[str, int]] = {"n_draws": 3}
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "directions"
+    question = "Since when does a model have a direction of one's own?"
+    requires = "texts, directions; a vocabulary head for effects"
+    price = "two passes for each direction and layer, at some steps 2 n_draws more"
+    uses_noise = True
+    file_arguments = ("directions",)
+    minima = {"n_draws": 3}
+    quantities = (
         Quantity(
             "share",
             "share of the variance along a direction",
@@ -150,7 +148,7 @@ class Directions(Observable):
             labels={"means": "difference of means", "regression": "regression"},
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Directions of one’s own",
         definition="The share of a layer’s variance along a direction that was brought, and how "
         "well what lies along it separates labels. It can be read since the {checkpoint} from "

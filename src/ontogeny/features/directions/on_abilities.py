@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -20,7 +20,6 @@ from ...observables import Observable, Reading, Run, by_layer, make
 from ...observables.fits import OfWidth
 from ...observables.random_directions import p_above, p_beyond, random_directions
 from ...quantities import Measured, Quantity
-from ...words.names import Names
 from .brought import Brought, GivenDirections, brought
 from .changed_layer import ChangedLayer, Groups, half_of_largest
 from .effect_claims import claims_of_abilities
@@ -71,19 +70,15 @@ class DirectionEffects(Observable):
     max_tokens: int | None = 2000
     random_state: int = 0
 
-    kind: ClassVar[str] = "direction-effects"
-    question: ClassVar[str] = (
-        "Which abilities need a direction of one's own, and which does it steer?"
-    )
-    requires: ClassVar[str] = "texts, directions, examples, a vocabulary head"
-    price: ClassVar[str] = (
-        "the examples once for each direction and strength, n_draws times that at some steps"
-    )
-    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_tokenizer")
-    uses_noise: ClassVar[bool] = True
-    file_arguments: ClassVar[tuple[str, ...]] = ("directions",)
-    minima: ClassVar[Mapping[str, int]] = {"n_draws": 3}
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "direction-effects"
+    question = "Which abilities need a direction of one's own, and which does it steer?"
+    requires = "texts, directions, examples, a vocabulary head"
+    price = "the examples once for each direction and strength, n_draws times that at some steps"
+    obstacles = ("no_prediction", "no_tokenizer")
+    uses_noise = True
+    file_arguments = ("directions",)
+    minima = {"n_draws": 3}
+    quantities = (
         Quantity(
             "removed",
             "change of the log-odds without a direction",
@@ -116,7 +111,7 @@ class DirectionEffects(Observable):
             **_LINES,
         ),
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "log_odds": ("log-odds of the right text", "nats"),
         "accuracy": ("share of examples that are right", "share of examples"),
         "contrasts": ("contrasts that share no word", "contrasts"),
@@ -128,7 +123,7 @@ class DirectionEffects(Observable):
         ),
         "strength": ("how much is added", "root mean squares"),
     }
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Directions and abilities ({on})",
         definition="Examples are asked without what lies along a direction at every token, and "
         "with multiples of it added. The log-odds of an example are the log-probability of its "

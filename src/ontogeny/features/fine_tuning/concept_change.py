@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,12 +20,12 @@ from ...errors import check_number
 from ...figures import Section
 from ...figures.characters import in_words, shown
 from ...observables import PresetEntry, Reading, by_layer
-from ...observables.catalogued import INNER_LAYERS, Presets
+from ...observables.catalogued import INNER_LAYERS
 from ...observables.extractor_fits import layer_state
 from ...observables.of_activations import OfJointConcepts
 from ...observables.pieces import written
 from ...quantities import Quantity
-from ...words.names import Names
+from ...trees import Nodes
 from .change_claims import claims_of_changes
 
 BLOCKS = 50  # of texts, that ratios of strengths are resampled over
@@ -65,16 +65,14 @@ class ConceptChange(OfJointConcepts):
     max_tokens: int | None = 5000
     random_state: int = 0
 
-    kind: ClassVar[str] = "concept-change"
-    question: ClassVar[str] = (
-        "Which concepts did a further training keep, turn, lose and make?"
-    )
-    requires: ClassVar[str] = "a node joint-concepts"
-    price: ClassVar[str] = "one regression for each layer and step"
-    fewest_steps: ClassVar[int] = 2
-    shared: ClassVar[tuple[str, ...]] = (*OfJointConcepts.shared, "readable")
-    presets: ClassVar[Presets] = (PresetEntry(("fine-tuning",), INNER_LAYERS, 45),)
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "concept-change"
+    question = "Which concepts did a further training keep, turn, lose and make?"
+    requires = "a node joint-concepts"
+    price = "one regression for each layer and step"
+    fewest_steps = 2
+    shared = (*OfJointConcepts.shared, "readable")
+    presets = (PresetEntry(("fine-tuning",), INNER_LAYERS, 45),)
+    quantities = (
         Quantity(
             "concepts_since",
             "concepts by what became of them since the first checkpoint",
@@ -87,7 +85,7 @@ class ConceptChange(OfJointConcepts):
             "checkpoint writes too faintly to know its direction.",
         ),
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "change": ("what became of a concept", ""),
         "change_kind": ("what became of a concept by the last checkpoint", ""),
         "called": ("name, else the tokens that carry most of it", ""),
@@ -96,7 +94,7 @@ class ConceptChange(OfJointConcepts):
             "1",
         ),
     }
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Concepts kept, turned, lost and new",
         definition="One dictionary over all checkpoints, the first of them included: what became "
         "of each of its concepts since the first checkpoint.",
@@ -136,7 +134,7 @@ class ConceptChange(OfJointConcepts):
 
         return by_layer(reading[self.activations], one)
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add what became of each concept at each step, and a list of what did not stay."""
         joint = nodes[self.of]
         shape = [data.sizes[dim] for dim in ("layer", "concept")]

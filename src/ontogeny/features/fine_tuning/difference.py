@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +12,6 @@ import xarray as xr
 from torch import Tensor
 
 from ...arrays import to_numpy
-from ...errors import check_whole
 from ...figures import Column, Figure, Heatmap, Section, Table
 from ...inputs import Inputs, ShownTexts
 from ...inputs.sampling import TokenSample
@@ -28,7 +27,7 @@ from ...observables.pieces import (
 )
 from ...quantities import Measured, Quantity
 from ...summary.noise import MEASURABLE
-from ...words.names import Names
+from ...trees import Nodes
 
 PLACES = ("first tokens", "all tokens")
 OF_TEXTS = ("texts", "random tokens")
@@ -86,17 +85,15 @@ class TunedDifference(Observable):
     objective: str = "auto"
     random_state: int = 0
 
-    kind: ClassVar[str] = "tuned-difference"
-    question: ClassVar[str] = (
-        "What did tuning change in predictions and activations, token by token?"
-    )
-    requires: ClassVar[str] = "texts, a base as first checkpoint"
-    price: ClassVar[str] = "three passes over a few texts at each step"
-    fewest_steps: ClassVar[int] = 2
-    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
-    minima: ClassVar[Mapping[str, int]] = {"n_texts": 2, "first": 1, "top": 1}
-    state_variables: ClassVar[tuple[str, ...]] = ("token_id", PIECES)
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "tuned-difference"
+    question = "What did tuning change in predictions and activations, token by token?"
+    requires = "texts, a base as first checkpoint"
+    price = "three passes over a few texts at each step"
+    fewest_steps = 2
+    obstacles = ("no_prediction",)
+    minima = {"n_texts": 2, "first": 1, "top": 1, "max_tokens": 2}
+    state_variables = ("token_id", PIECES)
+    quantities = (
         Quantity(
             "divergence",
             "divergence from the base’s predictions",
@@ -127,7 +124,7 @@ class TunedDifference(Observable):
             caption="Near 1: tuning moved activations whatever the text.",
         ),
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "token_divergence": ("divergence from the base at each token", "nats"),
         "token_id": ("token", ""),
         "lens_id": ("tokens that the mean difference writes most", ""),
@@ -139,7 +136,7 @@ class TunedDifference(Observable):
         "written_all": ("tokens that the difference at all tokens writes", ""),
         "written_random": ("tokens that the difference of random tokens writes", ""),
     }
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="What tuning changed",
         definition="Divergence of each checkpoint’s predictions from the first one’s, and the mean "
         "difference of activations on the same texts, read by the vocabulary map.",
@@ -149,10 +146,6 @@ class TunedDifference(Observable):
         "what the model was tuned on.",
         source="Minder et al. 2025",
     )
-
-    def check(self) -> None:
-        """Refuse fewer tokens than two."""
-        check_whole("max_tokens", self.max_tokens, 2)
 
     def needs(self) -> Sequence[Need]:
         """Return the model to be asked, its layers, their way to the vocabulary, and the texts."""
@@ -301,7 +294,7 @@ class TunedDifference(Observable):
             token_divergence=(("text_shown", "place"), grid.reshape(-1, width))
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with texts for ids."""
         if "lens_id" not in data:
             return data
@@ -319,9 +312,7 @@ class TunedDifference(Observable):
             written[name] = (one.dims, object_array(texts).reshape(one.shape))
         return data.assign(written)
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the divergence of each token, and the tokens that differences write."""
         figures: list[Figure] = []
         if "token_divergence" in data:

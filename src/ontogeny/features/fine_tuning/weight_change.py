@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import ClassVar
 
 import numpy as np
 import xarray as xr
@@ -13,15 +12,14 @@ import xarray as xr
 from ...capture.blocks import kind_of_block
 from ...claims import Beside, Claim, Subject, measurement
 from ...errors import NonFiniteError, check_number
-from ...figures import Curves, Figure, Section
+from ...figures import Curves, Section
 from ...figures.tables import percent
 from ...geometry import effective_rank
 from ...needs import Need, Weights
 from ...observables import BlockReading, Observable, PresetEntry
-from ...observables.catalogued import Presets
 from ...quantities import Quantity
 from ...summary import NumberTable
-from ...words.names import Names
+from ...trees import Nodes
 from .increments import HELD, Base, singular_values
 
 _HELD = percent(HELD)
@@ -54,20 +52,16 @@ class WeightChange(Observable):
     n_leading: int = 10
     threshold: float = 0.5
 
-    kind: ClassVar[str] = "weight-change"
-    minima: ClassVar[Mapping[str, int]] = {"n_leading": 1}
-    question: ClassVar[str] = (
-        "How far did a further training move each kind of weight matrix?"
-    )
-    requires: ClassVar[str] = "weights alone"
-    price: ClassVar[str] = "three decompositions for each matrix and step"
-    fewest_steps: ClassVar[int] = 2
-    obstacles: ClassVar[tuple[str, ...]] = ("no_matrices",)
-    presets: ClassVar[Presets] = (
-        PresetEntry(("fine-tuning",), {"blocks": "$changed"}, 30),
-    )
-    role: ClassVar[str] = "motion"
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "weight-change"
+    minima = {"n_leading": 1}
+    question = "How far did a further training move each kind of weight matrix?"
+    requires = "weights alone"
+    price = "three decompositions for each matrix and step"
+    fewest_steps = 2
+    obstacles = ("no_matrices",)
+    presets = (PresetEntry(("fine-tuning",), {"blocks": "$changed"}, 30),)
+    role = "motion"
+    quantities = (
         Quantity(
             "relative_change",
             "distance moved from the first checkpoint",
@@ -81,7 +75,7 @@ class WeightChange(Observable):
             "checkpoint. A frozen matrix stays at 0.",
         ),
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "distance_moved": ("distance moved from the first checkpoint", "weight units"),
         "size": ("norm at the first checkpoint", "weight units"),
         "effective_rank": ("effective rank of the change", "directions"),
@@ -96,7 +90,7 @@ class WeightChange(Observable):
         "leading_chance": ("share of leading directions among all", "1"),
         "intruders": ("intruder dimensions", "directions"),
     }
-    charts: ClassVar[Sequence[Figure]] = (
+    charts = (
         Curves(
             "leading",
             "Share of the change in the first matrix's leading directions",
@@ -106,7 +100,7 @@ class WeightChange(Observable):
             "matrix has the share of the table's last column.",
         ),
     )
-    tables: ClassVar[Sequence[NumberTable]] = (
+    tables = (
         NumberTable(
             "at-the-end",
             "At the last checkpoint",
@@ -146,7 +140,7 @@ class WeightChange(Observable):
             caption=f"Leading: the directions that hold {_HELD} of the first matrix's energy.",
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="What changed in the weights",
         definition="How far each weight matrix moved from the first checkpoint, over how many "
         "directions, and whether these are directions that the matrix had.",
@@ -198,7 +192,7 @@ class WeightChange(Observable):
             "intruders": float(base.intruders(matrix, self.n_leading, self.threshold)),
         }
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add the change of each kind of matrix, and what stands at the end."""
         by_kind = data[["distance_moved", "size", "leading_share"]].assign_coords(
             block=[kind_of_block(str(block)) for block in data.block.values]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,9 +16,9 @@ from ...errors import ArgumentError
 from ...figures import Section
 from ...needs import Gradients, Need
 from ...observables import Observable, PresetEntry, Reading, dataset
-from ...observables.catalogued import PASS, Presets
+from ...observables.catalogued import PASS
 from ...quantities import Measured, Quantity
-from ...words.names import Names
+from ...trees import Nodes
 from . import permuted_labels
 
 
@@ -40,16 +40,14 @@ class LabelAccuracy(Observable):
 
     on: str | None = None
 
-    kind: ClassVar[str] = "labels"
-    question: ClassVar[str] = (
-        "How often does a classifier give the right label, of each class?"
-    )
-    requires: ClassVar[str] = "texts with labels, a classifier"
-    price: ClassVar[str] = PASS
-    obstacles: ClassVar[tuple[str, ...]] = ("no_labels",)
-    presets: ClassVar[Presets] = (PresetEntry(("fine-tuning", "quick"), {}, 12),)
-    compared: ClassVar[tuple[str, ...]] = ("accuracy_excess",)
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "labels"
+    question = "How often does a classifier give the right label, of each class?"
+    requires = "texts with labels, a classifier"
+    price = PASS
+    obstacles = ("no_labels",)
+    presets = (PresetEntry(("fine-tuning", "quick"), {}, 12),)
+    compared = ("accuracy_excess",)
+    quantities = (
         Quantity(
             "accuracy",
             "accuracy",
@@ -71,7 +69,7 @@ class LabelAccuracy(Observable):
         ),
         Quantity("loss", "loss at the label", units="nats per text", series=""),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Right labels",
         definition="Share of texts whose label gets the largest logit.",
         symbol="P(argmax z = y)",
@@ -79,7 +77,7 @@ class LabelAccuracy(Observable):
         "fit as well where nothing was learned of them.",
         care="It says what generalises only if the run was not trained on these texts.",
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "class_texts": ("texts of each class", "texts"),
         **permuted_labels.VARIABLES,
     }
@@ -126,7 +124,7 @@ class LabelAccuracy(Observable):
             {"class": _class_names(value.model, classes)}
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with how likely the gain is where no label was learned."""
         return (
             permuted_labels.with_exchanged_labels(data)
@@ -134,7 +132,7 @@ class LabelAccuracy(Observable):
             else data
         )
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return the classes that the last checkpoint knows best, and what exchanges show."""
         last = data.of_class.isel(step=-1).to_series().dropna()
         learned = permuted_labels.sentence(data)

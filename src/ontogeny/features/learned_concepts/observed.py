@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,18 +15,17 @@ from ...arrays import to_numpy
 from ...claims import Claim
 from ...concepts.beyond_token import Tokens, centred
 from ...concepts.joint.snapshots import fixed_half
-from ...errors import ArgumentError, CheckpointError, NonFiniteError, check_choice
-from ...figures import Column, Figure, Heatmap, Section, Table
+from ...errors import ArgumentError, CheckpointError, NonFiniteError
+from ...figures import Column, Figure, Heatmap, Table
 from ...needs import InputSet, Need
 from ...observables import PresetEntry, Reading, Run, by_layer, control_matches
-from ...observables.catalogued import INNER_LAYERS, Presets
+from ...observables.catalogued import INNER_LAYERS
 from ...observables.control_matches import with_control_matches
 from ...observables.extractor_fits import layer_state
 from ...observables.of_activations import OfActivations
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
-from ...quantities import Quantity
 from ...scratch import scratch_array
-from ...words.names import Names
+from ...trees import Nodes
 from .checkpoint import directions, presence
 from .declared import COUNTS, FOUND, NAMES, QUANTITIES, SECTION, VARIABLES
 from .found import Finder, labelled
@@ -84,20 +83,19 @@ class LearnedConcepts(OfActivations):
     max_tokens: int | None = 60_000
     random_state: int = 0
 
-    kind: ClassVar[str] = "learned-concepts"
-    question: ClassVar[str] = (
-        "Which concepts did training make, and when was each born?"
-    )
-    price: ClassVar[str] = "five fits for each layer, then one regression a step"
-    minima: ClassVar[Mapping[str, int]] = {"n_concepts": 1, "examples": 0}
-    presets: ClassVar[Presets] = (
+    kind = "learned-concepts"
+    question = "Which concepts did training make, and when was each born?"
+    price = "five fits for each layer, then one regression a step"
+    minima = {"n_concepts": 1, "examples": 0}
+    choices = {"tokens": TOKENS}  # means of texts have no token
+    presets = (
         PresetEntry(
             ("standard", "fine-tuning", "one-model", "everything"),
             {"n_concepts": "$latents", **INNER_LAYERS},
             49,
         ),
     )
-    state_variables: ClassVar[tuple[str, ...]] = (
+    state_variables = (
         *COUNTS,
         *NAMES,
         *FOUND,
@@ -109,21 +107,16 @@ class LearnedConcepts(OfActivations):
         "code_sketch",
         PIECES,
     )
-    compared: ClassVar[tuple[str, ...]] = (
+    compared = (
         *COUNTS,
         "n_born",
         "named_phi",
         "named_about",
         *control_matches.COMPARED,
     )
-    variables: ClassVar[Names] = VARIABLES
-    quantities: ClassVar[tuple[Quantity, ...]] = QUANTITIES
-    section: ClassVar[Section] = SECTION
-
-    def check(self) -> None:
-        """Refuse means of texts, which have no token."""
-        super().check()
-        check_choice("tokens", self.tokens, TOKENS)
+    variables = VARIABLES
+    quantities = QUANTITIES
+    section = SECTION
 
     def needs(self) -> Sequence[Need]:
         """Return the activations of the layers, and the texts."""
@@ -249,7 +242,7 @@ class LearnedConcepts(OfActivations):
 
         return by_layer(reading[self.activations], one)
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add the lives of all components, and texts for ids."""
         texts = {
             n: data[n].where(data[n].notnull(), "").astype(object)
@@ -261,9 +254,7 @@ class LearnedConcepts(OfActivations):
             data = with_pieces(data, ["context_id", "frequent_id"])
         return with_control_matches(with_lives(with_token_table(data)))
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the lives as a heat map, and the names in a table."""
         figures: list[Figure] = []
         if "life" in data:

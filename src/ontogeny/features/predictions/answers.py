@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -13,13 +13,13 @@ from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject, measureme
 from ...claims.places import RIGHT
 from ...figures import Column, Curves, Figure, Section, Table
 from ...observables import PresetEntry, Run, dataset
-from ...observables.catalogued import PREDICTED, Presets
+from ...observables.catalogued import PREDICTED
 from ...observables.crossing import leads_from
 from ...observables.of_predictions import OfPredictions
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
 from ...observables.word_frequencies import shares_elsewhere
 from ...quantities import Measured, Quantity
-from ...words.names import Names
+from ...trees import Nodes
 from ...words.one_model import is_one_model
 from .choice import choose_gaps
 from .gaps import Gaps, check_sentences, gaps_at, given_gaps, labelled
@@ -64,24 +64,22 @@ class Predictions(OfPredictions):
     objective: str = "auto"
     random_state: int = 0
 
-    kind: ClassVar[str] = "predictions"
-    minima: ClassVar[Mapping[str, int]] = {"n_gaps": 1, "top": 1}
-    question: ClassVar[str] = (
-        "What does the model say in gaps of sentences, and is it right?"
-    )
-    price: ClassVar[str] = "a few texts"
-    presets: ClassVar[Presets] = (
+    kind = "predictions"
+    minima = {"n_gaps": 1, "top": 1}
+    question = "What does the model say in gaps of sentences, and is it right?"
+    price = "a few texts"
+    presets = (
         PresetEntry(
             ("quick", "standard", "circuits", "fine-tuning", "everything", "one-model"),
             {"top": "$answers", **PREDICTED},
             20,
         ),
     )
-    state_variables: ClassVar[tuple[str, ...]] = (
+    state_variables = (
         *("right_id", "frequency", "frequent_id", "frequent_share"),
         *("gap_before", "gap_after", PIECES),
     )
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    quantities = (
         Quantity(
             "right",
             "probability of the right token",
@@ -111,8 +109,8 @@ class Predictions(OfPredictions):
             "{word} frequencies gives the same answer everywhere (grey).",
         ),
     )
-    compared: ClassVar[tuple[str, ...]] = ("right_probability",)
-    section: ClassVar[Section] = Section(
+    compared = ("right_probability",)
+    section = Section(
         title="What the model says",
         definition="The likeliest tokens at gaps in fixed texts, and the probability of the token "
         "that stands there. The right token leads from a {checkpoint} on if it is the first "
@@ -125,7 +123,7 @@ class Predictions(OfPredictions):
         care="A few examples; the measure of the model is its loss. Other answers may be as good "
         "as the one that stands in the text. A causal model does not see what follows a gap.",
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "answer_id": ("likeliest tokens", ""),
         "answer_probability": ("probability of the likeliest tokens", "1"),
         "right_id": ("right token", ""),
@@ -220,7 +218,7 @@ class Predictions(OfPredictions):
             right_rank=("gap", np.where(has_answer, at_gaps.right_rank.values, -1)),
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with the steps at which the right tokens lead, and tokens as texts."""
         if "right_rank" not in data:
             return data
@@ -237,9 +235,7 @@ class Predictions(OfPredictions):
         )
         return labelled(data.assign(_by_frequencies(data)))
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the gaps as a table, and the probability of each right token."""
         if "gap_text" not in data:
             return []

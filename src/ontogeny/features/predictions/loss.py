@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from ...capture.predicted import next_tokens
 from ...claims import Claim
-from ...errors import check_choice, check_number
+from ...errors import check_number
 from ...figures import Section
 from ...inputs import Inputs
 from ...needs import InputSet, Losses, Need
 from ...observables.base import dataset
-from ...observables.catalogued import PASS, PREDICTED, PresetEntry, Presets
+from ...observables.catalogued import PASS, PREDICTED, PresetEntry
 from ...observables.crossing import Crossing, crossing
 from ...observables.known_texts import KnownTexts
 from ...observables.of_predictions import OfPredictions
 from ...observables.word_frequencies import blind_guess, guesses
 from ...quantities import Measured, Quantity
 from ...trajectory.recorded import TRAINING, VALIDATION
-from ...words.names import Names
+from ...trees import Nodes
 from . import renamed_words, trained_start
 from .loss_claims import claims_of_loss
 from .recorded import check_recorded, far_from_record, with_recorded
@@ -102,11 +102,12 @@ class Loss(OfPredictions):
     recorded: tuple[tuple[float, float], ...] = ()
     recorded_of: str = ""
 
-    kind: ClassVar[str] = "loss"
-    summary_only: ClassVar[tuple[str, ...]] = ("floor", "recorded", "recorded_of")
-    question: ClassVar[str] = "How well does the model predict these texts?"
-    price: ClassVar[str] = PASS
-    presets: ClassVar[Presets] = (
+    kind = "loss"
+    choices = {"recorded_of": ("", VALIDATION, TRAINING)}
+    summary_only = ("floor", "recorded", "recorded_of")
+    question = "How well does the model predict these texts?"
+    price = PASS
+    presets = (
         PresetEntry(
             (
                 "quick",
@@ -122,9 +123,9 @@ class Loss(OfPredictions):
             10,
         ),
     )
-    compared: ClassVar[tuple[str, ...]] = ("loss_calibrated", "loss_matched")
-    role: ClassVar[str] = "track"
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    compared = ("loss_calibrated", "loss_matched")
+    role = "track"
+    quantities = (
         Quantity(
             "loss",
             "loss on fixed texts",
@@ -137,7 +138,7 @@ class Loss(OfPredictions):
             caption="Mean over predicted tokens; what guesses cost is of the same tokens.",
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Loss on fixed texts",
         definition="Mean negative log-probability of the right token at the predicted "
         "positions; the same texts, and of a masked model the same masks, at every {checkpoint}.",
@@ -150,7 +151,7 @@ class Loss(OfPredictions):
         "lie higher than the training text's own frequencies would. Only a loss below that of the "
         "model's own {word} frequencies, the mean of its predictions, shows that it uses context.",
     )
-    variables: ClassVar[Names] = (
+    variables = (
         {**renamed_words.VARIABLES, **trained_start.VARIABLES}
         | {
             f"loss_below_{line}{end}": (
@@ -174,7 +175,6 @@ class Loss(OfPredictions):
     def check(self) -> None:
         """Refuse a best loss below 0, and what is no pair of a step and a loss."""
         check_recorded(self.recorded)
-        check_choice("recorded_of", self.recorded_of, ("", VALIDATION, TRAINING))
         if self.floor is not None:
             check_number("floor", self.floor, 0)
 
@@ -217,7 +217,7 @@ class Loss(OfPredictions):
             variables[f"loss_{line}_of_text"] = mean.of_text
         return variables
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with each line once, and the steps at which the loss went below it."""
         lines = [f"loss_{line}{end}" for line in _FIXED for end in ("", "_of_text")]
         constants = [

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from ...claims import Claim
-from ...errors import ArgumentError, check_choice
-from ...figures import Figure, Heatmap, Section
+from ...errors import ArgumentError
+from ...figures import Heatmap, Section
 from ...inputs.scoring import has_one_form
 from ...needs import InputSet, Need, Predictor
 from ...needs.predictions import Reduced
 from ...observables.base import dataset
-from ...observables.catalogued import PASS, PREDICTED, PresetEntry, Presets
+from ...observables.catalogued import PASS, PREDICTED, PresetEntry
 from ...observables.known_texts import KnownTexts
 from ...observables.of_predictions import OfPredictions
 from ...observables.word_frequencies import token_costs
 from ...quantities import Measured, Quantity
+from ...trees import Nodes
 from ...units import Units
-from ...words.names import Names
 from .context_claims import claims_of_context
 from .place_claims import claims_of_places
 from .scored_tokens import TokenCosts
@@ -57,14 +57,13 @@ class PlaceLosses(OfPredictions):
     on: str | None = None
     objective: str = "auto"
 
-    kind: ClassVar[str] = "place-losses"
-    question: ClassVar[str] = "At which places of a text does the model predict better?"
-    price: ClassVar[str] = PASS
-    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_order")
-    presets: ClassVar[Presets] = (
-        PresetEntry(("circuits", "everything"), PREDICTED, 12),
-    )
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "place-losses"
+    choices = {"objective": ("auto", "causal")}
+    question = "At which places of a text does the model predict better?"
+    price = PASS
+    obstacles = ("no_prediction", "no_order")
+    presets = (PresetEntry(("circuits", "everything"), PREDICTED, 12),)
+    quantities = (
         Quantity(
             "place_loss",
             "loss at a place",
@@ -77,15 +76,15 @@ class PlaceLosses(OfPredictions):
             "place_accuracy", "share of right answers", series="place", figure=False
         ),
     )
-    compared: ClassVar[tuple[str, ...]] = ("place_loss",)
-    variables: ClassVar[Names] = {
+    compared = ("place_loss",)
+    variables = {
         "place_cost": ("loss of a text at a place", "nats per token"),
         "place_count": ("predicted tokens of a text at a place", ""),
         "place_scored": ("1 where predictions are judged", ""),
         "place_of_one_form": ("1 where all texts have the same places", ""),
         "place_loss_uniform": ("loss of a blind guess", "nats per token"),
     }
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Loss by place",
         definition="Mean negative log-probability of the right token at each place of the texts, "
         "counted from 1.",
@@ -93,7 +92,7 @@ class PlaceLosses(OfPredictions):
         care="Late places have more context and other words than early ones: only the change over "
         "training at one place compares like with like.",
     )
-    charts: ClassVar[Sequence[Figure]] = (
+    charts = (
         Heatmap(
             "place-loss",
             "Loss by place",
@@ -102,10 +101,6 @@ class PlaceLosses(OfPredictions):
             caption="Each row is a place in the texts, counted from their first token.",
         ),
     )
-
-    def check(self) -> None:
-        """Refuse another objective."""
-        check_choice("objective", self.objective, ("auto", "causal"))
 
     def needs(self) -> Sequence[Need]:
         """Return what each token costs, or the model to be asked for it, and the texts."""
@@ -162,7 +157,7 @@ class PlaceLosses(OfPredictions):
             place_loss_uniform=float(np.log(vocabulary)),
         ).assign_coords(place=labels)
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with what is the same at every step once."""
         fixed = (
             "place_loss_frequencies",

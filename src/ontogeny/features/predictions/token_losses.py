@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from ...figures import Figure, Heatmap, Section
+from ...figures import Heatmap, Section
 from ...inputs import ShownTexts
 from ...observables import PresetEntry, Run, dataset
-from ...observables.catalogued import PREDICTED, Presets
+from ...observables.catalogued import PREDICTED
 from ...observables.crossing import leads_from
 from ...observables.of_predictions import OfPredictions
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
 from ...observables.word_frequencies import token_costs
 from ...quantities import Measured, Quantity
-from ...words.names import Names
+from ...trees import Nodes
 
 
 @dataclass(frozen=True)
@@ -56,21 +55,21 @@ class TokenLosses(OfPredictions):
     objective: str = "auto"
     random_state: int = 0
 
-    kind: ClassVar[str] = "token-losses"
-    minima: ClassVar[Mapping[str, int]] = {"n_texts": 1, "max_tokens": 2}
-    question: ClassVar[str] = "Which words of a text are learned, and when?"
-    price: ClassVar[str] = "a few texts"
-    presets: ClassVar[Presets] = (
+    kind = "token-losses"
+    minima = {"n_texts": 1, "max_tokens": 2}
+    question = "Which words of a text are learned, and when?"
+    price = "a few texts"
+    presets = (
         PresetEntry(("standard", "circuits", "everything", "one-model"), PREDICTED, 30),
     )
-    state_variables: ClassVar[tuple[str, ...]] = (
+    state_variables = (
         "token_id",
         "token_loss_frequencies",
         "text_number",
         "masked",
         PIECES,
     )
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    quantities = (
         Quantity(
             "shown_loss",
             "loss on the texts shown",
@@ -81,7 +80,7 @@ class TokenLosses(OfPredictions):
             "frequencies cost on the same tokens.",
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Loss of every token",
         definition="Negative log-probability of each token of a few texts, at every "
         "{checkpoint}. Causal "
@@ -93,7 +92,7 @@ class TokenLosses(OfPredictions):
         "other tokens has a lower loss than where more of them are masked.",
         source="Salazar et al. 2020, eq. 1 (pseudo-likelihood)",
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "token_loss": ("loss of each token", "nats"),
         "token_rank": ("rank of the right token among all answers", ""),
         "token_leads_from": (
@@ -111,7 +110,7 @@ class TokenLosses(OfPredictions):
         "masked": ("1 where each token is masked in a pass of its own", ""),
         "piece_text": ("how a token is written", ""),
     }
-    charts: ClassVar[Sequence[Figure]] = (
+    charts = (
         Heatmap(
             "token-losses",
             "Loss of every token",
@@ -176,7 +175,7 @@ class TokenLosses(OfPredictions):
         data = dataset({"shown_loss": mean, "text_loss": ("text", of_text)})
         return data.assign(token_loss=(tokens, loss), token_rank=(tokens, rank))
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with the steps at which the right tokens lead."""
         if "token_rank" not in data:
             return data

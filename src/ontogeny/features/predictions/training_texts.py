@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from ...capture.predicted import next_tokens
 from ...claims import Claim
-from ...errors import ArgumentError, check_choice
+from ...errors import ArgumentError
 from ...figures import Section
 from ...inputs import Inputs
 from ...needs import InputSet, Need
@@ -24,8 +24,8 @@ from ...observables.of_predictions import OfPredictions
 from ...observables.word_frequencies import guesses
 from ...quantities import Measured, Quantity
 from ...summary.noise import mean_stderr
+from ...trees import Nodes
 from ...units import Units
-from ...words.names import Names
 from .scored_tokens import TokenCosts
 from .set_claims import claims_of_sets
 
@@ -58,11 +58,11 @@ class TrainingTexts(OfPredictions):
     on: str | None = None
     objective: str = "auto"
 
-    kind: ClassVar[str] = "training-texts"
-    question: ClassVar[str] = "What is memorised, and what generalises?"
-    requires: ClassVar[str] = "two sets of texts, a vocabulary head"
-    price: ClassVar[str] = PASS
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "training-texts"
+    question = "What is memorised, and what generalises?"
+    requires = "two sets of texts, a vocabulary head"
+    price = PASS
+    quantities = (
         Quantity(
             "set_loss",
             "loss of training and held-out texts",
@@ -86,7 +86,7 @@ class TrainingTexts(OfPredictions):
             caption="Above 0 the training texts are predicted better than others.",
         ),
     )
-    variables: ClassVar[Names] = {
+    variables = {
         f"{name}_{of}": (f"{words} of each text of the {name} set", units)
         for name in ("training", "held")
         for of, words, units in (
@@ -96,7 +96,7 @@ class TrainingTexts(OfPredictions):
             ("count", "number of predicted tokens", ""),
         )
     } | {"answers_scored": ("1 where only answers are scored", "")}
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Training texts and held-out texts",
         definition="The loss and the share of right answers on texts of the training set, and on "
         "texts that the model was not trained on.",
@@ -106,8 +106,7 @@ class TrainingTexts(OfPredictions):
     )
 
     def check(self) -> None:
-        """Refuse another objective, and no set of training texts."""
-        check_choice("objective", self.objective, ("auto", "causal", "masked"))
+        """Refuse no set of training texts."""
         if not self.training.strip():
             raise ArgumentError(
                 f"training must name the input set of training texts; got {self.training!r}."
@@ -152,7 +151,7 @@ class TrainingTexts(OfPredictions):
             **of_units,
         ).assign_coords(set=list(SETS))
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with what is the same at every step once."""
         if "set_loss" not in data:
             return data

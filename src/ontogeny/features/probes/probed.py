@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,7 +31,6 @@ from ...quantities import Measured, Quantity
 from ...summary.noise import mean_stderr
 from ...tasks.records import digest_of
 from ...units import Units
-from ...words.names import Names
 from .fits import control_labels, majority, right
 from .labelled_words import read_sentences
 from .pieces_of_words import placed
@@ -88,19 +87,15 @@ class Probe(Observable):
     on: str | None = None
     random_state: int = 0
 
-    kind: ClassVar[str] = "probe"
-    question: ClassVar[str] = "Since when can a label of words be read from a layer?"
-    requires: ClassVar[str] = "a file of labelled words, a tokenizer"
-    price: ClassVar[str] = "one pass over the labelled texts and a fit for each layer"
-    obstacles: ClassVar[tuple[str, ...]] = ("no_tokenizer",)
-    file_arguments: ClassVar[tuple[str, ...]] = ("labelled",)
-    minima: ClassVar[Mapping[str, int]] = {"n_draws": 2, "max_words": 20}
-    state_variables: ClassVar[tuple[str, ...]] = (
-        "words_left_out",
-        "n_words",
-        "n_labels",
-    )
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "probe"
+    question = "Since when can a label of words be read from a layer?"
+    requires = "a file of labelled words, a tokenizer"
+    price = "one pass over the labelled texts and a fit for each layer"
+    obstacles = ("no_tokenizer",)
+    file_arguments = ("labelled",)
+    minima = {"n_draws": 2, "max_words": 20}
+    state_variables = ("words_left_out", "n_words", "n_labels")
+    quantities = (
         Quantity(
             "accuracy",
             "words whose label a probe tells",
@@ -120,14 +115,14 @@ class Probe(Observable):
             caption="What a probe does not memorise word by word.",
         ),
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "n_words": ("labelled words", "words"),
         "n_labels": ("different labels", "labels"),
         "words_left_out": ("words that were left out, and why", ""),
         "types_of_text": ("accuracy of control tasks on each text", "share of words"),
         "majority_of_text": ("accuracy of the commonest label", "share of words"),
     }
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Labels of words ({field})",
         definition="Share of the words of held-out texts whose label a linear probe tells from the "
         "activation at their last token.",

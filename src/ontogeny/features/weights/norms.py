@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 import xarray as xr
@@ -40,18 +39,16 @@ class WeightNorms(Observable):
 
     blocks: str | tuple[str, ...] = "**.weight"
 
-    kind: ClassVar[str] = "weight-norms"
-    question: ClassVar[str] = (
-        "How large is each weight matrix, and over how many directions?"
-    )
-    requires: ClassVar[str] = "weights alone"
-    price: ClassVar[str] = "one decomposition for each matrix and step"
-    role: ClassVar[str] = "motion"
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "weight-norms"
+    question = "How large is each weight matrix, and over how many directions?"
+    requires = "weights alone"
+    price = "one decomposition for each matrix and step"
+    role = "motion"
+    quantities = (
         Quantity("norm", "Frobenius norm", units="weight units"),
         Quantity("stable_rank", "stable rank", units="directions"),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Weight norms",
         definition="How large each weight matrix is, and over how many directions its size is "
         "spread.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -17,17 +17,11 @@ from ...needs import Need
 from ...needs.predictions import Reduced
 from ...observables.arguments import check_node
 from ...observables.base import Observable, dataset
-from ...observables.catalogued import (
-    DISTRIBUTIONS,
-    PREDICTED,
-    ModelFacts,
-    PresetEntry,
-    Presets,
-)
+from ...observables.catalogued import DISTRIBUTIONS, PREDICTED, ModelFacts, PresetEntry
 from ...observables.crossing import crossing
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
-from ...words.names import Names
+from ...trees import Nodes
 from ...words.one_model import is_one_model
 from ...words.voice import LABELS
 from .class_costs import ClassInformation
@@ -96,25 +90,19 @@ class TextStatistics(OfPredictions):
     objective: str = "auto"
     random_state: int = 0
 
-    kind: ClassVar[str] = "text-statistics"
-    minima: ClassVar[Mapping[str, int]] = {
-        "n_draws": 3,
-        "vocab_size": 4,
-        "n_contexts": 1,
-    }
-    question: ClassVar[str] = (
-        "Which statistics of its texts has the model reached, from coarse to fine, and when?"
-    )
-    price: ClassVar[str] = DISTRIBUTIONS
-    presets: ClassVar[Presets] = (
+    kind = "text-statistics"
+    minima = {"n_draws": 3, "vocab_size": 4, "n_contexts": 1}
+    question = "Which statistics of its texts has the model reached, from coarse to fine, and when?"
+    price = DISTRIBUTIONS
+    presets = (
         PresetEntry(
             ("standard", "circuits", "everything", "one-model"),
             {"loss": "loss", **PREDICTED},
             40,
         ),
     )
-    summary_only: ClassVar[tuple[str, ...]] = ("loss",)
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    summary_only = ("loss",)
+    quantities = (
         Quantity(
             "class_information",
             "information about the class of a token",
@@ -129,7 +117,7 @@ class TextStatistics(OfPredictions):
             caption="Classes are orthants: words with the same signs in the first concepts.",
         ),
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "reached_step": (
             "{checkpoint} from which on half of the gain is there",
             "{step}s",
@@ -153,7 +141,7 @@ class TextStatistics(OfPredictions):
         "random_draws": ("information about each random grouping", "nats per token"),
         "exchanged": ("share of tokens whose word can take another class", "1"),
     }
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="From coarse to fine",
         definition="How much a model knows of the class of each predicted token from what stands "
         "around it, for classes from coarse to fine; and from when on it has half of what it gains "
@@ -229,7 +217,7 @@ class TextStatistics(OfPredictions):
             exchanged=classes.exchanged, random_draws=random
         ).assign_coords(depth=labels)
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add the step at which each statistic is reached, with those of the loss."""
         if "class_information_of_text" not in data:
             return data
@@ -280,9 +268,7 @@ class TextStatistics(OfPredictions):
             )
         return rows
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the panel: which statistic is reached when."""
         if "reached_step" not in data or not data.reached_step.notnull().any():
             return []

@@ -7,7 +7,7 @@ import { listen, state } from "./state.js";
 const TURNED_SHOWN = 4; // each way
 
 export function startAbilities() {
-  const place = document.getElementById("turned");
+  const place = find("#turned");
   if (!place || !DATA.abilities.length) return;
   const list = find(".turned-list", place);
   const show = () => {

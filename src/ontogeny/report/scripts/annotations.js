@@ -141,23 +141,14 @@ export function seriesBar(names, looks, frame, palette, title) {
   const ticks = range(count).filter((k) => k % every === 0 || k === count - 1);
   const labels = barLabels(names, frame.width);
   const bar = { title, tickvals: ticks, ticktext: ticks.map((k) => plotText(labels[k])) };
-  const marker = {
-    color: [0],
-    cmin: -0.5,
-    cmax: count - 0.5,
-    colorscale: looks.flatMap((colour, k) => [k, k + 1].map((edge) => [edge / count, colour])),
-    showscale: true,
-    colorbar: colourBar(frame, palette, bar),
-  };
-  return {
-    type: "scatter",
-    mode: "markers",
-    x: [null],
-    y: [null],
-    hoverinfo: "skip",
-    meta: { part: "bar" },
-    marker,
-  };
+  const colorscale = looks.flatMap((colour, k) => [k, k + 1].map((edge) => [edge / count, colour]));
+  return barTrace([-0.5, count - 0.5], colorscale, colourBar(frame, palette, bar));
+}
+
+// A trace without a point, for its colour bar.
+export function barTrace([cmin, cmax], colorscale, colorbar) {
+  const marker = { color: [cmin], cmin, cmax, colorscale, showscale: true, colorbar };
+  return { type: "scatter", mode: "markers", x: [null], y: [null], hoverinfo: "skip", meta: { part: "bar" }, marker };
 }
 
 export function colourBar(frame, palette, more) {

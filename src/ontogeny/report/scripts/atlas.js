@@ -3,9 +3,9 @@
 import { cardObjects, conceptCard, forgetCard, shownCards } from "./cards.js";
 import {
   ATLASES,
+  byBirth,
   chooseShown,
   conceptName,
-  momentOf,
   readableAt,
   shownAtlas,
   strengthAt,
@@ -32,7 +32,7 @@ export function startAtlas() {
   const form = find(".atlas-controls");
   form.addEventListener("submit", (event) => event.preventDefault());
   for (const control of findAll("input, select:not(#atlas-node)", form)) control.addEventListener("input", showAtlas);
-  document.getElementById("atlas-node")?.addEventListener("input", (event) => chooseAtlas(Number(event.target.value)));
+  find("#atlas-node")?.addEventListener("input", (event) => chooseAtlas(Number(event.target.value)));
   find("#atlas-all").addEventListener("click", showWholeAtlas);
   find("#atlas-csv").addEventListener("click", () => save("concepts.csv", atlasCsv(), "text/csv"));
   listen((changed) => {
@@ -56,7 +56,7 @@ function chooseAtlas(k) {
   fillChoice("atlas-layer", used.map((layer) => [layer, layers[layer].short]));
   const kinds = [...new Set(concepts.map((concept) => concept.kind))].filter(Boolean).sort();
   fillChoice("atlas-kind", kinds.map((kind) => [kind, kind]));
-  const order = document.getElementById("atlas-order");
+  const order = find("#atlas-order");
   order.options[0].textContent = shownAtlas.learned ? "best names first" : naming === "absent" ? "strongest first" : "sharpest first";
   order.closest("label").hidden = shownAtlas.step !== null;
   if (shownAtlas.step !== null) order.value = "sharp";
@@ -70,12 +70,16 @@ function fillChoice(id, options) {
   select.closest("label").hidden = options.length < 2;
 }
 
+function clearForm() {
+  for (const field of findAll("#atlas-search, #atlas-layer, #atlas-kind")) field.value = "";
+}
+
 // All that the form and the layers of the page leave out.
 function showWholeAtlas() {
-  for (const id of ["atlas-search", "atlas-layer", "atlas-kind"]) document.getElementById(id).value = "";
+  clearForm();
   change({ layers: null });
   showAtlas();
-  document.getElementById("atlas-search").focus();
+  find("#atlas-search").focus();
 }
 
 // Cards on paper have contexts of three steps.
@@ -129,9 +133,8 @@ function conceptText(concept) {
 }
 
 function atlasOrder(places) {
-  if (document.getElementById("atlas-order").value !== "birth") return places;
-  const moment = (i) => momentOf(shownAtlas.concepts[i]);
-  return [...places].sort((a, b) => (moment(a) === moment(b) ? a - b : moment(a) - moment(b)));
+  if (find("#atlas-order").value !== "birth") return places;
+  return byBirth(shownAtlas, places);
 }
 
 // Cards of one list, some at a time; the first list has the card of the controls among them.
@@ -176,12 +179,12 @@ function showLinkedConcept() {
   const k = ATLASES.findIndex((atlas) => placeIn(atlas) >= 0);
   if (k < 0) return;
   if (ATLASES[k] !== shownAtlas) {
-    document.getElementById("atlas-node").value = k;
+    find("#atlas-node").value = k;
     chooseAtlas(k);
   }
   const i = placeIn(shownAtlas);
   if (!wantedConcept(i)) {
-    for (const id of ["atlas-search", "atlas-layer", "atlas-kind"]) document.getElementById(id).value = "";
+    clearForm();
     if (!layerShown(shownAtlas.concepts[i].group)) change({ layers: null });
     showAtlas();
   }

@@ -14,7 +14,7 @@ import {
   strengthDoubt,
   strengthWords,
 } from "./concepts.js";
-import { CLOCK, CLOCK_HEAD, DATA, POINT, lastNotAbove, make, makeSvg, range, token } from "./core.js";
+import { CLOCK, CLOCK_HEAD, DATA, POINT, lastNotAbove, make, makeSvg, range, standAt, token } from "./core.js";
 import { formatStep, shortened } from "./format.js";
 import { learnedFoot } from "./learned-card.js";
 import { linePath } from "./life-shapes.js";
@@ -137,8 +137,7 @@ function sparkPart(i) {
   const update = (changed) => {
     if (changed.has("scale")) draw();
     const x = sparkX(currentPlace());
-    here.setAttribute("x1", x);
-    here.setAttribute("x2", x);
+    standAt(here, x);
     const t = lastNotAbove(atlas.steps, DATA.steps[state.step]);
     const doubt = strengthDoubt(atlas, i, t).length ? ", not readable" : "";
     value.textContent = `${CLOCK_HEAD} ${formatStep(atlas.steps[t])}: ${strengthWords(atlas, i, t)}${doubt}`;

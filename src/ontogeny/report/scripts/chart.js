@@ -1,6 +1,6 @@
 // The developmental chart: hover, the hairline of the current step, and the layer selector.
 
-import { CLOCK_HEAD, DATA, find, findAll, nearest, values } from "./core.js";
+import { CLOCK_HEAD, DATA, find, findAll, nearest, press, standAt, values } from "./core.js";
 import { formatStep } from "./format.js";
 import { followHash, followRow, linkTo } from "./links.js";
 import {
@@ -34,16 +34,16 @@ export function chartAxis() {
 }
 
 export function startChart() {
-  const section = document.getElementById("chart");
+  const section = find("#chart");
   for (const button of findAll("#chart-view button"))
     button.addEventListener("click", () => change({ chart: button.dataset.view }));
   const orders = findAll("#chart-order button");
   for (const button of orders)
     button.addEventListener("click", () => {
-      for (const other of orders) other.setAttribute("aria-pressed", String(other === button));
+      for (const other of orders) press(other, other === button);
       for (const svg of findAll("svg.chart")) orderChart(svg, button === orders[1]);
     });
-  const chosen = document.getElementById("chart-run");
+  const chosen = find("#chart-run");
   chosen?.addEventListener("change", () => change({ run: Number(chosen.value) }));
   listen((changed) => {
     if (changed.has("chart")) showChartView(section);
@@ -55,8 +55,7 @@ export function startChart() {
     const rows = findAll(".row", svg);
     const move = () => {
       const x = left + width * shareOfAxis(currentPlace());
-      now.setAttribute("x1", x);
-      now.setAttribute("x2", x);
+      standAt(now, x);
     };
     const dim = () => {
       for (const row of rows) row.classList.toggle("dim", !layerShown(DATA.rows[row.dataset.row].group));
@@ -106,7 +105,7 @@ function orderChart(svg, byDepth) {
 function showChartView(section) {
   section?.classList.toggle("intervals", state.chart === "intervals");
   for (const button of findAll("#chart-view button"))
-    button.setAttribute("aria-pressed", String(button.dataset.view === state.chart));
+    press(button, button.dataset.view === state.chart);
 }
 
 // The chosen run is drawn over the others, in ink.

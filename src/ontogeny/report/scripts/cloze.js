@@ -5,7 +5,7 @@ import { formatStep } from "./format.js";
 import { indexOfStep, listen, setStep, state } from "./state.js";
 
 export function startCloze() {
-  const table = document.getElementById("cloze");
+  const table = find("#cloze");
   if (!table) return;
   const { columns, steps, tokens, first, share, right, same } = DATA.cloze;
   const [heads, ...rows] = findAll("tr", table).map((row) => findAll(".s", row));

@@ -35,9 +35,10 @@ export function conceptName(concept) {
   return concept.name || `C${concept.number}`;
 }
 
-// Concepts stand by birth, those that are there from the start first.
-export function momentOf({ kind, born }) {
-  return kind === "from the start" ? -Infinity : (born ?? Infinity);
+// Places of concepts by birth, those that are there from the start first; the sharpest of those born together.
+export function byBirth(atlas, places) {
+  const moment = (i) => (atlas.concepts[i].kind === "from the start" ? -Infinity : (atlas.concepts[i].born ?? Infinity));
+  return [...places].sort((a, b) => (moment(a) === moment(b) ? a - b : moment(a) - moment(b)));
 }
 
 // The step of its birth with its interval; else what kind of life it has.

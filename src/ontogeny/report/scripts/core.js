@@ -34,6 +34,17 @@ export function makeSvg(tag, attributes = {}, text = "") {
   return element;
 }
 
+// Whether a button is pressed.
+export function press(button, pressed) {
+  button.setAttribute("aria-pressed", String(pressed));
+}
+
+// An upright line at a place.
+export function standAt(line, x) {
+  line.setAttribute("x1", x);
+  line.setAttribute("x2", x);
+}
+
 // Arrays come as base64 of little-endian bytes and are decoded when they are first read.
 export function values(array) {
   if (!array.values) {

@@ -1,7 +1,7 @@
 // The course of one token of the example text over the steps, with its numbers.
 
 import { placeOfStep } from "./concepts.js";
-import { CLOCK, DATA, POINT, find, makeSvg, values } from "./core.js";
+import { CLOCK, DATA, POINT, find, makeSvg, standAt, values } from "./core.js";
 import { example, exampleStep, measureNow, orNull, referenceOf, valueOf } from "./example.js";
 import { formatStep } from "./format.js";
 import { linePath } from "./life-shapes.js";
@@ -11,7 +11,7 @@ const COURSE = { width: 600, height: 40 };
 
 // One token: its number at the step, and where the step lies on its course.
 export function showValue() {
-  const [name, number, rest] = document.getElementById("example-value").children;
+  const [name, number, rest] = find("#example-value").children;
   const { text } = example;
   const place = example.chosen[text];
   const token = example.tokens[text][place];
@@ -24,8 +24,7 @@ export function showValue() {
   rest.textContent = there ? when : measureNow().absent;
   const x = courseX(currentPlace());
   const here = find("#example-text .here");
-  here.setAttribute("x1", x);
-  here.setAttribute("x2", x);
+  standAt(here, x);
 }
 
 function amountWords(value) {
@@ -65,7 +64,7 @@ export function drawCourse() {
   drawn.push(makeSvg("path", { class: "curve", d: d && steps.length === 1 ? `${d}h0` : d }));
   svg.replaceChildren(...drawn, makeSvg("line", { class: "here", y1: 0, y2: COURSE.height }));
   svg.setAttribute("aria-label", courseWords(course));
-  document.getElementById("example-lead").textContent = tokenWords(text, place, course, reference);
+  find("#example-lead").textContent = tokenWords(text, place, course, reference);
   showValue();
 }
 

@@ -1,6 +1,6 @@
 // Example text: tokens tinted by loss, concept or attention entropy at the slider's step.
 
-import { DATA, find, findAll } from "./core.js";
+import { DATA, find, findAll, press } from "./core.js";
 import { drawCourse, showValue } from "./example-course.js";
 import { startExamplePrint } from "./example-print.js";
 import { example, exampleStep, hasValue, meanWords, measureNow, tintOf, valueOf } from "./example.js";
@@ -8,7 +8,7 @@ import { formatStep } from "./format.js";
 import { listen } from "./state.js";
 
 export function startExample() {
-  const section = document.getElementById("example-text");
+  const section = find("#example-text");
   if (!section || !DATA.example) return;
   const lines = findAll(".example-line", section);
   example.text = DATA.example.first;
@@ -41,7 +41,7 @@ function startSegments(group, chosen) {
   const buttons = findAll(`${group} button`);
   buttons.forEach((button, place) => {
     button.addEventListener("click", () => {
-      buttons.forEach((each, i) => each.setAttribute("aria-pressed", String(i === place)));
+      buttons.forEach((each, i) => press(each, i === place));
       chosen(place);
       chooseAgain();
     });
@@ -95,7 +95,7 @@ function showExample() {
   const { text } = example;
   example.tokens[text].forEach((token, place) => token.style.setProperty("--a", tintOf(valueOf(t, text, place))));
   for (const step of findAll("#example-text .example-step")) step.textContent = formatStep(measureNow().steps[t]);
-  document.getElementById("example-mean").textContent = meanWords(t, text);
+  find("#example-mean").textContent = meanWords(t, text);
   showValue();
 }
 

@@ -1,6 +1,6 @@
 // A figure's life: controls, drawing when it comes into view, hover, and the hairline of the step.
 
-import { CLOCK_HEAD, DATA, find, findAll, make } from "./core.js";
+import { CLOCK_HEAD, DATA, find, findAll, make, press } from "./core.js";
 import { figureCsv } from "./csv.js";
 import { formatLabel, formatNumber, formatStep } from "./format.js";
 import { oneStop } from "./layers.js";
@@ -363,16 +363,16 @@ function segments(label, names, pressed, pick) {
   group.setAttribute("role", "group");
   group.setAttribute("aria-label", label);
   const buttons = names.map((name) => make("button", { type: "button", textContent: name }));
-  const press = (name) => {
-    for (const button of buttons) button.setAttribute("aria-pressed", String(button.textContent === name));
+  const choose = (name) => {
+    for (const button of buttons) press(button, button.textContent === name);
   };
   for (const button of buttons) {
     button.addEventListener("click", () => {
-      press(button.textContent);
+      choose(button.textContent);
       pick(button.textContent);
     });
   }
-  press(pressed);
+  choose(pressed);
   group.append(...buttons);
   oneStop(group, buttons);
   return group;

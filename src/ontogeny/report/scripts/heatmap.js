@@ -5,7 +5,7 @@ import { extent, nearest, range } from "./core.js";
 import { formatLabel, fullLabel, plotText, shortened } from "./format.js";
 import { axisRoom, baseAxis, dimensionAxis, dimensionEdges, dimensionWords, layPanels } from "./panels.js";
 import { Picture } from "./picture.js";
-import { paper } from "./theme.js";
+import { colourScale, paper } from "./theme.js";
 
 export class HeatmapPicture extends Picture {
   read() {
@@ -100,7 +100,7 @@ export class HeatmapPicture extends Picture {
     const [low, high] = extent(this.panels.flatMap((panel) => panel.z));
     const room = low === high ? 0.5 : 0;
     this.layout.coloraxis = {
-      colorscale: ramp.map((colour, k) => [k / (ramp.length - 1), colour]),
+      colorscale: colourScale(ramp),
       colorbar: colourBar(this.frame, this.palette, bar),
       ...(low > high ? { cmin: 0, cmax: 1, showscale: false } : { cmin: low - room, cmax: high + room }),
     };

@@ -1,11 +1,11 @@
 // The layer selector: one chip for each depth. The first click shows one layer, further ones add.
 
-import { DATA, make } from "./core.js";
+import { DATA, find, make, press } from "./core.js";
 import { change, layerShown, listen, state } from "./state.js";
 import { colours, darkQuery } from "./theme.js";
 
 export function startLayers() {
-  const holder = document.getElementById("layers");
+  const holder = find("#layers");
   if (DATA.layers.length < 2) return;
   holder.hidden = false;
   holder.classList.toggle("many", DATA.layers.length > 16);
@@ -24,9 +24,9 @@ export function startLayers() {
   oneStop(holder, [all, ...chips]);
   const show = () => {
     const palette = colours();
-    all.setAttribute("aria-pressed", String(state.layers === null));
+    press(all, state.layers === null);
     chips.forEach((chip, i) => {
-      chip.setAttribute("aria-pressed", String(layerShown(i)));
+      press(chip, layerShown(i));
       chip.style.setProperty("--chip", palette.layers[i]);
     });
   };

@@ -3,6 +3,7 @@
 
 import { make, makeSvg } from "./core.js";
 import { formatStep } from "./format.js";
+import { copyText } from "./links.js";
 
 const HISTOGRAM = { width: 300, height: 44 };
 
@@ -36,15 +37,7 @@ function codeHistogram({ histogram, bins }) {
 
 function directionPart({ direction }) {
   const button = make("button", { type: "button", textContent: "Copy" });
-  button.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(direction);
-      button.textContent = "Copied";
-    } catch {
-      button.textContent = "Select the text";
-    }
-    setTimeout(() => (button.textContent = "Copy"), 2000);
-  });
+  button.addEventListener("click", () => copyText(button, direction, "Copied", () => "Select the text"));
   const code = make("pre", { className: "direction", textContent: direction });
   return make("details", { className: "foot" }, make("summary", { textContent: "its direction, in Python" }), code, button);
 }

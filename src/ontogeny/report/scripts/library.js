@@ -1,9 +1,9 @@
 // The plotting library is text until the first figure is drawn: slider and chart need none of it.
 
-import { make } from "./core.js";
+import { find, make } from "./core.js";
 
 export function plottingLibrary() {
-  const source = document.getElementById("plotly");
+  const source = find("#plotly");
   if (!window.Plotly) {
     const script = make("script", { textContent: source.textContent });
     document.head.append(script); // runs at once

@@ -1,9 +1,9 @@
 // All concepts at once: a row of four pixels each, by layer and birth, over the mean of the layer.
 
 import {
+  byBirth,
   conceptName,
   meanAt,
-  momentOf,
   placeOfStep,
   pointedStep,
   spokenBirth,
@@ -23,8 +23,7 @@ const rowCursor = { place: 0 };
 function conceptGroups(atlas) {
   const groups = atlas.layers.map(() => []);
   atlas.concepts.forEach((concept, i) => groups[concept.layer].push(i));
-  const moment = (i) => momentOf(atlas.concepts[i]);
-  return groups.map((group) => group.sort((a, b) => (moment(a) === moment(b) ? a - b : moment(a) - moment(b))));
+  return groups.map((group) => byBirth(atlas, group));
 }
 
 export function drawRows(svg, view, top) {

@@ -2,7 +2,7 @@
 
 import { textWidth } from "./annotations.js";
 import { capital } from "./concepts.js";
-import { CLOCK, CLOCK_HEAD, DATA, extent, find, findAll, make, makeSvg, nearest, range } from "./core.js";
+import { CLOCK, CLOCK_HEAD, DATA, extent, find, findAll, make, makeSvg, nearest, press, range, standAt } from "./core.js";
 import { formatNumber, formatStep } from "./format.js";
 import { drawLifeHead, drawLines, moveAlongLines } from "./life-lines.js";
 import { drawRows } from "./life-rows.js";
@@ -15,7 +15,7 @@ import { hideTooltip, showTooltip } from "./tooltip.js";
 const lifeView = { shown: 0 };
 
 export function startLife() {
-  const figure = document.getElementById("life");
+  const figure = find("#life");
   if (!figure || figure.classList.contains("still")) return; // one model's picture stands
   const holder = find(".life-picture", figure);
   const draw = () => {
@@ -47,14 +47,14 @@ export function startLife() {
     if (now !== drawn) draw();
     drawn = now;
   };
-  new ResizeObserver(() => requestAnimationFrame(follow)).observe(document.getElementById("slider"));
+  new ResizeObserver(() => requestAnimationFrame(follow)).observe(find("#slider"));
   addEventListener("resize", () => requestAnimationFrame(follow));
   draw();
 }
 
 // Ends of the slider's step axis in the window; where there is no slider, of the picture itself.
 function axisEnds(holder) {
-  const box = document.getElementById("slider").getBoundingClientRect();
+  const box = find("#slider").getBoundingClientRect();
   const own = holder.getBoundingClientRect();
   if (!box.width) return [own.left + 8, own.right - 150];
   const left = box.left + track.start;
@@ -66,7 +66,7 @@ function startChoice(figure, draw) {
   const buttons = findAll(".life-choice button", figure);
   const show = (k) => {
     lifeView.shown = k;
-    buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === k)));
+    buttons.forEach((button, i) => press(button, i === k));
     find(".life-chosen", figure).textContent = DATA.atlas.views[k].words;
     draw();
   };
@@ -87,7 +87,7 @@ function placeChoice(figure, y) {
 // stand over their lines, and at last the words over the picture.
 function layFirst(figure) {
   const first = figure.closest(".first");
-  const slider = document.getElementById("slider").getBoundingClientRect();
+  const slider = find("#slider").getBoundingClientRect();
   const style = getComputedStyle(first);
   const left = first.getBoundingClientRect().left + parseFloat(style.paddingLeft);
   const room = slider.width ? slider.left + track.start - left - 32 : Math.min(392 + PICTURE_NAMES, 0.45 * first.clientWidth);
@@ -146,8 +146,7 @@ function moveLife() {
   const [from, to] = [Number(svg.dataset.from), Number(svg.dataset.to)];
   const x = from + shareOfAxis(currentPlace()) * (to - from);
   const here = find(".here", svg);
-  here.setAttribute("x1", x);
-  here.setAttribute("x2", x);
+  standAt(here, x);
 }
 
 function dimLife() {

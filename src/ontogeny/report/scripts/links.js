@@ -111,16 +111,24 @@ export function followRow(row) {
   followHash();
 }
 
-async function copyLink(button) {
+function copyLink(button) {
   const link = linkTo(button.dataset.link);
-  try {
-    await navigator.clipboard.writeText(link);
-    button.textContent = "Link copied";
-  } catch {
+  copyText(button, link, "Link copied", () => {
     history.replaceState(null, "", link);
-    button.textContent = "Link is in the address bar";
+    return "Link is in the address bar";
+  });
+}
+
+// Copy a text, and say on the button for a while that it is copied, or what to do.
+export async function copyText(button, text, done, otherwise) {
+  const label = (button.dataset.label ??= button.textContent);
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = done;
+  } catch {
+    button.textContent = otherwise();
   }
-  setTimeout(() => (button.textContent = "Copy link"), 2000);
+  setTimeout(() => (button.textContent = label), 2000);
 }
 
 let linkedPlace = "";

@@ -4,7 +4,7 @@ import { startAbilities } from "./abilities.js";
 import { startAtlas } from "./atlas.js";
 import { startChart } from "./chart.js";
 import { startCloze } from "./cloze.js";
-import { findAll } from "./core.js";
+import { find, findAll } from "./core.js";
 import { startDated } from "./dated-text.js";
 import { startDownloads } from "./download.js";
 import { startExample } from "./example-text.js";
@@ -20,9 +20,9 @@ import { paper } from "./theme.js";
 import { hideTooltip } from "./tooltip.js";
 
 function startRail() {
-  const menu = document.getElementById("menu");
-  const rail = document.getElementById("rail");
-  const bar = document.getElementById("bar");
+  const menu = find("#menu");
+  const rail = find("#rail");
+  const bar = find("#bar");
   const open = (shown) => {
     // At the top of a page the bar still stands below the head, and would cover the first entries.
     rail.style.setProperty("--menu", `${bar.getBoundingClientRect().bottom}px`);
@@ -54,10 +54,10 @@ function startRail() {
 }
 
 function startBarHeight() {
-  const bar = document.getElementById("bar");
+  const bar = find("#bar");
   const low = matchMedia("screen and (max-height: 480px)");
   const set = () => {
-    const hidden = low.matches ? document.getElementById("layers").offsetHeight : 0;
+    const hidden = low.matches ? find("#layers").offsetHeight : 0;
     document.documentElement.style.setProperty("--bar-hidden", `${hidden}px`);
     document.documentElement.style.setProperty("--bar", `${bar.offsetHeight - hidden}px`);
   };

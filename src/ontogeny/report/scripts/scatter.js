@@ -1,13 +1,13 @@
 // Points in a plane or in space, coloured by step, number or kind.
 
-import { BAR, barRoom, barTitleFits, colourBar, emptyNote, seriesBar } from "./annotations.js";
+import { BAR, barRoom, barTitleFits, barTrace, colourBar, emptyNote, seriesBar } from "./annotations.js";
 import { DATA, at, extent, pad, range, textAt, values } from "./core.js";
 import { formatLabel, formatNumber, fullLabel, plotText, shortened } from "./format.js";
 import { placeNames } from "./names.js";
 import { axisName, axisRoom, tickLabels, valueAxis } from "./panels.js";
 import { Picture } from "./picture.js";
 import { layerShown, state, stepIndex } from "./state.js";
-import { paper, rampAt, smallFont } from "./theme.js";
+import { colourScale, paper, rampAt, smallFont } from "./theme.js";
 import { projection, spaceAxes } from "./turning.js";
 
 const NAMED_POINTS = 12; // no more points than this have their names beside them
@@ -197,7 +197,7 @@ export class ScatterPicture extends Picture {
       color: points.map((point) => point.paint),
       cmin: span[0],
       cmax: span[1],
-      colorscale: ramp.map((colour, k) => [k / (ramp.length - 1), colour]),
+      colorscale: colourScale(ramp),
     };
   }
 
@@ -277,22 +277,7 @@ export class ScatterPicture extends Picture {
       const labels = [...tickLabels(DATA.scales[state.scale].ticks, Math.max(frame.boxes[0].height, 90) * 2)];
       Object.assign(bar, { tickvals: labels.map((t) => t[0]), ticktext: labels.map((t) => t[1]) });
     }
-    this.traces.push({
-      type: "scatter",
-      mode: "markers",
-      x: [null],
-      y: [null],
-      hoverinfo: "skip",
-      meta: { part: "bar" },
-      marker: {
-        color: [span[0]],
-        cmin: span[0],
-        cmax: span[1],
-        colorscale: ramp.map((colour, k) => [k / (ramp.length - 1), colour]),
-        showscale: true,
-        colorbar: colourBar(frame, palette, bar),
-      },
-    });
+    this.traces.push(barTrace(span, colourScale(ramp), colourBar(frame, palette, bar)));
   }
 
   nameOf(point, written = formatLabel) {

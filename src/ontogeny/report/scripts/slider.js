@@ -1,8 +1,9 @@
 // The step slider: its track is the loss curve, its handle the current step.
 
 import { chartAxis } from "./chart.js";
-import { CLOCK, DATA, find, findAll, makeSvg, nearest } from "./core.js";
+import { CLOCK, DATA, extent, find, findAll, makeSvg, nearest, press, standAt } from "./core.js";
 import { formatNumber, formatStep } from "./format.js";
+import { linePath } from "./life-shapes.js";
 import { tickLabels } from "./panels.js";
 import {
   change,
@@ -19,16 +20,16 @@ import {
 const PLAY_SECONDS = 8;
 
 export function startSlider() {
-  const slider = document.getElementById("slider");
-  document.getElementById("bar").classList.toggle("still", DATA.steps.length < 2);
+  const slider = find("#slider");
+  find("#bar").classList.toggle("still", DATA.steps.length < 2);
   const svg = makeSvg("svg", { "aria-hidden": "true" });
   slider.append(svg);
-  const bar = document.getElementById("bar");
+  const bar = find("#bar");
   slider.setAttribute("aria-valuemin", DATA.steps[0]);
   slider.setAttribute("aria-valuemax", DATA.steps.at(-1));
   const redraw = () => {
     for (const button of findAll("#scale button"))
-      button.setAttribute("aria-pressed", String(button.dataset.scale === state.scale));
+      press(button, button.dataset.scale === state.scale);
     layTrack(bar, slider);
     drawTrack(svg, slider.clientHeight);
     moveHandle(slider, svg);
@@ -48,7 +49,7 @@ export function startSlider() {
   for (const button of findAll("#scale button")) {
     button.addEventListener("click", () => change({ scale: button.dataset.scale }));
   }
-  startPlay(document.getElementById("play"));
+  startPlay(find("#play"));
   startSteps();
   redraw();
 }
@@ -128,34 +129,19 @@ function breakPath(x, y) {
 }
 
 function trackPath(curve, scale, height) {
-  const known = curve.values.filter((v) => v !== null);
-  const [low, high] = [Math.min(...known), Math.max(...known)];
-  let pen = "M";
-  return curve.steps
-    .map((step, i) => {
-      const value = curve.values[i];
-      if (value === null) {
-        pen = "M";
-        return "";
-      }
-      const x = sliderX(scale.at[indexOfStep.get(step)]);
-      const y = 3 + (height - 3) * (high > low ? (high - value) / (high - low) : 0.5);
-      const move = `${pen}${x.toFixed(1)} ${y.toFixed(1)}`;
-      pen = "L";
-      return move;
-    })
-    .join("");
+  const [low, high] = extent([curve.values]);
+  const yOf = (value) => 3 + (height - 3) * (high > low ? (high - value) / (high - low) : 0.5);
+  return linePath(curve.steps.map((step) => sliderX(scale.at[indexOfStep.get(step)])), curve.values, yOf);
 }
 
 function moveHandle(slider, svg) {
   const x = sliderX(currentPlace());
   const step = DATA.steps[state.step];
-  find(".handle", svg).setAttribute("x1", x);
-  find(".handle", svg).setAttribute("x2", x);
+  standAt(find(".handle", svg), x);
   find(".knob", svg).setAttribute("cx", x);
   const more = trackWords(step);
-  document.getElementById("now-step").textContent = formatStep(step);
-  document.getElementById("now-more").textContent =
+  find("#now-step").textContent = formatStep(step);
+  find("#now-more").textContent =
     more || `checkpoint ${formatStep(state.step + 1)} of ${formatStep(DATA.steps.length)}`;
   slider.setAttribute("aria-valuenow", step);
   slider.setAttribute("aria-valuetext", [`${CLOCK} ${formatStep(step)}`, more].filter(Boolean).join(", "));
@@ -179,7 +165,7 @@ function startPlay(button) {
   const stop = () => {
     clearInterval(timer);
     timer = null;
-    button.setAttribute("aria-pressed", "false");
+    press(button, false);
   };
   button.addEventListener("click", () => {
     if (timer) {
@@ -187,7 +173,7 @@ function startPlay(button) {
       return;
     }
     if (state.step === DATA.steps.length - 1) setStep(0);
-    button.setAttribute("aria-pressed", "true");
+    press(button, true);
     const pause = Math.max(60, Math.min(400, (PLAY_SECONDS * 1000) / DATA.steps.length));
     timer = setInterval(() => {
       setStep(state.step + 1);

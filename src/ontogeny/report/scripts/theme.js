@@ -28,6 +28,10 @@ export function rampAt(ramp, share) {
   return ramp[Math.round(share * (ramp.length - 1))];
 }
 
+export function colourScale(ramp) {
+  return ramp.map((colour, k) => [k / (ramp.length - 1), colour]);
+}
+
 // Lines of layers take the layers' colours; a few other series differ by dash, in ink.
 const DASHES = ["solid", "dash", "dot", "dashdot"];
 

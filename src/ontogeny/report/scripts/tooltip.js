@@ -1,8 +1,8 @@
 // One tooltip for the chart and all figures; it shows text only.
 
-import { make } from "./core.js";
+import { find, make } from "./core.js";
 
-const tooltip = document.getElementById("tooltip");
+const tooltip = find("#tooltip");
 
 export function showTooltip(event, head, value, rest) {
   tooltip.replaceChildren(

@@ -225,7 +225,7 @@ class ReferenceCell(StudyCell):
     """What a need gives at the reference step, which is `key`."""
 
     need: Need = field(kw_only=True)
-    observed: ClassVar[bool] = False
+    observed = False
 
     def needs(self, by_name: Mapping[str, Observable]) -> list[Need]:
         """Return the need."""
@@ -245,8 +245,8 @@ def is_of_steps(path: Path) -> bool:
 class StateCell(StudyCell):
     """What an observable's `prepare` returns."""
 
-    observed: ClassVar[bool] = False
-    phase: ClassVar[str] = "preparing"
+    observed = False
+    phase = "preparing"
 
     def observed_dependencies(
         self, path: Path, trajectory: Trajectory, digest: Callable[[Checkpoint], str]
@@ -360,7 +360,7 @@ class LayerCell(StudyCell):
     """What an observable observes of one layer of another observable's cells."""
 
     steps: tuple[int, ...] = field(kw_only=True)
-    reads_as: ClassVar[str] = "series"
+    reads_as = "series"
 
     def of_reads(self, headers: Sequence[Header]) -> dict[str, str]:
         """Return the checksum at each step."""
@@ -387,9 +387,9 @@ class SummaryCell(StudyCell):
 
     cells: tuple[StudyCell, ...] = field(kw_only=True)
     controls: tuple[str, ...] = field(kw_only=True, default=())
-    observed: ClassVar[bool] = False
-    phase: ClassVar[str] = "summarising"
-    reads_as: ClassVar[str] = "cells"
+    observed = False
+    phase = "summarising"
+    reads_as = "cells"
 
     def of_reads(self, headers: Sequence[Header]) -> str:
         """Return one digest: what it reads is too much to be listed."""

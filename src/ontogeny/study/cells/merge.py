@@ -21,6 +21,7 @@ from ...problems.problem import NO_CELL
 from ...scratch import scratch_array
 from ...store import Cell
 from ...summary import verdicts
+from ...trees import Nodes
 from ...words.page_claims import claims_of
 from ...words.voice import Voice
 from ..folder.layout import summary_path
@@ -187,9 +188,7 @@ def stack(
     return data.assign(status=_status(dim, outcomes, data))
 
 
-def summarised(
-    observable: Observable, data: xr.Dataset, others: Mapping[str, xr.Dataset]
-) -> xr.Dataset:
+def summarised(observable: Observable, data: xr.Dataset, others: Nodes) -> xr.Dataset:
     """Return the stacked cells with their summary; ``failed`` holds why it could not be made."""
     if observable.needs() and not set(data.data_vars) - {"status"}:
         return data.assign_attrs(failed=NO_CELL)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import shutil
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from zarr.storage import MemoryStore
 
 from ...renames import rename
 from ...store import naming, plain, temporary
+from ...trees import Nodes
 from ..cells.merge import LARGE
 from ..folder.claims import held
 from ..folder.layout import result_path
@@ -96,7 +96,7 @@ def write_tree(tree: xr.DataTree, folder: Path, large: int = LARGE) -> None:
     write_metadata(folder)
 
 
-async def _lay_out(nodes: Mapping[str, xr.Dataset], store: MemoryStore) -> None:
+async def _lay_out(nodes: Nodes, store: MemoryStore) -> None:
     """Write a tree as xarray does, in one visit to the thread in which Zarr works.
 
     xarray visits it three times a variable, which took half of the time.

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from ontogeny import dynamics, geometry
-from ontogeny.errors import (
-    ArgumentError,
-    NonFiniteError,
-    check_choice,
-    check_number,
-    check_whole,
-)
+from ontogeny.errors import ArgumentError, NonFiniteError, check_choice, check_number
 from ontogeny.figures import Column, Figure, Footer, Section, Table
 from ontogeny.observables.arguments import check_names
-from ontogeny.observables.catalogued import PresetEntry, Presets
+from ontogeny.observables.catalogued import PresetEntry
 from ontogeny.observables.readings import SeriesReading
 from ontogeny.quantities import Measured, Quantity
-from ontogeny.words.names import Names
+from ontogeny.trees import Nodes
 
 from ...distances.alignment import align
 from ...dynamics.averages import AVERAGES, window_steps
@@ -89,16 +83,13 @@ class IntrinsicDimension(ConceptSeries):
     n_draws: int = 20
     random_state: int = 0
 
-    kind: ClassVar[str] = "intrinsic-dimension"
-    question: ClassVar[str] = (
-        "In how many dimensions do the dictionaries lie, early and late?"
-    )
-    fewest_steps: ClassVar[int] = 2
-    presets: ClassVar[Presets] = (
-        PresetEntry(("everything",), {"of": "concepts-ica"}, 110),
-    )
-    suffix: ClassVar[str] = "dimension"
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "intrinsic-dimension"
+    minima = {"n_draws": 2}
+    question = "In how many dimensions do the dictionaries lie, early and late?"
+    fewest_steps = 2
+    presets = (PresetEntry(("everything",), {"of": "concepts-ica"}, 110),)
+    suffix = "dimension"
+    quantities = (
         *(
             Quantity(
                 when,
@@ -128,7 +119,7 @@ class IntrinsicDimension(ConceptSeries):
             caption="TwoNN on the dictionary of each checkpoint by itself.",
         ),
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "early_mean": ("early window, mean over layers", "dimensions"),
         "late_mean": ("late window, mean over layers", "dimensions"),
         "window_low": ("first {checkpoint} of the window", "{step}s"),
@@ -137,7 +128,7 @@ class IntrinsicDimension(ConceptSeries):
         "p_change": ("p-value of a change of dimension", "1"),
         "looks_like": ("Gaussian dimension that would look like it", "dimensions"),
     }
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Intrinsic dimension of concepts ({of})",
         definition="How many directions the cloud of concepts fills locally, from the distances "
         "of each concept to its two nearest others (TwoNN).",
@@ -161,7 +152,6 @@ class IntrinsicDimension(ConceptSeries):
         check_names("averages", self.averages, AVERAGES)
         check_names("methods", self.methods, METHODS)
         check_number("discard", self.discard, 0, 0.5, below=True)
-        check_whole("n_draws", self.n_draws, minimum=2)
 
     def observe(self, reading: SeriesReading, state: xr.Dataset | None) -> xr.Dataset:
         """Return dimensions, errors and nulls of one layer: by window, and step by step."""
@@ -208,15 +198,13 @@ class IntrinsicDimension(ConceptSeries):
             },
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add means over layers."""
         return data.assign(
             early_mean=data.early.mean("layer"), late_mean=data.late.mean("layer")
         )
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return a table of both windows, and one for every average and method."""
         checkpoints = [
             Column(
@@ -255,7 +243,7 @@ class IntrinsicDimension(ConceptSeries):
         ]
         return [table, *averaged]
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return in how many layers the checkpoints' dimensions fall or rise."""
         change = data.checkpoint_change.values
         p = data.p_change.values

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import xarray as xr
@@ -12,10 +11,10 @@ import xarray as xr
 from ontogeny import distances
 from ontogeny.figures import Figure, Heatmap, Section
 from ontogeny.observables.arguments import check_names
-from ontogeny.observables.catalogued import PresetEntry, Presets
+from ontogeny.observables.catalogued import PresetEntry
 from ontogeny.observables.readings import SeriesReading
 from ontogeny.quantities import Quantity
-from ontogeny.words.names import Names
+from ontogeny.trees import Nodes
 
 from .series import ConceptSeries, finished_dictionaries
 
@@ -43,16 +42,12 @@ class ConceptDistances(ConceptSeries):
 
     measures: tuple[str, ...] = ("frobenius", "procrustes", "optimal")
 
-    kind: ClassVar[str] = "concept-distances"
-    question: ClassVar[str] = (
-        "How far are the concepts of every two checkpoints from each other?"
-    )
-    fewest_steps: ClassVar[int] = 2
-    presets: ClassVar[Presets] = (
-        PresetEntry(("everything",), {"of": "concepts-ica"}, 90),
-    )
-    suffix: ClassVar[str] = "distances"
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "concept-distances"
+    question = "How far are the concepts of every two checkpoints from each other?"
+    fewest_steps = 2
+    presets = (PresetEntry(("everything",), {"of": "concepts-ica"}, 90),)
+    suffix = "distances"
+    quantities = (
         Quantity(
             "to_previous",
             "distance to the {checkpoint} before, relative to the norms",
@@ -63,13 +58,13 @@ class ConceptDistances(ConceptSeries):
             "are denser.",
         ),
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "between": (
             "distance between the concepts of two {checkpoint}s, relative to the norms",
             "1",
         )
     }
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Concepts {checkpoint} by {checkpoint} ({of})",
         definition="Distance between the concept dictionaries of any two checkpoints.",
         symbol="d(Wₛ, Wₜ) / √(‖Wₛ‖² + ‖Wₜ‖²)",
@@ -108,7 +103,7 @@ class ConceptDistances(ConceptSeries):
             {"between": values, "to_previous": (("distance", "step"), previous)}
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add what refits at one step give, for those measures that the concepts' node has too."""
         of = nodes[self.of]
         refits = []
@@ -132,9 +127,7 @@ class ConceptDistances(ConceptSeries):
         )
         return data.assign(to_previous_refit=to_previous)
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the maps of every step with every other."""
         return [
             Heatmap(

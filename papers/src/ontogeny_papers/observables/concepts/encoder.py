@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 import xarray as xr
 
 from ontogeny import dynamics
-from ontogeny.errors import ArgumentError, check_choice, check_number
-from ontogeny.figures import Figure, Heatmap, Section
+from ontogeny.errors import ArgumentError, check_number
+from ontogeny.figures import Heatmap, Section
 from ontogeny.needs import InputSet, Need
 from ontogeny.observables import PresetEntry, Reading, Run, by_layer
-from ontogeny.observables.catalogued import SOME_LAYERS, Presets
+from ontogeny.observables.catalogued import SOME_LAYERS
 from ontogeny.observables.extractor_fits import (
     FromExtractor,
     extractor_title,
@@ -23,8 +23,8 @@ from ontogeny.observables.extractor_fits import (
 )
 from ontogeny.quantities import Measured, Quantity
 from ontogeny.summary.noise import reference_index
+from ontogeny.trees import Nodes
 from ontogeny.units import Units
-from ontogeny.words.names import Names
 
 from ...dynamics.least_norm import ENCODER_NORMS, Encoder
 from ...dynamics.logits import concept_shares
@@ -96,21 +96,20 @@ class EncoderDynamics(FromExtractor):
     random_state: int = 0
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
-    kind: ClassVar[str] = "encoder-dynamics"
-    question: ClassVar[str] = (
-        "Can the last checkpoint's concepts be read from earlier activations?"
-    )
-    presets: ClassVar[Presets] = (
+    kind = "encoder-dynamics"
+    choices = {"norm": ENCODER_NORMS}
+    question = "Can the last checkpoint's concepts be read from earlier activations?"
+    presets = (
         PresetEntry(("everything",), {"n_concepts": "$concepts", **SOME_LAYERS}, 120),
     )
-    uses_noise: ClassVar[bool] = True
-    variables: ClassVar[Names] = {
+    uses_noise = True
+    variables = {
         "share": ("mean share of a concept", "1"),
         "encoder_rank": ("rank of the encoder", "directions"),
         "gap": ("duality gap of the solver, relative", "1"),
         "converged": ("whether the solver converged", "1"),
     }
-    charts: ClassVar[Sequence[Figure]] = (
+    charts = (
         Heatmap(
             "shares",
             "Share of every concept",
@@ -127,7 +126,6 @@ class EncoderDynamics(FromExtractor):
     def check(self) -> None:
         """Refuse arguments out of range."""
         super().check()
-        check_choice("norm", self.norm, ENCODER_NORMS)
         check_number("test_fraction", self.test_fraction, 0, 1, above=True, below=True)
         check_number("ridge", self.ridge)
         check_number("temperature", self.temperature, 1e-12)
@@ -248,7 +246,7 @@ class EncoderDynamics(FromExtractor):
 
         return by_layer(self._rows(reading), one)
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return what the reference itself, the first checkpoint and chance leave, in medians."""
         kl = data.comparison.sel(metric="kl").median("layer")
         words = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,8 +25,8 @@ from ontogeny.observables.extractor_fits import (
     layer_state,
 )
 from ontogeny.quantities import Measured, Quantity
+from ontogeny.trees import Nodes
 from ontogeny.units import Units
-from ontogeny.words.names import Names
 
 from .claim import claim_statistics, claim_words
 from .series import ConceptSeries
@@ -89,14 +89,12 @@ class Lipschitz(FromExtractor, ConceptSeries):
     relative_radius: float = 1e-3
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
-    kind: ClassVar[str] = "lipschitz"
-    question: ClassVar[str] = (
-        "How much do concepts move when activations and parameters do?"
-    )
-    requires: ClassVar[str] = ConceptSeries.requires
-    uses_noise: ClassVar[bool] = True
-    suffix: ClassVar[str] = "lipschitz"
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "lipschitz"
+    question = "How much do concepts move when activations and parameters do?"
+    requires = ConceptSeries.requires
+    uses_noise = True
+    suffix = "lipschitz"
+    quantities = (
         Quantity(
             "concepts_per_activations",
             "concept distance per activation distance",
@@ -137,7 +135,7 @@ class Lipschitz(FromExtractor, ConceptSeries):
             caption="‖h_t − h_ref‖_F, as it is.",
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Parameters, activations, concepts ({of})",
         definition="How far parameters, activations and concepts are from the reference's at each "
         "{checkpoint}, and their ratios. The report's claim: concepts converge because "
@@ -154,7 +152,7 @@ class Lipschitz(FromExtractor, ConceptSeries):
         "give lower bounds of Lipschitz constants, never upper ones.",
         source="Bernas 2025, Defs 35-37, Property 1, sec. 5.2-5.3",
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "parameter_norm": ("norm of all parameters", "weight units"),
         "activation_norm": ("norm of the activations", "activation units"),
         "concept_distance": (
@@ -269,7 +267,7 @@ class Lipschitz(FromExtractor, ConceptSeries):
             parameter_norm=float(theta.double().norm()),
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add ratios and what stands under them, and the test of the report's claim."""
         of = nodes[self.of]
         if "distance" not in of:
@@ -304,7 +302,7 @@ class Lipschitz(FromExtractor, ConceptSeries):
             data["activations_per_parameters_random"] = data.layer_random
         return data
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return the report's claim, what size alone explains, and the local constants."""
         return claim_words(data)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -12,7 +12,7 @@ import xarray as xr
 from ontogeny import distances
 from ontogeny.figures import Figure, Scatter, Section
 from ontogeny.observables.readings import SeriesReading
-from ontogeny.words.names import Names
+from ontogeny.trees import Nodes
 
 from .series import ConceptSeries, finished_dictionaries
 
@@ -38,10 +38,10 @@ class ConceptPlane(ConceptSeries):
     'concepts-ica-plane'
     """
 
-    kind: ClassVar[str] = "concept-plane"
-    question: ClassVar[str] = "How do all concepts of all steps lie in one plane?"
-    suffix: ClassVar[str] = "plane"
-    variables: ClassVar[Names] = {
+    kind = "concept-plane"
+    question = "How do all concepts of all steps lie in one plane?"
+    suffix = "plane"
+    variables = {
         "first": ("concept, component 1", "dictionary units"),
         "second": ("concept, component 2", "dictionary units"),
         "refit_first": ("refitted concept, component 1", "dictionary units"),
@@ -50,7 +50,7 @@ class ConceptPlane(ConceptSeries):
         "direction": ("direction of a component, of length 1", "1"),
         "centre": ("mean of all concepts", "dictionary units"),
     }
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Concepts in a plane ({of})",
         definition="Every concept of every {checkpoint} is a point of the feature space; the "
         "plane is "
@@ -84,14 +84,12 @@ class ConceptPlane(ConceptSeries):
             coords={"feature": features},
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add refits on the same axes."""
         of = nodes[self.of]
         return _with_refits(data, of) if "refit_dictionary" in of else data
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the concepts of all steps, and refits on the same axes."""
         shared: dict[str, Any] = {
             "points": ("step", "concept"),
@@ -119,7 +117,7 @@ class ConceptPlane(ConceptSeries):
         )
         return [plane, refits] if "refit_first" in data else [plane]
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return what share of the variance is shown, and how far refitting moves a concept."""
         share = data.explained_variance.sum("axis", min_count=2)
         if not np.isfinite(share).any():

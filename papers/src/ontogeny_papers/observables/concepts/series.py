@@ -22,8 +22,8 @@ class ConceptSeries(Observable):
     of: str
 
     suffix: ClassVar[str] = ""
-    requires: ClassVar[str] = "a node of concepts"
-    price: ClassVar[str] = SECONDS
+    requires = "a node of concepts"
+    price = SECONDS
 
     def check(self) -> None:
         """Refuse arguments out of range."""

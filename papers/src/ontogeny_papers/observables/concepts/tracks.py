@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from ontogeny.figures import Column, Curves, Figure, Heatmap, Section, Table
-from ontogeny.observables.catalogued import PresetEntry, Presets
+from ontogeny.observables.catalogued import PresetEntry
 from ontogeny.observables.readings import SeriesReading
 from ontogeny.summary.noise import over_steps
-from ontogeny.words.names import Names
+from ontogeny.trees import Nodes
 
 from ...distances.tracking import tracks
 from .series import ConceptSeries, finished_dictionaries
@@ -51,16 +51,12 @@ class ConceptTracks(ConceptSeries):
     level: float = 0.01
     random_state: int = 0
 
-    kind: ClassVar[str] = "concept-tracks"
-    question: ClassVar[str] = (
-        "Which concept of one checkpoint becomes which of the next?"
-    )
-    fewest_steps: ClassVar[int] = 2
-    presets: ClassVar[Presets] = (
-        PresetEntry(("everything",), {"of": "concepts-ica"}, 100),
-    )
-    suffix: ClassVar[str] = "tracks"
-    variables: ClassVar[Names] = {
+    kind = "concept-tracks"
+    question = "Which concept of one checkpoint becomes which of the next?"
+    fewest_steps = 2
+    presets = (PresetEntry(("everything",), {"of": "concepts-ica"}, 100),)
+    suffix = "tracks"
+    variables = {
         "track": ("number of the track a concept belongs to, by birth", ""),
         "cosine": ("|cos| with its predecessor; none where a track begins", "1"),
         "parent": ("track split from; -1 if none", ""),
@@ -100,7 +96,7 @@ class ConceptTracks(ConceptSeries):
         "median_refit": ("found again by refits, median", "1"),
         **{f"all_{name}": (name, "1") for name in _EVENTS.values()},
     }
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Lives of concepts ({of})",
         definition="Concepts of neighbouring checkpoints are matched one-to-one by |cos|; above "
         "the chance level of the transition they are the same concept. A newborn that resembles "
@@ -129,15 +125,13 @@ class ConceptTracks(ConceptSeries):
             _lines(tracked.track.values, W, reference)
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add what refitting alone loses, and the numbers of the table."""
         if "refit_dictionary" in nodes[self.of]:
             data = data.assign(_refits(data, nodes[self.of]))
         return data.assign(_totals(data))
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the lives of the reference step's concepts, what continues, and the events."""
         columns = [
             Column("followed_first", "share", over="followed back to the first"),
@@ -182,7 +176,7 @@ class ConceptTracks(ConceptSeries):
             Table("events", "Births, splits, deaths and merges", columns=columns),
         ]
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return how many concepts continue and are followed, beside refits."""
         if not data.continued.notnull().any():
             return []

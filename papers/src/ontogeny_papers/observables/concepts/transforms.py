@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -18,7 +18,7 @@ from ontogeny.needs import Need, Series
 from ontogeny.observables.readings import SeriesReading
 from ontogeny.quantities import Quantity
 from ontogeny.summary.noise import over_steps
-from ontogeny.words.names import Names
+from ontogeny.trees import Nodes
 
 from ...distances.alignment import align
 from .series import ConceptSeries
@@ -63,12 +63,10 @@ class TransformDynamics(ConceptSeries):
 
     max_condition: float = 1e8
 
-    kind: ClassVar[str] = "transform-dynamics"
-    question: ClassVar[str] = (
-        "Which transform takes the last dictionary to that of each step?"
-    )
-    suffix: ClassVar[str] = "transforms"
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "transform-dynamics"
+    question = "Which transform takes the last dictionary to that of each step?"
+    suffix = "transforms"
+    quantities = (
         Quantity(
             "codes_error",
             "error of the codes, relative",
@@ -126,7 +124,7 @@ class TransformDynamics(ConceptSeries):
             "from one fit to another at the same {checkpoint} splits.",
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Transforms of the concept space ({of})",
         definition="The linear map that turns the reference's concepts into those of each "
         "{checkpoint}.",
@@ -139,7 +137,7 @@ class TransformDynamics(ConceptSeries):
         "changed is in the error too. The report writes T⁻¹.",
         source="Bernas 2025, sec. 8.7.2, Fig. 12",
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "dictionary_error": ("error of the dictionary, relative", "1"),
         "rate": (
             "change of the transform since the checkpoint before, each {checkpoint}",
@@ -182,7 +180,7 @@ class TransformDynamics(ConceptSeries):
         }
         return _described(steps, maps)
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add what refits at one and the same step give; leave out errors that are 0 by design."""
         # A logarithmic axis has no 0.
         away = data.step != data.attrs.get("reference_step")
@@ -210,7 +208,7 @@ class TransformDynamics(ConceptSeries):
             data[f"normalised_refit_{end}"] = walked / whole.where(whole > 0)
         return data
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return errors of the codes, how the change splits, and how far refits move."""
         away = data.sel(step=data.step != data.attrs.get("reference_step"))
         if not away.sizes["step"] or not np.isfinite(away.codes_error.values).any():

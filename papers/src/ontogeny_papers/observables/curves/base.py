@@ -6,7 +6,7 @@ import abc
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -18,6 +18,7 @@ from ontogeny.observables.arguments import check_node
 from ontogeny.observables.base import Observable
 from ontogeny.observables.catalogued import SECONDS
 from ontogeny.summary.noise import MEASURABLE, Z, reference_index
+from ontogeny.trees import Nodes
 
 WHOLE_MODEL = "model"
 """The one layer of curves of nodes that have none, such as the loss."""
@@ -54,9 +55,9 @@ class OfCurve(Observable):
     first: int | None = None
     last: int | None = None
 
-    requires: ClassVar[str] = "a node with curves"
-    price: ClassVar[str] = SECONDS
-    minima: ClassVar[Mapping[str, int]] = {"first": 0, "last": 0}
+    requires = "a node with curves"
+    price = SECONDS
+    minima = {"first": 0, "last": 0}
 
     def check(self) -> None:
         """Refuse arguments out of range."""
@@ -85,20 +86,16 @@ class OfCurve(Observable):
         """Return nothing; all follows from the other node, in `summarise`."""
         return xr.Dataset()
 
-    def summarise(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> xr.Dataset:
+    def summarise(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add what the curves show, with figures and sentences."""
         data, words = self.examined(self.curves(data, nodes), nodes)
         return extend(super().summarise(data, nodes), statements=words)
 
     @abc.abstractmethod
-    def examined(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> tuple[xr.Dataset, list[str]]:
+    def examined(self, data: xr.Dataset, nodes: Nodes) -> tuple[xr.Dataset, list[str]]:
         """Return the curves with what follows from them, and sentences."""
 
-    def curves(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def curves(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return ``curve(step, layer)`` and its ``status(layer)``, with the attributes of `data`.
 
         With a field ``jointly``, ``curve(step, layer, <jointly>)``.

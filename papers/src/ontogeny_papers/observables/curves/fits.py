@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from ontogeny.errors import check_choice
 from ontogeny.figures import Curves, Figure, Heatmap, Section
 from ontogeny.summary import NumberTable
 from ontogeny.summary.figures import along
-from ontogeny.words.names import Names
+from ontogeny.trees import Nodes
 
 from ...dynamics.fit_comparison import FitComparison, compare_fits
 from ...dynamics.fit_evidence import IN_WORDS, in_words
@@ -43,9 +42,10 @@ class Fits(OfCurve):
     offset: bool = True
     criterion: str = "aicc"
 
-    kind: ClassVar[str] = "fits"
-    question: ClassVar[str] = "Which law do a node's curves follow?"
-    section: ClassVar[Section] = Section(
+    kind = "fits"
+    choices = {"criterion": ("aicc", "bic")}
+    question = "Which law do a node's curves follow?"
+    section = Section(
         title="Shape of the decay ({of})",
         definition="Decays fitted to each curve by least squares: exponential, power law, "
         "stretched exponential; beside them a straight line and a constant.",
@@ -61,7 +61,7 @@ class Fits(OfCurve):
         "same.",
         source="Bernas 2025, Annex F.3, Fig. 16",
     )
-    tables: ClassVar[Sequence[NumberTable]] = (
+    tables = (
         NumberTable(
             "parameters",
             "The exponentials",
@@ -87,7 +87,7 @@ class Fits(OfCurve):
             caption="In brackets: standard errors, for independent noise.",
         ),
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "r2": ("share of the variance that the exponential explains", "1"),
         "r2_of": ("share of the variance explained", "1"),
         "exponential": ("whether the curve is exponential", "1"),
@@ -100,14 +100,7 @@ class Fits(OfCurve):
         "verdict": ("verdict on the shape", ""),
     }
 
-    def check(self) -> None:
-        """Refuse arguments out of range."""
-        super().check()
-        check_choice("criterion", self.criterion, ("aicc", "bic"))
-
-    def examined(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> tuple[xr.Dataset, list[str]]:
+    def examined(self, data: xr.Dataset, nodes: Nodes) -> tuple[xr.Dataset, list[str]]:
         """Add parameters with standard errors, weights and fitted curves."""
         curves = self.tabulated(data)
         options: dict[str, Any] = {
@@ -134,9 +127,7 @@ class Fits(OfCurve):
         data.weight.attrs.update(long_name=f"weight by {self.criterion}", units="1")
         return data, _words(self.of, results)
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the curves with their exponentials, and the weights of the shapes."""
         return [
             Curves(

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from ontogeny.errors import ArgumentError, check_number
-from ontogeny.figures import Curves, Figure, Section
-from ontogeny.observables.catalogued import PresetEntry, Presets
+from ontogeny.figures import Curves, Section
+from ontogeny.observables.catalogued import PresetEntry
 from ontogeny.summary import NumberTable
 from ontogeny.summary.figures import along
-from ontogeny.words.names import Names
+from ontogeny.trees import Nodes
 
 from ...dynamics.progress import LearningProgress, learning_progress
 from ...dynamics.recurrence import Recurrence, recurrence
@@ -44,17 +43,17 @@ class LearningDynamics(OfCurve):
 
     noise: float | None = None
 
-    kind: ClassVar[str] = "learning-dynamics"
-    question: ClassVar[str] = "When is a curve learned, stable, forgotten?"
-    fewest_steps: ClassVar[int] = 4
-    presets: ClassVar[Presets] = (
+    kind = "learning-dynamics"
+    question = "When is a curve learned, stable, forgotten?"
+    fewest_steps = 4
+    presets = (
         PresetEntry(
             ("everything",),
             {"of": "concepts-ica", "select": {"distance": "procrustes"}},
             220,
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Learning dynamics ({of})",
         definition="Approach (the report's learning progress): below the first value for good, "
         "from a {checkpoint} T on. Stable: no change exceeds a bound C. Convergent: changes "
@@ -71,7 +70,7 @@ class LearningDynamics(OfCurve):
         "map nor a fixed point says anything about learning: walks have both.",
         source="Bernas 2025, Definitions 10 to 12",
     )
-    tables: ClassVar[Sequence[NumberTable]] = (
+    tables = (
         NumberTable(
             "verdicts",
             "What was observed",
@@ -115,12 +114,12 @@ class LearningDynamics(OfCurve):
             "{checkpoint}s.",
         ),
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "change": ("change since the checkpoint before", "as curve"),
         "progressed": ("whether it fell below the first value for good", "1"),
         "converged": ("whether changes came to stay within the noise", "1"),
     }
-    charts: ClassVar[Sequence[Figure]] = (
+    charts = (
         Curves(
             "changes",
             "Change since the checkpoint before",
@@ -136,9 +135,7 @@ class LearningDynamics(OfCurve):
         if self.noise is not None:
             check_number("noise", self.noise)
 
-    def examined(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> tuple[xr.Dataset, list[str]]:
+    def examined(self, data: xr.Dataset, nodes: Nodes) -> tuple[xr.Dataset, list[str]]:
         """Add verdicts and the fitted map of each layer."""
         enough = np.isfinite(self.tabulated(data)).sum(axis=0) > FEWEST_VALUES
         if not enough.any():

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -13,10 +13,10 @@ import xarray as xr
 from ontogeny.dynamics import holm
 from ontogeny.errors import check_number, check_whole
 from ontogeny.figures import Boundary, Curves, Figure, Section
-from ontogeny.observables.catalogued import PresetEntry, Presets
+from ontogeny.observables.catalogued import PresetEntry
 from ontogeny.summary import NumberTable
 from ontogeny.summary.figures import along
-from ontogeny.words.names import Names
+from ontogeny.trees import Nodes
 
 from ...dynamics.two_regimes import Regimes as Found
 from ...dynamics.two_regimes import regimes
@@ -55,18 +55,18 @@ class Regimes(OfCurve):
     n_draws: int = 199
     random_state: int = 0
 
-    kind: ClassVar[str] = "regimes"
-    question: ClassVar[str] = "When does the noise around a curve's trend change?"
-    fewest_steps: ClassVar[int] = 2
-    presets: ClassVar[Presets] = (
+    kind = "regimes"
+    question = "When does the noise around a curve's trend change?"
+    fewest_steps = 2
+    presets = (
         PresetEntry(
             ("everything",),
             {"of": "concepts-ica", "select": {"distance": "procrustes"}},
             210,
         ),
     )
-    role: ClassVar[str] = "regimes"
-    section: ClassVar[Section] = Section(
+    role = "regimes"
+    section = Section(
         title="Regimes ({of})",
         definition="Where the noise around the trend of the curves changes: a smooth and a noisy "
         "part of training, found rather than set by hand.",
@@ -82,7 +82,7 @@ class Regimes(OfCurve):
         "run that moved as far and learned nothing may have the same.",
         source="Bernas 2025, sec. 5.1 and 6",
     )
-    tables: ClassVar[Sequence[NumberTable]] = (
+    tables = (
         NumberTable(
             "layers",
             "Each layer by itself",
@@ -96,7 +96,7 @@ class Regimes(OfCurve):
             caption="Without a boundary: the noise of the whole curve stands in the second column.",
         ),
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "other_boundary": ("second boundary", "{step}s"),
         "trend": ("trend of the curve", "as curve"),
         "residual": ("difference from the neighbours' cubic", "as curve"),
@@ -121,9 +121,7 @@ class Regimes(OfCurve):
         check_number("level", self.level, 0, 1, above=True, below=True)
         check_whole("n_draws", self.n_draws, minimum=19)
 
-    def examined(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> tuple[xr.Dataset, list[str]]:
+    def examined(self, data: xr.Dataset, nodes: Nodes) -> tuple[xr.Dataset, list[str]]:
         """Add boundaries of each layer and of all, and the noise on both sides."""
         curves = self.tabulated(data)
         steps = data.step.values
@@ -165,9 +163,7 @@ class Regimes(OfCurve):
             self.of, joint, int(is_shown.sum()), int(np.isfinite(p).sum())
         )
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the curves and the noise around their trends, with the boundaries."""
         names = ("boundary", "boundary_low", "boundary_high", "noise_ratio")
         joint = Boundary(*(f"joint_{name}" for name in names))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -15,7 +15,7 @@ from ontogeny.figures import Curves, Figure, Scatter, Section
 from ontogeny.observables.arguments import check_node
 from ontogeny.summary import NumberTable
 from ontogeny.summary.noise import MEASURABLE
-from ontogeny.words.names import Names
+from ontogeny.trees import Nodes
 
 from ...dynamics.shared_structure import FREE
 from ...dynamics.signals import SignalComparison, compare_signals, standardise
@@ -115,10 +115,10 @@ class Signals(OfCurve):
     n_draws: int = 999
     random_state: int = 0
 
-    kind: ClassVar[str] = "signals"
-    question: ClassVar[str] = "Does one node's curve follow another's?"
-    requires: ClassVar[str] = "two nodes with curves"
-    section: ClassVar[Section] = Section(
+    kind = "signals"
+    question = "Does one node's curve follow another's?"
+    requires = "two nodes with curves"
+    section = Section(
         title="Signals ({of} and {against})",
         definition="Two curves of each layer beside each other: correlation, dynamic time warping "
         "and mutual information of the values, and what they share around their trends.",
@@ -132,8 +132,8 @@ class Signals(OfCurve):
         "that both curves use.",
         source="Bernas 2025, sec. 5.4, Figs 6 and 7",
     )
-    tables: ClassVar[Sequence[NumberTable]] = (_CORRELATIONS, _COURSES)
-    variables: ClassVar[Names] = {
+    tables = (_CORRELATIONS, _COURSES)
+    variables = {
         "other": ("the curve compared with", ""),
         "standardised": ("standardised value", "1"),
         "averaged": ("mean over layers of standardised values", "1"),
@@ -165,9 +165,7 @@ class Signals(OfCurve):
         """Both nodes."""
         return (self.of, self.against)
 
-    def examined(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> tuple[xr.Dataset, list[str]]:
+    def examined(self, data: xr.Dataset, nodes: Nodes) -> tuple[xr.Dataset, list[str]]:
         """Add the other curves, standardised ones, and comparisons."""
         data, first, second = self._comparable(
             self._with_other(data, nodes[self.against])
@@ -210,9 +208,7 @@ class Signals(OfCurve):
         )
         return data, _words(names, data, result)
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the standardised curves, their rolling means, one against the other, averages."""
         return [
             Curves(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
-from ontogeny.errors import ArgumentError, check_choice, check_number, check_whole
+from ontogeny.errors import ArgumentError, check_number
 from ontogeny.inputs import Inputs
 from ontogeny.needs import Activations
 from ontogeny.observables.arguments import check_names
@@ -72,17 +72,19 @@ class LabelledConcepts(Observable):
     n_refits: int = 20
     random_state: int = 0
 
+    minima = {"n_random": 1, "n_refits": 1}
+    choices: ClassVar[Mapping[str, Iterable[str]]] = {
+        "tokens": GRANULARITIES,
+        "solver": SOLVERS,
+    }
+
     def check(self) -> None:
         """Refuse arguments out of range."""
         if isinstance(self.on, tuple):
             check_names("on", self.on)
-        check_choice("tokens", self.tokens, GRANULARITIES)
-        for name in ("n_random", "n_refits"):
-            check_whole(name, getattr(self, name))
         check_number(
             "train_fraction", self.train_fraction, 0, 1, above=True, below=True
         )
-        check_choice("solver", self.solver, SOLVERS)
         check_number("l2", self.l2)
 
     @property

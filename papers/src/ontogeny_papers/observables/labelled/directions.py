@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -14,7 +14,7 @@ from ontogeny.needs import InputSet, Need
 from ontogeny.observables import Reading, Run, by_layer
 from ontogeny.observables.catalogued import FIT
 from ontogeny.quantities import Quantity
-from ontogeny.words.names import Names
+from ontogeny.trees import Nodes
 
 from .base import (
     JUDGED,
@@ -41,11 +41,11 @@ class ConceptDirections(LabelledConcepts):
     ['sst2', 'cola']
     """
 
-    kind: ClassVar[str] = "cav"
-    question: ClassVar[str] = "Where does a labelled concept point, and can it be read?"
-    requires: ClassVar[str] = "texts with labels"
-    price: ClassVar[str] = FIT
-    variables: ClassVar[Names] = {
+    kind = "cav"
+    question = "Where does a labelled concept point, and can it be read?"
+    requires = "texts with labels"
+    price = FIT
+    variables = {
         **JUDGED,
         "right": ("held-out texts that are correctly classified (-1: no text)", ""),
         "text_unit": ("unit of each held-out text (-1: no text)", ""),
@@ -55,7 +55,7 @@ class ConceptDirections(LabelledConcepts):
         "converged": ("whether the solver converged", "1"),
         "lasting_step": ("{checkpoint} from which on it is readable", "{step}s"),
     }
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Labelled concepts: directions",
         definition="A direction of each layer's activations that separates texts with a concept "
         "from texts without it, found on two thirds of the texts and tested on the others.",
@@ -141,7 +141,7 @@ class ConceptDirections(LabelledConcepts):
 
         return by_layer(values[0], one).assign_coords(concept=self.concepts)
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add p-values corrected over concepts, layers and steps, and the band of chance."""
         data = judged(data, "accuracy", "random_accuracy", alternative="greater")
         return data.assign(
@@ -149,9 +149,7 @@ class ConceptDirections(LabelledConcepts):
             | texts_of(data, "accuracy", "right")
         )
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the map of p-values."""
         return [
             Heatmap(
@@ -163,7 +161,7 @@ class ConceptDirections(LabelledConcepts):
             )
         ]
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return where and from which step on each concept is readable."""
         return _readable(data)
 

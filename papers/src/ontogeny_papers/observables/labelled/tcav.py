@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from ontogeny.errors import ArgumentError, check_choice, check_whole
+from ontogeny.errors import ArgumentError, check_whole
 from ontogeny.figures import Figure, Section
 from ontogeny.figures.base import extend
 from ontogeny.needs import Gradients, Need
 from ontogeny.observables import Reading, by_layer
 from ontogeny.quantities import Quantity
+from ontogeny.trees import Nodes
 from ontogeny.units import Units
-from ontogeny.words.names import Names
 
 from ...capture.random_concepts import RandomConcepts
 from ...capture.targets import OBJECTIVES, QUANTITIES, Target
@@ -89,12 +89,18 @@ class TCAV(LabelledConcepts):
     early: tuple[float, float] | None = None
     late: tuple[float, float] | None = None
 
-    kind: ClassVar[str] = "tcav"
-    question: ClassVar[str] = "Do predictions follow a labelled concept?"
-    requires: ClassVar[str] = "texts with labels"
-    price: ClassVar[str] = "gradients and refits a step"
-    summary_only: ClassVar[tuple[str, ...]] = ("early", "late")
-    variables: ClassVar[Names] = {
+    kind = "tcav"
+    choices = {
+        **LabelledConcepts.choices,
+        "target": OBJECTIVES,
+        "quantity": QUANTITIES,
+        "evaluate": EVALUATED,
+    }
+    question = "Do predictions follow a labelled concept?"
+    requires = "texts with labels"
+    price = "gradients and refits a step"
+    summary_only = ("early", "late")
+    variables = {
         **{
             f"{prefix}{name}": words
             for prefix in ("", "derivative_", "against_")
@@ -121,9 +127,6 @@ class TCAV(LabelledConcepts):
     def check(self) -> None:
         """Refuse arguments out of range."""
         super().check()
-        check_choice("target", self.target, OBJECTIVES)
-        check_choice("quantity", self.quantity, QUANTITIES)
-        check_choice("evaluate", self.evaluate, EVALUATED)
         for name in ("early", "late"):
             window = getattr(self, name)
             if window is not None and not 0 <= window[0] < window[1] < np.inf:
@@ -299,7 +302,7 @@ class TCAV(LabelledConcepts):
         """Heading and margin notes, which say what the scores are compared with."""
         return section(bool(self.pools))
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add corrected p-values, the bands of chance and the regime table."""
         data = judged(data, "score", "random_score", centre=0.5)
         data = data.assign(
@@ -319,19 +322,15 @@ class TCAV(LabelledConcepts):
             data[value].attrs.update(units=units)
         return data
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the maps of p-values."""
         return significance_maps(data)
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return what differs from shuffled labels and from random concepts."""
         return significant(data)
 
-    def summarise(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> xr.Dataset:
+    def summarise(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add what follows from the quantities, and the table of two windows."""
         data, tables, left_out = regime_tables(
             super().summarise(data, nodes), self.early, self.late

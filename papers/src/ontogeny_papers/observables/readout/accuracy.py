@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,8 +20,8 @@ from ontogeny.observables.arguments import check_names, check_wholes
 from ontogeny.observables.base import Observable, dataset
 from ontogeny.observables.catalogued import PASS
 from ontogeny.quantities import Measured, Quantity
+from ontogeny.trees import Nodes
 from ontogeny.units import Units
-from ontogeny.words.names import Names
 
 from ...capture.cut_attention import cut_attention
 
@@ -49,13 +49,11 @@ class ReadoutAccuracy(Observable):
     on: tuple[str, ...] = ()
     cut: tuple[int, ...] = ()
 
-    kind: ClassVar[str] = "readout-accuracy"
-    question: ClassVar[str] = (
-        "How often is a classifier that reads at the last token right?"
-    )
-    requires: ClassVar[str] = "texts with labels, a classifier"
-    price: ClassVar[str] = PASS
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "readout-accuracy"
+    question = "How often is a classifier that reads at the last token right?"
+    requires = "texts with labels, a classifier"
+    price = PASS
+    quantities = (
         Quantity(
             "accuracy",
             "accuracy",
@@ -85,7 +83,7 @@ class ReadoutAccuracy(Observable):
             facet="set",
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Accuracy",
         definition="Share of texts whose label gets the largest logit at the last token.",
         symbol="P(argmax z = y)",
@@ -95,7 +93,7 @@ class ReadoutAccuracy(Observable):
         "training. Products modulo C are often 0, so read accuracy beside the grey line.",
         source="Xu 2026, sec. 3.1, 4.5",
     )
-    variables: ClassVar[Names] = {"texts": ("texts in the set", "texts")}
+    variables = {"texts": ("texts in the set", "texts")}
 
     def check(self) -> None:
         """Refuse arguments out of range."""
@@ -147,9 +145,7 @@ class ReadoutAccuracy(Observable):
         }
         return dataset(variables).assign_coords(coords)
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the accuracies as a map, in which forgetting shows."""
         return [
             Heatmap(

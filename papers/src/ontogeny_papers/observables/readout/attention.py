@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -16,8 +16,8 @@ from ontogeny.observables.base import Observable, dataset
 from ontogeny.observables.catalogued import PASS
 from ontogeny.quantities import Measured, Quantity
 from ontogeny.summary.noise import mean_stderr
+from ontogeny.trees import Nodes
 from ontogeny.units import Units
-from ontogeny.words.names import Names
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ class ReadoutAttention(Observable):
     top: tuple[int, ...] = (1, 2, 4)
     layers: str | tuple[str, ...] = "*"
 
-    kind: ClassVar[str] = "readout-attention"
-    question: ClassVar[str] = "Where does the last token of each text look?"
-    requires: ClassVar[str] = "texts, attention maps"
-    price: ClassVar[str] = PASS
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    kind = "readout-attention"
+    question = "Where does the last token of each text look?"
+    requires = "texts, attention maps"
+    price = PASS
+    quantities = (
         Quantity(
             "layer_entropy",
             "attention entropy at the last token, mean over heads",
@@ -77,11 +77,11 @@ class ReadoutAttention(Observable):
             "sets.",
         ),
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "entropy": ("attention entropy at the last token", "nats"),
         "top_mass": ("attention on the strongest keys", "share"),
     }
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Attention at the read-out",
         definition="Entropy of the last token's attention, and the share that its k strongest keys "
         "get; means over the texts of a set.",
@@ -116,7 +116,7 @@ class ReadoutAttention(Observable):
         ]
         return xr.concat(pieces, dim="set", data_vars="all", join="outer")
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add means over heads and sets."""
         return data.assign(
             layer_mass=data.top_mass.mean(("head", "set")),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from ontogeny.capture.layers import check_patterns
 from ontogeny.concepts import SAE
-from ontogeny.errors import ArgumentError, check_number, check_whole
+from ontogeny.errors import ArgumentError, check_number
 from ontogeny.figures import Section
 from ontogeny.inputs import Inputs
 from ontogeny.needs import Gradients, Need
@@ -19,8 +19,8 @@ from ontogeny.observables.arguments import check_names, check_wholes
 from ontogeny.observables.base import Observable, dataset
 from ontogeny.quantities import Measured, Quantity
 from ontogeny.summary.noise import mean_stderr
+from ontogeny.trees import Nodes
 from ontogeny.units import Units
-from ontogeny.words.names import Names
 
 from .accuracy import answers
 from .correlations import Correlations, correlations
@@ -80,13 +80,14 @@ class SaeProbe(Observable):
     n_draws: int = 20
     random_state: int = 0
 
-    kind: ClassVar[str] = "sae-probe"
-    question: ClassVar[str] = (
+    kind = "sae-probe"
+    minima = dict.fromkeys(("n_latents", "k", "epochs", "removed", "n_draws"), 1)
+    question = (
         "Which latents of a sparse autoencoder follow a label, and do they matter?"
     )
-    requires: ClassVar[str] = "texts with labels, marker ids, a classifier"
-    price: ClassVar[str] = "one autoencoder a step"
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    requires = "texts with labels, marker ids, a classifier"
+    price = "one autoencoder a step"
+    quantities = (
         Quantity(
             "accuracy_lost",
             "accuracy lost by removing latents",
@@ -119,7 +120,7 @@ class SaeProbe(Observable):
             )
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="Sparse latents and their ablation",
         definition="A sparse autoencoder on the state that the answer is read from. Latents that "
         "follow the number or the place of markers are removed by subtracting what they decode to.",
@@ -131,7 +132,7 @@ class SaeProbe(Observable):
         "removed depends on the choice: the largest latents usually cost most.",
         source="Xu 2026, sec. 3.4, 4.4, Fig. 6",
     )
-    variables: ClassVar[Names] = {
+    variables = {
         "accuracy": ("accuracy", "share of answers"),
         "texts_measured": ("texts measured on", "texts"),
         "count_correlation": ("correlation with the number of markers", "|r|"),
@@ -149,8 +150,6 @@ class SaeProbe(Observable):
         check_patterns(self.layer, "layer")
         check_wholes("marker_ids", self.marker_ids, minimum=0, fewest=1)
         check_names("variants", self.variants, ("vanilla", "topk"))
-        for name in ("n_latents", "k", "epochs", "removed", "n_draws"):
-            check_whole(name, getattr(self, name))
         check_number("alpha", self.alpha, above=True)
         if self.removed > self.n_latents // 2:
             raise ArgumentError(
@@ -238,7 +237,7 @@ class SaeProbe(Observable):
             place=np.arange(marked.shape[1]),
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add the largest correlations, and how many exceed what chance gives."""
         above = (data.count_correlation > data.count_null).sum("latent").astype(float)
         data = data.assign(
@@ -254,7 +253,7 @@ class SaeProbe(Observable):
             data[f"{name}_shuffled_high"] = data[null]
         return data
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return what removing latents costs at the last step."""
         return _statements(data)
 

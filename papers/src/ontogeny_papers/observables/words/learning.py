@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from torch import nn
 
 from ontogeny.capture.loss import resolve_objective
-from ontogeny.errors import ArgumentError, check_choice, check_whole
+from ontogeny.errors import ArgumentError
 from ontogeny.features.wordspace.cloze import corpus_support, next_word
 from ontogeny.features.wordspace.support import checked_lengths
-from ontogeny.figures import Figure, Section
+from ontogeny.figures import Figure
 from ontogeny.needs import InputSet, Model, Need
 from ontogeny.observables.base import Observable
-from ontogeny.quantities import Quantity
-from ontogeny.words.names import Names
+from ontogeny.trees import Nodes
 
 from ...capture.context_logits import context_logits
 from ...semantics.subspaces import leading_directions, subspace_overlap
@@ -89,15 +88,21 @@ class WordSemantics(Observable):
     batch_size: int = 256
     random_state: int = 0
 
-    kind: ClassVar[str] = "word-semantics"
-    question: ClassVar[str] = (
-        "When does the model know which words occur in the same contexts?"
-    )
-    requires: ClassVar[str] = "texts, a vocabulary head"
-    price: ClassVar[str] = "thousands of short contexts at each step"
-    quantities: ClassVar[tuple[Quantity, ...]] = QUANTITIES
-    section: ClassVar[Section] = SECTION
-    variables: ClassVar[Names] = {
+    kind = "word-semantics"
+    minima = {
+        "n_concepts": 5,
+        "n_draws": 3,
+        "batch_size": 1,
+        "vocab_size": 4,
+        "n_contexts": 1,
+    }
+    choices = {"objective": ("auto", "causal", "masked")}
+    question = "When does the model know which words occur in the same contexts?"
+    requires = "texts, a vocabulary head"
+    price = "thousands of short contexts at each step"
+    quantities = QUANTITIES
+    section = SECTION
+    variables = {
         "chance": ("overlap of random directions", "1"),
         "projection": ("projection of the logits on the concept", "logits"),
         "logit_norm": ("norm of the centred logits", "logits"),
@@ -115,7 +120,6 @@ class WordSemantics(Observable):
 
     def check(self) -> None:
         """Refuse arguments out of range."""
-        check_choice("objective", self.objective, ("auto", "causal", "masked"))
         if self.on is not None and self.support is not None:
             raise ArgumentError(
                 "give the corpus as an input set (on) or as a file (support)."
@@ -124,15 +128,6 @@ class WordSemantics(Observable):
             raise ArgumentError(
                 f"support must be a file; there is none at {self.support!r}."
             )
-        minima = {
-            "n_concepts": 5,
-            "n_draws": 3,
-            "batch_size": 1,
-            "vocab_size": 4,
-            "n_contexts": 1,
-        }
-        for name, minimum in minima.items():
-            check_whole(name, getattr(self, name), minimum)
         if self.lengths is not None:
             object.__setattr__(self, "lengths", checked_lengths(self.lengths))
 
@@ -215,18 +210,16 @@ class WordSemantics(Observable):
             label=state.label,
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add bands, the step at which each concept is learned, and their order."""
         data = _constant_over_steps(data, ("sigma", "null_sigma", "label", "words"))
         return followed(order_of_learning(overlap_bands(data), self.random_state))
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Figure]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return when each concept is learned, and in which order."""
         return figures(data)
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return overlaps and the order of learning, each beside its null."""
         return sentences(data)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -70,8 +69,8 @@ class TextRun(NextTokenRun):
         default_factory=lambda: OptimizerSettings(learning_rate=2e-3)
     )
     texts: int = 96
-    longest: ClassVar[int] = _ROW
-    use_mlp: ClassVar[bool] = True
+    longest = _ROW
+    use_mlp = True
 
     def __post_init__(self) -> None:
         for name in (

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,14 +18,13 @@ from ....concepts.joint.readout import Moments
 from ....concepts.joint.snapshots import fitted_steps, fixed_half
 from ....concepts.joint.whitening import Gathered
 from ....control_kinds import is_null
-from ....errors import ArgumentError, check_number, check_whole
+from ....errors import ArgumentError, check_number
 from ....figures import Heatmap, Section
 from ....needs import InputSet, Need
 from ....observables import PresetEntry, Reading, Run, by_layer, dataset
-from ....observables.catalogued import Presets
 from ....observables.of_activations import OfActivations
 from ....quantities import Measured, Quantity
-from ....words.names import Names
+from ....trees import Nodes
 from ..describe.tokens import strongest_tokens
 from ..joint import check_latents
 from ..joint_gathered import read_together, standard
@@ -132,21 +131,18 @@ class ConceptLayers(OfActivations):
     max_tokens: int | None = 5000
     random_state: int = 0
 
-    kind: ClassVar[str] = "concept-layers"
-    question: ClassVar[str] = (
-        "In which layer is a concept first readable, and does it move?"
-    )
-    price: ClassVar[str] = (
-        "one fit over all layers, then one regression for each layer and step"
-    )
-    presets: ClassVar[Presets] = (
+    kind = "concept-layers"
+    minima = {"fit_steps": 1}
+    question = "In which layer is a concept first readable, and does it move?"
+    price = "one fit over all layers, then one regression for each layer and step"
+    presets = (
         PresetEntry(
             ("everything",), {"layers": "$layers", "n_concepts": "$latents"}, 55
         ),
     )
-    state_variables: ClassVar[tuple[str, ...]] = ("replicates", "concept_tokens")
-    compared: ClassVar[tuple[str, ...]] = ("n_earlier", "n_later")
-    variables: ClassVar[Names] = {
+    state_variables = ("replicates", "concept_tokens")
+    compared = ("n_earlier", "n_later")
+    variables = {
         "readability": ("correlation of the codes with a readout of this layer", "1"),
         "replicates": ("1 where both halves of the texts find it", "1"),
         "concept_tokens": ("tokens that carry most of the code", ""),
@@ -156,7 +152,7 @@ class ConceptLayers(OfActivations):
         "n_later": ("concepts that move to later layers", "concepts"),
         "n_by_chance": ("moves with the {checkpoint}s in other orders", "concepts"),
     }
-    quantities: ClassVar[tuple[Quantity, ...]] = (
+    quantities = (
         Quantity(
             "first_layer",
             "mean number of layers before a concept is readable",
@@ -169,7 +165,7 @@ class ConceptLayers(OfActivations):
             "last. Mean over the concepts that both halves of the texts find.",
         ),
     )
-    section: ClassVar[Section] = Section(
+    section = Section(
         title="In which layer concepts are",
         definition="Every token has one sparse code for all layers and {checkpoint}s. A concept is "
         "readable in a layer whose sparse linear readout predicts its codes on other texts.",
@@ -187,7 +183,6 @@ class ConceptLayers(OfActivations):
         super().check()
         check_latents("ica", self.n_concepts, self.n_active)
         check_number("readable", self.readable, 0, 1)
-        check_whole("fit_steps", self.fit_steps)
 
     def needs(self) -> Sequence[Need]:
         """Return the activations of the layers, and the texts."""
@@ -269,7 +264,7 @@ class ConceptLayers(OfActivations):
         data["readability"] = data.readability.mean("text_half")
         return data.assign(dataset({"first_layer": Measured(mean, replicates=both)}))
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Add the first layer of each concept at each step, and which concepts move."""
         if "readability" not in data or "replicates" not in data:
             return data
@@ -298,9 +293,7 @@ class ConceptLayers(OfActivations):
             line_moves=(LINE, moves.direction[order].astype(np.float64)),
         )
 
-    def figures(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
-    ) -> Sequence[Any]:
+    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Any]:
         """Return the first layer of each concept over the steps."""
         if "line_first" not in data:  # no concept replicates
             return []
