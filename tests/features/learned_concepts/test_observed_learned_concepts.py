@@ -236,13 +236,13 @@ def test_claims_name_kinds_with_certainties(result):
 
 
 def test_controls_that_end_trained_judge_no_concept(layer):
-    data = layer.to_dataset().expand_dims("layer").assign_coords(run=["line 0"])
+    data = layer.expand_dims("layer").assign_coords(run=["line 0"])
     found = list(lives.claims("learned-concepts", data))
     assert {claim.certainty for claim in found} == {Certainty.NOT_TESTED}
 
 
 def test_a_control_whose_layer_failed_judges_no_concept(layer):
-    data = layer.to_dataset()
+    data = layer
     failed = data.assign(n_learned_control=data.n_learned_control * np.nan)
     found = list(lives.claims("learned-concepts", failed.expand_dims("layer")))
     assert {claim.certainty for claim in found} == {Certainty.NOT_TESTED}

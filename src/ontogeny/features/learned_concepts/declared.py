@@ -38,7 +38,7 @@ LIVES: Names = {
 NAMES: Names = {
     "name": ("name: what its strong places share", ""),
     "rule": ("rule that the name was made of, also where it is not shown", ""),
-    "words": ("words that carry most of the squared code", ""),
+    "words": ("words that are most typical of its strong places", ""),
     "name_phi": (
         "correlation of the name's rule with the strong places, on other texts",
         "1",
