@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
@@ -149,7 +151,11 @@ class Predictor:
         return collector.result()
 
     def reduced(
-        self, inputs: Inputs, function: Reduction, random_state: int = 0
+        self,
+        inputs: Inputs,
+        function: Reduction,
+        random_state: int = 0,
+        beside: Sequence[Collector] = (),
     ) -> dict[str, np.ndarray]:
         """Apply a function to what is predicted at every token that is, without keeping logits.
 
@@ -165,6 +171,8 @@ class Predictor:
             log-probabilities, the last two on the model's device. It returns numbers (e,) by name.
         random_state
             Seed of which tokens are masked.
+        beside
+            What else is taken out of the same passes. A masked model reads the masked text there.
 
         Returns
         -------
@@ -195,18 +203,18 @@ class Predictor:
             ids, positions = laid_out.corrupt(MASK_FRACTION, random_state)
         reduced = Reduced(type(self._model).__name__, function)
         collector = PredictionCollector(self._model, laid_out, positions, [reduced])
-        self._feed(laid_out, ids, collector)
+        self._feed(laid_out, ids, collector, *beside)
         return reduced.numbers()
 
     def _feed(
-        self, laid_out: Inputs, ids: np.ndarray | None, collector: Collector
+        self, laid_out: Inputs, ids: np.ndarray | None, *collectors: Collector
     ) -> None:
         """Run the model on texts."""
         check_fits(self._model, laid_out, ids)
         feed(
             self._model,
             laid_out.batches(self._settings.batch_size, ids),
-            [collector],
+            collectors,
             position_ids=self._settings.positions == "mask",
         )
 

@@ -47,8 +47,7 @@ class LayerReader:
         """Return activations (rows, m) at tokens of texts, by layer."""
         laid_out = self._settings.layout(inputs)
         check_fits(self._model, laid_out)
-        device = self._settings.device
-        collector = ActivationCollector(self.labels, laid_out, sample, device)
+        collector = self.collector(inputs, sample)
         feed(
             self._model,
             laid_out.batches(self._settings.batch_size),
@@ -56,6 +55,11 @@ class LayerReader:
             position_ids=self._settings.positions == "mask",
         )
         return collector.result()
+
+    def collector(self, inputs: Inputs, sample: TokenSample) -> ActivationCollector:
+        """Return what takes the same out of passes over these texts that something else makes."""
+        laid_out = self._settings.layout(inputs)
+        return ActivationCollector(self.labels, laid_out, sample, self._settings.device)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The code of the guide to directions runs, on a small run with files of the names that it uses."""
 
 import re
+import runpy
 from types import SimpleNamespace
 
 import numpy as np
@@ -117,3 +118,29 @@ def test_the_recipe_for_transformer_lens_steers():
         moved = before + 2.0 * torch.from_numpy(one.decoder).float()
         expected = model.unembed(model.ln_final(moved))
     torch.testing.assert_close(names["logits"].detach(), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_the_recipe_for_nnsight_steers(tmp_path):
+    nnsight = pytest.importorskip(
+        "nnsight", reason="nnsight is in an environment of its own"
+    )
+    (block,) = [b for b in blocks() if "nnsight" in b]
+    config = GPT2Config(
+        vocab_size=30, n_embd=WIDTH, n_head=2, n_layer=6, n_positions=16
+    )
+    torch.manual_seed(0)
+    model = GPT2LMHeadModel(config).eval()
+    one = SimpleNamespace(decoder=np.random.default_rng(0).normal(size=WIDTH))
+    names = {
+        "small": nnsight.NNsight(model),
+        "tokens": torch.arange(8)[None],
+        "one": one,
+    }
+    recipe = tmp_path / "recipe.py"  # nnsight reads the source of what it traces
+    recipe.write_text(block.replace('LanguageModel("gpt2")', "small"))
+    logits = runpy.run_path(str(recipe), names)["logits"]
+    added = 2.0 * torch.from_numpy(one.decoder).float()
+    model.transformer.h[5].register_forward_hook(lambda *called: called[-1] + added)
+    with torch.no_grad():
+        expected = model(names["tokens"]).logits
+    torch.testing.assert_close(logits.detach(), expected, rtol=1e-4, atol=1e-4)

@@ -1,5 +1,6 @@
 """KL and the difference lens of a tuned model: plain loops, and a planted shift."""
 
+import base64
 import copy
 
 import numpy as np
@@ -8,8 +9,13 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import ontogeny as og
+from ontogeny.capture.objectives import ReadingSettings
+from ontogeny.capture.predictor import Predictor
 from ontogeny.errors import ArgumentError
-from ontogeny.observables import TunedDifference
+from ontogeny.observables import TokenLosses, TunedDifference
+from ontogeny.observables.own_texts import LayerReader
+from ontogeny.report.texts.example import read_example
+from ontogeny.words.content import read_content
 
 VOCABULARY, STEPS = 30, (0, 10, 20)
 WRITTEN = 7
@@ -94,6 +100,47 @@ def test_mean_differences_are_those_of_a_plain_loop(node):
         size = before.pow(2).sum(-1).mean().sqrt()
         at = node.sel(step=20, place_of=where).isel(layer=0)
         assert float(at.apart) == pytest.approx(float(apart / size), rel=1e-4)
+
+
+def test_the_page_tints_tokens_by_their_divergence(tmp_path):
+    every = [TunedDifference("resid"), TokenLosses()]
+    trajectory = og.Trajectory.from_models(models())
+    result = og.Study(trajectory, inputs(), every, device="cpu").run(tmp_path / "s")
+    found = read_example(read_content(result.tree))
+    assert [measure.key for measure in found.measures] == ["loss", "divergence"]
+    loss, divergence = found.measures
+    assert (divergence.has_value == loss.has_value).all()
+    one = found.payload["measures"][1]
+    shape, raw = one["values"]["shape"], base64.b64decode(one["values"]["bdata"])
+    told = np.frombuffer(raw, np.uint8).reshape(shape)[0] / one["parts"]
+    node = result["tuned-difference"].to_dataset()
+    numbers = result["token-losses"].to_dataset().text_number.values
+    rows = [node.text_number.values.tolist().index(number) for number in numbers]
+    values = node.token_divergence.transpose("step", "shown_text", "place").values
+    where = loss.has_value[None].repeat(len(STEPS), axis=0)
+    np.testing.assert_allclose(
+        told[where], values[:, rows][where], atol=0.5 / one["parts"] + 1e-6
+    )
+    most = np.nanmax(values) + 1 / one["parts"]
+    assert 0 < one["top"] <= most and one["bottom"] == 0
+
+
+def test_activations_beside_predictions_are_those_of_a_pass_of_their_own():
+    model, texts, settings = base(), inputs(), ReadingSettings()
+    sample, labels = texts.sample("all", None, 0), ["model.layers.1", "model.norm"]
+    layers = LayerReader(model, labels, settings)
+    collector = layers.collector(texts, sample)
+    alone = layers.activations(texts, sample)
+    passes = []
+    handle = model.register_forward_hook(lambda *_: passes.append(1))
+    Predictor(model, "causal", settings).reduced(
+        texts, lambda text, column, token, log_p: {"p": log_p[:, 0]}, beside=[collector]
+    )
+    handle.remove()
+    assert len(passes) == -(-len(texts) // settings.batch_size)
+    beside = collector.result()
+    for label in labels:
+        torch.testing.assert_close(beside[label], alone[label])
 
 
 def test_arguments_out_of_range_are_refused():

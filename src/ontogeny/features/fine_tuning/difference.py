@@ -12,9 +12,11 @@ import xarray as xr
 from torch import Tensor
 
 from ...arrays import to_numpy
+from ...capture.predicted import Reduction
 from ...figures import Column, Figure, Heatmap, Section, Table
 from ...inputs import Inputs, ShownTexts
 from ...inputs.sampling import TokenSample
+from ...inputs.shown import TOKENS
 from ...needs import InputSet, Need, Predictor, Readouts
 from ...observables import Observable, Reading, Run, by_layer, dataset
 from ...observables.own_texts import OwnTexts
@@ -77,8 +79,8 @@ class TunedDifference(Observable):
     """
 
     layers: str | tuple[str, ...] = "resid"
-    n_texts: int = 12
-    max_tokens: int = 48
+    n_texts: int = 9
+    max_tokens: int = TOKENS
     first: int = 4
     top: int = 10
     on: str | None = None
@@ -88,11 +90,11 @@ class TunedDifference(Observable):
     kind = "tuned-difference"
     question = "What did tuning change in predictions and activations, token by token?"
     requires = "texts, a base as first checkpoint"
-    price = "three passes over a few texts at each step"
+    price = "two passes over a few texts at each step"
     fewest_steps = 2
     obstacles = ("no_prediction",)
-    minima = {"n_texts": 2, "first": 1, "top": 1, "max_tokens": 2}
-    state_variables = ("token_id", PIECES)
+    minima = {"n_texts": 2, "first": 1, "top": 1}
+    state_variables = ("token_id", "text_number", PIECES)
     quantities = (
         Quantity(
             "divergence",
@@ -127,6 +129,7 @@ class TunedDifference(Observable):
     variables = {
         "token_divergence": ("divergence from the base at each token", "nats"),
         "token_id": ("token", ""),
+        "text_number": ("number of the text in its input set", ""),
         "lens_id": ("tokens that the mean difference writes most", ""),
         "lens_logit": ("logit that the mean difference adds", "1"),
         "place_of": ("tokens of a text", ""),
@@ -175,24 +178,22 @@ class TunedDifference(Observable):
                 "mask": (("text", "place"), mask),
                 "special": (("text", "place"), special),
                 "unit": ("text", inputs.groups[shown.number]),
-                "token_id": (("text", "place"), np.where(mask, ids, -1)),
+                "token_id": (("shown_text", "place"), np.where(mask, ids, -1)),
+                "text_number": ("shown_text", shown.number),
                 PIECES: pieces_variable(run.pieces(texts)),
             }
         )
-        asked = reading[self.needs()[0]]
         log_p: list[Tensor] = []
 
         def keep(text: Any, column: Any, token: Tensor, predicted: Tensor) -> Any:
             log_p.append(predicted.float().cpu().clone())
             return {"place": text * ids.shape[1] + column}
 
-        places = asked.reduced(self._texts(state, 0, inputs), keep)["place"]
+        (means, sizes), kept_places = self._read(reading, state, keep)
+        places = kept_places["place"]
         base = torch.cat(log_p).numpy()[np.argsort(places, kind="stable")]
         state["base_place"] = ("token", np.sort(places))
         state["base_log_p"] = (("token", "answer"), base)
-        means, sizes = zip(
-            *(self._means(reading, state, i) for i in range(len(OF_TEXTS))), strict=True
-        )
         for path in means[0]:
             state[f"base_mean {path}"] = (
                 ("of_texts", "place_of", f"feature {path}"),
@@ -201,39 +202,53 @@ class TunedDifference(Observable):
             state[f"base_size {path}"] = ("of_texts", [size[path] for size in sizes])
         return state
 
-    def _texts(self, state: xr.Dataset, of: int, inputs: Inputs) -> Inputs:
-        return Inputs.from_tokens(
-            state.ids.values[of],
-            mask=state["mask"].values,
-            special=state.special.values,
-            mask_token_id=inputs.mask_token_id,
-            pad_token_id=inputs.pad_token_id,
-            vocab_size=inputs.vocab_size,
-        )
+    def _read(
+        self, reading: Reading, state: xr.Dataset, function: Reduction
+    ) -> tuple[tuple[list[dict[str, Any]], ...], dict[str, np.ndarray]]:
+        """Return means and sizes of both kinds of texts by layer, and numbers of predictions.
 
-    def _means(
-        self, reading: Reading, state: xr.Dataset, of: int
-    ) -> tuple[dict[str, np.ndarray], dict[str, float]]:
-        """Return mean activations (2, m) at first and all tokens, and their size, by layer."""
-        texts = self._texts(state, of, reading[InputSet(self.on)])
+        A masked model predicts from masked texts, so that its activations take a pass of their own.
+        """
+        asked, layers = (reading[need] for need in self.needs()[:2])
+        texts, random = self._texts(reading, state)
         row, place = np.nonzero(~texts.special & texts.mask)
         early = place - texts.special[:, :1].sum(axis=1)[row] < self.first
-        values = reading[OwnTexts(self.layers, self.on)].activations(
-            texts, TokenSample(row, place)
-        )
-        means = {}
-        sizes = {}
-        for path, A in values.items():
-            rows = to_numpy(A).astype(np.float64)
-            means[path] = np.stack([rows[early].mean(axis=0), rows.mean(axis=0)])
-            sizes[path] = float(np.sqrt((rows**2).sum(axis=1).mean()))
-        return means, sizes
+        sample = TokenSample(row, place)
+        if asked.masked:
+            numbers = asked.reduced(texts, function)
+            own = layers.activations(texts, sample)
+        else:
+            collector = layers.collector(texts, sample)
+            numbers = asked.reduced(texts, function, beside=[collector])
+            own = collector.result()
+        means: list[dict[str, Any]] = []
+        sizes: list[dict[str, Any]] = []
+        for values in (own, layers.activations(random, sample)):
+            rows = {path: to_numpy(A).astype(np.float64) for path, A in values.items()}
+            means.append({path: _means(A, early) for path, A in rows.items()})
+            sizes.append({path: _size(A) for path, A in rows.items()})
+        return (means, sizes), numbers
+
+    def _texts(self, reading: Reading, state: xr.Dataset) -> list[Inputs]:
+        """Return the texts, and the same with random tokens."""
+        inputs = reading[InputSet(self.on)]
+        return [
+            Inputs.from_tokens(
+                ids,
+                mask=state["mask"].values,
+                special=state.special.values,
+                mask_token_id=inputs.mask_token_id,
+                pad_token_id=inputs.pad_token_id,
+                vocab_size=inputs.vocab_size,
+            )
+            for ids in state.ids.values
+        ]
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return divergences, mean differences, and what these write."""
         assert state is not None
         readouts = reading[Readouts(self.layers, self.on)]
-        found = [self._means(reading, state, i)[0] for i in range(len(OF_TEXTS))]
+        (found, _), asked = self._read(reading, state, self._divergence(state))
 
         def one(path: str, _: Any) -> dict[str, Any]:
             before = state[f"base_mean {path}"].values
@@ -266,12 +281,11 @@ class TunedDifference(Observable):
         layers = layers.assign_coords(
             {k: v for k, v in labels.items() if k in layers.dims}
         )
-        return layers.merge(self._divergence(reading, state))
+        return layers.merge(_of_tokens(asked, state))
 
-    def _divergence(self, reading: Reading, state: xr.Dataset) -> xr.Dataset:
-        inputs = reading[InputSet(self.on)]
-        texts = self._texts(state, 0, inputs)
-        width = texts.ids.shape[1]
+    def _divergence(self, state: xr.Dataset) -> Reduction:
+        """Return the function from predictions to their divergence from the base's."""
+        width = state.sizes["place"]
         known = state.base_place.values
         base = torch.from_numpy(state.base_log_p.values)
 
@@ -279,20 +293,10 @@ class TunedDifference(Observable):
             rows = torch.from_numpy(np.searchsorted(known, text * width + column))
             before = base[rows].to(log_p.device)
             p = log_p.exp()
-            each = torch.where(p > 0, p * (log_p - before), torch.zeros_like(p)).sum(
-                dim=1
-            )
-            return {"apart": each, "place": text * width + column}
+            each = torch.where(p > 0, p * (log_p - before), torch.zeros_like(p))
+            return {"apart": each.sum(dim=1), "place": text * width + column}
 
-        asked = reading[self.needs()[0]].reduced(texts, apart)
-        values = np.maximum(asked["apart"].astype(np.float64), 0.0)
-        grid = np.full(texts.ids.size, np.nan)
-        grid[asked["place"].astype(int)] = values
-        mean = Measured.mean(values, state.unit.values[asked["text"]])
-        found = dataset({"divergence": mean})
-        return found.assign(
-            token_divergence=(("text_shown", "place"), grid.reshape(-1, width))
-        )
+        return apart
 
     def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with texts for ids."""
@@ -322,7 +326,7 @@ class TunedDifference(Observable):
                     "Divergence from the base at every token",
                     value="token_divergence",
                     y="place",
-                    facet="text_shown",
+                    facet="shown_text",
                     caption="Each row is a token of the text, the first at the bottom.",
                 )
             )
@@ -337,3 +341,22 @@ class TunedDifference(Observable):
                 )
             )
         return figures
+
+
+def _means(A: np.ndarray, early: np.ndarray) -> np.ndarray:
+    """Return mean activations (2, m) of rows (n, m) at first tokens and at all."""
+    return np.stack([A[early].mean(axis=0), A.mean(axis=0)])
+
+
+def _size(A: np.ndarray) -> float:
+    return float(np.sqrt((A**2).sum(axis=1).mean()))
+
+
+def _of_tokens(asked: Mapping[str, np.ndarray], state: xr.Dataset) -> xr.Dataset:
+    """Return the mean divergence, and that of each token; NaN where nothing is predicted."""
+    values = np.maximum(asked["apart"].astype(np.float64), 0.0)
+    grid = np.full(state.token_id.shape, np.nan)
+    grid.flat[asked["place"].astype(int)] = values
+    mean = Measured.mean(values, state.unit.values[asked["text"]])
+    found = dataset({"divergence": mean})
+    return found.assign(token_divergence=(("shown_text", "place"), grid))

@@ -1,4 +1,4 @@
-"""Example text: a few texts whose tokens are tinted by loss, concept or attention entropy."""
+"""Example text: a few texts whose tokens are tinted, as by loss, concept or attention entropy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..concepts.contexts import MISSING
 from ..concepts.lives import Concepts
 from ..concepts.nodes import read_concepts
 from ..concepts.tokens import Pieces
-from .measures import Measure, read_codes, read_entropy, read_loss
+from .measures import Measure, read_codes, read_divergence, read_entropy, read_loss
 from .tokens import ShownTokens, first_with
 
 MOST_TEXTS, MOST_TOKENS = 12, 256  # texts, and tokens of each, that the page holds
@@ -88,6 +88,11 @@ def _sources(
     if losses:
         readers.append(
             (read_loss, ShownTokens.of(losses, "token_id", "text_number", most))
+        )
+    tuned = first_with(content, "token_divergence", {"step", "shown_text", "place"})
+    if tuned:
+        readers.append(
+            (read_divergence, ShownTokens.of(tuned, "token_id", "text_number", most))
         )
     tokens = {"shown_text", "shown_place"}
     codes = first_with(content, "shown_code", {"step", "layer", "concept", *tokens})

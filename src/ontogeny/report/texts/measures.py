@@ -1,4 +1,4 @@
-"""What the tokens of the example text are tinted by: loss, a concept, or attention entropy.
+"""What the tokens of the example text are tinted by: loss, divergence, a concept, or entropy.
 
 Values are stored as whole parts of their unit, one byte each, so that what the page says of a token
 is the result's number, rounded once. The scale of a tint is the same at all steps.
@@ -115,6 +115,45 @@ def read_loss(tokens: ShownTokens, base: ShownTokens) -> Measure | None:
         has_value=is_finite,
         payload=_payload(tokens.node, values, costs, 10) | words,
         controls=_ends(data, "shown_loss_control", "the mean over these texts", units),
+    )
+
+
+def read_divergence(tokens: ShownTokens, base: ShownTokens) -> Measure | None:
+    """Return how far predictions at the tokens of `base` are from those of the tuned model's base."""
+    values = tokens.aligned(tokens.values("token_divergence", "step"), base)[None]
+    is_finite = _has_value(values)
+    if not is_finite.any():
+        return None
+    high = np.nanpercentile(values, SCALE_PERCENT)
+    parts = next((n for n in (1000, 100) if high <= FULL / n), 10)
+    top = max(math.ceil(min(high * parts, FULL)), 1) / parts
+    words = {
+        "bottom": 0,
+        "top": top,
+        "units": "nats",
+        "told": "Mean of this text {} nats",
+        "beside": "",
+        "reference": "",
+    }
+    return Measure(
+        key="divergence",
+        label="divergence from the base",
+        node=tokens.node,
+        what="how far the prediction of it is from the base’s",
+        meaning="the further it is",
+        care="Divergence D(pₜ ‖ p₀) of both predictions, whether or not the token is the right one "
+        "for either.",
+        low="as the base",
+        high=f"far ({top:g} nats or more)",
+        absent="not predicted",
+        has_value=is_finite,
+        payload=_payload(tokens.node, values, None, parts) | words,
+        controls=_ends(
+            tokens.node.dataset,
+            "divergence_control",
+            "the mean over all texts of this node",
+            "nats",
+        ),
     )
 
 
