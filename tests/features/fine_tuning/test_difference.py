@@ -133,9 +133,14 @@ def test_activations_beside_predictions_are_those_of_a_pass_of_their_own():
     alone = layers.activations(texts, sample)
     passes = []
     handle = model.register_forward_hook(lambda *_: passes.append(1))
-    Predictor(model, "causal", settings).reduced(
-        texts, lambda text, column, token, log_p: {"p": log_p[:, 0]}, beside=[collector]
-    )
+
+    def first(text, column, token, log_p):
+        return {"p": log_p[:, 0]}
+
+    predictor = Predictor(model, "causal", settings)
+    predictor.reduced(texts, first)
+    passes.clear()  # the first one tried the model, too
+    predictor.reduced(texts, first, beside=[collector])
     handle.remove()
     assert len(passes) == -(-len(texts) // settings.batch_size)
     beside = collector.result()
