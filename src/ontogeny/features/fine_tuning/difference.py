@@ -93,7 +93,7 @@ class TunedDifference(Observable):
     price = "two passes over a few texts at each step"
     fewest_steps = 2
     obstacles = ("no_prediction",)
-    minima = {"n_texts": 2, "first": 1, "top": 1}
+    minima = {"n_texts": 2, "first": 1, "top": 1, "max_tokens": 2}
     state_variables = ("token_id", "text_number", PIECES)
     quantities = (
         Quantity(
