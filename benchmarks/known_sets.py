@@ -1,6 +1,6 @@
 """How often "memorised", "generalises" and "overfits" are said wrongly and rightly.
 
-    OMP_NUM_THREADS=1 python benchmarks/known_sets.py [--draws 300] [--rows rows.jsonl]
+    OMP_NUM_THREADS=1 python benchmarks/known_sets.py [--draws 300] [--rows rows.jsonl] [--only FAMILY]
 
 Losses and answers of both sets are drawn around courses that are known, and judged by the function
 that judges those of a study. Wrong are: known, where less than 95 % of all such texts are right in
@@ -8,6 +8,9 @@ the end; a step whose interval lacks the true one; overfitting of a loss that do
 differ by half a nat (standard deviation), and by a tenth more at each checkpoint. Checkpoints
 jitter as well, all texts by the same: shares of what is gained over word frequencies, drawn anew
 at each checkpoint or with a memory of .5.
+
+Beside them stands what the best test could find: of answers the most powerful of 5 %, of rises one
+that knows the course, its begin and the memory of the noise.
 """
 
 from __future__ import annotations
@@ -20,8 +23,10 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy.stats import binom, nct, t
 
 from ontogeny.claims import Certainty, Claim, Kind
+from ontogeny.features.predictions.rises import rise_p_value
 from ontogeny.features.predictions.set_claims import claims_of_sets
 
 FREQUENCIES = 3.0  # nats per token
@@ -199,13 +204,90 @@ def of_rises(draws: int) -> Iterator[dict[str, Any]]:
                 }
 
 
+def of_answer_power(draws: int) -> Iterator[dict[str, Any]]:
+    """Exact power over all numbers of right texts, at a last checkpoint."""
+    for texts in (63, 100, 200, 400, 1000, 2000):
+        counts = np.arange(texts + 1)
+        node = [is_known(texts, right) for right in counts]
+        for share in (0.97, 0.98, 0.99, 0.995, 1.0):
+            power = float(binom.pmf(counts, texts, share)[node].sum())
+            yield {
+                "what": "power of answers",
+                "share": share,
+                "texts": texts,
+                "power": round(power, 3),
+                "most": round(most_powerful(texts, share), 3),
+            }
+
+
+def is_known(texts: int, right: int) -> bool:
+    told = np.repeat([[0.0], [1.0]], texts, axis=1)
+    told[1, right:] = 0
+    given = {"training": told, "held": told, "right_given": told}
+    return is_sure(claim_of(node_of(3 - told, 3 - told, given), Kind.GENERALISES))
+
+
+def most_powerful(texts: int, share: float, level: float = 0.05) -> float:
+    """Return the power of the randomised test of 95 %, which no test of this level exceeds."""
+    counts = np.arange(texts + 1)
+    beyond = binom.sf(counts, texts, 0.95)
+    first = int(np.argmax(beyond <= level))
+    part = (level - beyond[first]) / binom.pmf(first, texts, 0.95)
+    return float(binom.sf(first, texts, share) + part * binom.pmf(first, texts, share))
+
+
+def of_rise_power(draws: int) -> Iterator[dict[str, Any]]:
+    """Courses that rise in a line after a third of the checkpoints, in units of their jitter."""
+    for steps in (5, 6, 8, 12, 16, 20, 30, 50):
+        for memory in (0.0, 0.5):
+            shape = np.clip(np.arange(steps) / (steps - 1) - 1 / 3, 0, None) * 1.5
+            for rise in (0, 3, 4, 5, 6, 7, 8, 12, 15):
+                said = 0
+                for seed in range(draws):
+                    rng = np.random.default_rng(seed)
+                    noise = jitter_of(steps, 1 / GAIN, memory, rng)
+                    said += rise_p_value(noise + rise * shape) <= 0.05
+                yield {
+                    "what": "power of rises",
+                    "steps": steps,
+                    "memory": memory,
+                    "rise": rise,
+                    "said": said,
+                    "most": round(knowing_all(rise * shape, memory), 3),
+                }
+
+
+def knowing_all(course: np.ndarray, memory: float, level: float = 0.05) -> float:
+    """Return the power of a test that knows the shape and the memory, not the sizes."""
+    apart = np.abs(np.subtract.outer(np.arange(len(course)), np.arange(len(course))))
+    root = np.linalg.inv(np.linalg.cholesky(np.where(apart, memory**apart, 1.0)))
+    shape = root @ course
+    flat = root @ np.ones(len(course))
+    flat /= np.linalg.norm(flat)
+    size = float(np.linalg.norm(shape - flat * (flat @ shape)))
+    freedom = len(course) - 2
+    return float(nct.sf(t.isf(level, freedom), freedom, size)) if size else level
+
+
+FAMILIES = {
+    "answers": of_answers,
+    "nothing": of_nothing,
+    "gains": of_gains,
+    "rises": of_rises,
+    "answer-power": of_answer_power,
+    "rise-power": of_rise_power,
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=300)
     parser.add_argument("--rows", type=Path)
+    parser.add_argument("--only", choices=list(FAMILIES))
     arguments = parser.parse_args()
-    for family in (of_answers, of_nothing, of_gains, of_rises):
-        for row in family(arguments.draws):
+    asked = [arguments.only] if arguments.only else list(FAMILIES)
+    for family in asked:
+        for row in FAMILIES[family](arguments.draws):
             print(json.dumps(row), flush=True)
             if arguments.rows:
                 with arguments.rows.open("a") as file:

@@ -301,8 +301,9 @@ def test_lines_under_the_loss_are_those_that_all_runs_share():
     content = read_content(og.comparison.compare(seeds(2)))
     node = content.track_node
     costs = {"unigram": [5.5, 5.5], "bigram": [4.5, 4.25], "uniform": [8.0, np.nan]}
+    costs["best"] = [1.25, 1.25]
     data = node.dataset.drop_vars([f"loss_{name}" for name in costs], errors="ignore")
     data = data.assign({f"loss_{name}": ("run", cost) for name, cost in costs.items()})
     nodes = [replace(n, dataset=data) if n is node else n for n in content.nodes]
     levels = read_loss(replace(content, nodes=nodes)).levels
-    assert levels == {"word frequencies": 5.5}
+    assert levels == {"word frequencies": 5.5, "best possible": 1.25}

@@ -87,7 +87,9 @@ def test_a_vocabulary_of_200_000_takes_a_table_of_the_targets_alone():
     assert renamed._table.numel() * 4 < 300_000
 
 
-def node_of_loss(first, last, renamed_gain, blind=7.0, texts=40, controls=()):
+def node_of_loss(
+    first, last, renamed_gain, blind=7.0, texts=40, controls=(), unchanged=0
+):
     """A run of two checkpoints whose renamed losses gain about as much as given."""
     rng = np.random.default_rng(0)
     noise = rng.normal(0, 0.1, texts)
@@ -100,6 +102,7 @@ def node_of_loss(first, last, renamed_gain, blind=7.0, texts=40, controls=()):
     )
     renamed[1, 0] = last
     renamed[0, 1:] += rng.normal(0, 0.02, DRAWS)
+    renamed[:, 1 : unchanged + 1] = renamed[:, :1]
     data = xr.Dataset(
         {
             "loss": ("step", of_text.mean(1)),
@@ -124,6 +127,15 @@ def test_the_loss_is_learned_with_any_number_of_controls_however_bad_they_get(co
     node = node_of_loss(6.95, 1.76, -2.0, controls=controls)
     assert node.learned.all() and node.beyond.all() and node.changed.all()
     assert float(node.loss_p_learned) == 0.001 and float(node.loss_learned_from) == 100
+
+
+def test_of_three_kinds_of_words_renaming_tells_nothing_and_controls_judge():
+    """A sixth of all renamings of a chain of three states leave its texts as they are."""
+    runs = (1.14, 1.2, 1.13, 1.17, 1.16, 1.13)
+    node = node_of_loss(1.15, 0.75, -0.1, 1.1, controls=runs, unchanged=DRAWS // 6)
+    assert "loss_p_learned" not in node and node.learned.all()
+    alone = node_of_loss(1.15, 0.75, -0.1, 1.1, unchanged=DRAWS // 6)
+    assert not alone.learned.any() and np.isnan(float(alone.p_learned[0]))
 
 
 @pytest.mark.parametrize(

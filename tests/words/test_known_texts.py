@@ -46,6 +46,21 @@ def test_the_heading_has_both_steps_in_few_words(memorised, generalises, heading
     assert len(heading.split()) <= MOST_WORDS
 
 
+@pytest.mark.parametrize(
+    ("sure", "heading"),
+    [
+        ((Kind.MEMORISED, Kind.GENERALISES), "It generalises from step 100, overfits"),
+        ((Kind.MEMORISED,), f"{FIRST} 100, overfits"),
+        ((), "It overfits"),
+    ],
+)
+def test_the_heading_does_not_hide_that_the_run_overfits_in_the_end(sure, heading):
+    claims = [known(kind, 100.0) for kind in sure] + [known(Kind.OVERFITS, 450.0)]
+    told = heading_of_sets(claims, Voice(), Names())
+    assert told == f"{heading} from step 450"
+    assert len(told.split()) <= MOST_WORDS
+
+
 def test_sentences_come_in_the_order_of_training_with_intervals_or_why_they_are_open():
     claims = [
         known(Kind.GENERALISES, math.nan, SHORT, last=0.64),

@@ -1,8 +1,8 @@
 """Where something can be learned at all: places to score, proposed by passes at three checkpoints.
 
-Places are proposed where all texts have the same form, in which the loss at the last ones falls
-while at others it stays at a blind guess or above. They are chosen on one half of the texts and
-judged on the other.
+Places are proposed where all texts have the same form, in which the model learns the last ones from
+their texts, while at others it never knows more than which tokens stand there. They are chosen on
+one half of the texts and judged on the other.
 """
 
 from __future__ import annotations
@@ -12,23 +12,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from scipy.stats import t
 
-from ..capture.predictor import Predictor
 from ..errors import OntogenyError
 from ..inputs import Inputs
 from ..inputs.scoring import has_one_form
 from ..observables import ModelFacts
 from ..observables.registry import kinds
 from ..trajectory import Trajectory
+from .place_trial import place_trial
 from .presets import Preset, filled_entry
 
 LEVEL = 0.01  # of a fall of the loss, on each half of the texts
-# Of a blind guess: what stays above it is not learned. A model that knows which tokens stand at a
-# place, as 23 numbers of 24 tokens, costs .99 of it.
+# Of what the mean answer at a place costs: what stays above it is not learned from its text.
 BLIND = 0.95
-FALL = 0.1  # of a blind guess: early in training all places fall by less, some not yet
+FALL = 0.1  # of the same: early in training all places fall by less, some not yet
+OPEN = 0.5  # nats that it costs where there is something to know: less than between two tokens
 _FEWEST = 20  # texts
 _MOST_TEXTS = 200
 _KIND = "place-losses"
@@ -82,20 +81,20 @@ def proposed_places(
     if len(few) < _FEWEST or len(trajectory) < 2 or not forms or not is_here:
         return None
     try:
-        costs, vocabulary = _costs(trajectory, few)
+        costs, guesses = place_trial(trajectory, few, [form.classes for form in forms])
     except (OntogenyError, RuntimeError, IndexError):
         # What is wrong is said where it is studied.
         return None
-    blind = float(np.log(vocabulary))
     first = np.random.default_rng(random_state).permutation(np.unique(few.groups))
     is_first = np.isin(few.groups, first[: len(first) // 2])
-    for form in forms:  # of several separators the first one that the first half shows
-        of_groups = form.means(costs)
-        count = learned_end(of_groups[:, is_first], blind)
-        if count:
-            if not is_confirmed(of_groups[:, ~is_first], blind, count):
-                return None
-            return form.proposal(count)
+    # Of several separators the first one that the first half shows.
+    for form, guess in zip(forms, guesses, strict=True):
+        of_groups = np.stack([form.means(values) for values in (costs, guess)])
+        chosen = learned_end(*of_groups[:, :, is_first])
+        if chosen.learned:
+            lost, guessed = of_groups[:, :, ~is_first]
+            is_right = is_confirmed(lost, guessed, chosen)
+            return form.proposal(chosen) if is_right else None
     return None
 
 
@@ -125,62 +124,81 @@ def _has_few_tokens(inputs: Inputs) -> bool:
     return is_even and len(np.unique(inputs.ids[inputs.ordinary])) <= _FEW_TOKENS
 
 
-def learned_end(costs: np.ndarray, blind: float) -> int:
-    """Return at how many of the last places the loss falls, where it stays blind before them.
+@dataclass(frozen=True)
+class LearnedEnd:
+    """How many of the last places are learned, where some before them are not.
+
+    Attributes
+    ----------
+    learned
+        Number of last places; 0 where none stand out.
+    blind
+        Places before them that are not learned.
+    """
+
+    learned: int = 0
+    blind: tuple[int, ...] = ()
+
+
+def learned_end(costs: np.ndarray, guesses: np.ndarray) -> LearnedEnd:
+    """Return which of the last places are learned after one that is not.
+
+    Places where little is to be known, as of a separator, count neither way.
 
     Parameters
     ----------
     costs
         (3, texts, places) losses at the first, the middle and the last checkpoint.
-    blind
-        The loss of a blind guess.
-
-    Returns
-    -------
-    int
-        0 where there is no place that stays blind, or one after it does not fall.
+    guesses
+        (3, texts, places) what the mean answer of the model costs there.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> costs = 3.0 + 0.1 * rng.normal(size=(3, 50, 2))
     >>> costs[2, :, 1] -= 2.9
-    >>> learned_end(costs, 3.0)
-    1
+    >>> learned_end(costs, np.full((3, 50, 2), 3.0))
+    LearnedEnd(learned=1, blind=(0,))
     """
-    blind_places = np.flatnonzero((costs.mean(axis=1) >= BLIND * blind).all(axis=0))
-    if not len(blind_places):
-        return 0
-    last = int(blind_places[-1])
-    count = costs.shape[2] - 1 - last
-    fell = [
-        _fell(costs[:, :, place], blind) for place in range(last + 1, costs.shape[2])
-    ]
-    return count if count and all(fell) else 0
+    size = costs.shape[2]
+    is_open = guesses[2].mean(axis=0) >= OPEN
+    blind = np.flatnonzero(is_open & _is_blind(costs, guesses).all(axis=0))
+    if not len(blind):
+        return LearnedEnd()
+    after = [p for p in range(blind[-1] + 1, size) if is_open[p]]
+    if not after or not all(_fell(costs[:, :, p], guesses[:, :, p]) for p in after):
+        return LearnedEnd()
+    return LearnedEnd(size - after[0], tuple(blind.tolist()))
 
 
-def is_confirmed(costs: np.ndarray, blind: float, count: int) -> bool:
-    """Return whether other texts show the same: the last `count` places fall, one before is blind.
+def is_confirmed(costs: np.ndarray, guesses: np.ndarray, chosen: LearnedEnd) -> bool:
+    """Return whether other texts show the same: the last places fall, and the one before is blind.
 
     Examples
     --------
-    >>> is_confirmed(np.full((3, 50, 2), 3.0), 3.0, 1)
+    >>> flat = np.full((3, 50, 2), 3.0)
+    >>> is_confirmed(flat, flat, LearnedEnd(1, (0,)))
     False
     """
-    before = costs[:, :, -count - 1].mean(axis=1)
-    return bool((before >= BLIND * blind).all()) and _fell(
-        costs[:, :, -count:].mean(axis=2), blind
+    before = chosen.blind[-1]
+    last = slice(costs.shape[2] - chosen.learned, None)
+    return bool(_is_blind(costs, guesses)[:, before].all()) and _fell(
+        costs[:, :, last].mean(axis=2), guesses[:, :, last].mean(axis=2)
     )
 
 
-def _fell(costs: np.ndarray, blind: float) -> bool:
-    """Return whether losses (3, texts) surely fell, by enough, to surely below a blind guess."""
-    if costs[2].mean() > costs[0].mean() - FALL * blind:
+def _is_blind(costs: np.ndarray, guesses: np.ndarray) -> np.ndarray:
+    """Return at which checkpoints and places the texts help next to nothing."""
+    return np.asarray(costs.mean(axis=1) >= BLIND * guesses.mean(axis=1))
+
+
+def _fell(costs: np.ndarray, guesses: np.ndarray) -> bool:
+    """Return whether losses (3, texts) surely fell, by enough, to surely below guesses."""
+    least = FALL * guesses.mean(axis=1)
+    means = costs.mean(axis=1)
+    if means[2] > means[0] - least[0] or means[2] > guesses[2].mean() - least[2]:
         return False
-    return all(
-        _surely_below(costs[2] - line)
-        for line in (costs[0], np.full(costs.shape[1], blind))
-    )
+    return all(_surely_below(costs[2] - line) for line in (costs[0], guesses[2]))
 
 
 def _surely_below(values: np.ndarray) -> bool:
@@ -191,45 +209,35 @@ def _surely_below(values: np.ndarray) -> bool:
     return mean < 0 and bool(t.sf(-mean / error, len(values) - 1) <= LEVEL)
 
 
-def _costs(trajectory: Trajectory, inputs: Inputs) -> tuple[np.ndarray, int]:
-    """Return the loss of every token (3, texts, places), NaN where none is, and the vocabulary."""
-    places = [0, len(trajectory) // 2, len(trajectory) - 1]
-    costs = np.full((3, *inputs.ids.shape), np.nan)
-    vocabulary = 0
-    for row, place in enumerate(places):
-        model = trajectory.checkpoints[place].model(dtype=torch.float32)
-        read = Predictor(model, "causal").reduced(inputs, _loss)
-        costs[row, read["text"], read["column"]] = read["loss"]
-        vocabulary = int(read["vocabulary"][0])
-    return costs, vocabulary
-
-
-def _loss(
-    text: np.ndarray, column: np.ndarray, target: torch.Tensor, log_p: torch.Tensor
-) -> Any:
-    loss = -log_p.gather(1, target[:, None])[:, 0]
-    return {"loss": loss.double(), "vocabulary": np.full(len(text), log_p.shape[1])}
-
-
 @dataclass(frozen=True, eq=False)
 class _Ends:
     """Texts of one length: the last places of each."""
 
-    size: int
+    shape: tuple[int, int]
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The places."""
+        return np.broadcast_to(np.arange(self.shape[1]), self.shape)
 
     def means(self, costs: np.ndarray) -> np.ndarray:
         """Return the loss of each place after the first."""
         return costs[:, :, 1:]
 
-    def proposal(self, count: int) -> ProposedPlaces:
+    def proposal(self, chosen: LearnedEnd) -> ProposedPlaces:
         """Return the proposal to score the last places."""
-        before = self.size - count
+        size = self.shape[1]
+        count = chosen.learned
+        before = size - count
+        blind = len(chosen.blind) + 1  # with the first token
         first = "first" if before == 1 else f"first {before}"
-        why = f"the {first} of {self.size} tokens cannot be predicted"
+        which = f"the {first}" if blind == before else f"{blind} of the {first}"
         last = "the last" if count == 1 else f"the last {count}"
         score = f"last:{count}"
         return ProposedPlaces(
-            {"score": score}, f"--score {score}", f"{why}; the loss is of {last}"
+            {"score": score},
+            f"--score {score}",
+            f"{which} of {size} tokens cannot be predicted; the loss is of {last}",
         )
 
 
@@ -240,12 +248,17 @@ class _Separator:
     written: str | int
     after: np.ndarray
 
+    @property
+    def classes(self) -> np.ndarray:
+        """What stands before the separator, and after it."""
+        return self.after.astype(int)
+
     def means(self, costs: np.ndarray) -> np.ndarray:
         """Return the mean loss of each text before and after the separator."""
         parts = [np.where(mask, costs, np.nan) for mask in (~self.after, self.after)]
         return np.stack([np.nanmean(part, axis=2) for part in parts], axis=2)
 
-    def proposal(self, count: int) -> ProposedPlaces:
+    def proposal(self, chosen: LearnedEnd) -> ProposedPlaces:
         """Return the proposal to score what stands after the separator."""
         why = f"what stands before {self.written!r} cannot be predicted; the loss is of what follows"
         return ProposedPlaces(
@@ -257,7 +270,7 @@ def _forms(inputs: Inputs) -> Sequence[_Ends | _Separator]:
     """Return in which way the texts have the same form: by length, else by separators."""
     lengths = inputs.lengths
     if has_one_form(lengths) and lengths[0] > 2 and inputs.ordinary.all():
-        return [_Ends(int(lengths[0]))]
+        return [_Ends((len(lengths), int(lengths[0])))]
     return _separators(inputs)[:_MOST_SEPARATORS]
 
 

@@ -16,8 +16,8 @@ OF_SETS = (Kind.MEMORISED, Kind.GENERALISES, Kind.OVERFITS)
 def heading_of_sets(claims: Sequence[Claim], voice: Voice, names: Names) -> str:
     """Return since when the training texts are known, and since when others; without intervals.
 
-    Nothing where neither is sure. Where held-out texts are known as early as the training texts,
-    nothing was memorised apart from what generalises.
+    Nothing where nothing is sure. Where held-out texts are known as early as the training texts,
+    nothing was memorised apart from what generalises. What overfits in the end is said with it.
 
     Examples
     --------
@@ -35,17 +35,25 @@ def heading_of_sets(claims: Sequence[Claim], voice: Voice, names: Names) -> str:
     }
     memorised = sure.get(Kind.MEMORISED)
     generalises = sure.get(Kind.GENERALISES)
+    overfits = sure.get(Kind.OVERFITS)
+    known = generalises or memorised
+    if overfits:
+        key = f"{known.kind.value}, overfits" if known else "overfits"
+        return _filled(key, [known, overfits] if known else [overfits], voice, names)
     if memorised and generalises and memorised.since < generalises.since:
-        other = Phrases([generalises], voice, names).begin
-        phrases = Phrases([memorised], voice, names)
-        return phrases.filled(HEADINGS["both sets"], other=other)
-    if generalises:
-        return Phrases([generalises], voice, names).filled(HEADINGS["generalises"])
-    if memorised is None:
+        return _filled("both sets", [memorised, generalises], voice, names)
+    if known is None:
         return ""
     is_asked = any(claim.kind is Kind.GENERALISES for claim in claims)
-    key = "memorised, open" if is_asked else "memorised"
-    return Phrases([memorised], voice, names).filled(HEADINGS[key])
+    is_open = known is memorised and is_asked
+    key = "memorised, open" if is_open else known.kind.value
+    return _filled(key, [known], voice, names)
+
+
+def _filled(key: str, claims: Sequence[Claim], voice: Voice, names: Names) -> str:
+    """Return a heading with the first steps of its claims."""
+    first, *others = (Phrases([claim], voice, names) for claim in claims)
+    return first.filled(HEADINGS[key], other=others[0].begin if others else "")
 
 
 def sentences_of_sets(

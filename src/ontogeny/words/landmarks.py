@@ -11,11 +11,13 @@ import xarray as xr
 
 from .content import Content
 
-# What guesses cost, by the ends of variables' names.
+BEST = "best possible"
+# What guesses cost, and the best model, by the ends of variables' names.
 OF_TEXTS = {
     "uniform": "blind guess",
     "unigram": "{word} frequencies",
     "bigram": "bigrams",
+    "best": BEST,
 }
 OF_MODEL = {
     "own_unigram": "its own {word} frequencies",
@@ -25,7 +27,7 @@ OF_MODEL = {
 
 @dataclass(frozen=True)
 class LossCurve:
-    """The ends of the loss, and what guesses cost at the last step, by what they are.
+    """The ends of the loss, and what guesses and the best model cost in the end, by what they are.
 
     ``of_model`` holds what means of the model's own predictions cost.
     """

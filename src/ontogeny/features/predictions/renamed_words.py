@@ -50,7 +50,8 @@ def with_renamed_words(data: xr.Dataset) -> xr.Dataset:
     a run whose first step knows the words renamings are no fair comparison, as a flatter model
     would gain on all of them: beside pairs of mirrored control runs `trained_start` judges it.
     Without these it is left out; or where the first step is no better than a blind guess as it is,
-    it is that of the gain at the best temperature of each step.
+    it is that of the gain at the best temperature of each step. It is left out as well where texts
+    have so few kinds of words that chance renames none of them: control runs judge it then.
     """
     losses = (
         data["loss_renamed"].transpose("step", "renaming").values.astype(np.float64)
@@ -78,7 +79,9 @@ def with_renamed_words(data: xr.Dataset) -> xr.Dataset:
         "loss_trained_start": float(began_trained),
     }
     judged = trained_start.judged_by_pairs(data) if began_trained else {}
-    by_renaming = not judged and (at_best or not began_trained)
+    renamed_none = (losses[complete] == losses[complete, :1]).all(axis=0)
+    can_tell = renamed_none.mean() <= LEVEL
+    by_renaming = can_tell and not judged and (at_best or not began_trained)
     if len(complete) > 1 and by_renaming:
         fell = _fall(data, at_best) > 0
         learned = (p_gain <= LEVEL) & fell & below

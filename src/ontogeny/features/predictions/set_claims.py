@@ -14,35 +14,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.stats import beta, t
+from scipy.stats import beta, binom, t
 
 from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject
 from ...claims.places import OF_TOKENS
 from ...observables.crossing import Crossing, crossing
 from ...summary.noise import mean_stderr
+from .rises import rise_p_value
 
 KNOWN = 0.95  # share of right answers, or of the final gain
 _ROUNDING = 1e-4  # so that exactly 95 % are enough
-_TAIL = 0.025  # on each side of an interval
-# As many texts, all right, show that 95 % of all such texts are.
-_FEWEST = math.ceil(math.log(_TAIL) / math.log(KNOWN))
+# Of the share at a checkpoint, below and above: together an interval of 95 %. Whether a set is known
+# rests on the lower limit alone, which is given most of the error.
+_TAIL_BELOW = 0.04
+_TAIL_ABOVE = 0.01
+_POWER = 0.95  # with which as many texts as a claim asks for would show it
+_MOST_TEXTS = 20_000  # that a claim asks for
 _GAINED = 0.01  # level at which a loss is below word frequencies
 _RESAMPLED = 1000
 _SURE = 0.99  # of the draws, of a run that overfits: the place of the minimum is found in them
 # Of what held-out texts gain over frequencies: a smaller rise is not named.
 _LEAST = 0.01
-# Level of a rise beyond the jitter of checkpoints, over all places of the minimum.
-_JITTER = 0.05
-# Of second differences of noise, in units of its variance: 6 of fresh noise, 2.5 with a memory of
-# a half. In between, the rates of docs/guides/error-rates.md hold for both.
-_SECOND_DIFFERENCES = 3.5
-_MANY_DIFFERENCES = 6
+_JITTER = 0.05  # level of a rise beyond the jitter of checkpoints
 # Of the gain: what no checkpoint jitters by, where too few are there to tell by how much they do.
 _NO_JITTER = 0.1
+_MANY = 6  # checkpoints since 90 % of the gain: enough to tell
 
 
 def claims_of_sets(name: str, data: xr.Dataset) -> Sequence[Claim]:
@@ -106,8 +107,8 @@ def _known(kind: Kind, node: str, data: xr.Dataset, which: str) -> Claim:
         return Claim(kind, certainty=Certainty.OPEN, reason=reason, **fields)
     since: dict[str, Any] = {"since": cross.step, "since_low": cross.low}
     if not cross.certain:
-        if is_asked and ends[-1] == 1:
-            since["needed"] = _FEWEST
+        if is_asked:
+            since["needed"] = _texts_needed(float(ends[-1]))
         return Claim(
             kind, certainty=Certainty.OPEN, reason=Reason.FEW_TEXTS, **since, **fields
         )
@@ -138,14 +139,28 @@ def _exact_crossing(steps: np.ndarray, shares: np.ndarray) -> Crossing:
     """
     texts = shares.shape[1]
     right = shares.sum(axis=1)
-    low = np.where(right > 0, beta.ppf(_TAIL, right, texts - right + 1), 0.0)
-    high = np.where(right < texts, beta.ppf(1 - _TAIL, right + 1, texts - right), 1.0)
+    low = np.where(right > 0, beta.ppf(_TAIL_BELOW, right, texts - right + 1), 0.0)
+    high = np.where(
+        right < texts, beta.ppf(1 - _TAIL_ABOVE, right + 1, texts - right), 1.0
+    )
     least = KNOWN - _ROUNDING
     place = _for_good(shares.mean(axis=1) >= least)
     earliest = max(_for_good(high >= least) - 1, 0)
     after = np.append(steps, np.inf)
     latest = _for_good(low >= least)
     return Crossing(float(after[place]), float(after[earliest]), float(after[latest]))
+
+
+@lru_cache(maxsize=64)
+def _texts_needed(share: float) -> float:
+    """Return how many texts would show it in 95 % of draws, if so many are right; NaN of too many.
+
+    No test finds it with fewer at this level: of right answers the exact one is the most powerful.
+    """
+    texts = np.arange(1, _MOST_TEXTS + 1)
+    right = binom.isf(_TAIL_BELOW, texts, KNOWN) + 1  # the fewest that show it
+    place = _for_good(binom.sf(right - 1, texts, share) >= _POWER)
+    return float(texts[place]) if place < len(texts) else math.nan
 
 
 def _for_good(is_reached: np.ndarray) -> int:
@@ -176,7 +191,8 @@ def _overfits(node: str, data: xr.Dataset) -> list[Claim]:
     costs = _over_units(data, "held_cost")
     mean = np.average(costs, weights=weights, axis=1)
     lowest = int(mean.argmin())
-    gain = float(np.average(data.held_line.values, weights=weights) - mean[lowest])
+    line = float(np.average(data.held_line.values, weights=weights))
+    gain = line - float(mean[lowest])
     rise = float(mean[-1] - mean[lowest])
     if lowest == len(mean) - 1 or rise < _LEAST * max(gain, 0.0) or rise <= _ROUNDING:
         return []
@@ -200,7 +216,7 @@ def _overfits(node: str, data: xr.Dataset) -> list[Claim]:
         "beside": _other(data, "set_loss", "held-out"),
     }
     reason = Reason.FEW_TEXTS if shown < _SURE else None
-    if reason is None and rise < _jitter(mean, gain):
+    if reason is None and not _is_beyond_jitter(mean, gain if gain > 0 else line):
         reason = Reason.SHORT_MEMORY
     if reason is not None:
         return [Claim(Kind.OVERFITS, certainty=Certainty.OPEN, reason=reason, **fields)]
@@ -215,21 +231,16 @@ def _still_falls(data: xr.Dataset, lowest: int) -> bool:
     return crossing(np.zeros(1), costs[-1:], costs[lowest], weights).certain
 
 
-def _jitter(mean: np.ndarray, gain: float) -> float:
-    """Return by how much a last loss is above the minimum of a flat course by its jitter alone.
+def _is_beyond_jitter(mean: np.ndarray, gain: float) -> bool:
+    """Return whether a course ends above its minimum by more than checkpoints jitter.
 
-    Second differences show the jitter, of all checkpoints since 90 % of the gain.
+    All checkpoints since 90 % of the gain are asked. Where they are few, a rise by more than any
+    checkpoint jitters shows it as well.
     """
     lowest = float(mean.min())
     late = mean[int((mean <= lowest + _NO_JITTER * gain).argmax()) :]
-    differences = np.diff(late, 2)
-    count = len(differences)
-    if not count:
-        return _NO_JITTER * gain
-    spread = math.sqrt(2 * float((differences**2).mean()) / _SECOND_DIFFERENCES)
-    # They overlap, so that they count as half as many.
-    reach = spread * float(t.isf(_JITTER / (len(late) - 1), max(count / 2, 1)))
-    return reach if count >= _MANY_DIFFERENCES else min(reach, _NO_JITTER * gain)
+    is_large = float(mean[-1]) - lowest > _NO_JITTER * gain
+    return rise_p_value(late) <= _JITTER or (len(late) < _MANY and is_large)
 
 
 def _stays_above(mean: np.ndarray) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...markup import csv_text
 from ...words.content import Content
-from ...words.landmarks import control_curve
+from ...words.landmarks import BEST, control_curve
 from ..chart.draw import draw_chart, views_of
 from ..figures.frames import chart_frame
 from ..first_screen.screen import FirstScreen, first_screen
@@ -86,8 +86,9 @@ def chart_words(content: Content, view: str) -> tuple[str, str, str]:
 def _of_first_screen(content: Content, first: FirstScreen) -> str:
     """Return what is drawn: the lines under the loss, its controls, and the lines of concepts."""
     loss = first.loss
-    lined = loss is not None and bool(loss.levels)
-    sentences = ["Dashed: what guesses cost."] if lined else []
+    levels = loss.levels if loss is not None else {}
+    best = ", and the best possible loss" if BEST in levels else ""
+    sentences = [f"Dashed: what guesses cost{best}."] if levels else []
     sentences += (
         ["Grey: control runs."] if loss and control_curve(content) is not None else []
     )
