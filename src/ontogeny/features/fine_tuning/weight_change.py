@@ -62,6 +62,7 @@ class WeightChange(Observable):
     requires: ClassVar[str] = "weights alone"
     price: ClassVar[str] = "three decompositions for each matrix and step"
     fewest_steps: ClassVar[int] = 2
+    from_first: ClassVar[bool] = True
     obstacles: ClassVar[tuple[str, ...]] = ("no_matrices",)
     presets: ClassVar[Presets] = (
         PresetEntry(("fine-tuning",), {"blocks": "$changed"}, 30),
