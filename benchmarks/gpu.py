@@ -6,7 +6,8 @@ A table in about ten minutes, one line for each part: passes with losses, activa
 fits of extractors, distances, weights of a control, each on the CPU and on the device; the largest
 memory of the device; the largest relative difference; and whether two runs there are equal bit for
 bit. Without a GPU `--device cpu` shows that it runs. Parts that would begin after `--minutes` are
-left out, and said to be. Exits with 1 if a difference is above its tolerance, or bits differ.
+left out, and said to be. A part that fails says why, and the others go on. Exits with 1 if one
+failed, a difference is above its tolerance, or bits differ.
 
 What differs on a GPU and is set here: products of float32 matrices in full precision
 (`torch.backends.cuda.matmul.allow_tf32 = False`), and deterministic algorithms only
@@ -141,6 +142,21 @@ def difference(value: Tensor, truth: Tensor) -> float:
     return float((one - two).norm() / two.norm().clamp_min(1e-30))
 
 
+def reported(part: Part, device: str) -> bool:
+    """Print the line of a part; return whether its numbers are right and come again."""
+    on_gpu = device.startswith("cuda")
+    slow, (truth,) = measured(part, "cpu", 1)
+    if on_gpu:
+        torch.cuda.reset_peak_memory_stats()
+    fast, values = measured(part, device, 3)
+    held = torch.cuda.max_memory_allocated() / 1e9 if on_gpu else 0.0
+    off = difference(values[0], truth)
+    same = all(torch.equal(values[0], v) for v in values[1:])
+    cells = f"{slow:.2f} | {fast:.2f} | {held:.2f} | {off:.1e}"
+    print(part.name, cells, "yes" if same else "NO", sep=" | ", flush=True)
+    return same and off <= part.tolerance
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     options.add_argument("--device", default="cuda")
@@ -153,8 +169,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.error("no GPU is there; --device cpu shows that the script runs.")
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.use_deterministic_algorithms(True)
-    on_gpu = given.device.startswith("cuda")
-    if on_gpu:
+    if given.device.startswith("cuda"):
         print(torch.cuda.get_device_name(), "torch", torch.__version__)
     print("part | CPU s | device s | GB on the device | difference | same bits")
     begin = time.monotonic()
@@ -163,16 +178,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if time.monotonic() - begin > 60 * given.minutes:
             print(f"{part.name} | left out: {given.minutes:g} minutes are over")
             continue
-        slow, (truth,) = measured(part, "cpu", 1)
-        if on_gpu:
-            torch.cuda.reset_peak_memory_stats()
-        fast, values = measured(part, given.device, 3)
-        held = torch.cuda.max_memory_allocated() / 1e9 if on_gpu else 0.0
-        off = difference(values[0], truth)
-        same = all(torch.equal(values[0], v) for v in values[1:])
-        wrong += off > part.tolerance or not same
-        cells = f"{slow:.2f} | {fast:.2f} | {held:.2f} | {off:.1e}"
-        print(part.name, cells, "yes" if same else "NO", sep=" | ", flush=True)
+        try:
+            wrong += not reported(part, given.device)
+        except (
+            Exception
+        ) as error:  # one part's fault must not cost the minutes of the others
+            wrong += 1
+            line = str(error).strip().split("\n")[0]
+            print(f"{part.name} | failed: {type(error).__name__}: {line}", flush=True)
     return int(wrong > 0)
 
 

@@ -56,3 +56,17 @@ def test_what_would_begin_too_late_is_left_out_and_said(script, capsys):
     _parts(script)
     assert script["main"]([*SMALL, "--minutes", "-1"]) == 0
     assert "left out" in capsys.readouterr().out
+
+
+def test_a_part_that_fails_costs_no_other_its_line(script, capsys):
+    def broken(device):
+        raise torch.OutOfMemoryError("no room\nfor this")
+
+    made = script["Part"]
+    one = torch.ones(1)
+    several = [made("broken", broken, 0.1), made("whole", lambda device: one, 0.1)]
+    script["parts"] = lambda *_: iter(several)
+    assert script["main"](SMALL) == 1
+    first, second = capsys.readouterr().out.splitlines()[-2:]
+    assert first == "broken | failed: OutOfMemoryError: no room"
+    assert second.startswith("whole") and second.endswith("yes")

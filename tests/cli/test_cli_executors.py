@@ -61,4 +61,6 @@ def test_a_device_that_is_not_there_is_refused_before_watching(tmp_path, capsys)
     study.write_text('[options]\ndevice = "gpu"\n')
     with pytest.raises(SystemExit):
         main(["run", str(study), "--watch", "60"])
-    assert "device 'gpu' cannot be used here" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "device must be 'auto' or one that is here: cpu" in said
+    assert "got 'gpu'" in said and said.count("\n") == 1

@@ -51,6 +51,9 @@ class Observable(Catalogued, abc.ABC):
     ----------
     uses_noise
         Whether it measures noise floors, and so asks for ``reading.noise``.
+    from_first
+        Whether what it observes of a weight block at a step follows from that step and the first
+        one alone. Then new checkpoints are read alone, and what stands at the others stays.
     depends_on
         Names of nodes that `summarise` also reads.
     minima
@@ -102,6 +105,7 @@ class Observable(Catalogued, abc.ABC):
 
     kind: ClassVar[str] = ""
     uses_noise: ClassVar[bool] = False
+    from_first: ClassVar[bool] = False
     depends_on: ClassVar[tuple[str, ...]] = ()
     minima: ClassVar[Mapping[str, int]] = {}
     choices: ClassVar[Mapping[str, Iterable[str]]] = {}

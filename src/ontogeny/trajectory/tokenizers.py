@@ -242,8 +242,9 @@ def named_tokenizer(name: str | Path) -> Any:
         # Transformers would want merges.
         return vocabulary_tokenizer(name / "vocab.json")
     try:
+        options = _configured(name) if isinstance(name, Path) else {}
         return AutoTokenizer.from_pretrained(
-            name, local_files_only=local, trust_remote_code=False
+            name, local_files_only=local, trust_remote_code=False, **options
         )
     except Exception as error:
         # Any of transformers' reasons makes this tokenizer unreadable.
@@ -251,3 +252,29 @@ def named_tokenizer(name: str | Path) -> Any:
         raise CheckpointError(
             f"the tokenizer {where} cannot be read: {error}"
         ) from error
+
+
+def _configured(folder: Path) -> dict[str, Any]:
+    """Return a configuration by which transformers chooses the tokenizer of a folder, if it may.
+
+    The class of a configuration counts only where the tokenizer's files do not name their own.
+    Loading it brings half of transformers along, a fifth of what a study loads.
+    """
+    from transformers import PreTrainedConfig
+
+    try:
+        tokenizer, model = (
+            json.loads((folder / name).read_text(encoding="utf-8"))
+            for name in (_SETTINGS, "config.json")
+        )
+    except (OSError, ValueError):  # transformers says what is wrong, if anything is
+        return {}
+    if not all(isinstance(found, dict) for found in (tokenizer, model)):
+        return {}
+    if "auto_map" in tokenizer or not tokenizer.get("tokenizer_class"):
+        return {}
+    config = PreTrainedConfig(name_or_path=str(folder))
+    for name in ("model_type", "model_name", "tokenizer_class"):
+        if isinstance(model.get(name), str):
+            setattr(config, name, model[name])
+    return {"config": config}

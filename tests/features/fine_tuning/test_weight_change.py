@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 from torch import nn
 
 import ontogeny as og
@@ -239,3 +240,80 @@ def test_weights_that_are_not_finite_fail_their_matrix_alone(tmp_path):
     assert [problem.layers for problem in problems] == [
         ("0.weight",)
     ] and "NaN" in problems[0].why
+
+
+def _of_steps(matrices, steps):
+    models = {step: Tuned(matrices, step) for step in steps}
+    return og.Study(
+        og.Trajectory.from_models(models),
+        og.Inputs.from_tokens([[1, 2, 3]]),
+        [og.observables.WeightChange()],
+        device="cpu",
+    )
+
+
+def _outcomes(study, folder):
+    return {entry.outcome for entry in study.plan(folder).entries}
+
+
+def test_two_checkpoints_later_only_their_matrices_are_read(
+    tree, tmp_path, monkeypatch
+):
+    """All else stays, and every number is the same as in a study of all at once."""
+    matrices = tree[1]
+    observe, read = og.observables.WeightChange.observe, []
+
+    def counting(self, reading, state):
+        read.append([int(step) for step in reading.steps])
+        return observe(self, reading, state)
+
+    monkeypatch.setattr(og.observables.WeightChange, "observe", counting)
+    _of_steps(matrices, (0, 2, 3, 5)).run(tmp_path / "grown")
+    assert read == [[0, 2, 3, 5]] * 6
+    read.clear()
+    later = _of_steps(matrices, (0, 2, 3, 4, 5, 9))
+    plan = later.plan(tmp_path / "grown")
+    assert (len(plan.entries), plan.to_do) == (6, 6)
+    assert "6 extended" in str(plan) and "new steps: 4, 9 (6 cells)" in str(plan)
+    whole = _of_steps(matrices, (0, 2, 3, 4, 5, 9)).plan(tmp_path / "whole")
+    assert plan.weight_bytes * 6 == whole.weight_bytes * 3
+    grown = later.run(tmp_path / "grown")
+    assert read == [[0, 4, 9]] * 6
+    assert _outcomes(later, tmp_path / "grown") == {"done"}
+    at_once = later.run(tmp_path / "whole")
+    node = "weight-change"
+    xr.testing.assert_equal(*(result[node].to_dataset() for result in (grown, at_once)))
+    read.clear()
+    fewer = _of_steps(matrices, (0, 3, 9))
+    assert _outcomes(fewer, tmp_path / "grown") == {"extended"}
+    fewer.run(tmp_path / "grown")
+    assert read == []
+
+
+@pytest.mark.parametrize("steps", [(1, 2, 3), (0, 2)])
+def test_another_first_checkpoint_or_other_weights_are_read_whole(
+    tree, tmp_path, steps
+):
+    matrices = tree[1]
+    _of_steps(matrices, (0, 2, 3)).run(tmp_path / "s")
+    if steps[0] == 0:  # the same steps, the first of which was written over
+        matrices = [(*group[:2], group[2] + 1.0, group[3]) for group in matrices]
+    outcomes = _outcomes(_of_steps(matrices, steps), tmp_path / "s")
+    assert "stale" in outcomes
+
+
+def test_a_new_checkpoint_that_diverged_costs_no_other_its_row(tree, tmp_path):
+    matrices = tree[1]
+    _of_steps(matrices, (0, 2, 5)).run(tmp_path / "s")
+    models = {step: Tuned(matrices, step) for step in (0, 2, 4, 5)}
+    models[4].layers[0].adapted.weight.data[0, 0] = float("nan")
+    study = og.Study(
+        og.Trajectory.from_models(models),
+        og.Inputs.from_tokens([[1, 2, 3]]),
+        [og.observables.WeightChange()],
+        device="cpu",
+    )
+    data = study.run(tmp_path / "s")["weight-change"].to_dataset()
+    moved = data.distance_moved.sel(block="layers.0.adapted.weight")
+    assert np.isnan(moved.values).tolist() == [False, False, True, False]
+    assert _outcomes(study, tmp_path / "s") <= {"done", "retry"}

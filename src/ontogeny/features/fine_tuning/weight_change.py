@@ -58,6 +58,7 @@ class WeightChange(Observable):
     requires = "weights alone"
     price = "three decompositions for each matrix and step"
     fewest_steps = 2
+    from_first = True
     obstacles = ("no_matrices",)
     presets = (PresetEntry(("fine-tuning",), {"blocks": "$changed"}, 30),)
     role = "motion"

@@ -20,6 +20,8 @@ from ..folder.claims import held
 from ..folder.layout import digests_path
 from .environment import Environment, environment_of
 
+EXTENDED = "extended"  # of a cell over all steps of which only new ones are to be read
+
 
 class Checked(NamedTuple):
     """What is stored of a cell, and why it is not done; if it is, where it was computed."""

@@ -197,9 +197,20 @@ def resolve_device(device: str) -> str:
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).split("\n")[0]
+    except (
+        RuntimeError,
+        AssertionError,
+    ):  # of a device that is none, or is not built in
         raise ArgumentError(
-            f"device {device!r} cannot be used here: {reason}"
+            f"device must be 'auto' or one that is here: {', '.join(_devices())}; got {device!r}."
         ) from None
     return device
+
+
+def _devices() -> list[str]:
+    """Return the names of the devices of this machine."""
+    import torch
+
+    gpus = [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+    mps = ["mps"] if torch.backends.mps.is_available() else []
+    return ["cpu", *gpus, *mps]

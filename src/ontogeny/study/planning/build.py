@@ -174,7 +174,8 @@ class Graph:
                 block = self.probe.weight_blocks[str(key)]
                 components = common | self._of_block(block.tensor)
                 start = (name, key, place, self.label(f"{name} of {key}"), components)
-                yield BlockCell(*start, tuple(reads), sources, block=block)
+                grows = observable.from_first
+                yield BlockCell(*start, tuple(reads), sources, block=block, grows=grows)
             else:
                 components = common | self._of_step(observable, int(key))
                 start = (

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 from ...capture.reading import PassKey
@@ -106,23 +107,25 @@ class Prices:
     inputs, by_name, settings
         Input sets, observables by the names of their nodes, and settings of the run.
     steps
-        How many steps it has.
+        Its steps.
     """
 
     probe: Probe
     inputs: Mapping[str, Inputs]
     by_name: Mapping[str, Observable]
     settings: Settings
-    steps: int
+    steps: Sequence[int]
 
     def of(
         self,
         cells: Sequence[StudyCell],
         others: Sequence[tuple[int, Sequence[Need]]] = (),
+        folder: Path | None = None,
     ) -> Costs:
         """Return what cells cost.
 
-        `others` are the needs that states read of further steps, as far as that is known.
+        `others` are the needs that states read of further steps, as far as that is known; `folder`
+        holds what stands of weight blocks at other steps.
         """
         probe = self.probe
         groups = self._read_together(cells)
@@ -137,7 +140,7 @@ class Prices:
         fitted = max(map(self._to_prepare, states), default=0)
         prepared = self._bytes_of(groups.get("prepared", ())) + fitted
         activations = max(map(self._bytes_of, readings), default=0)
-        in_blocks = self.steps * any(isinstance(cell, BlockCell) for cell in cells)
+        in_blocks = len(steps_of_blocks(cells, folder, self.steps))
         read = len(readings) + in_blocks
         if self.settings.weights == "streamed":  # all is read again for every batch
             read = max(read, batches)
@@ -261,9 +264,18 @@ class Prices:
             shape for need in observable.needs() if (shape := self._shape(need))[0]
         ]
         return max(
-            (observable.bytes_to_prepare(*size, self.steps) for size in shapes),
+            (observable.bytes_to_prepare(*size, len(self.steps)) for size in shapes),
             default=0,
         )
+
+
+def steps_of_blocks(
+    cells: Iterable[StudyCell], folder: Path | None, steps: Sequence[int]
+) -> list[int]:
+    """Return the steps of a run of which the weight blocks among `cells` are still to be read."""
+    blocks = [cell for cell in cells if isinstance(cell, BlockCell)]
+    read = {step for cell in blocks for step in cell.steps_left(folder, steps)}
+    return [step for step in steps if step in read]
 
 
 def held_about(

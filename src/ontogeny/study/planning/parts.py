@@ -62,13 +62,14 @@ class RunPart:
                 needs = entry.cell.needs(graph.by_name)
                 steps_read = _others_read(entry.cell, folder, graph)
                 others += [(s, needs) for s in steps_read if s != self.begins_at]
-        steps = len(plan.steps)
-        prices = Prices(graph.probe, graph.inputs, graph.by_name, graph.settings, steps)
+        prices = Prices(
+            graph.probe, graph.inputs, graph.by_name, graph.settings, plan.steps
+        )
         to_do = [entry.cell for entry in [*plan.prepared, *plan.entries] if entry.to_do]
         read = [
             cell for cell in to_do if not (cell.observed and cell.key == self.begins_at)
         ]
-        costs = prices.of(read, others)
+        costs = prices.of(read, others, folder)
         costs.dropped_bytes = costs.reference_bytes * self.drops_references
         return replace(plan, device=graph.settings.device, **vars(costs))
 

@@ -14,7 +14,7 @@ from ...markup import html_block, html_table
 from ...scratch import scratch_room
 from ...store import DROPPED
 from ...trajectory import Trajectory
-from ..cells.cache import DigestCache
+from ..cells.cache import EXTENDED, DigestCache
 from ..cells.environment import Environment, differences
 from ..cells.graph import StepCell, StudyCell, header_of
 from .changes import counted_changes
@@ -29,7 +29,8 @@ class Entry:
     ----------
     outcome
         ``"done"``, ``"dropped"`` (it stands, and its numbers are not needed), ``"new"``,
-        ``"stale"`` or ``"retry"`` (it was missing or had failed, or its numbers are needed).
+        ``"stale"``, ``"extended"`` (of a weight matrix only new checkpoints are to be read) or
+        ``"retry"`` (it was missing or had failed, or its numbers are needed).
     run
         Name of the control run that it is of; empty for the run that is studied.
     environment
@@ -129,7 +130,8 @@ class Plan(Costs):
 
     def changes(self) -> list[str]:
         """Return what made cells stale, one line for each difference with how many it concerns."""
-        stale = [e for e in [*self.prepared, *self.entries] if e.outcome == "stale"]
+        every = [*self.prepared, *self.entries]
+        stale = [e for e in every if e.outcome in ("stale", EXTENDED)]
         return counted_changes(((e.why, e.cell.components) for e in stale), "cell")
 
     def elsewhere(self, here: Environment) -> list[str]:

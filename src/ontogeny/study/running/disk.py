@@ -28,8 +28,8 @@ class Revisions:
         What is run: revisions are downloaded in the order of the tasks.
     max_revisions
         Downloaded revisions on disk at any time.
-    blocks
-        Names of tensors that weight blocks are still to be read from over all steps: they are
+    blocks, of_blocks
+        Names of tensors that weight blocks are still to be read from, and at which steps: they are
         copied to the study's folder while a revision is there.
     """
 
@@ -40,6 +40,7 @@ class Revisions:
         tasks: Sequence[Task],
         max_revisions: int,
         blocks: Sequence[str],
+        of_blocks: Sequence[int],
     ) -> None:
         self._job = job
         self._trajectory = trajectory
@@ -52,11 +53,11 @@ class Revisions:
         self._guard = threading.Lock()
         self.at_once = max(1, max_revisions - 1)
         """How many tasks may hold a revision at once."""
-        others = trajectory.steps.tolist() if blocks else []
+        self._block_steps = of_blocks
         firsts = [t.step for t in tasks if t.any_step and t.step in self._tasks]
         self.prefetch = Prefetch(
             trajectory,
-            dict.fromkeys([*firsts, *self._tasks, *others]),
+            dict.fromkeys([*firsts, *self._tasks, *of_blocks]),
             max_revisions=max_revisions,
             # What no model is made of is not fetched whole.
             tensors=None if tasks else self._tensors,
@@ -120,12 +121,17 @@ class Revisions:
                 )
 
     def trajectory_of_blocks(self) -> Trajectory:
-        """Return the checkpoints that weight blocks are read from, all retained."""
-        while steps := [c.step for c in self._of_blocks() if not self._all_in(c)]:
+        """Return the run; of the checkpoints that weight blocks are read from all is retained."""
+        while steps := self._not_retained():
             ours = [step for step in steps if self._retain(step)]
             if not ours:
                 time.sleep(_POLL)  # other processes are at them
         return self._of_blocks()
+
+    def _not_retained(self) -> list[int]:
+        """Return the steps whose blocks are still to be copied."""
+        there = self._of_blocks()
+        return [step for step in self._block_steps if not self._all_in(there[step])]
 
     def _of_blocks(self) -> Trajectory:
         return retained(self._trajectory, self._folder)

@@ -36,6 +36,7 @@ from ..cells.graph import (
 )
 from ..cells.models import own_needs
 from ..planning.build import Graph
+from ..planning.cost import steps_of_blocks
 from ..planning.parts import RunPart
 from ..progress import Pace, Progress
 from .disk import Revisions
@@ -254,13 +255,13 @@ class _Stages:
 
     def revisions(self, max_revisions: int) -> Revisions:
         """Return the Hub revisions of the run, of which so many lie on disk."""
-        tensors = [
-            cell.block.tensor for cells in self.blocks.values() for cell in cells
-        ]
+        cells = [cell for group in self.blocks.values() for cell in group]
+        tensors = [cell.block.tensor for cell in cells]
         of_steps = [task for _, tasks in self.of_steps for task in tasks]
+        steps = steps_of_blocks(cells, self.part.folder, self.part.graph.steps)
         job = self.part.job
         trajectory = self.part.trajectory
-        return Revisions(job, trajectory, of_steps, max_revisions, tensors)
+        return Revisions(job, trajectory, of_steps, max_revisions, tensors, steps)
 
     def lines(self) -> Iterator[str]:
         """Give what went wrong, of what failed for what had failed before one line a reason."""
