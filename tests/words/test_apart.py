@@ -204,8 +204,6 @@ WRITES = {
     "features/directions/dictionary_files.py": "an error",
     "features/directions/dictionary_lives.py": "an error, and names of variables",
     "features/probes/pieces_of_words.py": WHY,
-    "features/labelled/accuracy.py": "not yet a claim",
-    "features/labelled/permuted_labels.py": "not yet a claim",
     "features/predictions/loss.py": NAMED,
     "features/predictions/training_texts.py": NAMED,
     "features/wordspace/concepts.py": WHY,
@@ -272,8 +270,7 @@ def test_observables_of_the_library_claim_and_write_nothing():
         if isinstance(node, ast.FunctionDef) and node.name == "words"
         if [each.arg for each in node.args.args] == ["self", "data", "nodes"]
     }
-    labelled = "features/labelled/accuracy.py"  # not yet a claim
-    assert hooks == {"observables/base.py", labelled}
+    assert hooks == {"observables/base.py"}
 
 
 def test_no_words_of_the_catalogue_are_exchanged_after_they_were_chosen():

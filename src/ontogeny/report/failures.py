@@ -83,9 +83,8 @@ def section_failures(content: Content, node: Node) -> list[Reason]:
 
 def old_reference(content: Content) -> str:
     """Return that the reference is no longer the first or last step; empty if it is."""
-    settings = content.settings if isinstance(content.settings, Mapping) else {}
-    reference = settings.get("reference")
-    step = settings.get("reference_step")
+    reference = content.settings.get("reference")
+    step = content.settings.get("reference_step")
     now = {"first": content.steps[0], "last": content.steps[-1]}.get(str(reference))
     if now is None or not isinstance(step, int) or step == now:
         return ""

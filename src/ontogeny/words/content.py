@@ -21,12 +21,12 @@ from ..trees import MergedResult, as_tree
 from .abilities import has_abilities
 from .attributes import as_mapping, attribute
 from .catalogue import DAMAGES
-from .formats import plain_text
+from .formats import mid_sentence, plain_text
 from .labels import LayerGroups, layer_groups, short_names, slug
 from .levels import Levels
 from .nodes import Node, layer_paths, read_nodes
 from .page_claims import claims_of_result
-from .phrases import Names, title_within
+from .phrases import Names
 from .rows import Row
 from .voice import OF_STEPS, Voice
 
@@ -85,7 +85,7 @@ class Content:
     steps: tuple[int, ...]
     model: Mapping[str, Any]
     inputs: Sequence[Mapping[str, Any]]
-    settings: Any
+    settings: Mapping[str, Any]
     provenance: Any
     audited: bool
     findings: Sequence[Finding]
@@ -115,7 +115,7 @@ class Content:
         for node in self.nodes:
             for name, variable in node.dataset.data_vars.items():
                 title = plain_text(variable.attrs.get("long_name") or node.title)
-                titles[node.path, str(name)] = title_within(title)
+                titles[node.path, str(name)] = mid_sentence(title)
                 stated = attribute(variable.attrs, "nulls", {}, f"variable {name!r}")
                 nulls |= {(node.path, str(name), n): text for n, text in stated.items()}
         for key, names in self._quantities().items():
@@ -133,7 +133,7 @@ class Content:
         """Return what rows of each variable are called, a distance with to what it is one."""
         found: dict[tuple[str, str], set[str]] = {}
         for path, row in self._rows_with_nodes():
-            name = title_within(row.quantity)
+            name = mid_sentence(row.quantity)
             if not row.own_value and row.measure:
                 name = f"{name} ({row.measure})"
             found.setdefault((path, row.variable), set()).add(name)
@@ -160,6 +160,17 @@ class Content:
         if has_abilities(node.dataset):
             return "#abilities"
         return f"#{node.place_of(claim.figure.removeprefix(f'{node.path}/'))}"
+
+    def arguments_of(self, node: str) -> Mapping[str, Any]:
+        """Return the arguments of the observable that gave a node, as far as they are known."""
+        return as_mapping(_observables(self.settings).get(node) or {})
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kind of every observable that was asked for or gave a node, as far as it is known."""
+        paths = [node.path for node in self.nodes]
+        asked = [*_observables(self.settings), *paths]
+        return {p: str(self.arguments_of(p).get("kind", "")) for p in asked}
 
     @property
     def unit(self) -> str:
@@ -208,8 +219,8 @@ def read_content(result: MergedResult) -> Content:
     inputs = [as_mapping(texts) for texts in stated("inputs", [])]
     attrs = tree.attrs
     voice = Voice.of(plain_text(attrs.get("clock") or ""), inputs)
-    asked = as_mapping(stated("settings", {})).get("observables")
-    nodes = read_nodes(tree, voice, as_mapping(asked or {}))
+    settings = as_mapping(stated("settings", {}))
+    nodes = read_nodes(tree, voice, _observables(settings))
     runs = [plain_text(as_mapping(run).get("name", "")) for run in stated("runs", [])]
     return Content(
         title=plain_text(attrs.get("title") or "Untitled study"),
@@ -218,7 +229,7 @@ def read_content(result: MergedResult) -> Content:
         steps=_all_steps(attrs, nodes),
         model=as_mapping(stated("model", {})),
         inputs=inputs,
-        settings=stated("settings", {}),
+        settings=settings,
         provenance=stated("provenance", {}),
         audited="findings" in attrs,
         findings=list(map(_finding, voice.filled(stated("findings", [])))),
@@ -246,6 +257,10 @@ def read_content(result: MergedResult) -> Content:
         claims=claims_of_result(tree),
         spoken=Voice.of("", inputs) if attrs.get("align") == "tokens" else voice,
     )
+
+
+def _observables(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    return as_mapping(settings.get("observables") or {})
 
 
 def _controlled(tree: xr.DataTree, runs: Sequence[str]) -> list[bool]:

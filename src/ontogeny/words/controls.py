@@ -22,11 +22,6 @@ NONE_TRAINED = (
     "--set controls.folders.nothing=FOLDER adds one."
 )
 
-PAIRS = (
-    "whether it learned can be judged by pairs of mirrored control runs: "
-    "--set controls.kind=mirrored --set controls.count=6"
-)
-
 
 def began_trained(nodes: Iterable[xr.Dataset]) -> bool:
     """Return whether a run began trained, so that runs made of its motion judge no change.

@@ -225,6 +225,18 @@ def joined(words: Sequence[str], last: str = " and ") -> str:
     return last.join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else ""
 
 
+def first_of(names: Sequence[str], most: int) -> list[str]:
+    """Return the first of several names, and how many more there are.
+
+    Examples
+    --------
+    >>> first_of(["51", "60", "58"], 2), first_of(["51"], 2)
+    (['51', '60', '1 more'], ['51'])
+    """
+    more = len(names) - most
+    return [*names[:most], *([f"{more:,} more"] if more > 0 else [])]
+
+
 def sentence_start(text: str) -> str:
     """Return `text` with a capital first letter.
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from ..claims import Certainty, Claim, Kind, Reason
 from ..claims.places import PLACE_LOSS, answered, learned_places
 from .catalogue import HEADINGS, MOST_WORDS
-from .formats import joined, plural, sentence_start
+from .formats import first_of, joined, plural, sentence_start
 from .known_texts import heading_of_sets
 from .selection import LINES, NAMED, ONLY, Selection
 from .sentences import reproduced
@@ -228,5 +228,4 @@ def _some(names: Sequence[str], named: int) -> str:
     """Return names, or of many the first and how many more there are; at last their count."""
     if not named:
         return plural(len(names), "ability")
-    more = len(names) - named
-    return joined([*names[:named], *([f"{more:,} more"] if more > 0 else [])])
+    return joined(first_of(names, named))

@@ -57,6 +57,33 @@ MEASURED: dict[tuple[str, Certainty], str] = {
         "without_outliers",
         SURE,
     ): "Outlying tokens of {layer}, left out: {whole}; the participation ratio is {number}.",
+    # labels of texts
+    (
+        "of_class",
+        SURE,
+    ): "{number} of class {label} get their label at the last {checkpoint}.",
+    (
+        "accuracy_exchanged",
+        SURE,
+    ): "With labels exchanged among the texts, {interval} would be right at the last {checkpoint}.",
+    (
+        "accuracy_p_gain",
+        SURE,
+    ): "{number} of exchanges gain as much as the labels themselves.",
+    (
+        "accuracy_p_gain",
+        OPEN,
+    ): "{number} of exchanges gain as much as the labels; two control runs or more would show the "
+    "luck in it.",
+    (
+        "accuracy_trained_start",
+        SURE,
+    ): "The first {checkpoint} knows these labels already.",
+    (
+        "accuracy_trained_start",
+        OPEN,
+    ): "The first {checkpoint} knows these labels already; pairs of mirrored control runs judge the "
+    "gain: --set controls.kind=mirrored --set controls.count=6.",
     # labels of words
     ("n_words", SURE): "The probe reads {number} words with {whole} labels.",
     ("words_left_out", SURE): "Left out: {list}.",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from ..claims import Beside, Claim
 from .catalogue import LABELS
-from .formats import joined, three_digits, value_range
+from .formats import first_of, joined, three_digits, value_range
 from .voice import Voice
 
 _MOST_PARTS = 3
@@ -98,12 +98,13 @@ class MeasuredPhrases:
     def parts(self) -> str:
         """Behind a colon what it counts, the first of many."""
         names = [f"“{beside.name}”" for beside in _of(self.claims[0], "part")]
-        return f": {joined(_first(names))}" if names else ""
+        return f": {joined(first_of(names, _MOST_PARTS))}" if names else ""
 
     @property
     def list(self) -> str:
         """What it counts as it was written, the first of many."""
-        return "; ".join(_first([part.name for part in _of(self.claims[0], "part")]))
+        names = [part.name for part in _of(self.claims[0], "part")]
+        return "; ".join(first_of(names, _MOST_PARTS))
 
     @property
     def was(self) -> str:
@@ -157,12 +158,6 @@ class MeasuredPhrases:
 
 def _of(claim: Claim, *roles: str) -> list[Beside]:
     return [beside for beside in claim.beside if beside.role in roles]
-
-
-def _first(names: Iterable[str]) -> list[str]:
-    names = list(names)
-    more = len(names) - _MOST_PARTS
-    return [*names[:_MOST_PARTS], *([f"{more:,} more"] if more > 0 else [])]
 
 
 def _count(value: float) -> str:

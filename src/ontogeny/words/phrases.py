@@ -13,6 +13,7 @@ from ..claims.places import OF_TOKENS
 from .catalogue import DAMAGES, LABELS, NEEDED, REASONS
 from .formats import (
     fine_step,
+    first_of,
     from_to,
     interval_text,
     joined,
@@ -201,9 +202,8 @@ class Phrases(MeasuredPhrases):
     @property
     def named(self) -> str:
         """The first labels, and how many more there are."""
-        labels = list(dict.fromkeys(claim.subject.label for claim in self.claims))
-        more = len(labels) - _MOST_NAMES
-        return joined([*(f"“{label}”" for label in labels[:_MOST_NAMES]), *_more(more)])
+        labels = dict.fromkeys(f"“{claim.subject.label}”" for claim in self.claims)
+        return joined(first_of(list(labels), _MOST_NAMES))
 
     @property
     def dates(self) -> str:
@@ -492,10 +492,6 @@ class _Asked(Mapping[str, str]):
         return 0
 
 
-def _more(count: int) -> list[str]:
-    return [f"{count:,} more"] if count > 0 else []
-
-
 def _all(count: int) -> str:
     return "both" if count == 2 else f"all {count:,}"
 
@@ -525,8 +521,3 @@ def _share(claim: Claim) -> str:
     if not math.isfinite(claim.low):
         return f"{_percent(claim.last)}, with no interval"
     return f"{_percent(claim.last)} ({100 * claim.low:.0f}–{100 * claim.high:.0f})"
-
-
-def title_within(title: str) -> str:
-    """Return the title of a quantity as it stands within a sentence."""
-    return mid_sentence(title)

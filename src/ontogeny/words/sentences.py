@@ -77,7 +77,7 @@ def _template_of(claim: Claim) -> str:
         return of_quantity
     if _is_of_concept(claim):
         return OF_CONCEPTS[claim.kind] + SO_SURE[claim.certainty]
-    is_told = claim.kind not in COUNTED or is_known(claim.value)
+    is_told = claim.kind not in COUNTED or math.isfinite(claim.value)
     return (
         SENTENCES[key] if is_told and key in SENTENCES else OTHERWISE[claim.certainty]
     )
@@ -87,7 +87,7 @@ def _is_of_concept(claim: Claim) -> bool:
     """Return whether a claim is about one concept, whose strength it has; others count them."""
     return (
         claim.kind in OF_CONCEPTS
-        and is_known(claim.first)
+        and math.isfinite(claim.first)
         and bool(claim.subject.label)
     )
 
@@ -183,11 +183,6 @@ def _is_told(group: Sequence[Claim]) -> bool:
     if first.kind is Kind.PASSES and first.reason is Reason.NOT_REACHED:
         return first.subject.label == "blind guess"
     return not (first.kind in (Kind.BORN, Kind.FADED) and first.value == 0)
-
-
-def is_known(value: float) -> bool:
-    """Return whether a number of a claim is there."""
-    return math.isfinite(value)
 
 
 def reproduced(claims: Sequence[Claim]) -> str:

@@ -12,6 +12,7 @@ import xarray as xr
 from scipy.special import log_softmax
 
 from ...capture.forward import run
+from ...claims import Claim, Subject, measurement
 from ...errors import ArgumentError
 from ...figures import Section
 from ...needs import Gradients, Need
@@ -132,19 +133,17 @@ class LabelAccuracy(Observable):
             else data
         )
 
-    def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
+    def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
         """Return the classes that the last checkpoint knows best, and what exchanges show."""
+        if "of_class" not in data or "run" in data.of_class.dims:
+            return []
         last = data.of_class.isel(step=-1).to_series().dropna()
-        learned = permuted_labels.sentence(data)
-        if len(last) < 2:
-            return learned
-        best = last.idxmax()
-        least = last.idxmin()
-        ends = ((label, 100 * last[label]) for label in (best, least))
-        shares = " and ".join(
-            f"{share:.1f} % of class {label}" for label, share in ends
-        )
-        return [f"At the last {{checkpoint}} {shares} get their label.", *learned]
+        ends = [last.idxmax(), last.idxmin()] if len(last) > 1 else []
+        of_classes = [
+            measurement(Subject(name, "of_class", label=str(one)), last[one], units="1")
+            for one in ends
+        ]
+        return [*of_classes, *permuted_labels.claims_of_exchanges(name, data)]
 
 
 def class_logits(value: Any, batch_size: int | None = None) -> np.ndarray:

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ...claims import Certainty, Claim, Reason, Subject, measurement
 from ...control_kinds import NO_NULLS, kind_of
 from ...summary.learning import MIRRORED, luck_of_pairs, p_by_luck
 from ...units import Units
-from ...words.controls import PAIRS
 
 DRAWS = 999
 # By which the first checkpoint is said to know the labels; verdicts are corrected over a page.
@@ -130,24 +130,33 @@ def _of_controls(data: xr.Dataset) -> xr.DataArray:
     return beside.isel(run=nulls).transpose("run", "step")
 
 
-def sentence(data: xr.Dataset) -> list[str]:
-    """Say what the exchanges show."""
+def claims_of_exchanges(name: str, data: xr.Dataset) -> list[Claim]:
+    """Return what the exchanges show."""
     if "accuracy_p_gain" not in data or "step" not in data["accuracy_p_gain"].dims:
         return []
     last = data.dropna("step", subset=["accuracy_p_gain"]).isel(step=-1)
-    low, high = 100 * np.quantile(last["accuracy_exchanged"].values[1:], [0.01, 0.99])
-    words = f"With labels exchanged among the texts, {low:.1f} to {high:.1f} % would be right"
-    words += " at the last {checkpoint}"
+    others = last["accuracy_exchanged"].values[1:]
+    low, middle, high = np.quantile(others, [0.01, 0.5, 0.99]).tolist()
+    subject = Subject(name, "accuracy_exchanged")
+    beside = measurement(subject, middle, low=low, high=high, units="1")
+    is_judged = "accuracy_p_learned" in data
     if float(data["accuracy_trained_start"]):
-        more = "the first {checkpoint} knows these labels already"
-        if "accuracy_p_learned" not in data and data.sizes["step"] > 1:
-            more += f", and {PAIRS}"
-        return [f"{words}; {more}."]
+        known = _judged(
+            name, "accuracy_trained_start", 1.0, is_judged or data.sizes["step"] == 1
+        )
+        return [beside, known]
     if data["accuracy_p_gain"].notnull().sum() < 2:
-        return [f"{words}."]
+        return [beside]
     count = last.sizes["exchange"]  # the labels as they are among them
     share = (float(last["accuracy_p_gain"]) * count - 1) / (count - 1)
-    words += f"; {100 * share:.1f} % of exchanges gain as much as the labels themselves"
-    if "accuracy_p_learned" not in data:
-        words += ", and how much of that is luck, two control runs or more would show"
-    return [f"{words}."]
+    return [beside, _judged(name, "accuracy_p_gain", share, is_judged)]
+
+
+def _judged(name: str, quantity: str, value: float, is_judged: bool) -> Claim:
+    """Return a claim that is open where too few control runs judge it."""
+    subject = Subject(name, quantity)
+    if is_judged:
+        return measurement(subject, value, units="1")
+    return measurement(
+        subject, value, units="1", certainty=Certainty.OPEN, reason=Reason.FEW_CONTROLS
+    )

@@ -85,11 +85,9 @@ def read_removals(content: Content, of: str) -> Removals:
     Read from the effects of the concepts of node `of`; a node that does not say of which, is taken
     to be of the only concepts there are. Empty where none was removed, or none was judged.
     """
-    settings = content.settings if isinstance(content.settings, dict) else {}
-    observables = settings.get("observables") or {}
     for node in content.nodes:
         data = node.dataset
-        observable = observables.get(node.path) or {}
+        observable = content.arguments_of(node.path)
         if not set(data.data_vars) >= _REMOVAL or observable.get("of", of) != of:
             continue
         if (

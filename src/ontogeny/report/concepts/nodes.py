@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -32,33 +31,14 @@ _SECOND = 0.1
 
 def asked_for(content: Content) -> bool:
     """Return whether the study has concepts with lives, computed or not."""
-    asked = {*_kinds(content).values(), *(node.path for node in content.nodes)}
+    asked = {*content.kinds.values(), *(node.path for node in content.nodes)}
     return not asked.isdisjoint(KINDS)
-
-
-def settings_of(content: Content, path: str) -> Mapping[str, Any]:
-    """Return the arguments of the observable that gave a node, as far as they are known."""
-    settings = content.settings if isinstance(content.settings, Mapping) else {}
-    observables = settings.get("observables")
-    options = observables.get(path) if isinstance(observables, Mapping) else None
-    return options if isinstance(options, Mapping) else {}
-
-
-def _kinds(content: Content) -> dict[str, str]:
-    paths = [node.path for node in content.nodes]
-    settings = content.settings if isinstance(content.settings, Mapping) else {}
-    observables = settings.get("observables")
-    asked = list(observables) if isinstance(observables, Mapping) else []
-    return {
-        path: str(settings_of(content, path).get("kind", ""))
-        for path in [*asked, *paths]
-    }
 
 
 def failure(content: Content) -> str:
     """Return why concepts with lives are missing from a result, as far as it says so."""
     for node in content.nodes:
-        if not {node.path, _kinds(content).get(node.path)} & set(KINDS):
+        if not {node.path, content.kinds.get(node.path)} & set(KINDS):
             continue
         data = node.dataset
         if "status" in data:
@@ -121,7 +101,7 @@ def _readable(content: Content, node: Node) -> float:
     """Return from which readability on a concept is there."""
     if "least_readability" in node.dataset:
         return float(node.dataset["least_readability"])
-    return float(settings_of(content, node.path).get("readable", _READABLE)) - _SECOND
+    return float(content.arguments_of(node.path).get("readable", _READABLE)) - _SECOND
 
 
 def of_step(node: Node, step: int) -> Concepts:

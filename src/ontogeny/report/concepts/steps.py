@@ -13,7 +13,7 @@ from ...words.formats import step_text
 from ...words.nodes import Node
 from .learned import is_learned
 from .lives import Concept, Concepts
-from .nodes import of_lives, of_step, settings_of, with_lives
+from .nodes import of_lives, of_step, with_lives
 
 STEPS = 8  # steps of which concepts that are fitted to each of them are shown, at most
 
@@ -123,7 +123,7 @@ def _changes(content: Content, node: Node) -> dict[tuple[str, int], str]:
     """Return what became of the concepts of a node, from the node that says so."""
     for other in content.nodes:
         if (
-            settings_of(content, other.path).get("of") == node.path
+            content.arguments_of(other.path).get("of") == node.path
             and "called" in other.dataset
         ):
             kinds = (
@@ -143,7 +143,7 @@ def _tracks(content: Content, node: Node) -> dict[int, Tracks]:
         data = other.dataset
         dims = {"layer", "step", "concept"}
         if (
-            settings_of(content, other.path).get("of") != node.path
+            content.arguments_of(other.path).get("of") != node.path
             or "track" not in data
         ):
             continue
