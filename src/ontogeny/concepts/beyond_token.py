@@ -128,7 +128,11 @@ def centred(A: np.ndarray) -> np.ndarray:
 
 
 def strong(codes: np.ndarray, share: float = STRONG) -> np.ndarray:
-    """Return (n, r) where codes are near their usual size, the mean weighted by their squares.
+    """Return (n, r) where codes are near their usual size, the mean weighted by their cubes.
+
+    Weighted by squares, most strong places of a real model are those that several components are
+    weakly at: of SmolLM2 a reader found the idea of the strongest places in 38 of 40 components, and
+    in the middle of the strong ones in 19.
 
     Parameters
     ----------
@@ -143,5 +147,5 @@ def strong(codes: np.ndarray, share: float = STRONG) -> np.ndarray:
     [False, False, False, True, False]
     """
     above = np.maximum(codes, 0).astype(np.float64)
-    size = (above**3).sum(axis=0) / np.maximum((above**2).sum(axis=0), 1e-30)
+    size = (above**4).sum(axis=0) / np.maximum((above**3).sum(axis=0), 1e-30)
     return np.asarray((codes > share * size) & (codes > 0))
