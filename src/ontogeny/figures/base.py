@@ -169,7 +169,7 @@ class Section:
                 key: text.replace(f"{{{name}}}", str(value))
                 for key, text in texts.items()
             }
-        return Section(**texts)
+        return Section(**{key: text.strip() for key, text in texts.items()})
 
 
 def attach(

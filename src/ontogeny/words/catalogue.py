@@ -25,7 +25,7 @@ A template is filled with phrases of a claim, or of several alike (`ontogeny.wor
 ``{reason}``     why it is open
 ``{word}``       what a token is called
 ``{kind}``       what happened, as the table of claims has it
-``{count}``      of single concepts how many they are; ``{were}`` was or were, ``{named}`` which
+``{count}``      of single concepts or features; ``{were}`` was or were, ``{named}`` which
 ``{dates}``      since when it holds of the first and of the last of them
 ===============  ==========================================================================
 """
@@ -321,6 +321,8 @@ OF_CONCEPTS: dict[Kind, str] = {
     Kind.KEPT: "{count} {were} kept: {named}",
     Kind.TURNED: "{count} turned: {named}",
 }
+# What single claims on a quantity are about; on others they are about concepts.
+SINGLE: dict[str, str] = {"shown_agreement": "feature"}
 SO_SURE: dict[Certainty, str] = {
     SURE: ".",
     AS_CONTROLS: "; names of control runs are as good.",

@@ -21,8 +21,8 @@ def number(value: float, uncertainty: float = math.nan) -> str:
 
     Examples
     --------
-    >>> number(0.43219, 0.012), number(12345.6), number(float("nan"))
-    ('0.432', '12,346', 'not measured')
+    >>> number(0.43219, 0.012), number(-0.3, 40), number(float("nan"))
+    ('0.432', '0', 'not measured')
     """
     if not math.isfinite(value):
         return "not measured"
@@ -34,7 +34,7 @@ def number(value: float, uncertainty: float = math.nan) -> str:
     decimals = max(min(decimals, 8 - size), 0)
     if abs(value) < 1e-4:
         return f"{value:.{max(min(decimals + size, 8), 0)}e}"
-    return f"{value:,.{decimals}f}"
+    return f"{value:z,.{decimals}f}"
 
 
 def step_text(step: float) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from ..claims import Beside, Claim, Kind, Reason
 from ..claims.claim import DIRECTION_OF
 from ..claims.places import OF_TOKENS
-from .catalogue import DAMAGES, LABELS, NEEDED, REASONS
+from .catalogue import DAMAGES, LABELS, NEEDED, REASONS, SINGLE
 from .formats import (
     fine_step,
     first_of,
@@ -191,8 +191,9 @@ class Phrases(MeasuredPhrases):
 
     @property
     def count(self) -> str:
-        """How many concepts are told."""
-        return plural(len(self.claims), "concept")
+        """How many concepts or features are told."""
+        one = SINGLE.get(self.first.subject.quantity, "concept")
+        return plural(len(self.claims), one)
 
     @property
     def were(self) -> str:
@@ -353,7 +354,8 @@ class Phrases(MeasuredPhrases):
         claim = self.first
         if not claim.units and claim.value == round(claim.value):
             return f"{claim.value:,.0f}"
-        return " ".join(filter(None, [number(claim.value, _noise(claim)), self._units]))
+        value = number(claim.value, _noise(claim)).replace("-", "−")
+        return " ".join(filter(None, [value, self._units]))
 
     @property
     def values(self) -> str:
@@ -429,7 +431,8 @@ class Phrases(MeasuredPhrases):
     @property
     def measured(self) -> str:
         """The last value, with units."""
-        return " ".join(filter(None, [f"{self.first.last:.3g}", self._units]))
+        value = f"{self.first.last:.3g}".replace("-", "−")
+        return " ".join(filter(None, [value, self._units]))
 
     @property
     def known(self) -> str:

@@ -264,7 +264,10 @@ def test_features_are_born_where_they_were_planted(folder):
     assert "3 plural nouns" in data.shown_label.values.tolist()
     claims = result.claims()
     (whole,) = claims[claims["kind"] == "readable"].to_dict("records")
-    assert whole["certainty"] == "sure" and whole["last"] > 0.7
+    # The control run holds every feature from the start, and explains about as much.
+    last = data.explained_control.isel(run=0, step=-1) >= data.explained.isel(step=-1)
+    assert whole["certainty"] == ("as controls" if last else "sure")
+    assert whole["last"] > 0.7
     born = claims[(claims["kind"] == "born") & (claims["quantity"] == "n_born")]
     assert born["value"].tolist() == [5.0] and born["certainty"].tolist() == ["sure"]
 

@@ -140,7 +140,7 @@ def _columns(content: str, name: str) -> Iterator[Sentence]:
             blocks[-1].append((parts[0], parts[1]))
     if wrong:
         raise ArgumentError(
-            f"lines of {name!r} must hold a word and its label, parted by a tab, a comma or a "
+            f"lines of {name!r} must hold a word and its label, separated by a tab, a comma or a "
             f"space; {len(wrong):,} do not: {some_of(wrong)}."
         )
     for block in blocks:

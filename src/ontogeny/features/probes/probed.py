@@ -100,7 +100,7 @@ class Probe(Observable):
             "accuracy",
             "words whose label a probe tells",
             units="share of words",
-            rows="{layer} · probe",
+            rows="{layer} · label of words",
             subject="The accuracy of the probe of {layer}",
             minimum=0.0,
             better="higher",
@@ -123,7 +123,7 @@ class Probe(Observable):
         "majority_of_text": ("accuracy of the commonest label", "share of words"),
     }
     section = Section(
-        title="Labels of words ({field})",
+        title="Labels of words: {labelled} {field}",
         definition="Share of the words of held-out texts whose label a linear probe tells from the "
         "activation at their last token.",
         symbol="P(argmax W a = y)",

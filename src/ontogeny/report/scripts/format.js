@@ -7,10 +7,11 @@ export function formatNumber(value, uncertainty = NaN) {
   const known = Number.isFinite(uncertainty) && uncertainty > 0;
   let decimals = known ? 1 - Math.floor(Math.log10(uncertainty)) : 3 - size;
   decimals = Math.max(Math.min(decimals, 8 - size), 0);
-  const sign = value < 0 ? "−" : "";
+  const minus = value < 0 ? "−" : "";
   const amount = Math.abs(value);
-  if (amount < 1e-4) return sign + inPowers(amount.toExponential(Math.max(Math.min(decimals + size, 8), 0)));
-  return sign + amount.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+  if (amount < 1e-4) return minus + inPowers(amount.toExponential(Math.max(Math.min(decimals + size, 8), 0)));
+  const text = amount.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+  return /[1-9]/.test(text) ? minus + text : text; // a rounded zero has no sign
 }
 
 // "4.93e-15" as people write it.

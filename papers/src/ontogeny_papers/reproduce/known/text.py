@@ -11,6 +11,7 @@ import torch
 import xarray as xr
 from torch import Tensor
 
+from ontogeny.claims import Reason
 from ontogeny.errors import check_whole
 from ontogeny.features.circuits.agreement import NgramAgreement
 from ontogeny.features.circuits.in_context import InContextLearning
@@ -164,6 +165,7 @@ def judge(results: Found) -> list[Verdict]:
             f"bigrams at {listed(bi.step)}; score {context.change} nats",
             f"{context.controls}; late tokens with as little context as early ones "
             f"{short(short_context)}",
+            reason=Reason.CASES_DIFFER if context.beyond.any() else Reason.WITHIN_NOISE,
         ),
     ]
 
