@@ -12,7 +12,7 @@ import xarray as xr
 
 from ...errors import check_choice
 from ...figures import Section
-from ...observables.catalogued import PREDICTED, PresetEntry, Presets
+from ...observables.catalogued import PresetEntry, Presets
 from ...observables.pieces import object_array
 from ...quantities import Quantity
 from ...tasks.records import Example
@@ -73,14 +73,9 @@ class MinimalPairs(OfExamples):
     one: ClassVar[str] = "pair"
     measured: ClassVar[str] = "score_right"
     presets: ClassVar[Presets] = (
+        PresetEntry(("abilities", "one-model", "everything"), {}, 15, ("no_english",)),
         PresetEntry(
-            ("abilities", "one-model", "everything"), PREDICTED, 15, ("no_english",)
-        ),
-        PresetEntry(
-            ("quick", "standard", "fine-tuning"),
-            PREDICTED,
-            15,
-            ("no_english", "many_passes"),
+            ("quick", "standard", "fine-tuning"), {}, 15, ("no_english", "many_passes")
         ),
     )
     form: ClassVar[str] = "minimal pairs"

@@ -19,7 +19,7 @@ from ...inputs import Inputs
 from ...needs import InputSet, Need
 from ...observables.arguments import check_wholes
 from ...observables.base import dataset
-from ...observables.catalogued import DISTRIBUTIONS, PREDICTED, PresetEntry, Presets
+from ...observables.catalogued import DISTRIBUTIONS, PresetEntry, Presets
 from ...observables.known_texts import KnownTexts
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
@@ -76,9 +76,7 @@ class NgramAgreement(OfPredictions):
     )
     price: ClassVar[str] = DISTRIBUTIONS
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_order")
-    presets: ClassVar[Presets] = (
-        PresetEntry(("circuits", "everything"), PREDICTED, 260),
-    )
+    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), place=260),)
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "divergence",

@@ -14,7 +14,7 @@ from torch import Tensor
 from ...errors import ArgumentError
 from ...figures import Figure, Heatmap, Section
 from ...observables.base import dataset
-from ...observables.catalogued import PASS, PREDICTED, PresetEntry, Presets
+from ...observables.catalogued import PASS, PresetEntry, Presets
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
 from ...units import Units
@@ -63,9 +63,7 @@ class Calibration(OfPredictions):
     minima: ClassVar[Mapping[str, int]] = {"bins": 2}
     question: ClassVar[str] = "Is the model as often right as it is sure?"
     price: ClassVar[str] = PASS
-    presets: ClassVar[Presets] = (
-        PresetEntry(("circuits", "everything"), PREDICTED, 280),
-    )
+    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), place=280),)
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "calibration_error",

@@ -13,7 +13,7 @@ from ...errors import ArgumentError, check_choice
 from ...figures import Section
 from ...inputs import Inputs
 from ...observables.base import dataset
-from ...observables.catalogued import PREDICTED, PresetEntry, Presets
+from ...observables.catalogued import PresetEntry, Presets
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
 from .sequences import frame, framed
@@ -63,9 +63,7 @@ class InContextLearning(OfPredictions):
     question: ClassVar[str] = "Does the model predict better late in a text than early?"
     price: ClassVar[str] = "three passes a step"
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_order")
-    presets: ClassVar[Presets] = (
-        PresetEntry(("circuits", "everything"), PREDICTED, 250),
-    )
+    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), place=250),)
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "score",

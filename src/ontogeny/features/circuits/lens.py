@@ -12,7 +12,7 @@ import xarray as xr
 from ...figures import Section
 from ...needs import Need
 from ...observables.base import Observable, by_layer
-from ...observables.catalogued import PREDICTED, PresetEntry, Presets
+from ...observables.catalogued import PresetEntry, Presets
 from ...quantities import Measured, Quantity
 from .lens_reading import LayerPredictions, LensReading
 
@@ -56,9 +56,7 @@ class LogitLens(Observable):
     requires: ClassVar[str] = "texts, a known family with a vocabulary head"
     price: ClassVar[str] = "the vocabulary head once for each layer, at each step"
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_way_to_logits")
-    presets: ClassVar[Presets] = (
-        PresetEntry(("circuits", "everything"), PREDICTED, 270),
-    )
+    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), place=270),)
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "lens_loss",

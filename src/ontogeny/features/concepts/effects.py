@@ -19,7 +19,7 @@ from ...needs import Gradients, Need
 from ...needs.base import MASK_FRACTION
 from ...needs.derived import Reference
 from ...observables import Observable, PresetEntry, Reading, by_layer
-from ...observables.catalogued import INNER_LAYERS, PREDICTED, Presets
+from ...observables.catalogued import INNER_LAYERS, Presets
 from ...observables.extractor_fits import layer_state
 from ...observables.of_activations import OfJointConcepts
 from ...observables.random_directions import p_above
@@ -115,7 +115,7 @@ class ConceptEffects(OfJointConcepts):
     fewest_steps: ClassVar[int] = 3
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
     presets: ClassVar[Presets] = (
-        PresetEntry(("circuits", "everything"), {**PREDICTED, **INNER_LAYERS}, 80),
+        PresetEntry(("circuits", "everything"), INNER_LAYERS, 80),
     )
     uses_noise: ClassVar[bool] = True
     variables: ClassVar[Names] = VARIABLES

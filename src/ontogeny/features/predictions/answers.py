@@ -13,7 +13,7 @@ from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject, measureme
 from ...claims.places import RIGHT
 from ...figures import Column, Curves, Figure, Section, Table
 from ...observables import PresetEntry, Run, dataset
-from ...observables.catalogued import PREDICTED, Presets
+from ...observables.catalogued import Presets
 from ...observables.crossing import leads_from
 from ...observables.of_predictions import OfPredictions
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
@@ -73,7 +73,7 @@ class Predictions(OfPredictions):
     presets: ClassVar[Presets] = (
         PresetEntry(
             ("quick", "standard", "circuits", "fine-tuning", "everything", "one-model"),
-            {"top": "$answers", **PREDICTED},
+            {"top": "$answers"},
             20,
         ),
     )

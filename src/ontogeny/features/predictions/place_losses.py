@@ -17,7 +17,7 @@ from ...inputs.scoring import has_one_form
 from ...needs import InputSet, Need, Predictor
 from ...needs.predictions import Reduced
 from ...observables.base import dataset
-from ...observables.catalogued import PASS, PREDICTED, PresetEntry, Presets
+from ...observables.catalogued import PASS, PresetEntry, Presets
 from ...observables.known_texts import KnownTexts
 from ...observables.of_predictions import OfPredictions
 from ...observables.word_frequencies import token_costs
@@ -61,9 +61,7 @@ class PlaceLosses(OfPredictions):
     question: ClassVar[str] = "At which places of a text does the model predict better?"
     price: ClassVar[str] = PASS
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_order")
-    presets: ClassVar[Presets] = (
-        PresetEntry(("circuits", "everything"), PREDICTED, 12),
-    )
+    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), place=12),)
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "place_loss",

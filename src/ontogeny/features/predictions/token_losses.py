@@ -12,7 +12,7 @@ import xarray as xr
 from ...figures import Figure, Heatmap, Section
 from ...inputs import ShownTexts
 from ...observables import PresetEntry, Run, dataset
-from ...observables.catalogued import PREDICTED, Presets
+from ...observables.catalogued import Presets
 from ...observables.crossing import leads_from
 from ...observables.of_predictions import OfPredictions
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
@@ -61,7 +61,7 @@ class TokenLosses(OfPredictions):
     question: ClassVar[str] = "Which words of a text are learned, and when?"
     price: ClassVar[str] = "a few texts"
     presets: ClassVar[Presets] = (
-        PresetEntry(("standard", "circuits", "everything", "one-model"), PREDICTED, 30),
+        PresetEntry(("standard", "circuits", "everything", "one-model"), place=30),
     )
     state_variables: ClassVar[tuple[str, ...]] = (
         "token_id",
