@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from ontogeny import Trajectory
+from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.start import Wishes, propose
 
 CODE = """
@@ -74,3 +76,28 @@ def test_the_model_says_which_shape_is_its_own_also_where_others_are_more(place)
 def test_of_one_shape_nothing_is_left_out(place):
     written(place, [8, 8, 8])
     assert "exclude" not in proposed(place).content["trajectory"]
+
+
+def test_models_of_several_sizes_are_no_run(place):
+    """Nine sizes of one model were ordered by their widths, as steps 8 to 72."""
+    code = {}
+    exec(CODE, code)
+    (place / "sizes").mkdir()
+    for width in (8, 16, 24):
+        state = code["build"](width).state_dict()
+        torch.save(state, place / "sizes" / f"model_{width}.pt")
+    for opened in (place / "sizes", str(place / "sizes")):
+        with pytest.raises(CheckpointError, match="no two of 3 models") as error:
+            Trajectory.from_folder(opened)
+    # What the message advises is right.
+    assert "--step-from 'model_{}'" in str(error.value)
+    run = Trajectory.from_folder(place / "sizes", step_from="model_{}")
+    assert run.steps.tolist() == [8, 16, 24]
+    assert len(Trajectory.from_folder(place / "sizes" / "model_24.pt")) == 1
+    told = [f for f in run.audit() if "these are 3 runs" in f.message]
+    assert len(told) == 1
+    written(place, [8, 12, 16])
+    with pytest.raises(
+        ArgumentError, match=r"no two of 3 models .*\. Name one of them"
+    ):
+        proposed(place)

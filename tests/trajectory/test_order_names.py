@@ -367,3 +367,84 @@ def test_a_control_run_counts_what_its_run_counts(tmp_path):
     run = og.Trajectory.from_folder(tmp_path, model=tiny_model)
     assert (run.unit, run.control("turned", random_state=0).unit) == ("epoch", "epoch")
     assert og.Trajectory.from_models({0: tiny_model(), 1: tiny_model()}).unit == "step"
+
+
+def epochs(**held):
+    return {f"{name}.pt": Held(value, "epoch", "epoch") for name, value in held.items()}
+
+
+@pytest.mark.parametrize(
+    ("names", "held", "steps", "left_out"),
+    [
+        # All hold their epoch, the final one alone.
+        (
+            "epoch_1 epoch_2 final",
+            {"epoch_1": 1, "epoch_2": 2, "final": 3},
+            "1 2 3",
+            "",
+        ),
+        # Files count from zero, names from one.
+        (
+            "epoch_1 epoch_2 final",
+            {"epoch_1": 0, "epoch_2": 1, "final": 2},
+            "1 2 3",
+            "",
+        ),
+        # Nobody else holds any: it may count from zero or one, but comes later in both.
+        ("epoch_1 epoch_2 final", {"final": 3}, "1 2 3", ""),
+        (
+            "epoch_1 epoch_2 final",
+            {"final": 2},
+            "1 2",
+            "final: epoch_2.pt may be the same",
+        ),
+        (
+            "epoch_1 epoch_2 last",
+            {"epoch_1": 1, "epoch_2": 2, "last": 2},
+            "1 2",
+            "last: as epoch_2",
+        ),
+        (
+            "epoch_1 epoch_2 best",
+            {"epoch_2": 2, "best": 1},
+            "1 2",
+            "best: as epoch_1.pt does",
+        ),
+        # Numbers that no word calls epochs may be steps.
+        (
+            "rnn_10 rnn_20 rnn_final",
+            {"rnn_final": 40},
+            "10 20",
+            "rnn_final: epoch 40, and the other",
+        ),
+        (
+            "step_10 step_20 final",
+            {"final": 2},
+            "10 20",
+            "final: holds epoch 2, and the other",
+        ),
+        # Names and files disagree: which of both the final one counts by is not known.
+        (
+            "epoch_1 epoch_5 final",
+            {"epoch_1": 1, "epoch_5": 2, "final": 3},
+            "1 5",
+            "final: holds epoch 3",
+        ),
+    ],
+)
+def test_a_final_file_with_its_epoch_inside_has_its_place(names, held, steps, left_out):
+    order = order_of([f"{name}.pt" for name in names.split()], epochs(**held))
+    assert [*order.names] == [int(step) for step in steps.split()]
+    name, _, why = left_out.partition(": ")
+    assert dict(order.left_out).keys() == ({f"{name}.pt"} if name else set())
+    assert why in dict(order.left_out).get(f"{name}.pt", "")
+    if not left_out:
+        assert order.names[3] == "final.pt" and "final.pt holds" in order.source
+
+
+def test_numbers_without_a_word_are_known_as_guessed():
+    assert order_of(["model_8.pt", "model_16.pt"]).guessed == "model_{}"
+    for names in (["step_8.pt", "step_16.pt"], ["8.pt", "16.pt"]):
+        assert order_of(names).guessed == ""
+    said = order_of(["model_8.pt", "model_16.pt"], None, Choice("model_{}"))
+    assert said.guessed == ""

@@ -17,7 +17,6 @@ LAST = 1000
 # Arguments of entries that several observables have.
 SOME_LAYERS = {"layers": "$layers", "max_tokens": "$tokens"}
 INNER_LAYERS = {"layers": "$described", "max_tokens": "$tokens"}
-PREDICTED = {"objective": "$objective"}
 
 
 @dataclass(frozen=True)
@@ -33,9 +32,8 @@ class PresetEntry:
         and ``"$tokens"`` (which activations are read), ``"$described"`` (the few layers whose
         concepts are described), ``"$concepts"`` and ``"$latents"`` (how many are fitted),
         ``"$blocks"`` (weight matrices), ``"$changed"`` (with what an adapter saved beside them),
-        ``"$objective"`` and ``"$loss"`` (what is predicted), ``"$answers"`` (how many of the
-        likeliest tokens are kept, where the model knows few). Arguments that the model leaves open
-        are left out.
+        ``"$loss"`` (what is predicted), ``"$answers"`` (how many of the likeliest tokens are kept,
+        where the model knows few). Arguments that the model leaves open are left out.
     place
         Where it stands among the others: by increasing numbers, and then by kind.
     obstacles

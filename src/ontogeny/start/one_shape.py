@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TypeAlias
-
 from .. import own_code
-from ..errors import CheckpointError
-from ..trajectory import Checkpoint, Trajectory
+from ..errors import ArgumentError
+from ..trajectory import Trajectory
 from ..trajectory.findings import some
+from ..trajectory.shapes import Shapes, are_sizes, by_shapes, sorted_shapes
 from ..words.formats import plural
-
-_Shapes: TypeAlias = tuple[tuple[int, ...], ...]
 
 
 def of_other_shapes(run: Trajectory, model: str = "") -> tuple[list[str], str]:
     """Return the names of checkpoints of other shapes than the run's, and a line on them.
 
     All headers are read, not those of the checkpoints alone that a preset takes. The run's shapes
-    are those of the model, FILE:NAME, where one is given, else those of most checkpoints. Nothing is
-    left out where each has shapes of its own.
+    are those of the model, FILE:NAME, where one is given, else those of most checkpoints.
+
+    Raises
+    ------
+    ArgumentError
+        If each has shapes of its own: models of several sizes are no run.
     """
-    groups: dict[_Shapes, list[Checkpoint]] = {}
-    for checkpoint in run.checkpoints:
-        try:
-            groups.setdefault(_shapes(checkpoint), []).append(checkpoint)
-        except CheckpointError:  # said where it is read
-            continue
-    if not 1 < len(groups) < len(run.checkpoints):
+    if why := are_sizes(run.checkpoints):
+        raise ArgumentError(f"{why}. Name one of them.")
+    groups = by_shapes(run.checkpoints)
+    if len(groups) < 2:
         return [], ""
     built = _built(model) if model else ()
     # Of as many the later ones.
@@ -39,16 +36,6 @@ def of_other_shapes(run: Trajectory, model: str = "") -> tuple[list[str], str]:
     return others, f"left out: {files} of other shapes than {whose}: {some(others)}"
 
 
-def _shapes(checkpoint: Checkpoint) -> _Shapes:
-    """Return the shapes of the tensors; their names may have a prefix."""
-    with checkpoint.open() as reader:
-        return _sorted(reader.shape(name) for name in reader.names())
-
-
-def _built(model: str) -> _Shapes:
+def _built(model: str) -> Shapes:
     built = own_code.load(model)()
-    return _sorted(tensor.shape for tensor in built.state_dict().values())
-
-
-def _sorted(shapes: Iterable[Sequence[int]]) -> _Shapes:
-    return tuple(sorted(tuple(map(int, shape)) for shape in shapes))
+    return sorted_shapes(tensor.shape for tensor in built.state_dict().values())

@@ -160,9 +160,7 @@ def filled_entry(
     cls: type[Observable], preset: Preset, model: ModelFacts
 ) -> dict[str, Any]:
     """Return the arguments of an observable's first table, whichever presets it stands in."""
-    # Choices stand in no preset; without an objective a class of one's own is refused.
-    alone = {"objective": "$objective"} if hasattr(cls, "objective") else {}
-    arguments = cls.presets[0].arguments if cls.presets else alone
+    arguments = cls.presets[0].arguments if cls.presets else {}
     return _filled(arguments, _values(preset, model))
 
 
@@ -179,7 +177,6 @@ def _values(preset: Preset, model: ModelFacts) -> dict[str, Any]:
         "$blocks": list(model.blocks),
         "$changed": [*model.blocks, *model.adapted],
         "$answers": few if (few := model.tokens) and few < _ANSWERS else None,
-        "$objective": None if auto else model.objective,
         "$loss": None if auto else losses[model.objective],
     }
 

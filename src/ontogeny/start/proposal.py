@@ -143,6 +143,8 @@ def propose(
             inputs = sources_by_model(content, folder)[1]
     if model.objective == "causal":
         _check_predicted(inputs)
+    if model.objective and not model.named:
+        content["trajectory"].setdefault("objective", model.objective)
     lines += not_as_asked(early, wishes.max_length, asked_for, content)
     model = _read_by_tokenizer(model, wishes, content, trajectory, inputs)
     entries, left_out = fitted(preset, model, len(trajectory))

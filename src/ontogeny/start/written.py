@@ -13,6 +13,7 @@ from .proposal import Proposal
 _NOTES = {
     "trajectory": {
         "model": "code of yours, which is run to build the model",
+        "objective": 'what it predicts, of every observable: "causal" or "masked"',
         "tokenizer": "a name on the Hub, a folder, or a function of yours",
     },
     "inputs": {

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .. import observables, own_code
-from ..errors import ArgumentError, OntogenyError, check_whole
+from ..errors import ArgumentError, OntogenyError, check_choice, check_whole
 from ..inputs import Inputs
 from ..inputs.vocabularies import vocabulary_tokenizer
 from ..observables.registry import kinds
@@ -40,6 +40,7 @@ _TRAJECTORY = {
     **_HUB,
     **_FOLDER,
     "model": str,
+    "objective": str,
     "tokenizer": str,
     "on_duplicate": str,
     "select": Any,
@@ -307,10 +308,24 @@ def _tokenizer(name: str, base: Path) -> Any:
 def _observables(
     content: Mapping[str, Any], base: Path
 ) -> list[observables.Observable]:
+    objective = as_table("trajectory", content["trajectory"]).get("objective")
+    if objective is not None:
+        check_choice("[trajectory] objective", objective, ("causal", "masked"))
     return [
-        _observable(entry, base)
+        _observable(_with_objective(entry, objective), base)
         for entry in as_tables("observables", content["observables"])
     ]
+
+
+def _with_objective(
+    entry: Mapping[str, Any], objective: str | None
+) -> Mapping[str, Any]:
+    """Return a table with what the run's model predicts, where an observable asks for it."""
+    kind = entry.get("kind")
+    cls = kinds().get(kind) if isinstance(kind, str) else None
+    if objective is None or not hasattr(cls, "objective"):
+        return entry
+    return {"objective": objective, **entry}
 
 
 def _observable(entry: Mapping[str, Any], base: Path) -> observables.Observable:

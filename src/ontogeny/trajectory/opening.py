@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -38,6 +38,7 @@ from .order.choosing import ASKED
 from .order.readings import NO_STEP
 from .record import planned_steps, read_record
 from .selection import check_step
+from .shapes import are_sizes
 from .weights.building import Template
 from .weights.configuration import CONFIGURATION
 from .weights.files import MemoryWeights, state_tensors
@@ -131,6 +132,7 @@ def open_folder(
         return _one_model(step_of_folder(folder), folder, model, choice.key, start)
     if not checkpoints:
         raise _nothing(folder, incomplete, order)
+    _check_is_run(folder, checkpoints, order)
     if start is not None:
         checkpoints = [*with_base(tuple(checkpoints), start)]
     steps = tuple(checkpoint.step for checkpoint in checkpoints)
@@ -149,6 +151,15 @@ def open_folder(
         choice,
     )
     return tuple(checkpoints), catalogue
+
+
+def _check_is_run(folder: Path, run: Sequence[Checkpoint], order: Order) -> None:
+    """Refuse models of several sizes, whose numbers are no steps: each has shapes of its own."""
+    if order.guessed and (why := are_sizes(run)):
+        raise CheckpointError(
+            f"{folder}: {why}. Name one, such as {folder / run[-1].label}, or say "
+            f"--step-from '{order.guessed}' if their numbers are steps."
+        )
 
 
 def _catalogue(

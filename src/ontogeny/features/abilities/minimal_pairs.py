@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from ...figures import Section
-from ...observables.catalogued import PREDICTED, PresetEntry
+from ...observables.catalogued import PresetEntry
 from ...observables.pieces import object_array
 from ...tasks.records import Example
 from .contrasts import ties_of_words, words_apart
@@ -69,14 +69,9 @@ class MinimalPairs(OfExamples):
     one = "pair"
     measured = "score_right"
     presets = (
+        PresetEntry(("abilities", "one-model", "everything"), {}, 15, ("no_english",)),
         PresetEntry(
-            ("abilities", "one-model", "everything"), PREDICTED, 15, ("no_english",)
-        ),
-        PresetEntry(
-            ("quick", "standard", "fine-tuning"),
-            PREDICTED,
-            15,
-            ("no_english", "many_passes"),
+            ("quick", "standard", "fine-tuning"), {}, 15, ("no_english", "many_passes")
         ),
     )
     form = "minimal pairs"

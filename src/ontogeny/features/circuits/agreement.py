@@ -19,7 +19,7 @@ from ...inputs import Inputs
 from ...needs import InputSet, Need
 from ...observables.arguments import check_wholes
 from ...observables.base import dataset
-from ...observables.catalogued import DISTRIBUTIONS, PREDICTED, PresetEntry
+from ...observables.catalogued import DISTRIBUTIONS, PresetEntry
 from ...observables.known_texts import KnownTexts
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
@@ -76,7 +76,7 @@ class NgramAgreement(OfPredictions):
     )
     price = DISTRIBUTIONS
     obstacles = ("no_prediction", "no_order")
-    presets = (PresetEntry(("circuits", "everything"), PREDICTED, 260),)
+    presets = (PresetEntry(("circuits", "everything"), place=260),)
     quantities = (
         Quantity(
             "divergence",

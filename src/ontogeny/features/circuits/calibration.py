@@ -13,7 +13,7 @@ from torch import Tensor
 from ...errors import ArgumentError
 from ...figures import Heatmap, Section
 from ...observables.base import dataset
-from ...observables.catalogued import PASS, PREDICTED, PresetEntry
+from ...observables.catalogued import PASS, PresetEntry
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
 from ...trees import Nodes
@@ -62,7 +62,7 @@ class Calibration(OfPredictions):
     minima = {"bins": 2}
     question = "Is the model as often right as it is sure?"
     price = PASS
-    presets = (PresetEntry(("circuits", "everything"), PREDICTED, 280),)
+    presets = (PresetEntry(("circuits", "everything"), place=280),)
     quantities = (
         Quantity(
             "calibration_error",

@@ -12,7 +12,7 @@ from ...errors import ArgumentError
 from ...figures import Section
 from ...inputs import Inputs
 from ...observables.base import dataset
-from ...observables.catalogued import PREDICTED, PresetEntry
+from ...observables.catalogued import PresetEntry
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
 from .sequences import frame, framed
@@ -63,7 +63,7 @@ class InContextLearning(OfPredictions):
     question = "Does the model predict better late in a text than early?"
     price = "three passes a step"
     obstacles = ("no_prediction", "no_order")
-    presets = (PresetEntry(("circuits", "everything"), PREDICTED, 250),)
+    presets = (PresetEntry(("circuits", "everything"), place=250),)
     quantities = (
         Quantity(
             "score",

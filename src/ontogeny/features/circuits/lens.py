@@ -12,7 +12,7 @@ import xarray as xr
 from ...figures import Section
 from ...needs import Need
 from ...observables.base import Observable, by_layer
-from ...observables.catalogued import PREDICTED, PresetEntry
+from ...observables.catalogued import PresetEntry
 from ...quantities import Measured, Quantity
 from .lens_reading import LayerPredictions, LensReading
 
@@ -56,7 +56,7 @@ class LogitLens(Observable):
     requires = "texts, a known family with a vocabulary head"
     price = "the vocabulary head once for each layer, at each step"
     obstacles = ("no_prediction", "no_way_to_logits")
-    presets = (PresetEntry(("circuits", "everything"), PREDICTED, 270),)
+    presets = (PresetEntry(("circuits", "everything"), place=270),)
     quantities = (
         Quantity(
             "lens_loss",

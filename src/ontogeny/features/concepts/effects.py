@@ -20,7 +20,7 @@ from ...needs import Gradients, Need
 from ...needs.base import MASK_FRACTION
 from ...needs.derived import Reference
 from ...observables import Observable, PresetEntry, Reading, by_layer
-from ...observables.catalogued import INNER_LAYERS, PREDICTED
+from ...observables.catalogued import INNER_LAYERS
 from ...observables.extractor_fits import layer_state
 from ...observables.of_activations import OfJointConcepts
 from ...observables.random_directions import p_above
@@ -119,9 +119,7 @@ class ConceptEffects(OfJointConcepts):
     price = "tens of passes for each layer at some steps"
     fewest_steps = 3
     obstacles = ("no_prediction",)
-    presets = (
-        PresetEntry(("circuits", "everything"), {**PREDICTED, **INNER_LAYERS}, 80),
-    )
+    presets = (PresetEntry(("circuits", "everything"), INNER_LAYERS, 80),)
     uses_noise = True
     variables = VARIABLES
     section = Section(

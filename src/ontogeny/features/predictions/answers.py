@@ -13,7 +13,6 @@ from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject, measureme
 from ...claims.places import RIGHT
 from ...figures import Column, Curves, Figure, Section, Table
 from ...observables import PresetEntry, Run, dataset
-from ...observables.catalogued import PREDICTED
 from ...observables.crossing import leads_from
 from ...observables.of_predictions import OfPredictions
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
@@ -71,7 +70,7 @@ class Predictions(OfPredictions):
     presets = (
         PresetEntry(
             ("quick", "standard", "circuits", "fine-tuning", "everything", "one-model"),
-            {"top": "$answers", **PREDICTED},
+            {"top": "$answers"},
             20,
         ),
     )

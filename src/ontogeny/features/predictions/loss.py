@@ -18,7 +18,7 @@ from ...figures import Section
 from ...inputs import Inputs
 from ...needs import InputSet, Losses, Need
 from ...observables.base import dataset
-from ...observables.catalogued import PASS, PREDICTED, PresetEntry
+from ...observables.catalogued import PASS, PresetEntry
 from ...observables.crossing import Crossing, crossing
 from ...observables.known_texts import KnownTexts
 from ...observables.of_predictions import OfPredictions
@@ -119,8 +119,7 @@ class Loss(OfPredictions):
                 "everything",
                 "one-model",
             ),
-            PREDICTED,
-            10,
+            place=10,
         ),
     )
     compared = ("loss_calibrated", "loss_matched")

@@ -17,7 +17,7 @@ from ...inputs.scoring import has_one_form
 from ...needs import InputSet, Need, Predictor
 from ...needs.predictions import Reduced
 from ...observables.base import dataset
-from ...observables.catalogued import PASS, PREDICTED, PresetEntry
+from ...observables.catalogued import PASS, PresetEntry
 from ...observables.known_texts import KnownTexts
 from ...observables.of_predictions import OfPredictions
 from ...observables.word_frequencies import token_costs
@@ -62,7 +62,7 @@ class PlaceLosses(OfPredictions):
     question = "At which places of a text does the model predict better?"
     price = PASS
     obstacles = ("no_prediction", "no_order")
-    presets = (PresetEntry(("circuits", "everything"), PREDICTED, 12),)
+    presets = (PresetEntry(("circuits", "everything"), place=12),)
     quantities = (
         Quantity(
             "place_loss",

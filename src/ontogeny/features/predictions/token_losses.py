@@ -11,7 +11,6 @@ import xarray as xr
 from ...figures import Heatmap, Section
 from ...inputs import ShownTexts
 from ...observables import PresetEntry, Run, dataset
-from ...observables.catalogued import PREDICTED
 from ...observables.crossing import leads_from
 from ...observables.of_predictions import OfPredictions
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
@@ -60,7 +59,7 @@ class TokenLosses(OfPredictions):
     question = "Which words of a text are learned, and when?"
     price = "a few texts"
     presets = (
-        PresetEntry(("standard", "circuits", "everything", "one-model"), PREDICTED, 30),
+        PresetEntry(("standard", "circuits", "everything", "one-model"), place=30),
     )
     state_variables = (
         "token_id",

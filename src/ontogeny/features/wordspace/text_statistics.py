@@ -17,7 +17,7 @@ from ...needs import Need
 from ...needs.predictions import Reduced
 from ...observables.arguments import check_node
 from ...observables.base import Observable, dataset
-from ...observables.catalogued import DISTRIBUTIONS, PREDICTED, ModelFacts, PresetEntry
+from ...observables.catalogued import DISTRIBUTIONS, ModelFacts, PresetEntry
 from ...observables.crossing import crossing
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
@@ -96,9 +96,7 @@ class TextStatistics(OfPredictions):
     price = DISTRIBUTIONS
     presets = (
         PresetEntry(
-            ("standard", "circuits", "everything", "one-model"),
-            {"loss": "loss", **PREDICTED},
-            40,
+            ("standard", "circuits", "everything", "one-model"), {"loss": "loss"}, 40
         ),
     )
     summary_only = ("loss",)

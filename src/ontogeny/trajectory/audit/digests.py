@@ -103,6 +103,7 @@ def non_finite(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
 
 def configuration(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
     """Yield every step at which config.json, or names, shapes or dtypes of tensors change."""
+    advice = None
     for before, after in itertools.pairwise(checkpoints):
         if _same_file(before, after):
             changed = []
@@ -118,7 +119,9 @@ def configuration(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
         if old is not None and new is not None and old != new:
             names = sorted(name for name in old | new if old.get(name) != new.get(name))
             text = f"name, shape or dtype changes at {{step}} {after.step} in {some(names)}"
-            text += remedy(_by_signature(checkpoints))
+            if advice is None:  # said once: it is of all of them
+                advice = remedy(_by_signature(checkpoints))
+                text += advice
             yield Finding("configuration", "certain", (after.step,), text)
 
 

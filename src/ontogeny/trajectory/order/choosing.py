@@ -21,6 +21,7 @@ from .readings import (
     shape,
     stem,
     times,
+    with_last,
 )
 
 ASKED = ("--exclude", "not in --only")  # how reasons begin that were asked for
@@ -123,12 +124,16 @@ class Order:
         Where they were read from, such as ``"the names, checkpoint-{}"``.
     left_out
         ``(name, why)`` of files of weights that are not taken.
+    guessed
+        The form of the names, such as ``"model_{}"``, where no word in them and nothing in the
+        files says that their numbers are steps; else empty.
     """
 
     names: Mapping[int, str] = field(default_factory=dict)
     unit: str = "step"
     source: str = ""
     left_out: tuple[tuple[str, str], ...] = ()
+    guessed: str = ""
 
     def lines(
         self, chosen: Sequence[int] | None = None, available: Sequence[int] = ()
@@ -220,6 +225,7 @@ def order_of(
         reading.unit,
         reading.source,
         tuple(sorted({**reading.left_out, **rest, **excluded}.items())),
+        reading.guessed,
     )
 
 
@@ -269,12 +275,15 @@ def _by_names(names: Sequence[str], readings: Mapping[str, Held]) -> Reading | N
             and _are_epochs(marked, readings)
         ):
             marked.unit = "epoch"  # timm's checkpoint-3.pth.tar
-        return (
-            marked
-            or by_held(names, readings, "tokens")
-            or by_held(names, readings, "epoch")
-            or by_shape(names)
-        )
+        if marked is not None:
+            return with_last(marked, readings)
+        unmarked = by_shape(names)
+        for unit in ("tokens", "epoch"):
+            held = by_held(names, readings, unit)
+            # One final file that holds its epoch orders no others.
+            if held and (not unmarked or len(held.steps) >= len(unmarked.steps)):
+                return held
+        return unmarked and with_last(unmarked, readings)
     rest = [n for n in names if n not in holding.steps and n not in holding.left_out]
     without = [name for name in rest if read_name(stem(name)) is not None]
     by_names = by_marks(without)

@@ -13,18 +13,23 @@ from .inside import Held
 from .names import Number, numbers_of, read_name, whole
 
 SUFFIXES = (".pth.tar", ".pt.tar", ".pt", ".pth", ".ckpt", ".safetensors", ".bin", "/")
+NAMES = "the names, "
 NO_STEP = "no step in it or its name"
 
 
 @dataclass
 class Reading:
-    """One way to read steps: those by name, what they count, and how to ask for it."""
+    """One way to read steps: those by name, what they count, and how to ask for it.
+
+    `guessed` is the form of the names where no word in them says that they are steps.
+    """
 
     steps: dict[str, int]
     unit: str
     source: str
     remedy: str
     left_out: dict[str, str] = field(default_factory=dict)
+    guessed: str = ""
 
     def doubles(self) -> dict[int, list[str]]:
         """Return the steps that several files stand for, with the files."""
@@ -129,7 +134,7 @@ def _of_pattern(group: Mapping[str, Number]) -> Reading:
     }
     steps, power = whole(values)
     unit = times(power, number.unit)
-    return Reading(steps, unit, f"the names, {pattern}", f"--step-from '{pattern}'")
+    return Reading(steps, unit, f"{NAMES}{pattern}", f"--step-from '{pattern}'")
 
 
 def _with_glob(reading: Reading, readings: Sequence[Reading]) -> Reading:
@@ -220,7 +225,47 @@ def by_shape(names: Sequence[str]) -> Reading | None:
     apart = [reading for reading in readings if not reading.doubles()]
     if len(apart) > 1:
         raise refuse(apart)
+    for reading in apart:
+        reading.guessed = reading.source.removeprefix(NAMES)
     return apart[0] if apart else None
+
+
+def with_last(reading: Reading, by_name: Mapping[str, Held]) -> Reading:
+    """Return epochs of names with those files that only hold theirs, such as the final one.
+
+    Names may count from one where files count from zero: files that say both tell. What comes in
+    at no place of its own is left out, with what it holds.
+    """
+    others = [name for name in by_name if name not in reading.steps | reading.left_out]
+    rest = {n: by_name[n] for n in others if by_name[n].unit != "step"}
+    both = {n: by_name[n] for n in reading.steps if n in by_name}
+    apart = {
+        reading.steps[n] - held.value
+        for n, held in both.items()
+        if held.unit == "epoch"
+    }
+    known = reading.unit == "epoch" and len(apart) < 2
+    offset = max(apart, default=0)
+    last = max(reading.steps.values(), default=0)
+    added: list[str] = []
+    for name, held in sorted(rest.items(), key=lambda item: item[1].value):
+        step = held.value + offset
+        says = f"holds {held.unit.removesuffix('s')} {held.value:,}"
+        twin = next((n for n, s in reading.steps.items() if s == step), None)
+        if not known or held.unit != "epoch":
+            reading.left_out[name] = (
+                f"{says}, and the other names count {reading.unit}s"
+            )
+        elif twin is not None and (apart or step < last):
+            reading.left_out[name] = f"{says}, as {twin} does"
+        elif twin is not None:
+            reading.left_out[name] = f"{says}; {twin} may be the same"
+        else:
+            reading.steps[name] = step
+            added.append(name)
+    if added:
+        reading.source += f", and what {some(added)} hold{'' if added[1:] else 's'}"
+    return reading
 
 
 def by_held(
