@@ -10,7 +10,11 @@ from helpers import concept_trees as made
 from helpers.learned_tree import STEPS, learned_concepts
 from ontogeny.report.concepts.appeared import appeared
 from ontogeny.report.concepts.atlas import read_atlas
-from ontogeny.report.concepts.learned import control_words, found_words
+from ontogeny.report.concepts.learned import (
+    best_of_controls,
+    control_words,
+    found_words,
+)
 from ontogeny.report.concepts.nodes import read_concepts
 from ontogeny.report.first_screen import screen
 from ontogeny.report.first_screen.numbers import numbers_of
@@ -239,3 +243,20 @@ def test_the_contact_sheet_has_the_strongest_context_of_each(content, concepts):
 def test_the_page_is_made_of_them(content):
     page = render_page(content)
     assert "Concept atlas" in page and "best names first" in page
+
+
+def test_results_that_number_components_of_controls_as_the_runs_are_read():
+    """Earlier versions kept of a control run as many components as the run has."""
+    data = learned_concepts()
+    names = [f"named_{name}_control" for name in ("phi", "about")]
+    (own,) = set(data[names[0]].dims) - {"layer", "run"}
+    earlier = {
+        name: (
+            ("layer", "run", "concept"),
+            data[name].transpose("layer", "run", own).values,
+        )
+        for name in names
+    }
+    assert data.sizes[own] == data.sizes["concept"]
+    old = data.drop_vars(names).assign(earlier)
+    np.testing.assert_array_equal(best_of_controls(old), best_of_controls(data))

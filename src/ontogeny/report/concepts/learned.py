@@ -37,7 +37,6 @@ BIRTHS = (
 UNNAMED = (
     "without a name: no rule tells their places beyond chance and an untrained model"
 )
-_OF_CONTROL = "control_concept"
 BANDS = {
     "top": "Strongest",
     "middle": "Middle of its strong places",
@@ -189,8 +188,9 @@ def best_of_controls(data: xr.Dataset) -> np.ndarray:
     if "named_phi_control" not in data or not data.sizes["run"]:
         return np.full([data.sizes[dim] for dim in dims], np.nan)
     about = data.named_about.transpose(*dims).values
+    # The last dimension numbers a control's own concepts; earlier versions called it `concept`.
     phi, of_controls = (
-        data[f"named_{name}_control"].transpose("layer", "run", _OF_CONTROL).values
+        data[f"named_{name}_control"].transpose("layer", "run", ...).values
         for name in ("phi", "about")
     )
     is_same = of_controls[:, None] == about[:, :, None, None]
