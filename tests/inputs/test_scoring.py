@@ -1,6 +1,7 @@
 """Which places are scored: what each way of saying it gives, and what is refused."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -72,6 +73,14 @@ def test_answers_that_are_cut_off_are_counted(tokenizer):
     assert f"1 answers are cut off at max_length={length}" in inputs.warnings
 
 
+def test_where_all_answers_are_cut_off_it_says_which_length_would_read_them(tokenizer):
+    with pytest.raises(ArgumentError, match=r"; --max-length [0-9]+ reads") as error:
+        og.Inputs.from_texts(SUMS, tokenizer, answer_after="=", max_length=3)
+    length = int(re.search("--max-length ([0-9]+)", str(error.value))[1])
+    whole = og.Inputs.from_texts(SUMS, tokenizer, answer_after="=", max_length=length)
+    assert whole.lengths.max() == length and not whole.truncated
+
+
 @pytest.mark.parametrize("side", ["right", "left"])
 def test_the_last_tokens_are_scored_whatever_the_padding(tokenizer, side):
     inputs = og.Inputs.from_texts(SUMS, tokenizer, score="last:2", padding_side=side)
@@ -139,6 +148,14 @@ def test_each_way_of_asking_for_the_last_id_gives_its_loss_alone(options):
     assert found.tokens.values.tolist() == [1, 1, 1]
 
 
+def test_more_last_tokens_than_texts_have_are_said():
+    inputs = og.Inputs.from_tokens([*IDS, [1, 2]], score="last:3")
+    assert (
+        "1 of 4 texts have fewer than 3 tokens: all of theirs are scored"
+        in inputs.warnings
+    )
+
+
 def test_labels_of_transformers_are_read_beside_ids():
     batch = {"input_ids": IDS, "labels": [[-100, -100, 9, row[-1]] for row in IDS]}
     assert og.Inputs.coerce(batch).scored.tolist() == [[False, False, True, True]] * 3
@@ -174,6 +191,14 @@ def test_masked_models_are_asked_for_scored_tokens():
         ({"token_labels": [[-100] * 4] * 3}, "ask for no token"),
         ({"token_labels": [[-100, 1, -100, -100]] * 3}, "of text 0 are other ids"),
         ({"token_labels": [[1, 2]] * 2}, "one row of labels for each of 3 texts"),
+        (
+            {"token_labels": np.where(np.eye(3, 4), 65436, IDS)},
+            "65,436 is -100 without its sign: store them as int64",
+        ),
+        (
+            {"answer_after": [row[-1] for row in IDS[:1]]},
+            "in none of 3 texts does anything follow it",
+        ),
         (
             {"score": "last:1", "token_labels": IDS},
             "token_labels go with score='labels'",

@@ -221,6 +221,29 @@ def test_lines_of_further_texts_name_their_input_set(own):
     assert further.startswith("input set 'training': ")
 
 
+def test_labels_are_those_of_the_texts_and_then_of_the_training_texts(own):
+    ids = np.arange(120).reshape(30, 4) % 7
+    for name in ("held", "training"):
+        np.save(own / f"{name}.npy", ids)
+        labels = np.where(np.arange(4) == 3, ids, -100)
+        np.save(own / f"{name}_labels.npy", labels)
+    first = np.where(np.arange(4) == 0, ids, -100)
+    np.save(own / "first_labels.npy", first)
+    given = {
+        "texts": [str(own / "held.npy")],
+        "train_texts": [str(own / "training.npy")],
+    }
+    labels = [str(own / f"{name}_labels.npy") for name in ("held", "training")]
+    asked = replace(wishes(own), **given, token_labels=labels)
+    for line in propose(asked, own).texts[:2]:
+        assert "scored: tokens with a label (30)" in line
+    with pytest.raises(ArgumentError, match="each of 1 --texts and 1 --train-texts"):
+        propose(replace(asked, token_labels=labels[:1]), own)
+    unpredicted = replace(wishes(own), texts=given["texts"])
+    with pytest.raises(ArgumentError, match="only the first token of texts"):
+        propose(replace(unpredicted, token_labels=[str(own / "first_labels.npy")]), own)
+
+
 def test_a_model_that_never_reads_the_answer_is_told_what_to_return():
     torch.manual_seed(0)
     model = odd_models.FixedLength()

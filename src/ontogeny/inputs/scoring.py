@@ -157,6 +157,21 @@ def last_places(ordinary: np.ndarray, count: int) -> np.ndarray:
     return np.asarray(ordinary & (from_end <= count))
 
 
+def short_notes(scoring: Scoring, lengths: np.ndarray) -> tuple[str, ...]:
+    """Return a line on texts with fewer ordinary tokens than are scored of each.
+
+    Examples
+    --------
+    >>> short_notes(Scoring("last:4"), np.array([3, 3, 9]))
+    ('2 of 3 texts have fewer than 4 tokens: all of theirs are scored',)
+    """
+    count = int((lengths < (scoring.last or 0)).sum())
+    if not count:
+        return ()
+    fewer = f"{count:,} of {len(lengths):,} texts have fewer than {scoring.last} tokens"
+    return (f"{fewer}: all of theirs are scored",)
+
+
 def after_ids(
     ids: np.ndarray, mask: np.ndarray, separator: Sequence[int], occurrence: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -234,9 +249,14 @@ def labelled_places(labels: Any, ids: np.ndarray, mask: np.ndarray) -> np.ndarra
     if not beyond and of_next[asked[:, :-1]].all():
         return ahead
     wrong = int(np.flatnonzero(((array != ids) & asked).any(axis=1))[0])
+    unsigned = {2**bits + IGNORED for bits in (8, 16, 32)}
+    wrapped = unsigned.intersection(array[wrong][asked[wrong]].tolist())
+    why = "Are they of other texts, or in another order?"
+    if wrapped:
+        why = f"{wrapped.pop():,} is {IGNORED} without its sign: store them as int64."
     raise ArgumentError(
         f"token_labels must be the token's own id, or {IGNORED} where it is not asked for; those "
-        f"of text {wrong} are other ids. Are they of other texts, or in another order?"
+        f"of text {wrong} are other ids. {why}"
     )
 
 
@@ -287,6 +307,11 @@ def places_of_ids(
         )
     if separator:
         places, lacks, repeats = after_ids(ids, mask, separator, scoring.occurrence)
+        if not lacks.all() and not (places & ordinary).any():
+            raise ArgumentError(
+                f"answer_after={scoring.after!r}: in none of {len(ids):,} texts does anything "
+                "follow it, so nothing would be scored."
+            )
         count = int(repeats.sum())
         notes = separator_notes(scoring, len(ids), int(lacks.sum()), lambda: count)
         return places & ordinary, tuple(notes)
@@ -295,7 +320,11 @@ def places_of_ids(
             "score='answer' needs answer_after: of token ids the ids that stand before an answer "
             "(--answer-after 23), or take score='last:K'."
         )
-    return (last_places(ordinary, scoring.last) if scoring.last else None), ()
+    if scoring.last is None:
+        return None, ()
+    return last_places(ordinary, scoring.last), short_notes(
+        scoring, ordinary.sum(axis=1)
+    )
 
 
 def text_notes(scoring: Scoring, texts: Sequence[str]) -> list[str]:

@@ -18,7 +18,7 @@ from .conversations import (
 )
 from .encodable import where_encodable
 from .layout import lay_out
-from .scoring import Ranges, Scoring, last_places, text_notes
+from .scoring import Ranges, Scoring, last_places, short_notes, text_notes
 from .splits import document_array, label_array
 
 
@@ -57,15 +57,19 @@ def tokenize(
     unread = len(full) - len(read)
     notes = [*notes, *lacking]
     if scoring.last:
+        lengths = np.array([int((~row["special"]).sum()) for row in encoded])
+        notes += short_notes(scoring, lengths)
         for row in encoded:  # the last tokens of a text that is cut are not there
             last = last_places(~row["special"][None], scoring.last)[0]
             row["answers"] = last & (not row["cut"])
     kept = [place for place, row in enumerate(encoded) if row["answers"].any()]
     is_some = answers is not None or bool(scoring.last)
     if not kept:
-        what = "an ordinary token"
-        if is_some:
-            what = f"an answer within its first max_length={max_length} tokens"
+        what = "an answer" if is_some else "an ordinary token"
+        longest = max((len(row["ids"]) + row["cut"] for row in encoded), default=0)
+        if longest > max_length:
+            what += f" within its first max_length={max_length} tokens"
+            what += f"; --max-length {longest} reads all of them"
         raise ArgumentError(f"no text is left: none of {len(texts)} holds {what}.")
     rows = [encoded[place] for place in kept]
     of_texts = [read[place] for place in kept]

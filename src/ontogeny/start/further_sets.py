@@ -24,15 +24,27 @@ _OBSERVABLES: dict[str, dict[str, Any]] = {
 
 
 def further_sets(
-    training: Sequence[str], base: Sequence[str], folder: Path, texts: Sequence[str]
+    training: Sequence[str],
+    base: Sequence[str],
+    folder: Path,
+    texts: Sequence[str],
+    labels: Sequence[str] = (),
 ) -> dict[str, dict[str, Any]]:
     """Return the tables of further input sets, as the study file says them.
+
+    Labels of token ids are those of the texts, then those of the training texts.
 
     Raises
     ------
     ArgumentError
-        If there are no texts of the user's to compare them with, or token ids beside texts.
+        If there are no texts of the user's to compare them with, token ids beside texts, or labels
+        of the texts without those of the training texts.
     """
+    if labels and training and len(labels) != len(texts) + len(training):
+        raise ArgumentError(
+            f"--token-labels must name labels for each of {len(texts)} --texts and "
+            f"{len(training)} --train-texts, in this order; got {len(labels)}."
+        )
     tables: dict[str, dict[str, Any]] = {}
     for name, paths in (("training", training), ("base", base)):
         if not paths:
@@ -52,6 +64,9 @@ def further_sets(
                 beside(path, folder) for path in paths
             ]
         }
+        if name == "training" and labels:
+            of_training = [beside(path, folder) for path in labels[len(texts) :]]
+            tables[name]["token_labels"] = of_training
     return tables
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import activity, own_code
+from ..capture.predicted import next_tokens
 from ..errors import ArgumentError
 from ..inputs import Inputs
 from ..inputs.vocabularies import VOCABULARY_FILES
@@ -140,6 +141,8 @@ def propose(
         if scored:
             content["inputs"] |= scored
             inputs = sources_by_model(content, folder)[1]
+    if model.objective == "causal":
+        _check_predicted(inputs)
     lines += not_as_asked(early, wishes.max_length, asked_for, content)
     model = _read_by_tokenizer(model, wishes, content, trajectory, inputs)
     entries, left_out = fitted(preset, model, len(trajectory))
@@ -277,6 +280,16 @@ def _scored_places(
     if agree(places.line):
         return places.table, []
     return {}, [f"{places.line}; --yes does it"]
+
+
+def _check_predicted(inputs: Mapping[str, Inputs]) -> None:
+    """Refuse texts of which first tokens alone are scored: nothing predicts them."""
+    for name, texts in inputs.items():
+        if texts.answers is not None and not next_tokens(texts).any():
+            raise ArgumentError(
+                f"nothing is scored in the input set {name!r}: only the first token of texts is "
+                "asked for, and no token stands before it to predict it."
+            )
 
 
 def _as_scored(

@@ -117,7 +117,10 @@ def _scored(wishes: Wishes, folder: Path) -> dict[str, Any]:
         "score": scoring.score,
         "answer_after": wishes.answer_after,
     }
-    fields["token_labels"] = [beside(path, folder) for path in wishes.token_labels]
+    of_texts = wishes.token_labels
+    if wishes.train_texts:  # theirs come next
+        of_texts = of_texts[: len(wishes.texts)]
+    fields["token_labels"] = [beside(path, folder) for path in of_texts]
     return {name: value for name, value in fields.items() if value}
 
 
@@ -128,7 +131,9 @@ def _inputs(
     length = wishes.max_length or preset.length
     length = length if longest is None else min(length, longest)
     sizes = {"max_texts": preset.texts, "max_length": length, **_scored(wishes, folder)}
-    sizes |= further_sets(wishes.train_texts, wishes.base_texts, folder, wishes.texts)
+    sizes |= further_sets(
+        wishes.train_texts, wishes.base_texts, folder, wishes.texts, wishes.token_labels
+    )
     if not wishes.texts:
         return {"bundled": "english-and-python", **sizes}
     paths = [beside(path, folder) for path in wishes.texts]

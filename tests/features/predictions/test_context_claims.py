@@ -92,12 +92,11 @@ class Words(Counts):
         return ids
 
 
-def claims_of(tmp_path, make, ids):
+def claims_of(tmp_path, make, ids, **scored):
     run = og.Trajectory.from_models({step: make(step / 10) for step in (0, 5, 10)})
-    texts = {"text": og.Inputs.from_tokens(ids, vocab_size=STATES)}
-    study = og.Study(
-        run, texts, [og.observables.PlaceLosses(objective="causal")], device="cpu"
-    )
+    texts = {"text": og.Inputs.from_tokens(ids, vocab_size=STATES, **scored)}
+    places = og.observables.PlaceLosses(objective="causal", every=bool(scored))
+    study = og.Study(run, texts, [places], device="cpu")
     tree = study.run(tmp_path / "s", progress=False).tree
     claims = from_dataset(tree.to_dataset())
     return [claim for claim in claims if claim.kind is Kind.IN_CONTEXT]
@@ -114,6 +113,11 @@ def test_a_markov_chain_in_context_is_learned_in_context(tmp_path):
     assert claim.beside[0].value == pytest.approx(float(costs[7:15].mean()), abs=1e-4)
     text = said([claim], Voice(), Names()).text
     assert "at places 33–64" in text and "at places 9–16" in text
+
+
+def test_a_question_before_its_answer_is_no_early_context(tmp_path):
+    """Late places of a conversation are answers, which cost less than what was asked."""
+    assert not claims_of(tmp_path, Counts, chains(60), score="last:32")
 
 
 def test_what_all_texts_share_is_not_learned_in_context(tmp_path):

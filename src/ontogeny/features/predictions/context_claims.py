@@ -4,7 +4,8 @@ Two ranges of places are compared within each text: the last one that most texts
 with an eighth or a quarter of its context, eight tokens at least. What frequencies of tokens cost at
 both is taken away, so that words which stand early or late decide nothing, and neither do models of
 pairs or of short words, which know all that they need at both. The difference must be surely below 0
-at the end, and surely below that at the first step.
+at the end, and surely below that at the first step. Where answers alone are scored it says nothing:
+a question and its answer are no early and late places of one text.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ def claims_of_context(name: str, data: xr.Dataset) -> Sequence[Claim]:
         or "step" not in data.place_cost.dims
         or "run" in data.place_loss.dims
         or bool(data.place_of_one_form)
+        or not bool(data.place_of_whole_texts)
     ):
         return []
     steps = data.dropna("step", subset=["place_loss"], how="all").step.values

@@ -82,6 +82,7 @@ class PlaceLosses(OfPredictions):
         "place_count": ("predicted tokens of a text at a place", ""),
         "place_scored": ("1 where predictions are judged", ""),
         "place_of_one_form": ("1 where all texts have the same places", ""),
+        "place_of_whole_texts": ("1 where all tokens are scored", ""),
         "place_loss_uniform": ("loss of a blind guess", "nats per token"),
     }
     section = Section(
@@ -154,6 +155,7 @@ class PlaceLosses(OfPredictions):
             place_count=(("place", "text"), number.astype(np.int32)),
             place_scored=("place", at_place.astype(np.int8)),
             place_of_one_form=np.int8(one_form),
+            place_of_whole_texts=np.int8(reading[texts].answers is None),
             place_loss_uniform=float(np.log(vocabulary)),
         ).assign_coords(place=labels)
 
@@ -164,6 +166,7 @@ class PlaceLosses(OfPredictions):
             "place_count",
             "place_scored",
             "place_of_one_form",
+            "place_of_whole_texts",
         )
         names = [
             n
