@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -52,14 +53,13 @@ class Effects:
         are added without their part along a direction, which would be its own effect.
         """
         random = random_directions(self._A, n_draws, [seed, 9])
-        along = [self._A @ direction for direction in (*unit, *random)]
-        own = along[: len(unit)]
-        others = along[len(unit) :]
+        own = [self._A @ direction for direction in unit]
+        others = [self._A @ direction for direction in random]
         removed = self._costs(own, unit)
         scaled = [[x * relative_strength(codes, x) for x in others] for codes in own]
         without = [self._costs(codes, random) for codes in scaled]
-        added = self._costs([self._added] * len(unit), unit)
-        beside = [self._costs([self._added] * n_draws, apart(random, u)) for u in unit]
+        added = self._costs(repeat(self._added), unit)
+        beside = [self._costs(repeat(self._added), apart(random, u)) for u in unit]
         return {
             **self._variables("removed", removed, without, p_above),
             **self._variables("added", added, beside, p_beyond),
@@ -89,10 +89,9 @@ class Effects:
         )
         return variables
 
-    def _costs(self, codes: Sequence[np.ndarray], directions: np.ndarray) -> np.ndarray:
+    def _costs(self, codes: Iterable[np.ndarray], directions: np.ndarray) -> np.ndarray:
         """Return the costs (r, texts) of r directions with their codes."""
-        pairs = zip(codes, directions, strict=True)
-        costs = [self._cost(*pair) for pair in pairs]
+        costs = [self._cost(*pair) for pair in zip(codes, directions, strict=False)]
         return np.reshape(costs, (len(costs), len(self._weights)))
 
     def _cost(self, codes: np.ndarray, direction: np.ndarray) -> np.ndarray:
