@@ -2,9 +2,10 @@
 
     OMP_NUM_THREADS=1 python benchmarks/study_passes.py STUDY.toml FOLDER
 
-Runs the study file in one process into a new folder, and counts the token ids that models are
-given, by what asked for them. Passes that end at a layer count whole. Readings are the checkpoints
-of the run, or of all controls together.
+Runs the study file in one process into a new folder, and counts the tokens that the model's blocks
+are given, by what asked for them: a pass that ends at a block counts as the share of blocks that it
+runs, and trees of texts count as well. Readings are the checkpoints of the run, or of all controls
+together.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from ontogeny.capture import forward
+from torch import nn
+
 from ontogeny.study.file import read_study
+from ontogeny.trajectory import Trajectory
 
 _BATCH = 16  # texts, as studies take by default
 
@@ -44,28 +47,40 @@ def asked() -> tuple[str, str]:
     return part, what or "checks"
 
 
+def blocks_of(run: Trajectory) -> tuple[type[nn.Module], int]:
+    """Return the class of a model's blocks, and how many it has: those of its longest list."""
+    model = run[int(run.steps[0])].model()
+    lists = [part for part in model.modules() if isinstance(part, nn.ModuleList)]
+    longest = max(lists, key=len)
+    return type(longest[0]), len(longest)
+
+
 def main() -> None:
     """Run the study and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file")
     parser.add_argument("folder")
     options = parser.parse_args()
-    tokens: Counter[tuple[str, str]] = Counter()
-    called = forward._called
-
-    def counting(model: Any, ids: Any, inputs: Any) -> Any:
-        tokens[asked()] += ids.numel()
-        return called(model, ids, inputs)
-
-    forward._called = counting
     study = read_study(options.file)
+    block, count = blocks_of(study.trajectory)
+    tokens: Counter[tuple[str, str]] = Counter()
+    forward: Any = block.forward
+
+    def counting(self: nn.Module, states: Any, *given: Any, **named: Any) -> Any:
+        tokens[asked()] += states.shape[0] * states.shape[1] / count
+        return forward(self, states, *given, **named)
+
+    block.forward = counting  # type: ignore[method-assign]
     study.run(options.folder)
     first = next(iter(study.inputs.values()))
     bare = sum(batch.ids.size for batch in first.batches(_BATCH))
     readings = {"run": len(study.trajectory), "before the start": 1}
     runs = Path(options.folder).glob("runs/*/cells/loss/*.safetensors")
-    readings["controls"] = len(list(runs))
-    print(f"a bare pass: {bare:,} tokens")
+    # A control begins with what the run has read.
+    readings["controls"] = len(list(runs)) - study.control_runs[0]
+    print(
+        f"a bare pass: {bare:,} tokens; all: {sum(tokens.values()) / bare:.2f} passes"
+    )
     for part in ("before the start", "run", "controls"):
         rows = {what: n / bare for (of, what), n in tokens.items() if of == part}
         if rows:

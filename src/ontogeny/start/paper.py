@@ -153,8 +153,11 @@ class Wanted:
 
     @property
     def readings(self) -> int:
-        """Checkpoints of the run and of its controls that are read."""
-        return self.steps + self.controls * self.control_steps
+        """Checkpoints of the run and of its controls that are read.
+
+        A control begins with what the run has read.
+        """
+        return self.steps + self.controls * max(self.control_steps - 1, 0)
 
 
 @dataclass(frozen=True)
@@ -206,7 +209,7 @@ class Paper:
     def bill(self, wanted: Wanted) -> Bill:
         """Return what it takes."""
         model = self.model
-        controlled = wanted.controls * wanted.control_steps
+        controlled = wanted.readings - wanted.steps
         per_run = self._passes(wanted.observables)
         beside = self._passes(observed_of_controls(wanted.observables))
         passes = len(per_run) * wanted.steps + len(beside) * controlled
