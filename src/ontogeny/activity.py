@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-FIRST, EVERY = 1.5, 5.0  # seconds of silence until something is said, at first and then
+FIRST = 1.5  # seconds of silence until something is said
+EVERY = 5.0  # the same after that
 _LONGEST = (
     60.0  # the same words are said again after twice as long each time, up to so much
 )

@@ -27,7 +27,8 @@ import numpy as np
 # The largest whole number of 64 bits: what arrays, results and study files can hold.
 LARGEST_WHOLE = 2**63 - 1
 # Allowed names that are too many to list, and how many are named then.
-_LONG, _LISTED = (20, 5)
+_LONG = 20
+_LISTED = 5
 
 __all__ = [
     "OntogenyError",

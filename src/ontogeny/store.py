@@ -51,7 +51,8 @@ _DTYPES = {
 } | {"BOOL": np.dtype("bool")}
 _STORABLE = frozenset(_DTYPES.values())
 # Bytes of the numbers that may be compressed.
-_FEWEST_PACKED, _MOST_PACKED = (2**12, 2**28)
+_FEWEST_PACKED = 2**12
+_MOST_PACKED = 2**28
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,8 @@ from .words import (
 WIDTH = 100
 _BARS = "▁▂▃▄▅▆▇█"
 _MOST_BARS = 40
-_BEFORE_PEAK, _AFTER_PEAK = 32, 34  # characters of a context
+_BEFORE_PEAK = 32  # characters of a context
+_AFTER_PEAK = 34
 _TINT = "on cyan"
 _MARKUP = Markup(str, within, str, visible, "  ")
 _STRONG = 0.5  # of the largest code: tokens that are tinted beside the strongest one

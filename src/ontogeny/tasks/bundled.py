@@ -18,7 +18,8 @@ BUNDLED = {
 _FILES = {"english": "english.txt", "moby-dick": "moby-dick.txt"}
 
 # Characters: sentences, and most of them within 64 tokens.
-_SHORTEST, _LONGEST = (160, 400)
+_SHORTEST = 160
+_LONGEST = 400
 
 
 def bundled_texts(name: str = "english") -> list[str]:

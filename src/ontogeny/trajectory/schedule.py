@@ -16,7 +16,8 @@ Every: TypeAlias = str | int | Iterable[int] | Callable[[int], bool]
 _COUNT = 32  # at most, of a run of known length
 # Steps that are listed at most: a stranger's note may ask for any number.
 _LISTED = 10**7
-_LAST_POWER, _EVEN = 512, 1000  # of a run of unknown length, as in the Pythia suite
+_LAST_POWER = 512  # of a run of unknown length, as in the Pythia suite
+_EVEN = 1000
 
 
 @dataclass(frozen=True)

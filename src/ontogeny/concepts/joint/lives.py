@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-HALF, QUARTER = 0.5, 0.25  # of its peak: a concept is there; it is not there yet
+HALF = 0.5  # of its peak: a concept is there
+QUARTER = 0.25  # it is not there yet
 SECOND = 0.1  # below `readable`, which a concept must reach at a second checkpoint
 SAME = 0.5  # mean whitened cosine above which a younger concept has grown out of an older one
 INSIDE = 0.8  # whitened cosine above which a concept is nothing but an older one as yet

@@ -16,14 +16,17 @@ from ..ica import decorrelate, rotate
 
 STARTS = 300  # tokens of largest whitened norm that are climbed from
 # Iterations of a climb at most; 1 - |cosine| of an iteration that ends it.
-CLIMB, TURN = (40, 1e-8)
+CLIMB = 40
+TURN = 1e-8
 SAME = 0.5  # |cosine| of two ends of climbs that are one source
 SKEWED = 0.5  # skewness of a source at least
 # Starts of the symmetric iteration where nothing is skewed, the best counts.
-DRAWS, FEW = (20, 4)
+DRAWS = 20
+FEW = 4
 SMALL = 20_000  # numbers of a matrix that is small enough for all of these starts
 # Of it, with either contrast; sources of noise never settle.
-ITERATIONS, TOLERANCE = (60, 1e-4)
+ITERATIONS = 60
+TOLERANCE = 1e-4
 FLAT = 1e-6  # variance of a direction on half of the tokens, against the largest, that is none
 
 

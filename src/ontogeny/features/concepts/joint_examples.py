@@ -21,7 +21,8 @@ from ...observables.readings import Reading
 from ...words.names import Names
 
 PARTS = 100  # of the largest shared code of a concept, that codes are stored in
-FULL, MISSING = 250, 255  # the largest number that is stored; no code there
+FULL = 250  # the largest number that is stored
+MISSING = 255  # no code there
 
 SHOWN_KEPT = (*SHOWN, "shown_shared_code")
 SHOWN_CODES: Names = {

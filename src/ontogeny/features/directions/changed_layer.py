@@ -132,7 +132,8 @@ def half_of_largest(strengths: np.ndarray, effects: np.ndarray) -> np.ndarray:
         if after == 0:
             halves.append(0.0)
             continue
-        low, high = of_group[after - 1], of_group[after]
+        low = of_group[after - 1]
+        high = of_group[after]
         step = at[after] - at[after - 1]
         halves.append(float(at[after - 1] + step * (aim - low) / (high - low)))
     return np.array(halves)

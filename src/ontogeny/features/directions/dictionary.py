@@ -31,7 +31,8 @@ from .hooks import layer_of
 
 GAUSSIAN = "Gaussian activations of the same covariance"
 PARTS = ("all", "first half", "second half")
-DRAWS, SURROGATE = (5, 1000)  # of Gaussian activations, and rows of each at most
+DRAWS = 5  # of Gaussian activations
+SURROGATE = 1000  # rows of each at most
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,9 @@ from ...trajectory.hub.repository import is_repository
 from .brought import read_arrays
 from .encoding import Encoding
 
-CONFIG, WEIGHTS, PARAMETERS = "cfg.json", "sae_weights.safetensors", "params.npz"
+CONFIG = "cfg.json"
+WEIGHTS = "sae_weights.safetensors"
+PARAMETERS = "params.npz"
 ARCHITECTURES = ("standard", "topk", "jumprelu", "gated")
 NORMALIZED = ("none", "expected_average_only_in", "constant_norm_rescale", "layer_norm")
 DTYPES = {

@@ -53,7 +53,8 @@ class Effects:
         """
         random = random_directions(self._A, n_draws, [seed, 9])
         along = [self._A @ direction for direction in (*unit, *random)]
-        own, others = along[: len(unit)], along[len(unit) :]
+        own = along[: len(unit)]
+        others = along[len(unit) :]
         removed = self._costs(own, unit)
         scaled = [[x * relative_strength(codes, x) for x in others] for codes in own]
         without = [self._costs(codes, random) for codes in scaled]

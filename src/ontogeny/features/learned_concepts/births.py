@@ -9,7 +9,8 @@ import numpy as np
 READABLE = 0.6  # correlation with a read-out on other texts, from which on a component is there
 UNREADABLE = 0.4  # below it a component cannot be read
 # Of its peak: strength from which on it is there, below which it is not.
-PRESENT, ABSENT = (0.5, 0.25)
+PRESENT = 0.5
+ABSENT = 0.25
 STILL = 0.5  # |cosine| of first and last decoder, below which a component has turned
 NONE = -1
 

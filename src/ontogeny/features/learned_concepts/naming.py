@@ -15,7 +15,8 @@ from scipy.stats import norm
 from ...concepts.beyond_token import indicator
 from .places import ATTRIBUTES, Places, Rule
 
-LISTED, SHOWN = 12, 4  # words that a rule may list, and that its name shows
+LISTED = 12  # words that a rule may list
+SHOWN = 4  # words that its name shows
 FEWEST = 3  # strong places of a word that a rule lists
 SPARE = 0.02  # correlation that rare words of a list add at least, all together
 POSITION = "position"
@@ -185,7 +186,8 @@ class Namer:
 
 def _stretch(position: np.ndarray, listed: np.ndarray) -> Rule:
     """Return the rule of all positions from the first to the last that is listed."""
-    first, last = int(listed.min()), int(listed.max())
+    first = int(listed.min())
+    last = int(listed.max())
     label = f"{POSITION} {first}" if first == last else f"{POSITION} {first} to {last}"
     return Rule(label, (position >= first) & (position <= last))
 

@@ -30,7 +30,8 @@ def with_token_table(data: xr.Dataset) -> xr.Dataset:
             continue
         order = np.argsort(-curve[-1], kind="stable")
         curve = curve[:, order]
-        first[i], last[i] = curve[0], curve[-1]
+        first[i] = curve[0]
+        last[i] = curve[-1]
         half[i] = _stays(curve, data.step.values[there])
         text[i] = [str(pieces.get(token, token)) for token in ids[order].tolist()]
     dims = ("layer", ROWS)

@@ -15,7 +15,8 @@ from ...errors import ArgumentError
 from ...inputs import Inputs
 from ...inputs.sampling import generator
 
-_BEFORE, _AFTER = 8, 4  # ordinary tokens on both sides of a gap
+_BEFORE = 8  # ordinary tokens on both sides of a gap
+_AFTER = 4
 
 
 def choose_gaps(

@@ -13,7 +13,8 @@ from .learned import BANDS
 from .lives import Concept
 from .tokens import Pieces
 
-FULL, MISSING = 250, 255  # of a byte: the peak, and a step that was not measured
+FULL = 250  # of a byte: the peak
+MISSING = 255  # a step that was not measured
 LEVELS = 15  # of a code, of which two are held in a byte: the largest
 
 

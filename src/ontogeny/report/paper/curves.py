@@ -266,7 +266,8 @@ def _series_bar(frame: Frame, view: FigureView, names: list[str]) -> None:
 
 _ENDS = (-0.03, 1.03)
 # How strong the shades are of the noisier side and of the interval.
-_SIDE, _INTERVAL = (0.14, 0.3)
+_SIDE = 0.14
+_INTERVAL = 0.3
 
 
 def draw_regimes(axes: Axes, view: FigureView, panel: Panel) -> None:

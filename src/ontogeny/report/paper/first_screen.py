@@ -36,7 +36,8 @@ _MARGIN = 0.06
 _SMALL = 0.93 * FONT
 _VALUE = 1.5 * FONT
 _HEADING = 1.7 * FONT
-_ROW, _LOSS = 0.15, 1.1  # inches
+_ROW = 0.15  # inches
+_LOSS = 1.1
 _TINT = ramp(PROGRESS["light"], LEVELS)[LEVELS // 2]
 
 

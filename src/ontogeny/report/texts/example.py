@@ -20,7 +20,8 @@ from ..concepts.tokens import Pieces
 from .measures import Measure, read_codes, read_divergence, read_entropy, read_loss
 from .tokens import ShownTokens, first_with
 
-MOST_TEXTS, MOST_TOKENS = 12, 256  # texts, and tokens of each, that the page holds
+MOST_TEXTS = 12  # that the page holds
+MOST_TOKENS = 256  # of each
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from ...summary.learning import MIRRORED
 from ...summary.verdicts import LEVELS
 from ...words.formats import plural
 
-ROWS, MORE = 20, 8  # rows of a page and control runs that examples are given for
+ROWS = 20  # of a page, that examples are given for
+MORE = 8  # control runs that they are given for
 
 
 def what_controls_decide(runs: Sequence[str], kinds: Sequence[str]) -> list[str]:

@@ -104,7 +104,8 @@ class ControlReader:
         rows = torch.empty((stop - start, *row), dtype=self.dtype(name))
         for at in range(start - start % count, stop, count):
             block = self._compute(name, slice(at, min(at + count, height)))
-            low, high = max(start, at), min(stop, at + count)
+            low = max(start, at)
+            high = min(stop, at + count)
             rows[low - start : high - start] = block[low - at : high - at]
         return rows
 

@@ -12,7 +12,8 @@ from .rows import Confirmation
 ITERATIONS = 40
 LONGEST = 4.0  # a Newton step at most, for strengths from 0 to 1
 RIDGE = 1e-6  # of the Hessian: where the best slope is infinite it vanishes
-STEP, LOWEST = 1 / 1.05, 1e-6  # levels of strengths: five per cent apart, down to this
+STEP = 1 / 1.05  # levels of strengths are five per cent apart
+LOWEST = 1e-6
 # No sum of Bernoulli trials has a value likelier than this / its deviation.
 CONCENTRATED = 0.4688
 

@@ -20,7 +20,8 @@ from ..describe.rows import Rows, described
 from .contexts import WordContexts
 
 BETWEEN = " · "  # of the words of a class
-FEWEST, MOST = 3, 4  # words of a class name
+FEWEST = 3  # words of a class name
+MOST = 4
 LEAST_SHARE = 0.02  # of the squared code, of each word of a class name
 DRAWS_PER_CONCEPT = 200
 MOST_DRAWS = 40_000

@@ -172,7 +172,8 @@ def _block(content: bytes, offset: int, size: int) -> Iterator[tuple[bytes, byte
         raise ValueError("it is compressed, which TensorFlow does not do")
     block = content[offset : offset + size]
     end = size - 4 - 4 * int.from_bytes(block[-4:], "little")
-    at, key = 0, b""
+    at = 0
+    key = b""
     while at < end:
         shared, at = _varint(block, at)
         rest, at = _varint(block, at)
