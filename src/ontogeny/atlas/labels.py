@@ -188,7 +188,7 @@ def add_label(
     return path
 
 
-def fit_of(data: xr.Dataset, layer: str, step: int = -1) -> str:
+def fit_of(data: xr.Dataset, layer: str, step: int) -> str:
     """Return which fit the concepts of a layer are of; empty where the node does not say."""
     if "fit_id" not in data:
         return ""

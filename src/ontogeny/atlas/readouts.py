@@ -57,9 +57,7 @@ class Direction:
         return np.array(self.decoder, dtype=dtype)
 
 
-def kept_direction(
-    data: xr.Dataset, layer: str, index: int, step: int = -1
-) -> Direction:
+def kept_direction(data: xr.Dataset, layer: str, index: int, step: int) -> Direction:
     """Return the direction of one concept of a layer at one step.
 
     Raises
@@ -78,7 +76,7 @@ def kept_direction(
 
 
 def kept_directions(
-    data: xr.Dataset, layer: str, step: int = -1
+    data: xr.Dataset, layer: str, step: int
 ) -> tuple[Direction, np.ndarray]:
     """Return the directions (r, m) of a layer at one step, and the places (r,) of their concepts."""
     one = _at(data, layer, step)

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -58,7 +57,7 @@ class Node:
 
 
 def read_nodes(
-    tree: xr.DataTree, voice: Voice, settings: Mapping[str, Any] = MappingProxyType({})
+    tree: xr.DataTree, voice: Voice, settings: Mapping[str, Any]
 ) -> list[Node]:
     """Read the nodes in the order of the page.
 

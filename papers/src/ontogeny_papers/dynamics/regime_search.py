@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -137,22 +137,28 @@ class RegimeSearch:
         whole = self._filled(self.fluctuation)
         rows = self.rng.integers(0, len(whole), (self.n_draws, len(self.steps)))
         residuals = self._residuals_of(whole[rows])[:, self.inner]
-        p = []
-        for cut in (_as_they_are, without_bend):
-            (one,), (two,) = self._gains(cut(self.central[None]))
-            ones, twos = self._gains(cut(residuals))
-            p.append(2 * min(_rank(ones, one), _rank(twos, two)))
+        p = [
+            2 * min(_rank(ones, one), _rank(twos, two))
+            for one, two, ones, twos in self._compared(residuals)
+        ]
         return min(1.0, max(p))
 
     def p_third(self) -> float:
         """Return the p-value of two regimes against three, be there a sharp bend or not."""
         residuals = self._residuals_of(self._resampled(self.places(1)))[:, self.inner]
-        p = []
+        return max(
+            _rank(twos - ones, two - one)
+            for one, two, ones, twos in self._compared(residuals)
+        )
+
+    def _compared(
+        self, residuals: np.ndarray
+    ) -> Iterator[tuple[float, float, np.ndarray, np.ndarray]]:
+        """Give what one and two boundaries save, observed and drawn: as they are, and unbent."""
         for cut in (_as_they_are, without_bend):
             (one,), (two,) = self._gains(cut(self.central[None]))
             ones, twos = self._gains(cut(residuals))
-            p.append(_rank(twos - ones, two - one))
-        return max(p)
+            yield float(one), float(two), ones, twos
 
     def p_jumps(self, places: tuple[int, ...], granted: int = 1) -> float:
         """Return the p-value of the noise of these regimes against jumps of the trends.

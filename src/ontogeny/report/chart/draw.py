@@ -83,10 +83,7 @@ def draw_chart(
 
 
 def lay_chart(
-    content: Content,
-    layout: ChartLayout,
-    views: Sequence[str] = VIEWS[:1],
-    links: bool = False,
+    content: Content, layout: ChartLayout, views: Sequence[str], links: bool = False
 ) -> tuple[Canvas, list[RowGroup]]:
     """Return all marks of the chart, and the rows that are shown; `links` are for the page."""
     order = {id(row): i for i, row in enumerate(content.rows)}

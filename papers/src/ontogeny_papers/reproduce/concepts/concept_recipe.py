@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -122,14 +122,8 @@ class ConceptRecipe(TrainedRecipe):
         size: ConceptSize,
         materials: Materials,
     ) -> dict[str, Inputs]:
-        """Return the texts that are studied: those that the run itself held out.
-
-        A recorded run that kept none is studied on the text that is given, or on Python's own
-        documentation, of which nobody knows whether it was trained on it.
-        """
-        recorded = None if trajectory.path is None else recorded_texts(trajectory.path)
-        has_text = materials.text is not None and materials.sources
-        texts = materials.texts if has_text or recorded is None else recorded
+        """Return some of the texts that are studied."""
+        texts = studied_texts(trajectory, materials)
         places = np.linspace(0, len(texts) - 1, min(size.texts, len(texts))).astype(int)
         chosen_texts = [texts[i] for i in places]
         return {
@@ -137,6 +131,17 @@ class ConceptRecipe(TrainedRecipe):
                 chosen_texts, trajectory.tokenizer(), size.max_length
             )
         }
+
+
+def studied_texts(trajectory: Trajectory, materials: Materials) -> Sequence[str]:
+    """Return the texts that are studied: those that the run itself held out.
+
+    A recorded run that kept none is studied on the text that is given, or on Python's own
+    documentation, of which nobody knows whether it was trained on it.
+    """
+    recorded = None if trajectory.path is None else recorded_texts(trajectory.path)
+    has_text = materials.text is not None and materials.sources
+    return materials.texts if has_text or recorded is None else recorded
 
 
 def of_sources(size: ConceptSize) -> ConceptSize:

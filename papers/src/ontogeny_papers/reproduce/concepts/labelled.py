@@ -19,9 +19,9 @@ from ...observables.labelled.directions import ConceptDirections
 from ...observables.labelled.tcav import TCAV
 from ..recipe import Materials
 from ..verdicts import LEVEL, Found, Verdict, more_often, short, unanimous
-from .concept_recipe import ConceptRecipe, ConceptSize, sizes
+from .concept_recipe import ConceptRecipe, ConceptSize, sizes, studied_texts
 from .labelled_texts import of_topic, of_word_order
-from .masked_run import MaskedRun, recorded_texts
+from .masked_run import MaskedRun
 from .paths import the_runs
 from .score_windows import CountOfRises, in_windows
 
@@ -54,9 +54,7 @@ class LabelledRecipe(ConceptRecipe):
         materials: Materials,
     ) -> dict[str, Inputs]:
         """Return both sets; sentences of one text count as one document."""
-        recorded = None if trajectory.path is None else recorded_texts(trajectory.path)
-        has_text = materials.text is not None and materials.sources
-        texts = materials.texts if has_text or recorded is None else recorded
+        texts = studied_texts(trajectory, materials)
         topic, semantic = of_topic(texts, size.sentences, 0)
         materials.progress.note(f"the topic is {topic!r}")
         sources = zip(
