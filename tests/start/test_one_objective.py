@@ -18,10 +18,7 @@ def own(tmp_path_factory):
 
 def proposed(own, preset, model="model.py:build"):
     wishes = Wishes(
-        str(own / "out"),
-        preset,
-        texts=[str(own / "val.bin")],
-        model=str(own / model),
+        str(own / "out"), preset, texts=[str(own / "val.bin")], model=str(own / model)
     )
     return propose(wishes, own)
 
