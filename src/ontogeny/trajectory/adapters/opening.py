@@ -20,6 +20,7 @@ from ..weights.inert import few, plain
 from ..weights.states import trainer_state
 from .base import AbsentBase, BaseWeights
 from .building import template_of
+from .mlx import mlx_adapter, mlx_settings
 from .settings import FILES, SETTINGS, AdapterSettings, read_settings
 from .weights import AdapterWeights
 
@@ -52,6 +53,8 @@ def adapter_steps(
 
 def _place(path: Path, name: str | None) -> Path | None:
     """Return where the adapter of a checkpoint lies; None where there is none."""
+    if mlx_adapter(path):
+        return path
     if not path.is_dir():
         return None
     below = {
@@ -65,7 +68,9 @@ def _place(path: Path, name: str | None) -> Path | None:
             text = f"beside its own adapter, {path} holds others, which --key names: {names}."
             announce(names, text, path)
         if whole := [
-            file.name for file in weight_files(path) if file.name not in FILES
+            file.name
+            for file in weight_files(path)
+            if file.name not in FILES and not mlx_adapter(file)
         ]:
             text = (
                 f"beside its adapter, {path} holds other weights ({few(whole)}): the adapter on "
@@ -109,7 +114,9 @@ def open_adapters(
         If the adapters name several bases, or none of them is whole.
     """
     settings = {
-        step: read_settings(path) for step, path in sorted(paths.items()) if step
+        step: mlx_settings(path) or read_settings(path)
+        for step, path in sorted(paths.items())
+        if step
     }
     incomplete = []
     for step, of_step in list(settings.items()):
@@ -128,7 +135,7 @@ def open_adapters(
     first = next(iter(settings.values()))
     base = base or _named_base(folder, list(settings.values()), model)
     template = template_of(base, first) if model is None else model
-    places = {step: _checkpoint_of(folder, s.folder) for step, s in settings.items()}
+    places = {step: _checkpoint_of(folder, paths[step]) for step in settings}
     adapted = [
         _adapted(step, places[step], base, s, template) for step, s in settings.items()
     ]
@@ -177,7 +184,7 @@ def based(base: Checkpoint, first: Checkpoint) -> Checkpoint:
 
 def _checkpoint_of(folder: Path, place: Path) -> Path:
     """Return the checkpoint that an adapter is in: it, or the folder around one with a name."""
-    return place if place == folder or place.parent == folder else place.parent
+    return place if folder in (place, place.parent) else place.parent
 
 
 def _adapted(

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ..weights.files import Reader
 from .merging import Merged
+from .mlx import MlxMerged
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class AdaptedReader:
     """
 
     def __init__(
-        self, base: Reader, layout: Layout, merged: Callable[[], Merged]
+        self, base: Reader, layout: Layout, merged: Callable[[], Merged | MlxMerged]
     ) -> None:
         self._base = base
         self._layout = layout

@@ -19,6 +19,7 @@ from ..weights.names import map_names
 from ..weights.transformers_models import file_targets, is_pretrained
 from .building import base_module
 from .merging import Merged, check_peft
+from .mlx import MlxMerged, MlxSettings
 from .reader import AdaptedReader, Layout
 from .settings import AdapterSettings
 
@@ -65,7 +66,8 @@ class AdapterWeights:
         CheckpointError
             If base or adapter cannot be read, or do not belong together.
         """
-        check_peft()
+        if not isinstance(self.settings, MlxSettings):
+            check_peft()
         with self.base.present() as there, there.open() as base:
             pair = _Pair.of(there, self)
             yield AdaptedReader(base, _layout(_Shape.of(pair)), partial(_merged, pair))
@@ -149,9 +151,11 @@ def _module(base: _Base, stored: frozenset[str]) -> nn.Module:
 
 
 @lru_cache(maxsize=_KEPT)
-def _merged(pair: _Pair) -> Merged:
+def _merged(pair: _Pair) -> Merged | MlxMerged:
     settings = pair.adapter.settings
     module = _module(pair.base, frozenset(settings.shapes()))
+    if isinstance(settings, MlxSettings):
+        return MlxMerged(pair.adapter.label, settings, module)
     return Merged(pair.adapter.label, settings, module)
 
 

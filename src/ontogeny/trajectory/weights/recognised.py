@@ -140,8 +140,8 @@ def check_readable(label: object, reader: Any) -> None:
     halves = [name for name in names if re.search(r"\.lora_[ab](?:\.weight)?$", name)]
     if 2 * len(halves) > len(names):
         raise CheckpointError(
-            f"{label} holds adapters of MLX or torchtune; merge them: of MLX, mlx_lm.fuse --model "
-            "BASE --adapter-path FOLDER."
+            f"{label} holds adapters of MLX or torchtune, without the adapter_config.json of MLX "
+            "beside them; merge them: of MLX, mlx_lm.fuse --model BASE --adapter-path FOLDER."
         )
     matrices = [name for name in names if len(reader.shape(name)) == 2]
     whole = [
