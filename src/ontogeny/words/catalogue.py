@@ -241,7 +241,8 @@ OF_LABELS: dict[tuple[Kind, Certainty, str], str] = {
         Kind.PASSES,
         SURE,
         "its own word frequencies",
-    ): "It uses context{since}: its predictions cost {beside} without.",
+    ): "It uses context{since}: averaged over all places, its predictions "
+    "cost {beside}.",
     (
         Kind.PASSES,
         OPEN,
@@ -251,8 +252,9 @@ OF_LABELS: dict[tuple[Kind, Certainty, str], str] = {
         Kind.PASSES,
         SURE,
         "its own bigrams",
-    ): "It uses more than the token before{since}: its "
-    "predictions cost {beside} without.",
+    # Since when it surely does is no place in the order of what was learned, which is by halves.
+    ): "It uses more than the {word} before: averaged over places after the same {word}, its "
+    "predictions cost {beside}.",
     (
         Kind.DIFFERS,
         SURE,
