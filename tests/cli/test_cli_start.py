@@ -68,7 +68,8 @@ def test_init_writes_a_file_with_comments_that_runs(there, tmp_path, capsys):
         capsys, "init", "run", "--preset", "quick", "--steps", "3", *SMALL, "-o", file
     )
     assert code == 0 and "masked predictions" in out and "to download: nothing" in out
-    assert "time: about 1 minute, by" in out and "on disk: " in out
+    assert "time: about 1 minute, about 1 minute of processor time, by" in out
+    assert "on disk: " in out
     text = file.read_text()
     content = tomllib.loads(text)
     assert (

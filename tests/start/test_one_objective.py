@@ -2,9 +2,11 @@
 
 import tomllib
 
+import numpy as np
 import pytest
 
 from helpers.own_model import write_own
+from helpers.study_examples import Counting
 from ontogeny.errors import ArgumentError
 from ontogeny.start import Wishes, propose
 from ontogeny.start.written import study_text
@@ -51,3 +53,20 @@ def test_an_observable_that_is_added_to_the_file_needs_no_objective(own):
     added = [{"kind": kind} for kind in ("calibration", "place-losses")]
     content = {**proposal.content, "observables": [{"kind": "loss"}, *added]}
     assert not make_study(content, own).plan().refused
+
+
+def test_what_is_odd_with_the_texts_is_said_once(own, tmp_path):
+    """That texts repeat stood on the screen twice: as a warning, and again before the run."""
+    rows = np.random.default_rng(0).integers(0, 50, (30, 20))
+    np.save(tmp_path / "ids.npy", np.concatenate([rows, rows[:3]]))
+    texts = [str(tmp_path / "ids.npy")]
+    wishes = Wishes(str(own / "out"), "quick", texts, model=str(own / "model.py:build"))
+    proposal = propose(wishes, tmp_path)
+    assert sum("count as one" in line for line in proposal.texts) == 1
+    study = make_study(proposal.content, tmp_path)
+    assert any("count as one" in line for line in study.plan().notes)
+    (tmp_path / "computed").mkdir()
+    study.begin(tmp_path / "study", tmp_path / "computed")
+    progress = Counting()
+    study._announce([], study.examination.bare(), {}, progress)
+    assert progress.notes == []

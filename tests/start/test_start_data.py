@@ -95,8 +95,13 @@ def test_costs_are_said_and_limits_are_in_words():
     assert "60 GB in the Hub's cache" in large.lines()[1]
     assert (
         small.lines()[-1]
-        == "time: 2 to 3 minutes, by 1.5 s for one of 8 checkpoints on cpu"
+        == "time: 2 to 3 minutes, about 2 minutes of processor time, by 1.5 s for one of 8 "
+        "checkpoints on cpu"
     )
+    # On a full machine the clock says more than the study takes.
+    full = replace(small, seconds=6000.0, busy=0.25).lines()[-1]
+    assert full.startswith("time: 1.7 to 2.7 hours, about 25 minutes of processor time")
+    assert "processor" not in large.lines()[-1]
     assert "without weight-rank" in replace(small, untimed=("weight-rank",)).lines()[-1]
     assert (
         total([small] * 3)

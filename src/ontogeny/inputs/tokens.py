@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,7 +19,6 @@ from .scoring import Scoring, places_of_ids
 from .splits import document_array, label_array
 from .tokenize import tokenize
 
-log = logging.getLogger("ontogeny.inputs")
 _OF_TOKENS = ("ids", "mask", "special", "spans", "answers")
 
 
@@ -183,10 +181,7 @@ class Inputs(Described):
         fields = tokenize(
             texts, tokenizer, max_length, padding_side, labels, documents, scoring
         )
-        inputs = cls(**fields, source=source, form=form)
-        if repeats := inputs.repeats:
-            log.warning("%s%s", f"{source}: " if source else "", repeats)
-        return inputs
+        return cls(**fields, source=source, form=form)
 
     @classmethod
     def from_tokens(

@@ -6,6 +6,7 @@ import contextlib
 import math
 import shutil
 import tempfile
+import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ from ..study.progress import Silent
 from ..study.speaking import doubts
 from ..trajectory import Trajectory
 from ..trajectory.downloading import check_space, missing_bytes
+from ..words.formats import plural
 
 MOST_BYTES = 2_000_000_000  # bytes that are fetched without asking
 MOST_SECONDS = 1800.0  # seconds that are computed without asking
@@ -64,6 +66,9 @@ class Cost:
         Observables that are not in the time, as all checkpoints would be fetched for it.
     failing
         What failed at that checkpoint, one line for each reason.
+    busy
+        Share of the time that processors worked on that checkpoint: little on a full machine, whose
+        clock says more than the study takes.
     keep
         Begins the study in a folder, with the cells of the checkpoint that was timed.
     """
@@ -79,6 +84,7 @@ class Cost:
     dropped: int = 0
     untimed: tuple[str, ...] = ()
     failing: tuple[str, ...] = ()
+    busy: float = 1.0
     keep: Callable[[Path], Study] | None = None
 
     def lines(self, workers: int = 1, free: float = math.inf) -> list[str]:
@@ -95,6 +101,9 @@ class Cost:
         )
         time_ = _span(self._seconds(workers))
         one = f"{self.at_one:.1f} s for one of {self.checkpoints} checkpoints on {self.device}"
+        busy = ""
+        if self.device == "cpu":
+            busy = f", {_processor(self.busy * self.seconds)} of processor time"
         without = f", without {', '.join(self.untimed)}" if self.untimed else ""
         largest = self.stored + self.dropped
         running = (
@@ -107,7 +116,7 @@ class Cost:
             *self.failing,
             f"to download: {fetched}",
             f"on disk: {size_text(self.stored)} of results{running}{scarce}{cached}",
-            f"time: {time_}{spread}, by {one}{without}",
+            f"time: {time_}{spread}{busy}, by {one}{without}",
         ]
 
     def _seconds(self, workers: int) -> float:
@@ -215,7 +224,10 @@ def _timed(study: Study, fetched: int, counts: tuple[int, ...], dropped: float) 
     try:
         here = all(checkpoint.is_downloaded for checkpoint in study.trajectory)
         probed = study.examination.bare() if here else None
+        clock, worked = time.perf_counter(), time.process_time()
         watch = _one_checkpoint(study, probed)
+        worked = time.process_time() - worked
+        busy = worked / max(time.perf_counter() - clock, 1e-9)
         in_blocks = 0.0 if probed is None else _all_blocks(study, probed)
     except OntogenyError as error:
         return Cost(
@@ -239,7 +251,9 @@ def _timed(study: Study, fetched: int, counts: tuple[int, ...], dropped: float) 
     untimed = () if here else tuple(o.name for o in study.observables if o.over_blocks)
     numbers = (steps, fetched, stored_bytes, seconds, watch.step, study.device)
     failing = tuple(watch.failing(study))
-    return Cost(*numbers, dropped=gone, untimed=untimed, failing=failing, keep=keep)
+    return Cost(
+        *numbers, dropped=gone, untimed=untimed, failing=failing, busy=busy, keep=keep
+    )
 
 
 def _one_checkpoint(study: Study, probed: Probe | None) -> _Watch:
@@ -343,6 +357,22 @@ class _Watch(Silent):
 def _bytes_of(paths: Iterable[Path]) -> int:
     """Return the bytes of files."""
     return sum(path.stat().st_size for path in paths if path.is_file())
+
+
+def _processor(seconds: float) -> str:
+    """Return the time that processors work, all of it with one worker.
+
+    Examples
+    --------
+    >>> _processor(40.0), _processor(600.0), _processor(9000.0)
+    ('about 1 minute', 'about 10 minutes', 'about 2.5 hours')
+    """
+    minutes = max(1, round(seconds / 60))
+    return (
+        f"about {plural(minutes, 'minute')}"
+        if minutes < 90
+        else f"about {seconds / 3600:.1f} hours"
+    )
 
 
 def _span(seconds: float) -> str:

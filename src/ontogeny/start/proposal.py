@@ -168,7 +168,8 @@ def propose(
     for name, texts in inputs.items():
         # Lines of training texts and of those of the base looked like those of the texts studied.
         of_set = "" if texts is first else f"input set {name!r}: "
-        read += [of_set + line for line in (texts.sentence, *texts.warnings)]
+        lines_of = (texts.sentence, texts.repeats, *texts.warnings)
+        read += [of_set + line for line in filter(None, lines_of)]
     read += of_ids
     final = with_sets(content, late)
     return Proposal(as_given, preset, final, model, len(run), lines, read)

@@ -148,6 +148,7 @@ class Study:
         self.observables = check_observables(observables)
         self._title = title
         self._left_out = check_left_out(left_out or {})
+        self._is_proposed = False
         self.title = title or trajectory.title
         self._reference = reference
         self._noise = noise
@@ -347,8 +348,10 @@ class Study:
         """Begin in a new folder with what another one holds of a study of the same texts.
 
         What is not of this study is left out, and so is what has a state of several steps:
-        of the steps of this study, `prepare` saw only those that were computed.
+        of the steps of this study, `prepare` saw only those that were computed. Whoever proposed it
+        has said what is odd with its texts.
         """
+        self._is_proposed = True
         nodes = {o.name: state_path(computed, state_node(o)) for o in self.observables}
         of_steps = [
             name for name, path in nodes.items() if path.is_file() and is_of_steps(path)
@@ -471,7 +474,8 @@ class Study:
         failing = doubts(probe.failures, len(self.observables))
         changed = [f"changed: {change}" for change in changes]
         notes = probe.fallback.notes
-        for line in [*odd_texts(self.inputs), *notes, *failing, *changed]:
+        texts = [] if self._is_proposed else odd_texts(self.inputs)  # it said so itself
+        for line in [*texts, *notes, *failing, *changed]:
             progress.note(line)
 
     @property
