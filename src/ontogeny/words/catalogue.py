@@ -248,11 +248,11 @@ OF_LABELS: dict[tuple[Kind, Certainty, str], str] = {
         OPEN,
         "its own word frequencies",
     ): "Use of context is not shown: {reason}.",
+    # Since when it surely does is no place in the order of what was learned, which is by halves.
     (
         Kind.PASSES,
         SURE,
         "its own bigrams",
-    # Since when it surely does is no place in the order of what was learned, which is by halves.
     ): "It uses more than the {word} before: averaged over places after the same {word}, its "
     "predictions cost {beside}.",
     (
