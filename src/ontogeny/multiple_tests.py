@@ -9,17 +9,20 @@ from .arrays import numbers
 from .errors import ArgumentError
 
 
-def holm(p_values: ArrayLike) -> np.ndarray:
+def holm(p_values: ArrayLike, weights: ArrayLike | None = None) -> np.ndarray:
     """Return p-values corrected that bound the probability of any false positive among all tests.
 
     S. Holm, Scand. J. Statist. 6, 1979: the i-th smallest of n is multiplied by n − i + 1, then
-    made monotone and cut at 1. Valid whatever the tests' dependence. NaN (not tested) stays NaN
-    and is not counted.
+    made monotone and cut at 1. With weights, the order is that of p over weight, and the factor the
+    weights of all that are left over its own. Valid whatever the tests' dependence. NaN (not
+    tested) stays NaN and is not counted.
 
     Parameters
     ----------
     p_values
         Any shape, each 0 to 1 or NaN.
+    weights
+        The same shape, above 0: in which shares the tests have the level; equal ones by default.
 
     Returns
     -------
@@ -35,12 +38,16 @@ def holm(p_values: ArrayLike) -> np.ndarray:
     --------
     >>> holm([0.01, 0.04, np.nan, 0.03])
     array([0.03, 0.06,  nan, 0.06])
+    >>> holm([0.01, 0.01, 0.01], [0.5, 0.25, 0.25])
+    array([0.02, 0.02, 0.02])
     """
     values = checked_p_values(p_values)
     flat = values.ravel()
     corrected = np.full(flat.shape, np.nan)
-    order = np.argsort(flat)[: np.count_nonzero(~np.isnan(flat))]
-    factors = np.arange(len(order), 0, -1)
+    of_all = np.ones(flat.shape) if weights is None else np.ravel(weights)
+    order = np.argsort(flat / of_all)[: np.count_nonzero(~np.isnan(flat))]
+    shares = of_all[order]
+    factors = shares[::-1].cumsum()[::-1] / shares
     corrected[order] = np.minimum(np.maximum.accumulate(flat[order] * factors), 1.0)
     return corrected.reshape(values.shape)
 

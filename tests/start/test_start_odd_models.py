@@ -16,6 +16,7 @@ from ontogeny.errors import StudyWarning
 from ontogeny.observables.registry import make
 from ontogeny.start.presets import PRESETS, fitted
 from ontogeny.start.shown import look
+from ontogeny.study.file import with_objective
 
 VOCABULARY = 16
 
@@ -250,6 +251,11 @@ def _studied(build, count: int = 3):
     return og.Trajectory.from_models(models), texts
 
 
+def _made(tables, facts):
+    """Return observables as a study file makes them, which says once what the model predicts."""
+    return [make(**with_objective(table, facts.objective)) for table in tables]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_every_preset_is_a_study_that_can_be_computed(name):
@@ -260,7 +266,7 @@ def test_every_preset_is_a_study_that_can_be_computed(name):
         tables, left_out = fitted(preset, facts, len(run))
         assert all(left_out.values())
         if tables:
-            study = og.Study(run, texts, [make(**table) for table in tables], noise=0)
+            study = og.Study(run, texts, _made(tables, facts), noise=0)
             assert study.plan().refused == ""
 
 
@@ -292,7 +298,7 @@ def test_a_model_without_layers_has_its_loss_and_says_why_no_more(name):
         if preset.name in ("quick", "standard", "fine-tuning"):
             assert tables[0]["kind"] == "loss" and why in left_out.values()
         if tables:
-            study = og.Study(run, texts, [make(**table) for table in tables], noise=0)
+            study = og.Study(run, texts, _made(tables, facts), noise=0)
             assert study.plan().refused == ""
 
 

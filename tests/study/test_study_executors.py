@@ -333,7 +333,7 @@ class _Deaf(torch.nn.Module):
         ({"reference": 3}, ArgumentError, "nearest 2"),
         ({"batch_size": 0}, ArgumentError, "batch_size"),
         ({"dtype": "float8"}, ArgumentError, "dtype must be one of"),
-        ({"device": "tpu"}, ArgumentError, "device 'tpu'"),
+        ({"device": "tpu"}, ArgumentError, "got 'tpu'"),
         (
             {"observables": [ActivationNorm(layers="model.layer.*.mlp")]},
             LayerMatchError,

@@ -22,6 +22,7 @@ from ontogeny.summary.controls import with_controls
 from ontogeny.summary.learning import controls_needed
 from ontogeny.summary.summarise import summarise
 
+LEVEL = np.full(4, 0.05)
 ACCURACY = Quantity(
     "accuracy",
     "accuracy",
@@ -215,10 +216,10 @@ def test_more_controls_of_the_same_spread_are_counted():
         )
 
     few, many, never = (
-        controls_needed(rows(change), 0.05)[0] for change in (4.5, 3.0, 0.5)
+        controls_needed(rows(change), LEVEL)[0] for change in (4.5, 3.0, 0.5)
     )
     assert few == 4 and many > 4 and np.isnan(never)
-    agreeing, _ = controls_needed(rows(0.1, 0.0, spreads=(0.001, 1.4)), 0.05)
+    agreeing, _ = controls_needed(rows(0.1, 0.0, spreads=(0.001, 1.4)), LEVEL)
     # By its own spread four would do, but the test pools that of layers.
     assert np.isnan(agreeing)
 
@@ -404,5 +405,5 @@ def test_pairs_that_would_decide_are_counted_from_the_test_of_the_row():
     likely, hopeless = (
         node.assign(p_learned_uncorrected=("row", [p])) for p in (0.051, 0.5)
     )
-    assert controls_needed(likely, 0.05)[0] == 8 <= controls_needed(node, 0.05)[0]
-    assert np.isnan(controls_needed(hopeless, 0.05)).all()
+    assert controls_needed(likely, LEVEL)[0] == 8 <= controls_needed(node, LEVEL)[0]
+    assert np.isnan(controls_needed(hopeless, LEVEL)).all()

@@ -312,12 +312,12 @@ def _observables(
     if objective is not None:
         check_choice("[trajectory] objective", objective, ("causal", "masked"))
     return [
-        _observable(_with_objective(entry, objective), base)
+        _observable(with_objective(entry, objective), base)
         for entry in as_tables("observables", content["observables"])
     ]
 
 
-def _with_objective(
+def with_objective(
     entry: Mapping[str, Any], objective: str | None
 ) -> Mapping[str, Any]:
     """Return a table with what the run's model predicts, where an observable asks for it."""

@@ -265,8 +265,10 @@ def not_improved(rows: xr.Dataset, floors: np.ndarray) -> np.ndarray:
     return rows["can_learn"].values & ((gain < 0) & (-gain > floors) | (gain == 0))
 
 
-def controls_needed(rows: xr.Dataset, level: float) -> np.ndarray:
-    """Return with how many control runs of the same spread each change would reach a level (rows,).
+def controls_needed(rows: xr.Dataset, level: np.ndarray) -> np.ndarray:
+    """Return with how many control runs of the same spread each change would reach its level.
+
+    Both are (rows,).
 
     NaN where it has none to go by, or more than `MOST_CONTROLS` would be needed. The spread is that
     of the test: of the row or of all rows of its quantity, whichever is larger. By the row's alone
@@ -294,12 +296,12 @@ def controls_needed(rows: xr.Dataset, level: float) -> np.ndarray:
         offset = abs(np.nanmean(change[i]) - runs[i].mean()) / np.sqrt(variance[i])
         counts = np.arange(len(runs[i]) + 1, MOST_CONTROLS + 1)
         p_values = 2 * t.sf(offset / np.sqrt(1 + 1 / counts), counts - 1) * sides[i]
-        enough = counts[p_values <= level]
+        enough = counts[p_values <= level[i]]
         needed[i] = enough[0] if len(enough) else np.nan
     return needed
 
 
-def _pairs_needed(rows: xr.Dataset, level: float) -> np.ndarray:
+def _pairs_needed(rows: xr.Dataset, level: np.ndarray) -> np.ndarray:
     """Return the same of mirrored control runs, twice as many as there are pairs.
 
     The score is that of the test, which may be the quantity's own, as at the best temperature.
@@ -323,6 +325,6 @@ def _pairs_needed(rows: xr.Dataset, level: float) -> np.ndarray:
         score = np.nanmean(gains[i]) / np.sqrt(texts[i] + squares)
         if 0 < p_values[i] < 1:  # 1 is said where something else forbids it
             score = t.isf(p_values[i], luck.shape[1] * per_pair)
-        enough = counts[t.sf(score, counts * per_pair) <= level]
+        enough = counts[t.sf(score, counts * per_pair) <= level[i]]
         needed[i] = 2 * enough[0] if len(enough) else np.nan
     return needed

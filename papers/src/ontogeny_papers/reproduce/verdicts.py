@@ -61,7 +61,8 @@ class Verdict:
         alike = self.alike if self.holds else False
         if self.holds and alike is None:
             object.__setattr__(self, "reason", Reason.NO_CONTROLS)
-        shown = self.holds is not None and alike is False
+        # Of an array it is no `False` itself.
+        shown = self.holds is not None and alike is not None and not alike
         object.__setattr__(self, "alike", bool(alike))
         object.__setattr__(self, "holds", bool(self.holds) if shown else None)
 

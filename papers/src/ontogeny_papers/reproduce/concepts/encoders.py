@@ -91,7 +91,9 @@ def _ends(curve: xr.DataArray) -> tuple[float, float]:
 def _early(encoders: Sequence[xr.Dataset]) -> Verdict:
     """Judge whether most of the change is over in the first regime, and not in the controls."""
     done = done_by(_compared(encoders, "correlation"), _FIRST)
-    control = done_by(_controls(encoders, "correlation"), _FIRST)
+    controls = _controls(encoders, "correlation")
+    # A control that does not change at all is known, and its share is none.
+    control = done_by(controls, _FIRST)
     holds = unanimous(done > 0.5, done)
     half = np.concatenate([_half_steps(run) for run in encoders])
     finite = half[np.isfinite(half)]
@@ -105,7 +107,7 @@ def _early(encoders: Sequence[xr.Dataset]) -> Verdict:
         f"by {_FIRST:.0%} of the steps the correlation of the logits has done {short(done)} of its "
         f"change; KL is half-way {when} (median of seeds and layers)",
         f"turned runs {short(control)} by then; half counts as converged",
-        alike=if_finite((control > 0.5).any(), control),
+        alike=if_finite((control > 0.5).any(), [_ends(curve) for curve in controls]),
     )
 
 
