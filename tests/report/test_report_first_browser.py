@@ -25,7 +25,7 @@ def alike():
     """Return names that differ only where a life line has no room for them."""
     data = learned_concepts(control=False)
     names = data["name"].copy()
-    names[0] = [f"{'W' * 20}{end}" for end in "abc"]
+    names[0] = [f"{'W' * 30}{end}" for end in "abc"]
     return made.tree({"learned-concepts": data.assign(name=names)}, steps=LEARNED_STEPS)
 
 
