@@ -54,12 +54,12 @@ def test_a_run_that_learned_is_told_in_the_order_of_its_landmarks():
     assert all(
         number in loss.lead for number in ("8.30", "5.00", "controls +0.1 to +0.4")
     )
-    assert "5.7 without" in loss.text and loss.direction == "falls"
+    assert "predictions cost 5.7" in loss.text and loss.direction == "falls"
     assert appeared.lead == "18 of 22 concepts have a name (controls 2–4 of 22)."
     assert control.lead == "3 control runs move as far in random directions."
     assert numbers(screen) == {
         "loss, was 8.30": "5.00",
-        "concepts born; 8 where controls 0–2": "18",
+        "concepts born; 8 at steps of controls (0–2 in them)": "18",
         "step: below word frequencies": "16–32",
     }
 
@@ -97,7 +97,9 @@ def test_births_are_counted_once_and_beside_controls_at_the_same_steps():
     screen = first(made.tree({"joint-concepts": data}))
     born = int((data.concept_born.notnull() & (data.concept_kind == "born")).sum())
     (words,) = [w for w, value in numbers(screen).items() if value == str(born)]
-    seen = re.fullmatch(r"concepts born; (\d+) where controls 0–2", words)
+    seen = re.fullmatch(
+        r"concepts born; (\d+) at steps of controls \(0–2 in them\)", words
+    )
     assert int(seen[1]) == screen.concepts.born_seen < born
     data["explained_control"] = data.explained_control.fillna(0.5)
     everywhere = numbers(first(made.tree({"joint-concepts": data})))
@@ -376,7 +378,7 @@ def test_more_than_bigrams_is_said_only_beyond_the_own_bigrams(below):
     screen = first(made.tree({"loss": loss}))
     gains = "the token before and context" if known else "the token before"
     assert screen.heading == f"It learned word frequencies first, then {gains}"
-    assert ("more than the token before" in screen.sentences[0].text) == known
+    assert ("more than the word before" in screen.sentences[0].text) == known
 
 
 def test_concepts_that_were_not_named_are_counted_and_not_named():

@@ -117,10 +117,11 @@ def _of_births(concepts: Concepts | None) -> Iterator[Figure]:
     words = f"concepts born (controls {controls})" if controls else "concepts born"
     # Controls are read at fewer steps.
     if controls and concepts.born_seen < len(concepts.born):
-        words = f"concepts born; {concepts.born_seen:,} where controls {controls}"
+        seen = f"{concepts.born_seen:,} at steps of controls ({controls} in them)"
+        words = f"concepts born; {seen}"
     beyond = born_beyond_controls(concepts.data)
     if beyond is not None:
-        words += f"; {beyond:,} named beyond them"
+        words += f"; {beyond:,} named as no control"
     elif is_learned(concepts.data) and not controls:
         words += "; no control run"
     yield Figure(f"{len(concepts.born):,}", words, "#atlas")
