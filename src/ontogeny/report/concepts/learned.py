@@ -231,9 +231,12 @@ def told(arrays: ConceptArrays, place: Place, beyond: bool | None) -> dict[str, 
         rule = plain_text(arrays.text("rule", place))
         has_name = bool(arrays.text("name", place))
         which = "On other texts its name" if has_name else f"The best rule, {rule},"
+        # A rule that holds at many other places as well has a high AUC and names nothing.
+        phi = arrays.number("name_phi", place)
+        also = f", and correlates {phi:.2f} with them" if math.isfinite(phi) else ""
         sentences.append(
             f"{which} tells its places from others with an AUC of {auc:.2f} "
-            f"({low:.2f}–{high:.2f}; chance 0.50)"
+            f"({low:.2f}–{high:.2f}; chance 0.50){also}"
         )
     matched = _matched(arrays, place) if "control_match" in arrays else []
     # A name beyond those of controls is none where a control has the concept itself.
