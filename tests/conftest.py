@@ -11,7 +11,10 @@ from ontogeny import activity
 from ontogeny.capture.activation import ActivationCollector
 
 # It writes files of TensorFlow, which the tests do without.
-collect_ignore = ["trajectory/tensor_bundle/write.py"]
+collect_ignore = [
+    "trajectory/mlx_adapter/write.py",
+    "trajectory/tensor_bundle/write.py",
+]
 
 # A stand-in for the Hub is slow on a busy machine, and a call that is given up is made again.
 os.environ.setdefault("HF_HUB_DOWNLOAD_TIMEOUT", "300")
