@@ -280,7 +280,7 @@ def test_adapters_of_mlx_are_no_model(tmp_path):
         state = {names[n]: v.clone() for n, v in halves.items()}
         save_file(state, tmp_path / f"{step:07d}_adapters.safetensors")
     with pytest.raises(
-        CheckpointError, match="holds adapters of MLX or torchtune, .*; merge them"
+        CheckpointError, match=r"holds adapters of MLX or torchtune, .*; merge them"
     ):
         Trajectory.from_folder(tmp_path, nn.Linear(2, 3))
 
