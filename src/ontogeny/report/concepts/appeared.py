@@ -53,11 +53,12 @@ def _beyond_token(data: xr.Dataset, section: str) -> Line:
 
 
 def _ruled(concepts: Concepts, unit: str) -> str:
-    """Return the best names, each once, what controls can show of births, and what these are worth.
+    """Return the best names, those of births first, what controls can show of births, and what these are worth.
 
     Names hold quotation marks of their own.
     """
-    names = list(dict.fromkeys(concept.name for concept in concepts.with_name))
+    born_first = sorted(concepts.with_name, key=lambda concept: concept.kind != "born")
+    names = list(dict.fromkeys(concept.name for concept in born_first))
     such = f"Such as: {'; '.join(names[:MOST_NAMES])}." if names else ""
     seen = ""
     if concepts.born_controls and concepts.born_seen < len(concepts.born):
