@@ -53,7 +53,9 @@ def _beyond_token(data: xr.Dataset, section: str) -> Line:
 
 
 def _ruled(concepts: Concepts, unit: str) -> str:
-    """Return the best names, those of births first, what controls can show of births, and what these are worth.
+    """Return the best names, what controls can show of births, and what these are worth.
+
+    Names of births stand first.
 
     Names hold quotation marks of their own.
     """
