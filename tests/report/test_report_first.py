@@ -399,7 +399,7 @@ def test_names_that_could_not_be_given_are_not_called_unsharp():
 def test_other_quantities_stand_in_for_concepts():
     screen = first(examples.developing_tree())
     (line,) = [line for line in screen.sentences if line.link == "#chart"]
-    assert line.lead.startswith("16 of 18 rows changed")
+    assert line.lead.startswith("16 of 18 other rows changed")
 
 
 def test_results_without_loss_and_concepts_are_headed_by_their_rows():

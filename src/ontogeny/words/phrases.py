@@ -520,7 +520,12 @@ def _percent(share: float) -> str:
 
 
 def _share(claim: Claim) -> str:
-    """Return a share of examples with its interval: ``95 % (89–100)``."""
+    """Return a share of examples, and its interval, which is of other examples or contrasts.
+
+    The verdict is on these: of five contrasts that are all right it is sure, and the interval is
+    44 to 100 %, with chance in it.
+    """
     if not math.isfinite(claim.low):
         return f"{_percent(claim.last)}, with no interval"
-    return f"{_percent(claim.last)} ({100 * claim.low:.0f}–{100 * claim.high:.0f})"
+    interval = f"{100 * claim.low:.0f}–{100 * claim.high:.0f}"
+    return f"{_percent(claim.last)} ({interval} for others like these)"

@@ -188,8 +188,9 @@ class Story(Selection):
         told = next((key for key, count in counts.items() if count), None)
         if told is None:
             return Line(order, link=self.content.link(orders[0])) if order else None
+        row = "row" if len(rows) == len(self.rows) else "other row"
         text = HEADINGS[told].format(
-            some=f"{counts[told]:,}", rows=plural(len(rows), "row")
+            some=f"{counts[told]:,}", rows=plural(len(rows), row)
         )
         return Line(f"{text}.", order, "#chart")
 

@@ -51,6 +51,7 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
     if not found and concepts is None and LOSS not in content.left_out:
         return None
     loss = read_loss(content)
+    ends = []  # lines that no others push away
     if content.runs:
         heading = heading_of_runs(content)
         lines = _of_runs(content)
@@ -61,12 +62,15 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
         if (start := unseen_start(content)) and not content.based:
             lines.append(Line(start, link="#verdict"))
         if (line := appeared(content, concepts)) is not None:
-            lines.append(line)
+            # A zero gives way to what was found.
+            is_found = concepts is not None and (concepts.born or concepts.with_name)
+            (ends if is_found else lines).append(line)
             heading = heading if found else line.lead.rstrip(".:")
     if (controls := Story(content).of_controls()) is not None:
-        lines = [*lines[: MOST - 1], controls]
+        ends.append(controls)
+    lines = [*lines[: MOST - len(ends)], *ends]
     numbers = numbers_of(content, loss, concepts, running)
-    told = tuple(_once(heading, lines[:MOST]))
+    told = tuple(_once(heading, lines))
     return FirstScreen(heading, told, numbers, loss, concepts, _link_of(heading, lines))
 
 
