@@ -339,6 +339,14 @@ def of_one_feature(agreement, reference):
     return with_features(data, {}, (0,), 1).shown_born.item()
 
 
+def test_a_single_text_is_refused_before_the_start(folder):
+    trajectory = og.Trajectory.from_models({step: Written(step) for step in STEPS})
+    inputs = og.Inputs.from_tokens(np.arange(20)[None] % WORDS)
+    observable = Dictionary(str(folder / "d.npz"), hook="layers.0")
+    with pytest.raises(ArgumentError, match="dictionary needs at least two texts"):
+        og.Study(trajectory, inputs, [observable], device="cpu").plan()
+
+
 def test_births_stand_beside_the_control_runs_that_judge():
     runs = ["line", "walk 0", "walk 1"]
     values = {
