@@ -23,18 +23,16 @@ nothing to do with it, at one checkpoint:
 
 from __future__ import annotations
 
-import argparse
 import functools
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 import xarray as xr
+from directions import drawn
 from torch import Tensor, nn
 
 from ontogeny import Inputs
@@ -363,21 +361,7 @@ def _said(claims: tuple[Claim, ...]) -> Iterator[tuple[str, Any]]:
 
 def main() -> None:
     """Draw what is missing, and print the rates of every case."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--draws", type=int, default=300)
-    options = parser.parse_args()
-    lines = options.out.read_text().splitlines() if options.out.exists() else []
-    done = [json.loads(line) for line in lines]
-    there = {(one["case"], one["seed"]) for one in done}
-    with options.out.open("a", buffering=1) as file:
-        for seed in range(options.draws):
-            for case in EVERY:
-                if (case, seed) not in there:
-                    done.append(result_of(case, seed))
-                    file.write(json.dumps(done[-1]) + "\n")
-    for case in EVERY:
-        some = [one for one in done if one["case"] == case]
+    for case, some in drawn(__doc__, 300, EVERY, result_of):
         rates: Counter[str] = Counter()
         for one in some:
             said = {k: v for k, v in one.items() if k not in ("case", "seed", "born")}

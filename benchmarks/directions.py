@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -189,23 +190,33 @@ def of_direction(case: str, seed: int) -> dict[str, Any]:
     return claimed(case, seed, born, claim)
 
 
-def main() -> None:
-    """Draw what is missing, and print the rates of every case."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def drawn(
+    description: str,
+    draws: int,
+    cases: Sequence[str],
+    result_of: Callable[[str, int], dict[str, Any]],
+) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Draw what is missing in the file that the command line names; give the results of each case."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--draws", type=int, default=200)
+    parser.add_argument("--draws", type=int, default=draws)
     options = parser.parse_args()
     lines = options.out.read_text().splitlines() if options.out.exists() else []
     done = [json.loads(line) for line in lines]
     there = {(one["case"], one["seed"]) for one in done}
-    with options.out.open("a") as file:
+    with options.out.open("a", buffering=1) as file:
         for seed in range(options.draws):
-            for case in EVERY:
+            for case in cases:
                 if (case, seed) not in there:
                     done.append(result_of(case, seed))
                     file.write(json.dumps(done[-1]) + "\n")
-    for case in EVERY:
-        some = [one for one in done if one["case"] == case]
+    for case in cases:
+        yield case, [one for one in done if one["case"] == case]
+
+
+def main() -> None:
+    """Draw what is missing, and print the rates of every case."""
+    for case, some in drawn(__doc__, 200, EVERY, result_of):
         rates: Counter[str] = Counter()
         for one in some:
             counted = {k: v for k, v in one.items() if k not in ("case", "seed")}

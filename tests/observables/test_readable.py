@@ -71,6 +71,16 @@ def test_controls_of_fewer_steps_stand_beside_the_run_at_the_same_step():
     assert nothing.certainty == "sure" and len(nothing.beside) == 1
 
 
+def test_a_control_that_ends_trained_judges_nothing_and_each_is_read_at_its_own_end():
+    runs = ("step", "layer", "run")
+    control = np.array([[0, 0], [0, 0.1], [1, 0.2], [1, np.nan]])[:, None]
+    labels = {"run": ["line", "walk 0"], "step": STEPS}
+    array = xr.DataArray(control, dims=runs, coords=labels)
+    found = claim_of(node([0, 0, 1, 1], x_control=array))
+    assert found.certainty == "sure"
+    assert [(b.name, b.value, b.own) for b in found.beside[1:]] == [("walk 0", 0.2, 1)]
+
+
 def test_a_date_counts_texts_as_the_step_itself_does():
     half = np.arange(TEXTS) < TEXTS // 2
     values = np.stack([0 * half, 1 * half, 1 * half, 1 * half]).astype(float)

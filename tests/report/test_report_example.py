@@ -157,6 +157,12 @@ def test_control_runs_stand_beside_the_mean():
         "In 2 control runs the mean over these texts ends at 8.54–8.77 nats."
     )
     assert example().measures[0].controls == ""
+    # One that ends trained is drawn, and judges nothing.
+    runs = {"run": ["turned 0", "line"]}
+    data = examples.losses(controls=(8.541, 3.0)).assign_coords(runs)
+    assert example(data).measures[0].controls == (
+        "In the control run the mean over these texts ends at 8.54 nats."
+    )
 
 
 def test_paper_shows_the_ends_and_when_rows_of_the_chart_are_half_way():

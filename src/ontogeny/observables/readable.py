@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from ..claims import Beside, Certainty, Claim, Kind, Reason, Subject
+from ..control_kinds import is_null
 from ..multiple_tests import holm
 from .crossing import Crossing, crossing
 
@@ -77,7 +78,7 @@ class Course:
 
     @property
     def others(self) -> list[Beside]:
-        """What an untrained model and control runs give, where they were asked."""
+        """What an untrained model and the control runs that judge give, where they were asked."""
         found = []
         values = self.data[self.quantity]
         if f"{self.quantity}_untrained" in self.data:
@@ -85,12 +86,15 @@ class Course:
             last = float(values[-1])
             found.append(Beside("reference", UNTRAINED, untrained, last))
         if f"{self.quantity}_control" in self.data:
-            control = self.data[f"{self.quantity}_control"].dropna("step", how="all")
-            control = control.isel(step=slice(-1, None))  # may be one of fewer steps
-            for run in control.run.values if control.sizes["step"] else ():
-                value = float(control.sel(run=run)[-1])
-                own = float(values.sel(step=control.step)[-1])
-                found.append(Beside("control", str(run), value, own))
+            controls = self.data[f"{self.quantity}_control"]
+            for run in filter(is_null, controls.run.values.astype(str).tolist()):
+                # A control run may be one of fewer steps.
+                control = (
+                    controls.sel(run=run).dropna("step").isel(step=slice(-1, None))
+                )
+                if control.sizes["step"]:
+                    own = float(values.sel(step=control.step)[0])
+                    found.append(Beside("control", run, float(control[0]), own))
         return found
 
 

@@ -18,7 +18,11 @@ from helpers import write_saes
 from ontogeny.capture.layers import match_layers
 from ontogeny.errors import ArgumentError
 from ontogeny.features.directions.dictionary_files import read_dictionary
-from ontogeny.features.directions.dictionary_lives import labels_of, with_features
+from ontogeny.features.directions.dictionary_lives import (
+    claims_of_dictionary,
+    labels_of,
+    with_features,
+)
 from ontogeny.features.directions.encoding import Encoding
 from ontogeny.features.directions.hooks import PLACES, layer_of
 from ontogeny.observables import Dictionary
@@ -333,6 +337,29 @@ def of_one_feature(agreement, reference):
         {"reference_step": reference},
     )
     return with_features(data, {}, (0,), 1).shown_born.item()
+
+
+def test_a_single_text_is_refused_before_the_start(folder):
+    trajectory = og.Trajectory.from_models({step: Written(step) for step in STEPS})
+    inputs = og.Inputs.from_tokens(np.arange(20)[None] % WORDS)
+    observable = Dictionary(str(folder / "d.npz"), hook="layers.0")
+    with pytest.raises(ArgumentError, match="dictionary needs at least two texts"):
+        og.Study(trajectory, inputs, [observable], device="cpu").plan()
+
+
+def test_births_stand_beside_the_control_runs_that_judge():
+    runs = ["line", "walk 0", "walk 1"]
+    values = {
+        "explained": (("step", "layer"), [[np.nan]]),
+        "n_born": ("layer", [12.0]),
+        "n_alive": ("layer", [40.0]),
+        "n_born_control": (("layer", "run"), [[40.0, 0.0, np.nan]]),
+        "shown_born": (("layer", "shown"), np.zeros((1, 0))),
+    }
+    data = xr.Dataset(values, {"step": [0], "layer": ["h"], "run": runs})
+    (claim,) = claims_of_dictionary("dictionary", data, "chance")
+    assert claim.certainty == "sure"
+    assert [(b.name, b.value) for b in claim.beside] == [("walk 0", 0.0)]
 
 
 def test_births_leave_out_the_step_of_the_reference_and_no_other():

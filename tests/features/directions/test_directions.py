@@ -143,6 +143,19 @@ def test_an_addition_that_helps_moves_the_loss_as_one_that_hurts():
         assert claim.beside[0].value == pytest.approx(nearest)
 
 
+def test_of_one_text_all_but_what_halves_say_is_measured(tmp_path):
+    study = og.Study(
+        planted.run(),
+        og.Inputs.from_tokens(planted.texts().ids[:1]),
+        [Directions({"mark": planted.direction()}, layer="out", effects=False)],
+        device="cpu",
+    )
+    result = study.run(tmp_path / "s")
+    assert not len(result.problems()), result.problems()
+    data = result["directions"].to_dataset()
+    assert np.isfinite(data.cosine).all() and "cosine_halves" not in data
+
+
 def test_without_labels_the_share_is_claimed_and_the_read_out_compared(tmp_path):
     inputs = planted.texts()
     bare = og.Inputs.from_tokens(inputs.ids, vocab_size=planted.VOCABULARY)

@@ -118,6 +118,7 @@ def test_an_ability_falls_without_the_direction_that_it_needs(studied):
     number = found["number · agreement"]
     assert number["certainty"] == "sure" and number["since"] == BORN
     assert number["first"] == 100 and number["last"] < 75 and number["units"] == "%"
+    assert number["value"] == number["last"] - number["first"]
     assert found["other · agreement"]["certainty"] == "open"
 
 
@@ -133,9 +134,10 @@ def test_the_direction_steers_and_another_does_not(studied):
     assert (
         number["certainty"] == "sure" and number["since"] == STEPS[0]
     )  # the head is there
-    assert number["last"] > number["first"] + 3 and number["value"] == pytest.approx(
-        1.0
-    )
+    assert number["last"] > number["first"] + 3 and number["units"] == "nats"
+    assert number["value"] == pytest.approx(number["last"] - number["first"])
+    half = data.half_strength.sel(step=40, group="singular", direction="number")
+    assert float(half) == pytest.approx(1.0)
     assert found["other · singular"]["certainty"] == "open"
 
 

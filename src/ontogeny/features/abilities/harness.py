@@ -21,9 +21,6 @@ from .examples import OfGroups, accuracy, by_group, commonest, names_of
 from .guesses import guesses, one_answer
 from .token_texts import HEADLESS, TokenTexts, tokenised
 
-_Asked = tuple[str, str]
-"""A context and what is asked for after it."""
-
 
 @dataclass(frozen=True)
 class Harness(OfGroups):

@@ -142,6 +142,15 @@ class Dictionary(Observable):
         assert self.layer
         labels_of(self._labels_file, count)
 
+    def check_inputs(self, inputs: Mapping[str, Any]) -> None:
+        """Refuse a single text, of which no half says what the other one does."""
+        name = self.on or next(iter(inputs))
+        if name in inputs and Units(np.asarray(inputs[name].groups)).count < 2:
+            raise ArgumentError(
+                "dictionary needs at least two texts, as a birth is one in both halves of them; "
+                f"{name!r} has one."
+            )
+
     @property
     def _source(self) -> str:
         one = self.dictionary

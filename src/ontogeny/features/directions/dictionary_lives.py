@@ -14,6 +14,7 @@ from scipy.stats import norm
 
 from ...claims import Beside, Claim, Kind, Subject
 from ...claims.counts import sureness_of_counts
+from ...control_kinds import is_null
 from ...errors import ArgumentError
 from ...observables.pieces import object_array
 from ...observables.readable import Case, Course, claims_of_readable
@@ -245,4 +246,8 @@ def _of_controls(one: xr.Dataset) -> list[Beside]:
         return []
     pairs = zip(one.run.values, one.n_born_control.values, strict=True)
     own = float(one.n_born)
-    return [Beside("control", str(run), float(count), own) for run, count in pairs]
+    return [
+        Beside("control", str(run), float(count), own)
+        for run, count in pairs
+        if is_null(str(run)) and np.isfinite(count)
+    ]

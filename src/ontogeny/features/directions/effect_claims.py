@@ -145,10 +145,11 @@ def claims_of_abilities(node: str, data: xr.Dataset) -> Iterator[Claim]:
 
 def _removed(last: xr.Dataset) -> dict[str, Any]:
     """Return accuracies in per cent, with the direction and without it."""
+    first, end = (100 * float(last[n]) for n in ("accuracy", "removed_accuracy"))
     return {
-        "first": 100 * float(last.accuracy),
-        "last": 100 * float(last.removed_accuracy),
-        "value": float(last.removed),
+        "first": first,
+        "last": end,
+        "value": end - first,
         "units": "%",
         "null": 100 * float(last.removed_accuracy_random.mean()),
     }
@@ -157,10 +158,11 @@ def _removed(last: xr.Dataset) -> dict[str, Any]:
 def _steered(last: xr.Dataset) -> dict[str, Any]:
     """Return log-odds without the direction and with the most of it."""
     first = float(last.log_odds)
+    moved = float(last.steered.isel(strength=-1))
     return {
         "first": first,
-        "last": first + float(last.steered.isel(strength=-1)),
-        "value": float(last.half_strength),
+        "last": first + moved,
+        "value": moved,
         "units": "nats",
         "null": first + float(last.steered_random.isel(strength=-1).mean()),
     }

@@ -179,16 +179,16 @@ def cosines(rows: Rows, unit: np.ndarray, aims: np.ndarray) -> dict[str, Any]:
     -------
     dict
         ``cosine`` and ``cosine_halves`` over (fitted, direction): with the difference of means,
-        or the covariance with the aim, and with the regression.
+        or the covariance with the aim, and with the regression. One text has no halves.
     """
+    dims = ("fitted", "direction")
     whole = fitted(rows.A, aims)
+    cosine = {"cosine": (dims, np.einsum("frm,rm->fr", whole, unit))}
+    if rows.units.count < 2:
+        return cosine
     half = fixed_half(rows.units.place)
     parts = [fitted(rows.A[some], aims[:, some]) for some in (half, ~half)]
-    dims = ("fitted", "direction")
-    return {
-        "cosine": (dims, np.einsum("frm,rm->fr", whole, unit)),
-        "cosine_halves": (dims, np.einsum("frm,frm->fr", *parts)),
-    }
+    return cosine | {"cosine_halves": (dims, np.einsum("frm,frm->fr", *parts))}
 
 
 def fitted(A: np.ndarray, aims: np.ndarray) -> np.ndarray:

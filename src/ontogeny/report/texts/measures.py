@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...control_kinds import is_null
 from ...words.formats import plain_text
 from ...words.labels import short_names
 from ...words.nodes import Node
@@ -353,7 +354,7 @@ def _finite(value: float, digits: int) -> float | None:
 
 
 def _ends(data: Any, name: str, what: str, units: str) -> str:
-    """Say where a mean ends in control runs, over layers where it has some."""
+    """Say where a mean ends in the control runs that judge, over layers where it has some."""
     if name not in data or not {"run", "step"} <= set(data[name].dims) <= {
         "run",
         "step",
@@ -363,7 +364,8 @@ def _ends(data: Any, name: str, what: str, units: str) -> str:
     courses = data[name].mean(
         [dim for dim in data[name].dims if dim == "layer"], skipna=False
     )
-    runs = courses.transpose("run", "step").values.astype(float)
+    judges = [is_null(str(run)) for run in courses["run"].values]
+    runs = courses.transpose("run", "step").values[judges].astype(float)
     ends = [
         course[np.isfinite(course)][-1] for course in runs if np.isfinite(course).any()
     ]
