@@ -331,10 +331,13 @@ class BlockCell(ObservedCell):
     grows
         Whether the observable compares each step with the first one alone: then a stored cell is
         extended by the steps that are new.
+    device
+        What computes it: what another one has computed is not extended.
     """
 
     block: WeightBlock = field(kw_only=True)
-    grows: bool = field(kw_only=True, default=False)
+    grows: bool = field(kw_only=True)
+    device: str = field(kw_only=True)
 
     def check(
         self,
@@ -351,12 +354,12 @@ class BlockCell(ObservedCell):
         return checked if kept is None else checked._replace(outcome=EXTENDED)
 
     def standing(
-        self, folder: Path, header: Callable[[Path], Header] | None, device: str = "cpu"
+        self, folder: Path, header: Callable[[Path], Header] | None
     ) -> xr.Dataset | None:
         """Return what stands of it at other steps, if it grows."""
         if not self.grows:
             return None
-        return standing(folder / self.place, self.fingerprint(header), device)
+        return standing(folder / self.place, self.fingerprint(header), self.device)
 
     def steps_left(self, folder: Path | None, steps: Sequence[int]) -> list[int]:
         """Return the steps of a run that are read for it, by what a folder holds."""
@@ -366,10 +369,7 @@ class BlockCell(ObservedCell):
 
     def compute(self, context: Context) -> Outcome:
         """Observe the block at the steps that are new, where it grows; else at all of them."""
-        job = context.job
-        kept = self.standing(
-            job.folder, context.dependencies.header, job.settings.device
-        )
+        kept = self.standing(context.job.folder, context.dependencies.header)
         if kept is None:
             return self._observed(context)
         steps = [int(step) for step in context.trajectory.steps]

@@ -174,8 +174,14 @@ class Graph:
                 block = self.probe.weight_blocks[str(key)]
                 components = common | self._of_block(block.tensor)
                 start = (name, key, place, self.label(f"{name} of {key}"), components)
-                grows = observable.from_first
-                yield BlockCell(*start, tuple(reads), sources, block=block, grows=grows)
+                yield BlockCell(
+                    *start,
+                    tuple(reads),
+                    sources,
+                    block=block,
+                    grows=observable.from_first,
+                    device=self.settings.device,
+                )
             else:
                 components = common | self._of_step(observable, int(key))
                 start = (
