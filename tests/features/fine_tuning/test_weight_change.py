@@ -15,7 +15,7 @@ from helpers.said import said_of
 from ontogeny.errors import ArgumentError, NonFiniteError
 from ontogeny.features.fine_tuning import weight_change
 from ontogeny.geometry import effective_rank, intruder_dimensions, share_in_leading
-from ontogeny.study.cells import standing
+from ontogeny.study.cells import block_cells
 from ontogeny.study.cells.environment import environment
 from ontogeny.study.running import run
 
@@ -328,7 +328,7 @@ def test_a_plan_extends_what_its_own_device_has_computed(tree, tmp_path, monkeyp
     def of_device(device="cpu"):
         return {**environment(), "GPU": device}
 
-    for module in (run, standing):
+    for module in (run, block_cells):
         monkeypatch.setattr(module, "environment", of_device)
     folder = tmp_path / "s"
     _of_steps(tree[1], (0, 2), "meta").run(folder)

@@ -18,9 +18,9 @@ from ...needs.derived import Reference
 from ...observables import Observable
 from ...store import plain, read_header
 from ...trajectory import Checkpoint, Trajectory
+from ..cells.block_cells import BlockCell
 from ..cells.cache import DigestCache, combine
 from ..cells.graph import (
-    BlockCell,
     LayerCell,
     ReferenceCell,
     StateCell,
