@@ -98,7 +98,11 @@ def test_two_processes_never_pass_a_part_as_the_whole():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    mp.spawn(_of_one_process, args=(port,), nprocs=2)
+    # Each process asserts that every whole is whole; what fails in one is raised here.
+    started = mp.spawn(_of_one_process, args=(port,), nprocs=2, join=False)
+    while not started.join():
+        pass
+    assert [process.exitcode for process in started.processes] == [0, 0]
 
 
 def test_a_model_of_one_process_is_never_in_parts():

@@ -56,11 +56,11 @@ def declared(monkeypatch, engine):
     exec(code.split("```")[0], vars(package))
     package.broken = lambda: 3
     package.mute = type("Mute", (package.Ray,), {"__enter__": lambda self: None})
-    package.lent = lambda: contextmanager(lambda: iter([package.Ray()]))()
+    package.context = lambda: contextmanager(lambda: iter([package.Ray()]))()
     monkeypatch.setitem(__import__("sys").modules, "engines", package)
     entries = [
         EntryPoint(name, f"engines:{name}", executors.GROUP)
-        for name in ("Ray", "broken", "gone", "mute", "lent")
+        for name in ("Ray", "broken", "gone", "mute", "context")
     ]
     monkeypatch.setattr(executors, "entry_points", lambda group: entries)
 
@@ -80,7 +80,7 @@ def test_the_executor_of_the_guide_computes_a_study(declared, engine, tmp_path):
 def test_an_executor_that_is_not_there_is_refused_with_those_that_are(declared):
     with (
         pytest.raises(
-            ArgumentError, match="got 'rya', and Ray, broken, gone, lent, mute"
+            ArgumentError, match="got 'rya', and Ray, broken, context, gone, mute"
         ),
         executor_for(1, None, installed="rya"),
     ):
@@ -101,7 +101,7 @@ def test_one_that_is_none_is_refused(declared, name, why):
 
 
 def test_an_executor_may_be_what_a_context_gives(declared):
-    with executor_for(1, None, installed="lent") as executor:
+    with executor_for(1, None, installed="context") as executor:
         assert executor.submit(pow, 2, 3).result() == 8
 
 

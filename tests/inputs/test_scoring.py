@@ -156,6 +156,16 @@ def test_more_last_tokens_than_texts_have_are_said():
     )
 
 
+def test_texts_that_are_cut_have_no_last_tokens_to_be_few(tokenizer):
+    long = " ".join(SUMS)
+    inputs = og.Inputs.from_texts(
+        [long, *SUMS], tokenizer, score="last:30", max_length=20
+    )
+    assert len(inputs) == len(SUMS) and inputs.dropped == 1
+    few = f"{len(SUMS)} of {len(SUMS)} texts have fewer than 30 tokens"
+    assert inputs.warnings[0].startswith(few)
+
+
 def test_labels_of_transformers_are_read_beside_ids():
     batch = {"input_ids": IDS, "labels": [[-100, -100, 9, row[-1]] for row in IDS]}
     assert og.Inputs.coerce(batch).scored.tolist() == [[False, False, True, True]] * 3

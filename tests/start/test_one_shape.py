@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from ontogeny import Trajectory
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.start import Wishes, propose
+from ontogeny.trajectory.shapes import are_sizes
 
 CODE = """
 from torch import nn
@@ -101,3 +103,21 @@ def test_models_of_several_sizes_are_no_run(place):
         ArgumentError, match=r"no two of 3 models .*\. Name one of them"
     ):
         proposed(place)
+
+
+def test_of_a_run_two_checkpoints_are_opened_to_see_that_it_is_one(tmp_path):
+    for step in range(1, 9):
+        save_file({"w": torch.zeros(2)}, tmp_path / f"model_{step}.safetensors")
+    run = Trajectory.from_folder(tmp_path).checkpoints
+    opened = []
+
+    class Counted:
+        def __init__(self, checkpoint):
+            self.checkpoint = checkpoint
+
+        def open(self):
+            opened.append(self.checkpoint.step)
+            return self.checkpoint.open()
+
+    assert are_sizes([Counted(checkpoint) for checkpoint in run]) == ""
+    assert opened == [1, 2]

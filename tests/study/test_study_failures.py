@@ -242,6 +242,10 @@ def test_what_fails_at_two_checkpoints_is_left_out_with_its_reason(
         assert line.endswith("the study goes on with 1 other observable")
         (row,) = [row for row in result.problems() if not row.run]
         assert row.steps == STEPS and row.reason.startswith("TypeError: unsupported (")
+        # It was not tried at the steps between.
+        assert row.reason.endswith(
+            "left out, as it failed when tried at steps 0 and 16"
+        )
         assert result.problems().lost == ["broken"]
     assert np.isfinite(result["activation-norm"].norm).all()
 
@@ -292,7 +296,7 @@ def test_a_mistake_in_a_function_of_ones_own_is_said_once_with_its_line(
     )
     tree, (said,) = said_by(study, tmp_path / "s", progress=False)
     assert said.startswith("12 of 18 cells failed: score (6): TypeError")
-    assert "(mine.py, line 10); other (6): TypeError" in said
+    assert "(mine.py, line 10); left out" in said and "; other (6): TypeError" in said
     # What a trial does to the model is undone.
     np.testing.assert_array_equal(
         tree["activation-norm"].norm, expected["activation-norm"].norm

@@ -1,5 +1,6 @@
 """What cells run is in their fingerprints: every function of the library that a study calls."""
 
+import pkgutil
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -8,7 +9,6 @@ import pytest
 
 import ontogeny as og
 from helpers.study_examples import LAYERS, developing, record, tiny_inputs
-from ontogeny.study.cells import graph
 from ontogeny.study.folder import code
 from ontogeny.study.running import run as running
 
@@ -17,14 +17,6 @@ pytestmark = pytest.mark.slow
 LIBRARY = str(Path(og.__file__).parent)
 # A flag of the code of functions, which that of modules and classes has not.
 _OPTIMIZED = 1
-CELLS = (
-    "ReferenceCell",
-    "StateCell",
-    "StepCell",
-    "BlockCell",
-    "LayerCell",
-    "SummaryCell",
-)
 
 
 class Trace:
@@ -97,8 +89,8 @@ def traced(tmp_path_factory):
     ]
     run = record(developing((0, 1, 2, 4)), folder / "run")
     with pytest.MonkeyPatch.context() as patch:
-        for name in CELLS:
-            cls = getattr(graph, name)
+        for root, *_ in code.KINDS.values():
+            cls = pkgutil.resolve_name(root.removesuffix(".compute"))
             patch.setattr(
                 cls,
                 "compute",
@@ -113,7 +105,7 @@ def traced(tmp_path_factory):
     return trace.called, {o.name: o for o in observables}
 
 
-@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("cell", code.KINDS)
 def test_what_cells_run_is_in_their_fingerprints(traced, cell):
     called, by_name = traced
     found = {}

@@ -442,6 +442,12 @@ def test_a_final_file_with_its_epoch_inside_has_its_place(names, held, steps, le
         assert order.names[3] == "final.pt" and "final.pt holds" in order.source
 
 
+def test_what_names_of_tokens_count_has_one_plural():
+    order = order_of(["tokens_10.pt", "tokens_20.pt", "final.pt"], epochs(final=2))
+    why = "holds epoch 2, and the other names count tokens"
+    assert order.left_out == (("final.pt", why),)
+
+
 def test_numbers_without_a_word_are_known_as_guessed():
     assert order_of(["model_8.pt", "model_16.pt"]).guessed == "model_{}"
     for names in (["step_8.pt", "step_16.pt"], ["8.pt", "16.pt"]):

@@ -57,7 +57,8 @@ def tokenize(
     unread = len(full) - len(read)
     notes = [*notes, *lacking]
     if scoring.last:
-        lengths = np.array([int((~row["special"]).sum()) for row in encoded])
+        whole = [row for row in encoded if not row["cut"]]
+        lengths = np.array([int((~row["special"]).sum()) for row in whole])
         notes += short_notes(scoring, lengths)
         for row in encoded:  # the last tokens of a text that is cut are not there
             last = last_places(~row["special"][None], scoring.last)[0]

@@ -394,7 +394,7 @@ class Study:
         frozen = frozen_settings(path)
         of_study = self._parts(path, examined)
         if not keep_going:
-            left_out = {f.node: f.why for f in examined.failures if f.left_out}
+            left_out = {f.node: f.why_left_out for f in examined.failures if f.left_out}
             of_study = replace(of_study, left_out=left_out)
         parts = of_study.made(settings, frozen)
         mark = partial(mark_of, path, parts, described(parts, self._stated), audited)

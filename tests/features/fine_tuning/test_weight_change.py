@@ -15,6 +15,9 @@ from helpers.said import said_of
 from ontogeny.errors import ArgumentError, NonFiniteError
 from ontogeny.features.fine_tuning import weight_change
 from ontogeny.geometry import effective_rank, intruder_dimensions, share_in_leading
+from ontogeny.study.cells import block_cells
+from ontogeny.study.cells.environment import environment
+from ontogeny.study.running import run
 
 RNG = np.random.default_rng(0)
 
@@ -242,13 +245,13 @@ def test_weights_that_are_not_finite_fail_their_matrix_alone(tmp_path):
     ] and "NaN" in problems[0].why
 
 
-def _of_steps(matrices, steps):
+def _of_steps(matrices, steps, device="cpu"):
     models = {step: Tuned(matrices, step) for step in steps}
     return og.Study(
         og.Trajectory.from_models(models),
         og.Inputs.from_tokens([[1, 2, 3]]),
         [og.observables.WeightChange()],
-        device="cpu",
+        device=device,
     )
 
 
@@ -317,3 +320,21 @@ def test_a_new_checkpoint_that_diverged_costs_no_other_its_row(tree, tmp_path):
     moved = data.distance_moved.sel(block="layers.0.adapted.weight")
     assert np.isnan(moved.values).tolist() == [False, False, True, False]
     assert _outcomes(study, tmp_path / "s") <= {"done", "retry"}
+
+
+def test_a_plan_extends_what_its_own_device_has_computed(tree, tmp_path, monkeypatch):
+    """What the plan leaves out is not fetched, so that both have to ask for the same device."""
+
+    def of_device(device="cpu"):
+        return {**environment(), "GPU": device}
+
+    for module in (run, block_cells):
+        monkeypatch.setattr(module, "environment", of_device)
+    folder = tmp_path / "s"
+    _of_steps(tree[1], (0, 2), "meta").run(folder)
+    longer = (0, 2, 5)
+    here = _of_steps(tree[1], longer, "meta").plan(folder)
+    elsewhere = _of_steps(tree[1], longer).plan(folder)
+    assert {entry.outcome for entry in here.entries} == {"extended"}
+    assert {entry.outcome for entry in elsewhere.entries} == {"stale"}
+    assert here.weight_bytes * 3 == elsewhere.weight_bytes * 2

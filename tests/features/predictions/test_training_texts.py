@@ -11,6 +11,7 @@ from torch import nn
 import ontogeny as og
 from helpers.paths import GUIDES
 from ontogeny.claims import Certainty, Kind, from_dataset
+from ontogeny.features.predictions.rises import rise_p_value
 from ontogeny.features.predictions.set_claims import claims_of_sets
 from ontogeny.study.file import make_sources
 from ontogeny.words.phrases import Names
@@ -233,6 +234,11 @@ def test_checkpoints_that_jitter_do_not_overfit(steps, jitter):
         )
         named += Kind.OVERFITS in sure(node_of(held, training))
     assert named <= 7
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf])
+def test_a_course_that_is_not_finite_shows_no_rise(broken):
+    assert rise_p_value(np.array([0.9, 0.5, broken, 0.2, 0.3, 0.4])) == 1
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,8 @@ def rise_p_value(course: np.ndarray) -> float:
     Parameters
     ----------
     course
-        (T,) values at checkpoints; 1 is returned of fewer than four.
+        (T,) values at checkpoints; 1 is returned of fewer than four, of equal ones, and where one
+        is not finite.
 
     Examples
     --------
@@ -33,9 +34,10 @@ def rise_p_value(course: np.ndarray) -> float:
     >>> rise_p_value(np.append(fall, [0.21, 0.2, 0.21])) > 0.05
     True
     """
-    if len(course) < FEWEST or np.ptp(course) == 0:
+    size = np.ptp(course)
+    if len(course) < FEWEST or not 0 < size < np.inf:
         return 1.0
-    seen = _surest_rise(course[None] / np.ptp(course))[0]
+    seen = _surest_rise(course[None] / size)[0]
     shares = [(1 + np.sum(drawn <= seen)) / (1 + DRAWS) for drawn in _flat(len(course))]
     return float(max(shares))
 

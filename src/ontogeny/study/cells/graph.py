@@ -17,11 +17,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
 import xarray as xr
 
-from ...capture.blocks import WeightBlock
-from ...errors import ArgumentError, NonFiniteError, StoreError
+from ...errors import ArgumentError, StoreError
 from ...needs import Need
 from ...observables import Observable
 from ...store import Cell, difference, plain, read_header
@@ -29,13 +27,12 @@ from ...summary.controls import with_controls
 from ...trajectory import Checkpoint, Trajectory
 from ...words.names import named
 from .ahead import as_dataset
-from .cache import EXTENDED, Checked, check_cache
+from .cache import Checked, check_cache
 from .dependencies import REPLACED, Dependencies, Header, Shared
 from .environment import counted, environment_of
 from .merge import stack, summarised, summary_data
 from .models import Job, own_needs, release_skeleton, restored
-from .readings import ReadBlock, ReadSeries, ReadStep, RunView, load_state
-from .standing import joined, left, standing
+from .readings import ReadSeries, ReadStep, RunView, load_state
 
 
 @dataclass(frozen=True)
@@ -320,99 +317,6 @@ class StepCell(ObservedCell):
         reading = ReadStep(job, observable, int(self.key), values, read, context.shared)
         with restored(observable):
             return Outcome(observable.observe(reading, load_state(observable, read)))
-
-
-@dataclass(frozen=True)
-class BlockCell(ObservedCell):
-    """What an observable observes of one weight block over all steps.
-
-    Attributes
-    ----------
-    grows
-        Whether the observable compares each step with the first one alone: then a stored cell is
-        extended by the steps that are new.
-    """
-
-    block: WeightBlock = field(kw_only=True)
-    grows: bool = field(kw_only=True, default=False)
-
-    def check(
-        self,
-        folder: Path | None,
-        trajectory: Trajectory,
-        digest: Callable[[Checkpoint], str],
-        header: Callable[[Path], Header] | None,
-    ) -> Checked:
-        """Return the outcome of what is stored; ``"extended"`` where only some steps are new."""
-        checked = super().check(folder, trajectory, digest, header)
-        if checked.outcome != "stale" or folder is None:
-            return checked
-        kept = self.standing(folder, header)
-        return checked if kept is None else checked._replace(outcome=EXTENDED)
-
-    def standing(
-        self, folder: Path, header: Callable[[Path], Header] | None, device: str = "cpu"
-    ) -> xr.Dataset | None:
-        """Return what stands of it at other steps, if it grows."""
-        if not self.grows:
-            return None
-        return standing(folder / self.place, self.fingerprint(header), device)
-
-    def steps_left(self, folder: Path | None, steps: Sequence[int]) -> list[int]:
-        """Return the steps of a run that are read for it, by what a folder holds."""
-        header = None if folder is None else header_of(folder, self.sources)
-        kept = None if folder is None else self.standing(folder, header)
-        return [*steps] if kept is None else left(kept, steps)
-
-    def compute(self, context: Context) -> Outcome:
-        """Observe the block at the steps that are new, where it grows; else at all of them."""
-        job = context.job
-        kept = self.standing(
-            job.folder, context.dependencies.header, job.settings.device
-        )
-        if kept is None:
-            return self._observed(context)
-        steps = [int(step) for step in context.trajectory.steps]
-        new = left(kept, steps)
-        if not new:
-            return Outcome(kept.sel(step=steps))
-        try:
-            found = self._observe(context, context.trajectory.select(steps=new))
-        except NonFiniteError:
-            return self._observed(context)
-        return Outcome(joined(kept, found, steps))
-
-    def _observed(self, context: Context) -> Outcome:
-        """Observe the block, without checkpoints between the ends that hold NaN or infinity.
-
-        They get NaN and the reason in ``status(step)``. Much is measured from the first checkpoint
-        or to the last one: where one of these is not finite, nothing is left to say.
-        """
-        run = context.trajectory
-        try:
-            return Outcome(self._observe(context, run))
-        except NonFiniteError as error:
-            # One diverged checkpoint must not cost a block its whole path. Without its first or
-            # last step, however, distances would be of another path, so then the cell fails.
-            broken = self._reading(context, run).not_finite()
-            if not broken.any() or broken[0] or broken[-1]:
-                raise
-            why = f"failed: NonFiniteError: {error}".split("\n")[0]
-        data = self._observe(context, run.select(steps=run.steps[~broken].tolist()))
-        data = data.reindex(step=run.steps)
-        status = np.where(broken, why, "done").astype(object)
-        return Outcome(
-            data.assign(status=xr.DataArray(status, {"step": run.steps}, ("step",)))
-        )
-
-    def _observe(self, context: Context, run: Trajectory) -> xr.Dataset:
-        """Return what the observable finds at the steps of a trajectory."""
-        observable = context.job.by_name[self.node]
-        state = load_state(observable, context.dependencies.read)
-        return observable.observe(self._reading(context, run), state)
-
-    def _reading(self, context: Context, run: Trajectory) -> ReadBlock:
-        return ReadBlock(run, self.block, context.job.settings.reference_step)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from ...observables.own import OfFunction
 from ...trajectory.weights.transformers_models import GROUP as MODELS
 
 _GRAPH = "ontogeny.study.cells.graph"
+_BLOCKS = "ontogeny.study.cells.block_cells"
 # What each kind of cell runs. Which format a checkpoint has is found out where it is opened, so
 # all of them count.
 READING = (
@@ -29,7 +30,10 @@ KINDS: Mapping[str, Sequence[str]] = {
     "ReferenceCell": (f"{_GRAPH}:ReferenceCell.compute", *READING),
     "StateCell": (f"{_GRAPH}:StateCell.compute", *READING),
     "StepCell": (f"{_GRAPH}:StepCell.compute", *READING),
-    "BlockCell": (f"{_GRAPH}:BlockCell.compute", "ontogeny.trajectory.weights.formats"),
+    "BlockCell": (
+        f"{_BLOCKS}:BlockCell.compute",
+        "ontogeny.trajectory.weights.formats",
+    ),
     "LayerCell": (f"{_GRAPH}:LayerCell.compute",),
     "SummaryCell": (f"{_GRAPH}:SummaryCell.compute",),
 }

@@ -18,9 +18,9 @@ from ...needs.derived import Reference
 from ...observables import Observable
 from ...store import plain, read_header
 from ...trajectory import Checkpoint, Trajectory
+from ..cells.block_cells import BlockCell
 from ..cells.cache import DigestCache, combine
 from ..cells.graph import (
-    BlockCell,
     LayerCell,
     ReferenceCell,
     StateCell,
@@ -174,8 +174,14 @@ class Graph:
                 block = self.probe.weight_blocks[str(key)]
                 components = common | self._of_block(block.tensor)
                 start = (name, key, place, self.label(f"{name} of {key}"), components)
-                grows = observable.from_first
-                yield BlockCell(*start, tuple(reads), sources, block=block, grows=grows)
+                yield BlockCell(
+                    *start,
+                    tuple(reads),
+                    sources,
+                    block=block,
+                    grows=observable.from_first,
+                    device=self.settings.device,
+                )
             else:
                 components = common | self._of_step(observable, int(key))
                 start = (

@@ -16,8 +16,9 @@ from ...needs import Need
 from ...needs.derived import Reference
 from ...observables import Observable
 from ..cells import ahead
+from ..cells.block_cells import BlockCell
 from ..cells.dependencies import SHARED_BYTES
-from ..cells.graph import BlockCell, ReferenceCell, StateCell, StepCell, StudyCell
+from ..cells.graph import ReferenceCell, StateCell, StepCell, StudyCell
 from ..folder.settings import Settings
 from .probe import Probe
 

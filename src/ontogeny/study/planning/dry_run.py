@@ -71,6 +71,12 @@ class DryFailure:
         """Whether it is left out: it failed as a whole at two checkpoints, and does not refuse."""
         return self.again is not None and not self.refused
 
+    @property
+    def why_left_out(self) -> str:
+        """Return what the result says at every step, of which two alone were tried."""
+        why = self.why.rstrip(".")
+        return f"{why}; left out, as it failed when tried at steps {self.step} and {self.again}"
+
 
 class _OtherStepsError(Exception):
     """More than one checkpoint would have to be read."""

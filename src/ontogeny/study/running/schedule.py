@@ -25,8 +25,8 @@ from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.weights import MemoryWeights
 from ..cells import ahead
 from ..cells.ahead import forget, shares_passes, sweep_killed
+from ..cells.block_cells import BlockCell
 from ..cells.graph import (
-    BlockCell,
     LayerCell,
     ReferenceCell,
     StateCell,

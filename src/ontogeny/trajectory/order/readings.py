@@ -253,9 +253,8 @@ def with_last(reading: Reading, by_name: Mapping[str, Held]) -> Reading:
         says = f"holds {held.unit.removesuffix('s')} {held.value:,}"
         twin = next((n for n, s in reading.steps.items() if s == step), None)
         if not known or held.unit != "epoch":
-            reading.left_out[name] = (
-                f"{says}, and the other names count {reading.unit}s"
-            )
+            units = f"{reading.unit.removesuffix('s')}s"
+            reading.left_out[name] = f"{says}, and the other names count {units}"
         elif twin is not None and (apart or step < last):
             reading.left_out[name] = f"{says}, as {twin} does"
         elif twin is not None:
