@@ -55,9 +55,7 @@ def _beyond_token(data: xr.Dataset, section: str) -> Line:
 def _ruled(concepts: Concepts, unit: str) -> str:
     """Return the best names, what controls can show of births, and what these are worth.
 
-    Names of births stand first.
-
-    Names hold quotation marks of their own.
+    Names of births stand first. Names hold quotation marks of their own.
     """
     born_first = sorted(concepts.with_name, key=lambda concept: concept.kind != "born")
     names = list(dict.fromkeys(concept.name for concept in born_first))
