@@ -40,7 +40,8 @@ def appeared(content: Content, concepts: Concepts | None) -> Line | None:
         end = ":" if why else "."
         lead = f"{sentence_start(total)} can be read; none has a name{end}"
         return Line(lead, why, "#atlas")
-    lead = f"{concepts.named:,} of {total} have a name{_in_controls(concepts)}."
+    has = "has" if concepts.named == 1 else "have"
+    lead = f"{concepts.named:,} of {total} {has} a name{_in_controls(concepts)}."
     return Line(lead, _listed(concepts), "#atlas")
 
 
@@ -87,8 +88,6 @@ def _listed(concepts: Concepts) -> str:
     """Return the first names, each once: classes of words before tokens."""
     names = list(dict.fromkeys(concept.name for concept in concepts.with_name))
     quoted = joined([f"“{name}”" for name in names[:MOST_NAMES]])
-    return (
-        f"Among them {quoted}."
-        if len(names) > MOST_NAMES
-        else f"The names are {quoted}."
-    )
+    if len(names) > MOST_NAMES:
+        return f"Among them {quoted}."
+    return f"The name is {quoted}." if len(names) == 1 else f"The names are {quoted}."
