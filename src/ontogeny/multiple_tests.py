@@ -32,7 +32,7 @@ def holm(p_values: ArrayLike, weights: ArrayLike | None = None) -> np.ndarray:
     Raises
     ------
     ArgumentError
-        If a value lies outside 0 to 1.
+        If a value lies outside 0 to 1, or weights are not as many numbers above 0.
 
     Examples
     --------
@@ -44,7 +44,14 @@ def holm(p_values: ArrayLike, weights: ArrayLike | None = None) -> np.ndarray:
     values = checked_p_values(p_values)
     flat = values.ravel()
     corrected = np.full(flat.shape, np.nan)
-    of_all = np.ones(flat.shape) if weights is None else np.ravel(weights)
+    of_all = np.ones(flat.shape)
+    if weights is not None:
+        of_all = numbers("weights", weights).ravel()
+        if of_all.shape != flat.shape or not np.all(of_all > 0):
+            raise ArgumentError(
+                f"weights must be {flat.size:,} numbers above 0, one for each p-value; got "
+                f"{of_all.size:,} from {of_all.min(initial=np.inf):g} on."
+            )
     order = np.argsort(flat / of_all)[: np.count_nonzero(~np.isnan(flat))]
     shares = of_all[order]
     factors = shares[::-1].cumsum()[::-1] / shares

@@ -208,11 +208,19 @@ def test_a_row_that_is_not_shown_to_change_is_open_for_the_test_that_it_failed(f
     assert claim.reason is _REASONS[failed]
 
 
+def test_a_p_value_is_corrected_over_the_rows_that_have_one_of_its_kind():
+    data = node([2.0, 3.0, 4.0], can_learn=True, changed=True)
+    data["p_learned"] = ("row", [0.01, np.nan, np.nan])
+    for kind, tests in ((Kind.CHANGED, 3), (Kind.LEARNED, 1), (Kind.BEYOND_MOTION, 0)):
+        assert {claim.corrected_over for claim in said(data, kind)} == {tests}
+
+
 def test_what_was_forgotten_is_a_claim_of_its_own():
     data = node([2.0], changed=True, beyond=True, can_learn=True)
-    data["lost"] = ("row", [True])
+    data = data.assign(lost=("row", [True]), p_lost=("row", [0.003]))
     [claim] = said(data, Kind.FORGOT)
     assert claim.certainty is Certainty.SURE and claim.last == 2.0
+    assert claim.p_value == said(data, Kind.CHANGED)[0].p_value == 0.003
     assert not said(node([2.0], changed=True, can_learn=True), Kind.FORGOT)
 
 

@@ -168,6 +168,14 @@ def test_holm_follows_the_step_down_procedure():
         holm([0.5, 1.5])
 
 
+def test_weights_of_holm_are_shares_of_the_level_one_for_each_test():
+    corrected = holm([0.01, 0.04, np.nan], [2, 1, 5])  # 3/2, then 1 times
+    np.testing.assert_allclose(corrected, [0.015, 0.04, np.nan])
+    for weights in ([1.0], [0.0, 1.0], [-1.0, 2.0], [np.nan, 1.0]):
+        with pytest.raises(ArgumentError, match="weights must be 2 numbers above 0"):
+            holm([0.01, 0.02], weights)
+
+
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 def test_holm_lies_between_uncorrected_and_bonferroni_and_keeps_the_order(p_values):
     p = np.array(p_values)

@@ -34,7 +34,7 @@ PAIRS = [
         r"[Cc]ontrol runs? (move|are trained|differ)",
     ),
     (r"is below that of word frequencies", r"not shown below that of word frequencies"),
-    (r"have a name", r"none has a name|none was named"),
+    (r"ha(ve|s) a name", r"none has a name|none was named"),
     (
         r"One model",
         r"[Cc]ontrol runs? move|too few (checkpoints|to tell)|was learned|\b(fell|rose)\b",

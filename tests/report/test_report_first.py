@@ -203,8 +203,10 @@ def test_names_are_among_others_only_where_some_are_left_out(layers, named):
     node = made.joint_concepts(layers=layers, named=named)
     tree = made.tree({"loss": made.loss_story(), "joint-concepts": node})
     text = of_concepts(first(tree)).text
-    names = {1: "The names are “", 3: "The names are “"}.get(named, "Among them “")
+    names = {1: "The name is “", 3: "The names are “"}.get(named, "Among them “")
     assert names in text
+    has = "1 of 11 concepts has a name" if named == 1 else "concepts have a name"
+    assert has in of_concepts(first(tree)).lead
 
 
 def test_lines_with_one_name_in_one_layer_are_told_apart():

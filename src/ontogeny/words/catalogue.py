@@ -379,7 +379,7 @@ REASONS: dict[Reason, str] = {
     Reason.PREFERENCES: "the model only prefers other {word}s",
     Reason.NO_GAIN: "no gain",
     Reason.WORD_COUNTS: "counts of {word}s answer as well",
-    Reason.NOT_REACHED: "it never is",
+    Reason.NOT_REACHED: "the level is not reached",
     Reason.BELOW_SHARE: "95 % is not reached for good",
     Reason.NOT_HELD: "it does not stay there",
     Reason.CONTROLS_SPREAD: "control runs differ too much",

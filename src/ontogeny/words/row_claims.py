@@ -39,8 +39,18 @@ REASONS = {
     RowReason.SLOW: Reason.SLOW_NOISE,
 }
 
+# P-values that are corrected over the rows that have this one.
+_TESTS = {
+    "p_value": "p_uncorrected",
+    "p_control": "p_control",
+    "p_learned": "p_learned",
+    "p_lost": "p_lost",
+}
 
-def claims_of_rows(name: str, node: xr.Dataset, tests: int) -> list[Claim]:
+
+def claims_of_rows(
+    name: str, node: xr.Dataset, tests: Mapping[str, int]
+) -> list[Claim]:
     """Return what the rows of one judged node say.
 
     Parameters
@@ -50,7 +60,7 @@ def claims_of_rows(name: str, node: xr.Dataset, tests: int) -> list[Claim]:
     node
         With rows and verdicts, see `ontogeny.summary.verdicts.judged`.
     tests
-        Over how many rows of the page p-values are corrected.
+        Over how many rows of the page p-values are corrected, see `rows_tested`.
     """
     if node.attrs.get("role") == "motion":
         return []
@@ -65,14 +75,17 @@ def claims_of_rows(name: str, node: xr.Dataset, tests: int) -> list[Claim]:
         more: dict[str, Any] = {
             "evidence": (f"{name}/{row.variable}",),
             "figure": f"{name}/{figure}" if figure else "",
-            "corrected_over": tests,
         }
         subject = Subject(name, row.variable, row.layer, label)
         is_small = abs(row.change) < least_effect(node, row.variable)
         of_row = list(_of_row(row, why))
         if all(map(_has_numbers, of_row)):
             told = map(_unless_small, of_row) if is_small else of_row
-            claims += [Claim(subject=subject, **more, **fields) for fields in told]
+            for fields in told:
+                test = fields.pop("test", "p_value")
+                p_value = getattr(row, test)
+                of_test = {"p_value": p_value, "corrected_over": tests[test]}
+                claims.append(Claim(subject=subject, **more, **of_test, **fields))
     return claims
 
 
@@ -161,8 +174,8 @@ def _of_row(row: Row, why: Reason | None) -> Iterator[dict[str, Any]]:
             yield {"kind": kind, **_open(Reason.EARLIER_VERSION)}
         return
     changed = {"certainty": Certainty.SURE, **half} if row.changed else _unchanged(row)
-    yield {"kind": Kind.CHANGED, "p_value": _decisive(row), **ends, **changed}
-    controls = {"beside": _controls(row), "p_value": row.p_control}
+    yield {"kind": Kind.CHANGED, "test": _decisive(row), **ends, **changed}
+    controls = {"beside": _controls(row), "test": "p_control"}
     beyond = {"certainty": Certainty.SURE, **half} if row.beyond else _as_controls(row)
     yield {"kind": Kind.BEYOND_MOTION, **ends, **controls, **beyond}
     if row.can_learn:
@@ -171,11 +184,11 @@ def _of_row(row: Row, why: Reason | None) -> Iterator[dict[str, Any]]:
             if row.learned
             else _not_learned(row, why)
         )
-        tested = {"beside": _controls(row), "p_value": row.p_learned}
+        tested = {"beside": _controls(row), "test": "p_learned"}
         yield {"kind": Kind.LEARNED, **ends, **tested, **learned}
     if row.lost:
-        lost = {"certainty": Certainty.SURE, **half, "beside": _controls(row)}
-        yield {"kind": Kind.FORGOT, **ends, **lost}
+        lost = {"beside": _controls(row), "test": "p_lost"}
+        yield {"kind": Kind.FORGOT, "certainty": Certainty.SURE, **ends, **half, **lost}
 
 
 def _controls(row: Row) -> tuple[Beside, ...]:
@@ -199,11 +212,13 @@ def _unjudged(row: Row) -> dict[str, Any] | None:
     return None if row.judgeable else _unchanged(row)
 
 
-def _decisive(row: Row) -> float:
-    """Return the p-value by which a row changed: the strongest verdict says so by itself."""
+def _decisive(row: Row) -> str:
+    """Return by which p-value a row changed: the strongest verdict says so by itself."""
     if row.learned:
-        return row.p_learned
-    return row.p_control if row.beyond and not row.lost else row.p_value
+        return "p_learned"
+    if row.lost:
+        return "p_lost"
+    return "p_control" if row.beyond else "p_value"
 
 
 def _as_controls(row: Row) -> dict[str, Any]:
@@ -271,11 +286,14 @@ def _not_learned(row: Row, why: Reason | None) -> dict[str, Any]:
     return _open(Reason.FEW_TEXTS if row.moved else Reason.WITHIN_NOISE)
 
 
-def rows_tested(nodes: Nodes) -> int:
-    """Return over how many rows p-values of a page are corrected."""
+def rows_tested(nodes: Nodes) -> dict[str, int]:
+    """Return over how many rows of a page each p-value is corrected, by its name."""
     tested = [
         n
         for n in nodes.values()
         if "p_uncorrected" in n and n.attrs.get("role") != "motion"
     ]
-    return sum(int(np.isfinite(node["p_uncorrected"].values).sum()) for node in tested)
+    return {
+        name: sum(int(np.isfinite(n[of].values).sum()) for n in tested if of in n)
+        for name, of in _TESTS.items()
+    }

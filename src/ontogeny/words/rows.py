@@ -35,6 +35,7 @@ NUMBERS = (
     "p_slow",
     "p_control",
     "p_learned",
+    "p_lost",
     "controls_needed",
     "change_floor",
 )
@@ -184,6 +185,7 @@ class Row:
     p_slow: float
     p_control: float
     p_learned: float
+    p_lost: float
     controls_needed: float
     change_floor: float
     noise_known: bool

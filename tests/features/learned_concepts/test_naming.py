@@ -5,7 +5,7 @@ import pytest
 
 import ontogeny as og
 from ontogeny.concepts.beyond_token import strong
-from ontogeny.features.learned_concepts.contexts import BANDS, contexts
+from ontogeny.features.learned_concepts.contexts import BANDS, contexts, typical
 from ontogeny.features.learned_concepts.naming import Namer, phi
 from ontogeny.features.learned_concepts.places import FLAGS, Places
 
@@ -205,3 +205,10 @@ def test_a_code_with_few_strong_places_leaves_gaps(places):
         made["context_text"][3] == -1
     ).all()
     assert (made["context_id"][3] == -1).all()
+
+
+def test_a_rare_word_is_more_typical_than_a_common_one_that_is_hardly_more_frequent():
+    words = np.repeat([1, 1, 2, 2, 3, 3], [60, 940, 3, 5, 37, 955])
+    fires = np.repeat([True, False] * 3, [60, 940, 3, 5, 37, 955])
+    assert typical(words, fires).tolist() == [2, 1]  # 8.0 and 4.2 by the counts' ratio
+    assert typical(words, np.zeros(2000, dtype=bool)).tolist() == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.special import rel_entr
 
 from .places import Places
 
@@ -86,8 +87,8 @@ def _of(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
 def typical(words: np.ndarray, fires: np.ndarray) -> np.ndarray:
     """Return the numbers of the words (n,) that are most typical of the places (n,), best first.
 
-    By the log-likelihood of a word there against its frequency in all texts (Dunning 1993). By the
-    code alone nearly every list begins with function words.
+    By the log-likelihood ratio of a word there against elsewhere (Dunning 1993). By the code alone,
+    or by the hits alone of the four counts, lists begin with function words.
 
     Examples
     --------
@@ -97,11 +98,14 @@ def typical(words: np.ndarray, fires: np.ndarray) -> np.ndarray:
     """
     count = np.bincount(words)
     hits = np.bincount(words, weights=fires)
-    expected = count * (fires.sum() / len(words))
-    is_more = hits > expected
-    score = np.zeros(len(count))
-    score[is_more] = hits[is_more] * np.log(hits[is_more] / expected[is_more])
-    order = np.argsort(-score, kind="stable")
+    # At the places and elsewhere: of this word, and of all others.
+    places = np.array([[fires.sum()], [(~fires).sum()]])
+    seen = np.stack([hits, count - hits])
+    expected = places * (count / len(words))
+    others = places * ((len(words) - count) / len(words))
+    score = (rel_entr(seen, expected) + rel_entr(places - seen, others)).sum(axis=0)
+    is_more = hits > expected[0]
+    order = np.argsort(np.where(is_more, -score, 0.0), kind="stable")
     return order[: int(is_more.sum())]
 
 

@@ -40,7 +40,8 @@ def appeared(content: Content, concepts: Concepts | None) -> Line | None:
         end = ":" if why else "."
         lead = f"{sentence_start(total)} can be read; none has a name{end}"
         return Line(lead, why, "#atlas")
-    lead = f"{concepts.named:,} of {total} have a name{_in_controls(concepts)}."
+    has = "has" if concepts.named == 1 else "have"
+    lead = f"{concepts.named:,} of {total} {has} a name{_in_controls(concepts)}."
     return Line(lead, _listed(concepts), "#atlas")
 
 
@@ -55,9 +56,7 @@ def _beyond_token(data: xr.Dataset, section: str) -> Line:
 def _ruled(concepts: Concepts, unit: str) -> str:
     """Return the best names, what controls can show of births, and what these are worth.
 
-    Names of births stand first.
-
-    Names hold quotation marks of their own.
+    Names of births stand first. Names hold quotation marks of their own.
     """
     born_first = sorted(concepts.with_name, key=lambda concept: concept.kind != "born")
     names = list(dict.fromkeys(concept.name for concept in born_first))
@@ -89,8 +88,6 @@ def _listed(concepts: Concepts) -> str:
     """Return the first names, each once: classes of words before tokens."""
     names = list(dict.fromkeys(concept.name for concept in concepts.with_name))
     quoted = joined([f"“{name}”" for name in names[:MOST_NAMES]])
-    return (
-        f"Among them {quoted}."
-        if len(names) > MOST_NAMES
-        else f"The names are {quoted}."
-    )
+    if len(names) > MOST_NAMES:
+        return f"Among them {quoted}."
+    return f"The name is {quoted}." if len(names) == 1 else f"The names are {quoted}."
