@@ -59,7 +59,7 @@ def test_a_run_that_learned_is_told_in_the_order_of_its_landmarks():
     assert control.lead == "3 control runs move as far in random directions."
     assert numbers(screen) == {
         "loss, was 8.30": "5.00",
-        "concepts born; 8 at steps of controls (0–2 in them)": "18",
+        "concepts born, 8 comparable (controls 0–2)": "18",
         "step: below word frequencies": "16–32",
     }
 
@@ -97,9 +97,7 @@ def test_births_are_counted_once_and_beside_controls_at_the_same_steps():
     screen = first(made.tree({"joint-concepts": data}))
     born = int((data.concept_born.notnull() & (data.concept_kind == "born")).sum())
     (words,) = [w for w, value in numbers(screen).items() if value == str(born)]
-    seen = re.fullmatch(
-        r"concepts born; (\d+) at steps of controls \(0–2 in them\)", words
-    )
+    seen = re.fullmatch(r"concepts born, (\d+) comparable \(controls 0–2\)", words)
     assert int(seen[1]) == screen.concepts.born_seen < born
     data["explained_control"] = data.explained_control.fillna(0.5)
     everywhere = numbers(first(made.tree({"joint-concepts": data})))

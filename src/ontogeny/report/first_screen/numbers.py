@@ -115,10 +115,11 @@ def _of_births(concepts: Concepts | None) -> Iterator[Figure]:
     counts = concepts.born_controls
     controls = value_range(counts, "{:,.0f}".format) if counts else ""
     words = f"concepts born (controls {controls})" if controls else "concepts born"
-    # Controls are read at fewer steps.
+    # Controls are read at fewer checkpoints, which show fewer births.
     if controls and concepts.born_seen < len(concepts.born):
-        seen = f"{concepts.born_seen:,} at steps of controls ({controls} in them)"
-        words = f"concepts born; {seen}"
+        words = (
+            f"concepts born, {concepts.born_seen:,} comparable (controls {controls})"
+        )
     beyond = born_beyond_controls(concepts.data)
     if beyond is not None:
         words += f"; {beyond:,} named as no control"

@@ -51,7 +51,7 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
     if not found and concepts is None and LOSS not in content.left_out:
         return None
     loss = read_loss(content)
-    ends = []  # lines that no others push away
+    ends: list[Line] = []  # lines that no others push away
     if content.runs:
         heading = heading_of_runs(content)
         lines = _of_runs(content)
