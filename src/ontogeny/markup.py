@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 # A sign alone is none, such as that of an orthant.
 _FORMULA = re.compile(r"[=@\t\r]|[+-].")
+_WIDTH = 100
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf", re.IGNORECASE)
 
 
@@ -87,3 +89,15 @@ def _no_formula(value: Any) -> Any:
 
 def _line(tag: str, cells: Iterable[str]) -> str:
     return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+
+def as_text(view: Any) -> str:
+    """Return what rich shows as plain text."""
+    from rich.console import Console
+
+    file = io.StringIO()
+    console = Console(
+        file=file, width=_WIDTH, color_system=None, force_terminal=False, emoji=False
+    )
+    console.print(view, highlight=False, markup=False)
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines())

@@ -12,13 +12,14 @@ import numpy as np
 import xarray as xr
 
 from ..errors import ArgumentError
+from ..markup import as_text
 from ..report.concepts.arrays import LIFE, ConceptArrays
 from ..report.concepts.facts import Effect, Facts
 from ..words.labels import short_names
 from .html import concept_card, concept_table
 from .labels import Labels, fit_of, sketches_of
 from .readouts import KEPT, Direction, kept_direction
-from .terminal import as_text, concept_lines, table_lines
+from .terminal import concept_lines, table_lines
 from .words import prompt_of, reason_words, visible
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,7 +23,6 @@ from .words import (
     where,
 )
 
-WIDTH = 100
 _BARS = "▁▂▃▄▅▆▇█"
 _MOST_BARS = 40
 _BEFORE_PEAK = 32  # characters of a context
@@ -32,18 +30,6 @@ _AFTER_PEAK = 34
 _TINT = "on cyan"
 _MARKUP = Markup(str, within, str, visible, "  ")
 _STRONG = 0.5  # of the largest code: tokens that are tinted beside the strongest one
-
-
-def as_text(view: Any) -> str:
-    """Return what rich shows as plain text."""
-    from rich.console import Console
-
-    file = io.StringIO()
-    console = Console(
-        file=file, width=WIDTH, color_system=None, force_terminal=False, emoji=False
-    )
-    console.print(view, highlight=False, markup=False)
-    return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 
 
 def concept_lines(concept: Facts) -> Any:

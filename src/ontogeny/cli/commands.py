@@ -39,6 +39,7 @@ from .options import (
 from .plugins import add_commands
 from .sharing import push
 from .starting import init, study
+from .texts import texts
 from .watching import Patience, Until, Watch, refuse_with_watch, watched
 
 app = typer.Typer(
@@ -329,6 +330,7 @@ app.command()(concept)
 app.command()(export)
 app.command()(push)
 app.command()(slurm)
+app.command()(texts)
 app.command(name="list")(list_)
 app.command(name="help")(help_)
 

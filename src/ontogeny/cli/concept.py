@@ -58,16 +58,16 @@ def concept(
     atlas = open_study(folder).concept
     layer_name = layer_of(layer)
     if index is None:
-        _show(atlas.table(node, layer_name, step))
+        show(atlas.table(node, layer_name, step))
     elif name is not None:
-        _show(atlas.label(node, layer_name, index, name, step=step))
+        show(atlas.label(node, layer_name, index, name, step=step))
         typer.echo(f"names: {atlas.folder / 'names.toml'}")
     else:
-        _show(atlas(node, layer_name, index, step))
+        show(atlas(node, layer_name, index, step))
 
 
-def _show(view: Any) -> None:
-    """Print a card or a table: with colours on a terminal, plain elsewhere."""
+def show(view: Any) -> None:
+    """Print a card, a table or texts: with colours on a terminal, plain elsewhere."""
     if not sys.stdout.isatty():
         typer.echo(repr(view))
         return

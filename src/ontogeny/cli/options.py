@@ -191,6 +191,13 @@ def wished(
             help="Labels beside token ids, -100 where nothing is asked (.npy, .pt).",
         ),
     ] = None,
+    prompts: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TEXT",
+            help="What the model goes on with at each step; beginnings of texts by default.",
+        ),
+    ] = None,
     step_from: StepFrom = "",
     only: Only = None,
     exclude: Exclude = None,
@@ -221,7 +228,7 @@ def wished(
         "token_labels": token_labels,
         **chosen(step_from, only, exclude, key, base),
     }
-    options |= {"floor": floor}
+    options |= {"floor": floor, "prompts": prompts}
     return {name: value for name, value in options.items() if value}
 
 

@@ -47,6 +47,7 @@ from ontogeny.features.predictions.loss import Loss as Loss
 from ontogeny.features.predictions.place_losses import PlaceLosses as PlaceLosses
 from ontogeny.features.predictions.token_losses import TokenLosses as TokenLosses
 from ontogeny.features.predictions.training_texts import TrainingTexts as TrainingTexts
+from ontogeny.features.predictions.writing import Writing as Writing
 from ontogeny.features.probes.probed import Probe as Probe
 from ontogeny.features.weights.norms import WeightNorms as WeightNorms
 from ontogeny.features.wordspace.text_statistics import TextStatistics as TextStatistics
@@ -101,6 +102,7 @@ __all__ = [
     "VocabularyConcepts",
     "WeightChange",
     "WeightNorms",
+    "Writing",
 ]
 
 def __getattr__(name: str) -> Any: ...

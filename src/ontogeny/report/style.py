@@ -33,6 +33,7 @@ def page_style() -> str:
         "first",
         "cloze",
         "dated-text",
+        "written",
         "example-text",
         "failures",
         "print",

@@ -152,6 +152,7 @@ def propose(
     of_loss, notes = _beside_loss(wishes, trajectory, content["inputs"], first)
     entries = _as_scored(entries, content["inputs"], of_loss)
     of_ids = [*of_ids, *notes]
+    entries = _with_prompts(entries, wishes.prompts, left_out)
     so_far = {**content, "observables": entries}
     entries += of_places(so_far, first, preset, model)
     entries += of_further_sets(content["inputs"], preset, model)
@@ -306,6 +307,22 @@ def _as_scored(
         further["place-losses"] = {"every": True}
     further["loss"] = dict(of_loss)
     return [entry | further.get(entry["kind"], {}) for entry in entries]
+
+
+def _with_prompts(
+    entries: Sequence[dict[str, Any]],
+    prompts: Sequence[str],
+    left_out: Mapping[str, str],
+) -> list[dict[str, Any]]:
+    """Return observables with the prompts that were asked for, in presets that write nothing too."""
+    if not prompts:
+        return list(entries)
+    if "writing" in left_out:
+        raise ArgumentError(
+            f"--prompts: the model cannot write, because {left_out['writing']}."
+        )
+    others = [entry for entry in entries if entry["kind"] != "writing"]
+    return [*others, {"kind": "writing", "prompts": list(prompts)}]
 
 
 def _beside_loss(

@@ -31,6 +31,7 @@ class Wishes:
     train_texts: Sequence[str] = ()
     base_texts: Sequence[str] = ()
     floor: str = ""
+    prompts: Sequence[str] = ()
 
     @property
     def choice(self) -> dict[str, Any]:
@@ -66,6 +67,7 @@ class Wishes:
             "--train-texts": self.train_texts,
             "--base-texts": self.base_texts,
             "--floor": [self.floor],
+            "--prompts": self.prompts,
         }
         parts: list[str] = []
         for name, values in options.items():

@@ -8,5 +8,6 @@ PUBLIC = {
         "place_losses": ["PlaceLosses"],
         "token_losses": ["TokenLosses"],
         "training_texts": ["TrainingTexts"],
+        "writing": ["Writing"],
     }
 }

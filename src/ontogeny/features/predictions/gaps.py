@@ -200,7 +200,7 @@ def given_gaps(sentences: Sequence[str], tokenizer: Any) -> Gaps:
         )
     places = [_place(sentence, tokenizer) for sentence in sentences]
     texts, starts, widths, answered, before, after = zip(*places, strict=True)
-    inputs = _tokenised(texts, tokenizer)
+    inputs = tokenised(texts, tokenizer)
     position = np.array(starts)
     is_known = np.array(answered)
     right = np.where(is_known, inputs.ids[np.arange(len(places)), position], _UNKNOWN)
@@ -221,7 +221,7 @@ def _place(sentence: str, tokenizer: Any) -> tuple[str, int, int, bool, str, str
     for fill in _FILLS if answer is None else (answer,):
         text = f"{before}{fill}{after}"
         inside = _inside(
-            _tokenised([text], tokenizer), len(before), len(before) + len(fill)
+            tokenised([text], tokenizer), len(before), len(before) + len(fill)
         )
         if len(inside) and (answer is not None or len(inside) == 1):
             return text, int(inside[0]), len(inside), answer is not None, before, after
@@ -231,7 +231,8 @@ def _place(sentence: str, tokenizer: Any) -> tuple[str, int, int, bool, str, str
     )
 
 
-def _tokenised(texts: Sequence[str], tokenizer: Any) -> Inputs:
+def tokenised(texts: Sequence[str], tokenizer: Any) -> Inputs:
+    """Return texts of a user's own, of at most 512 tokens each."""
     inputs = Inputs(**tokenize(texts, tokenizer, _LONGEST, "right", None))
     if inputs.truncated:
         raise ArgumentError(f"sentences must have at most {_LONGEST} tokens.")

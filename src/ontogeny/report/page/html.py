@@ -43,6 +43,7 @@ from ..texts.abilities import turning
 from ..texts.cloze import read_cloze
 from ..texts.dated import read_dated
 from ..texts.example import read_example
+from ..texts.written import read_written
 from .live import LEFT_OUT, Live
 from .payload import build_payload, figure_of, json_script
 from .picture import first_picture, loss_picture
@@ -65,14 +66,16 @@ def render_page(
     atlas = read_atlas(content, first.concepts if first else None)
     draw = loss_picture if content.one_model else first_picture
     cloze = read_cloze(content) if first and not content.runs else None
+    written = read_written(content) if first else None
     example = read_example(content, first.concepts if first else None)
+    nodes_above = [shown.node for shown in (cloze, written) if shown is not None]
 
     def drawn_above(node: Node) -> bool:
         of_loss = node.role == "track" and bool(
             first and first.loss and not content.runs
         )
         shown = example is not None and "token_loss" in node.dataset
-        return of_loss or shown or (cloze is not None and node is cloze.node)
+        return of_loss or shown or any(node is above for above in nodes_above)
 
     drawn_by_script = None if content.one_model else first
     html: dict[str, Any] = {
@@ -80,6 +83,7 @@ def render_page(
         "atlas": atlas.payload if atlas else None,
         "further": atlas.further if atlas else [],
         "cloze": cloze.payload if cloze else None,
+        "written": written.payload if written else None,
         "example": example.payload if example else None,
         "abilities": turning(content),
         "refresh": live.every if live else None,
@@ -97,6 +101,7 @@ def render_page(
         atlas=atlas,
         cloze=cloze,
         dated=read_dated(content) if first else None,
+        written=written,
         example=example,
         abilities=abilities_of({node.id: node.dataset for node in content.nodes}),
         basis=basis(content),

@@ -18,6 +18,7 @@ import { startStepClicks } from "./steps.js";
 import { startTables } from "./tables.js";
 import { paper } from "./theme.js";
 import { hideTooltip } from "./tooltip.js";
+import { startWritten } from "./written.js";
 
 function startRail() {
   const menu = find("#menu");
@@ -100,6 +101,7 @@ export function startPage() {
   startAbilities();
   startCloze();
   startDated();
+  startWritten();
   startExample();
   startDownloads();
   startRail();

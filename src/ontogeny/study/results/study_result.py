@@ -21,6 +21,7 @@ from ...report.choosing import listed
 from ...report.notebook.figure import ResultChart, ResultFigure
 from ...report.notebook.index import FigureIndex
 from ...report.notebook.summary import ResultSummary
+from ...report.notebook.texts import ResultTexts
 from ...trees import as_tree
 from ...words.page_claims import claims_of_result
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _HEADS = ("node", "what", "sizes", "figures")
 _SIZES = ("step", "layer", "block")
 _ASK = (
-    "summary(), claims(), chart(), figures(), figure(name), problems(), report(path); "
+    "summary(), claims(), texts(), chart(), figures(), figure(name), problems(), report(path); "
     ".tree is the DataTree"
 )
 
@@ -127,6 +128,21 @@ class StudyResult(Mapping[str, Any]):
     def summary(self) -> ResultSummary:
         """Return what the page says first, in sentences; ``.data`` has a line for each row."""
         return ResultSummary(self._by_name)
+
+    def texts(self, step: int | None = None) -> ResultTexts:
+        """Return two texts with the step from which each token is predicted, and what it writes.
+
+        Parameters
+        ----------
+        step
+            At which it writes: the last one that was read until then. None means the last.
+
+        Raises
+        ------
+        ArgumentError
+            If the result has neither, or is not read that early.
+        """
+        return ResultTexts(self._by_name, step)
 
     def chart(self, view: str | None = None) -> ResultChart:
         """Return the developmental chart: what changed when, for the whole run.

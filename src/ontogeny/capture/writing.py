@@ -1,0 +1,216 @@
+"""What a model writes after a prompt or in a row of gaps: its likeliest tokens, and one draw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from ..errors import NonFiniteError, check_whole
+from ..inputs import Inputs
+from .forward import device_of, quiet
+from .predictor import Predictor, check_mask_token
+
+LIKELIEST = 40  # tokens that a draw is among
+NOTHING = -1  # where the text has ended
+
+
+def continued(
+    predictor: Predictor, prompt: ArrayLike, count: int, random_state: int = 0
+) -> np.ndarray:
+    """Return what a causal model writes after a prompt.
+
+    Parameters
+    ----------
+    predictor
+        The model. Models of transformers write by their own ``generate``, which keeps what it has
+        read; any other reads all again for each token.
+    prompt
+        (k,) token ids.
+    count
+        Tokens that are written at most.
+    random_state
+        Seed of the draw, which is among the `LIKELIEST` tokens by their probabilities. Its noise
+        follows from seed, place and token alone: checkpoints that predict the same write the same.
+
+    Returns
+    -------
+    numpy.ndarray
+        (2, count) ids: the likeliest token at each place, and the draw. -1 after the end of the
+        text, and where the model can read no further tokens.
+
+    Raises
+    ------
+    NonFiniteError
+        If the logits are not finite.
+
+    Examples
+    --------
+    >>> from torch import nn
+    >>> model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 9))
+    >>> continued(Predictor(model, "causal"), [5, 6], 3).shape
+    (2, 3)
+    """
+    ids = np.asarray(prompt, dtype=np.int64)
+    longest = predictor.longest
+    fits = check_whole("count", count, 1)
+    if longest is not None:
+        fits = min(fits, longest - len(ids))
+    written = np.full((2, count), NOTHING)
+    if fits > 0:
+        write = _generated if _can_generate(predictor.model) else _read_again
+        tokens = write(predictor, ids, fits, random_state)
+        written[:, : tokens.shape[1]] = tokens
+    return written
+
+
+def filled(
+    predictor: Predictor, inputs: Inputs, at: int, count: int, random_state: int = 0
+) -> np.ndarray:
+    """Return (2, count) ids that a masked model fills a row of gaps with, from left to right.
+
+    Parameters
+    ----------
+    predictor
+        The model.
+    inputs
+        One text, whose `count` tokens from the place `at` on are hidden.
+    at, count, random_state
+        First gap, number of gaps, and the seed, as of `continued`.
+
+    Raises
+    ------
+    ArgumentError
+        If the inputs have no mask token.
+    NonFiniteError
+        If the logits are not finite.
+    """
+    check_mask_token(inputs)
+    text = inputs.ids[0][inputs.mask[0]]
+    ask = _Asked(predictor, random_state, inputs.mask_token_id)
+    texts = np.stack([text, text])
+    for place in range(count):
+        texts[:, at + place] = ask(texts, at + place, place, width=count - place)
+    return texts[:, at : at + count]
+
+
+def _can_generate(model: Any) -> bool:
+    can = getattr(model, "can_generate", None)
+    return callable(can) and bool(can())
+
+
+def _generated(
+    predictor: Predictor, prompt: np.ndarray, count: int, random_state: int
+) -> np.ndarray:
+    from transformers import GenerationConfig, LogitsProcessorList
+
+    model: Any = predictor.model
+    ends = getattr(model.generation_config, "eos_token_id", None)
+    stops = [] if ends is None else np.atleast_1d(ends).tolist()
+    settings = GenerationConfig(
+        max_new_tokens=count,
+        do_sample=False,
+        eos_token_id=stops or None,
+        pad_token_id=stops[0] if stops else 0,
+    )
+    ids = torch.from_numpy(np.stack([prompt, prompt])).to(device_of(model))
+    draw = _Drawn(type(model).__name__, len(prompt), random_state)
+    with quiet(model), _alone(model, settings):
+        output = model.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            generation_config=settings,
+            logits_processor=LogitsProcessorList([draw]),
+        )
+    return _ended(output[:, len(prompt) :].cpu().numpy(), stops)
+
+
+@contextmanager
+def _alone(model: Any, settings: Any) -> Iterator[None]:
+    """Let no setting of the model's own count: `generate` takes what is left open from them."""
+    own = model.generation_config
+    model.generation_config = settings
+    try:
+        yield
+    finally:
+        model.generation_config = own
+
+
+class _Drawn:
+    """Makes the likeliest token of the second text a draw."""
+
+    def __init__(self, name: str, start: int, random_state: int) -> None:
+        self._name = name
+        self._start = start
+        self._random_state = random_state
+
+    def __call__(self, ids: Tensor, scores: Tensor) -> Tensor:
+        """Return logits (2, V) whose second row holds noise, and its likeliest tokens alone."""
+        if bool(torch.isnan(scores).any()):
+            raise NonFiniteError(
+                f"the logits of {self._name} are not finite where it writes."
+            )
+        vocabulary = scores.shape[1]
+        likeliest, tokens = scores[1].topk(min(LIKELIEST, vocabulary))
+        noise = _noise(self._random_state, ids.shape[1] - self._start, vocabulary)
+        chosen = scores.clone()
+        chosen[1] = -torch.inf
+        at_tokens = torch.from_numpy(noise[tokens.cpu().numpy()])
+        chosen[1, tokens] = likeliest + at_tokens.to(likeliest)
+        return chosen
+
+
+def _ended(tokens: np.ndarray, stops: list[int]) -> np.ndarray:
+    """Return tokens with nothing after the end of each text."""
+    is_end = np.isin(tokens, stops)
+    is_after = np.cumsum(is_end, axis=1) - is_end > 0
+    return np.where(is_after, NOTHING, tokens)
+
+
+def _read_again(
+    predictor: Predictor, prompt: np.ndarray, count: int, random_state: int
+) -> np.ndarray:
+    ask = _Asked(predictor, random_state, None)
+    texts = np.stack([prompt, prompt])
+    for place in range(count):
+        texts = np.pad(texts, ((0, 0), (0, 1)))  # with the token that is asked for
+        texts[:, -1] = ask(texts, texts.shape[1] - 1, place)
+    return texts[:, len(prompt) :]
+
+
+class _Asked:
+    """A model that is asked for one token of two texts."""
+
+    def __init__(
+        self, predictor: Predictor, random_state: int, mask_token: int | None
+    ) -> None:
+        self._predictor = predictor
+        self._random_state = random_state
+        self._mask_token = mask_token
+        self._vocabulary = 0
+
+    def __call__(
+        self, texts: np.ndarray, at: int, place: int, width: int = 1
+    ) -> list[int]:
+        """Return the likeliest token of the first text, and a draw for the second."""
+        inputs = Inputs.from_tokens(
+            texts, mask=np.ones(texts.shape, dtype=bool), mask_token_id=self._mask_token
+        )
+        if not self._vocabulary:
+            self._vocabulary = self._predictor.vocabulary(inputs)
+        top = min(LIKELIEST, self._vocabulary)
+        answers = self._predictor.at(inputs, [0, 1], [at, at], width=width, top=top)
+        tokens = answers.answer_id.values
+        noise = _noise(self._random_state, place, self._vocabulary)[tokens[1]]
+        drawn = (answers.answer_log_probability.values[1] + noise).argmax()
+        return [int(tokens[0, 0]), int(tokens[1, drawn])]
+
+
+def _noise(random_state: int, place: int, vocabulary: int) -> np.ndarray:
+    """Return the noise (V,) that makes the largest logit a draw (Gumbel's)."""
+    return np.random.default_rng([random_state, place]).gumbel(size=vocabulary)
