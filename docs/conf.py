@@ -28,7 +28,7 @@ html_static_path = ["_static"]
 # The source is the root of the repository: links between the guides of the library and those of
 # the papers are then right on the site and on the forge.
 root_doc = "docs/index"
-include_patterns = ["docs/**", "papers/docs/**"]
+include_patterns = ["docs/**", "papers/docs/**", "benchmarks/README.md"]
 exclude_patterns = ["docs/_build", "docs/_templates", "**/jupyter_execute"]
 templates_path = ["docs/_templates"]
 autosummary_generate = True
