@@ -74,18 +74,18 @@ def changed(folder: Path) -> list[str]:
 
 
 def older(root: Path = ROOT) -> list[str]:
-    """Return a line for each folder with pictures of a page that is drawn in another way now."""
+    """Return a line for each folder with pictures of a page that is drawn in another way now.
+
+    A picture of which nothing is noted counts as older.
+    """
     now, lines = look(root), []
     for place, command in COMMANDS.items():
-        noted = recorded(root / place)
-        names = [name for name, one in noted.items() if one["look"] != now]
-        if names:
+        looks = {name: one["look"] for name, one in recorded(root / place).items()}
+        shown = sorted(path.stem for path in (root / place).glob("*.png"))
+        if names := [name for name in shown if looks.get(name) != now]:
             lines.append(
-                f"{place}: {', '.join(names)} show an older page; `{command}` makes them again"
-            )
-        elif not noted and (root / place).exists():
-            lines.append(
-                f"{place}: the age of the pictures is unknown; `{command}` makes them again"
+                f"{place}: {', '.join(names)} may show an older page; "
+                f"`{command}` makes them again"
             )
     return lines
 
