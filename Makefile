@@ -72,6 +72,7 @@ environment:
 
 docs: $(VENV)/installed-docs
 	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W -b html -c docs . docs/_build
+	@$(BIN)/python examples/page_age.py
 	@echo "site: docs/_build/docs/index.html"
 
 # Browser tests need Chromium; on Debian and Ubuntu, as root, it is installed here.

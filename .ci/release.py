@@ -6,6 +6,9 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "examples"))
+
+from page_age import older  # noqa: E402
 
 
 def faults(tag: str, root: Path = ROOT) -> list[str]:
@@ -29,7 +32,7 @@ def faults(tag: str, root: Path = ROOT) -> list[str]:
         found.append(f"CITATION.cff does not say version {version}")
     if f"## {version}" not in (root / "CHANGELOG.md").read_text("utf-8"):
         found.append(f"CHANGELOG.md has no section {version}")
-    return found
+    return found + older(root)
 
 
 if __name__ == "__main__":

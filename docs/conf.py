@@ -1,23 +1,34 @@
 """Sphinx: the guides and the reference as one site (`make docs`)."""
 
 import os
+import sys
+from pathlib import Path
 
 from ontogeny import __version__
 
 # A library below the notebooks would ask for widgets, which a page does not have.
 os.environ["PYTHONWARNINGS"] = "ignore:IProgress"
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "papers/docs/evidence"))
+
 project = "ontogeny"
 author = "The ontogeny developers"
 project_copyright = author
 release = __version__
-extensions = ["myst_nb", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "claims_table",
+]
 html_theme = "furo"
 html_title = "ontogeny"
+html_static_path = ["_static"]
 # The source is the root of the repository: links between the guides of the library and those of
 # the papers are then right on the site and on the forge.
 root_doc = "docs/index"
-include_patterns = ["docs/**", "papers/docs/**"]
+include_patterns = ["docs/**", "papers/docs/**", "benchmarks/README.md"]
 exclude_patterns = ["docs/_build", "docs/_templates", "**/jupyter_execute"]
 templates_path = ["docs/_templates"]
 autosummary_generate = True

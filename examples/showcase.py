@@ -154,11 +154,13 @@ def study(folder: Path, name: str, quick: bool) -> Path:
 def pictures(folder: Path, out: Path) -> None:
     """Write what the guide shows as PNG: the tops of the pages, and figures."""
     from gallery import pictures as tops_of_pages  # beside this script, where it is run
+    from page_age import record
 
     tops_of_pages({name: folder / f"{name}.html" for name in (*TITLES, "seeds")}, out)
     result = og.open_study(folder / "studies" / "masked")
     for name, figure in PICTURES.items():
         result.figure(figure).save(out / f"{name}.png")
+    record(out, PICTURES)
 
 
 def _births(concepts: Any) -> dict[str, Any]:

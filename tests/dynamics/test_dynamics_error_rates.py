@@ -1,4 +1,4 @@
-"""How often `development` is wrong, by simulation, and the guide's table against the same."""
+"""How often `development` is wrong, by simulation, and the table of the benchmarks against the same."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from helpers.paths import GUIDES
+from helpers.paths import ROOT
 from ontogeny.dynamics import development, holm, step_order_test, trend_test
 from ontogeny.dynamics.half_change import half_change_interval
 
-GUIDE = GUIDES / "error-rates.md"
+TABLES = ROOT / "benchmarks" / "README.md"
 N_SERIES = 400
 # Five binomial standard errors of the table (2,000 series) and of the test (400) together.
 TOLERANCE = 5 * np.sqrt(0.25 / 2000 + 0.25 / N_SERIES)
@@ -64,8 +64,8 @@ def rates(shape: str, n_steps: int, noise: float, n_series: int) -> float:
 
 
 def table() -> list[tuple[str, float, dict[int, float]]]:
-    """The rows of the guide's table of rates: shape, noise, {steps: rate}."""
-    text = GUIDE.read_text(encoding="utf-8").split("<!-- order test -->")[1]
+    """The rows of the table of rates: shape, noise, {steps: rate}."""
+    text = TABLES.read_text(encoding="utf-8").split("<!-- order test -->")[1]
     lines = text.split("<!-- end -->")[0].split("\n| --- ")[1].splitlines()[1:]
     rows = [
         [cell.strip() for cell in line.strip().strip("|").split("|")]
@@ -84,7 +84,7 @@ def table() -> list[tuple[str, float, dict[int, float]]]:
 
 
 @pytest.mark.parametrize("row", table(), ids=lambda row: f"{row[0]}-{row[1]}")
-def test_rates_are_those_in_the_guide(row):
+def test_rates_are_those_of_the_table(row):
     shape, noise, rates_of = row
     for n_steps in (12, 24):
         assert rates(shape, n_steps, noise, N_SERIES) == pytest.approx(

@@ -1,4 +1,4 @@
-"""Run recipes, store what they find beside the documentation, and write the table of all claims.
+"""Run recipes, store what they find beside the documentation, and write all claims as one file.
 
     python papers/docs/evidence/collect.py FOLDER [RECIPE ...] [--quick]
 
@@ -7,10 +7,11 @@ call that was stopped goes on where it was. Without names all that ``FOLDER`` ho
 without a folder nothing but what is stored is judged again. The findings of a recipe become
 ``papers/docs/evidence/NAME.json`` (``NAME-quick.json``), and in ``papers/docs/evidence/numbers``
 stands what its judge was given, seed by seed with the draws of every null: draws as whole numbers,
-others in single precision. From all of them come the table of ``papers/docs/papers.md`` and, with
-their numbers and nulls, `CLAIMS`, which the command shows: of a recipe that was run at its full
-size, that run, else the quick one. Findings whose numbers are stored are judged again from these, so
-that a judge that changes needs no new run; what changed is printed.
+others in single precision. From all of them come the counts in ``papers/docs/papers.md`` and, with
+their numbers and nulls, `CLAIMS`, which the command shows and of which the site makes its table
+(``claims_table.py``): of a recipe that was run at its full size, that run, else the quick one.
+Findings whose numbers are stored are judged again from these, so that a judge that changes needs no
+new run; what changed is printed.
 """
 
 from __future__ import annotations
@@ -35,13 +36,9 @@ from ontogeny_papers.reproduce.stored_claims import CLAIMS, COLUMNS
 HERE = Path(__file__).parent
 NUMBERS = HERE / "numbers"
 PAGE = HERE.parent / "papers.md"
-_PART = re.compile(r"(<!-- (table|count) of (\S+) -->\n).*?(<!-- end -->)", re.S)
+_COUNT = re.compile(r"(<!-- count of (\S+) -->\n).*?(<!-- end -->)", re.S)
 _KEYS = ("claim", "kind", "certainty", "reason")  # of which a change is printed
 FAMILIES = ("concepts", "execution", "semantics")
-_HEAD = (
-    "| recipe | in the paper | claim | what | certainty | numbers |\n"
-    "| --- | --- | --- | --- | --- | --- |\n"
-)
 
 
 # ---- run and store ------------------------------------------------------------------------------
@@ -131,7 +128,7 @@ def _write(path: Path, content: Any, **options: Any) -> None:
     path.write_text(f"{text}\n", encoding="utf-8")
 
 
-# ---- the table ----------------------------------------------------------------------------------
+# ---- all claims ---------------------------------------------------------------------------------
 
 
 def stored() -> dict[str, dict[str, Any]]:
@@ -171,26 +168,6 @@ def claims_csv(found: Mapping[str, Mapping[str, Any]]) -> str:
     return text.getvalue()
 
 
-def table(found: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return every claim as a line of Markdown, with its files."""
-    return f"\n{_HEAD}{''.join(map(_line, rows(found)))}"
-
-
-def _line(row: Mapping[str, str]) -> str:
-    place = row["source"].partition(", ")[2] if row["of_paper"] == "yes" else ""
-    certainty = ": ".join(filter(None, (row["certainty"], row["reason"])))
-    numbers = f"[{row['seeds']}](evidence/{row['numbers']})"
-    cells = (
-        f"[{row['recipe']}](evidence/{row['findings']})",
-        place or "not claimed",
-        row["claim"].replace("|", "\\|"),
-        row["kind"],
-        certainty,
-        numbers if row["numbers"] else f"{row['seeds']}, not stored",
-    )
-    return f"| {' | '.join(cells)} |\n"
-
-
 def count(family: str, found: Mapping[str, Mapping[str, Any]]) -> str:
     """Return how sure the claims of a paper are, which is the family of its recipes' names."""
     of_family = [
@@ -209,18 +186,13 @@ def count(family: str, found: Mapping[str, Mapping[str, Any]]) -> str:
     return f"**{len(of_family)} checks of the paper's claims: {said}.**\n"
 
 
-def with_tables(page: str, found: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the page with its generated parts written anew."""
-
-    def made(match: re.Match[str]) -> str:
-        part = table(found) if match[2] == "table" else count(match[3], found)
-        return match[1] + part + match[4]
-
-    return _PART.sub(made, page)
+def with_counts(page: str, found: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the page with its counts written anew."""
+    return _COUNT.sub(lambda part: part[1] + count(part[2], found) + part[3], page)
 
 
 def main() -> None:
-    """Run what is asked for, judge what is stored again and write the table."""
+    """Run what is asked for, judge what is stored again and write all claims."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path, help="output of the recipes")
     parser.add_argument("recipes", nargs="*", help="recipes to run, in this order")
@@ -238,7 +210,7 @@ def main() -> None:
                 store(place)
     sys.stdout.writelines(f"{change}\n" for change in judge_again())
     found = stored()
-    PAGE.write_text(with_tables(PAGE.read_text("utf-8"), found), encoding="utf-8")
+    PAGE.write_text(with_counts(PAGE.read_text("utf-8"), found), encoding="utf-8")
     CLAIMS.write_text(claims_csv(found), encoding="utf-8")
 
 

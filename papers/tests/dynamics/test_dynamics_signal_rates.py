@@ -1,6 +1,6 @@
 """How often regimes and relations are found where there are none, and where there are some.
 
-The tables stand in the guide on curves; here the same simulations are run again, smaller.
+The tables stand with the benchmarks; here the same simulations are run again, smaller.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ import doctest
 import numpy as np
 import pytest
 
-from helpers.paths import PAPERS_GUIDES
+from helpers.paths import PAPERS_GUIDES, ROOT
 from helpers.series_examples import EARLY, LATE, noises, planted, trends
 from ontogeny.dynamics import compare_signals, regimes
 
 GUIDE = PAPERS_GUIDES / "curves.md"
+TABLES = ROOT / "benchmarks" / "README.md"
 SCHEDULES = {24: EARLY, 50: LATE}
 TRENDS = ("exponential", "two exponentials", "power law", "sigmoid", "flat")
-TABLE_SERIES = 60  # at least, behind each number of the guide
+TABLE_SERIES = 60  # at least, behind each number of the tables
 
 
 def false_boundaries(noise: str, count: int, trials: int, seed: int = 0) -> float:
@@ -66,8 +67,8 @@ def relations(
 
 
 def table(name: str) -> list[tuple[str, list[float]]]:
-    """The rows of one of the guide's tables: label and rates at 24 and at 50 checkpoints."""
-    text = GUIDE.read_text(encoding="utf-8").split(f"<!-- {name} -->")[1]
+    """The rows of one of the tables: label and rates at 24 and at 50 checkpoints."""
+    text = TABLES.read_text(encoding="utf-8").split(f"<!-- {name} -->")[1]
     lines = text.split("<!-- end -->")[0].splitlines()
     rows = [
         [cell.strip() for cell in line.strip("| ").split("|")]
@@ -78,7 +79,7 @@ def table(name: str) -> list[tuple[str, list[float]]]:
 
 
 def tolerance(rate: float, trials: int) -> float:
-    """Five standard errors of the difference of the guide's rate and a test's."""
+    """Five standard errors of the difference of a table's rate and a test's."""
     spread = max(rate, 0.02) * (1 - min(rate, 0.98))
     return float(5 * np.sqrt(spread / trials + spread / TABLE_SERIES))
 
@@ -89,7 +90,7 @@ def test_the_guide_runs_as_printed():
     assert result.failed == 0
 
 
-def test_boundaries_where_there_are_none_are_as_rare_as_the_guide_says():
+def test_boundaries_where_there_are_none_are_as_rare_as_the_table_says():
     rows = table("false boundaries")
     assert len(rows) == 6
     for noise, (rate,) in rows:
@@ -99,7 +100,7 @@ def test_boundaries_where_there_are_none_are_as_rare_as_the_guide_says():
         )
 
 
-def test_relations_where_there_are_none_are_as_rare_as_the_guide_says():
+def test_relations_where_there_are_none_are_as_rare_as_the_table_says():
     rows = table("false relations")
     assert len(rows) == 7
     for noise, (rate, later) in rows:
@@ -107,14 +108,14 @@ def test_relations_where_there_are_none_are_as_rare_as_the_guide_says():
         assert abs(relations(noise, 0.0, 24, 40, seed=1) - rate) <= tolerance(rate, 40)
 
 
-def test_planted_boundaries_are_found_as_often_as_the_guide_says():
+def test_planted_boundaries_are_found_as_often_as_the_table_says():
     for label, (rate, _) in table("found boundaries"):
         ratio, layers = (int(word) for word in label.split(" × in "))
         found = found_boundaries(ratio, layers, 24, 15, seed=1)
         assert found == pytest.approx(rate, abs=tolerance(rate, 15))
 
 
-def test_planted_relations_are_found_as_often_as_the_guide_says():
+def test_planted_relations_are_found_as_often_as_the_table_says():
     for label, (rate, _) in table("found relations"):
         found = relations("independent", float(label), 24, 30, seed=1)
         assert found == pytest.approx(rate, abs=tolerance(rate, 30))

@@ -1,6 +1,7 @@
 """The papers page says what the stored findings of the recipes say."""
 
 import csv
+import html
 import importlib
 import json
 import re
@@ -27,10 +28,14 @@ KINDS = {Kind.REPRODUCES.value, Kind.CONTRADICTS.value}
 SOLVERS = ("(accelerated)", "(multiplicative)", "(as printed)")
 
 
-def collector():
+def of_evidence(name):
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(EVIDENCE)
-        return importlib.import_module("collect")
+        return importlib.import_module(name)
+
+
+def collector():
+    return of_evidence("collect")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -57,9 +62,33 @@ def test_a_stored_finding_is_that_of_a_recipe(path):
         )
 
 
-def test_the_tables_are_those_of_the_stored_findings():
+def test_the_counts_are_those_of_the_stored_findings():
     found = collector()
-    assert found.with_tables(PAGE, found.stored()) == PAGE
+    assert found.with_counts(PAGE, found.stored()) == PAGE
+    assert PAGE.count("<!-- count of ") == len(FAMILIES)
+
+
+def test_the_site_gets_a_row_for_every_claim_with_its_files():
+    made = of_evidence("claims_table")
+    heads, rule, *lines = made.table().splitlines()
+    rows = list(csv.DictReader(CLAIMS.read_text("utf-8").splitlines()))
+    assert PAGE.count(made.MARK) == 1 and len(lines) == len(rows) > 150
+    assert {line.count(" | ") for line in (heads, rule, *lines)} == {4}
+    for line, row in zip(lines, rows, strict=True):
+        links = re.findall(r"\]\((\S+?)\)", line)
+        assert len(links) == (2 if row["numbers"] else 1), line
+        assert all((PAPERS / "docs" / link).exists() for link in links), line
+        assert row["command"] in line and row["certainty"] in line
+        claim = html.unescape(re.search(r"<summary>(.*?)</summary>", line)[1])
+        not_claimed = "" if row["of_paper"] == "yes" else " (not claimed)"
+        assert claim == f"{row['claim']}{not_claimed}"
+        assert row["measured"] in html.unescape(line)
+
+
+def test_nothing_in_a_claim_is_markup():
+    text = of_evidence("claims_table")._text("a|b *c* _d_ `e` <i> [f](g) mean |r|")
+    assert not set("|*_`<>[]()") & set(text)
+    assert html.unescape(text) == "a|b *c* _d_ `e` <i> [f](g) mean |r|"
 
 
 def test_the_table_in_the_package_is_that_of_the_stored_findings():
@@ -100,9 +129,10 @@ def test_the_list_in_the_terminal_is_in_the_order_of_a_column():
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_recipe_of_a_paper_has_a_finding_on_the_page(family):
+    table = of_evidence("claims_table").table()
     for name in reproduce.names():
         if name.startswith(f"{family}-"):
-            stored = re.search(rf"\(evidence/{name}(-quick)?\.json\)", PAGE)
+            stored = re.search(rf"\(evidence/{name}(-quick)?\.json\)", table)
             assert stored or f"| `{name}` judges it" in PAGE, name
 
 
