@@ -45,9 +45,8 @@ _PARTS = {
 _TEMPORARY = re.compile(r"\..+?\.(?:(?P<writer>[0-9a-f]{8}-\d+)\.)?[0-9a-f]{8}\.tmp")
 # By the names that safetensors gives them, such as F32 and I8; bytes are in its order, the little.
 _DTYPES = {
-    f"{kind.upper()}{8 * size}": np.dtype(f"<{kind}{size}")
-    for kind, sizes in {"f": (2, 4, 8), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8)}.items()
-    for size in sizes
+    f"{code[0].upper()}{8 * int(code[1])}": np.dtype(f"<{code}")
+    for code in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
 } | {"BOOL": np.dtype("bool")}
 _STORABLE = frozenset(_DTYPES.values())
 # Bytes of the numbers that may be compressed.

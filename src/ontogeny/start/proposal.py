@@ -64,7 +64,10 @@ class Proposal:
     def left_out(self) -> dict[str, str]:
         """Why observables of the preset are not in it, by kind."""
         entries = self.content.get("left_out", ())
-        return {kind: entry["why"] for entry in entries for kind in entry["kinds"]}
+        reasons: dict[str, str] = {}
+        for entry in entries:
+            reasons |= dict.fromkeys(entry["kinds"], entry["why"])
+        return reasons
 
     def left_out_lines(self) -> list[str]:
         """Return for each reason which observables of the preset are left out."""
@@ -122,7 +125,8 @@ def propose(
     content["inputs"] |= found
     before(trajectory)
     lines = _trajectory_lines(wishes, preset, trajectory, run)
-    lines[1:1] = [of_shapes] * bool(of_shapes)
+    if of_shapes:
+        lines.insert(1, of_shapes)
     activity.now(
         "looking at the last checkpoint: its layers, losses and attention maps"
     )

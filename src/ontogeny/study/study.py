@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -533,9 +534,10 @@ def _say_audit(tree: xr.DataTree, progress: Progress) -> None:
 
 
 def _say_nothing_to_do(parts: Sequence[RunPart], progress: Progress) -> None:
-    cells = sum(cell.observed for part in parts for cell in part.graph.cells())
+    cells = chain.from_iterable(part.graph.cells() for part in parts)
+    count = sum(cell.observed for cell in cells)
     progress.start(0, 0)  # an object of a user's counts on it
-    progress.note(f"nothing to do: {plural(cells, 'cell')} are there")
+    progress.note(f"nothing to do: {plural(count, 'cell')} are there")
     progress.finish()
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import codecs
-import itertools
 import re
 from collections.abc import Iterable, Sequence
+from itertools import chain, pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -208,7 +208,7 @@ def document_files(
     if not grouped:
         raise ArgumentError(f"paths {_listed(paths)} hold no text.")
     number = np.repeat(np.arange(len(grouped)), [len(texts) for texts in grouped])
-    flat = tuple(text for texts in grouped for text in texts)
+    flat = tuple(chain.from_iterable(grouped))
     return LabelledTexts(
         flat, None, "files", (), number, " and ".join(dict.fromkeys(forms))
     )
@@ -220,9 +220,8 @@ def _files(paths: Paths) -> list[Path]:
         raise ArgumentError(
             "paths must name at least one file, folder or glob; got none."
         )
-    return list(
-        dict.fromkeys(file for path in path_list for file in _matches(Path(path)))
-    )
+    files = chain.from_iterable(_matches(Path(path)) for path in path_list)
+    return list(dict.fromkeys(files))
 
 
 def _matches(path: Path) -> list[Path]:
@@ -352,8 +351,8 @@ def form_of(contents: Sequence[str]) -> str:
     if any(_END_OF_TEXT.search(content) for content in contents):
         return "document"
     blocks = [list(map(_filled_lines, _parts(content))) for content in contents]
-    together = [block for file in blocks for block in file]
-    lines = [len(line) for block in together for line in block]
+    together = list(chain.from_iterable(blocks))
+    lines = list(map(len, chain.from_iterable(together)))
     several = [block for block in together if len(block) > 1]
     if (
         len(contents) >= _MANY_FILES
@@ -407,21 +406,15 @@ def _without_empty_ends(text: str) -> str:
 
 def _is_wrapped(blocks: Sequence[Sequence[str]]) -> bool:
     """Return whether most lines end where the next word would not have gone in."""
-    pairs = [
-        (len(line.rstrip()), len(following.split(maxsplit=1)[0]))
-        for block in blocks
-        for line, following in itertools.pairwise(block)
-    ]
-    ends, words = np.array(pairs).T
+    pairs = list(chain.from_iterable(map(pairwise, blocks)))
+    ends = np.array([len(line.rstrip()) for line, _ in pairs])
+    words = np.array([len(next_line.split(maxsplit=1)[0]) for _, next_line in pairs])
     width = np.quantile(ends, 0.98)
-    whole = [
-        line.rstrip("\"')”’ ")[-1:] in tuple(".!?…。")
-        for block in blocks
-        for line in block
-    ]
+    lines = list(chain.from_iterable(blocks))
+    whole = [line.rstrip("\"')”’ ")[-1:] in tuple(".!?…。") for line in lines]
     if not _NARROW <= width < _LONG_LINE or np.mean(whole) > _SENTENCES:
         return False
-    if _are_alike([line for block in blocks for line in block]):
+    if _are_alike(lines):
         return False
     return bool(np.mean(ends + 1 + words > width) >= _WRAPPED)
 
@@ -429,5 +422,5 @@ def _is_wrapped(blocks: Sequence[Sequence[str]]) -> bool:
 def _are_alike(lines: Sequence[str]) -> bool:
     """Return whether lines are of one pattern: nearly all have as many words."""
     _, counts = np.unique([len(line.split()) for line in lines], return_counts=True)
-    unspaced = any(character >= _EAST_ASIAN for line in lines for character in line)
+    unspaced = any(character >= _EAST_ASIAN for character in "".join(lines))
     return bool(counts.max() >= _ALIKE * len(lines)) and not unspaced

@@ -87,7 +87,7 @@ def files_read(trajectory: Trajectory) -> list[Any]:
 
     Weights need none: a mark has their digests.
     """
-    sources = [s for c in trajectory for s in (c, c.home, *c.sources)]
+    sources = list(chain.from_iterable((c, c.home, *c.sources) for c in trajectory))
     folders = dict.fromkeys([trajectory.path, *(source.path for source in sources)])
     inside = [sorted(f.iterdir()) for f in folders if f is not None and f.is_dir()]
     there = [checkpoint.is_downloaded for checkpoint in trajectory]
