@@ -11,7 +11,8 @@ import xarray as xr
 
 from ontogeny import store
 from ontogeny.errors import StoreError
-from ontogeny.store import Cell, difference, read_cell, read_header, sweep, write_cell
+from ontogeny.store import Cell, difference, read_cell, read_header, write_cell
+from ontogeny.whole_files import sweep
 
 
 def _cell(value=1.5):

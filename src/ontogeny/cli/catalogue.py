@@ -143,7 +143,7 @@ def catalogue() -> Catalogue:
         if groups["stamp"] == stamp and all(line + text for line, text in things):
             return content
     from ..observables.registry import left_out
-    from ..store import write_whole
+    from ..whole_files import write_whole
 
     content = described(PACKAGES)
     if left_out():  # what another package lacks changes no stamp

@@ -16,7 +16,6 @@ from ..claims import to_dataset
 from ..errors import ArgumentError, StoreError
 from ..figures import Curves, Section, attach
 from ..figures.base import extend
-from ..store import write_json
 from ..study import Progress, Study, StudyResult
 from ..study.cells.merge import provenance
 from ..study.folder.layout import comparison_path, settings_path
@@ -24,6 +23,7 @@ from ..study.progress import chosen_progress
 from ..study.results.result_files import write_result
 from ..trajectory.findings import Finding
 from ..trees import MergedResult, as_tree
+from ..whole_files import write_json
 from ..words.levels import Levels
 from ..words.voice import STEPS, Voice
 from .claims import claims_of_runs

@@ -19,8 +19,8 @@ from ..errors import ArgumentError, StoreError
 from ..inputs import Inputs
 from ..markup import html_block, html_table
 from ..observables import Observable
-from ..store import writing_whole
 from ..trajectory import Trajectory
+from ..whole_files import writing_whole
 from ..words.formats import plural
 from .cells.cache import hash_once
 from .cells.environment import environment

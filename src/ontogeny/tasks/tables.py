@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import ArgumentError, check_choice, suggestion
 from .columns import TEXT_NAMES
-from .files import read_text
+from .decoding import read_text
 from .labelled import LabelledTexts, as_labels
 from .records import named, some_of
 from .rows import BINARY, COUNTED, FORMATS, Rows, read_rows

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import ArgumentError, MissingExtraError, suggestion
-from ...tasks.files import read_text
+from ...tasks.decoding import read_text
 from ...tasks.records import some_of
 
 CONLLU = (".conllu", ".conll")

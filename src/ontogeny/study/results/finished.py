@@ -18,9 +18,10 @@ from typing import Any
 import xarray as xr
 
 from ...problems.table import problems_of
-from ...store import plain, write_whole
+from ...store import plain
 from ...trajectory import Trajectory
 from ...trajectory.weights.files import stamp_of
+from ...whole_files import write_whole
 from ..cells.environment import Environment, differences, environment
 from ..cells.merge import provenance
 from ..folder.code import library_code
