@@ -75,10 +75,10 @@ def _imported(path: Path, folder: Path) -> Iterator[Path]:
 
 def _files(place: Path, parts: list[str]) -> list[Path]:
     """Return the files of a dotted name's packages and its module in a folder."""
-    names = [place.joinpath(*parts[:end]) for end in range(1, len(parts) + 1)]
-    files = [
-        file for name in names for file in (Path(f"{name}.py"), name / "__init__.py")
-    ]
+    files = []
+    for part in parts:
+        place = place / part
+        files += [Path(f"{place}.py"), place / "__init__.py"]
     return [file for file in files if file.is_file()]
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from .errors import ArgumentError
-from .store import write_whole
 from .study import Progress, open_study, read_study
 from .study.progress import Silent
 from .tasks.bundled import bundled_texts
+from .whole_files import write_whole
 
 _WORKERS = 2
 # The whole demo is to take five minutes on two cores.

@@ -146,10 +146,10 @@ def unwatched(thing: Any) -> list[str]:
     )
     if file is None:
         return []
-    calls = [
-        (path, *call) for path in (file, *neighbours(file)) for call in readings(path)
-    ]
-    return [f"{path.name}, line {line}: {name}" for path, line, name in calls]
+    calls: list[str] = []
+    for path in (file, *neighbours(file)):
+        calls += [f"{path.name}, line {line}: {name}" for line, name in readings(path)]
+    return calls
 
 
 def reason(error: Exception) -> str:

@@ -370,4 +370,7 @@ def expanded(variables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def of_names(quantities: Sequence[Quantity]) -> dict[str, tuple[str, str]]:
     """Return title and units of every variable of some quantities."""
-    return {name: words for q in quantities for name, words in q.names().items()}
+    names: dict[str, tuple[str, str]] = {}
+    for quantity in quantities:
+        names |= quantity.names()
+    return names

@@ -10,13 +10,9 @@ flipped bit in it never passes. Nothing in it is a pickle.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import math
 import os
-import re
-import shutil
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,8 +23,7 @@ import numpy as np
 import xarray as xr
 
 from .errors import StoreError
-from .machine import has_ended, writer
-from .renames import rename
+from .whole_files import writing_whole
 
 # The status of a cell whose header alone was kept; its checksum is that of the numbers.
 DROPPED = "dropped"
@@ -42,12 +37,10 @@ _PARTS = {
     "provenance": dict,
     "checksum": str,
 }
-_TEMPORARY = re.compile(r"\..+?\.(?:(?P<writer>[0-9a-f]{8}-\d+)\.)?[0-9a-f]{8}\.tmp")
 # By the names that safetensors gives them, such as F32 and I8; bytes are in its order, the little.
 _DTYPES = {
-    f"{kind.upper()}{8 * size}": np.dtype(f"<{kind}{size}")
-    for kind, sizes in {"f": (2, 4, 8), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8)}.items()
-    for size in sizes
+    f"{code[0].upper()}{8 * int(code[1])}": np.dtype(f"<{code}")
+    for code in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
 } | {"BOOL": np.dtype("bool")}
 _STORABLE = frozenset(_DTYPES.values())
 # Bytes of the numbers that may be compressed.
@@ -276,89 +269,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(v) for v in value]
     return value.tolist() if hasattr(value, "tolist") else value
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write `value` as readable JSON, whole or not at all."""
-    write_whole(path, (json.dumps(value, indent=2, sort_keys=True) + "\n").encode())
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write `content` to `path` whole or not at all: under a temporary name, flushed, renamed.
-
-    Whoever is killed meanwhile leaves the temporary file; see `sweep`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "page.html"
-    >>> write_whole(path, b"<p>")
-    >>> [p.name for p in path.parent.iterdir()]
-    ['page.html']
-    """
-    with writing_whole(path) as half:
-        half.write_bytes(content)
-
-
-@contextmanager
-def writing_whole(path: Path) -> Iterator[Path]:
-    """Give the temporary path to write to, which is flushed and renamed to `path` afterwards."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    half = temporary(path)
-    try:
-        with naming(path):
-            yield half
-            with half.open("rb+") as file:
-                os.fsync(file.fileno())
-            rename(half, path)
-    finally:
-        half.unlink(missing_ok=True)
-
-
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Name `path` in the system's errors: of a full disk, writes name no file."""
-    try:
-        yield
-    except Exception as error:  # safetensors has an error of its own
-        number = getattr(error, "errno", None) or re.search(
-            r"os error (\d+)\)", str(error)
-        )
-        if not number:
-            raise
-        code = number if isinstance(number, int) else int(number[1])
-        raise OSError(code, os.strerror(code), str(path)) from error
-
-
-def temporary(path: Path) -> Path:
-    """Return a new name beside `path` for what is on its way there; see `sweep`."""
-    return path.with_name(f".{path.name}.{writer()}.{uuid.uuid4().hex[:8]}.tmp")
-
-
-def sweep(folder: Path, *patterns: str) -> list[Path]:
-    """Delete temporary files and folders whose writers have surely ended, and return them.
-
-    `patterns` are globs under `folder`; by default the files that lie in it.
-    That is so where the writer was a process of this machine that is gone, or the file has not
-    changed for a week; a file that a process of another machine may still be writing is kept.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> sweep(Path(tempfile.mkdtemp()))
-    []
-    """
-    swept = []
-    found = map(folder.glob, patterns or (".*.tmp",))
-    for path in list(itertools.chain.from_iterable(found)):
-        name = _TEMPORARY.fullmatch(path.name)
-        try:
-            if name is not None and has_ended(path, name["writer"]):
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-                swept.append(path)
-        except OSError:  # its writer has just finished, or it is not ours to delete
-            continue
-    return swept
 
 
 def _checksum(tensors: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> str:

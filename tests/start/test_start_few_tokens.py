@@ -12,7 +12,7 @@ from helpers.own_model import write_own
 from ontogeny.capture.layer_readout import Readout
 from ontogeny.features.concepts.described import WRITTEN, vocabulary
 from ontogeny.observables import ModelFacts
-from ontogeny.start import proposal
+from ontogeny.start import draft
 from ontogeny.start.places import of_places
 from ontogeny.start.presets import fitted, preset_named
 from ontogeny.study.file import make_sources
@@ -72,10 +72,10 @@ def test_concepts_of_a_small_vocabulary_have_as_many_places_as_any():
 def test_places_are_proposed_on_training_texts_where_there_are_some(monkeypatch):
     asked = []
     monkeypatch.setattr(
-        proposal, "proposed_places", lambda run, texts: asked.append(texts)
+        draft, "proposed_places", lambda run, texts: asked.append(texts)
     )
     for sets in ({"text": "held-out", "training": "training"}, {"text": "held-out"}):
-        assert proposal._scored_places(None, sets, lambda line: True) == ({}, [])
+        assert draft._scored_places(None, sets, lambda line: True) == ({}, [])
     assert asked == ["training", "held-out"]
 
 

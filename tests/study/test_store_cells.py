@@ -11,7 +11,8 @@ import xarray as xr
 
 from ontogeny import store
 from ontogeny.errors import StoreError
-from ontogeny.store import Cell, difference, read_cell, read_header, sweep, write_cell
+from ontogeny.store import Cell, difference, read_cell, read_header, write_cell
+from ontogeny.whole_files import sweep, temporary, write_whole
 
 
 def _cell(value=1.5):
@@ -110,7 +111,7 @@ def _killed_writer(folder):
 
     def killed():
         os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
-        store.write_whole(folder / "loss" / "8.safetensors", b"half")
+        write_whole(folder / "loss" / "8.safetensors", b"half")
 
     assert os.WTERMSIG(_in_a_child(killed)) == signal.SIGKILL
     (left,) = (folder / "loss").iterdir()
@@ -202,9 +203,9 @@ def test_a_cell_that_is_replaced_while_it_is_read_is_read_as_it_was_opened(
 @OF_THREADS
 def test_a_folder_that_a_dead_process_left_half_written_is_swept_as_well(tmp_path):
     _in_a_child(
-        lambda: (store.temporary(tmp_path / "result") / "a" / "b").mkdir(parents=True)
+        lambda: (temporary(tmp_path / "result") / "a" / "b").mkdir(parents=True)
     )
-    mine = store.temporary(tmp_path / "result")
+    mine = temporary(tmp_path / "result")
     mine.mkdir()
     assert len(sweep(tmp_path)) == 1
     assert list(tmp_path.iterdir()) == [mine]

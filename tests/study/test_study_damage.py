@@ -161,7 +161,8 @@ def test_a_run_sweeps_what_killed_workers_left(study, tmp_path):
     run, folder = study
     shutil.copytree(folder, tmp_path / "s")
     code = (
-        "import os, signal, sys; from pathlib import Path; from ontogeny.store import write_whole\n"
+        "import os, signal, sys; from pathlib import Path\n"
+        "from ontogeny.whole_files import write_whole\n"
         "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
         "write_whole(Path(sys.argv[1]), b'half')"
     )

@@ -10,7 +10,7 @@ import pytest
 from helpers.paths import DATA
 from ontogeny.errors import ArgumentError
 from ontogeny.tasks import document_files, read_labelled, text_files
-from ontogeny.tasks.files import WORDS, form_of
+from ontogeny.tasks.plain import WORDS, form_of
 
 LONG = "A sentence that is long enough to be a paragraph."
 

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -314,7 +315,7 @@ class ConceptTable:
 
 def table_of(layers: Mapping[str, Described], all_paths: Sequence[str]) -> ConceptTable:
     """Return the table of the concepts of some layers, by path, of all those of a node."""
-    rows = [row for path, one in layers.items() for row in _rows(path, one)]
+    rows = list(chain.from_iterable(_rows(path, one) for path, one in layers.items()))
     because = {path: one.unnamed for path, one in layers.items() if one.unnamed}
     columns = ("layer", "concept", "name", "labelled", "tokens", "kind", "born")
     kinds = (object, int, object, bool, object, object, float)

@@ -20,7 +20,7 @@ import xarray as xr
 
 from ..errors import ArgumentError, StoreError, suggestion
 from ..report.choosing import step_position
-from ..store import write_whole
+from ..whole_files import write_whole
 
 FILE = "names.toml"
 _KEYS = {"node": str, "layer": str, "concept": int, "fit": str, "name": str}

@@ -127,7 +127,7 @@ def _context(context: Context, before: int) -> Any:
     tail = before_peak[max(len(before_peak) - before, 0) :]
     line.truncate(_AFTER_PEAK, overflow="ellipsis")
     whole = Text.assemble(
-        " " * (before - len(tail)), ISOLATE if turned else "", tail, line
+        "".ljust(before - len(tail)), ISOLATE if turned else "", tail, line
     )
     whole.append(END_OF_ISOLATE if turned else "")
     whole.append(f"  (text {context.text})", style="dim")

@@ -57,7 +57,7 @@ class Aliases:
         """
         text, hash_, part = pattern.partition("#")
         groups = [(path,) for path in self.whole.get(text, ())] or self._in_blocks(text)
-        if hash_ and any("#" in path for group in groups for path in group):
+        if hash_ and any("#" in "".join(group) for group in groups):
             return []  # the name is already a part or an input
         return [tuple(path + hash_ + part for path in group) for group in groups]
 

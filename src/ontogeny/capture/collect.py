@@ -59,10 +59,10 @@ class _Pass:
     def __init__(self, model: nn.Module, collectors: Sequence[Collector]) -> None:
         self.model = model
         self.collectors = collectors
-        self.listeners = {
-            path: [c for c in collectors if path in c.paths]
-            for path in dict.fromkeys(path for c in collectors for path in c.paths)
-        }
+        self.listeners: dict[str, list[Collector]] = {}
+        for collector in collectors:
+            for path in dict.fromkeys(collector.paths):
+                self.listeners.setdefault(path, []).append(collector)
         self.waiting: set[str] = set()
         self.to_the_end = False
 

@@ -128,7 +128,7 @@ def run(
         If the model has a decoder that needs an input of its own.
     """
     device = device_of(model)
-    pads = any(hasattr(type(m), name) for m in model.modules() for name in _PADDING)
+    pads = any(map(_pads, model.modules()))
     _side.set(WINDOW if pads else _sides.get(model, BEFORE))
 
     def tensor(array: np.ndarray) -> Tensor:
@@ -202,6 +202,10 @@ def _no_decoder(model: nn.Module) -> Iterator[None]:
         yield
     finally:
         handle.remove()
+
+
+def _pads(module: nn.Module) -> bool:
+    return any(hasattr(type(module), name) for name in _PADDING)
 
 
 def note_side(model: nn.Module, side: str) -> None:

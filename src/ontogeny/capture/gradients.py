@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -127,7 +128,7 @@ def untouched(model: nn.Module) -> Iterator[nn.Module]:
         with forked_random(model), torch.enable_grad():
             yield model
     finally:
-        broken = [name for state in saved for name in state.restore()]
+        broken = list(chain.from_iterable(state.restore() for state in saved))
         if broken:
             raise CheckpointError(
                 f"{type(model).__name__} could not be restored after exclusive use: {broken[:3]}."

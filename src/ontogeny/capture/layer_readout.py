@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -193,10 +194,9 @@ def readouts(
         paths[layer] = path
     states: dict[str, Tensor] | None = None
     if inputs is not None:
-        sites = dict.fromkeys(
-            f"{name}#in" for path in paths.values() for name in path.sites
-        )
-        states = _states(model, Inputs.coerce(inputs), list(sites), max_texts)
+        names = chain.from_iterable(path.sites for path in paths.values())
+        sites = [f"{name}#in" for name in dict.fromkeys(names)]
+        states = _states(model, Inputs.coerce(inputs), sites, max_texts)
     weight = model.get_submodule(head_path(model) or "").get_parameter("weight")
     # A copy: the skeleton that holds the weights is given those of another checkpoint later.
     unembedding = weight.detach()[:vocabulary].float().clone()
@@ -223,11 +223,8 @@ def readouts_as_dataset(made: Mapping[str, Readout]) -> xr.Dataset:
     first = next(iter(made.values()))
     values: dict[str, Any] = {"unembedding": first.unembedding}
     for i, one in enumerate(made.values()):
-        values |= {
-            f"{i}.{j}.{k}": v
-            for j, part in enumerate(one.parts)
-            for k, v in vars(part).items()
-        }
+        for j, part in enumerate(one.parts):
+            values |= {f"{i}.{j}.{name}": value for name, value in vars(part).items()}
     parts = [[type(part).__name__ for part in one.parts] for one in made.values()]
     attrs = {"layers": list(made), "parts": parts, "measured": first.measured}
     arrays = {name: to_numpy(value) for name, value in values.items()}

@@ -307,9 +307,9 @@ def _no_match(pattern: str, paths: Sequence[str], argument: str, kind: str) -> s
     alike = get_close_matches(_generalised(text), shapes, n=3, cutoff=0.5)
     ends = {shape.split(".")[-1] for shape in shapes}
     tails = get_close_matches(text.split(".")[-1], ends, n=3, cutoff=0.75)
-    ending = [
-        shape for tail in tails for shape in shapes if shape.split(".")[-1] == tail
-    ]
+    ending: list[str] = []
+    for tail in tails:
+        ending += [shape for shape in shapes if shape.split(".")[-1] == tail]
     near = [*alike, *ending] if "." in text else [*ending, *alike]
     near = list(dict.fromkeys(near or [shape for shape, _ in general.most_common(3)]))[
         :3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from torch import nn
 
@@ -100,14 +101,11 @@ def _norms_between(
         index = index + 1
     if not family.joined_by or index == len(blocks):
         return ()
-    pairs = [
-        [f"{block}.{norm}" for norm in family.joined_by] for block in blocks[index:]
-    ]
-    first, second = pairs[0]
+    norms = tuple(f"{b}.{n}" for b, n in product(blocks[index:], family.joined_by))
+    first, second = norms[:2]
     if family.stream == "normed":  # only what a layer gives is normed, not the stream
         return {"attn": (first,), "o": (first,), "mlp": (second,)}.get(name, ())
-    norms = (second,) if name in ("mlp", "resid_mid") else (first, second)
-    return (*norms, *(norm for pair in pairs[1:] for norm in pair))
+    return norms[1:] if name in ("mlp", "resid_mid") else norms
 
 
 def _place(model: nn.Module, family: Family, label: str) -> tuple[str, int] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -120,15 +121,14 @@ def to_dataset(claims: Sequence[Claim]) -> xr.Dataset:
 def _beside(
     claims: Sequence[Claim],
 ) -> dict[str, tuple[str, np.ndarray, dict[str, str]]]:
-    pairs = [
-        (place, beside) for place, claim in enumerate(claims) for beside in claim.beside
-    ]
+    all_beside = list(chain.from_iterable(claim.beside for claim in claims))
+    counts = np.array([len(claim.beside) for claim in claims], dtype=int)
     arrays = {
-        "beside_claim": np.array([place for place, _ in pairs], dtype=np.int64),
-        "beside_role": _texts([beside.role for _, beside in pairs]),
-        "beside_name": _texts([beside.name for _, beside in pairs]),
-        "beside_value": np.array([beside.value for _, beside in pairs], dtype=float),
-        "beside_own": np.array([beside.own for _, beside in pairs], dtype=float),
+        "beside_claim": np.repeat(np.arange(len(claims)), counts),
+        "beside_role": _texts([beside.role for beside in all_beside]),
+        "beside_name": _texts([beside.name for beside in all_beside]),
+        "beside_value": np.array([beside.value for beside in all_beside], dtype=float),
+        "beside_own": np.array([beside.own for beside in all_beside], dtype=float),
     }
     return {
         name: ("comparison", array, {"long_name": OF_BESIDE[name]})

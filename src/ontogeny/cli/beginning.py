@@ -22,9 +22,9 @@ from ..start.proposal import Proposal, propose
 from ..start.source import check_source, names_of, same_source
 from ..start.wishes import Wishes
 from ..start.written import study_text
-from ..store import write_whole
 from ..study import Study
 from ..trajectory import Trajectory
+from ..whole_files import write_whole
 
 _ASKED = "# Asked for: "
 

@@ -16,6 +16,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import entry_points
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -138,13 +139,11 @@ def catalogue() -> Catalogue:
     with contextlib.suppress(Exception):
         groups = json.loads(path.read_text(encoding="utf-8"))
         content = groups["content"]
-        things = [
-            pair for what in (*PACKAGES, "presets") for pair in content[what].values()
-        ]
+        things = chain(*(content[what].values() for what in (*PACKAGES, "presets")))
         if groups["stamp"] == stamp and all(line + text for line, text in things):
             return content
     from ..observables.registry import left_out
-    from ..store import write_whole
+    from ..whole_files import write_whole
 
     content = described(PACKAGES)
     if left_out():  # what another package lacks changes no stamp
@@ -168,7 +167,7 @@ def _stamp() -> str:
         __package__.partition(".")[0],
         *(e.module.partition(".")[0] for e in entries),
     }
-    files = sorted(file for name in packages for file in _files(name))
+    files = sorted(chain.from_iterable(map(_files, packages)))
     digest = hashlib.sha256(repr(files).encode()).hexdigest()
     return json.dumps([__version__, sorted((e.name, e.value) for e in entries), digest])
 
@@ -179,7 +178,7 @@ def _files(package: str) -> Iterator[tuple[str, int, int]]:
     if spec is None:
         return
     roots = spec.submodule_search_locations or ()
-    files = [file for root in roots for file in Path(root).rglob("*.py")]
+    files = list(chain.from_iterable(Path(root).rglob("*.py") for root in roots))
     if not files and spec.has_location and spec.origin:  # a module of one file
         files = [Path(spec.origin)]
     for file in files:
@@ -243,4 +242,4 @@ def table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
 
 
 def _all_names() -> list[str]:
-    return [name for package in PACKAGES for name in catalogue()[package]]
+    return list(chain.from_iterable(catalogue()[package] for package in PACKAGES))

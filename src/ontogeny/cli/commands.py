@@ -19,20 +19,16 @@ from .comparing import compare
 from .concept import concept
 from .exporting import export
 from .options import (
-    Base,
-    Exclude,
-    Key,
     MaxRevisions,
     Model,
-    Only,
+    OfFiles,
     Output,
     Quiet,
     Source,
-    StepFrom,
     Studied,
     StudyFile,
     Trust,
-    chosen,
+    asks,
     folder_of,
     output,
 )
@@ -103,24 +99,18 @@ def demo(
 
 
 @app.command()
+@asks(OfFiles)
 def audit(
     source: Source,
+    asked: Any,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 3 on findings.")
     ] = False,
-    model: Model = "",
-    step_from: StepFrom = "",
-    only: Only = None,
-    exclude: Exclude = None,
-    key: Key = "",
-    base: Base = "",
 ) -> None:
     """Report what is wrong with the checkpoints of a run: duplicates, gaps, changes."""
     from .sources import open_trajectory
 
-    trajectory = open_trajectory(
-        source, model, **chosen(step_from, only, exclude, key, base)
-    )
+    trajectory = open_trajectory(source, **asked)
     findings = trajectory.audit()
     typer.echo("\n".join([repr(trajectory), *trajectory.lines(), str(findings)]))
     if any(finding.kind == "unreadable" for finding in findings) or (
@@ -130,21 +120,12 @@ def audit(
 
 
 @app.command()
-def steps(
-    source: Source,
-    model: Model = "",
-    step_from: StepFrom = "",
-    only: Only = None,
-    exclude: Exclude = None,
-    key: Key = "",
-    base: Base = "",
-) -> None:
+@asks(OfFiles)
+def steps(source: Source, asked: Any) -> None:
     """Show which checkpoints would be taken, in which order and why, and what is left out."""
     from .sources import open_trajectory
 
-    trajectory = open_trajectory(
-        source, model, **chosen(step_from, only, exclude, key, base)
-    )
+    trajectory = open_trajectory(source, **asked)
     typer.echo("\n".join(trajectory.lines()))
     table(("step", "checkpoint"), [(f"{c.step:,}", c.label) for c in trajectory])
 

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -20,35 +20,6 @@ Model = Annotated[
     str,
     typer.Option(
         metavar="FILE:NAME", help="Code of yours that builds the model; it is run."
-    ),
-]
-StepFrom = Annotated[
-    str,
-    typer.Option(
-        "--step-from",
-        metavar="PATTERN",
-        help="Where the step stands: in names, as 'epoch={}', or under a key in the files.",
-    ),
-]
-Only = Annotated[
-    list[str] | None,
-    typer.Option("--only", metavar="PATTERN", help="Take files of such names."),
-]
-Exclude = Annotated[
-    list[str] | None,
-    typer.Option("--exclude", metavar="PATTERN", help="Leave out files of such names."),
-]
-Key = Annotated[
-    str,
-    typer.Option(
-        "--key", metavar="KEY", help="Where in the files the weights stand, as ema."
-    ),
-]
-Base = Annotated[
-    str,
-    typer.Option(
-        metavar="MODEL",
-        help="What was fine-tuned, a folder, a file or OWNER/NAME: step 0.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
@@ -108,162 +79,163 @@ def _presets(incomplete: str) -> list[str]:
     return [name for name in catalogue()["presets"] if name.startswith(incomplete)]
 
 
-def wished(
+def asks(*classes: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of classes: those that were given are its argument `asked`."""
+    hints: dict[str, Any] = {}
+    for options in classes:
+        hints |= get_type_hints(options, include_extras=True)
+    by_name = inspect.Parameter.KEYWORD_ONLY
+    asked = [
+        inspect.Parameter(name, by_name, default=None, annotation=hint)
+        for name, hint in hints.items()
+    ]
+
+    def with_options(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def called(**arguments: Any) -> None:
+            values = {name: arguments.pop(name) for name in hints}
+            given = {name: value for name, value in values.items() if value}
+            command(asked=given, **arguments)
+
+        merged: list[inspect.Parameter] = []
+        for parameter in inspect.signature(command, eval_str=True).parameters.values():
+            of_command = [parameter.replace(kind=by_name)]
+            merged += asked if parameter.name == "asked" else of_command
+        called.__signature__ = inspect.Signature(merged)  # type: ignore[attr-defined]
+        called.__annotations__ = {p.name: p.annotation for p in merged}
+        return called
+
+    return with_options
+
+
+class OfFiles:
+    """What is said of the files of a folder, as `Trajectory.from_folder` takes it."""
+
+    model: Model
+    step_from: Annotated[
+        str,
+        typer.Option(
+            metavar="PATTERN",
+            help="Where the step stands: in names, as 'epoch={}', or under a key in the files.",
+        ),
+    ]
+    only: Annotated[
+        list[str], typer.Option(metavar="PATTERN", help="Take files of such names.")
+    ]
+    exclude: Annotated[
+        list[str],
+        typer.Option(metavar="PATTERN", help="Leave out files of such names."),
+    ]
+    key: Annotated[
+        str,
+        typer.Option(
+            metavar="KEY", help="Where in the files the weights stand, as ema."
+        ),
+    ]
+    base: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL",
+            help="What was fine-tuned, a folder, a file or OWNER/NAME: step 0.",
+        ),
+    ]
+
+
+class Wished:
+    """What is asked of a study, as `ontogeny.start.Wishes` takes it."""
+
     preset: Annotated[
-        str | None,
+        str,
         typer.Option(
             help="quick, standard (default), weights, circuits or everything; of one model, or of "
             "a fine-tuning, standard is one-model or fine-tuning.",
             autocompletion=_presets,
         ),
-    ] = None,
+    ]
     texts: Annotated[
-        list[str] | None,
+        list[str],
         typer.Option(
             metavar="FILE",
             help="Texts, or token ids (.npy, .bin, .pt); English that is here by default.",
         ),
-    ] = None,
+    ]
     steps: Annotated[
         str,
         typer.Option(
             metavar="N", help="How many checkpoints; or steps with commas; or all."
         ),
-    ] = "",
+    ]
     sets: Annotated[
-        list[str] | None,
+        list[str],
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
             help="Any key of the study file: inputs.max_texts=50.",
         ),
-    ] = None,
-    model: Model = "",
+    ]
     tokenizer: Annotated[
         str,
         typer.Option(
             metavar="NAME", help="A tokenizer on the Hub, a folder, FILE:NAME, or none."
         ),
-    ] = "",
+    ]
     max_length: Annotated[
-        int | None,
+        int,
         typer.Option(
             min=2, metavar="N", help="Tokens of a text; what follows is cut off."
         ),
-    ] = None,
+    ]
     train_texts: Annotated[
-        list[str] | None,
+        list[str],
         typer.Option(
             metavar="FILE", help="Texts of the training set, beside held-out --texts."
         ),
-    ] = None,
+    ]
     base_texts: Annotated[
-        list[str] | None,
+        list[str],
         typer.Option(
             metavar="FILE", help="Texts of what a base model knew, beside new --texts."
         ),
-    ] = None,
+    ]
     floor: Annotated[
         str,
         typer.Option(
             metavar="NATS",
             help="The best possible loss, where it is known; or a column or .npy with one a text.",
         ),
-    ] = "",
+    ]
     score: Annotated[
         str,
         typer.Option(
             metavar="PLACES",
             help="Where predictions are scored: all, answer, labels, or last:K tokens.",
         ),
-    ] = "",
+    ]
     answer_after: Annotated[
         str,
         typer.Option(
             metavar="TEXT",
             help="What stands before an answer, as '='; of token ids an id; or regex:PATTERN.",
         ),
-    ] = "",
+    ]
     token_labels: Annotated[
-        list[str] | None,
+        list[str],
         typer.Option(
             metavar="FILE",
             help="Labels beside token ids, -100 where nothing is asked (.npy, .pt).",
         ),
-    ] = None,
-    prompts: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TEXT",
-            help="What the model goes on with at each step; beginnings of texts by default.",
-        ),
-    ] = None,
-    step_from: StepFrom = "",
-    only: Only = None,
-    exclude: Exclude = None,
-    key: Key = "",
-    base: Base = "",
+    ]
     abilities: Annotated[
-        list[str] | None,
+        list[str],
         typer.Option(
             metavar="FILE",
             help="Minimal pairs: JSON lines or CSV with right and wrong; English by default.",
         ),
-    ] = None,
-) -> dict[str, Any]:
-    """Return what was asked for, as `ontogeny.start.Wishes` takes it."""
-    options: dict[str, Any] = {
-        "preset": preset,
-        "texts": texts,
-        "steps": steps,
-        "sets": sets,
-        "model": model,
-        "tokenizer": tokenizer,
-        "max_length": max_length,
-        "abilities": abilities,
-        "train_texts": train_texts,
-        "base_texts": base_texts,
-        "score": score,
-        "answer_after": answer_after,
-        "token_labels": token_labels,
-        **chosen(step_from, only, exclude, key, base),
-    }
-    options |= {"floor": floor, "prompts": prompts}
-    return {name: value for name, value in options.items() if value}
-
-
-def chosen(
-    step_from: str,
-    only: list[str] | None,
-    exclude: list[str] | None,
-    key: str,
-    base: str,
-) -> dict[str, Any]:
-    """Return what was said of a folder's files, as `Trajectory.from_folder` takes it."""
-    options = {
-        "step_from": step_from,
-        "only": only,
-        "exclude": exclude,
-        "key": key,
-        "base": base,
-    }
-    return {name: value for name, value in options.items() if value}
-
-
-def with_wishes(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `wished`: what it returns is the command's `asked`."""
-    asked = inspect.signature(wished, eval_str=True).parameters
-    parameters = inspect.signature(command, eval_str=True).parameters
-
-    @functools.wraps(command)
-    def called(**arguments: Any) -> None:
-        options = {name: arguments.pop(name) for name in asked}
-        command(asked=wished(**options), **arguments)
-
-    merged: list[inspect.Parameter] = []
-    for parameter in parameters.values():
-        merged += asked.values() if parameter.name == "asked" else [parameter]
-    merged = [p.replace(kind=p.KEYWORD_ONLY) for p in merged]
-    called.__signature__ = inspect.Signature(merged)  # type: ignore[attr-defined]
-    called.__annotations__ = {p.name: p.annotation for p in merged}
-    return called
+    ]
+    prompts: Annotated[
+        list[str],
+        typer.Option(
+            metavar="TEXT",
+            help="What the model goes on with at each step; beginnings of texts by default.",
+        ),
+    ]

@@ -15,10 +15,10 @@ from typing import Annotated, Any
 import typer
 
 from .. import activity
-from .options import MaxRevisions, Quiet, Source, Yes, output, with_wishes
+from .options import MaxRevisions, OfFiles, Quiet, Source, Wished, Yes, asks, output
 
 
-@with_wishes
+@asks(Wished, OfFiles)
 def init(
     source: Source,
     asked: Any,
@@ -39,7 +39,7 @@ def init(
     typer.echo(f"study file: {output}\nrun it: {run_with}")
 
 
-@with_wishes
+@asks(Wished, OfFiles)
 def study(
     sources: Annotated[
         list[str],

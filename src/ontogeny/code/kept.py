@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..machine import cache_folder
-from ..store import write_whole
+from ..whole_files import write_whole
 from .definitions import Source, read_source
 from .modules import digest_of
 

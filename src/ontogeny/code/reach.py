@@ -78,7 +78,7 @@ class Reach:
         self._left_out = self._places(unused)
         self.visited: dict[Place, str] = {}
         self.outside: set[str] = set()
-        self._meant: dict[Place, list[tuple[str, Place | Outside]]] = {}
+        self._meant: dict[Place, dict[str, list[Place | Outside]]] = {}
         self._attributes: set[str] = set()
         self._waiting: defaultdict[str, list[Place]] = defaultdict(list)
         self._heirs: defaultdict[Place, list[Place]] = defaultdict(list)
@@ -186,11 +186,10 @@ class Reach:
         self._load(place.path)
         self._queue += self._decorated.pop(place, ())
         definition = source.definitions[place.name]
-        found = {name: self._looked_up(place.path, name) for name in definition.names}
         self.visited[place] = definition.digest
-        self._meant[place] = [
-            (name, t) for name, targets in found.items() for t in targets
-        ]
+        self._meant[place] = found = {
+            name: self._looked_up(place.path, name) for name in definition.names
+        }
         for targets in found.values():
             self._want(targets)
         self._mention(definition.attributes)
@@ -226,10 +225,10 @@ class Reach:
         Two functions of one name may change places. Of those that are `alone` in their room with
         their name, the room is enough: what they hold counts there, and not with who names them.
         """
-        meant = self._meant.get(place, ())
-        return sorted(
-            f"{name} {self._identity(t, room_of, alone)}" for name, t in meant
-        )
+        words: list[str] = []
+        for name, targets in self._meant.get(place, {}).items():
+            words += [f"{name} {self._identity(t, room_of, alone)}" for t in targets]
+        return sorted(words)
 
     def _identity(
         self,
@@ -267,7 +266,8 @@ class Reach:
         self, path: str, bases: Iterable[str], depth: int = _DEPTH
     ) -> bool:
         """Return whether a class comes from one of another library, which may call its methods."""
-        targets = [target for base in bases for target in self._looked_up(path, base)]
+        looked_up = (self._looked_up(path, base) for base in bases)
+        targets = list(itertools.chain.from_iterable(looked_up))
         names = [target.name for target in targets if isinstance(target, Outside)]
         if any(name.partition(".")[0] not in _QUIET for name in names):
             return True
@@ -288,11 +288,11 @@ class Reach:
         source = self._source(path)
         if EFFECTS in source.definitions:
             self._queue.append(Place(path, EFFECTS))
-        imported = [
-            file for taken in source.loads for file in self._imported_files(path, taken)
-        ]
-        for file in [*parents(path), *imported]:
+        for file in parents(path):
             self._load(file)
+        for taken in source.loads:
+            for file in self._imported_files(path, taken):
+                self._load(file)
 
     def _source(self, path: str) -> Source:
         """Return what a file defines; when first asked, its classes are noted as heirs."""
@@ -307,10 +307,7 @@ class Reach:
 
         An object of a class that nothing names may be passed on as one of its base.
         """
-        for taken in [
-            *(t for of_name in source.imports.values() for t in of_name),
-            *source.loads,
-        ]:
+        for taken in itertools.chain(*source.imports.values(), source.loads):
             for file in self._imported_files(path, taken):
                 self._source(file)
         for name, bases in source.bases.items():

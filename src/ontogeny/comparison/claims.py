@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import xarray as xr
@@ -35,15 +36,15 @@ def claims_of_runs(
     shared
         The node of the concepts that they share.
     """
-    claims = [
-        replace(claim, subject=replace(claim.subject, run=run.name))
-        for run in runs
-        for claim in claims_of_result(run.tree)
-    ]
+    claims: list[Claim] = []
+    for run in runs:
+        for claim in claims_of_result(run.tree):
+            subject = replace(claim.subject, run=run.name)
+            claims.append(replace(claim, subject=subject))
     claims += _ahead(runs)
     of_kinds = dict.fromkeys(cls.claims_of_runs for cls in kinds().values())
     trees = {run.name: run.tree for run in runs}
-    claims += [claim for of_runs in of_kinds for claim in of_runs(trees)]
+    claims += chain.from_iterable(of_runs(trees) for of_runs in of_kinds)
     if (rows := rows_of(nodes)) is not None:
         claims += claims_of_orders(rows)
     if shared is not None:

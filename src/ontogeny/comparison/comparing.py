@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from ..claims import to_dataset
 from ..errors import ArgumentError, StoreError
 from ..figures import Curves, Section, attach
 from ..figures.base import extend
-from ..store import write_json
 from ..study import Progress, Study, StudyResult
 from ..study.cells.merge import provenance
 from ..study.folder.layout import comparison_path, settings_path
@@ -23,6 +23,7 @@ from ..study.progress import chosen_progress
 from ..study.results.result_files import write_result
 from ..trajectory.findings import Finding
 from ..trees import MergedResult, as_tree
+from ..whole_files import write_json
 from ..words.levels import Levels
 from ..words.voice import STEPS, Voice
 from .claims import claims_of_runs
@@ -131,11 +132,9 @@ def compare(
     front: dict[str, xr.Dataset] = {}
     if studies:
         front[NODE] = concepts_of_runs(studies, chosen_progress(progress))
-    problems = [
-        f"{run.name}: {text}"
-        for run in opened
-        for text in run.attribute("problems", [])
-    ]
+    problems: list[str] = []
+    for run in opened:
+        problems += [f"{run.name}: {text}" for text in run.attribute("problems", [])]
     claims = to_dataset(claims_of_runs(opened, nodes, front.get(NODE)))
     every = {**front, "runs": overview, **nodes}
     filled = {name: voice.filled_node(node) for name, node in every.items()}
@@ -201,7 +200,7 @@ def _nodes(
     """Return the nodes that all runs have, and in words what was left out or matched."""
     nodes: dict[str, xr.Dataset] = {}
     notes: dict[str, None] = {}
-    for name in dict.fromkeys(name for run in runs for name in run.nodes):
+    for name in dict.fromkeys(chain.from_iterable(run.nodes for run in runs)):
         having = [run for run in runs if name in run.nodes]
         if len(having) < len(runs):
             names = ", ".join(repr(run.name) for run in having)
@@ -279,10 +278,11 @@ def _attributes(
     models = [str(run.attribute("model", {}).get("class", "")) for run in runs]
     kinds = ", ".join(dict.fromkeys(filter(None, models)))
     name = f"{len(runs)} runs" + (f" of {kinds}" if kinds else "")
-    steps = {round(float(v)) for run in runs for v in _placed(run.steps, run, clock)}
-    controls = [
-        (run.name, control) for run in runs for control in run.attribute("controls", [])
-    ]
+    placed = np.concatenate([_placed(run.steps, run, clock) for run in runs])
+    steps = {round(float(step)) for step in placed}
+    controls: list[tuple[str, Any]] = []
+    for run in runs:
+        controls += [(run.name, control) for control in run.attribute("controls", [])]
     records = {
         "steps": sorted(steps),
         "runs": [_of(run) for run in runs],

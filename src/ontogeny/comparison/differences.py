@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from ..errors import ArgumentError, check_choice
@@ -30,7 +31,7 @@ def check_differences(runs: Sequence[Run], allow: Sequence[str]) -> list[str]:
     for kind in kinds:
         check_choice("allow", kind, KINDS)
     finders = (_of_inputs, _of_arguments, _of_settings, _of_checkpoints)
-    differences = [difference for find in finders for difference in find(runs)]
+    differences = list(chain.from_iterable(find(runs) for find in finders))
     refused = [(kind, words) for kind, words in differences if kind not in kinds]
     if refused:
         names = list(dict.fromkeys(kind for kind, _ in refused))
@@ -56,7 +57,7 @@ def kernel_differences(runs: Sequence[Run]) -> list[str]:
         recorded = [part for part in parts if part]
         if all(part == recorded[0] for part in recorded):
             continue
-        every = dict.fromkeys(name for part in recorded for name in part)
+        every = dict.fromkeys(chain(*recorded))
         names = [n for n in every if len({part.get(n) for part in recorded}) > 1]
         words = [
             ", ".join(f"{n} {p.get(n, 'none')}" for n in names if p) for p in parts
@@ -124,7 +125,7 @@ def _of_arguments(runs: Sequence[Run]) -> Differences:
         if any(name not in observables for observables in studied):
             continue
         arguments = [observables[name] for observables in studied]
-        for key in dict.fromkeys(key for of_run in arguments for key in of_run):
+        for key in dict.fromkeys(chain(*arguments)):
             if key not in matched and not _alike(arguments, key):
                 what = _values(runs, arguments, key)
                 yield (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 import numpy as np
 import xarray as xr
@@ -155,7 +156,7 @@ def _lean(node: xr.Dataset, variables: set[str]) -> xr.Dataset:
         or (set(values.dims) & set(SINGLE) and str(name) not in variables)
     ]
     lean = node.drop_vars(dropped)
-    used = {dim for values in lean.data_vars.values() for dim in values.dims}
+    used = set(chain.from_iterable(v.dims for v in lean.data_vars.values()))
     return lean.drop_dims([dim for dim in lean.dims if dim not in used])
 
 

@@ -120,10 +120,8 @@ def _verdicts(rows: xr.Dataset, controlled: bool) -> xr.Dataset:
 
 def _keyed(rows: xr.Dataset) -> xr.Dataset:
     """Return rows by what tells them apart in every run: quantity, layer, label, and number."""
-    parts = [
-        map(str, rows[name].values) if name in rows else [""] * rows.sizes["row"]
-        for name in ("row_quantity", "row_layer", "row")
-    ]
+    kept = [name for name in ("row_quantity", "row_layer", "row") if name in rows]
+    parts = [map(str, rows[name].values) for name in kept]
     joined = map(_KEY.join, zip(*parts, strict=True))
     keys = [f"{key}{_KEY}{number}" for key, number in numbered(joined)]
     rows = rows.drop_vars(["row_quantity", "row_layer"], errors="ignore")

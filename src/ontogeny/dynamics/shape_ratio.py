@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -184,8 +185,7 @@ def _models(times: tuple[float, ...]) -> _Models:
         long += [np.exp(-apart / memory) for memory in memories] + _walks(apart)
     growing = [
         size[:, None] * _memory(order, phi) * size
-        for size in sizes
-        for phi in (0, SHORT)
+        for size, phi in product(sizes, (0, SHORT))
     ]
     beside = [_noise(_memory(order, phi)) for phi in OF_SHORT]
     return _Models(

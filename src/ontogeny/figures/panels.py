@@ -143,7 +143,8 @@ class NullComparison(Figure):
 
 def _ends(figure: Curves | NullComparison) -> Iterator[str]:
     yield from figure.interval or ()
-    yield from (name for band in figure.bands for name in (band.lower, band.upper))
+    for band in figure.bands:
+        yield from (band.lower, band.upper)
 
 
 @dataclass(frozen=True)

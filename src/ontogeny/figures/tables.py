@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import xarray as xr
 
@@ -96,9 +97,9 @@ class Table(Figure):
         columns = [column.value for column in self.columns]
         if not columns:
             raise ArgumentError(f"columns of the table {self.id!r} must not be empty.")
-        names = [name for pair in self.pairs for name in (pair.first, pair.second)]
-        names += [name for line in self.footer for name in line.cells]
-        for name in names:
+        pairs = ((pair.first, pair.second) for pair in self.pairs)
+        feet = (line.cells for line in self.footer)
+        for name in chain(*pairs, *feet):
             check_choice(
                 f"a column of a pair or footer of the table {self.id!r}", name, columns
             )
@@ -106,7 +107,7 @@ class Table(Figure):
     def check(self, dataset: xr.Dataset) -> None:
         """Check names, and refuse dimensions that are neither of the rows nor selected."""
         super().check(dataset)
-        under = {name for line in self.footer for name in line.cells.values()}
+        under = set(self._in_footer())
         rows = {self.rows, self.group}
         for name in self.names():
             if name not in dataset.variables or name in dataset.dims:
@@ -123,7 +124,10 @@ class Table(Figure):
         """Give every variable that the figure draws."""
         for column in self.columns:
             yield from (column.value, column.sd, *(column.interval or ()))
-        yield from (name for line in self.footer for name in line.cells.values())
+        yield from self._in_footer()
+
+    def _in_footer(self) -> Iterator[str]:
+        return chain.from_iterable(line.cells.values() for line in self.footer)
 
 
 def percent(share: float) -> str:

@@ -235,16 +235,16 @@ class Described(Sampled):
         if self.spans is None or self.texts is None:
             return "token"
         rows = zip(self.texts[:FEWEST], self.spans, self.ordinary, strict=False)
-        written = [
-            (text[max(start - 1, 0) : start], text[start:stop])
-            for text, spans, ordinary in rows
-            for start, stop in spans[ordinary].tolist()
-        ]
-        if all(len(token) <= 1 for _, token in written):
+        several = False
+        inside = False
+        for text, spans, ordinary in rows:
+            for start, stop in spans[ordinary].tolist():
+                token = text[start:stop]
+                before = text[max(start - 1, 0) : start]
+                several |= len(token) > 1
+                inside |= before.isalnum() and token[:1].isalnum()
+        if not several:
             return "character"
-        inside = any(
-            before.isalnum() and token[:1].isalnum() for before, token in written
-        )
         return "token" if inside else "word"
 
     def word(self, text: int, position: int) -> str | None:

@@ -37,7 +37,9 @@ def _encodable(texts: Sequence[str], tokenizer: Any) -> tuple[list[int], str]:
     kept = [i for i, reason in enumerate(reasons) if reason is None]
     lost = [i for i, reason in enumerate(reasons) if reason is not None]
     unknown = _unknown([texts[i] for i in lost], tokenizer)
-    names = ", ".join(map(repr, unknown[:_NAMED])) + ", ..." * (len(unknown) > _NAMED)
+    names = ", ".join(map(repr, unknown[:_NAMED]))
+    if len(unknown) > _NAMED:
+        names += ", ..."
     if kept and unknown:
         are = "is" if len(lost) == 1 else "are"
         share = f"{len(lost):,} of {len(texts):,} texts {are} left out"
@@ -53,7 +55,7 @@ def _unknown(texts: Sequence[str], tokenizer: Any) -> list[str]:
     unknown = [c for c in characters if _fails(c, tokenizer) is not None]
     if len(unknown) < len(characters):
         return unknown
-    words = sorted({word for text in texts for word in text.split()})
+    words = sorted(set(" ".join(texts).split()))
     return [word for word in words if _fails(word, tokenizer) is not None]
 
 

@@ -95,6 +95,5 @@ def _entries(content: Any) -> dict[str, int]:
 def _are_words(table: Mapping[str, int]) -> bool:
     """Return whether entries are words: most have several letters, and none has white space."""
     several = sum(len(token) > 1 for token in table)
-    return 2 * several > len(table) and not any(
-        character.isspace() for token in table for character in token
-    )
+    spaced = any(map(str.isspace, "".join(table)))
+    return 2 * several > len(table) and not spaced

@@ -12,6 +12,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -256,12 +257,10 @@ class Observable(Catalogued, abc.ABC):
 
     def names(self) -> Names:
         """Return title and units of all variables that it declares."""
-        tables = {
-            name: words
-            for table in self.tables
-            for name, words in table.names().items()
-        }
-        return {**self.variables, **tables, **of_names(self.quantities)}
+        names = dict(self.variables)
+        for table in self.tables:
+            names |= table.names()
+        return names | of_names(self.quantities)
 
     @property
     def stem(self) -> str:
@@ -410,13 +409,11 @@ def _section(observable: Observable) -> Section:
     title = observable.name.replace("-", " ").capitalize()
     if first is None:
         return Section(title, "")
-    nulls = dict.fromkeys(
-        label for q in observable.quantities for label in q.nulls.values()
-    )
+    labels = chain.from_iterable(q.nulls.values() for q in observable.quantities)
     return Section(
         title,
         "; ".join(q.heading_of() for q in observable.quantities) + ".",
         symbol=first.symbol,
-        null=", ".join(nulls),
+        null=", ".join(dict.fromkeys(labels)),
         source=first.source,
     )

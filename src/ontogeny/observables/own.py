@@ -6,6 +6,7 @@ import ast
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -165,12 +166,9 @@ class OfFunction(Observable):
         nodes = ast.walk(ast.parse(source.read_bytes())) if source.is_file() else ()
         texts = [node.value for node in nodes if isinstance(node, ast.Constant)]
         names = [text for text in texts if isinstance(text, str) and text]
-        places = [
-            folder / name
-            for name in names
-            for folder in (source.parent, Path().absolute())
-        ]
-        return sorted(filter(is_file, {*places}))
+        folders = (source.parent, Path().absolute())
+        places = {folder / name for folder, name in product(folders, names)}
+        return sorted(filter(is_file, places))
 
 
 @dataclass(frozen=True)

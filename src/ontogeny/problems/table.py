@@ -185,10 +185,10 @@ def problems_of(result: MergedResult) -> Problems:
         for name, dataset in data.items()
         if dataset.data_vars or dataset.attrs
     }
-    rows = [row for name, dataset in data.items() for row in of_node(name, dataset)]
-    rows += [
-        Problem.from_dict(row) for row in _of_controls(tree.root.attrs.get("controls"))
-    ]
+    rows: list[Problem] = []
+    for name, dataset in data.items():
+        rows += of_node(name, dataset)
+    rows += map(Problem.from_dict, _of_controls(tree.root.attrs.get("controls")))
     standings = {name: standing_of(dataset) for name, dataset in data.items()}
     return Problems(tuple(rows), standings, _notes(tree.root.attrs.get("provenance")))
 

@@ -24,8 +24,7 @@ def branched(
     >>> branched([{"resumed": 50, "abandoned": [90]}], 60, {70, 80, 90})
     [{'resumed': 50, 'abandoned': [90]}, {'resumed': 60, 'abandoned': [70, 80]}]
     """
-    named = {there for branch in branches for there in branch["abandoned"]}
-    left = sorted(set(later) - named)
+    left = sorted(set(later).difference(*(b["abandoned"] for b in branches)))
     return [*branches, {"resumed": step, "abandoned": left}] if left else list(branches)
 
 

@@ -190,11 +190,10 @@ def read_observed(folder: str | Path) -> pd.DataFrame:
         raise CheckpointError(
             f"{folder} has no {OBSERVED}: nothing was observed while it trained."
         )
-    values = {
-        (entry["step"], name): value
-        for entry in standing(path)
-        for name, value in entry.get("metrics", {}).items()
-    }
+    values = {}
+    for entry in standing(path):
+        for name, value in entry.get("metrics", {}).items():
+            values[entry["step"], name] = value
     rows = [(step, name, value) for (step, name), value in sorted(values.items())]
     return pd.DataFrame(rows, columns=["step", "name", "value"])
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -171,7 +172,7 @@ def measure(
     metrics: dict[str, float] = {}
     failed: dict[str, str] = {}
     with unchanged(model):
-        needs = [need for observable in observables for need in own_needs(observable)]
+        needs = list(chain.from_iterable(map(own_needs, observables)))
         values = Values(needs, partial(read_model, job, model))
         for observable in observables:
             try:

@@ -54,7 +54,7 @@ def layer_paths(paths: Sequence[str], layers: Any) -> list[str]:
     if not choices:
         raise ArgumentError("layers must name at least one layer; got none.")
     names = [str(path) for path in paths]
-    selection = {path for layer in choices for path in _matching(names, layer)}
+    selection = set[str]().union(*(_matching(names, layer) for layer in choices))
     return [path for path in names if path in selection]
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
@@ -143,8 +144,7 @@ def _decade_values(first: int, last: int) -> list[tuple[int, int]]:
     powers = range(math.floor(math.log10(first)), math.floor(math.log10(last)) + 1)
     values = [
         (digit * 10**power, ranks.get(digit, 9))
-        for power in powers
-        for digit in range(1, 10)
+        for power, digit in product(powers, range(1, 10))
     ]
     return [(value, rank) for value, rank in values if first <= value <= last]
 

@@ -10,6 +10,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -144,8 +145,8 @@ def total(costs: Sequence[Cost]) -> Cost:
     }
     sums["dropped"] = max(cost.dropped for cost in costs)  # they run one after another
     why_not = next((cost.why_not for cost in costs if cost.why_not), "")
-    failing = tuple(dict.fromkeys(line for cost in costs for line in cost.failing))
-    return replace(costs[0], **sums, why_not=why_not, failing=failing)
+    failing = dict.fromkeys(chain.from_iterable(cost.failing for cost in costs))
+    return replace(costs[0], **sums, why_not=why_not, failing=tuple(failing))
 
 
 def download_limit(fetched: int) -> list[str]:
@@ -224,7 +225,8 @@ def _timed(study: Study, fetched: int, counts: tuple[int, ...], dropped: float) 
     try:
         here = all(checkpoint.is_downloaded for checkpoint in study.trajectory)
         probed = study.examination.bare() if here else None
-        clock, worked = time.perf_counter(), time.process_time()
+        clock = time.perf_counter()
+        worked = time.process_time()
         watch = _one_checkpoint(study, probed)
         worked = time.process_time() - worked
         busy = worked / max(time.perf_counter() - clock, 1e-9)

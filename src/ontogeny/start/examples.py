@@ -133,9 +133,8 @@ def no_english(tokenizer: Any, texts: Sequence[str]) -> str:
         return f"its tokenizer cuts an English word into {pieces:.1f} tokens, {PIECES:.0f} at most"
     if np.mean(ids == getattr(tokenizer, "unk_token_id", None)) > _UNKNOWN:
         return "its tokenizer does not know English words"
-    words = [
-        word.strip(".,;:!?\"'()").lower() for text in texts for word in text.split()
-    ]
+    all_words = " ".join(texts).lower().split()
+    words = [word.strip(".,;:!?\"'()") for word in all_words]
     share = np.mean([word in _COMMON for word in words]) if words else 1.0
     few = f"only {100 * share:.0f} % of its texts' words are common English ones"
     return few if share < COMMON_SHARE else ""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from torch import Tensor, nn
@@ -90,11 +91,11 @@ def proposed_layers(model: nn.Module, text: Inputs) -> ProposedLayers:
     if shared and _is_half(paths[0], fitting):
         paths = list(dict.fromkeys(path.rpartition(".")[0] for path in paths))
         group = group.rpartition(".")[0]
-    layers = tuple(
-        f"{path}@{call}" if shared else path
-        for path in paths
-        for call in range(len(fitting[path].shapes))
-    )
+    layers = tuple(paths)
+    if shared:
+        counts = {path: len(fitting[path].shapes) for path in paths}
+        numbered = ([f"{path}@{i}" for i in range(n)] for path, n in counts.items())
+        layers = tuple(chain.from_iterable(numbered))
     pattern = f"{group}@*" if shared else group
     are_all = tuple(capture.match_layers(model, pattern, text)) == layers
     width = min(fitting[path].shapes[0][-1] for path in paths)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from .. import own_code
 from ..errors import ArgumentError
 from ..trajectory import Trajectory
@@ -30,8 +32,9 @@ def of_other_shapes(run: Trajectory, model: str = "") -> tuple[list[str], str]:
     # Of as many the later ones.
     most = max(reversed(groups), key=lambda shapes: len(groups[shapes]))
     chosen = built if built in groups else most
-    others = [c.label for s, group in groups.items() if s != chosen for c in group]
-    whose = "the model's" if chosen == built else f"those of {groups[chosen][-1].label}"
+    taken = groups.pop(chosen)
+    others = [c.label for c in chain.from_iterable(groups.values())]
+    whose = "the model's" if chosen == built else f"those of {taken[-1].label}"
     files = plural(len(others), "checkpoint")
     return others, f"left out: {files} of other shapes than {whose}: {some(others)}"
 

@@ -288,8 +288,8 @@ class Paper:
         return seconds * layers * readings
 
     def _activations(self, observables: Sequence[Observable]) -> list[Activations]:
-        needs = [n.at_step for o in observables for n in o.needs()]
-        return [n for n in dict.fromkeys(needs) if isinstance(n, Activations)]
+        needs = needs_of_steps(observables)
+        return [need for need in needs if isinstance(need, Activations)]
 
     def _largest(self, observables: Sequence[Observable]) -> tuple[int, int]:
         """Return rows and features of the largest sample of a layer."""

@@ -103,11 +103,13 @@ def entries_of(preset: Preset) -> list[tuple[str, PresetEntry]]:
     ArgumentError
         If an observable names a preset that there is not.
     """
-    entries = [(kind, entry) for kind, cls in kinds().items() for entry in cls.presets]
-    for kind, entry in entries:
-        for name in entry.presets:
-            check_choice(f"a preset of the observable {kind!r}", name, PRESETS)
-    entries = [(kind, entry) for kind, entry in entries if preset.name in entry.presets]
+    entries: list[tuple[str, PresetEntry]] = []
+    for kind, cls in kinds().items():
+        for entry in cls.presets:
+            for name in entry.presets:
+                check_choice(f"a preset of the observable {kind!r}", name, PRESETS)
+            if preset.name in entry.presets:
+                entries.append((kind, entry))
     return sorted(entries, key=lambda pair: pair[1].place)
 
 

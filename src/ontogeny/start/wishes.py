@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 
@@ -47,30 +47,11 @@ class Wishes:
         >>> Wishes("runs/mine", "quick", steps="8").options()
         ['--preset', 'quick', '--steps', '8']
         """
-        options = {
-            "--preset": [self.preset],
-            "--texts": self.texts,
-            "--steps": [self.steps],
-            "--set": self.sets,
-            "--model": [self.model],
-            "--tokenizer": [self.tokenizer],
-            "--max-length": [str(self.max_length or "")],
-            "--score": [self.score],
-            "--answer-after": [self.answer_after],
-            "--token-labels": self.token_labels,
-            "--step-from": [self.step_from],
-            "--only": self.only,
-            "--exclude": self.exclude,
-            "--key": [self.key],
-            "--base": [self.base],
-            "--abilities": self.abilities,
-            "--train-texts": self.train_texts,
-            "--base-texts": self.base_texts,
-            "--floor": [self.floor],
-            "--prompts": self.prompts,
-        }
         parts: list[str] = []
-        for name, values in options.items():
-            for value in filter(None, values):
-                parts += [name, value]
+        for field in fields(self)[1:]:  # the source is the command's argument
+            name = {"sets": "set"}.get(field.name, field.name).replace("_", "-")
+            value = getattr(self, field.name)
+            values = value if isinstance(value, list | tuple) else [value]
+            for one in filter(None, values):
+                parts += [f"--{name}", str(one)]
         return parts

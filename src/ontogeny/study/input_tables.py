@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -279,8 +280,8 @@ def _tokens(table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> Inp
     by_file = [
         file.cut(length, len(ids)) for file, ids in zip(opened, tables, strict=True)
     ]
-    cut = [count for counts in by_file for count in counts][:limit]
-    rows = [row for ids in tables for row in ids][:limit]
+    cut = list(chain.from_iterable(by_file))[:limit]
+    rows = list(chain.from_iterable(tables))[:limit]
     same = len({len(row) for row in rows}) == 1
     ids = np.stack(rows) if same else [row.tolist() for row in rows]
     labels = _token_labels(table, base, opened, length, per_file)
@@ -392,7 +393,7 @@ def _token_labels(
         )
     files = [base / str(name) for name in names] or [file.path for file in opened]
     read = [labels_beside(path, file) for path, file in zip(files, opened, strict=True)]
-    return [row for file in read for row in file.texts(length, per_file)]
+    return list(chain.from_iterable(file.texts(length, per_file) for file in read))
 
 
 def ids_of_model(

@@ -100,8 +100,8 @@ def _tried(failure: DryFailure) -> str:
 
 def odd_texts(inputs: Mapping[str, Inputs]) -> list[str]:
     """Return a line for each thing that is odd with an input set: repeats, few texts, much cut."""
-    return [
-        f"input set {name!r}: {line}"
-        for name, texts in inputs.items()
-        for line in filter(None, [texts.repeats, *texts.warnings])
-    ]
+    lines: list[str] = []
+    for name, texts in inputs.items():
+        odd = filter(None, [texts.repeats, *texts.warnings])
+        lines += [f"input set {name!r}: {line}" for line in odd]
+    return lines

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from ..errors import ArgumentError, StoreError
 from ..inputs import Inputs
 from ..markup import html_block, html_table
 from ..observables import Observable
-from ..store import writing_whole
 from ..trajectory import Trajectory
+from ..whole_files import writing_whole
 from ..words.formats import plural
 from .cells.cache import hash_once
 from .cells.environment import environment
@@ -533,9 +534,10 @@ def _say_audit(tree: xr.DataTree, progress: Progress) -> None:
 
 
 def _say_nothing_to_do(parts: Sequence[RunPart], progress: Progress) -> None:
-    cells = sum(cell.observed for part in parts for cell in part.graph.cells())
+    cells = chain.from_iterable(part.graph.cells() for part in parts)
+    count = sum(cell.observed for cell in cells)
     progress.start(0, 0)  # an object of a user's counts on it
-    progress.note(f"nothing to do: {plural(cells, 'cell')} are there")
+    progress.note(f"nothing to do: {plural(count, 'cell')} are there")
     progress.finish()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ def default_figures(data: xr.Dataset, quantities: Sequence[Quantity]) -> list[Cu
     >>> figure.title, figure.series, figure.interval
     ('Norm', 'layer', None)
     """
-    return [figure for q in quantities for figure in _figures(data, q)]
+    return list(chain.from_iterable(_figures(data, q) for q in quantities))
 
 
 def figures_of_one(

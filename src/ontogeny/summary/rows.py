@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,7 @@ def has_rows(data: xr.Dataset, quantity: Quantity) -> bool:
 
 def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | None:
     """Return the variables of the rows of quantities that share their reference."""
-    series = [row for q in quantities for row in _series(data, q)]
+    series = list(chain.from_iterable(_series(data, q) for q in quantities))
     if not series:
         return None
     labels, layers, names, values, floors, late, settled, controls, lead = zip(

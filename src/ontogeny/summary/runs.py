@@ -78,8 +78,9 @@ def _numbered(node: xr.Dataset) -> xr.Dataset:
 
 def _fills(pieces: Sequence[xr.Dataset]) -> dict[Any, Any]:
     """Return what stands where a run has nothing: NaN would turn texts and truths into objects."""
-    kinds = {
-        name: values.dtype.kind for p in pieces for name, values in p.data_vars.items()
-    }
     fills = {"b": False, "O": "", "U": "", "T": "", "S": b""}
-    return {name: fills.get(kind, np.nan) for name, kind in kinds.items()}
+    of_names: dict[Any, Any] = {}
+    for piece in pieces:
+        for name, values in piece.data_vars.items():
+            of_names[name] = fills.get(values.dtype.kind, np.nan)
+    return of_names

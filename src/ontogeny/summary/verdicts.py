@@ -113,8 +113,10 @@ def _together(nodes: Nodes) -> dict[str, xr.Dataset]:
             _shares,
         )
     )
-    names = [(n, q) for n, node in nodes.items() for q in _quantities(node)]
-    owners = [name for name, node in nodes.items() for _ in range(node.sizes["row"])]
+    names: list[tuple[str, str]] = []
+    for name, node in nodes.items():
+        names += [(name, quantity) for quantity in _quantities(node)]
+    owners = [name for name, _ in names]
     of_gains = _equal_shares(gains, owners)
     corrected = {
         "p_value": holm(of_order),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from importlib import resources
+from itertools import chain
 
 from ..errors import OntogenyError, check_choice
 from .corpus import paragraphs, python_topics
@@ -64,7 +65,7 @@ def _of_python() -> list[str]:
         topics = python_topics()
     except OntogenyError:  # Linux distributions may leave it out
         return []
-    texts = {text for topic in topics for text in paragraphs(topic) if _is_prose(text)}
+    texts = set(filter(_is_prose, chain.from_iterable(map(paragraphs, topics))))
     return sorted(texts, key=lambda text: hashlib.blake2b(text.encode()).digest())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,7 @@ def _texts(
 
 def _guessed(path: Path, rows: Sequence[Mapping[Any, Any]]) -> Any:
     """Return the column that holds texts: the one of a usual name, or the only one with words."""
-    names = list(dict.fromkeys(name for row in rows[:_SEEN] for name in row))
+    names = list(dict.fromkeys(chain.from_iterable(rows[:_SEEN])))
     usual = [
         n for word in ("text", *TEXT_NAMES) for n in names if str(n).lower() == word
     ]

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +48,7 @@ def python_documentation() -> list[str]:
     >>> len(texts) == len(set(texts))
     True
     """
-    texts = [text for document in _documents() for text in paragraphs(document)]
+    texts = chain.from_iterable(map(paragraphs, _documents()))
     return list(dict.fromkeys(texts))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError
-from .files import read_text
+from .decoding import read_text
 from .rows import BINARY, FORMATS, Rows, json_lines, read_rows
 
 GROUP_FIELDS = ("group", "paradigm", "uid", "category", "phenomenon", "subject")

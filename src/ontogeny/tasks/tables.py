@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import ArgumentError, check_choice, suggestion
 from .columns import TEXT_NAMES
-from .files import read_text
+from .decoding import read_text
 from .labelled import LabelledTexts, as_labels
 from .records import named, some_of
 from .rows import BINARY, COUNTED, FORMATS, Rows, read_rows
@@ -127,17 +127,20 @@ def _one_a_class(
 ) -> LabelledTexts:
     if not files:
         raise ArgumentError("path must name at least one file for a label; got none.")
-    parts = {
-        label: read_labelled(
+    texts: list[str] = []
+    labels: list[Any] = []
+    sources: list[str] = []
+    skipped: list[str] = []
+    for label, file in files.items():
+        part = read_labelled(
             file, file_format="lines", encoding=encoding, on_error=on_error
         )
-        for label, file in files.items()
-    }
+        texts += part.texts
+        labels += [label for _ in part.texts]
+        sources.append(part.source)
+        skipped += part.skipped
     return LabelledTexts(
-        tuple(text for part in parts.values() for text in part.texts),
-        as_labels([label for label, part in parts.items() for _ in part.texts]),
-        ", ".join(part.source for part in parts.values()),
-        tuple(line for part in parts.values() for line in part.skipped),
+        tuple(texts), as_labels(labels), ", ".join(sources), tuple(skipped)
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -78,7 +79,8 @@ def packed_stream(
     rows = tokenizer(list(texts), verbose=False, return_attention_mask=False)[
         "input_ids"
     ]
-    stream = [token for row in rows if not special.issuperset(row) for token in row]
+    with_words = (row for row in rows if not special.issuperset(row))
+    stream = list(chain.from_iterable(with_words))
     if len(stream) < length:
         raise ArgumentError(
             f"texts are too short: {len(stream)} tokens, and a crop has length={length}."

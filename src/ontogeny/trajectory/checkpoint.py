@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -99,7 +100,13 @@ class Checkpoint:
         """The stored checkpoints that are read for its weights: usually itself alone."""
         if self.derived is None:
             return (self,)
-        return tuple(dict.fromkeys(s for c in self.derived.sources for s in c.sources))
+        made_of = chain.from_iterable(c.sources for c in self.derived.sources)
+        return tuple(dict.fromkeys(made_of))
+
+    @property
+    def hub_revisions(self) -> list[HubRevision]:
+        """The revisions of the Hub that are read for its weights."""
+        return [s.source for s in self.sources if s.source is not None]
 
     @property
     def is_computed(self) -> bool:

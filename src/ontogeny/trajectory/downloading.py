@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from ..errors import CheckpointError
@@ -27,9 +28,7 @@ def missing_bytes(trajectory: Trajectory) -> int:
     >>> missing_bytes(Trajectory.from_models({0: torch.nn.Linear(2, 1)}))
     0
     """
-    sources = [
-        source for of_step in _sources(trajectory).values() for source in of_step
-    ]
+    sources = list(chain.from_iterable(_sources(trajectory).values()))
     list_files(sources)
     sizes: dict[tuple[Path, str], int] = {}
     for source in sources:
@@ -78,11 +77,7 @@ def download(trajectory: Trajectory) -> Iterator[int]:
 
 def _sources(trajectory: Trajectory) -> dict[int, list[HubRevision]]:
     """Return, for each checkpoint of the Hub, all revisions that its weights are made of."""
-    return {
-        c.step: [s.source for s in c.sources if s.source is not None]
-        for c in trajectory
-        if c.source is not None
-    }
+    return {c.step: c.hub_revisions for c in trajectory if c.source is not None}
 
 
 def check_space(needed: int, cache: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from itertools import chain
 from pathlib import Path
 
 from ..errors import CheckpointError
@@ -24,9 +25,8 @@ def checkpoints_below(folder: Path, depth: int = _DEPTH) -> list[Path]:
     holding = [path for path in inner[:_MOST] if _holds(path)]
     if holding or depth == 1:
         return holding
-    return [
-        below for path in inner[:_MOST] for below in checkpoints_below(path, depth - 1)
-    ]
+    below = (checkpoints_below(path, depth - 1) for path in inner[:_MOST])
+    return list(chain.from_iterable(below))
 
 
 def _holds(folder: Path) -> bool:

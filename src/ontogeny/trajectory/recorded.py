@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -187,7 +188,7 @@ def _of_log(folder: Path, of: str) -> Entries:
 def _printed_in(folder: Path | None) -> list[Path]:
     if folder is None or not folder.is_dir():
         return []
-    files = sorted({path for pattern in _LOGS for path in folder.glob(pattern)})
+    files = sorted(set(chain.from_iterable(map(folder.glob, _LOGS))))
     return [
         path for path in files if path.is_file() and path.stat().st_size <= _MOST_BYTES
     ]

@@ -6,6 +6,7 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, TypeAlias
 
 from ..errors import ArgumentError, check_whole
@@ -83,11 +84,12 @@ class Schedule:
 
     def planned(self, last: int) -> tuple[int, ...] | None:
         """Return the steps due up to `last`, or None where only a function or too many are."""
-        if callable(self.every) or any(
-            len(part) > _LISTED for part in self._parts(last)
-        ):
+        if callable(self.every):
             return None
-        steps = {step for part in self._parts(last) for step in part}
+        parts = self._parts(last)
+        if any(len(part) > _LISTED for part in parts):
+            return None
+        steps = set(chain.from_iterable(parts))
         return tuple(sorted(step for step in steps if step <= last))
 
     def _parts(self, last: int) -> list[Sequence[int]]:

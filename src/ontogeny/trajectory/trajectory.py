@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -260,12 +261,7 @@ class Trajectory:
         CheckpointError
             If the Hub cannot be reached, or a revision holds no weights or not all shards.
         """
-        list_files(
-            s.source
-            for c in self.checkpoints
-            for s in c.sources
-            if s.source is not None
-        )
+        list_files(chain(*(c.hub_revisions for c in self.checkpoints)))
         digests = {c.step: c.file_digests() for c in self.checkpoints}
         return {step: digest for step, digest in digests.items() if digest is not None}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -194,7 +195,8 @@ def _left_from(course: xr.DataArray, low: float, high: float) -> float:
 def claims_of_abilities(nodes: Nodes) -> list[Claim]:
     """Return what is claimed of each group: above chance, gained, lost, changed on its examples."""
     abilities = abilities_of(nodes)
-    return [claim for one in abilities for claim in _claims(one, len(abilities))]
+    claims = (_claims(ability, len(abilities)) for ability in abilities)
+    return list(chain.from_iterable(claims))
 
 
 def _claims(one: Ability, tests: int) -> Iterator[Claim]:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -195,7 +196,7 @@ class Content:
     @property
     def rows(self) -> list[Row]:
         """The chart's rows of all nodes."""
-        return [row for node in self.nodes for row in node.rows]
+        return list(chain.from_iterable(node.rows for node in self.nodes))
 
     @property
     def row_ids(self) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 
 import numpy as np
 import xarray as xr
@@ -41,10 +42,8 @@ def began_trained(nodes: Iterable[xr.Dataset]) -> bool:
     labels = [node.get("accuracy_trained_start", 0.0) for node in nodes]
     if flags or any(bool(np.any(value)) for value in labels):
         return any(bool(np.any(value)) for value in (*flags, *labels))
-    runs = (
-        str(run) for node in nodes if "run" in node.coords for run in node["run"].values
-    )
-    return any(kind_of(run) == "mirrored" for run in runs)
+    runs = chain(*(node["run"].values for node in nodes if "run" in node.coords))
+    return any(kind_of(str(run)) == "mirrored" for run in runs)
 
 
 def made_of_motion(content: Content) -> bool:

@@ -174,5 +174,6 @@ def layer_paths(nodes: Sequence[Node]) -> list[str]:
         for node in nodes:
             if dim in node.dataset.coords:
                 paths += map(plain_text, np.atleast_1d(node.dataset[dim].values))
-    paths += [row.layer for node in nodes for row in node.rows if row.layer]
+    for node in nodes:
+        paths += [row.layer for row in node.rows if row.layer]
     return list(dict.fromkeys(paths))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import xarray as xr
@@ -65,7 +66,8 @@ def claims_of_one_model(
     if not is_one_model(data):
         return []
     told = [q for q in quantities if _has_value(data, q)]
-    return [claim for quantity in told for claim in _of_quantity(name, data, quantity)]
+    claims = (_of_quantity(name, data, quantity) for quantity in told)
+    return list(chain.from_iterable(claims))
 
 
 def _has_value(data: xr.Dataset, quantity: Quantity) -> bool:

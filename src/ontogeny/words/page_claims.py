@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import xarray as xr
@@ -29,7 +30,7 @@ from .catalogue import DAMAGES
 from .one_model import claims_of_one_model
 from .order import first_and_last
 from .row_claims import claims_of_rows, rows_tested
-from .rows import bands_of, read_rows
+from .rows import Row, bands_of, read_rows
 
 
 def claims_of(
@@ -52,7 +53,7 @@ def claims_of(
         What the nodes hold, which a single checkpoint is held against chance by.
     """
     tests = rows_tested(nodes)
-    claims = [claim for finding in findings for claim in _damaged(finding)]
+    claims = list(chain.from_iterable(map(_damaged, findings)))
     for name, node in nodes.items():
         claims += claims_of_rows(name, node, tests)
         claims += of_nodes.get(name, ())
@@ -79,12 +80,10 @@ def _unmeasured(
 
 def _orders(nodes: Nodes) -> Iterator[Claim]:
     """Give which layer was half-way first of each quantity, corrected over all of the page."""
-    rows = [
-        row
-        for name, node in nodes.items()
-        if node.attrs.get("role") != "motion"
-        for row in read_rows(node, "", name, "", bands_of(_curves(node)))
-    ]
+    rows: list[Row] = []
+    for name, node in nodes.items():
+        if node.attrs.get("role") != "motion":
+            rows += read_rows(node, "", name, "", bands_of(_curves(node)))
     for first, last in first_and_last(rows):
         yield Claim(
             Kind.BEFORE,

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from ..claims import Beside, Claim, Kind, Reason
 from ..claims.claim import DIRECTION_OF
@@ -286,12 +287,9 @@ class Phrases(MeasuredPhrases):
     @property
     def controls(self) -> str:
         """By how much control runs changed, in brackets."""
-        changes = [
-            beside.value
-            for claim in self.claims
-            for beside in claim.beside
-            if beside.role == "control" and math.isfinite(beside.value)
-        ]
+        beside = chain.from_iterable(claim.beside for claim in self.claims)
+        of_controls = [one.value for one in beside if one.role == "control"]
+        changes = list(filter(math.isfinite, of_controls))
         if not changes:
             return ""
         return f" (controls {value_range(changes, _signed, ' to ')})"
@@ -371,7 +369,7 @@ class Phrases(MeasuredPhrases):
     @property
     def beside(self) -> str:
         """What it was judged against."""
-        references = [one for claim in self.claims for one in _references(claim)]
+        references = chain.from_iterable(map(_references, self.claims))
         values = [one.value for one in references]
         return value_range(values) if values else "not known"
 

@@ -12,7 +12,7 @@ import xarray as xr
 
 from .formats import plain_text
 from .row_words import direction, mean
-from .rows import NUMBERS, Row, RunRow, read_rows
+from .rows import NUMBERS, ControlRow, Row, RunRow, read_rows
 from .voice import Voice
 
 
@@ -82,6 +82,11 @@ def _together(runs: Sequence[RunRow], quantity: str) -> Row:
         "half_step_high": max(halves),
     }
     nothing = np.empty(0)
+    controls: list[ControlRow] = []
+    for run in runs:
+        for control in run.row.controls:
+            name = f"{control.name} of {run.name}"
+            controls.append(replace(control, name=name))
     return replace(
         rows[0],
         quantity=quantity,
@@ -93,10 +98,6 @@ def _together(runs: Sequence[RunRow], quantity: str) -> Row:
         beyond=all(row.beyond for row in rows),
         learned=all(row.learned for row in rows),
         lost=all(row.lost for row in rows),
-        controls=tuple(
-            replace(control, name=f"{control.name} of {run.name}")
-            for run in runs
-            for control in run.row.controls
-        ),
+        controls=tuple(controls),
         runs=tuple(runs),
     )

@@ -117,10 +117,8 @@ def summary_lines(tree: MergedResult) -> list[str]:
     """
     content = read_content(tree)
     ones = [f"audit: {f.message}" for f in content.findings if f.kind == "one-run"]
-    lines = [
-        line.text
-        for node in content.nodes
-        for line in sentences_of_runs(content, node.path)
-    ]
+    lines: list[str] = []
+    for node in content.nodes:
+        lines += [line.text for line in sentences_of_runs(content, node.path)]
     last = control_words(content)
     return list(filter(None, [*ones, heading_of_runs(content), *lines, last]))

@@ -11,8 +11,9 @@ from typing import Any
 import xarray as xr
 
 from ontogeny.errors import StoreError
-from ontogeny.store import Cell, difference, read_cell, sweep, write_cell
+from ontogeny.store import Cell, difference, read_cell, write_cell
 from ontogeny.trees import Nodes
+from ontogeny.whole_files import sweep
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,14 @@ from ontogeny import report, semantics, tasks
 from ontogeny.errors import ArgumentError, check_whole
 from ontogeny.features.wordspace.support import Support, WordStream
 from ontogeny.start.source import check_source, names_of
-from ontogeny.store import plain, write_json
+from ontogeny.store import plain
 from ontogeny.study import Progress
 from ontogeny.study.cells.merge import provenance
 from ontogeny.study.folder.layout import settings_path
 from ontogeny.study.progress import Silent
 from ontogeny.study.results.result_files import write_result
 from ontogeny.trees import Nodes
+from ontogeny.whole_files import write_json
 from ontogeny.words.formats import plural
 
 from .pieces import Pieces

@@ -221,7 +221,7 @@ class Describing:
         that is at step 0.
         """
         if self.run.need.tokens == "mean" or not codes.shape[1]:
-            return [""] * codes.shape[1]
+            return ["" for _ in range(codes.shape[1])]
         words = self.texts.words(self.pieces)
         pieces = self.pieces
         untrained = alike = None

@@ -82,7 +82,8 @@ def concepts_of_runs(
 
 def price_of_concepts(studies: Mapping[str, tuple[Study, Path]]) -> str:
     """Return in words what the concepts of several runs would read and keep."""
-    everything = [run for part in views_of(studies) for run in part.values()]
+    runs, controls = views_of(studies)
+    everything = [*runs.values(), *controls.values()]
     fingerprint = fingerprint_of(everything)
     done = _finished(cell_of(everything, fingerprint), fingerprint) is not None
     return (

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -283,7 +284,8 @@ def views_here(runs: Mapping[str, Any], progress: Progress) -> bool:
     except ArgumentError as error:
         progress.note(f"no dictionary over all runs: {error}")
         return False
-    here = all(c.is_downloaded for run in views.values() for c in run.part.trajectory)
+    checkpoints = chain.from_iterable(run.part.trajectory for run in views.values())
+    here = all(checkpoint.is_downloaded for checkpoint in checkpoints)
     if not here:
         progress.note(
             "no dictionary over all runs: their checkpoints would be downloaded again; "

@@ -60,11 +60,9 @@ def _between(
             found[node, plain_text(each.change.name)] = each
     both = corrected([each.change for each in found.values()])
     changes = dict(zip(found, both, strict=True))
-    told = [
-        claim
-        for name, change in changes.items()
-        for claim in _changed(name, change, courses, first, len(changes))
-    ]
+    told: list[Claim] = []
+    for name, change in changes.items():
+        told += _changed(name, change, courses, first, len(changes))
     if nodes and not told:
         beside = (Beside("reference", first),)
         none = Subject(nodes[0], "right")

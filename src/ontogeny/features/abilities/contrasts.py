@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -147,7 +148,7 @@ def ties_of_words(right: Sequence[str], wrong: Sequence[str]) -> Ties:
     ]
     side = np.array([(a > b) - (a < b) for a, b in pairs], dtype=int)
     words = [
-        [word for text in pair for word in text.split(" ")] if any(pair) else [place]
+        " ".join(pair).split(" ") if any(pair) else [place]
         for place, pair in enumerate(pairs)
     ]
     return Ties(_numbered(names), side, joined_clusters(words))
@@ -164,11 +165,12 @@ def joined_clusters(keys: Sequence[Iterable[Hashable]]) -> np.ndarray:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    pairs = [(place, key) for place, of_one in enumerate(keys) for key in of_one]
-    place = np.array([place for place, _ in pairs], dtype=int)
-    key = len(keys) + _numbered([key for _, key in pairs])
+    of_each = [list(of_one) for of_one in keys]
+    counts = np.array([len(of_one) for of_one in of_each], dtype=int)
+    place = np.repeat(np.arange(len(keys)), counts)
+    key = len(keys) + _numbered([*chain.from_iterable(of_each)])
     size = int(key.max(initial=len(keys) - 1)) + 1
-    graph = coo_array((np.ones(len(pairs)), (place, key)), shape=(size, size))
+    graph = coo_array((np.ones(len(key)), (place, key)), shape=(size, size))
     return _numbered(
         connected_components(graph, directed=False)[1][: len(keys)].tolist()
     )

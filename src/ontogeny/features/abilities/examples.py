@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -354,8 +355,8 @@ def _as_tokens(
     ArgumentError
         If none can be read.
     """
-    before = [text for example in examples for text in example.before]
-    texts = [text for example in examples for text in example.texts]
+    before = list(chain.from_iterable(example.before for example in examples))
+    texts = list(chain.from_iterable(example.texts for example in examples))
     of_text = np.repeat(
         np.arange(len(examples)), [len(example.texts) for example in examples]
     )

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -100,10 +101,8 @@ class Harness(OfGroups):
 
     def files_read(self) -> Sequence[Path]:
         """Return all files of its folders."""
-        files = (path for folder in self.folders for path in Path(folder).rglob("*"))
-        return sorted(
-            path for path in files if path.is_file() and path.suffix != ".pyc"
-        )
+        paths = chain.from_iterable(Path(folder).rglob("*") for folder in self.folders)
+        return sorted(p for p in paths if p.is_file() and p.suffix != ".pyc")
 
     def samples(self, answers: Sequence[tuple[float, bool]] = ()) -> Judged:
         """Return what the harness asks for, and what it says of each example by the answers.

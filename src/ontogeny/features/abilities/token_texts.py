@@ -302,17 +302,17 @@ class _One:
 
 def _encoded(texts: Sequence[str], tokenizer: Any, most: int) -> list[_One | None]:
     """Return the tokens of texts; None of one that has none but those that are added."""
+    encoded: list[_One | None] = []
     try:
         fields = tokenize(texts, tokenizer, most + 2, "right", None)
     except ArgumentError:
-        if len(texts) > 1:
-            return [
-                entry for text in texts for entry in _encoded([text], tokenizer, most)
-            ]
+        fields = None
+    if fields is None and len(texts) == 1:
         return [None]
-    if fields["dropped"]:
-        return [entry for text in texts for entry in _encoded([text], tokenizer, most)]
-    encoded: list[_One | None] = []
+    if fields is None or fields["dropped"]:
+        for text in texts:
+            encoded += _encoded([text], tokenizer, most)
+        return encoded
     for row, mask in enumerate(fields["mask"]):
         spans = None if fields["spans"] is None else fields["spans"][row][mask]
         encoded.append(

@@ -228,17 +228,13 @@ class LayerEffects:
         bands = first_order_bands(
             self.codes, self._gradients, self._D, directions, others
         )
-        ends = {
-            f"effect_{name}_{end}": ("concept", values / total)
-            for name in ("random", "other")
-            for end, values in zip(("low", "high"), getattr(bands, name), strict=True)
-        }
         error = mean_stderr(means, weights)
-        return {
-            "effect": ("concept", self.effect),
-            "effect_stderr": ("concept", error),
-            **ends,
-        }
+        numbers = {"effect": self.effect, "effect_stderr": error}
+        for name in ("random", "other"):
+            low, high = getattr(bands, name)
+            numbers[f"effect_{name}_low"] = low / total
+            numbers[f"effect_{name}_high"] = high / total
+        return {name: ("concept", values) for name, values in numbers.items()}
 
     def _cost(self, codes: np.ndarray, direction: np.ndarray) -> np.ndarray:
         """Return what a removal costs each text, in nats per predicted token."""

@@ -69,26 +69,18 @@ class Tested:
 
 def tested(data: xr.Dataset, names: Mapping[str, Any], *dims: str) -> Iterator[Tested]:
     """Give the effects along some dimensions that were tested, corrected over all of them."""
-    cases = [
-        (
-            name,
-            labels,
-            _at_tested_steps(data, name, dict(zip(dims, labels, strict=True))),
-        )
-        for name in names
-        if f"{name}_p_single" in data
-        for labels in product(*(data[dim].values for dim in dims))
-    ]
-    cases = [case for case in cases if case[-1].sizes["step"]]
+    cases = []
+    for name in names:
+        if f"{name}_p_single" not in data:
+            continue
+        for labels in product(*(data[dim].values for dim in dims)):
+            at = dict(zip(dims, labels, strict=True))
+            one = data.sel(at).dropna("step", subset=[f"{name}_p_single"])
+            if one.sizes["step"]:
+                cases.append((name, labels, one))
     p_values = holm([one[f"{name}_p_single"][-1].item() for name, _, one in cases])
     for (name, labels, one), p_value in zip(cases, p_values.tolist(), strict=True):
         yield Tested(name, tuple(map(str, labels)), one, p_value, len(cases))
-
-
-def _at_tested_steps(
-    data: xr.Dataset, name: str, labels: Mapping[str, Any]
-) -> xr.Dataset:
-    return data.sel(labels).dropna("step", subset=[f"{name}_p_single"])
 
 
 def lasting(steps: np.ndarray, holds: np.ndarray) -> dict[str, Any]:

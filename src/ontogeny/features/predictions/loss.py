@@ -26,6 +26,7 @@ from ...observables.word_frequencies import blind_guess, guesses
 from ...quantities import Measured, Quantity
 from ...trajectory.recorded import TRAINING, VALIDATION
 from ...trees import Nodes
+from ...words.names import Names
 from . import renamed_words, trained_start
 from .loss_claims import claims_of_loss
 from .recorded import check_recorded, far_from_record, with_recorded
@@ -50,6 +51,24 @@ GAINS = {
 }
 
 _ENDS = {"": "", "_low": ", lower end", "_high": ", upper end"}
+
+
+def _variables() -> Names:
+    names = {**renamed_words.VARIABLES, **trained_start.VARIABLES}
+    for line in list(LINES)[1:]:
+        words = f"from which on the loss is below {LINES[line]}"
+        names |= _of_step(f"loss_below_{line}", words)
+    for gain, guess in GAINS.items():
+        names |= _of_step(f"loss_half_{gain}", f"of half the gain by {guess}")
+    return names
+
+
+def _of_step(name: str, words: str) -> Names:
+    """Return title and units of a step and of the ends of its interval."""
+    return {
+        f"{name}{end}": (f"{{checkpoint}} {words}{more}", "{step}s")
+        for end, more in _ENDS.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -150,26 +169,7 @@ class Loss(OfPredictions):
         "lie higher than the training text's own frequencies would. Only a loss below that of the "
         "model's own {word} frequencies, the mean of its predictions, shows that it uses context.",
     )
-    variables = (
-        {**renamed_words.VARIABLES, **trained_start.VARIABLES}
-        | {
-            f"loss_below_{line}{end}": (
-                f"{{checkpoint}} from which on the loss is below {words}{more}",
-                "{step}s",
-            )
-            for line, words in LINES.items()
-            if line != "uniform"
-            for end, more in _ENDS.items()
-        }
-        | {
-            f"loss_half_{gain}{end}": (
-                f"{{checkpoint}} of half the gain by {words}{more}",
-                "{step}s",
-            )
-            for gain, words in GAINS.items()
-            for end, more in _ENDS.items()
-        }
-    )
+    variables = _variables()
 
     def check(self) -> None:
         """Refuse a best loss below 0, and what is no pair of a step and a loss."""
@@ -218,7 +218,8 @@ class Loss(OfPredictions):
 
     def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with each line once, and the steps at which the loss went below it."""
-        lines = [f"loss_{line}{end}" for line in _FIXED for end in ("", "_of_text")]
+        fixed = [f"loss_{line}" for line in _FIXED]
+        lines = [*fixed, *(f"{line}_of_text" for line in fixed)]
         constants = [
             name for name in lines if name in data and "step" in data[name].dims
         ]

@@ -26,10 +26,33 @@ from ...quantities import Measured, Quantity
 from ...summary.noise import mean_stderr
 from ...trees import Nodes
 from ...units import Units
+from ...words.names import Names
 from .scored_tokens import TokenCosts
 from .set_claims import claims_of_sets
 
 SETS = ("training", "held-out")
+# What is stored of each text of both sets; the last two are the same at every step.
+_OF_TEXTS = {
+    "cost": ("loss", "nats per token"),
+    "right": ("share of right answers", "1"),
+    "line": ("loss by word frequencies", "nats per token"),
+    "count": ("number of predicted tokens", ""),
+}
+_ONCE = (
+    "training_line",
+    "training_count",
+    "held_line",
+    "held_count",
+    "answers_scored",
+    "set_loss_frequencies",
+)
+
+
+def _names_of_texts(name: str) -> Names:
+    return {
+        f"{name}_{part}": (f"{words} of each text of the {name} set", units)
+        for part, (words, units) in _OF_TEXTS.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -87,15 +110,10 @@ class TrainingTexts(OfPredictions):
         ),
     )
     variables = {
-        f"{name}_{of}": (f"{words} of each text of the {name} set", units)
-        for name in ("training", "held")
-        for of, words, units in (
-            ("cost", "loss", "nats per token"),
-            ("right", "share of right answers", "1"),
-            ("line", "loss by word frequencies", "nats per token"),
-            ("count", "number of predicted tokens", ""),
-        )
-    } | {"answers_scored": ("1 where only answers are scored", "")}
+        **_names_of_texts("training"),
+        **_names_of_texts("held"),
+        "answers_scored": ("1 where only answers are scored", ""),
+    }
     section = Section(
         title="Training texts and held-out texts",
         definition="The loss and the share of right answers on texts of the training set, and on "
@@ -138,31 +156,22 @@ class TrainingTexts(OfPredictions):
         frequencies = [
             float(np.average(one["line"], weights=one["count"])) for one in read
         ]
-        data = dataset(measured)
-        of_units: dict[str, Any] = {
-            f"{name}_{part}": (f"{name}_text", values)
-            for name, one in zip(("training", "held"), read, strict=True)
-            for part, values in one.items()
-            if part != "right_tokens"
-        }
-        return data.assign(
+        data = dataset(measured).assign(
             set_loss_frequencies=("set", frequencies),
             answers_scored=np.int8(_answers(held)),
-            **of_units,
-        ).assign_coords(set=list(SETS))
+        )
+        for name, one in zip(("training", "held"), read, strict=True):
+            for part in _OF_TEXTS:
+                data[f"{name}_{part}"] = (f"{name}_text", one[part])
+        return data.assign_coords(set=list(SETS))
 
     def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with what is the same at every step once."""
         if "set_loss" not in data:
             return data
-        fixed = [
-            f"{n}_{part}" for n in ("training", "held") for part in ("line", "count")
-        ]
-        names = [
-            n for n in (*fixed, "answers_scored", "set_loss_frequencies") if n in data
-        ]
+        names = [n for n in _ONCE if n in data and "step" in data[n].dims]
         once = data.dropna("step", subset=["gap"]).isel(step=0, drop=True)
-        return data.assign({n: once[n] for n in names if "step" in data[n].dims})
+        return data.assign({n: once[n] for n in names})
 
     def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
         """Return since when it has memorised, generalises and overfits."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import ArgumentError, MissingExtraError, suggestion
-from ...tasks.files import read_text
+from ...tasks.decoding import read_text
 from ...tasks.records import some_of
 
 CONLLU = (".conllu", ".conll")
@@ -84,8 +85,8 @@ def _conllu(content: str, field: str, name: str) -> Iterator[Sentence]:
         parsed = conllu.parse(content)
     except conllu.exceptions.ParseException as error:
         raise ArgumentError(f"{name!r} is no CoNLL-U: {error}") from None
-    tokens = [token for sentence in parsed for token in sentence]
-    known = {key for token in tokens for key in token["feats"] or ()}
+    features = (token["feats"] or () for token in chain.from_iterable(parsed))
+    known = set(chain.from_iterable(features))
     if field not in FIELDS and field not in known:
         raise ArgumentError(
             f"field must be one of {', '.join(FIELDS)}, or a feature of {name!r} "

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from html import escape
+from itertools import chain
 from types import MappingProxyType
 
 import numpy as np
@@ -90,7 +91,7 @@ def lay_chart(
     row_ids = content.row_ids
     named = [row for row in content.rows if row.learned or _is_ordered(content, row)]
     groups = arrange(content.rows, keep=[order[id(row)] for row in named])
-    rows = [row for group in groups if not group.folded for row in group.rows]
+    rows = list(chain(*(group.rows for group in groups if not group.folded)))
     words, ends = (
         [text(row, layout) for row in rows] for text in (value_words, end_words)
     )
@@ -204,7 +205,7 @@ def _wrapped(canvas: Canvas, title: str, style: str) -> str:
 
 def _notices(content: Content, groups: Sequence[RowGroup]) -> tuple[str, ...]:
     notices = []
-    shown = {id(row) for group in groups for row in group.rows}
+    shown = set(map(id, chain.from_iterable(group.rows for group in groups)))
     lines = sum(len(group.rows) for group in groups if group.folded)
     count = len(shown) - lines
     of = len(content.rows) - lines

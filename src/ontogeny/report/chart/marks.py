@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from itertools import chain
 
 from ...words.row_words import control_half_steps
 from ...words.rows import Row
@@ -123,8 +124,8 @@ def _items(canvas: Canvas, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
         yield "run-dot", "other runs" if len(names) > 2 else "other run"
     else:
         yield "dot", "half-change {point}, with interval"
-    firm = [run.firm for row in rows for run in row.runs] or [row.firm for row in rows]
-    if not all(firm):
+    runs = list(chain.from_iterable(row.runs for row in rows))
+    if not all(one.firm for one in runs or rows):
         compared = any(row.controls for row in rows)
         what = "noise, chance or controls" if compared else "noise or chance"
         yield "open-dot", f"not shown to exceed {what}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import pandas as pd
 import xarray as xr
@@ -16,7 +17,7 @@ def figure_frame(drawable: Drawable) -> pd.DataFrame:
     """Return a figure's data: a row for each point, first its dimensions, then the variables."""
     names = drawable.written
     data = xr.Dataset({name: drawable.selected(name).drop_attrs() for name in names})
-    order = list(dict.fromkeys(str(d) for array in data.values() for d in array.dims))
+    order = list(dict.fromkeys(chain(*(array.dims for array in data.values()))))
     return data.to_dataframe(dim_order=order).reset_index()[[*order, *names]]
 
 
@@ -28,9 +29,8 @@ def chart_frame(rows: Sequence[Row], view: str) -> pd.DataFrame:
     """
     if view == "cells":
         return _cells(rows)
-    return pd.DataFrame(
-        [mark for row in rows for mark in mark_records(row)], columns=list(MARKS)
-    )
+    marks = chain.from_iterable(map(mark_records, rows))
+    return pd.DataFrame(marks, columns=list(MARKS))
 
 
 def _cells(rows: Sequence[Row]) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 
 import xarray as xr
 
@@ -73,7 +74,8 @@ def read_scatter(drawable: Drawable) -> Drawable:
     coordinates = [
         numbers(drawable, name) for name in (figure.x, figure.y, figure.z) if name
     ]
-    dims = list(dict.fromkeys(str(d) for array in coordinates for d in array.dims))
+    all_dims = chain.from_iterable(array.dims for array in coordinates)
+    dims = list(dict.fromkeys(map(str, all_dims)))
     if missing := [d for d in points if d not in dims]:
         raise Problem(
             f"{figure.x!r} has no dimension {missing[0]!r}; it has {tuple(dims)}."

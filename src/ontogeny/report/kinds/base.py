@@ -111,12 +111,11 @@ def list_drawables(content: Content) -> list[Drawable]:
     drawables: list[Drawable] = []
     for node in content.nodes:
         taken: list[str] = []
-        maps = [
-            (m, "")
-            for figure, _ in node.figures
-            for m in _maps(figure, node.dataset, content.voice)
-        ]
-        for figure, problem in (*node.figures, *maps):
+        figures = list(node.figures)
+        for figure, _ in node.figures:
+            maps = _maps(figure, node.dataset, content.voice)
+            figures += [(each, "") for each in maps]
+        for figure, problem in figures:
             taken.append(slug(figure.id, taken))
             name = f"{node.id.removeprefix('section-')}/{taken[-1]}"
             drawables.append(
@@ -213,12 +212,11 @@ def thinned(drawables: Sequence[Drawable], budget: int) -> list[Drawable]:
     for i, (node, size) in enumerate(sorted(sizes.items(), key=lambda item: item[1])):
         share = min(size, budget_left // (len(sizes) - i))
         budget_left -= share
-        lengths = {
-            str(d): n
-            for array in arrays[node].values()
-            for d, n in array.sizes.items()
-            if d not in whole[node]
-        }
+        lengths: dict[str, int] = {}
+        for array in arrays[node].values():
+            lengths |= {str(dim): length for dim, length in array.sizes.items()}
+        for dim in whole[node]:
+            lengths.pop(dim, None)
         places[node] = _indices(lengths, share / size if size else 1.0)
     for view in drawables:
         if view.runs and "step" in places.get(view.node.id, {}):

@@ -6,6 +6,7 @@ import difflib
 import warnings
 from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -203,7 +204,7 @@ def _of_steps(
     dims = _dimensions(drawable, is_step, "steps")
     labels = {dim: drawable.node.dataset[dim].values.tolist() for dim in dims}
     steps_of = {dim: chosen_steps(values, steps) for dim, values in labels.items()}
-    steps_chosen = {step for labels_of in steps_of.values() for step in labels_of}
+    steps_chosen = set(chain(*steps_of.values()))
     cut = replace(
         content, steps=tuple(step for step in content.steps if step in steps_chosen)
     )
@@ -216,9 +217,8 @@ def _dimensions(
     """Return the dimensions of what a figure draws that are `is_dimension`."""
     data = drawable.node.dataset
     names = [name for name in drawable.figure.names() if name in data.variables]
-    dims = dict.fromkeys(
-        str(d) for name in names for d in data[name].dims if d in data.coords
-    )
+    all_dims = dict.fromkeys(chain(*(data[name].dims for name in names)))
+    dims = [str(dim) for dim in all_dims if dim in data.coords]
     if matches := [dim for dim in dims if is_dimension(dim)]:
         return matches
     dim_names = ", ".join(dims) or "none"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from functools import cached_property
 from html import escape
+from itertools import chain
 
 import pandas as pd
 
@@ -73,11 +74,8 @@ class ResultSummary:
     @property
     def sentences(self) -> list[str]:
         """All sentences, those of the first screen first."""
-        return [
-            f"{lead} {text}".strip()
-            for _, texts in self._sections
-            for lead, text in texts
-        ]
+        texts = chain.from_iterable(texts for _, texts in self._sections)
+        return list(map(_sentence, texts))
 
     @cached_property
     def data(self) -> pd.DataFrame:
@@ -87,10 +85,8 @@ class ResultSummary:
     def __str__(self) -> str:
         lines = [self.title, self.studied, *filter(None, [self.failed])]
         for heading, texts in self._sections:
-            lines += ["", heading, *(f"{lead} {text}".strip() for lead, text in texts)]
-        return "\n".join(
-            part for line in lines for part in textwrap.wrap(line, _WIDTH) or [""]
-        )
+            lines += ["", heading, *map(_sentence, texts)]
+        return "\n".join(textwrap.fill(line, _WIDTH) for line in lines)
 
     __repr__ = __str__
 
@@ -103,6 +99,10 @@ class ResultSummary:
         ]
         about = f"<p><b>{escape(self.title)}</b><br><small>{escape(self.studied)}</small></p>"
         return f"<div>{about}{failed}{''.join(parts)}</div>"
+
+
+def _sentence(line: tuple[str, str]) -> str:
+    return " ".join(line).strip()
 
 
 def _lead(text: str) -> str:

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
@@ -112,7 +113,7 @@ def render_page(
         drawings=[Markup(d.svg) for d in drawings.values()],
         chart_notices=list(map(content.voice.fill, drawings["wide"].notices)),
         views=views_of(content),
-        compared=[run.name for row in content.rows[:1] for run in row.runs],
+        compared=[run.name for run in content.rows[0].runs] if content.rows else [],
         marks={node.id: mark(content, node) for node in content.nodes},
         parts={
             n.id: parts(content, n, drawables, drawn_above(n)) for n in content.nodes
@@ -218,9 +219,8 @@ def _pairs(data: Any, name: str = "") -> list[tuple[str, str]]:
     if not isinstance(data, Mapping) or not data:
         return [(name or "value", _plain_value(data))]
     start = f"{name}." if name else ""
-    return [
-        pair for key, value in data.items() for pair in _pairs(value, f"{start}{key}")
-    ]
+    inner = (_pairs(value, f"{start}{key}") for key, value in data.items())
+    return list(chain.from_iterable(inner))
 
 
 def _plain_value(value: Any) -> str:

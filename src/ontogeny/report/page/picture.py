@@ -86,7 +86,8 @@ def loss_picture(content: Content, *_: object) -> str:
     if loss is None or node is None:
         return ""
     levels = [*_levels(loss, node.dataset)]
-    levels += [level for part in content.nodes for level in _of_layers(part.dataset)]
+    for part in content.nodes:
+        levels += _of_layers(part.dataset)
     levels = [
         (content.voice.fill(words), at, low, high) for words, at, low, high in levels
     ]
@@ -128,7 +129,8 @@ def _of_layers(data: xr.Dataset) -> Iterator[Level]:
 def _drawn(levels: list[Level], loss: LossCurve, layout: ChartLayout) -> str:
     canvas = Canvas(layout, (0,))
     top = layout.font + 10
-    most = max(end for _, *ends in levels for end in ends if math.isfinite(end))
+    numbers = np.array([ends for _, *ends in levels])
+    most = float(numbers[np.isfinite(numbers)].max())
     apart = 10.0 ** math.floor(math.log10(most))
     apart *= next(share for share in (0.2, 0.5, 1.0, 2.0) if most <= 6 * share * apart)
     ticks = np.arange(0, most + apart, apart).tolist()

@@ -6,8 +6,8 @@ import glob
 from pathlib import Path
 
 from ...errors import ArgumentError
-from ...store import sweep, write_whole
 from ...trees import MergedResult
+from ...whole_files import sweep, write_whole
 from ...words.content import read_content
 from .html import render_page
 from .live import Live

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ def _axes_for(width: float, height: float, ax: Axes | None) -> tuple[Axes, Any, 
 def _look(mark: Mark, rules: dict[str, dict[str, str]]) -> dict[str, str]:
     """Return the properties that the style sheet gives a mark, those of its row last."""
     classes = mark.style.split()
-    within = [f"{state} {name}" for state in mark.within.split() for name in classes]
+    within = map(" ".join, product(mark.within.split(), classes))
     look: dict[str, str] = {}
     for name in ("text" if mark.words is not None else "path", *classes, *within):
         look.update(rules.get(name, {}))

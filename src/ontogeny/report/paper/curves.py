@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -41,9 +42,7 @@ def draw_curves(view: FigureView) -> Figure:
     lines = [[view.values(p, "series", "x"), *_beside(view, p, ends)] for p in panels]
     theories = [_beside(view, panel, [view.figure.reference]) for panel in panels]
     bands = [_bands(view, panel) for panel in panels]
-    span = span_of(
-        [a for line in (*lines, *bands, *theories) for a in line], logarithmic
-    )
+    span = span_of(list(chain(*lines, *bands, *theories)), logarithmic)
     direct = view.dimension("series") is not None and len(names) <= _DIRECT
     for i, (axes, panel) in enumerate(zip(frame.axes, panels, strict=True)):
         if logarithmic:

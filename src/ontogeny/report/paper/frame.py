@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import resources
+from itertools import chain
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -254,9 +255,8 @@ def _mark_steps(axes: Axes, view: FigureView) -> None:
         axes.axvline(
             float(place), color=view.base["ink-3"], linewidth=0.6, linestyle=":"
         )
-    steps = sorted(
-        {s for f in view.content.findings for s in f.steps if s in scale.steps}
-    )
+    found = chain.from_iterable(f.steps for f in view.content.findings)
+    steps = sorted(set(scale.steps).intersection(found))
     if steps:
         axes.plot(
             scale.positions(steps),

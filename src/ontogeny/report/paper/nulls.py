@@ -6,6 +6,7 @@ It is filled where its interval, or without one its value, lies outside all of t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -29,7 +30,7 @@ def draw_nulls(view: FigureView) -> Figure:
         [_ends(view, (band.lower, band.upper), panel) for band in view.figure.bands]
         for panel in panels
     ]
-    everything = [*values, *ends, *(band for of_panel in bands for band in of_panel)]
+    everything = list(chain(values, ends, *bands))
     for i, axes in enumerate(frame.axes):
         _draw_bands(axes, view, bands[i])
         _draw_dots(axes, view, values[i], ends[i], bands[i])

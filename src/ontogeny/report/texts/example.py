@@ -17,7 +17,9 @@ from ..concepts.contexts import MISSING
 from ..concepts.lives import Concepts
 from ..concepts.nodes import read_concepts
 from ..concepts.tokens import Pieces
-from .measures import Measure, read_codes, read_divergence, read_entropy, read_loss
+from .codes import read_codes
+from .measure import Measure
+from .measures import read_divergence, read_entropy, read_loss
 from .tokens import ShownTokens, first_with
 
 MOST_TEXTS = 12  # that the page holds

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 from ... import activity
 from ...errors import CheckpointError, StoreError
-from ...store import DROPPED, Cell, difference, plain, read_cell, write_json
+from ...store import DROPPED, Cell, difference, plain, read_cell
 from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.weights.digests import combine as combined
 from ...trajectory.weights.files import Stamp, stamp_of
+from ...whole_files import write_json
 from ..folder.claims import held
 from ..folder.layout import digests_path
 from .environment import Environment, environment_of

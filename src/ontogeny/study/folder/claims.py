@@ -21,7 +21,7 @@ from typing import Any
 
 from ...errors import StoreError
 from ...machine import is_gone, writer
-from ...store import temporary
+from ...whole_files import temporary
 from .layout import claim_path
 
 _BEAT = 20.0  # seconds between two touches

@@ -90,7 +90,9 @@ def code_of_cell(
     >>> sorted(code_of_cell("StepCell", loss, loss.needs()))
     ['code', 'libraries']
     """
-    things: list[Any] = [type(n) for need in needs for n in (need, need.at_step)]
+    things: list[Any] = []
+    for need in needs:
+        things += [type(need), type(need.at_step)]
     if observable is not None:
         things.append(type(observable))
     if isinstance(observable, OfFunction):
@@ -225,12 +227,12 @@ def _begun(roots: Sequence[str], unused: Sequence[str]) -> Reach:
 def _entries(needs: Sequence[Need], model: str) -> list[EntryPoint]:
     """Return what installed packages bring to a cell: a loss that a need names, a model's class."""
     losses = {getattr(need.at_step, "loss", None) for need in needs}
-    wanted = [(LOSSES, name) for name in sorted(filter(None, losses))] + [
-        (MODELS, model)
-    ]
-    return [
-        entry for group, name in wanted if name for entry in _installed(group, name)
-    ]
+    entries: list[EntryPoint] = []
+    for name in sorted(filter(None, losses)):
+        entries += _installed(LOSSES, name)
+    if model:
+        entries += _installed(MODELS, model)
+    return entries
 
 
 @cache

@@ -16,8 +16,9 @@ from typing import Any
 from ...errors import StoreError
 from ...inputs import Inputs
 from ...observables import Observable
-from ...store import difference, plain, sweep, write_json
+from ...store import difference, plain
 from ...trajectory import Trajectory
+from ...whole_files import sweep, write_json
 from .claims import claimed, claims_of, held, sweep_claims
 from .code import code_of_cell
 from .controls import Controls

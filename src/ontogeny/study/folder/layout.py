@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from itertools import product
 from pathlib import Path
 
 from ...needs.derived import Reference
 
 _PLACES = ("", "cells/*/", "states/", "summaries/", "retained/", ".claims/")
 # Globs of the temporary files of what is written whole.
-WRITTEN = tuple(f"{run}{place}.*.tmp" for run in ("", "runs/*/") for place in _PLACES)
+WRITTEN = tuple(map("".join, product(("", "runs/*/"), _PLACES, (".*.tmp",))))
 
 
 # Stands for the study's folder: places of cells are relative to it.

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from graphlib import TopologicalSorter
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -74,12 +75,8 @@ class Graph:
 
     def cells(self) -> list[StudyCell]:
         """Return the cells of observables and what they need, each after those that it reads."""
-        of_series = [o for o in self.observables if o.source is not None]
-        others = [o for o in self.observables if o.source is None]
-        return [
-            *self._prepared.values(),
-            *(cell for o in [*others, *of_series] for cell in self.observed(o)),
-        ]
+        series_last = sorted(self.observables, key=lambda o: o.source is not None)
+        return list(chain(self._prepared.values(), *map(self.observed, series_last)))
 
     @cached_property
     def _prepared(self) -> dict[Path, StudyCell]:
@@ -132,10 +129,8 @@ class Graph:
 
     def _references(self) -> Iterator[ReferenceCell]:
         step = self.settings.reference_step
-        needs = (
-            n for o in self.observables for n in o.needs() if isinstance(n, Reference)
-        )
-        for need in dict.fromkeys(needs):
+        needs = chain.from_iterable(o.needs() for o in self.observables)
+        for need in dict.fromkeys(n for n in needs if isinstance(n, Reference)):
             place = reference_path(HERE, need)
             read = need.need
             label = self.label(f"{type(read).__name__} of reference step {step}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, starmap
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -41,7 +42,7 @@ def counted_changes(stale: Iterable[Stale], what: str) -> list[str]:
     >>> counted_changes([(why, {}), (why, {})], "cell")
     ['the code of capture (2 cells)']
     """
-    reasons = Counter(line for one in stale for line in _in_words(*one))
+    reasons = Counter(chain.from_iterable(starmap(_in_words, stale)))
     return [f"{line} ({plural(n, what)})" for line, n in reasons.most_common()]
 
 
@@ -98,4 +99,4 @@ def _in_words(why: Sequence[str], components: Mapping[str, Any]) -> list[str]:
     for new, words in ((True, "new steps: "), (False, "the weights of steps ")):
         if steps[new]:
             lines.append(words + ", ".join(sorted(steps[new], key=int)))
-    return lines or ["what they read is computed anew"] * read
+    return lines or (["what they read is computed anew"] if read else [])

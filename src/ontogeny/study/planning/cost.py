@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -213,14 +214,14 @@ class Prices:
         self, costs: Costs, nodes: set[str], readings: Sequence[Sequence[Need]]
     ) -> None:
         """Note in `costs` what one worker holds at most, at the steps of these nodes or before."""
-        of_steps = [need for name in nodes for need in self.by_name[name].needs()]
-        references = Counter(need for need in of_steps if isinstance(need, Reference))
+        needs = chain.from_iterable(self.by_name[name].needs() for name in nodes)
+        references = Counter(need for need in needs if isinstance(need, Reference))
         beside = self._bytes_of({need.at_step for need in references})
         costs.shared_bytes = self._shared(
             n.at_step for n, count in references.items() if count > 1
         )
         lengths = [int(texts.lengths.max()) for texts in self.inputs.values()]
-        shapes = [self._shape(need) for reading in readings for need in set(reading)]
+        shapes = map(self._shape, set(chain.from_iterable(readings)))
         costs.memory_bytes = costs.shared_bytes + held_about(
             costs.model_bytes,
             self.settings.batch_size * max(lengths, default=0) * self.probe.pass_bytes,
@@ -275,7 +276,7 @@ def steps_of_blocks(
 ) -> list[int]:
     """Return the steps of a run of which the weight blocks among `cells` are still to be read."""
     blocks = [cell for cell in cells if isinstance(cell, BlockCell)]
-    read = {step for cell in blocks for step in cell.steps_left(folder, steps)}
+    read = set().union(*(cell.steps_left(folder, steps) for cell in blocks))
     return [step for step in steps if step in read]
 
 

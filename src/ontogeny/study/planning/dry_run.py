@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -142,10 +143,11 @@ def dry_run(
             len(few[name]) == len(input_set) for name, input_set in inputs.items()
         )
         job = Job("dry run", Path(), tuple(remaining), few, settings)
-        needs = [need.at_step for o in remaining for need in o.needs()]
+        needs = chain.from_iterable(o.needs() for o in remaining)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            values = Values(needs, partial(read_model, job, model))
+            at_step = [need.at_step for need in needs]
+            values = Values(at_step, partial(read_model, job, model))
         if not whole:  # of SmolLM2-135M, decomposing all 211 matrices took 10 s
             values.update(
                 {n: _last_two(v) for n, v in values.items() if not n.reads_inputs}

@@ -207,13 +207,13 @@ class Plan(Costs):
 def sum_of_plans(plans: Sequence[Plan]) -> Plan:
     """Return the plan of the run that is studied, which comes first, with its control runs."""
     # Steps and downloads are those of the studied run: controls read the same checkpoints.
-    return replace(
-        plans[0],
-        entries=[entry for plan in plans for entry in plan.entries],
-        prepared=[entry for plan in plans for entry in plan.prepared],
-        notes=[note for plan in plans for note in plan.notes],
-        **vars(together(plans)),
-    )
+    costs = vars(together(plans))
+    total = replace(plans[0], entries=[], prepared=[], notes=[], **costs)
+    for plan in plans:
+        total.entries += plan.entries
+        total.prepared += plan.prepared
+        total.notes += plan.notes
+    return total
 
 
 def _outcomes(entries: Iterable[Entry]) -> str:
@@ -260,9 +260,7 @@ def make_plan(
         (plan.entries if cell.observed else plan.prepared).append(
             Entry(cell, outcome, why, run, dict(where))
         )
-    read = {
-        place for entry in plan.entries if entry.to_do for place in entry.cell.reads
-    }
+    read = set().union(*(entry.cell.reads for entry in plan.entries if entry.to_do))
     lost = {place for place in read if outcomes[place] == DROPPED}
     return (
         make_plan(cells, folder, trajectory, digests, run, {*needed, *lost})

@@ -11,6 +11,7 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import torch
@@ -106,13 +107,14 @@ class Probe:
         labels = (
             self.layers[need] for need in observable.needs() if need in self.layers
         )
-        return tuple(dict.fromkeys(label for group in labels for label in group))
+        return tuple(dict.fromkeys(chain.from_iterable(labels)))
 
 
 def needs_of_steps(observables: Sequence[Observable]) -> list[Need]:
     """Return what observables need of a checkpoint, each need once."""
-    needs = dict.fromkeys(n.at_step for o in observables for n in o.needs())
-    return [need for need in needs if need.over == "step"]
+    needs = chain.from_iterable(observable.needs() for observable in observables)
+    at_step = dict.fromkeys(need.at_step for need in needs)
+    return [need for need in at_step if need.over == "step"]
 
 
 def probe(
@@ -216,7 +218,7 @@ def _invariance(
     model: Any, inputs: Mapping[str, Inputs], layers: Mapping[Need, Sequence[str]]
 ) -> tuple[str, float]:
     """Return how positions are given so that batches do not matter, and by how much they do."""
-    watched = sorted({label for labels in layers.values() for label in labels})
+    watched = sorted(set(chain.from_iterable(layers.values())))
     checks = [
         capture.check_batch_invariance(model, part, watched or None)
         for part in inputs.values()
@@ -304,9 +306,8 @@ def _name(dtype: torch.dtype) -> str:
 def _blocks(reader: Any, observable: Observable) -> tuple[str, ...]:
     """Return the weight blocks that an observable is mapped over."""
     patterns = (n.patterns for n in observable.needs() if isinstance(n, Weights))
-    return tuple(
-        name for pattern in patterns for name in capture.match_blocks(reader, pattern)
-    )
+    names = (capture.match_blocks(reader, pattern) for pattern in patterns)
+    return tuple(chain.from_iterable(names))
 
 
 def _names(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import StoreError
-from ...store import write_json
+from ...whole_files import write_json
 
 LIST = ".checksums.json"
 _METADATA = ".zmetadata"

@@ -18,9 +18,10 @@ from typing import Any
 import xarray as xr
 
 from ...problems.table import problems_of
-from ...store import plain, write_whole
+from ...store import plain
 from ...trajectory import Trajectory
 from ...trajectory.weights.files import stamp_of
+from ...whole_files import write_whole
 from ..cells.environment import Environment, differences, environment
 from ..cells.merge import provenance
 from ..folder.code import library_code
@@ -87,7 +88,7 @@ def files_read(trajectory: Trajectory) -> list[Any]:
 
     Weights need none: a mark has their digests.
     """
-    sources = [s for c in trajectory for s in (c, c.home, *c.sources)]
+    sources = list(chain.from_iterable((c, c.home, *c.sources) for c in trajectory))
     folders = dict.fromkeys([trajectory.path, *(source.path for source in sources)])
     inside = [sorted(f.iterdir()) for f in folders if f is not None and f.is_dir()]
     there = [checkpoint.is_downloaded for checkpoint in trajectory]

@@ -71,7 +71,7 @@ def merged(
         if part.control is not None
     ]
     findings = parts[0].trajectory.audit()
-    unread = {step for f in findings if f.kind == "unreadable" for step in f.steps}
+    unread = set().union(*(f.steps for f in findings if f.kind == "unreadable"))
     samples = kept_samples([c for c in parts[0].trajectory if c.step not in unread])
     records = [
         *findings.to_records(),

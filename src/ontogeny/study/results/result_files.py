@@ -17,8 +17,9 @@ from zarr.core.sync import sync
 from zarr.storage import MemoryStore
 
 from ...renames import rename
-from ...store import naming, plain, temporary
+from ...store import plain
 from ...trees import Nodes
+from ...whole_files import naming, temporary
 from ..cells.merge import LARGE
 from ..folder.claims import held
 from ..folder.layout import result_path

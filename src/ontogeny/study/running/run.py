@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import xarray as xr
@@ -266,7 +267,7 @@ def _check_weights(job: Job, task: Task) -> None:
 
 def _values(job: Job, task: Task, cells: Iterable[StudyCell]) -> Mapping[Need, Any]:
     """Return what the cells of a task need of its checkpoint."""
-    needs = [*task.ahead, *(need for cell in cells for need in cell.needs(job.by_name))]
+    needs = [*task.ahead, *chain(*(cell.needs(job.by_name) for cell in cells))]
     if task.step is None or not needs:
         return {}
     later = task.later.get(task.step, ())

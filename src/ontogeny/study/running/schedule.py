@@ -15,6 +15,7 @@ from collections.abc import (
     Set,
 )
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from ...capture.blocks import WeightBlock
@@ -59,7 +60,7 @@ def compute(
     # What is read ahead lies on this machine; bounded revisions are fetched in the order of tasks.
     options = (workers_here(executor), max_revisions is None, begun)
     every = [_Stages(part, turn, *options) for turn, part in enumerate(parts)]
-    sizes = [size for stages in every for size in stages.sizes]
+    sizes = list(chain.from_iterable(stages.sizes for stages in every))
     progress.start(len(sizes), sum(part.plan.to_do for part in parts))
     pace = Pace(sizes)
     if hasattr(progress, "pace"):  # an object of a user's has four methods
@@ -76,7 +77,7 @@ def compute(
     finally:
         for part in parts:
             forget(part.job.token)
-    return [line for stages in every for line in stages.lines()]
+    return list(chain.from_iterable(stages.lines() for stages in every))
 
 
 class _Agenda:
@@ -255,9 +256,9 @@ class _Stages:
 
     def revisions(self, max_revisions: int) -> Revisions:
         """Return the Hub revisions of the run, of which so many lie on disk."""
-        cells = [cell for group in self.blocks.values() for cell in group]
+        cells = list(chain.from_iterable(self.blocks.values()))
         tensors = [cell.block.tensor for cell in cells]
-        of_steps = [task for _, tasks in self.of_steps for task in tasks]
+        of_steps = list(chain.from_iterable(tasks for _, tasks in self.of_steps))
         steps = steps_of_blocks(cells, self.part.folder, self.part.graph.steps)
         job = self.part.job
         trajectory = self.part.trajectory
@@ -319,12 +320,11 @@ def _is_of_steps(cell: StudyCell, graph: Graph) -> bool:
 
 def _needs(graph: Graph, cells: Sequence[StepCell]) -> dict[int, tuple[Need, ...]]:
     """Return what cells need of each step."""
-    return {
-        int(str(task.step)): tuple(
-            n for cell in task.cells for n in cell.needs(graph.by_name)
-        )
-        for task in _steps(graph, cells)
-    }
+    needs: dict[int, tuple[Need, ...]] = {}
+    for task in _steps(graph, cells):
+        of_cells = (cell.needs(graph.by_name) for cell in task.cells)
+        needs[int(str(task.step))] = tuple(chain.from_iterable(of_cells))
+    return needs
 
 
 def _bytes(graph: Graph, read: Sequence[Need], cells: Sequence[StepCell]) -> int:

@@ -103,12 +103,11 @@ def _read(paths: tuple[Path, ...]) -> TensorReader:
         stored = load_file(path)
     except Exception as error:  # whatever safetensors raises of a damaged file
         raise CheckpointError(f"{path} cannot be read: {error}") from None
-    halves = {
-        f"{name.removesuffix(end)}{new}": tensor.T
-        for name, tensor in stored.items()
-        for end, new in _HALVES.items()
-        if name.endswith(end) and tensor.ndim == 2
-    }
+    halves = {}
+    for name, tensor in stored.items():
+        end = next(filter(name.endswith, _HALVES), None)
+        if end is not None and tensor.ndim == 2:
+            halves[name.removesuffix(end) + _HALVES[end]] = tensor.T
     if not halves or len(halves) < len(stored):
         others = [name for name in stored if not name.endswith(tuple(_HALVES))]
         raise CheckpointError(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from ...errors import CheckpointError
@@ -64,7 +65,7 @@ def audit(
     reach = (checkpoints[0].step, checkpoints[-1].step)
     whole = checkpoints
     checkpoints = own_tensors(checkpoints)
-    list_files(s.source for c in checkpoints for s in c.sources if s.source is not None)
+    list_files(chain.from_iterable(c.hub_revisions for c in checkpoints))
     checkpoints, findings = _readable(checkpoints)
     steps = {checkpoint.step for checkpoint in checkpoints}
     whole = [checkpoint for checkpoint in whole if checkpoint.step in steps]
@@ -78,9 +79,8 @@ def audit(
     findings.extend(branches(folder, checkpoints))
     for check in (non_finite, restarts):
         findings.extend(check(here))
-    findings.extend(
-        numbers(here, {step for finding in of_tensors for step in finding.steps})
-    )
+    explained = set().union(*(finding.steps for finding in of_tensors))
+    findings.extend(numbers(here, explained))
     findings.extend(losses(folder, checkpoints))
     for check in (configuration, tokenizer):
         findings.extend(check(checkpoints))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
@@ -114,7 +115,7 @@ def _finding(
     checkpoints: Sequence[Checkpoint], places: Places, names: Sequence[str], count: int
 ) -> Finding:
     owner = _owner(checkpoints, places, names)
-    others = sorted(i for run in places if run is not owner for i in run)
+    others = sorted(chain(*(run for run in places if run is not owner)))
     steps = [checkpoints[i].step for i in others]
     of = join_steps([checkpoints[i].step for i in owner])
     verb = "is that" if len(names) == 1 else "are those"

@@ -213,7 +213,7 @@ def resolve(
     check_choice("on_duplicate", on_duplicate, RULES)
     if on_duplicate == "mark":
         return checkpoints, ()
-    list_files(s.source for c in checkpoints for s in c.sources if s.source is not None)
+    list_files(chain.from_iterable(c.hub_revisions for c in checkpoints))
     groups = duplicate_groups(own_tensors(checkpoints))
     if groups and on_duplicate == "raise":
         listed = "; ".join(counted(join_steps(group)) for group in groups)

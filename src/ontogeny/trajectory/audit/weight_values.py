@@ -73,8 +73,8 @@ def numbers(
     """
     from scipy.spatial.distance import pdist, squareform  # slow to import
 
-    repeated = {step for group in duplicate_groups(checkpoints) for step in group[1:]}
-    repeated |= set(explained)
+    copies = (group[1:] for group in duplicate_groups(checkpoints))
+    repeated = set(explained).union(*copies)
     single = [c for c in checkpoints if c.step not in repeated]
     if not single:
         return

@@ -83,14 +83,14 @@ class Choice:
     def leaves_out(self, name: str) -> str | None:
         """Return why a file is left out by its name, or None."""
         names = {name, name.rstrip("/"), stem(name)}
-        excluded = [
-            p for p in self.exclude if any(fnmatch.fnmatchcase(n, p) for n in names)
-        ]
-        if excluded:
-            return f"--exclude '{excluded[0]}'"
-        if self.only and not any(
-            fnmatch.fnmatchcase(n, p) for n in names for p in self.only
-        ):
+
+        def is_of(pattern: str) -> bool:
+            return any(fnmatch.fnmatchcase(name, pattern) for name in names)
+
+        excluded = next(filter(is_of, self.exclude), None)
+        if excluded is not None:
+            return f"--exclude '{excluded}'"
+        if self.only and not any(map(is_of, self.only)):
             return f"not in --only {' '.join(map(repr, self.only))}"
         return None
 

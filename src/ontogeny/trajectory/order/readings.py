@@ -6,6 +6,7 @@ import fnmatch
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from ...errors import CheckpointError
 from ..findings import some
@@ -140,9 +141,7 @@ def _of_pattern(group: Mapping[str, Number]) -> Reading:
 def _with_glob(reading: Reading, readings: Sequence[Reading]) -> Reading:
     option = "--only"
     globs = {shape(name) for name in reading.steps}
-    others = {
-        name for other in readings if other is not reading for name in other.steps
-    }
+    others = set(chain(*(other.steps for other in readings if other is not reading)))
     # Ckpt_*.pt is ckpt_5_ema.pt, too.
     if any(fnmatch.filter(others, glob) for glob in globs):
         option = "--exclude"
@@ -221,7 +220,7 @@ def by_shape(names: Sequence[str]) -> Reading | None:
     if not sizes or sizes[0] < 2:
         return None
     largest = [group for group in groups.values() if len(group) == sizes[0]]
-    readings = [_of_pattern(column) for group in largest for column in _columns(group)]
+    readings = list(map(_of_pattern, chain.from_iterable(map(_columns, largest))))
     apart = [reading for reading in readings if not reading.doubles()]
     if len(apart) > 1:
         raise refuse(apart)

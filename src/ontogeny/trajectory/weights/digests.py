@@ -6,6 +6,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Mapping
+from itertools import chain
 from typing import TypeAlias
 
 import torch
@@ -57,7 +58,7 @@ def tensor_digests(weights: Weights) -> dict[str, str]:
     CheckpointError
         If a file is damaged or not on this machine.
     """
-    seen = (seen for part in _parts(weights).values() for seen in part)
+    seen = chain.from_iterable(_parts(weights).values())
     return dict(sorted((name, digest) for name, digest, _ in seen))
 
 
@@ -78,7 +79,7 @@ def non_finite(weights: Weights) -> tuple[str, ...]:
         with weights.open() as reader:
             names = reader.names()
             return tuple(sorted(n for n in names if not _is_finite(reader.get(n))))
-    seen = (seen for part in _parts(weights).values() for seen in part)
+    seen = chain.from_iterable(_parts(weights).values())
     return tuple(sorted(name for name, _, is_finite in seen if not is_finite))
 
 
@@ -102,11 +103,11 @@ def _of_files(files: WeightFiles, stamp: tuple[object, ...]) -> tuple[Seen, ...]
 
 
 def _seen(reader: Reader) -> tuple[Seen, ...]:
-    return tuple(
-        (name, digest(tensor), _is_finite(tensor))
-        for name in reader.names()
-        for tensor in [reader.get(name)]
-    )
+    seen: list[Seen] = []
+    for name in reader.names():
+        tensor = reader.get(name)
+        seen.append((name, digest(tensor), _is_finite(tensor)))
+    return tuple(seen)
 
 
 def _is_finite(tensor: Tensor) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +117,7 @@ def unreadable(place: Path) -> str | None:
     if place.is_dir():
         inner = [path for path in sorted(place.iterdir()) if path.is_dir()]
         folders = (place, *inner[:5])
-        paths = [path for folder in folders for path in sorted(folder.iterdir())]
+        paths = list(chain(*(sorted(folder.iterdir()) for folder in folders)))
     for pattern, what in _OF_NAMES:
         for path in paths:
             if re.fullmatch(pattern, path.name):

@@ -18,8 +18,9 @@ from torch.utils import _pytree as pytree
 
 from ontogeny.errors import ArgumentError, StoreError
 from ontogeny.recording import Recorder
-from ontogeny.store import difference, plain, write_json, write_whole
+from ontogeny.store import difference, plain
 from ontogeny.training.loop import Loss, Progress, train
+from ontogeny.whole_files import write_json, write_whole
 
 from .stacked import OptimizerSettings, StackedModels
 

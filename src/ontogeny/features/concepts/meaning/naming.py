@@ -65,9 +65,7 @@ def borne_out(one: xr.Dataset, name: str, kind: str) -> bool:
     written = dict(
         zip(one["piece"].values.tolist(), one["piece_text"].values, strict=True)
     )
-    forms = {
-        form.casefold() for part in name.split(", ") for form in part.split(BETWEEN)
-    }
+    forms = set(name.casefold().replace(BETWEEN, ", ").split(", "))
     for prefix in ("shared_context", "context"):
         if f"{prefix}_id" not in one:
             continue

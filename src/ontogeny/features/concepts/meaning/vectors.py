@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -61,9 +62,7 @@ def word_vectors(
 def _vectors(
     streams: tuple[tuple[str, ...], ...], words: tuple[str, ...], n_directions: int
 ) -> WordVectors:
-    words_of_all = np.array(
-        [word for text in streams for word in text] or [""], dtype=object
-    )
+    words_of_all = np.array([*chain.from_iterable(streams)] or [""], dtype=object)
     flat, types = pd.factorize(words_of_all, sort=True)
     counts = np.bincount(flat, minlength=len(types))
     index = dict(zip(types.tolist(), range(len(types)), strict=True))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ _BESIDE = ("optim", "optimizer", "lr_scheduler", "train_state", "dataloader", "r
 
 def find(folder: Path) -> WeightFiles | None:
     """Return the files of a distributed checkpoint in a folder, or None if there is none."""
-    places = [folder, *(path for glob in _INSIDE for path in sorted(folder.glob(glob)))]
+    places = chain([folder], *(sorted(folder.glob(glob)) for glob in _INSIDE))
     place = next((path for path in places if (path / _INDEX).is_file()), None)
     if place is None:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -80,7 +81,8 @@ def _tensors(path: Path, stamp: tuple[int, int]) -> dict[str, torch.Tensor]:
 
 def _are_few() -> bool:
     """Return whether what is held takes a quarter of the memory or less."""
-    size = sum(t.nbytes for tensors in _converted.values() for t in tensors.values())
+    held = chain.from_iterable(tensors.values() for tensors in _converted.values())
+    size = sum(tensor.nbytes for tensor in held)
     return 4 * size <= size + (free_memory() or 0)
 
 
