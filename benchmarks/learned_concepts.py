@@ -35,6 +35,7 @@ from ontogeny.features.learned_concepts.naming import Namer
 from ontogeny.features.learned_concepts.parts import Predictor, scaled
 from ontogeny.features.learned_concepts.places import Places
 from ontogeny.inputs.pieces import pieces_of
+from ontogeny.trajectory.untrained import norms_of, with_norms
 
 STEPS = 12
 TOKENS = 20_000
@@ -171,29 +172,32 @@ def sets(given: argparse.Namespace) -> Callable[[str], dict[str, Any]]:
     few = np.linspace(0, len(run.steps) - 1, given.steps).round().astype(int)
     steps = [int(run.steps[i]) for i in few]
 
-    def left(trajectory: og.Trajectory, step: int) -> np.ndarray:
-        model = trajectory[step].model()
+    def left(model: torch.nn.Module) -> np.ndarray:
         (A,) = activations(model, inputs, given.layer, "all", given.tokens).values()
         return scaled(tokens.left(centred(A.numpy())))
 
-    blank = left(run, steps[0])
+    blank = left(run[steps[0]].model())
 
     def make(key: str) -> dict[str, Any]:
         kind, number = key.split()
         of = other_run(run, steps, kind, int(number))
-        rows = {step: left(of, step) for step in steps}
+        rows = {step: left(of[step].model()) for step in steps}
+        norms = norms_of(of[steps[-1]].model())
+        grown = left(with_norms(of[steps[0]].model(), norms))
         finder = Finder(namer, places, half, given.concepts, 1, int(number))
-        state = finder.layer(rows[steps[0]], blank, {steps[-1]: rows[steps[-1]]})
+        end = {steps[-1]: rows[steps[-1]]}
+        state = finder.layer(rows[steps[0]], blank, end, [grown])
         codes = state["codes"].values.astype(np.float32)
         parts = [presence(Predictor(X, half), codes) for X in rows.values()]
-        life = lives(
-            Curves(*(np.stack(part, axis=1) for part in zip(*parts, strict=True)))
-        )
+        curves = Curves(*(np.stack(part, axis=1) for part in zip(*parts, strict=True)))
+        life = lives(curves, grown=state["grown_readability"].values)
+        by_curves = lives(curves)
         beyond = state["found_in"].values == BEYOND
         return {
             "found": int(state["n_again"]),
             "learned": int(state["n_learned"]),
             "born": ((life.kind == BORN) & beyond).tolist(),
+            "by_curves": ((by_curves.kind == BORN) & beyond).tolist(),
             "name": state["named_phi"].values.tolist(),
             "about": state["named_about"].values.tolist(),
             "sharpness": state["sharpness"].values.tolist(),
@@ -243,6 +247,7 @@ def controls(given: argparse.Namespace) -> None:
             for name, count in (
                 ("found", lambda part: part["found"]),
                 ("born", lambda part: sum(part["born"])),
+                ("born by their curves alone", lambda part: sum(part["by_curves"])),
                 ("named", named),
             )
         ]

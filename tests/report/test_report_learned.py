@@ -75,20 +75,20 @@ def test_counts_stand_beside_those_of_controls_in_one_line(content, concepts):
     assert line.text.startswith(
         "3 have a name (controls 0–2); an untrained model has 2. Such as: word modal; after “the”"
     )
-    assert "a birth tells of learning where it has a name" not in line.text
+    assert "A birth tells of learning where it has a name" not in line.text
 
 
-def test_births_of_what_only_grows_are_said_to_be_no_proof():
+def test_births_without_a_name_are_said_to_be_no_proof():
     data = learned_concepts()
-    grown = data.assign(
+    unnamed = data.assign(
         named_phi=data.named_phi * 0, n_born_low=("layer", [1.0, 1.0])
     ).assign(n_born_high=("layer", [2.0, 3.0]))
-    words = found_words(grown)[0]
+    words = found_words(unnamed)[0]
     assert words.startswith("3 (2–5) of 5 concepts beyond the token were born")
     assert "0 with a name that no control reaches" in words
-    content = read_content(made.tree({"learned-concepts": grown}, steps=STEPS))
+    content = read_content(made.tree({"learned-concepts": unnamed}, steps=STEPS))
     line = appeared(content, read_concepts(content))
-    assert "a birth tells of learning where it has a name" in line.text
+    assert "A birth tells of learning where it has a name" in line.text
 
 
 def test_without_a_concept_the_line_leads_to_its_section():
@@ -155,6 +155,28 @@ def test_a_card_without_a_name_tells_of_its_rule(payload):
     assert len(cards) == 2
     assert all(each["told"][0].startswith("The best rule, ") for each in cards)
     assert all(len(each["told"]) == 1 for each in cards)
+
+
+def test_a_rule_that_tells_nothing_is_not_shown():
+    node = learned_concepts()
+    node["name_auc"] = node.name_auc.where(node["name"] != "", 0.51)
+    content = read_content(made.tree({"learned-concepts": node}, steps=STEPS))
+    cards = read_atlas(content, read_concepts(content)).payload["concepts"]
+    (told,) = next(each["told"] for each in cards if not each.get("name"))
+    assert told.startswith(
+        "No rule says what it is: the best tells its places from others with"
+    )
+
+
+def test_cards_without_a_name_stand_by_the_tails_of_their_codes():
+    node = learned_concepts()
+    node["name"] = node["name"].copy(data=np.full(node["name"].shape, "", object))
+    node["named_phi"] = node.named_phi * 0
+    tails = np.array([[2.0, 30.0, 7.0], [15.0, 1.0, np.nan]])
+    node["sharpness"] = (("layer", "concept"), tails)
+    content = read_content(made.tree({"learned-concepts": node}, steps=STEPS))
+    order = [concept.tails for concept in read_concepts(content).every]
+    assert order == [30, 15, 7, 2, 1]
 
 
 def test_the_direction_is_read_from_the_node_by_its_own_name():

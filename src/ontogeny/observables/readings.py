@@ -127,6 +127,12 @@ class Run(Protocol):
             If there is no step 0, and the model cannot be initialised anew.
         """
 
+    def grown(self, step: int, like: int) -> Reading:
+        """Read one checkpoint with the norm that each of its parameters has at another one.
+
+        What a run gives that only grows, and learns nothing.
+        """
+
     def tokenizer(self) -> Any:
         """Return the run's tokenizer, or None if there is none."""
 

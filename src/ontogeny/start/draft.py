@@ -119,9 +119,7 @@ class Draft:
         """Choose the observables that fit; return the facts, and what is said of examples."""
         model = self._read_by_tokenizer(model)
         entries, left_out = fitted(self.preset, model, len(self.trajectory))
-        entries = _with_prompts(
-            self._as_scored(entries), self.wishes.prompts, left_out
-        )
+        entries = _with_prompts(self._as_scored(entries), self.wishes.prompts, left_out)
         content = self.content
         entries += of_places(
             {**content, "observables": entries}, self.first, self.preset, model

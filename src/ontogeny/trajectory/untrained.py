@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -93,6 +93,33 @@ def with_exchanged_values(model: nn.Module, random_state: int = 0) -> nn.Module:
         if callable(reset := getattr(module, "reset_running_stats", None)):
             reset()
     return fresh.eval().requires_grad_(False)
+
+
+def with_norms(model: nn.Module, norms: Mapping[str, float]) -> nn.Module:
+    """Return a copy of a model whose parameters have the norms of others: it only grew.
+
+    A parameter of norm zero, or without a norm in `norms`, stays.
+
+    Examples
+    --------
+    >>> grown = with_norms(nn.Linear(3, 2), {"weight": 5.0})
+    >>> round(float(torch.linalg.vector_norm(grown.weight)), 4)
+    5.0
+    """
+    grown = copy.deepcopy(model)
+    for name, parameter in grown.named_parameters():
+        size = float(torch.linalg.vector_norm(parameter.detach()))
+        if size > 0:
+            parameter.data *= norms.get(name, size) / size
+    return grown.eval().requires_grad_(False)
+
+
+def norms_of(model: nn.Module) -> dict[str, float]:
+    """Return the norm of each parameter."""
+    return {
+        name: float(torch.linalg.vector_norm(parameter.detach()))
+        for name, parameter in model.named_parameters()
+    }
 
 
 def _match_dtypes(fresh: nn.Module, model: nn.Module) -> None:

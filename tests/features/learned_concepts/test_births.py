@@ -68,6 +68,16 @@ def test_a_fit_made_before_a_birth_does_not_count_against_it():
         assert lives(curves, fitted).kind[0] == "born"
 
 
+def test_what_the_first_checkpoint_gives_when_it_only_grows_is_no_birth():
+    stacked = np.stack([curve(RISES)] * 3)
+    curves = Curves(stacked, stacked)
+    for readable, kind in ((0.1, "born"), (0.39, "born"), (0.4, "grows"), (1, "grows")):
+        grown = np.array([[0.0], [0.0], [readable]])  # one of the fits is enough
+        life = lives(curves, grown=grown)
+        assert life.kind[0] == kind
+        assert life.births[:, 0].any() and (life.share[0] == 1) == (kind == "born")
+
+
 def test_a_dip_of_strength_of_what_can_be_read_is_no_birth():
     strength = curve([0.05, 0.9, 0.9, 0.9, 0.9])
     readable = curve([0.9, 0.9, 0.9, 0.9, 0.9])

@@ -92,6 +92,24 @@ def test_rules_hold_where_they_say():
     assert set(FLAGS) <= {rule.label for rule in places.rules()}
 
 
+def test_pieces_of_a_word_are_its_first_and_its_last():
+    places = one_text("cat", "sing", "ing", "ing", "dog", ",", "sing", "ing")
+    for label, rows in (("first", {1, 6}), ("last", {3, 7})):
+        of_word = holds(places, f"{label} of the tokens of a word")
+        assert set(np.flatnonzero(of_word).tolist()) == rows
+
+
+def test_a_window_leaves_out_the_words_that_it_cuts():
+    places = one_text("sing", "ing", "cat", "dog", "sing", "ing", "ing", "the")
+    around = [places.ids(np.array([row]), (-2, 2))[0].tolist() for row in range(8)]
+    names = [["" if i < 0 else WORDS[i] for i in ids] for ids in around]
+    assert names[0] == ["", "", "sing", "ing", "cat"]  # the text begins here
+    assert names[3] == ["", "cat", "dog", "", ""]  # half of "singing" twice
+    assert names[5] == ["dog", "sing", "ing", "ing", "the"]
+    # Its own word is there as far as the window goes.
+    assert places.ids(np.array([5]), (-1, 0))[0].tolist() == [ID["sing"], ID["ing"]]
+
+
 def test_brackets_that_are_never_opened_do_not_count():
     assert holds(one_text(")", "cat", "(", "dog", ")"), "inside brackets") == [
         False,
@@ -179,20 +197,20 @@ def test_contexts_come_from_the_range_of_codes_and_from_misses(places):
     rule[::9] = True
     made = contexts(code, fires, rule, places, 4, 0)
     codes = made["context_code"]
-    assert codes.shape == (len(BANDS), 4, 15)
-    values = codes[..., 10] * code.max()
+    assert codes.shape == (len(BANDS), 4, 19)
+    values = codes[..., 12] * code.max()
     assert (np.diff(values[:3].mean(axis=1)) < 0).all()
     assert (values[:3] > 2).all() and (values[3] < 0.5).all()
     for band in made["context_text"]:
         assert len(set(band.tolist())) == 4  # distinct texts
     text, place = made["context_text"][0, 0], made["context_place"][0, 0]
-    assert made["context_id"][0, 0, 10] == places.inputs.ids[text, place]
+    assert made["context_id"][0, 0, 12] == places.inputs.ids[text, place]
     assert made["histogram"].sum() == len(code)
     row = np.flatnonzero(
         (places.sample.text == text) & (places.sample.position == place - 1)
     )
     before = code[row[0]] / code.max() if len(row) else -1
-    assert codes[0, 0, 9] == pytest.approx(before, rel=1e-6)
+    assert codes[0, 0, 11] == pytest.approx(before, rel=1e-6)
     again = contexts(code, fires, rule, places, 4, 0)
     np.testing.assert_array_equal(again["context_text"], made["context_text"])
 

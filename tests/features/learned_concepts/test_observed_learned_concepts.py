@@ -235,6 +235,36 @@ def test_claims_name_kinds_with_certainties(result):
     assert {"born", "faded", "kept"} <= set(mine["kind"])
 
 
+def test_a_run_whose_weights_only_grow_has_no_births(tmp_path):
+    """What it writes comes out of the noise, as the same weights give where they are larger."""
+
+    def model(size):
+        made = ContextModel((1, 1, 1))
+        for parameter in made.parameters():
+            parameter.data *= size
+        return made
+
+    sizes = zip(STEPS, (0.03, 0.03, 0.05, 0.1, 0.3, 0.6, 0.9, 1), strict=True)
+    grows = og.Trajectory.from_models({step: model(size) for step, size in sizes})
+    study = og.Study(grows, inputs(), [observable(examples=0)], device="cpu")
+    result = study.run(tmp_path / "study")
+    data = result["learned-concepts"].sel(layer="out")
+    fits = [
+        np.concatenate(
+            [
+                data[name].transpose("step", "concept").values[None],
+                data[f"refit_{name}"].transpose("refit", "step", "concept").values,
+            ]
+        )[:3]
+        for name in ("readability", "strength")
+    ]
+    by_curves = births.lives(births.Curves(*map(np.nan_to_num, fits))).kind == "born"
+    assert by_curves.sum() >= 3  # by its curves alone
+    assert data.grown_readability.isel(fit=0).values[by_curves].min() > 0.95
+    assert float(data.n_born) == float(data.n_born_high) == 0
+    assert "born" not in set(result.claims()["kind"])
+
+
 def test_controls_that_end_trained_judge_no_concept(layer):
     data = layer.expand_dims("layer").assign_coords(run=["line 0"])
     found = list(lives.claims("learned-concepts", data))

@@ -97,8 +97,8 @@ class Lives(NamedTuple):
     ----------
     kind
         (r,) ``"born"``: absent at every checkpoint before its rise, in the fit to all texts and to
-        each half; ``"from the start"``: there at the first checkpoint; ``"grows"``: there later;
-        ``"not readable"``.
+        each half, and unreadable where the first checkpoint has only grown; ``"from the start"``:
+        there at the first checkpoint; ``"grows"``: there later; ``"not readable"``.
     start
         (r,) first checkpoint at which it is there.
     after, before
@@ -123,7 +123,9 @@ class Lives(NamedTuple):
     births: np.ndarray
 
 
-def lives(curves: Curves, fitted: np.ndarray | None = None) -> Lives:
+def lives(
+    curves: Curves, fitted: np.ndarray | None = None, grown: np.ndarray | None = None
+) -> Lives:
     """Return the lives of components whose first three fits are to all texts and to both halves.
 
     Parameters
@@ -133,6 +135,10 @@ def lives(curves: Curves, fitted: np.ndarray | None = None) -> Lives:
     fitted
         (F,) place of the checkpoint that each fit was made at; None: all at the last. What was not
         there yet is not found by a fit, which says nothing of its birth.
+    grown
+        (F, r) readability where the first checkpoint has only grown. What is readable there is
+        not born: larger weights sharpen attention, and every component of a model that only grows
+        becomes readable during its run.
     """
     count, r = curves.readable.shape[1:]
     whole = rises(*curves)
@@ -141,9 +147,11 @@ def lives(curves: Curves, fitted: np.ndarray | None = None) -> Lives:
         kept = np.delete(np.arange(count), left_out)
         refits.append((kept, rises(curves.readable[:, kept], curves.strength[:, kept])))
     born = np.stack([rise.born for _, rise in refits])
+    if grown is not None:
+        born &= ~(grown >= UNREADABLE)
     after = np.stack([kept[rise.after] for kept, rise in refits])
     start = np.stack([kept[rise.start] for kept, rise in refits])
-    is_born = whole.born[:3].all(axis=0)
+    is_born = born[0, :3].all(axis=0)
     there, absent = presence(*(values[:3] for values in curves))
     kind = np.select(
         [is_born, whole.start[0] == 0, whole.start[0] > 0], [BORN, START, GROWS], NEVER

@@ -12,7 +12,7 @@ from .places import Places
 BANDS = ("top", "middle", "low", "near miss")
 TOP = 60  # strongest places in distinct texts, of which the first contexts are drawn
 MISS = 0.5  # standard deviations, below which a place that the name's rule holds at is a miss
-AROUND = (-10, 4)  # tokens before and after
+AROUND = (-12, 6)  # tokens before and after
 BINS = np.arange(-4.0, 16.5, 0.5)  # of the histogram of codes, in standard deviations
 WORDS = 6
 UNKNOWN = -1.0  # of a token that was not sampled
@@ -35,7 +35,7 @@ def contexts(
     fires
         (n,) where it is strong.
     holds
-        (n,) where its name's rule holds.
+        (n,) where its name's rule holds; nowhere of one without a name.
     places
         The rows.
     count

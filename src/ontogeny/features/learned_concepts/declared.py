@@ -90,6 +90,10 @@ FOUND: Names = {
         "correlation with the nearest component of either half, the smaller one",
         "1",
     ),
+    "grown_readability": (
+        "readability of the codes where the first checkpoint has only grown",
+        "1",
+    ),
     "sharpness": ("excess kurtosis of the codes", "1"),
     "in_learned": ("correlation with the nearest component of the learned part", "1"),
     "found_at": ("step whose activations it was found in", "steps"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from ...concepts.beyond_token import strong
 from ...multiple_tests import holm
 from ...observables.fit_identity import SKETCH, code_sketch, fit_id
 from ...observables.pieces import object_array
+from .checkpoint import presence
 from .components import AGAIN, Components, components, nearest
 from .contexts import AROUND, BANDS, BINS, contexts
 from .naming import POSITION, Name, Namer
@@ -60,7 +61,11 @@ class Finder:
         return found.kept(np.flatnonzero(found.again >= AGAIN))
 
     def layer(
-        self, first: np.ndarray, blank: np.ndarray, left: Mapping[int, np.ndarray]
+        self,
+        first: np.ndarray,
+        blank: np.ndarray,
+        left: Mapping[int, np.ndarray],
+        grown: Sequence[np.ndarray] = (),
     ) -> dict[str, Any]:
         """Return what a state keeps of a layer.
 
@@ -72,6 +77,8 @@ class Finder:
             The same of an untrained model, whose names are a limit.
         left
             The same of the steps that are searched, the last step first.
+        grown
+            The same of the first checkpoint with the norms of each of these steps.
         """
         last, *earlier = left
         first, end = (np.asarray(X, dtype=np.float32) for X in (first, left[last]))
@@ -94,7 +101,7 @@ class Finder:
             "n_learned": of_learned,
             "n_untrained": untrained,
         }
-        variables = {
+        variables: dict[str, Any] = {
             **{name: float(len(part.again)) for name, part in numbers.items()},
             "codes": (
                 ("fit", "token", "concept"),
@@ -109,6 +116,10 @@ class Finder:
             **self._described(codes[0], untrained.codes),
             "first": (("token", "feature"), first.astype(np.float16)),
         }
+        if grown:
+            fits = variables["codes"][1].astype(np.float32)
+            readable = [self._readable(X, fits) for X in grown]
+            variables["grown_readability"] = ("fit", "concept"), np.max(readable, 0)
         coords = {
             "concept": np.arange(count),
             "feature": np.arange(first.shape[1]),
@@ -119,6 +130,10 @@ class Finder:
             "bin": BINS[:-1],
         }
         return labelled(variables, coords)
+
+    def _readable(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        read = Predictor(np.asarray(X, dtype=np.float32), self.half)
+        return presence(read, codes)[0]
 
     def _described(self, codes: np.ndarray, untrained: np.ndarray) -> dict[str, Any]:
         """Return names, beside those of an untrained model's components, and contexts."""
@@ -137,12 +152,12 @@ class Finder:
             contexts(
                 codes[:, j],
                 fires[:, j],
-                name.holds,
+                name.holds & has_name,  # what names nothing is missed by nothing
                 self.places,
                 self.examples,
                 self.seed,
             )
-            for j, name in enumerate(names)
+            for j, (name, has_name) in enumerate(zip(names, shown, strict=True))
         ]
         words = object_array([part.pop("words") for part in parts])
         tokens = ("band", "example", "place")

@@ -48,7 +48,10 @@ def _of_layer(one: xr.Dataset, there: np.ndarray) -> xr.Dataset:
     )
     curves = Curves(readable, strength)
     fitted = np.searchsorted(steps, one.fit_step.values, side="right") - 1
-    life = lives(curves, fitted)
+    grown = None
+    if "grown_readability" in one:
+        grown = one.grown_readability.transpose("fit", "concept").values[:, concepts]
+    life = lives(curves, fitted, grown)
     kind = np.where(one.found_in.values[concepts] == LEARNED, APART, life.kind).astype(
         object
     )

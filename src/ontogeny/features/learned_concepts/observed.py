@@ -148,11 +148,15 @@ class LearnedConcepts(OfActivations):
         blank = self._left(self._untrained(run, first), tokens)
         finder = self._finder(run, first)
         searched = [step for step in rows if step != start]
+        grown = [] if alone else self._grown(run, start, searched, tokens)
         searched = searched or [last]  # of several checkpoints only one can be read
 
         def one(path: str, X: np.ndarray) -> Mapping[str, Any]:
             return finder.layer(
-                X, blank[path], {step: rows[step][path] for step in searched}
+                X,
+                blank[path],
+                {step: rows[step][path] for step in searched},
+                [each[path] for each in grown],
             )
 
         state = by_layer(rows[start], one)
@@ -185,6 +189,19 @@ class LearnedConcepts(OfActivations):
         except (ArgumentError, CheckpointError, NonFiniteError):
             return first
         return reading
+
+    def _grown(
+        self, run: Run, start: int, searched: Sequence[int], tokens: Tokens
+    ) -> list[dict[str, np.ndarray]]:
+        """Return what is left where the first checkpoint has grown to the norms of others.
+
+        Without those at which activations overflow.
+        """
+        grown = []
+        for step in searched:
+            with suppress(NonFiniteError):
+                grown.append(self._left(run.grown(start, step), tokens))
+        return grown
 
     def _left(self, reading: Reading, tokens: Tokens) -> dict[str, np.ndarray]:
         """Return what the token leaves of each layer, scaled.

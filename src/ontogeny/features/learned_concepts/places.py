@@ -109,8 +109,16 @@ class Places:
             yield Rule(label, flags[self.sample.text, self._column])
 
     def ids(self, rows: np.ndarray, around: tuple[int, int]) -> np.ndarray:
-        """Return (rows, places) the ids around some rows; -1 beyond the text."""
-        return self._around(self.inputs.ids, rows, around)
+        """Return (rows, places) the ids around some rows; -1 beyond the text.
+
+        Words that the window would cut are left out, but for the row's own.
+        """
+        low, high = around
+        order = self._around(self._order, rows, (low - 1, high + 1))
+        is_cut = (order == order[:, :1]) | (order == order[:, -1:])
+        is_cut &= order != order[:, 1 - low, None]
+        ids = self._around(self.inputs.ids, rows, around)
+        return np.where(is_cut[:, 1:-1], -1, ids)
 
     def rows(self, rows: np.ndarray, around: tuple[int, int]) -> np.ndarray:
         """Return (rows, places) which rows are around some rows; -1 where none was sampled."""
@@ -191,6 +199,8 @@ FLAGS = (
     "inside quotation marks",
     "inside brackets",
     "inside a word, after its first token",
+    "first of the tokens of a word",
+    "last of the tokens of a word",
     "first word of a sentence",
     "word that has occurred before",
     "word that has just occurred",
@@ -215,12 +225,13 @@ def _flags(
     )
     # What was never opened closes none.
     depth = depth - np.minimum.accumulate(np.minimum(depth, 0))
+    has_several = np.bincount(order)[order] > 1
+    ends = np.append(starts[1:], True)
     inside = [np.concatenate([[0], values[:-1]]) for values in (quotes % 2, depth)]
     of_words = np.array(list(_of_words(words)), dtype=bool)[order].T
-    own = np.array(
-        [place == 0, place < 4, inside[0] == 1, inside[1] > 0, np.logical_not(starts)]
-    )
-    return np.concatenate([own, of_words])
+    own = [place == 0, place < 4, inside[0] == 1, inside[1] > 0]
+    own += [np.logical_not(starts), starts & has_several, ends & has_several]
+    return np.concatenate([np.array(own), of_words])
 
 
 def _of_words(words: list[str]) -> Iterator[tuple[bool, bool, bool, bool]]:

@@ -15,11 +15,13 @@ from .arrays import ConceptArrays, Place
 
 KIND = "learned-concepts"
 APART = "in the learned part alone"
+TELLS = 0.6  # AUC from which on a rule is shown that is no name
 # What is said of each kind of life.
 KINDS = {
     "from the start": "readable and at half of its peak at the first checkpoint",
     "born": "unreadable and below a quarter of its peak at every checkpoint before, readable and "
-    "at half of it from then on, in the fits to all texts and to either half",
+    "at half of it from then on, in the fits to all texts and to either half; and unreadable from "
+    "the first checkpoint with the norms of later ones",
     "grows": "readable and at half of its peak only later, but not absent before in every fit",
     APART: "found in what the first checkpoint does not predict; no birth is judged",
     "not readable": "found, and never readable from one checkpoint on other texts",
@@ -29,11 +31,7 @@ RULE = (
     "texts find is a concept. A name is a rule that its strong places share: chosen on one half of "
     "the texts, judged on the other, and better than 95 % of those of an untrained model."
 )
-# All births of a model whose weights only grow lack a name (`docs/guides/error-rates.md`).
-BIRTHS = (
-    "Weights that only grow give births as well: a birth tells of learning where it has a name "
-    "that no control run reaches."
-)
+BIRTHS = "A birth tells of learning where it has a name that no control run reaches."
 UNNAMED = (
     "without a name: no rule tells their places beyond chance and an untrained model"
 )
@@ -230,7 +228,14 @@ def told(arrays: ConceptArrays, place: Place, beyond: bool | None) -> dict[str, 
     if math.isfinite(auc):
         rule = plain_text(arrays.text("rule", place))
         has_name = bool(arrays.text("name", place))
-        which = "On other texts its name" if has_name else f"The best rule, {rule},"
+        # One that tells next to nothing leads a reader astray.
+        which = (
+            f"The best rule, {rule},"
+            if auc >= TELLS
+            else "No rule says what it is: the best"
+        )
+        if has_name:
+            which = "On other texts its name"
         # A rule that holds at many other places as well has a high AUC and names nothing.
         phi = arrays.number("name_phi", place)
         also = f", and correlates {phi:.2f} with them" if math.isfinite(phi) else ""

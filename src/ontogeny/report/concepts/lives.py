@@ -47,7 +47,7 @@ class Concept:
     the name that a person gave it, which goes before. Steps are NaN where there is no such step.
     ``kind`` is empty where lives are not known. ``beyond_controls`` is whether its name is better
     than every name of every control run, and ``sharpness`` how well its best rule or three tokens
-    tell of it.
+    tell of it. ``tails`` is the excess kurtosis of the code, where it is known.
     """
 
     place: tuple[int, int]
@@ -67,6 +67,7 @@ class Concept:
     is_class: bool = False
     coherence: float = math.nan
     beyond_controls: bool = False
+    tails: float = math.nan
 
     @property
     def number(self) -> int:

@@ -22,7 +22,12 @@ from ...observables import Observable
 from ...store import Cell
 from ...trajectory import Trajectory
 from ...trajectory.audit.weight_values import is_initialisation
-from ...trajectory.untrained import untrained_like, with_exchanged_values
+from ...trajectory.untrained import (
+    norms_of,
+    untrained_like,
+    with_exchanged_values,
+    with_norms,
+)
 from ...trajectory.weights.files import Reader
 from ..folder.layout import HERE, cell_path, reference_path, state_path
 from .ahead import Ahead, Lazily, of_dataset, shares_passes
@@ -181,6 +186,16 @@ class RunView:
         step = ReadStep(self._job, self._observable, 0, values)
         step.stands_in_because = untrained.because
         return step
+
+    def grown(self, step: int, like: int) -> ReadStep:
+        """Read one checkpoint with the norm that each of its parameters has at another one."""
+        self.is_of_steps = True
+        self._read |= {int(step), int(like)}
+        skeleton = skeleton_of(self._job, self._trajectory)
+        norms = norms_of(skeleton.load(self._trajectory[like]))
+        model = with_norms(skeleton.load(self._trajectory[step]), norms)
+        values = read_model(self._job, model, own_needs(self._observable))
+        return ReadStep(self._job, self._observable, step, values)
 
     def tokenizer(self) -> Any:
         """Return the run's tokenizer, or None if there is none."""
