@@ -270,8 +270,9 @@ def parts(
     """Return the sentences that stand open and those that are folded, and both of the figures.
 
     Of what was tested and not found, the first sentence says so, and the rest is folded. So are
-    figures of what stands above already (`drawn_above`), of weight change, and of distances to a
-    reference step that were not judged: of a model with 30 layers they took four screens.
+    figures of what stands above already (`drawn_above`), and beside others those of weight change
+    and of distances to a reference step: these are 0 there by definition, and their rows of the
+    chart say the rest.
     """
     candidates = [d for d in drawables if d.node is node]
     sentences = section_sentences(content, node)
@@ -282,13 +283,17 @@ def parts(
         and not has_abilities(node.dataset)
     ):
         return (sentences[:1], sentences[1:]), [], candidates
-    unjudged = node.rows and not any(
-        row.judgeable or row.own_value for row in node.rows
-    )
-    weights = node.role == "motion" and any(d.node.role != "motion" for d in drawables)
-    second = drawn_above or weights or unjudged
+    others = [d for d in drawables if d.node is not node]
+    weights = node.role == "motion" and any(d.node.role != "motion" for d in others)
+    distances = _is_distance(node) and any(not _is_distance(d.node) for d in others)
+    second = drawn_above or weights or distances
     lead = [] if second else _bearing(node, candidates)
     return (sentences, []), lead, [d for d in candidates if d not in lead]
+
+
+def _is_distance(node: Node) -> bool:
+    """Return whether all rows of a node are distances to a reference step."""
+    return bool(node.rows) and not any(row.own_value for row in node.rows)
 
 
 def _bearing(node: Node, items: list[Drawable]) -> list[Drawable]:

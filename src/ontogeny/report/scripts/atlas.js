@@ -18,6 +18,7 @@ import { formatStep } from "./format.js";
 import { readHash } from "./links.js";
 import { change, layerShown, listen, state } from "./state.js";
 
+const FIRST_CARDS = 6;
 const CARDS_AT_ONCE = 24;
 const CONTROL_PLACE = 4; // second to last of the first two rows of three
 
@@ -159,9 +160,9 @@ function cardList(holder, button, open) {
       for (const card of findAll(".card", holder)) forgetCard(card);
       holder.replaceChildren();
       [places, count] = [list, 0];
-      // With the card of the controls, rows of three are full.
+      // With the card of the controls, two rows of three are full.
       const beside = open && places.length && controlCard(shownAtlas.concepts[places[0]].layer).length;
-      if (open || holder.closest("details").open) add(CARDS_AT_ONCE / 2 - beside);
+      if (open || holder.closest("details").open) add(FIRST_CARDS - beside);
     },
     more: (least) => add(Math.max(least, count || CARDS_AT_ONCE)),
     reach(i) {

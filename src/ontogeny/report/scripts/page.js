@@ -106,7 +106,7 @@ export function startPage() {
   startDownloads();
   startRail();
   startTables();
-  for (const line of findAll(".actions, table.sortable thead, #cloze thead")) oneStop(line, findAll("button, summary", line));
+  for (const line of findAll(".actions, .segments, table.sortable thead, #cloze thead")) oneStop(line, findAll("button, summary", line));
   for (const body of findAll("table.sortable tbody")) oneStop(body, findAll("a", body), ["ArrowDown", "ArrowUp"]);
   startPrint();
   startLinks();
