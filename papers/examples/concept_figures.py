@@ -38,7 +38,7 @@ def controls(tree: xr.DataTree, folder: Path) -> None:
         tree["activation-decay"].to_dataset().isel(layer=0),
     )
     figure, (left, right) = _panels()
-    _level(left, loss.loss_uniform, "blind guess")
+    _level(left, loss.loss_uniform, "uniform guess")
     _level(left, loss.loss_unigram, "word frequencies")
     _curves(left, loss.loss, loss.loss_control)
     left.set_title("Loss on held-out texts (nats per token)")

@@ -34,6 +34,8 @@ __all__ = ["Measured", "Quantity"]
 
 # The null that every quantity of a study with control runs has, along ``run``; not declared.
 CONTROL = "control"
+# Between the parts of a row's label.
+_APART = " · "
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,8 @@ class Quantity:
         ``"reference"``: a distance to the reference step, which is 0 there by construction; that
         step is left out of the verdict. ``"last"``: a distance to the last step. Empty: a value of
         its own.
+    compares
+        What a value relative to another step is: ``"distance"`` or ``"similarity"``.
     settled_by
         Name of the null below whose upper end a distance to the reference has settled.
     minimum
@@ -130,6 +134,7 @@ class Quantity:
     noise: str = "measured"
     unit: str = "texts"
     relative_to: str = ""
+    compares: str = "distance"
     settled_by: str = ""
     minimum: float | None = None
     better: str = ""
@@ -157,12 +162,27 @@ class Quantity:
             )
         check_choice("noise", self.noise, ("measured", "exact"))
         check_choice("relative_to", self.relative_to, ("", "reference", "last"))
+        check_choice("compares", self.compares, ("distance", "similarity"))
         check_choice("better", self.better, ("", "lower", "higher"))
         check_choice("y_scale", self.y_scale, ("linear", "log"))
         if self.settled_by and self.settled_by not in self.nulls:
             raise ArgumentError(
                 f"settled_by of {self.name!r} must name one of its nulls; got {self.settled_by!r}."
             )
+
+    def row_words(self, at: Mapping[str, Any]) -> tuple[str, str, str]:
+        """Return the label of a row, the same without its layer, and what of it all rows share.
+
+        Examples
+        --------
+        >>> rows = "{layer} · {kind} · distance moved"
+        >>> Quantity("x", "x", rows=rows).row_words({"layer": "h.0", "kind": "q"})
+        ('h.0 · q · distance moved', 'q · distance moved', 'distance moved')
+        """
+        parts = self.rows.split(_APART)
+        names = [part.format(**at) for part in parts if part != "{layer}"]
+        label = _APART.join(part.format(**at) for part in parts)
+        return label, _APART.join(names), names[-1] if names else ""
 
     def heading_of(self, label: str = "") -> str:
         """Return the heading of its figure, of one label where it has one for each."""

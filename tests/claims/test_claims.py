@@ -146,6 +146,7 @@ def node(changes, controls=None, **rows):
     data = {
         "x": (("step", "layer"), np.stack([first, last]), {"units": "nats"}),
         "row": ("row", np.array([f"h.{i} · x" for i in range(count)], dtype=object)),
+        "row_name": ("row", np.array(["x"] * count, dtype=object)),
         "row_layer": ("row", np.array([f"h.{i}" for i in range(count)], dtype=object)),
         "row_quantity": ("row", np.array(["x"] * count, dtype=object)),
         "progress": (("row", "step"), np.tile([0.0, 1.0], (count, 1))),
@@ -254,7 +255,8 @@ def test_rows_of_weights_are_no_claims():
 
 def test_rows_of_one_variable_and_layer_have_labels():
     data = node([2.0, 1.0], changed=True)
-    data["row"] = ("row", np.array(["verbs", "nouns"], dtype=object))
+    for name in ("row", "row_name"):
+        data[name] = ("row", np.array(["verbs", "nouns"], dtype=object))
     data["row_layer"] = ("row", np.array(["", ""], dtype=object))
     assert {claim.subject.label for claim in said(data, Kind.CHANGED)} == {
         "verbs",

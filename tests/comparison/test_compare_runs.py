@@ -173,7 +173,7 @@ def test_words_count_runs_and_name_their_steps():
     assert loss in og.comparison.summary_lines(tree)
     beyond = told(tree, "attention-entropy")[0]
     assert beyond.startswith(
-        "Attention entropy fell in all 3 layers in 3 of 3 runs beyond motion"
+        "Attention entropy fell in all 3 layers in 3 of 3 runs beyond controls"
     )
 
 
@@ -288,11 +288,11 @@ def test_a_rank_correlation_says_how_many_rows_it_is_of():
         return one.text
 
     assert text_of(rows) == (
-        "Between runs the order in which rows changed correlates by 0.333 (0 to 1), over 5 rows or "
-        "more."
+        "Between runs the order in which measures changed correlates by 0.333 (0 to 1), over 5 "
+        "measures or more."
     )
     some = text_of(rows.assign(changed=rows.half_step < [6, 6, 5]))
-    assert some.endswith(", over 4 rows or more.")
+    assert some.endswith(", over 4 measures or more.")
     assert "correlates by 1, over" in text_of(rows.isel(run=[0, 1]))
     opposed = rows.isel(run=[0, 1]).copy(deep=True)
     opposed["half_step"][:4, 1] = [4, 3, 2, 1]
@@ -318,7 +318,7 @@ def test_what_one_run_of_several_reaches_by_chance_is_no_difference_between_them
 
 
 def test_how_rows_of_runs_stand_names_no_control_run_that_was_read_as_missing():
-    """Of runs with controls the page said "changed; motion is not tested in some runs"."""
+    """Of runs with controls the page said "changed; not tested against controls in some runs"."""
     runs = seeds(3, controls=True)
     for name in ("seed 1", "seed 2"):
         node = runs[name]["attention-entropy"].to_dataset()
@@ -328,7 +328,7 @@ def test_how_rows_of_runs_stand_names_no_control_run_that_was_read_as_missing():
     stands = {
         standing_of(row).heading for row in rows if "entropy" in row.quantity.lower()
     }
-    assert stands == {"Changed beyond motion in some runs"}
+    assert stands == {"Changed beyond controls in some runs"}
 
 
 def with_settings(tree, **changes):

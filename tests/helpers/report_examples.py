@@ -82,7 +82,8 @@ def rows(steps, layers, name, first_half, pause, rng, developed=None, ends=(4.0,
         "last_value": ("row", np.full(len(layers), float(ends[1]))),
     }
     labels = [f"{layer} · {name}" if layer else name for layer in layers]
-    return variables, {"row": labels, "row_layer": ("row", layers)}
+    names = ("row", [name] * len(layers))
+    return variables, {"row": labels, "row_name": names, "row_layer": ("row", layers)}
 
 
 def loss_node(steps, rng, developed=True):

@@ -199,7 +199,7 @@ def test_groups_that_did_not_change_are_one_row_of_the_chart(tmp_path):
         "pairs of all groups",
     ]
     drawing = draw_chart(content(pairs=data))
-    assert "9 rows: group " in drawing.svg and "group 8, layer" not in drawing.svg
+    assert "9 measures: group " in drawing.svg and "group 8, layer" not in drawing.svg
     assert drawing.svg.count('data-row="') == 2
     assert (
         "group 3"

@@ -82,6 +82,7 @@ def one_row_tree(progress, distinct, steps, developed=True, **variables):
             "step": steps,
             "row": ["layers.3.mlp · concepts"],
             "row_layer": ("row", ["layers.3.mlp"]),
+            "row_name": ("row", ["concepts"]),
         },
     )
     return xr.DataTree.from_dict({"one": attach(data, Section("One", "One."), [])})
@@ -92,7 +93,7 @@ def test_rows_are_ordered_by_half_way_step_within_their_groups(layout):
     content, _, root = drawn(examples.developing_tree(), layout)
     shown = [content.rows[int(g.get("data-row"))] for g in chart_rows(root)]
     assert len(shown) == sum(r.changed and r.role != "motion" for r in content.rows) + 2
-    folded = [text for text in root.itertext() if re.match(r"\d+ rows: ", text)]
+    folded = [text for text in root.itertext() if re.match(r"\d+ measures: ", text)]
     assert len(folded) == 1 and "half-way at" in folded[0], (
         "one line for the rows of weights"
     )
@@ -224,7 +225,7 @@ def test_many_rows_are_thinned_evenly_with_a_notice():
     content, drawing, root = drawn(examples.huge_tree(heads=2))
     shown = [content.rows[int(g.get("data-row"))] for g in chart_rows(root)]
     assert len(content.rows) == 129 and MAX_ROWS * 0.8 <= len(shown) <= MAX_ROWS + 2
-    assert f"{len(shown)} rows of " in drawing.notices[0]
+    assert f"{len(shown)} measures of " in drawing.notices[0]
     quantities = {row.quantity for row in content.rows if is_news(row)}
     assert {row.quantity for row in shown} == quantities
     for quantity in quantities - {"attention entropy", "Loss on held-out text"}:

@@ -30,7 +30,7 @@ PAIRS = [
     (r"(?<!hether )\b[Ll]oss was learned\b(?! is)", r"Whether loss was learned"),
     (r"[Ll]oss fell\b", r"[Ll]oss rose|A change of loss is open"),
     (
-        r"no control run\b|motion is not tested",
+        r"no control run\b|not tested against controls",
         r"[Cc]ontrol runs? (move|are trained|differ)",
     ),
     (r"is below that of word frequencies", r"not shown below that of word frequencies"),
@@ -39,7 +39,7 @@ PAIRS = [
         r"One model",
         r"[Cc]ontrol runs? move|too few (checkpoints|to tell)|was learned|\b(fell|rose)\b",
     ),
-    (r"no initialisation", r"beyond motion(?! is)|untrained"),
+    (r"no initialisation", r"beyond controls(?! is)|untrained"),
     (r"It uses context", r"Use of context is not shown"),
     (r"It predicts better than bigrams", r"not shown below that of bigrams"),
 ]

@@ -179,7 +179,8 @@ def test_a_loss_that_rose_is_said_to_rise_and_is_no_use_of_context():
 def test_a_run_like_its_controls_stands_beside_what_they_reach():
     screen = first(as_its_controls())
     assert (
-        "was learned:" not in said(screen) and "beyond motion is" not in screen.heading
+        "was learned:" not in said(screen)
+        and "beyond controls is" not in screen.heading
     )
     assert (
         of_concepts(screen).lead == "4 of 22 concepts have a name (controls 6–8 of 22)."
@@ -223,7 +224,8 @@ def test_where_a_classifier_answers_its_accuracy_stands_in_place_of_a_loss():
     )
     node.attrs["role"] = "development"
     node["row"] = ("row", ["accuracy"])
-    node["row_quantity"] = ("row", ["accuracy"])
+    for name in ("row_name", "row_quantity"):
+        node[name] = ("row", ["accuracy"])
     screen = first(made.tree({"labels": node, "joint-concepts": made.joint_concepts()}))
     assert screen.heading.startswith("Accuracy was learned")
     assert "8.30" in screen.sentences[0].lead and "accuracy, was 8.300" in numbers(
@@ -399,13 +401,13 @@ def test_names_that_could_not_be_given_are_not_called_unsharp():
 def test_other_quantities_stand_in_for_concepts():
     screen = first(examples.developing_tree())
     (line,) = [line for line in screen.sentences if line.link == "#chart"]
-    assert line.lead.startswith("16 of 18 other rows changed")
+    assert line.lead.startswith("16 of 18 other measures changed")
 
 
 def test_results_without_loss_and_concepts_are_headed_by_their_rows():
     entropy = examples.developing_tree()["attention-entropy"].to_dataset()
     screen = first(xr.DataTree.from_dict({"attention-entropy": entropy}))
-    assert screen.heading.startswith("4 of 6 rows changed")
+    assert screen.heading.startswith("4 of 6 measures changed")
     assert first(examples.plain_tree()) is None
 
 

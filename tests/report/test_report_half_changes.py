@@ -390,7 +390,7 @@ def some_row():
 def made_row(how, number, quantity="q", section="s"):
     row = some_row()
     row = dataclasses.replace(
-        row, quantity=quantity, section=section, half_step=math.nan
+        row, quantity=quantity, kind=quantity, section=section, half_step=math.nan
     )
     return dataclasses.replace(row, label=str(number), **HOW[how])
 
@@ -398,7 +398,7 @@ def made_row(how, number, quantity="q", section="s"):
 def test_a_line_for_folded_rows_counts_all_of_them():
     """Rows were thinned before they were folded: a line said "41 rows" of 75."""
     rows = [made_row("learned", 0)] + [made_row("open", i) for i in range(75)]
-    assert arrange(rows)[1].summary == "75 rows: q"
+    assert arrange(rows)[1].summary == "75 measures: q"
 
 
 def test_without_news_some_rows_of_every_section_stay_open_and_weights_are_a_line():

@@ -121,7 +121,7 @@ def test_births_are_counted_that_the_steps_of_controls_can_show(content, concept
     # Controls are read at steps 0, 8 and 64; a birth lies between 2 and 8.
     assert concepts.born_seen == 3
     words = [each.words for each in numbers_of(content, None, concepts)]
-    assert "concepts born (controls 0); 2 named as no control" in words
+    assert "concepts born (controls 0); 2 with names beyond controls" in words
 
 
 def test_births_that_controls_cannot_show_are_said():

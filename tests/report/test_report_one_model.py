@@ -57,7 +57,7 @@ def test_the_loss_stands_among_what_guesses_cost(loss):
     names, places, kinds = drawn(of_model(loss))
     values = {
         "renamed words": 10.0,
-        "blind guess": 8.0,
+        "uniform guess": 8.0,
         "word frequencies": 6.0,
         "this model": loss,
     }

@@ -132,7 +132,7 @@ def sure_of(tree):
 @pytest.mark.parametrize(
     ("tree", "heading", "changed"),
     [
-        (examples.developing_tree(), "motion is not tested", 17),
+        (examples.developing_tree(), "not tested against controls", 17),
         (examples.still_tree(), "A change of loss on held-out text is open", 0),
         (examples.plain_tree(), "Nothing was claimed", 0),
     ],
@@ -148,7 +148,7 @@ def test_motion_of_the_weights_never_counts_in_the_verdict():
     assert bool(tree["displacement"]["changed"].all())
     assert sure_of(tree) == (0, 0)
     words = page_of(tree).words
-    assert "Not counted: distance from start changed in 4 of 4 rows" in words
+    assert "Not counted: distance from start changed in 4 of 4 measures" in words
     assert "does not say what the model does" in words
 
 
@@ -436,12 +436,12 @@ def test_audit_without_findings_says_so_and_no_audit_says_nothing():
 
 def test_the_page_names_rows_and_level():
     words = page_of(examples.developing_tree()).words
-    assert "19 rows were tested against chance at α = 0.01" in words
+    assert "19 measures were tested against chance at α = 0.01" in words
     tree = examples.developing_tree()
     node = tree["concepts-ica"].to_dataset()
     node["p_value"][:] = 0.04  # tested at another level, which the result does not name
     words = page_of(xr.DataTree.from_dict({"concepts-ica": node})).words
-    assert "6 rows were tested" in words and "α" not in words
+    assert "6 measures were tested" in words and "α" not in words
 
 
 def test_statements_stand_in_their_section_alone_and_as_they_are():

@@ -336,14 +336,14 @@ def test_control_runs_and_lines_are_told_apart_in_pictures(tmp_path):
     figures = json.loads(node.attrs["figures"])
     figures[0]["bands"] += [
         {"lower": name, "upper": name, "label": label}
-        for name, label in (("blind", "blind guess"), ("words", "word frequencies"))
+        for name, label in (("blind", "uniform guess"), ("words", "word frequencies"))
     ]
     tree["loss"] = xr.DataTree(node.assign_attrs(figures=json.dumps(figures)))
     report.write_figures(tree, tmp_path, formats=["svg"])
     words = re.findall(
         r"<text[^>]*>([^<]*)</text>", (tmp_path / "loss-loss.svg").read_text()
     )
-    assert {"control runs (turned)", "blind guess", "word frequencies"} <= set(words)
+    assert {"control runs (turned)", "uniform guess", "word frequencies"} <= set(words)
     rows = read_content(tree).rows
     marks = sum(len(row.controls) for row in rows if row.changed)
     (drawing,) = draw_chart_figure(read_content(tree)).axes

@@ -317,11 +317,11 @@ def test_control_band_is_told_apart_from_other_nulls():
 def test_section_marks_do_not_call_motion_learned():
     walk = Page(render_page(read_content(examples.controlled_tree(learned=False))))
     assert not re.search(
-        r"[1-9]\d* of \d+ rows? (learned|changed beyond motion)", walk.words
+        r"[1-9]\d* of \d+ measures? (learned|changed beyond controls)", walk.words
     )
     page = Page(render_page(read_content(examples.controlled_tree())))
-    assert "1 of 1 row learned" in page.words
-    assert "4 of 6 rows changed beyond motion" in page.words
+    assert "1 of 1 measure learned" in page.words
+    assert "4 of 6 measures changed beyond controls" in page.words
 
 
 def test_control_runs_are_explained_once_and_counted_in_the_singular():

@@ -121,7 +121,7 @@ class Characters(nn.Module):
 
 
 def test_digits_among_many_characters_are_not_learned_by_being_digits():
-    """Who knows that a digit follows is far below a blind guess among 60 characters."""
+    """Who knows that a digit follows is far below a uniform guess among 60 characters."""
     rng = np.random.default_rng(0)
     first, second = rng.integers(10, 100, (2, 80))
     total = first + second

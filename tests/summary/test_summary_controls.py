@@ -151,14 +151,14 @@ def test_a_row_says_whether_more_controls_would_decide(change, reason):
 def test_the_mark_of_a_section_counts_rows_that_are_open():
     node = planted(1.4, 0.6, 1.1)
     content = read_content(tree({"norm": node}, steps=STEPS.tolist()))
-    words = "3 of 3 rows changed; beyond motion is open"
+    words = "3 of 3 measures changed; beyond controls is open"
     assert mark(content, content.nodes[0]) == ("none", words)
 
 
 def test_births_are_no_part_of_what_a_badge_counts():
     node = planted(1.1, 0.9).assign(concept_born=("concept", [3.0, 9.0]))
     content = read_content(tree({"norm": node}, steps=STEPS.tolist()))
-    words = "2 of 2 rows changed; beyond motion is open"
+    words = "2 of 2 measures changed; beyond controls is open"
     assert mark(content, content.nodes[0]) == ("none", words)
 
 

@@ -142,7 +142,7 @@ def test_of_three_kinds_of_words_renaming_tells_nothing_and_controls_judge():
 @pytest.mark.parametrize(
     ("last", "renamed_gain", "blind"),
     [(6.9, 0.1, 7.0), (6.9, -0.5, 6.8), (6.95, 0.0, 7.0), (8.0, -3.0, 7.0)],
-    ids=["as renamed words", "above a blind guess", "no motion", "worse"],
+    ids=["as renamed words", "above a uniform guess", "no motion", "worse"],
 )
 def test_a_loss_that_learned_nothing_is_not_learned(last, renamed_gain, blind):
     node = node_of_loss(6.95, last, renamed_gain, blind, controls=(7.5, 7.6, 7.9))

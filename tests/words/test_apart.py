@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import ontogeny
+from helpers.read_names import READS, reads_a_name
 from ontogeny.claims import Certainty, Kind, Reason
 
 ROOT = Path(ontogeny.__file__).parent
@@ -14,7 +15,7 @@ ROOT = Path(ontogeny.__file__).parent
 # Words by which a template of a finding is known.
 FINDING = re.compile(
     r"\b(was|were|is|are) (learned|forgotten|memorised|damaged|born|gained|lost)\b"
-    r"|\bnot shown (to|above|below)\b|\bbeyond (its )?motion\b|\babove chance\b|\bgot worse\b"
+    r"|\bnot shown (to|above|below)\b|\bbeyond (its motion|controls)\b|\babove chance\b|\bgot worse\b"
     r"|\bis open\b|\bare open\b|\bno more than (motion|controls)\b|\bas control runs do\b"
 )
 
@@ -74,16 +75,6 @@ MAKERS = {
     "spoken",
     "journey",
     "facts",
-}
-READS = {
-    "startswith",
-    "endswith",
-    "find",
-    "index",
-    "count",
-    "partition",
-    "rpartition",
-    "split",
 }
 
 
@@ -173,6 +164,61 @@ def test_nothing_decides_by_reading_a_sentence(room):
 )
 def test_the_search_finds_what_it_looks_for(code, count):
     assert len([*decisions(ast.parse(code))]) == count
+
+
+# Where names are read, and why that decides nothing by what is said.
+KEYS = "names of variables, and keys of a closed list"
+MAY_READ = {
+    "claims/places.py": KEYS,
+    "features/concepts/describe/names.py": "words of the texts",
+    "features/concepts/vocabulary_rows.py": KEYS,
+    "features/probes/labelled_words.py": "labels of words, from a file",
+    "report/concepts/learned.py": "a list of words that is stored as one text",
+    "report/concepts/lives.py": KEYS,
+    "report/figures/panels.py": KEYS,
+    "report/figures/tables.py": "whether a head names its units",
+    "report/run_words.py": "marks that the page fills",
+    "summary/figures.py": "names of files",
+    "summary/noise.py": "names of refits, as cells have them",
+    "words/headings.py": KEYS,
+    "words/names.py": "units that are those of another variable, as declared",
+    "words/phrases.py": KEYS,
+    "words/runs.py": KEYS,
+    "words/story.py": KEYS,
+}
+
+
+def readers(rooms):
+    return {
+        name
+        for name, tree in modules()
+        if name.startswith(rooms) and any(map(reads_a_name, ast.walk(tree)))
+    }
+
+
+def test_names_are_not_taken_apart():
+    """A page decided by "share", "similar" and "last " in what a variable was called."""
+    rooms = tuple(f"{room}/" for room in ROOMS if room != "cli")
+    assert readers(rooms) == {*MAY_READ}
+
+
+@pytest.mark.parametrize(
+    ("code", "count"),
+    [
+        ('f"({units})" if units.startswith("share") else units', 1),
+        ("kind = 'similarity' if 'similar' in title else 'distance'", 1),
+        ("parts = [part for part in label.split('·')]", 1),
+        ("counts = Counter(name.rpartition(' · ')[2] for name in names)", 1),
+        ("title = title.split(' (')[0]", 1),
+        ("lines = [h for h in handles if h.get_label() == 'audit finding']", 1),
+        ("rows = [label.replace(layer, name) for label in labels]", 1),
+        ("claim.subject.label == Reference.UNIFORM", 0),
+        ("claim.kind is Kind.PASSES", 0),
+        ("name.startswith('x_')", 0),
+    ],
+)
+def test_the_search_for_names_finds_what_it_looks_for(code, count):
+    assert sum(map(reads_a_name, ast.walk(ast.parse(code)))) == count
 
 
 # Rooms where numbers are computed: what they say of a result is a claim.

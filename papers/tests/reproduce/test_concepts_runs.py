@@ -287,7 +287,7 @@ def test_a_dimension_that_rises_does_not_fall_and_a_fall_needs_a_control():
         (nan, nan, nan, None),
     ):
         assert (
-            dimension._falls([dimension_node(early, late, p)] * 2, "ICA").holds == said
+            dimension._falls([dimension_node(early, late, p)] * 2, "ica").holds == said
         )
     assert dimension._of_orthonormal().holds is False
 

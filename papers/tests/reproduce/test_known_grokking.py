@@ -38,6 +38,8 @@ def rows(labels, steps, last):
         "half_step": ("row", half),
         "half_step_low": ("row", 0.9 * half),
         "half_step_high": ("row", 1.1 * half),
+        "row_name": ("row", labels),
+        "row_layer": ("row", [""] * len(labels)),
         "first_value": ("row", np.zeros(len(labels))),
         "last_value": ("row", np.array(last, float)),
         "beyond": ("row", np.full(len(labels), True)),
@@ -72,7 +74,7 @@ def planted(
         accuracy | {"accuracy": (("set", "step"), [np.ones(5), course])}, coords | sets
     )
     plain = right.assign(accuracy=(("set", "step"), [np.ones(5), np.full(5, without)]))
-    changes, coords = rows(["embed · frequencies"], [frequencies_at], [kept])
+    changes, coords = rows(["frequencies"], [frequencies_at], [kept])
     counts = np.array([[14.0, 14.0, 12.0, 8.0, kept]])
     frequencies = xr.Dataset(
         changes

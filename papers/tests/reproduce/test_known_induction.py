@@ -31,8 +31,8 @@ def test_a_vocabulary_without_unrepeated_sequences_is_refused():
         InductionRun(vocab_size=20)
 
 
-def node(labels, last, steps=(100, 90, 110), **variables):
-    count = len(labels)
+def node(names, last, steps=(100, 90, 110), **variables):
+    count = len(names)
     rows = dict(
         zip(("half_step", "half_step_low", "half_step_high"), steps, strict=True)
     )
@@ -41,18 +41,22 @@ def node(labels, last, steps=(100, 90, 110), **variables):
         data
         | {
             "first_value": ("row", np.full(count, 0.05)),
+            "row_name": ("row", [name for _, name in names]),
+            "row_layer": ("row", [layer for layer, _ in names]),
             "last_value": ("row", np.asarray(last, float)),
             "beyond": ("row", np.full(count, True)),
             "control_last": (("row", "run"), np.full((count, 3), 0.05)),
             **variables,
         },
-        coords={"row": labels, "step": [0, 1000]},
+        coords={"row": [" · ".join(name) for name in names], "step": [0, 1000]},
     )
 
 
 def planted(heads_at=(100, 90, 110), falls_at=(105, 95, 115), one_layer=0.1):
     kinds = ("previous-token", "induction")
-    labels = [f"layers.{i}.self_attn · {kind} head" for i in (0, 1) for kind in kinds]
+    names = [
+        (f"layers.{i}.self_attn", f"{kind} head") for i in (0, 1) for kind in kinds
+    ]
     plain = {
         "strongest_score_unrepeated": (
             ("step", "layer", "score"),
@@ -60,10 +64,10 @@ def planted(heads_at=(100, 90, 110), falls_at=(105, 95, 115), one_layer=0.1):
         )
     }
     series = {"score": ("step", [0.0, 2.0]), "score_short": ("step", [0.0, 0.0])}
-    two = node(labels, [0.9, 0.1, 0.1, 0.8], heads_at, **plain)
-    one = node(labels[:2], [0.2, one_layer], heads_at, **plain)
-    learning = node(["in-context learning"], [-3.0], falls_at, **series)
-    weaker = node(["in-context learning"], [-0.5], falls_at, **series)
+    two = node(names, [0.9, 0.1, 0.1, 0.8], heads_at, **plain)
+    one = node(names[:2], [0.2, one_layer], heads_at, **plain)
+    learning = node([("", "in-context learning")], [-3.0], falls_at, **series)
+    weaker = node([("", "in-context learning")], [-0.5], falls_at, **series)
     return {
         "attention-heads": {"two layers": [two] * 2, "one layer": [one] * 2},
         "in-context-learning": {

@@ -46,6 +46,8 @@ def context(step):
     return xr.Dataset(
         {name: ("row", [value]) for name, value in rows.items()}
         | {
+            "row_name": ("row", ["in-context learning"]),
+            "row_layer": ("row", [""]),
             "first_value": ("row", [0.0]),
             "last_value": ("row", [-0.5]),
             "beyond": ("row", [True]),

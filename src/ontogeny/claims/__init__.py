@@ -8,7 +8,7 @@ are made, and stand in a result as columns over ``claim`` of the node ``claims``
 from .claim import Beside, Claim, Subject
 from .table import from_dataset, to_dataset
 from .values import measurement
-from .vocabulary import RULES, Certainty, Kind, KindRule, Reason
+from .vocabulary import RULES, Certainty, Kind, KindRule, Reason, Reference
 
 __all__ = [
     "Beside",
@@ -18,6 +18,7 @@ __all__ = [
     "KindRule",
     "RULES",
     "Reason",
+    "Reference",
     "Subject",
     "from_dataset",
     "measurement",

@@ -9,9 +9,6 @@ from dataclasses import dataclass, field
 from ..errors import ArgumentError
 from .vocabulary import OF_CERTAINTY, RULES, Certainty, Kind, Reason
 
-# Between a direction and the examples that it is asked of, in one label.
-DIRECTION_OF = " · "
-
 
 @dataclass(frozen=True)
 class Subject:
@@ -55,7 +52,7 @@ class Beside:
     ----------
     role
         ``"null"``, ``"reference"`` or ``"control"``; of a count also ``"whole"``, of which it is a
-        part, and ``"part"``, one of what it counts.
+        part, and ``"part"``, one of what it counts, or the direction that is asked about.
     name
         As the result names it.
     value

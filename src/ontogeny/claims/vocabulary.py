@@ -96,6 +96,17 @@ class Reason(StrEnum):
     EARLIER_VERSION = "made by an earlier version"
 
 
+class Reference(StrEnum):
+    """What a loss is held against, as claims label it; its own are means of the model's predictions."""
+
+    UNIFORM = "uniform guess"
+    FREQUENCIES = "word frequencies"
+    BIGRAMS = "bigrams"
+    OWN_FREQUENCIES = "its own word frequencies"
+    OWN_BIGRAMS = "its own bigrams"
+    RENAMED = "renamed words"
+
+
 @dataclass(frozen=True)
 class KindRule:
     """What a claim of one kind must have, and how much it matters.

@@ -245,7 +245,7 @@ def _attached(
 def marked_words(runs: Sequence[Run]) -> str:
     """Return what a filled mark means."""
     controlled = [run.controlled for run in runs]
-    beyond = "changed beyond its motion, or learned"
+    beyond = "changed beyond controls, or learned"
     if all(controlled):
         return beyond
     return (

@@ -53,7 +53,7 @@ def marks(data: xr.Dataset) -> Marks:
         value="half_loss",
         interval=("half_loss_low", "half_loss_high"),
         filled="marked",
-        open_label="not changed" if firm == "changed" else "not beyond its motion",
+        open_label="not changed" if firm == "changed" else "not beyond controls",
         rows="row",
         series="run",
         x_scale="linear",

@@ -12,6 +12,22 @@ import xarray as xr
 from ..words.formats import joined
 
 
+def row_labels(node: xr.Dataset, layers: Sequence[str]) -> list[str]:
+    """Return the labels of rows, with other names of their layers, which stand first in them.
+
+    Labels of a result by an earlier version stay: their parts are not known.
+    """
+    labels = list(map(str, node["row"].values))
+    if "row_name" not in node:
+        return labels
+    names = map(str, node["row_name"].values)
+    pairs = zip(layers, names, labels, strict=True)
+    return [
+        " · ".join(filter(None, [layer, name])) if layer else label
+        for layer, name, label in pairs
+    ]
+
+
 @dataclass(frozen=True)
 class LayerMatch:
     """Layers that are compared: their labels, and the place of each in every run.
@@ -107,12 +123,8 @@ def with_layers(node: xr.Dataset, match: LayerMatch, run: int) -> xr.Dataset:
         node = node.isel(
             row=[str(layer) in names for layer in node["row_layer"].values]
         )
-        layers, labels = (
-            list(map(str, node[name].values)) for name in ("row_layer", "row")
-        )
-        renamed = [names[layer] for layer in layers]
-        pairs = zip(labels, layers, renamed, strict=True)
-        rows = [label.replace(layer, name) for label, layer, name in pairs]
+        renamed = [names[str(layer)] for layer in node["row_layer"].values]
+        rows = row_labels(node, renamed)
         node = node.assign_coords(row=np.array(rows, dtype=object))
         node = node.assign(row_layer=("row", np.array(renamed, dtype=object)))
     return node

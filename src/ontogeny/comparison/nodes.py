@@ -13,9 +13,8 @@ from ..errors import ArgumentError
 from ..figures import Curves, Figure
 from ..summary.runs import stack_runs
 from ..words.labels import short_names
-from ..words.rows import without_layer
 from .clock import Clock, LossClock
-from .layers import match_layers, with_layers
+from .layers import match_layers, row_labels, with_layers
 from .rows import rows_of_runs
 from .sources import Run
 
@@ -171,18 +170,13 @@ def _step_at_loss(runs: Sequence[Run], clock: Clock) -> xr.DataArray:
 
 
 def _short(data: xr.Dataset) -> xr.Dataset:
-    """Return a node whose rows name layers in short; ``row_name`` is their label without layer."""
+    """Return a node whose rows name layers in short."""
     if "row_layer" not in data:
         return data
     layers = [str(layer) for layer in data.row_layer.values]
     paths = [layer for layer in dict.fromkeys(layers) if layer]
     short = dict(zip(paths, short_names(paths), strict=True))
-    pairs = list(zip(map(str, data.row.values), layers, strict=True))
-    labels = [
-        label.replace(layer, short[layer]) if layer else label for label, layer in pairs
-    ]
+    labels = row_labels(data, [short.get(layer, "") for layer in layers])
     if len(set(labels)) < len(labels):
-        labels = [label for label, _ in pairs]
-    names = [without_layer(label, layer) or label for label, layer in pairs]
-    data = data.assign(row_name=("row", np.array(names, dtype=object)))
+        return data
     return data.assign_coords(row=("row", np.array(labels, dtype=object)))

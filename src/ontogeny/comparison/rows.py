@@ -26,6 +26,8 @@ TIMES = (
 
 _NAMES = {"half_step": "half-change {point}", "half_loss": "loss at half of the change"}
 _KEY = "\x1f"
+# What is said of a row beside its label, the same in every run.
+_TEXTS = ("row_quantity", "row_layer", "row_name", "row_kind", "row_compares", "row_to")
 
 
 def rows_of_runs(nodes: Nodes, runs: list[Run], clock: Clock) -> xr.Dataset:
@@ -58,12 +60,14 @@ def rows_of_runs(nodes: Nodes, runs: list[Run], clock: Clock) -> xr.Dataset:
     for run in runs:
         pieces.setdefault(run.name, next(iter(pieces.values())).isel(row=[]))
     data = stack_runs({run.name: pieces[run.name] for run in runs})
-    quantities, layers, labels = zip(
-        *(str(key).split(_KEY)[:3] for key in data.row.values), strict=True
+    *texts, labels, _ = zip(
+        *(str(key).split(_KEY) for key in data.row.values), strict=True
     )
-    texts = {"row_quantity": quantities, "row_layer": layers}
     data = data.assign(
-        {name: ("row", _texts(values)) for name, values in texts.items()}
+        {
+            name: ("row", _as_texts(values))
+            for name, values in zip(_TEXTS, texts, strict=True)
+        }
     )
     for name, words in _NAMES.items():
         if name in data:
@@ -71,7 +75,7 @@ def rows_of_runs(nodes: Nodes, runs: list[Run], clock: Clock) -> xr.Dataset:
     for name in TIMES:
         if name in data:
             data[name].attrs.update(units=f"{clock.axis.unit}s")
-    return data.assign_coords(row=("row", _texts(_distinct(labels))))
+    return data.assign_coords(row=("row", _as_texts(_distinct(labels))))
 
 
 def _own_rows(node: xr.Dataset, run: Run, clock: Clock) -> xr.Dataset:
@@ -120,12 +124,12 @@ def _verdicts(rows: xr.Dataset, controlled: bool) -> xr.Dataset:
 
 def _keyed(rows: xr.Dataset) -> xr.Dataset:
     """Return rows by what tells them apart in every run: quantity, layer, label, and number."""
-    kept = [name for name in ("row_quantity", "row_layer", "row") if name in rows]
+    kept = [name for name in (*_TEXTS, "row") if name in rows]
     parts = [map(str, rows[name].values) for name in kept]
     joined = map(_KEY.join, zip(*parts, strict=True))
     keys = [f"{key}{_KEY}{number}" for key, number in numbered(joined)]
-    rows = rows.drop_vars(["row_quantity", "row_layer"], errors="ignore")
-    return rows.assign_coords(row=_texts(keys))
+    rows = rows.drop_vars(_TEXTS, errors="ignore")
+    return rows.assign_coords(row=_as_texts(keys))
 
 
 def numbered(labels: Iterable[str]) -> Iterator[tuple[str, int]]:
@@ -142,5 +146,5 @@ def _distinct(labels: tuple[str, ...]) -> list[str]:
     return [n if count[n] == 1 else f"{n} ({number})" for n, number in numbered(labels)]
 
 
-def _texts(values: object) -> np.ndarray:
+def _as_texts(values: object) -> np.ndarray:
     return np.array(list(values), dtype=object)  # type: ignore[call-overload]

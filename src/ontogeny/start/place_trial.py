@@ -39,7 +39,7 @@ def place_trial(
         (3, texts, places), NaN where nothing is predicted.
     guesses
         As many for each way of `classes`: what the mean answer to the other tokens of the class
-        costs, or a blind guess, whichever costs less.
+        costs, or a uniform guess, whichever costs less.
     """
     places = [0, len(trajectory) // 2, len(trajectory) - 1]
     costs = np.full((3, *inputs.ids.shape), np.nan)

@@ -11,6 +11,11 @@ Those from ``control_first`` on exist only where there are control runs:
     label, such as ``layers.3.mlp · ICA concepts``
 ``row_layer`` : row
     module path or ``""``
+``row_name``, ``row_kind`` : row
+    the label without the layer, and what of it all rows of the quantity share
+``row_compares``, ``row_to`` : row
+    ``"distance"`` or ``"similarity"``, and ``"reference"`` or ``"last"``, of a value relative to
+    another step; else ``""``
 ``progress`` : row, step
     fraction of the way from first to last value, 0 to 1 (may overshoot)
 ``distinct`` : row, step

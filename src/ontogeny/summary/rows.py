@@ -29,6 +29,8 @@ from .learning import (
 )
 from .noise import change_floor, reference_index
 
+# The words of a row, as a quantity gives them.
+_WORDS = ("row", "row_name", "row_kind")
 # What a row has from its course, under the same names.
 _OF_COURSE = (
     "half_step",
@@ -50,8 +52,9 @@ def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, An
     Returns
     -------
     dict
-        Ready for ``assign``, empty where no quantity makes rows. Over rows: ``row``, ``row_layer``
-        and ``row_quantity`` (words); ``progress`` and ``distinct``, over steps as well;
+        Ready for ``assign``, empty where no quantity makes rows. Over rows: ``row``, ``row_name``,
+        ``row_kind``, ``row_layer`` and ``row_quantity`` (words); ``row_compares`` and ``row_to`` (what
+        a distance is, and to which step); ``progress`` and ``distinct``, over steps as well;
         ``first_value``, ``last_value``; ``half_step`` with its interval and ``settled_step``;
         ``noise_known``, ``moved`` (the change exceeds its noise), ``only_memory`` (the memory of
         the reference step explains it as well), ``can_learn`` and
@@ -164,9 +167,13 @@ def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | 
     )
     better = {q.name: {"lower": -1, "higher": 1}.get(q.better, 0) for q in quantities}
     sign = np.array([better[name] for name in names])
+    compares = {q.name: q.compares if q.relative_to else "" for q in quantities}
     rows = xr.Dataset(
         {
-            "row": ("row", np.array(labels, dtype=object)),
+            **{
+                name: ("row", np.array(words, dtype=object))
+                for name, words in zip(_WORDS, zip(*labels, strict=True), strict=True)
+            },
             "row_layer": ("row", np.array(layers, dtype=object)),
             "row_quantity": ("row", np.array(names, dtype=object)),
             **{
@@ -180,6 +187,14 @@ def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | 
             "can_learn": ("row", sign != 0),
             "better_sign": ("row", sign),
             "own_value": ("row", np.full(len(names), not quantities[0].relative_to)),
+            "row_compares": (
+                "row",
+                np.array([compares[n] for n in names], dtype=object),
+            ),
+            "row_to": (
+                "row",
+                np.array([quantities[0].relative_to] * len(names), object),
+            ),
             "lead": ("row", np.array(lead)),
             "change_floor": ("row", change_floor),
         }
@@ -214,7 +229,7 @@ def _beside(
 
 
 def _series(data: xr.Dataset, quantity: Quantity) -> Iterator[tuple[Any, ...]]:
-    """Give label, layer, quantity, values, floors, settling noise and controls of each row."""
+    """Give words, layer, quantity, values, floors, settling noise and controls of each row."""
     value = data[quantity.name].sel(quantity.at, drop=True)
     floor, late = (
         change_floor(data, quantity, to_last=last).sel(quantity.at, drop=True)
@@ -235,7 +250,7 @@ def _series(data: xr.Dataset, quantity: Quantity) -> Iterator[tuple[Any, ...]]:
         at = dict(zip(dims, labels, strict=True))
         below = None if settled is None else settled.sel(at).values
         try:
-            label = quantity.rows.format(**at)
+            words = quantity.row_words(at)
         except KeyError as error:
             raise ArgumentError(
                 f"rows of {quantity.name!r} names {error}, which is no dimension of it; "
@@ -245,7 +260,7 @@ def _series(data: xr.Dataset, quantity: Quantity) -> Iterator[tuple[Any, ...]]:
         beside = None if control is None else control.sel(at)
         numbers = (series.sel(at).values for series in (value, floor, late))
         lead = lead_over_null(data, quantity, at)
-        yield label, layer, quantity.name, *numbers, below, beside, lead
+        yield words, layer, quantity.name, *numbers, below, beside, lead
 
 
 def _after_half(

@@ -22,6 +22,7 @@ _VARIABLES = {
     "high": "accuracy_last_high",
     "low_here": "accuracy_here_low",
     "first": "accuracy_first",
+    "reach": "accuracy_reach",
     "ngrams": "accuracy_ngrams",
     "liking": "liking",
     "above_from": "above_from",
@@ -29,6 +30,7 @@ _VARIABLES = {
     "change_low": "change_low",
     "change_high": "change_high",
     "clusters": "clusters",
+    "examples": "examples",
     "p_smallest": "p_chance_smallest",
 }
 LEVEL = 0.05  # over all groups of the page
@@ -43,7 +45,8 @@ class Ability:
     that is above chance afterwards or was before. ``on_these`` is whether it changed on the
     examples that were asked, while that is not shown of others. ``low`` and ``high`` are NaN of one
     cluster; ``low_here`` is the lower end on these examples alone, and ``p_smallest`` the p-value
-    against chance if all of them were right. ``first_low`` and ``first_high`` are the interval at
+    against chance if all of them were right. ``reach`` is the largest accuracy that chance reaches in
+    5 %: what is above chance is above it. ``first_low`` and ``first_high`` are the interval at
     the first step; from ``left_from`` on the accuracy stays outside of it, on the side on which it
     ends.
     """
@@ -64,6 +67,7 @@ class Ability:
     first_low: float
     first_high: float
     left_from: float
+    reach: float
     ngrams: float
     liking: float
     above_from: float
@@ -71,6 +75,7 @@ class Ability:
     change_low: float
     change_high: float
     clusters: float
+    examples: float
     p_smallest: float
 
     @property
@@ -184,6 +189,37 @@ def _ability(
     )
 
 
+def example_of(data: xr.Dataset, group: str) -> tuple[str, ...]:
+    """Return a short example of a group that is right at the end, and its wrong text if a pair.
+
+    Preferred are those that were wrong at first. Empty where none is kept.
+    """
+    if "right" not in data:
+        return ()
+    (dim,) = (str(dim) for dim in data.right.dims if dim != "step")
+    texts = texts_of(data)
+    right = data.right.dropna("step", how="any").transpose("step", dim).values
+    if not texts or not len(right):
+        return ()
+    names = map(str, data[f"group_of_{dim}"].values)
+    of_group = np.array([name == group for name in names], dtype=bool)
+    places = np.flatnonzero(of_group & (right[-1] == 1))
+    order = sorted(places, key=lambda i: (right[0][i] == 1, len(str(texts[0][i]))))
+    return tuple(plain_text(side[order[0]]) for side in texts) if order else ()
+
+
+def texts_of(data: xr.Dataset) -> list[np.ndarray]:
+    """Return the right and the wrong texts of pairs, or questions with their right answers."""
+    if "right_text" in data and "wrong_text" in data:
+        return [data.right_text.values, data.wrong_text.values]
+    if "prompt" not in data or "answer_text" not in data:
+        return []
+    answers = data.answer_text.values
+    if "right_answer" in data:
+        answers = answers[data.right_answer.values.astype(int)]
+    return [data.prompt.values + " " + answers]
+
+
 def _left_from(course: xr.DataArray, low: float, high: float) -> float:
     """Return the step from which on accuracies stay beyond an interval, on the side of the last."""
     values = course.values.astype(float)
@@ -227,7 +263,8 @@ def _claims(one: Ability, tests: int) -> Iterator[Claim]:
 
 
 def _above_chance(one: Ability) -> dict[str, Any]:
-    fields: dict[str, Any] = {"last": one.accuracy, "low": one.low, "high": one.high}
+    # The interval is over other contrasts, and the test on these: `reach` is what belongs to it.
+    fields: dict[str, Any] = {"last": one.accuracy}
     if one.above:
         dates = {"since": one.above_from, "since_low": one.above_from_low}
         return {
@@ -248,7 +285,11 @@ def _above_chance(one: Ability) -> dict[str, Any]:
 
 
 def _beside(one: Ability) -> Iterator[Beside]:
-    """Give what word counts and control runs reach on the same examples."""
+    """Give what chance, word counts and control runs reach, and how many examples there are."""
+    if math.isfinite(one.examples):
+        yield Beside("whole", "examples", one.examples)
+    if math.isfinite(one.reach):
+        yield Beside("null", "chance", one.reach)
     for name, value in (("n-grams", one.ngrams), ("liking for words", one.liking)):
         if math.isfinite(value):
             yield Beside("reference", name, value)

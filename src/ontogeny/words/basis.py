@@ -69,9 +69,9 @@ def _tests(content: Content) -> Iterator[str]:
         return
     whole = all(math.isfinite(row.p_uncorrected) for row in tested)
     levels = content.levels
-    words = f"{sentence_start(plural(len(tested), 'row'))} were tested"
+    words = f"{sentence_start(plural(len(tested), 'measure'))} were tested"
     if len(tested) == 1:
-        words = "1 row was tested"
+        words = "1 measure was tested"
     if math.isfinite(levels.change):
         words += f" against chance at α = {levels.change:g}"
         if math.isfinite(levels.control) and any(row.controls for row in tested):
@@ -91,7 +91,7 @@ def _open(content: Content) -> Iterator[str]:
     for reason, count in Counter(claim.reason for claim in is_open).items():
         if reason is not None:
             words = REASONS[reason].format(word=content.voice.word, needed="")
-            yield f"{plural(count, 'row')} {'is' if count == 1 else 'are'} open: {words}."
+            yield f"{plural(count, 'measure')} {'is' if count == 1 else 'are'} open: {words}."
 
 
 def _reference(content: Content) -> Iterator[str]:
@@ -119,16 +119,17 @@ def _controls(content: Content) -> Iterator[str]:
     )
     if without:
         verb = "was" if without == 1 else "were"
-        yield f"{plural(without, 'row')} {verb} not compared with control runs."
+        yield f"{plural(without, 'measure')} {verb} not compared with control runs."
 
 
 def _weight_change(content: Content) -> Iterator[str]:
     moving = [row for row in content.rows if row.role == "motion" and row.judgeable]
     if moving:
-        changed = (
-            f"{sum(row.changed for row in moving):,} of {plural(len(moving), 'row')}"
-        )
+        changed = f"{sum(row.changed for row in moving):,} of {plural(len(moving), 'measure')}"
         what = joined(
-            [mid_sentence(name) for name in said_once([r.quantity for r in moving])]
+            [
+                mid_sentence(name)
+                for name in said_once([(r.quantity, r.kind) for r in moving])
+            ]
         )
         yield f"Not counted: {what} changed in {changed}; that does not say what the model does."

@@ -13,8 +13,9 @@ A template is filled with phrases of a claim, or of several alike (`ontogeny.wor
 ``{label}``      the part of the subject that the claim is about, such as a reference
 ``{beside}``     what the claim was judged against
 ``{value}``      the size of what happened
-``{values}``     of several the range of their last values; ``{share}`` one with its interval
-``{levels}``     in brackets: what other ways of answering reach; ``{in_controls}`` control runs
+``{values}``     of several the range of their last values
+``{levels}``     in brackets: what chance and other ways of answering reach
+``{in_controls}`` in brackets: how many control runs have
 ``{rival}``      the run that ends higher, or whose end is not shown to differ
 ``{next_layer}`` of an order the layer that came later; ``{next_step}`` its step
 ``{damage}``     what is wrong with a checkpoint
@@ -32,7 +33,7 @@ A template is filled with phrases of a claim, or of several alike (`ontogeny.wor
 
 from __future__ import annotations
 
-from ..claims import Certainty, Kind, Reason
+from ..claims import Certainty, Kind, Reason, Reference
 from .measured import MEASURED
 
 SURE = Certainty.SURE
@@ -54,30 +55,35 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
     (
         Kind.FORGOT,
         OPEN,
-    ): "Whether {subject} got worse beyond motion{where} is open: {reason}.",
+    ): "Whether {subject} got worse beyond controls{where} is open: {reason}.",
     (
         Kind.FORGOT,
         SURE,
-    ): "{Subject} got worse beyond motion{where}: {ends}{controls}{half}.",
+    ): "{Subject} got worse beyond controls{where}: {ends}{controls}{half}.",
     (
         Kind.BEYOND_MOTION,
         SURE,
-    ): "{Subject} {verb}{where} beyond motion, {ends}{controls}{half}.",
+    ): "{Subject} {verb}{where} beyond controls, {ends}{controls}{half}.",
     (Kind.BEYOND_MOTION, AS_CONTROLS): "{Subject} {verb}{where} as control runs do, "
     "{ends}{controls}.",
     (
         Kind.BEYOND_MOTION,
         OPEN,
-    ): "{Subject} {verb}{where}, {ends}{controls}; beyond motion is open: {reason}.",
-    (Kind.BEYOND_MOTION, NOT_TESTED): "{Subject} {verb}{where}, {ends}; motion is not "
-    "tested{half}.",
+    ): "{Subject} {verb}{where}, {ends}{controls}; beyond controls is open: {reason}.",
+    (
+        Kind.BEYOND_MOTION,
+        NOT_TESTED,
+    ): "{Subject} {verb}{where}, {ends}; not tested against controls{half}.",
     (Kind.CHANGED, SURE): "{Subject} {verb}{where}, {ends}{half}.",
     (Kind.CHANGED, OPEN): "A change of {subject}{where} is open: {reason}.",
     (
         Kind.CHANGED_ON_ITEMS,
         SURE,
     ): "{Subject} changed on these items, from {ends}; others are open.",
-    (Kind.ABOVE_CHANCE, SURE): "{Subject} is above chance{since}: {share}{levels}.",
+    (
+        Kind.ABOVE_CHANCE,
+        SURE,
+    ): "{Subject} is above chance{since}: {last}{of_whole} right{levels}.",
     (Kind.ABOVE_CHANCE, OPEN): "Whether {subject} is above chance is open: {reason}.",
     (
         Kind.READABLE,
@@ -240,25 +246,25 @@ OF_LABELS: dict[tuple[Kind, Certainty, str], str] = {
     (
         Kind.PASSES,
         SURE,
-        "its own word frequencies",
+        Reference.OWN_FREQUENCIES,
     ): "It uses context{since}: averaged over all places, its predictions "
     "cost {beside}.",
     (
         Kind.PASSES,
         OPEN,
-        "its own word frequencies",
+        Reference.OWN_FREQUENCIES,
     ): "Use of context is not shown: {reason}.",
     # Since when it surely does is no place in the order of what was learned, which is by halves.
     (
         Kind.PASSES,
         SURE,
-        "its own bigrams",
+        Reference.OWN_BIGRAMS,
     ): "It uses more than the {word} before: averaged over places after the same {word}, its "
     "predictions cost {beside}.",
     (
         Kind.DIFFERS,
         SURE,
-        "renamed words",
+        Reference.RENAMED,
     ): "With renamed {word}s the texts cost {beside}: it knows these {word}s.",
 }
 
@@ -340,6 +346,9 @@ OTHERWISE: dict[Certainty, str] = {
     NOT_TESTED: "Whether “{kind}” holds of {subject} is not tested: {reason}.",
 }
 
+# An example that the model came to get right: of a pair of texts, and of a question.
+EXAMPLES = {"pair": "Such as “{right}”, not “{wrong}”.", "answer": "Such as “{right}”."}
+
 # Of several abilities at once.
 OPEN_ABILITIES = "{some} of {all} abilities are not shown above chance: {reason}."
 
@@ -348,13 +357,13 @@ OPEN_ABILITIES = "{some} of {all} abilities are not shown above chance: {reason}
 STANDINGS: dict[tuple[Kind, Certainty], str] = {
     (Kind.LEARNED, SURE): "learned",
     (Kind.FORGOT, SURE): "forgot",
-    (Kind.BEYOND_MOTION, SURE): "changed beyond motion",
-    (Kind.BEYOND_MOTION, NOT_TESTED): "changed{how}; motion is not tested",
-    (Kind.BEYOND_MOTION, OPEN): "changed{how}; beyond motion is open",
+    (Kind.BEYOND_MOTION, SURE): "changed beyond controls",
+    (Kind.BEYOND_MOTION, NOT_TESTED): "changed{how}; not tested against controls",
+    (Kind.BEYOND_MOTION, OPEN): "changed{how}; beyond controls is open",
     (Kind.BEYOND_MOTION, AS_CONTROLS): "changed as control runs do{how}",
     (Kind.CHANGED, OPEN): "open{how}",
 }
-WEIGHT_CHANGE = "weight change (need not change what the model does)"
+WEIGHT_CHANGE = "weight change, not counted"
 OF_RUNS = {"every": "{} in every run", "some": "{} in some runs"}
 
 # Why a claim is open, after a colon.
@@ -398,15 +407,15 @@ OF_NODE = "{} ({of})"
 
 # Labels of claims that are no names of the study's own.
 LABELS = {
-    "blind guess": "a blind guess",
-    "word frequencies": "{word} frequencies",
-    "bigrams": "bigrams",
-    "its own word frequencies": "its own {word} frequencies",
-    "its own bigrams": "its own bigrams",
+    Reference.UNIFORM: "a uniform guess",
+    Reference.FREQUENCIES: "{word} frequencies",
+    Reference.BIGRAMS: "bigrams",
+    Reference.OWN_FREQUENCIES: "its own {word} frequencies",
+    Reference.OWN_BIGRAMS: "its own bigrams",
     "frequencies": "{word} frequencies",
     "before": "the token before",
     "context": "context",
-    "renamed words": "renamed {word}s",
+    Reference.RENAMED: "renamed {word}s",
 }
 
 # By which findings of an audit the values of a step are not those of that step, and how it is said.
@@ -437,16 +446,16 @@ HEADINGS = {
     "memorised, overfits": "It memorised its training texts from {begin}, overfits from {other}",
     "answered": "The token at {label} is right in {last} of the texts",
     "place": "The loss at {label} was learned: {ends}",
-    "forgot": "{Subject} got worse beyond motion: {ends}",
-    "learned, forgot": "{name} was learned; {other} got worse beyond motion",
-    "forgot both": "{name} and {other} got worse beyond motion",
+    "forgot": "{Subject} got worse beyond controls: {ends}",
+    "learned, forgot": "{name} was learned; {other} got worse beyond controls",
+    "forgot both": "{name} and {other} got worse beyond controls",
     "only": "{Subject} {verb}: {reason}",
     "fell": "{Subject} {verb}; learning is open: {reason}",
     "fell, open": "{Subject} {verb}; learning is open",
     "fell, not tested": "{Subject} {verb}; learning is not tested",
-    "moved": "{Subject} {verb}; beyond motion is open: {reason}",
-    "moved, open": "{Subject} {verb}; beyond motion is open",
-    "moved, not tested": "{Subject} {verb}; motion is not tested",
+    "moved": "{Subject} {verb}; beyond controls is open: {reason}",
+    "moved, open": "{Subject} {verb}; beyond controls is open",
+    "moved, not tested": "{Subject} {verb}; not tested against controls",
     "change open": "A change of {subject} is open",
     "as controls": "{Subject} {verb} as control runs do",
     "open": "Whether {subject} was learned is open",
@@ -458,17 +467,17 @@ HEADINGS = {
     "better": "It predicts better than {label}",
     "not better": "It is not shown to predict better than {label}",
     "learned rows": "{some} of {rows} learned",
-    "forgot rows": "{some} of {rows} got worse beyond motion",
+    "forgot rows": "{some} of {rows} got worse beyond controls",
     "open rows": "{some} of {rows} open",
-    "beyond": "{some} of {rows} changed beyond motion",
-    "changed": "{some} of {rows} changed; motion is not tested",
-    "changed open": "{some} of {rows} changed; beyond motion is open",
+    "beyond": "{some} of {rows} changed beyond controls",
+    "changed": "{some} of {rows} changed; not tested against controls",
+    "changed open": "{some} of {rows} changed; beyond controls is open",
     "nothing": "No change is shown",
     "untested": "Nothing was tested",
     "reproduced": "{some} of {claims} reproduce{s}",
     "learned in runs": "{subject} was learned{where}",
-    "forgot in runs": "{subject} got worse beyond motion{where}",
-    "beyond in runs": "{subject} changed beyond motion{where}",
+    "forgot in runs": "{subject} got worse beyond controls{where}",
+    "beyond in runs": "{subject} changed beyond controls{where}",
     "changed in runs": "{subject} changed{where}",
     "runs": "{count} runs side by side",
     "one model": "One model, at one checkpoint",
@@ -477,6 +486,8 @@ HEADINGS = {
 # What a page says first where the loss, as observables are called, is left out.
 LOSS = "loss"
 NO_LOSS = "No loss was measured:"
+# What the loss is called where training texts are measured as well.
+HELD_OUT = "held-out loss"
 
 # Over the texts whose tokens are coloured by the step from which they are predicted for good.
 DATED = (

@@ -21,7 +21,7 @@ from ..problems.table import problems_of
 from ..trees import MergedResult, as_tree
 from .abilities import has_abilities
 from .attributes import as_mapping, attribute
-from .catalogue import DAMAGES
+from .catalogue import DAMAGES, HELD_OUT, LOSS
 from .formats import mid_sentence, plain_text
 from .labels import LayerGroups, layer_groups, short_names, slug
 from .levels import Levels
@@ -122,6 +122,8 @@ class Content:
         for key, names in self._quantities().items():
             if len(names) == 1:
                 titles[key] = names.pop()
+        if self.held_out and self.track_node is not None:
+            titles[self.track_node.path, LOSS] = HELD_OUT
         totals = Counter((path, row.variable) for path, row in self._rows_with_nodes())
         differing = {c.subject.key for c in self.claims if c.kind is Kind.DIFFERS}
         totals |= Counter((node, quantity) for node, quantity, *_ in differing)
@@ -144,6 +146,12 @@ class Content:
         for node in self.nodes:
             for row in node.rows:
                 yield node.path, row
+
+    @property
+    def held_out(self) -> bool:
+        """Whether training texts were measured beside the first texts, which are held out then."""
+        known = (Kind.MEMORISED, Kind.GENERALISES)
+        return not self.runs and any(claim.kind in known for claim in self.claims)
 
     @property
     def track_node(self) -> Node | None:

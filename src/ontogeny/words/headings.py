@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from ..claims import Certainty, Claim, Kind, Reason
+from ..claims import Certainty, Claim, Kind, Reason, Reference
 from ..claims.places import PLACE_LOSS, answered, learned_places
 from .catalogue import HEADINGS, MOST_WORDS
 from .formats import first_of, joined, plural, sentence_start
@@ -45,8 +45,7 @@ class Headings(Selection):
         tested = [
             c for c in self.every if c.kind is Kind.PASSES and c.subject.label in LINES
         ]
-        for label in LINES:
-            own = f"its own {label}"
+        for label, own in LINES.items():
             if label in passed and own in passed:
                 return self.phrase(passed[label]).filled(HEADINGS["better"])
         return self.phrase(tested[0]).filled(HEADINGS["not better"]) if tested else ""
@@ -135,7 +134,7 @@ class Headings(Selection):
             return ""
         if (
             self.content.based
-            or not {"word frequencies", "its own word frequencies"} <= passed
+            or not {Reference.FREQUENCIES, Reference.OWN_FREQUENCIES} <= passed
         ):
             return ""
         words = [self.phrase(claim).label for claim in gains]
@@ -186,7 +185,7 @@ class Headings(Selection):
 
     def _better_at_end(self) -> str:
         passed = {claim.subject.label for claim in self.sure(Kind.PASSES)}
-        both = any(label in passed and f"its own {label}" in passed for label in LINES)
+        both = any(passed >= {label, own} for label, own in LINES.items())
         return self._better_than() if both else ""
 
     def able_words(self) -> str:
@@ -216,7 +215,7 @@ class Headings(Selection):
             some = [c for c in rows if c.kind is kind and c.certainty in certainties]
             if some:
                 return HEADINGS[key].format(
-                    some=f"{len(some):,}", rows=plural(len(rows), "row")
+                    some=f"{len(some):,}", rows=plural(len(rows), "measure")
                 )
         if all(claim.reason is Reason.FEW_CHECKPOINTS for claim in rows):
             count = plural(len(self.content.steps), "checkpoint")

@@ -20,15 +20,16 @@ def truncate(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
-def said_once(names: Iterable[str]) -> list[str]:
-    """Return what several names end with once, with how many there are of it.
+def said_once(names: Iterable[tuple[str, str]]) -> list[str]:
+    """Return each kind of names once, with how many names there are of it.
 
     Examples
     --------
-    >>> said_once(["q · distance moved", "loss", "v · distance moved"])
+    >>> kind = "distance moved"
+    >>> said_once([(f"q · {kind}", kind), ("loss", "loss"), (f"v · {kind}", kind)])
     ['distance moved (of 2 kinds)', 'loss']
     """
-    counts = Counter(name.rpartition(" · ")[2] for name in dict.fromkeys(names))
+    counts = Counter(kind for _, kind in dict.fromkeys(names))
     return [
         f"{name} (of {count} kinds)" if count > 1 else name
         for name, count in counts.items()

@@ -14,7 +14,7 @@ from .content import Content
 BEST = "best possible"
 # What guesses cost, and the best model, by the ends of variables' names.
 OF_TEXTS = {
-    "uniform": "blind guess",
+    "uniform": "uniform guess",
     "unigram": "{word} frequencies",
     "bigram": "bigrams",
     "best": BEST,

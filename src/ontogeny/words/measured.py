@@ -239,6 +239,6 @@ MEASURED: dict[tuple[str, Certainty], str] = {
     (
         "half_step",
         SURE,
-    ): "Between runs the order in which rows changed correlates by {interval}, over {whole} "
-    "rows or more.",
+    ): "Between runs the order in which measures changed correlates by {interval}, over {whole} "
+    "measures or more.",
 }

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from ..claims import Beside, Claim, Kind, Reason
-from ..claims.claim import DIRECTION_OF
 from ..claims.places import OF_TOKENS
 from .catalogue import DAMAGES, LABELS, NEEDED, REASONS, SINGLE
 from .formats import (
@@ -280,9 +279,7 @@ class Phrases(MeasuredPhrases):
     @property
     def _units(self) -> str:
         units = self.first.units
-        if units in ("", "1"):
-            return ""
-        return f"({units})" if units.startswith("share") else units
+        return "" if units in ("", "1") else units
 
     @property
     def controls(self) -> str:
@@ -362,11 +359,6 @@ class Phrases(MeasuredPhrases):
         return " ".join(filter(None, [lasts, self._units]))
 
     @property
-    def share(self) -> str:
-        """A share of examples with its interval."""
-        return _share(self.first)
-
-    @property
     def beside(self) -> str:
         """What it was judged against."""
         references = chain.from_iterable(map(_references, self.claims))
@@ -375,8 +367,11 @@ class Phrases(MeasuredPhrases):
 
     @property
     def levels(self) -> str:
-        """In brackets what other ways of answering reach."""
-        named = [f"{one.name} {_percent(one.value)}" for one in _references(self.first)]
+        """In brackets what chance and other ways of answering reach."""
+        named = [
+            f"{one.name}{' up to' if one.role == 'null' else ''} {_percent(one.value)}"
+            for one in _references(self.first)
+        ]
         return f" ({joined(named)})" if named else ""
 
     @property
@@ -398,8 +393,9 @@ class Phrases(MeasuredPhrases):
 
     @property
     def direction(self) -> str:
-        """The direction that is removed or added; its label may name examples behind it."""
-        return self.first.subject.label.partition(DIRECTION_OF)[0]
+        """The direction that is removed or added; a label may name examples behind it."""
+        parts = [beside.name for beside in self.first.beside if beside.role == "part"]
+        return parts[0] if parts else self.first.subject.label
 
     @property
     def what(self) -> str:
@@ -498,7 +494,7 @@ def _all(count: int) -> str:
 
 
 def _references(claim: Claim) -> list[Beside]:
-    return [beside for beside in claim.beside if beside.role != "control"]
+    return [beside for beside in claim.beside if beside.role in ("null", "reference")]
 
 
 def _noise(claim: Claim) -> float:
@@ -515,15 +511,3 @@ def _whole(value: float) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
-
-
-def _share(claim: Claim) -> str:
-    """Return a share of examples, and its interval, which is of other examples or contrasts.
-
-    The verdict is on these: of five contrasts that are all right it is sure, and the interval is
-    44 to 100 %, with chance in it.
-    """
-    if not math.isfinite(claim.low):
-        return f"{_percent(claim.last)}, with no interval"
-    interval = f"{100 * claim.low:.0f}–{100 * claim.high:.0f}"
-    return f"{_percent(claim.last)} ({interval} for others like these)"

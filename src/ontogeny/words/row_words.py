@@ -174,7 +174,10 @@ def control_half_words(row: Row) -> str:
     """
     steps = control_half_steps(row)
     if not steps:
-        return _TWO_STEPS if _TWO_STEPS in map(_step_or_none, row.controls) else ""
+        dated = (math.isfinite(run.half_step) for run in row.controls)
+        moved = (abs(run.change) > 0 for run in row.controls)
+        undated = any(m and not d for m, d in zip(moved, dated, strict=True))
+        return _TWO_STEPS if undated else ""
     return interval_text(min(steps), max(steps)) or step_text(steps[0])
 
 
@@ -219,28 +222,28 @@ def _half_facts_of_controls(row: Row) -> list[str]:
     """Say when each control run was half-way; of many their range."""
     along = controls_along(row)
     steps = control_half_steps(row)
-    words = [_step_or_none(run, along) for run in row.controls]
+    missing = [_why_none(run, along) for run in row.controls]
     if len(row.controls) <= MOST_CONTROLS:
         return [
-            f"{run.name}: {text}" for run, text in zip(row.controls, words, strict=True)
+            f"{run.name}: {why or step_text(run.half_step)}"
+            for run, why in zip(row.controls, missing, strict=True)
         ]
     of_all = (
         [f"{plural(len(steps), 'control run')}: {control_half_words(row)}"]
         if steps
         else []
     )
-    without = Counter(
-        text for text in words if text in (_APART, _TWO_STEPS, "not recorded")
-    )
+    without = Counter(filter(None, missing))
     return [
         *of_all,
         *(f"{plural(n, 'control run')}: {why}" for why, n in without.items()),
     ]
 
 
-def _step_or_none(run: ControlRow, along: Sequence[ControlRow] = ()) -> str:
+def _why_none(run: ControlRow, along: Sequence[ControlRow]) -> str:
+    """Return why a control run has no half-change step to compare; empty where it has one."""
     if math.isfinite(run.half_step):
-        return step_text(run.half_step) if run in along else _APART
+        return "" if run in along else _APART
     return _TWO_STEPS if abs(run.change) > 0 else "not recorded"
 
 

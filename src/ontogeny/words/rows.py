@@ -46,6 +46,10 @@ _OF_ROW = "those of the row's quantity"
 # Every variable of rows in a result, in words and with its units.
 NAMES = {
     "row": ("row of the developmental chart", ""),
+    "row_name": ("row of the developmental chart, without its layer", ""),
+    "row_kind": ("what all rows of the quantity are called", ""),
+    "row_compares": ("distance or similarity of a row", ""),
+    "row_to": ("which {checkpoint} a row is relative to", ""),
     "row_layer": ("module path of the row", ""),
     "row_quantity": ("quantity of the row", ""),
     "noise_known": ("whether the noise of the row was measured", ""),
@@ -108,7 +112,7 @@ NAMES = {
     "can_learn": ("performance on held-out texts or labels", ""),
     "better_sign": ("direction of better performance", "1"),
     "changed": ("changed by more than noise and chance", ""),
-    "beyond": ("changed beyond its motion: more than control runs", ""),
+    "beyond": ("changed beyond controls", ""),
     "learned": ("performance improved more than it does where nothing is learned", ""),
     "lost": ("performance got worse by more than texts and motion give", ""),
 }
@@ -159,11 +163,13 @@ class Row:
     runs, of performance on the better one, and ``not_improved`` whether performance is surely no
     better than at first. ``own_change_test`` is whether an exact test of the same examples, and no
     order of steps, says that it changed. ``measure`` says what its numbers are: their units, or a
-    distance to what. In a comparison, ``runs`` holds the same row of every run.
+    distance to what. ``kind`` is what of its label all rows of its
+    quantity share. In a comparison, ``runs`` holds the same row of every run.
     """
 
     label: str
     quantity: str
+    kind: str
     variable: str
     layer: str
     short_layer: str
@@ -281,9 +287,12 @@ def read_rows(
     def column(name: str, missing: Any = math.nan) -> list[Any]:
         return list(data[name].values) if name in data.variables else [missing] * count
 
-    labels, layers = (
-        list(map(plain_text, column(name, ""))) for name in ("row", "row_layer")
+    labels, layers, kinds, compares, ends = (
+        list(map(plain_text, column(name, "")))
+        for name in ("row", "row_layer", "row_kind", "row_compares", "row_to")
     )
+    # Results of earlier versions name rows by their labels alone.
+    called = list(map(plain_text, column("row_name"))) if "row_name" in data else labels
     paths = [layer for layer in layers if layer]
     short = dict(zip(paths, short_names(paths), strict=True))
     numbers = {name: np.asarray(column(name), dtype=float) for name in NUMBERS}
@@ -295,16 +304,17 @@ def read_rows(
     return [
         Row(
             label=labels[i],
-            quantity=without_layer(labels[i], layers[i]) or title,
+            quantity=called[i] or title,
+            kind=kinds[i] or called[i] or title,
             variable=plain_text(names[i]),
             layer=layers[i],
             short_layer=short.get(layers[i], ""),
             section=section,
             role=role,
             units=_units(data, names[i]),
-            measure=_measure(
-                data, str(names[i]), fields["own_value"][i], reference, voice
-            ),
+            measure=_measure(compares[i], ends[i], reference, voice)
+            if compares[i]
+            else _units(data, names[i]),
             steps=data["step"].values.astype(int),
             progress=progress[i],
             distinct=distinct[i].astype(bool),
@@ -405,18 +415,14 @@ def _units(data: xr.Dataset, name: Any) -> str:
     return "" if units == "1" else units
 
 
-def _measure(
-    data: xr.Dataset, name: str, own_value: bool, reference: int | None, voice: Voice
-) -> str:
-    """Return the units of a row, or to what its distance is."""
-    if own_value or name not in data.variables:
-        return _units(data, name)
-    title = str(data[name].attrs.get("long_name", ""))
-    kind = "similarity" if "similar" in title else "distance"
+def _measure(compares: str, to: str, reference: int | None, voice: Voice) -> str:
+    """Return to what a row is a distance, or a similarity."""
     end = f"the reference {voice.checkpoint}"
     if reference is not None:
         end = f"{voice.unit} {reference:,}"
-    return f"{kind} to {f'the last {voice.checkpoint}' if 'last ' in title else end}"
+    if to == "last":
+        end = f"the last {voice.checkpoint}"
+    return f"{compares} to {end}"
 
 
 def _within_null(data: xr.Dataset, name: str, layer: str, bands: Bands) -> bool:
@@ -438,18 +444,6 @@ def _last(data: xr.Dataset, name: str, layer: str) -> float:
     values = np.asarray(array.values, dtype=float).ravel()
     values = values[np.isfinite(values)]
     return float(values[-1]) if len(values) else math.nan
-
-
-def without_layer(label: str, layer: str) -> str:
-    """Return a row's label without its layer, which dots set apart.
-
-    Examples
-    --------
-    >>> without_layer("h.0.mlp · dimensions", "h.0.mlp")
-    'dimensions'
-    """
-    parts = [part.strip() for part in label.split("·")] if layer else [label]
-    return " · ".join(part for part in parts if part and part != layer.strip())
 
 
 def counted_rows(rows: Sequence[Row]) -> list[Row]:

@@ -100,8 +100,8 @@ def control_words(content: Content) -> str:
     if not without or len(content.steps) < 2:
         return ""
     if len(without) == len(content.runs):
-        return "No control was run, so that motion is not tested."
-    return f"No control was run for {joined(without)}: there motion is not tested."
+        return "No control was run, so nothing is tested against controls."
+    return f"No control was run for {joined(without)}: there nothing is tested against controls."
 
 
 def summary_lines(tree: MergedResult) -> list[str]:

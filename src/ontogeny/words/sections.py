@@ -56,7 +56,7 @@ def mark(content: Content, node: Node) -> tuple[str, str]:
         some = [c for c in rows if c.kind in kinds and c.certainty in certainties]
         if some:
             words = HEADINGS[key].format(
-                some=f"{len(some):,}", rows=plural(len(rows), "row")
+                some=f"{len(some):,}", rows=plural(len(rows), "measure")
             )
             if place >= _STRONG:
                 return "none", words

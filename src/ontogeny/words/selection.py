@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..claims import Certainty, Claim, Kind, Reason
+from ..claims import Certainty, Claim, Kind, Reason, Reference
 from .content import Content
 from .phrases import Phrases
 from .sentences import OF_ROWS, Said, said, standing_claims
@@ -10,8 +10,11 @@ from .sentences import OF_ROWS, Said, said, standing_claims
 NAMED = 2  # of several alike, so many are named
 # No learning moved the loss.
 ONLY = (Reason.SURER, Reason.LESS_SURE, Reason.PREFERENCES)
-LINES = ("bigrams", "word frequencies")
-"""What a loss is held against; "its own bigrams" are those that the model predicts."""
+# What a loss is held against, the strongest first, with the same of the model's own predictions.
+LINES = {
+    Reference.BIGRAMS: Reference.OWN_BIGRAMS,
+    Reference.FREQUENCIES: Reference.OWN_FREQUENCIES,
+}
 
 
 class Selection:

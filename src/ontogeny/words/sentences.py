@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ..claims import Certainty, Claim, Kind, Reason
+from ..claims import Certainty, Claim, Kind, Reason, Reference
 from .catalogue import (
     HEADINGS,
     OF_CONCEPTS,
@@ -181,7 +181,7 @@ def _is_told(group: Sequence[Claim]) -> bool:
     """Return whether a sentence is worth its place: no zero is told (`ontogeny.claims`)."""
     first = group[0]
     if first.kind is Kind.PASSES and first.reason is Reason.NOT_REACHED:
-        return first.subject.label == "blind guess"
+        return first.subject.label == Reference.UNIFORM
     return not (first.kind in (Kind.BORN, Kind.FADED) and first.value == 0)
 
 

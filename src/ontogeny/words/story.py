@@ -6,16 +6,19 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ..claims import Certainty, Claim, Kind, Reason
+from ..claims import Certainty, Claim, Kind, Reason, Reference
 from ..control_kinds import kind_of
-from .catalogue import CONTROLS, HEADINGS, LOSS, NO_LOSS
+from .abilities import example_of
+from .catalogue import CONTROLS, EXAMPLES, HEADINGS, LOSS, NO_LOSS
 from .formats import joined, plural, sentence_start, value_range
 from .headings import Headings
 from .known_texts import OF_SETS, sentences_of_sets
+from .labels import truncate
 from .selection import LINES, NAMED, ONLY, Selection
 from .sentences import OF_ROWS, Said, standing_claims
 
-_OF_MODEL = tuple(f"its own {line}" for line in LINES)
+_LONGEST = 60  # characters of an example on the first screen
+_OF_MODEL = tuple(LINES.values())
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,7 @@ class Story(Selection):
     def renamed(self) -> list[Claim]:
         """What renamed texts cost, where that was measured."""
         return [
-            c for c in self.sure(Kind.DIFFERS) if c.subject.label == "renamed words"
+            c for c in self.sure(Kind.DIFFERS) if c.subject.label == Reference.RENAMED
         ]
 
     def _of_context(self) -> Iterator[Said]:
@@ -168,11 +171,23 @@ class Story(Selection):
         above = [claim for claim in self.able if claim.certainty is Certainty.SURE]
         if not above:  # a zero is told in its section
             return None
-        best = max(
-            above, key=lambda claim: (math.isfinite(claim.low), claim.low, claim.last)
-        )
+        best = max(above, key=lambda claim: claim.last)
         count = Headings(self.content).able_words()
-        return Line(f"{count}.", self.said(best).text, self.content.link(best))
+        text = " ".join(filter(None, [self.said(best).text, self._example(best)]))
+        return Line(f"{count}.", text, self.content.link(best))
+
+    def _example(self, claim: Claim) -> str:
+        """Return an example of an ability; empty where the result keeps none."""
+        node = next(n for n in self.content.nodes if n.path == claim.subject.node)
+        texts = [
+            truncate(text, _LONGEST)
+            for text in example_of(node.dataset, claim.subject.label)
+        ]
+        if not texts:
+            return ""
+        return EXAMPLES["pair" if len(texts) > 1 else "answer"].format(
+            right=texts[0], wrong=texts[-1]
+        )
 
     def _of_rows(self) -> Line | None:
         """Say how many other rows changed, and which layer did first."""
@@ -188,9 +203,9 @@ class Story(Selection):
         told = next((key for key, count in counts.items() if count), None)
         if told is None:
             return Line(order, link=self.content.link(orders[0])) if order else None
-        row = "row" if len(rows) == len(self.rows) else "other row"
+        noun = "measure" if len(rows) == len(self.rows) else "other measure"
         text = HEADINGS[told].format(
-            some=f"{counts[told]:,}", rows=plural(len(rows), row)
+            some=f"{counts[told]:,}", rows=plural(len(rows), noun)
         )
         return Line(f"{text}.", order, "#chart")
 

@@ -218,3 +218,27 @@ def test_paradigms_of_blimp_have_as_many_clusters_as_their_words_say(
     assert len(ties.sizes) == clusters
     smallest = Chance(np.full(len(words), 0.5), ties, of_words=True).smallest_p
     assert (smallest <= LEVEL) is can_be_above
+
+
+@pytest.mark.parametrize("of_words", [True, False])
+def test_what_chance_reaches_and_the_test_say_the_same(of_words):
+    """A page called "44 to 100 %" above chance: the interval was over other contrasts."""
+    rng = np.random.default_rng(3)
+    words = rng.choice(list("abcdef"), (40, 2))
+    words = words[words[:, 0] != words[:, 1]]
+    ties = ties_of_words(*words.T)
+    if not of_words:
+        ties = Ties.of_clusters(np.arange(len(words)))
+    chance = Chance(np.full(len(words), 0.5), ties, of_words)
+    verdicts = set()
+    for share in np.linspace(0.3, 1.0, 60):
+        right = rng.choice(
+            [0, 0.5, 1], len(words), p=[(1 - share) * 0.9, 0.1, share * 0.9]
+        )
+        if not of_words:
+            right = np.floor(right)
+        above = right.mean() > chance.reach(right) + 1e-12
+        assert above == (chance.p_value(right) <= LEVEL)
+        verdicts.add(above)
+    assert verdicts == {True, False}
+    assert np.isnan(chance.reach(np.full(len(words), np.nan)))

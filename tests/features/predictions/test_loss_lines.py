@@ -183,7 +183,7 @@ def test_a_run_that_learned_nothing_passes_no_line():
     rng = np.random.default_rng(0)
     data = summarised(8.4 + 0.05 * np.abs(rng.normal(size=5)))
     found = claims_on(data)
-    for label in ("word frequencies", "blind guess"):
+    for label in ("word frequencies", "uniform guess"):
         claim = found[Kind.PASSES, label]
         assert (claim.certainty, claim.reason) == (Certainty.OPEN, Reason.NOT_REACHED)
     assert np.isnan(data.loss_below_unigram)
@@ -191,7 +191,7 @@ def test_a_run_that_learned_nothing_passes_no_line():
 
 def test_luck_against_a_blind_guess_is_dated_only_where_texts_are_sure():
     data = summarised([8.4, 8.29, 8.31, 8.29, 8.31])
-    claim = claims_on(data)[Kind.PASSES, "blind guess"]
+    claim = claims_on(data)[Kind.PASSES, "uniform guess"]
     assert claim.certainty is Certainty.OPEN and np.isnan(claim.since)
 
 
@@ -210,7 +210,7 @@ def test_cells_hold_the_lines_that_their_objective_has(tmp_path, objective):
     assert node.loss_unigram.ndim == node.loss_uniform.ndim == 0
     labels = [band["label"] for band in json.loads(node.attrs["figures"])[0]["bands"]]
     causal = objective == "causal"
-    expected = ["blind guess", "token frequencies", *["bigrams"] * causal]
+    expected = ["uniform guess", "token frequencies", *["bigrams"] * causal]
     own = ["its own token frequencies", *["its own bigrams"] * causal]
     assert labels == expected + own
     assert node.loss_own_unigram.dims == ("step",)

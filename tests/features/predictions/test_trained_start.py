@@ -183,7 +183,7 @@ def test_what_it_knows_no_more_is_forgotten_with_two_checkpoints():
     assert claim.certainty is Certainty.SURE and claim.first < claim.last
     for based in (False, True):
         heading, _ = words_of(node, based)
-        assert heading.startswith("Loss got worse beyond motion: from "), heading
+        assert heading.startswith("Loss got worse beyond controls: from "), heading
 
 
 def test_what_further_texts_cost_is_told_apart_from_what_those_studied_do():
@@ -194,10 +194,11 @@ def test_what_further_texts_cost_is_told_apart_from_what_those_studied_do():
     heading, text = words_of(learned, based=True, **{"loss-base": forgotten})
     assert alone.startswith("Loss was learned")
     assert (
-        heading == "Loss was learned; loss of the base’s texts got worse beyond motion"
+        heading
+        == "Loss was learned; loss of the base’s texts got worse beyond controls"
     )
     ends = f"from {forgotten.loss[0]:.3g} to {forgotten.loss[1]:.3g}"
-    assert f"Loss of the base’s texts got worse beyond motion: {ends}" in text
+    assert f"Loss of the base’s texts got worse beyond controls: {ends}" in text
     assert text.startswith(said.partition(" 3 control runs")[0])
     page = read_content(tree({"loss": learned, "loss-base": forgotten}, steps=(0, 10)))
     passed = Claim(
@@ -216,7 +217,7 @@ def test_what_further_texts_cost_is_told_apart_from_what_those_studied_do():
         figures = numbers_of(replace(page, claims=told), None, None)
         assert sum("below" in figure.words for figure in figures) == count
     both, _ = words_of(forgotten, based=True, **{"loss-base": forgotten})
-    assert both == "Loss and loss of the base’s texts got worse beyond motion"
+    assert both == "Loss and loss of the base’s texts got worse beyond controls"
 
 
 def test_without_pairs_nothing_is_called_forgotten():

@@ -142,7 +142,7 @@ def resampled_errors(sure, right, unit, draws=20):
 
 
 def divergences(of, given):
-    """Return by n (n, e): D(model ‖ n-gram), D(n-gram ‖ model), D(blind guess ‖ n-gram).
+    """Return by n (n, e): D(model ‖ n-gram), D(n-gram ‖ model), D(uniform guess ‖ n-gram).
 
     Parameters
     ----------

@@ -31,8 +31,7 @@ STATISTICS = ("median", "90 % point")
 def _over_pairs(name: str, title: str, units: str = "1", **options: Any) -> Quantity:
     noise = {"unit": "pairs of batches", "shade": "bootstrap over pairs"}
     options = {"series": "statistic", "subject": None, **noise, **options}
-    heading = title.partition(" (")[0]
-    return Quantity(f"{name}_over_pairs", title, units, heading=heading, **options)
+    return Quantity(f"{name}_over_pairs", title, units, **options)
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,8 @@ class Commutators(Observable):
         _over_pairs(
             "gradient_norm",
             "norm of the gradients (geometric mean of the pair)",
-            "loss per weight unit",
+            heading="norm of the gradients",
+            units="loss per weight unit",
             symbol="√(‖g_A‖ ‖g_B‖)",
             caption="What the defect is divided by.",
             y_scale="log",

@@ -41,6 +41,10 @@ GROUP_NAMES = {
         "1",
     ),
     "liking": ("accuracy that a fixed liking for words would reach", "1"),
+    "accuracy_reach": (
+        "largest accuracy that chance reaches in 5 % at the last {checkpoint}",
+        "1",
+    ),
     "p_chance": ("p-value of the last {checkpoint} against chance", "1"),
     "p_chance_smallest": ("p-value against chance if all examples were right", "1"),
     "above_chance": (
@@ -141,6 +145,12 @@ class _Group:
         return self.chance.ties.liking if self.chance.of_words else math.nan
 
     @property
+    def reach(self) -> float:
+        """The largest share that chance reaches where the last one was measured."""
+        known = self.right[np.isfinite(self.right).all(axis=1)]
+        return self.chance.reach(known[-1]) if len(known) else math.nan
+
+    @property
     def here(self) -> tuple[float, float]:
         """The interval of the last share that is right, over these examples alone."""
         known = self.right[np.isfinite(self.right).all(axis=1)]
@@ -176,6 +186,7 @@ def _variables(groups: Sequence[_Group], steps: np.ndarray) -> dict[str, Any]:
         "examples": ("group", np.array([g.right.shape[1] for g in groups])),
         "clusters": ("group", np.array([len(g.chance.ties.sizes) for g in groups])),
         "accuracy_here_low": ("group", np.array([g.here[0] for g in groups])),
+        "accuracy_reach": ("group", np.array([g.reach for g in groups])),
         "p_chance": ("group", p_values),
         "p_chance_smallest": ("group", np.array([g.chance.smallest_p for g in groups])),
         "above_chance": ("group", above),

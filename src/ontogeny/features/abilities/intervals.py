@@ -49,6 +49,29 @@ class Chance:
             return p_above(np.sign(right - 0.5), self.ties)
         return float(min(1.0, self._guesses[int(np.floor(right.sum() + 1e-9)) :].sum()))
 
+    def reach(self, right: np.ndarray) -> float:
+        """Return the largest share of (n,) that more than 5 % of such chance reaches.
+
+        A group is above chance by itself if more is right: test and reach say the same. NaN where
+        `p_value` is.
+
+        Examples
+        --------
+        >>> alone = Chance(np.full(20, 0.5), Ties.of_clusters(np.arange(20)))
+        >>> alone.reach(np.ones(20)), alone.p_value(np.repeat([1, 0], [14, 6])).round(3)
+        (0.7, 0.058)
+        """
+        if not math.isfinite(self.p_value(right)):
+            return math.nan
+        law = self._guesses
+        if self.of_words:
+            law = exchange_law(np.sign(right - 0.5), self.ties)
+        reached = np.flatnonzero(np.cumsum(law[::-1])[::-1] > LEVEL).max()
+        # Votes for and against are twice as many as examples, and ties count for half of one.
+        if self.of_words:
+            return float(0.5 + (reached - len(law) // 2) / (2 * len(right)))
+        return float(reached / len(right))
+
     @property
     def smallest_p(self) -> float:
         """The p-value of a group in which all are right."""

@@ -68,6 +68,7 @@ class OfMeasures(OfActivations):
                 at={"measure": self.measures[0]},
                 unit="blocks of texts",
                 relative_to=self.relative_to,
+                compares="similarity",
                 nulls={"shuffled": "tokens out of order"},
                 per="measure",
                 labels=LABELS,

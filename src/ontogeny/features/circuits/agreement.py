@@ -87,7 +87,7 @@ class NgramAgreement(OfPredictions):
             subject="The divergence from {ngram}",
             series="ngram",
             minimum=0.0,
-            nulls={"uniform": "a blind guess", "other": "n-grams of other places"},
+            nulls={"uniform": "a uniform guess", "other": "n-grams of other places"},
         ),
         Quantity(
             "reverse_divergence",
@@ -119,7 +119,7 @@ class NgramAgreement(OfPredictions):
         title="Agreement with n-grams",
         definition="Kullback-Leibler divergence of the model's prediction from that of n-gram "
         "models of a text, mean over predicted tokens.",
-        null="A blind guess in place of the model; and the model's predictions beside the n-gram "
+        null="A uniform guess in place of the model; and the model's predictions beside the n-gram "
         "predictions of other, randomly chosen places.",
         care="n-gram models of few texts are poor: their own error is in the divergence and not in "
         "its interval, which is over the texts that are predicted.",

@@ -11,7 +11,6 @@ import numpy as np
 import xarray as xr
 
 from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject
-from ...claims.claim import DIRECTION_OF
 from ...multiple_tests import holm
 from ...observables.readable import LEVEL
 from .read_claims import RANDOM
@@ -125,8 +124,9 @@ def claims_of_abilities(node: str, data: xr.Dataset) -> Iterator[Claim]:
             fields["reason"] = Reason.FEW_CONTRASTS
         yield Claim(
             kinds[one.name],
-            Subject(node, one.name, layer, f"{direction}{DIRECTION_OF}{group}"),
+            Subject(node, one.name, layer, f"{direction} · {group}"),
             beside=[
+                Beside("part", direction),
                 Beside("reference", group, numbers["first"]),
                 Beside("null", RANDOM, null),
             ],

@@ -117,6 +117,7 @@ class Directions(Observable):
             rows="{layer} · {direction} · read-out",
             subject=None,
             relative_to="reference",
+            compares="similarity",
             optional=True,
             nulls={"random": RANDOM},
             **_LINES,

@@ -18,7 +18,7 @@ from .components import AGAIN, Components, components, nearest
 from .contexts import AROUND, BANDS, BINS, contexts
 from .naming import POSITION, Name, Namer
 from .parts import Predictor, scaled
-from .places import ATTRIBUTES, Places
+from .places import ATTRIBUTES, PLACE, Places
 
 LEVEL = 0.05  # of names, corrected over the components of a layer
 LIMIT = 95  # percentile of the names of an untrained model that a name is beyond
@@ -27,7 +27,7 @@ LEAST = 0.3
 # How well a rule tells strong places from others, below which it leaves most of them out.
 DETECTED = 0.6
 # What names are about: they are compared with those of controls that are about the same.
-ABOUT = (*ATTRIBUTES, POSITION, "place")
+ABOUT = (*ATTRIBUTES, POSITION, PLACE)
 BEYOND = "beyond the token"
 LEARNED = "learned part"
 
@@ -142,7 +142,7 @@ class Finder:
         fires = strong(codes)
         names = [self.namer.name(column) for column in fires.T]
         limits = _limits([self.namer.name(column) for column in strong(untrained).T])
-        limit = np.array([limits.get(_attribute(name), LEAST) for name in names])
+        limit = np.array([limits.get(name.about, LEAST) for name in names])
         p_values = holm([name.p_value for name in names])
         phi = np.array([name.phi for name in names])
         auc = np.array([name.auc for name in names])
@@ -178,7 +178,7 @@ class Finder:
             "named_phi": ("concept", np.where(shown, phi, 0.0)),
             "named_about": (
                 "concept",
-                np.where(shown, [ABOUT.index(_attribute(n)) for n in names], -1.0),
+                np.where(shown, [ABOUT.index(n.about) for n in names], -1.0),
             ),
             "name_limit": ("concept", limit),
             "name_p": ("concept", p_values),
@@ -225,17 +225,11 @@ def labelled(values: Mapping[str, Any], coords: Mapping[str, Any]) -> dict[str, 
     return arrays
 
 
-def _attribute(name: Name) -> str:
-    """Return what a name is about, each with a limit of its own: one of the words, or a place."""
-    *about, other = ABOUT
-    return next((each for each in about if name.label.startswith(each)), other)
-
-
 def _limits(names: list[Name]) -> dict[str, float]:
     """Return above which correlation few names of components that nothing was learned of are."""
     values: dict[str, list[float]] = {}
     for name in names:
-        values.setdefault(_attribute(name), []).append(name.phi)
+        values.setdefault(name.about, []).append(name.phi)
     return {
         attribute: float(np.percentile(phi, LIMIT)) for attribute, phi in values.items()
     }

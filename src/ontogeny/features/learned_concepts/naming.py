@@ -29,6 +29,8 @@ class Name(NamedTuple):
 
     Attributes
     ----------
+    about
+        One of the words, a position, or another place.
     label
         In words.
     phi
@@ -41,6 +43,7 @@ class Name(NamedTuple):
         (n,) where the rule holds.
     """
 
+    about: str
     label: str
     phi: float
     p_value: float
@@ -86,7 +89,8 @@ class Namer:
         train = self.half
         chosen = self._best(fires[train], np.ones(train.sum(), dtype=bool))
         within = self._best(fires[train], chosen.holds[train], apart=chosen)
-        both = Rule(f"{chosen.label}, {within.label}", chosen.holds & within.holds)
+        label = f"{chosen.label}, {within.label}"
+        both = Rule(chosen.about, label, chosen.holds & within.holds)
         gain = phi(both.holds[train], fires[train]) - phi(
             chosen.holds[train], fires[train]
         )
@@ -120,6 +124,7 @@ class Namer:
         low, high = np.quantile(_auc(counts @ weights.T), [0.025, 0.975])
         p_value = float(norm.sf(z)) if variance.any() else 1.0
         return Name(
+            rule.about,
             rule.label,
             phi(holds, aim),
             p_value,
@@ -143,7 +148,7 @@ class Namer:
         most = scores[order[0]]
         for attribute, words in self._words.items():
             # A second condition is about another word than the first.
-            if apart is not None and apart.label.startswith(attribute):
+            if apart is not None and apart.about == attribute:
                 continue
             listed = self._listed(words[self.half][among], aim[among])
             if listed is None:
@@ -151,7 +156,8 @@ class Namer:
             if attribute == POSITION:
                 rule = _stretch(words, listed)
             else:
-                rule = Rule(self._label(attribute, listed), np.isin(words, listed))
+                label = self._label(attribute, listed)
+                rule = Rule(attribute, label, np.isin(words, listed))
             score = phi(rule.holds[self.half][among], aim[among])
             if score > most:
                 most = score
@@ -189,7 +195,7 @@ def _stretch(position: np.ndarray, listed: np.ndarray) -> Rule:
     first = int(listed.min())
     last = int(listed.max())
     label = f"{POSITION} {first}" if first == last else f"{POSITION} {first} to {last}"
-    return Rule(label, (position >= first) & (position <= last))
+    return Rule(POSITION, label, (position >= first) & (position <= last))
 
 
 def phi(one: np.ndarray, other: np.ndarray) -> float:

@@ -15,6 +15,8 @@ from ...inputs.sampling import TokenSample
 ATTRIBUTES = {"word": 0, "after": -1, "before": 1}
 """Whose word a rule is about: that of the place, the one before it, the one after it."""
 
+PLACE = "place"  # of a rule that is about no word
+
 CLASSES = {
     "article": "a an the",
     "pronoun": "i you he she it we they me him her us them myself himself herself itself",
@@ -44,8 +46,9 @@ _CLOSED = re.compile(r"[)\]}]")
 
 
 class Rule(NamedTuple):
-    """Something that holds at some places: what it is called, and where."""
+    """Something that holds at some places: what it is about, what it is called, and where."""
 
+    about: str
     label: str
     holds: np.ndarray
 
@@ -95,18 +98,17 @@ class Places:
         for attribute, offset in ATTRIBUTES.items():
             numbers = self.words(offset)
             for label, listed in CLASSES.items():
-                yield Rule(
-                    f"{attribute} {label}", np.isin(lower, listed.split())[numbers]
-                )
+                holds = np.isin(lower, listed.split())[numbers]
+                yield Rule(attribute, f"{attribute} {label}", holds)
             for suffix in SUFFIXES.split():
                 ends = [len(n) > len(suffix) + 2 and n.endswith(suffix) for n in lower]
-                yield Rule(f"{attribute} in -{suffix}", np.array(ends)[numbers])
+                holds = np.array(ends)[numbers]
+                yield Rule(attribute, f"{attribute} in -{suffix}", holds)
             for label, test in FORMS.items():
-                yield Rule(
-                    f"{attribute} {label}", np.array([*map(test, self.names)])[numbers]
-                )
+                holds = np.array([*map(test, self.names)])[numbers]
+                yield Rule(attribute, f"{attribute} {label}", holds)
         for label, flags in zip(FLAGS, self._flags, strict=True):
-            yield Rule(label, flags[self.sample.text, self._column])
+            yield Rule(PLACE, label, flags[self.sample.text, self._column])
 
     def ids(self, rows: np.ndarray, around: tuple[int, int]) -> np.ndarray:
         """Return (rows, places) the ids around some rows; -1 beyond the text.

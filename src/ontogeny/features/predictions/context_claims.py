@@ -21,7 +21,7 @@ from ...claims.places import PLACE_LOSS
 from ...summary.noise import mean_stderr
 
 LEVEL = 0.01
-LEAST = 0.01  # of a blind guess: a smaller difference is not named
+LEAST = 0.01  # of a uniform guess: a smaller difference is not named
 _FEWEST = 10  # units of texts
 # Ranges between both, each of which is twice as long as the one before.
 _APART = 3

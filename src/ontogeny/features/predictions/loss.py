@@ -33,7 +33,7 @@ from .recorded import check_recorded, far_from_record, with_recorded
 
 # What the loss is read against: ends of the variables' names, and what the figure calls them.
 LINES = {
-    "uniform": "blind guess",
+    "uniform": "uniform guess",
     "unigram": "{word} frequencies",
     "bigram": "bigrams",
     "own_unigram": "its own {word} frequencies",
@@ -43,7 +43,7 @@ LINES = {
 # Lines that are the same at every step.
 _FIXED = ("uniform", "unigram", "bigram")
 
-# What the loss gains by over a blind guess, each beyond the one before it.
+# What the loss gains by over a uniform guess, each beyond the one before it.
 GAINS = {
     "frequencies": "how often {word}s occur",
     "before": "the token before",
@@ -75,7 +75,7 @@ def _of_step(name: str, words: str) -> Names:
 class Loss(OfPredictions):
     """Mean loss on the study's texts, in nats per predicted token.
 
-    Beside it stand what guesses cost on the same tokens: ``loss_uniform``, a blind guess (the
+    Beside it stand what guesses cost on the same tokens: ``loss_uniform``, a uniform guess (the
     logarithm of the number of tokens that the model can give a probability), ``loss_unigram``, the
     frequencies of tokens, and for causal models ``loss_bigram``, each token's frequency after the
     one before it. Frequencies are those of all other texts of the set; a set of a single text has

@@ -10,17 +10,17 @@ import numpy as np
 import xarray as xr
 from scipy.stats import t
 
-from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject
+from ...claims import Beside, Certainty, Claim, Kind, Reason, Reference, Subject
 from .renamed_words import surely_below_blind
 
 # What the loss may pass, by the ends of its variables' names; the last two are means of the
 # model's own predictions, below which it uses more than that.
 REFERENCES = {
-    "uniform": "blind guess",
-    "unigram": "word frequencies",
-    "bigram": "bigrams",
-    "own_unigram": "its own word frequencies",
-    "own_bigram": "its own bigrams",
+    "uniform": Reference.UNIFORM,
+    "unigram": Reference.FREQUENCIES,
+    "bigram": Reference.BIGRAMS,
+    "own_unigram": Reference.OWN_FREQUENCIES,
+    "own_bigram": Reference.OWN_BIGRAMS,
 }
 GAINS = ("frequencies", "before", "context")
 KNOWN = 0.01  # share of renamings that cost as little: below, the words are known
@@ -41,7 +41,7 @@ def claims_of_loss(name: str, data: xr.Dataset) -> list[Claim]:
     if known.ndim > 1 or not known.size:
         return []
     claims = [
-        _passes(name, data, known, ending, label)
+        _passes(name, data, known, ending, label.value)
         for ending, label in REFERENCES.items()
         if _is_line(data, ending)
     ]
@@ -89,7 +89,7 @@ def _passes(
 
 
 def _surely_below_blind_from(data: xr.Dataset) -> float:
-    """Return the step from which on the loss is below a blind guess with any such texts, or NaN."""
+    """Return the step from which on the loss is below a uniform guess with any such texts, or NaN."""
     if "loss_of_text" not in data or "loss_weights" not in data:
         return math.nan
     below = surely_below_blind(data, "loss")
@@ -134,12 +134,12 @@ def _renamed(name: str, data: xr.Dataset, known: xr.DataArray) -> Iterator[Claim
     low, high = np.quantile(last["loss_renamed"].values[1:], [0.01, 0.99])
     yield Claim(
         Kind.DIFFERS,
-        Subject(name, "loss", label="renamed words"),
+        Subject(name, "loss", label=Reference.RENAMED.value),
         Certainty.SURE,
         last=float(known[-1]),
         units=str(data["loss"].attrs.get("units", "")),
         beside=tuple(
-            Beside("null", "renamed words", float(end)) for end in (low, high)
+            Beside("null", Reference.RENAMED.value, float(end)) for end in (low, high)
         ),
         p_value=float(last["loss_p_known"]),
         evidence=(f"{name}/loss_renamed",),

@@ -2,8 +2,8 @@
 
 It is asked where all texts have the same places. A place fell where its loss is lower at the last
 step than at the first one by more than Student's distribution of the paired difference explains,
-corrected over all places, and by at least 1 % of a blind guess. It was learned where it also ends
-surely below a blind guess and below the frequencies of tokens at that place, which shows that what
+corrected over all places, and by at least 1 % of a uniform guess. It was learned where it also ends
+surely below a uniform guess and below the frequencies of tokens at that place, which shows that what
 stands before it is used; control runs stand beside it and decide nothing. Where every place was
 learned, or none, the mean loss says the same.
 """
@@ -26,7 +26,7 @@ from ...observables.crossing import crossing
 from ...summary.noise import mean_stderr
 
 LEVEL = 0.01  # of what is sure, over all places of a text
-LEAST = 0.01  # of a blind guess: a smaller change is not named
+LEAST = 0.01  # of a uniform guess: a smaller change is not named
 _FEWEST = 5  # units of texts
 
 

@@ -83,7 +83,7 @@ class PlaceLosses(OfPredictions):
         "place_scored": ("1 where predictions are judged", ""),
         "place_of_one_form": ("1 where all texts have the same places", ""),
         "place_of_whole_texts": ("1 where all tokens are scored", ""),
-        "place_loss_uniform": ("loss of a blind guess", "nats per token"),
+        "place_loss_uniform": ("loss of a uniform guess", "nats per token"),
     }
     section = Section(
         title="Loss by place",

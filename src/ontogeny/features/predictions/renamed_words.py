@@ -46,10 +46,10 @@ def with_renamed_words(data: xr.Dataset) -> xr.Dataset:
 
     Added are ``loss_p_known`` and ``loss_p_gain`` over steps, ``loss_learned_from`` and
     ``loss_trained_start``. ``loss_p_learned``, which the verdict of the row reads, is the p-value
-    of the gain at the last step, or 1 unless the loss fell and surely ends below a blind guess. Of
+    of the gain at the last step, or 1 unless the loss fell and surely ends below a uniform guess. Of
     a run whose first step knows the words renamings are no fair comparison, as a flatter model
     would gain on all of them: beside pairs of mirrored control runs `trained_start` judges it.
-    Without these it is left out; or where the first step is no better than a blind guess as it is,
+    Without these it is left out; or where the first step is no better than a uniform guess as it is,
     it is that of the gain at the best temperature of each step. It is left out as well where texts
     have so few kinds of words that chance renames none of them: control runs judge it then.
     """
@@ -115,7 +115,7 @@ def _share(values: np.ndarray) -> np.ndarray:
 
 
 def surely_below_blind(data: xr.Dataset, name: str) -> np.ndarray:
-    """Return at which steps the loss is below a blind guess with any such choice of texts (T,).
+    """Return at which steps the loss is below a uniform guess with any such choice of texts (T,).
 
     `name` is that of the loss as it is, or at the best temperature.
     """

@@ -61,6 +61,7 @@ class TokenLosses(OfPredictions):
     presets = (
         PresetEntry(("standard", "circuits", "everything", "one-model"), place=30),
     )
+    compared = ("token_loss",)
     state_variables = (
         "token_id",
         "token_loss_frequencies",

@@ -244,7 +244,7 @@ def _gap(losses: tuple[np.ndarray, np.ndarray]) -> Measured:
 
 @lru_cache(maxsize=4)
 def _line(texts: KnownTexts, vocabulary: int) -> np.ndarray:
-    """Return what each text costs by word frequencies (texts,); of a set of one a blind guess."""
+    """Return what each text costs by word frequencies (texts,); of a set of one a uniform guess."""
     inputs = texts.inputs
     if len(np.unique(inputs.groups[inputs.scored.any(axis=1)])) < 2:
         return np.full(len(inputs), np.log(vocabulary))

@@ -211,7 +211,7 @@ def _notices(content: Content, groups: Sequence[RowGroup]) -> tuple[str, ...]:
     of = len(content.rows) - lines
     if count < of:
         notices.append(
-            f"{plural(count, 'row')} of {of:,} shown, chosen evenly. The table below holds all."
+            f"{plural(count, 'measure')} of {of:,} shown, chosen evenly. The table below holds all."
         )
     if len(content.steps) > MAX_COLUMNS:
         notices.append(

@@ -29,14 +29,14 @@ class RowGroup:
     @property
     def summary(self) -> str:
         """What stands instead of the rows: how many, of what, and when half-way."""
-        names = said_once([row.quantity for row in self.rows])
+        names = said_once([(row.quantity, row.kind) for row in self.rows])
         names = (
             names
             if len(names) <= MOST_NAMES
             else [*names[:4], f"{len(names) - 4} more"]
         )
         steps = [row.half_step for row in self.rows if row.changed and row.has_half]
-        words = f"{plural(len(self.rows), 'row')}: {joined(names)}"
+        words = f"{plural(len(self.rows), 'measure')}: {joined(names)}"
         some = "" if len(steps) == len(self.rows) else f"{len(steps):,} of them "
         return (
             f"{words}; {some}half-way at {value_range(steps, step_text)}"

@@ -124,12 +124,9 @@ def draw_heading(canvas: Canvas, group: RowGroup, places: Sequence[str]) -> None
     On the page it leads to the section of the first row, and what stands for folded rows to the
     table that has them, at `places`.
     """
-    title = group.title
-    if canvas.layout.narrow:
-        title = title.split(" (")[0].split(", ")[0]
     canvas.y += canvas.layout.font + 8
     with _leading(canvas, f'href="#{group.rows[0].section}"'):
-        canvas.text(0, canvas.y, title, "group")
+        canvas.text(0, canvas.y, group.title, "group")
     canvas.y += 6
     if group.folded:
         canvas.y += canvas.layout.font

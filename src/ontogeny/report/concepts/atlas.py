@@ -24,13 +24,13 @@ from .layers import has_controls, layers, mean_strengths, safe, unnamed_layers
 from .lives import (
     FEW,
     KINDS,
-    MARKS,
     MORE,
     SHADES,
     Concept,
     Concepts,
     best_of,
     choice_words,
+    marks_words,
 )
 from .nodes import APART
 from .steps import Fitted, further_concepts
@@ -262,9 +262,11 @@ def _views(
     place = {concept.place: i for i, concept in enumerate(picks)}
     views: list[dict[str, Any]] = []
     for count in (FEW, MORE):
-        lines = [place[c.place] for c in concepts.choice(count) if c.place in place]
+        chosen = concepts.choice(count)
+        lines = [place[c.place] for c in chosen if c.place in place]
         if not views or len(lines) > len(views[-1]["lines"]):
-            words = f"{choice_words(concepts, count)} {SHADES} After a name: its layer. {MARKS}"
+            key = f"{SHADES} After a name: its layer. {marks_words(chosen)}"
+            words = f"{choice_words(concepts, count)} {key}".rstrip()
             views.append({"label": f"{len(lines):,}", "lines": lines, "words": words})
     every = len(concepts.every)
     all_words = f"All {plural(every, 'concept')}" if every > 1 else "The only concept"

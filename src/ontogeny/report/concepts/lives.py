@@ -36,7 +36,8 @@ KINDS = {
     "not found again": "readable, but half of the texts does not find it",
 }
 
-MARKS = "Dot: birth; bar: the checkpoints between which it lies."
+_BIRTHS = "Dot: birth; bar: the checkpoints between which it lies."
+_GROWS = "Grows: weaker at first, but not shown to be absent, so no birth."
 
 
 @dataclass(frozen=True)
@@ -187,6 +188,13 @@ def choice_words(concepts: Concepts, count: int) -> str:
     elif born == n_chosen:
         how = "those that were born during the run"
     return f"{n_chosen} of {_kind(concepts)}: {how}."
+
+
+def marks_words(chosen: Sequence[Concept]) -> str:
+    """Say what the marks and words behind life lines are, of those that are drawn."""
+    births = _BIRTHS if any(math.isfinite(one.born) for one in chosen) else ""
+    grows = _GROWS if any(one.kind == "grows" for one in chosen) else ""
+    return " ".join(filter(None, [births, grows]))
 
 
 def best_words(concepts: Concepts, count: int) -> str:

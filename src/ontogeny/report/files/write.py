@@ -16,12 +16,12 @@ from ...words.formats import step_text
 from ..chart.draw import draw_chart
 from ..concepts.lives import (
     FEW,
-    MARKS,
     SHADES,
     SHEET,
     Concepts,
     best_words,
     choice_words,
+    marks_words,
 )
 from ..figures.drawable import Drawable
 from ..figures.tables import latex_table
@@ -217,7 +217,10 @@ def write_concepts(
 
 
 def _life_words(concepts: Concepts) -> str:
-    return _LIFE.format(chosen=choice_words(concepts, FEW), shades=SHADES, marks=MARKS)
+    marks = marks_words(concepts.lines)
+    return _LIFE.format(
+        chosen=choice_words(concepts, FEW), shades=SHADES, marks=marks
+    ).rstrip()
 
 
 def _sheet_words(content: Content, concepts: Concepts) -> str:

@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...claims import Certainty, Claim, Kind
+from ...claims import Certainty, Claim, Kind, Reference
+from ...words.catalogue import HELD_OUT, LOSS
 from ...words.content import Content
-from ...words.formats import interval_text, number, step_text, value_range
+from ...words.formats import interval_text, mid_sentence, number, step_text, value_range
 from ...words.landmarks import LossCurve
 from ...words.rows import counted_rows
 from ..concepts.learned import born_beyond_controls, is_learned
@@ -49,6 +50,7 @@ def _of_loss(content: Content, loss: LossCurve | None) -> Iterator[Figure]:
     if loss is None:
         return
     link = f"#{content.track_node.id}" if content.track_node else ""
+    name = HELD_OUT if content.held_out else LOSS
     if content.runs:
         ends = [
             c.last
@@ -58,11 +60,10 @@ def _of_loss(content: Content, loss: LossCurve | None) -> Iterator[Figure]:
         last = value_range(ends or [loss.last], lambda value: number(value, 0.1))
         yield Figure(last, f"loss of {len(content.runs)} runs", link)
     elif loss.first == loss.last:
-        yield Figure(number(loss.last, 0.1), "loss", link)
+        yield Figure(number(loss.last, 0.1), name, link)
     else:
-        yield Figure(
-            number(loss.last, 0.1), f"loss, was {number(loss.first, 0.1)}", link
-        )
+        was = f"{name}, was {number(loss.first, 0.1)}"
+        yield Figure(number(loss.last, 0.1), was, link)
 
 
 def _is_loss(content: Content, claim: Claim) -> bool:
@@ -76,7 +77,7 @@ def _of_performance(content: Content, loss: LossCurve | None) -> Iterator[Figure
         return
     row = rows[0]
     last = number(row.last_value, 0.01)
-    words = f"{row.quantity.lower()}, was {number(row.first_value, 0.01)}"
+    words = f"{mid_sentence(row.quantity)}, was {number(row.first_value, 0.01)}"
     yield Figure(last, words, f"#{row.section}")
 
 
@@ -122,7 +123,7 @@ def _of_births(concepts: Concepts | None) -> Iterator[Figure]:
         )
     beyond = born_beyond_controls(concepts.data)
     if beyond is not None:
-        words += f"; {beyond:,} named as no control"
+        words += f"; {beyond:,} with names beyond controls"
     elif is_learned(concepts.data) and not controls:
         words += "; no control run"
     yield Figure(f"{len(concepts.born):,}", words, "#atlas")
@@ -130,11 +131,10 @@ def _of_births(concepts: Concepts | None) -> Iterator[Figure]:
 
 def _of_context(content: Content, running: bool) -> Iterator[Figure]:
     """Give the step from which the loss is below word frequencies."""
-    label = "word frequencies"
     for claim in content.claims:
         if (
             claim.kind is not Kind.PASSES
-            or claim.subject.label != label
+            or claim.subject.label != Reference.FREQUENCIES
             or claim.subject.run
             or not _is_loss(content, claim)
         ):

@@ -15,7 +15,14 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ...words.labels import truncate
-from .frame import FONT, Frame, colour_bar, set_dimension_axis, set_log_ticks
+from .frame import (
+    FONT,
+    AuditMarks,
+    Frame,
+    colour_bar,
+    set_dimension_axis,
+    set_log_ticks,
+)
 from .view import FigureView, Panel, span_of
 
 # Lines that are labelled at their ends; more have a colour bar.
@@ -235,9 +242,7 @@ def _legend(view: FigureView, axes: Axes, bands: Sequence[np.ndarray]) -> list[A
         handles.append(
             Line2D([], [], color=ink, linewidth=0.9, linestyle=_DASHED, label=words)
         )
-    return handles + [
-        line for line in axes.get_lines() if line.get_label() == "audit finding"
-    ]
+    return handles + [line for line in axes.get_lines() if isinstance(line, AuditMarks)]
 
 
 def _named_lines(view: FigureView, names: Sequence[str]) -> list[Line2D]:

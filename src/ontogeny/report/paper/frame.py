@@ -18,6 +18,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import LogFormatter, MaxNLocator
 
 from ...words.labels import truncate
@@ -35,6 +36,10 @@ _NO_ORIGIN: dict[str, dict[str, None]] = {
     "svg": {"Date": None, "Creator": None},
     "png": {"Software": None},
 }
+
+
+class AuditMarks(Line2D):
+    """Triangles at the steps of findings of the audit, by which legends find them."""
 
 
 @contextmanager
@@ -258,10 +263,11 @@ def _mark_steps(axes: Axes, view: FigureView) -> None:
     found = chain.from_iterable(f.steps for f in view.content.findings)
     steps = sorted(set(scale.steps).intersection(found))
     if steps:
-        axes.plot(
+        marks = AuditMarks(
             scale.positions(steps),
             np.full(len(steps), 0.02),
-            "^",
+            linestyle="none",
+            marker="^",
             transform=across,
             zorder=4,
             color=view.base["warning"],
@@ -270,6 +276,7 @@ def _mark_steps(axes: Axes, view: FigureView) -> None:
             clip_on=False,
             label="audit finding",
         )
+        axes.add_line(marks)
     if scale.breaks_at_zero:
         axes.plot(
             [_BREAK - 0.008, _BREAK + 0.008],

@@ -9,7 +9,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from ...words.labels import truncate
-from .frame import FONT, Frame, colour_bar, hatch, set_dimension_axis
+from .frame import FONT, AuditMarks, Frame, colour_bar, hatch, set_dimension_axis
 from .view import FigureView, norm_of
 
 # More cells than this are stored as a picture within PDF and SVG.
@@ -45,9 +45,7 @@ def draw_heatmap(view: FigureView) -> Figure:
     ends = (edges[1][0, 0], edges[1][-1, 1])
     frame.axes[0].set_ylim(*(ends[::-1] if downward else ends))
     frame.name_axes(view.axis_words("x"), view.axis_words("y"))
-    frame.legend(
-        [h for h in frame.axes[0].get_lines() if h.get_label() == "audit finding"]
-    )
+    frame.legend([h for h in frame.axes[0].get_lines() if isinstance(h, AuditMarks)])
     if not any(np.isfinite(grid).any() for grid in grids):
         return frame.figure
     bar = colour_bar(frame, colours)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ...words.abilities import has_abilities
+from ...words.abilities import has_abilities, texts_of
 from ...words.content import Content
 from ...words.formats import plain_text
 
@@ -34,15 +34,7 @@ def _turning(data: xr.Dataset) -> dict[str, Any]:
     data = data.isel({dim: places})
     right = data.right.transpose("step", dim).values
     digits = np.select([right == 1, right == 0, right > 0], ["1", "0", "5"], " ")
-    sides = [data[name].values for name in ("right_text", "wrong_text") if name in data]
-    if not sides:
-        answers = data.answer_text.values
-        answer = (
-            data.right_answer.values.astype(int)
-            if "right_answer" in data
-            else slice(None)
-        )
-        sides = [data.prompt.values + " " + answers[answer]]
+    sides = texts_of(data)
     return {
         "steps": data.step.values.tolist(),
         "groups": [plain_text(name) for name in data[f"group_of_{dim}"].values],

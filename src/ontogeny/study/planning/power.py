@@ -49,11 +49,11 @@ def what_controls_decide(runs: Sequence[str], kinds: Sequence[str]) -> list[str]
             f"learned: the loss by renamed words, without control runs, {start}"
         )
     if pairs and "loss" not in kinds and all(kind_of(run) in MOTION for run in nulls):
-        return [*lines, "beyond motion: not judged, as motion harms a trained start"]
+        return [*lines, "beyond controls: not judged, as motion harms a trained start"]
     if len(nulls) < 2:
         return [
             *lines,
-            f"beyond motion: not judged with {len(nulls)} control runs, take 3 or more",
+            f"beyond controls: not judged with {len(nulls)} control runs, take 3 or more",
         ]
     here, there = (
         [f"{distance:.2g}" for distance in _distances(n)] for n in (len(nulls), MORE)
@@ -61,7 +61,7 @@ def what_controls_decide(runs: Sequence[str], kinds: Sequence[str]) -> list[str]
     of_more = f" (of {MORE}: {', '.join(there)})" if len(nulls) < MORE else ""
     far = f"from {here[0]} deviations of {len(nulls)} control runs on"
     layers = f"{here[1]} in layers that move apart"
-    return [*lines, f"beyond motion, one of {ROWS} rows: {far}, {layers}{of_more}"]
+    return [*lines, f"beyond controls, one of {ROWS} rows: {far}, {layers}{of_more}"]
 
 
 def _distances(count: int) -> np.ndarray:

@@ -38,6 +38,7 @@ _AVERAGED = {
     "report-code": "as the report's code averages",
 }
 _MEANS = {"early": "early window", "late": "late window", "change": "late - early"}
+_SHORT = {"early": "early", "late": "late", "change": "late - early"}
 _CANDIDATES = (1, 2, 5, 10, 20, 50, 100, 200, 400, 800)
 
 
@@ -207,12 +208,8 @@ class IntrinsicDimension(ConceptSeries):
     def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return a table of both windows, and one for every average and method."""
         checkpoints = [
-            Column(
-                f"checkpoint_{n}",
-                title.removesuffix(" window"),
-                sd=f"checkpoint_{n}_stderr",
-            )
-            for n, title in _MEANS.items()
+            Column(f"checkpoint_{n}", title, sd=f"checkpoint_{n}_stderr")
+            for n, title in _SHORT.items()
         ]
         table = Table(
             "windows",

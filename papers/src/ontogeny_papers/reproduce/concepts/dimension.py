@@ -40,7 +40,7 @@ def judge(results: Found) -> Sequence[Verdict]:
     extractors = [name for name in _TITLES if f"{_label(name)}-dimension" in results]
     return [
         *(
-            _falls(the_runs(results, f"{_label(name)}-dimension"), _TITLES[name])
+            _falls(the_runs(results, f"{_label(name)}-dimension"), name)
             for name in extractors
         ),
         _averages_agree(results, extractors),
@@ -53,7 +53,7 @@ def _label(extractor: str) -> str:
     return f"concepts-{extractor}-table-3"
 
 
-def _falls(runs: Sequence[xr.Dataset], title: str) -> Verdict:
+def _falls(runs: Sequence[xr.Dataset], extractor: str) -> Verdict:
     """Judge whether the mean dimension of the checkpoints is lower in the later half.
 
     No dictionaries of control runs are kept, so that a fall would not be shown to be learned.
@@ -98,7 +98,7 @@ def _falls(runs: Sequence[xr.Dataset], title: str) -> Verdict:
     if not mask.any():
         reason = Reason.NOTHING_SCORED
     return Verdict(
-        f"{title}: the dimension falls from the first half of the steps to the second",
+        f"{_TITLES[extractor]}: the dimension falls from the first half of the steps to the second",
         holds,
         bend,
         f"isotropic points {np.nanmean(null):.0f}; as many layers by chance p = {chance:.2g}, "
@@ -110,7 +110,7 @@ def _falls(runs: Sequence[xr.Dataset], title: str) -> Verdict:
             else ""
         ),
         reason=reason,
-        of_paper=title != "k-means",  # of which the report has a rise
+        of_paper=extractor != "kmeans",  # of which the report has a rise
     )
 
 

@@ -50,7 +50,9 @@ class Formation:
     end: float
 
     @classmethod
-    def of(cls, runs: Sequence[xr.Dataset], row: str) -> Formation:
+    def of(
+        cls, runs: Sequence[xr.Dataset], row: str, layer: str | None = None
+    ) -> Formation:
         """Return a row of the same node of each seed's study.
 
         Parameters
@@ -58,15 +60,17 @@ class Formation:
         runs
             The node of each seed, with control runs.
         row
-            Label of the row, or its end where only one row or the one that changed most is meant:
-            ``"· induction head"``.
+            What the row is called without its layer, such as ``"induction head"``; of several the
+            one that changed most is meant.
+        layer
+            Its layer; any by default.
 
         Raises
         ------
         ArgumentError
             If a node has no such row.
         """
-        rows = [_row(run, row) for run in runs]
+        rows = [_row(run, row, layer) for run in runs]
 
         def each(name: str) -> np.ndarray:
             return np.stack(
@@ -133,12 +137,13 @@ class Formation:
         return decided(before.all(), not before.any())
 
 
-def _row(node: xr.Dataset, row: str) -> xr.Dataset:
-    labels = [str(label) for label in node.row.values]
-    places = [
-        i for i, label in enumerate(labels) if label == row or label.endswith(row)
-    ]
+def _row(node: xr.Dataset, row: str, layer: str | None) -> xr.Dataset:
+    names = [str(name) for name in node.row_name.values]
+    layers = [str(path) for path in node.row_layer.values]
+    named = enumerate(zip(names, layers, strict=True))
+    places = [i for i, (n, at) in named if n == row and layer in (None, at)]
     if not places:
-        raise ArgumentError(f"row must be one of {', '.join(labels)}; got {row!r}.")
+        known = ", ".join(dict.fromkeys(names))
+        raise ArgumentError(f"row must be one of {known}; got {row!r}.")
     ones = [node.isel(row=i) for i in places]
     return max(ones, key=lambda one: abs(float(one.last_value - one.first_value)))

@@ -193,7 +193,7 @@ def judge(results: Found) -> Sequence[Verdict]:
     held_out = Formation.of(accuracy[_DECAY], "held out · accuracy")
     without = last_of(accuracy[_NONE], "accuracy")
     nodes = results["embedding-frequencies"][_DECAY]
-    frequencies = Formation.of(nodes, "· frequencies")
+    frequencies = Formation.of(nodes, "frequencies")
     permuted = each(nodes, lambda run: run.frequencies_permuted_low.isel(step=-1).min())
     together = frequencies.coincides(held_out)
     learned = held_out.last > _LEARNED

@@ -113,10 +113,10 @@ def judge(results: Found) -> Sequence[Verdict]:
     """Judge what forms, where, and whether it forms when the in-context-learning score falls."""
     heads = results["attention-heads"]
     score = results["in-context-learning"]
-    induction = Formation.of(heads[_TWO], "· induction head")
-    previous = Formation.of(heads[_TWO], "layers.0.self_attn · previous-token head")
+    induction = Formation.of(heads[_TWO], "induction head")
+    previous = Formation.of(heads[_TWO], "previous-token head", "layers.0.self_attn")
     learning = Formation.of(score[_TWO], "in-context learning")
-    alone = Formation.of(heads[_ONE], "· induction head")
+    alone = Formation.of(heads[_ONE], "induction head")
     alone_learning = Formation.of(score[_ONE], "in-context learning")
     together = induction.coincides(learning)
     unrepeated = each(

@@ -21,7 +21,9 @@ _SAME = 0.9
 
 
 def measure_embeddings(
-    geometry: Geometry, runs_of: Mapping[str, list[xr.Dataset]]
+    geometry: Geometry,
+    runs_of: Mapping[str, list[xr.Dataset]],
+    of_entropy: Sequence[str],
 ) -> dict[str, dict[str, Any]]:
     """Return what `judge_embeddings` is given, seed by seed with the draws of the nulls.
 
@@ -31,13 +33,11 @@ def measure_embeddings(
         The organisms.
     runs_of
         By label: of each seed ``W(state, subject, width)`` and ``H(state, width, attribute)`` of
-        the untrained and the trained network. Those with the cross-entropy are measured for
-        clusters and axes, all for the two representations of a concept.
+        the untrained and the trained network, for the two representations of a concept.
+    of_entropy
+        Labels of those with the cross-entropy, which are measured for clusters and axes too.
     """
-    entropy: list[xr.Dataset] = []
-    for label, runs in runs_of.items():
-        if label.startswith("Adam"):
-            entropy += runs
+    entropy = [run for label in of_entropy for run in runs_of[label]]
     kinds = geometry.kinds
     kingdom = geometry.distinctions[0]
     both = np.r_[kingdom.words, kingdom.contexts]

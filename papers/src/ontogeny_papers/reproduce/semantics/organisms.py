@@ -29,9 +29,10 @@ from ..verdicts import LEVEL, Verdict, decided, joined, unanimous, why_open
 from .organism_embeddings import embeddings_view, judge_embeddings, measure_embeddings
 from .organism_geometry import Geometry, count_concepts, judge_concepts, p_value
 
+_ENTROPY = "cross_entropy"
 _RUNS = {
-    "Adam 1e-3": ("cross_entropy", 1e-3),
-    "Adam 1e-4": ("cross_entropy", 1e-4),
+    "Adam 1e-3": (_ENTROPY, 1e-3),
+    "Adam 1e-4": (_ENTROPY, 1e-4),
     "square loss": ("square", 5e-4),
 }
 
@@ -84,7 +85,9 @@ def measure_organisms(size: OrganismSize, materials: Materials) -> Findings:
         label: [run.drop_vars(["W", "H"]) for run in runs]
         for label, runs in runs_of.items()
     }
-    numbers = (count_concepts(geometry), measure_embeddings(geometry, runs_of), of_runs)
+    of_entropy = [label for label, (loss, _) in _RUNS.items() if loss == _ENTROPY]
+    of_concepts = measure_embeddings(geometry, runs_of, of_entropy)
+    numbers = (count_concepts(geometry), of_concepts, of_runs)
     return Findings(judge_organisms(*numbers), nodes, numbers=numbers)
 
 
