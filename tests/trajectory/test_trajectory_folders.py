@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from ontogeny import Recorder, Trajectory
-from ontogeny.cli.sources import load_model
+from ontogeny.cli.sources import open_model
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.trajectory import UnknownStepError
 from ontogeny.trajectory.weights import announced
@@ -35,6 +35,11 @@ def gpt2(seed=0):
 def linear(seed):
     torch.manual_seed(seed)
     return nn.Linear(3, 2)
+
+
+def load_model(folder, model=None):
+    """Return the model of the last checkpoint of a folder."""
+    return Trajectory.from_folder(folder, model).checkpoints[-1].model()
 
 
 def write_linear(folder, step, name="checkpoint-{}"):
@@ -390,12 +395,11 @@ def test_model_stays_as_it_was_when_its_file_changes(tmp_path):
     assert same(model, gpt2(1))
 
 
-def test_load_model_takes_the_last_step_of_a_trajectory(tmp_path):
+def test_a_command_takes_the_model_of_the_last_step(tmp_path):
     for step in (0, 9, 10):
-        Recorder(tmp_path, every=1)(step, linear(step))
-    loaded = load_model(tmp_path, model=nn.Linear(3, 2), dtype=torch.float64)
-    assert torch.equal(loaded.weight, linear(10).weight.double())
-    with pytest.raises(ArgumentError, match="is neither a folder nor a file"):
-        load_model(tmp_path / "nowhere")
-    with pytest.raises(ArgumentError, match="dtype must be a floating-point"):
-        load_model(tmp_path, dtype=torch.int8)
+        Recorder(tmp_path / "run", every=1)(step, linear(step))
+    code = tmp_path / "model.py"
+    code.write_text("import torch\n\ndef build():\n    return torch.nn.Linear(3, 2)\n")
+    assert same(open_model(str(tmp_path / "run"), f"{code}:build"), linear(10))
+    with pytest.raises(ArgumentError, match="nowhere"):
+        open_model(str(tmp_path / "nowhere"))

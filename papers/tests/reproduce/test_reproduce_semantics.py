@@ -501,9 +501,6 @@ def test_what_is_not_shown_is_as_controls_open_or_not_tested():
         {"c": verdict_view([alike, replace(untested, claim="b")], "c.", "s")}, {}
     )
     assert [c.reason for c in claims] == [None, Reason.NO_CONTROLS]
-    earlier = verdict_view([alike], "c.", "s").drop_vars(["certainty", "kind"])
-    (old,) = claims_of({"c": earlier}, {})
-    assert (old.certainty, old.reason) == (Certainty.OPEN, Reason.EARLIER_VERSION)
 
 
 @pytest.mark.parametrize(

@@ -222,28 +222,31 @@ def development(
     )
     if reference_index is not None:
         _copy_neighbour(progress, distinct, ~np.isnan(rows), reference_index)
+    of_rows = {
+        "first": first,
+        "last": last,
+        "change": change,
+        "half_step": half,
+        "half_step_low": low,
+        "half_step_high": high,
+        "settled_step": settled,
+        "p_value": p_value,
+        "p_uncorrected": p_uncorrected,
+        "p_order": p_order,
+        "p_slow": trend.slow,
+        "smallest_p": smallest,
+        "moved": moved,
+        "changed": reason == Reason.NONE,
+        "reason": reason,
+        "only_memory": only_memory,
+        "judgeable": ~np.isin(reason, OPEN),
+        "noise_known": np.isfinite(final_noise),
+    }
     batch = series.shape[:-1]
     return Development(
         progress=progress.reshape(series.shape),
         distinct=distinct.reshape(series.shape),
-        first=first.reshape(batch),
-        last=last.reshape(batch),
-        change=change.reshape(batch),
-        half_step=half.reshape(batch),
-        half_step_low=low.reshape(batch),
-        half_step_high=high.reshape(batch),
-        settled_step=settled.reshape(batch),
-        p_value=p_value.reshape(batch),
-        p_uncorrected=p_uncorrected.reshape(batch),
-        p_order=p_order.reshape(batch),
-        p_slow=trend.slow.reshape(batch),
-        smallest_p=smallest.reshape(batch),
-        moved=moved.reshape(batch),
-        changed=(reason == Reason.NONE).reshape(batch),
-        reason=reason.reshape(batch),
-        only_memory=only_memory.reshape(batch),
-        judgeable=(~np.isin(reason, OPEN)).reshape(batch),
-        noise_known=np.isfinite(final_noise).reshape(batch),
+        **{name: values.reshape(batch) for name, values in of_rows.items()},
     )
 
 

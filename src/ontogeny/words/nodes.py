@@ -135,10 +135,7 @@ def _read_node(
         title=title,
         section={note: section.get(note, "") for note in NOTES},
         figures=numbered,
-        # Those on rows, which results of earlier versions hold, are made of claims.
-        statements=dataset.attrs["statements"][
-            int(dataset.attrs.get("sentences_on_rows", 0)) :
-        ],
+        statements=dataset.attrs["statements"],
         role=role,
         dataset=dataset,
         rows=read_rows(

@@ -116,10 +116,9 @@ def _of_papers(name: str, node: xr.Dataset) -> Iterator[Claim]:
     """Give whether each claim of a paper is found again; where none is a paper's, each other."""
     if node.attrs.get("role") != "claims":
         return
-    typed = node if "certainty" in node else _of_earlier_version(node)
-    if typed["of_paper"].any():
-        typed = typed.isel(claim=typed["of_paper"].values)
-    columns = (typed[c].values for c in ("claim", "kind", "certainty", "reason"))
+    if node["of_paper"].any():
+        node = node.isel(claim=node["of_paper"].values)
+    columns = (node[c].values for c in ("claim", "kind", "certainty", "reason"))
     for label, kind, certainty, reason in zip(*columns, strict=True):
         yield Claim(
             Kind(str(kind)),
@@ -129,20 +128,6 @@ def _of_papers(name: str, node: xr.Dataset) -> Iterator[Claim]:
             evidence=(f"{name}/measured", f"{name}/beside"),
             figure=f"{name}/verdicts",
         )
-
-
-def _of_earlier_version(node: xr.Dataset) -> xr.Dataset:
-    """Return claims whose answers were texts as open ones."""
-    words = {
-        "kind": Kind.REPRODUCES.value,
-        "certainty": Certainty.OPEN.value,
-        "reason": Reason.EARLIER_VERSION.value,
-        "of_paper": False,
-    }
-    count = node.sizes["claim"]
-    return node.assign(
-        {name: ("claim", [word] * count) for name, word in words.items()}
-    )
 
 
 def _damaged(finding: Mapping[str, Any]) -> list[Claim]:
