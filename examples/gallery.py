@@ -35,10 +35,11 @@ from ontogeny.demo import run_demo
 from ontogeny.observables import (
     AttentionEntropy,
     JointConcepts,
+    LearnedConcepts,
     Loss,
     Predictions,
     TokenLosses,
-    WeightRank,
+    Writing,
 )
 
 SEEDS = (0, 1, 2)
@@ -248,9 +249,9 @@ def _study(folder: Path, name: str, run: Path, title: str) -> Path:
         Loss(),
         Predictions(),
         TokenLosses(),
-        JointConcepts(layers=["layers[1:5:3].mlp"], n_concepts=100, max_tokens=5000),
+        LearnedConcepts(("layers[1]", "layers[2]"), n_concepts=40, max_tokens=5000),
         AttentionEntropy(),
-        WeightRank(blocks=["model.layers.*.mlp.*.weight"]),
+        Writing(),
     ]
     study = og.Study(trajectory, inputs, measures, title=title, **CONTROLS)
     study.run(folder / "studies" / name)

@@ -13,7 +13,7 @@ import xarray as xr
 from helpers.paths import PAPERS
 from ontogeny.claims import Certainty, Kind, Reason
 from ontogeny.errors import ArgumentError
-from ontogeny_papers import reproduce
+from ontogeny_papers import PUBLIC, reproduce
 from ontogeny_papers.reproduce.concepts.extractors import CONVEX
 from ontogeny_papers.reproduce.stored_claims import CLAIMS, listed
 
@@ -189,6 +189,19 @@ def test_tables_can_be_read_and_guides_begin_with_what_one_wants(path):
     assert not [cell for cell in cells if len(cell.split()) > MOST_WORDS]
     if path.parent.name == "guides":
         assert "\n\nI want to " in text[:150], text[:150]
+
+
+def test_the_reference_lists_every_public_name():
+    page = (PAPERS / "docs" / "reference.md").read_text("utf-8")
+    listed = re.findall(r"^   ontogeny_papers\.([a-z_.]+\.\w+)$", page, re.M)
+    names = [
+        f"{module}.{name}"
+        for modules in PUBLIC.values()
+        for module, found in modules.items()
+        for name in found
+    ]
+    rooms = ["reproduce.tasks", "reproduce.training"]
+    assert sorted(listed) == sorted(names + rooms)
 
 
 NUMBERS = sorted((EVIDENCE / "numbers").glob("*.json"))
