@@ -112,7 +112,7 @@ MEASURED: dict[tuple[str, Certainty], str] = {
     (
         "right_leads_from",
         SURE,
-    ): "The right token leads in {number} of {whole} gaps in the end{against}.",
+    ): "The right answer leads in {number} of {whole} gaps in the end{against}.",
     ("class_information", SURE): "In the end it knows of the class of a token: {each}.",
     (
         "exchanged",
