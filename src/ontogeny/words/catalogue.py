@@ -289,7 +289,7 @@ OF_QUANTITIES: dict[tuple[Kind, Certainty, str], str] = {
         Kind.GAINED,
         SURE,
         "place_accuracy",
-    ): "The token at {label} is right in {last} of the texts (at first {first_share}).",
+    ): "The {token} at {label} is right in {last} of the texts (at first {first_share}).",
     (
         Kind.GAINED,
         SURE,
@@ -404,7 +404,7 @@ LABELS = {
     "its own word frequencies": "its own {word} frequencies",
     "its own bigrams": "its own bigrams",
     "frequencies": "{word} frequencies",
-    "before": "the token before",
+    "before": "the {token} before",
     "context": "context",
     "renamed words": "renamed {word}s",
 }
@@ -435,7 +435,7 @@ HEADINGS = {
     "overfits": "It overfits from {begin}",
     "generalises, overfits": "It generalises from {begin}, overfits from {other}",
     "memorised, overfits": "It memorised its training texts from {begin}, overfits from {other}",
-    "answered": "The token at {label} is right in {last} of the texts",
+    "answered": "The {token} at {label} is right in {last} of the texts",
     "place": "The loss at {label} was learned: {ends}",
     "forgot": "{Subject} got worse beyond motion: {ends}",
     "learned, forgot": "{name} was learned; {other} got worse beyond motion",

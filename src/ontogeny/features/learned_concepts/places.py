@@ -190,7 +190,7 @@ FLAGS = (
     "first four tokens of the text",
     "inside quotation marks",
     "inside brackets",
-    "inside a word, after its first token",
+    "inside a word, after its beginning",
     "first word of a sentence",
     "word that has occurred before",
     "word that has just occurred",
