@@ -283,6 +283,16 @@ def test_a_flat_loss_of_few_texts_is_rarely_said_to_rise():
     assert not rises(data.isel(text=[0]))
 
 
+def test_a_rise_by_less_than_a_hundredth_of_the_fall_is_not_named():
+    """A loss of sums that are all right is next to nothing, and any rise a multiple of it."""
+    steps = np.arange(12)
+    fall = np.geomspace(4.0, 1e-6, 10)
+    for last, is_named in ((0.001, False), (0.2, True)):
+        texts = np.append(fall, [1e-6, last])[:, None] * np.ones(60)
+        data = xr.Dataset({"loss_of_text": (("step", "text"), texts)}, {"step": steps})
+        assert rises(data) == is_named
+
+
 def test_failed_concepts_are_said_to_have_failed():
     failed = xr.Dataset(
         {

@@ -84,7 +84,7 @@ def test_births_without_a_name_are_said_to_be_no_proof():
         named_phi=data.named_phi * 0, n_born_low=("layer", [1.0, 1.0])
     ).assign(n_born_high=("layer", [2.0, 3.0]))
     words = found_words(unnamed)[0]
-    assert words.startswith("3 (2–5) of 5 concepts beyond the token were born")
+    assert words.startswith("3 (2–5) of 5 concepts beyond the {token} were born")
     assert "0 with a name that no control reaches" in words
     content = read_content(made.tree({"learned-concepts": unnamed}, steps=STEPS))
     line = appeared(content, read_concepts(content))
@@ -209,7 +209,7 @@ def test_controls_that_end_trained_judge_nothing():
     about = data.named_about_control.where(data.run == "turned 0", 1.0)
     told = data.assign(named_phi_control=named, named_about_control=about)
     assert found_words(told)[0].startswith(
-        "3 of 5 concepts beyond the token were born (controls 0 of 2), 2 with a name"
+        "3 of 5 concepts beyond the {token} were born (controls 0 of 2), 2 with a name"
     )
     alone = told.assign_coords(run=["line 0", "line 1"])
     assert "control" not in "; ".join(found_words(alone))

@@ -13,10 +13,12 @@ from ontogeny.claims import Certainty, Kind, Reason
 from ontogeny.comparison import compare, summary_lines
 from ontogeny.errors import ArgumentError
 from ontogeny.figures import Section
+from ontogeny.inputs import Inputs
 from ontogeny.quantities import Quantity
 from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.report.page.html import render_page
 from ontogeny.start import Wishes, propose
+from ontogeny.start.first_checkpoint import begins_trained
 from ontogeny.start.written import study_text
 from ontogeny.study import read_study
 from ontogeny.summary.summarise import summarise
@@ -195,6 +197,43 @@ def test_controls_of_a_run_that_begins_trained_are_mirrored(
     )
     controls = propose(fewer, tmp_path).content["controls"]
     assert controls == {"kind": kind, "count": 2, "steps": 5}
+
+
+class Pairs(nn.Module):
+    """Predicts from the last token alone, without layers of norms."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(8, 8)
+        self.out = nn.Linear(8, 8)
+
+    def forward(self, ids):
+        return self.out(self.embed(ids))
+
+
+@pytest.mark.parametrize(
+    ("first", "trained", "kind"),
+    [(3, True, "mirrored"), (3, False, "turned"), (0, True, "turned")],
+)
+def test_a_later_first_step_is_trained_if_it_predicts_better_than_a_guess(
+    tmp_path, first, trained, kind
+):
+    """Weights without norms look like an initialisation, also in the middle of a run."""
+    torch.manual_seed(0)
+    ids = (np.arange(12) + np.arange(24)[:, None]) % 8  # each is followed by the next
+    inputs = Inputs.from_tokens(ids, vocab_size=8)
+    model = Pairs()
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.05)
+    for _ in range(40 if trained else 0):
+        said = model(torch.tensor(ids))[:, :-1].reshape(-1, 8)
+        loss = nn.functional.cross_entropy(said, torch.tensor(ids[:, 1:]).reshape(-1))
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    run = Trajectory.from_models({first: model, first + 5: Pairs()})
+    assert is_initialisation(run[first])
+    found = begins_trained(run, str(tmp_path), inputs, "causal")
+    assert found == (kind == "mirrored")
 
 
 class Scaled(nn.Module):

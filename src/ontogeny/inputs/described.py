@@ -280,3 +280,17 @@ class Described(Sampled):
         if start == stop:
             return None
         return self.texts[text][max(0, start - window) : stop + window]
+
+
+def form_of_some(
+    taken: int, count: int, form: str = "", how: str = "the first of"
+) -> str:
+    """Return the form of texts with how many there are of them, where not all are taken.
+
+    Examples
+    --------
+    >>> form_of_some(80, 1000, "one a line"), form_of_some(80, 80, "one a line")
+    ('the first of 1,000, one a line', 'one a line')
+    """
+    some = f"{how} {count:,}" if taken < count else ""
+    return ", ".join(filter(None, [some, form]))

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -181,13 +182,44 @@ def _ended_words(suffix: str) -> Read:
     return lambda token: re.sub(f"{re.escape(suffix)}$", " ", token)
 
 
+def spelled(inputs: Inputs, tokenizer: Any) -> Inputs:
+    """Return token ids with their texts, where each of them stands for one character.
+
+    So it is of nanoGPT's ``val.bin`` with its ``meta.pkl``; any other inputs are as they were. What
+    speaks of words, of characters and of contexts then does so as of a file of text.
+
+    Parameters
+    ----------
+    inputs
+        Texts of token ids, without their characters.
+    tokenizer
+        A Hugging Face tokenizer, or None.
+    """
+    if tokenizer is None or inputs.texts is not None:
+        return inputs
+    pieces = pieces_of(tokenizer)
+    used = np.unique(inputs.ids[inputs.ordinary])
+    if not len(used) or used[-1] >= len(pieces):
+        return inputs
+    if any(len(pieces[i]) != 1 for i in used.tolist()):
+        return inputs
+    ordinary = inputs.ordinary
+    stop = np.cumsum(ordinary, axis=1)
+    spans = np.stack([stop - ordinary, stop], axis=-1)
+    texts = [
+        "".join(pieces[i] for i in row[mask].tolist())
+        for row, mask in zip(inputs.ids, ordinary, strict=True)
+    ]
+    return replace(inputs, spans=spans, texts=tuple(texts))
+
+
 def pieces_of_texts(inputs: Inputs) -> list[str]:
     """Return how every id is written, from the texts that it occurs in.
 
     For what has no tokenizer. A piece is what the token covers in its text, with a space before
-    it where white space stands there; of several forms the most frequent one among the first 20
-    places, of equally frequent ones the longest. Tokens that share a character (the bytes of an
-    emoji) show no piece.
+    it where white space stands there, unless tokens are characters; of several forms the most
+    frequent one among the first 20 places, of equally frequent ones the longest. Tokens that share
+    a character (the bytes of an emoji) show no piece.
 
     Parameters
     ----------
@@ -216,8 +248,11 @@ def pieces_of_texts(inputs: Inputs) -> list[str]:
     if inputs.spans is None or inputs.texts is None:
         return pieces
     forms: dict[int, Counter[str]] = {}
+    has_spaces = inputs.token_unit == "character"  # which are tokens themselves
     for text, column in np.argwhere(_first_places(inputs.ids, _alone(inputs))).tolist():
-        form = _covered(inputs.texts[text], *inputs.spans[text, column].tolist())
+        start, stop = inputs.spans[text, column].tolist()
+        whole = inputs.texts[text]
+        form = whole[start:stop] if has_spaces else _covered(whole, start, stop)
         forms.setdefault(int(inputs.ids[text, column]), Counter())[form] += 1
     for i, counted in forms.items():
         pieces[i] = max(counted, key=lambda form: (counted[form], len(form)))

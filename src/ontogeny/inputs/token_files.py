@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, check_whole
+from .described import form_of_some
 from .id_formats import reading_of
 from .scoring import IGNORED
-
-log = logging.getLogger("ontogeny.inputs")
 
 log = logging.getLogger("ontogeny.inputs")
 
@@ -177,6 +176,29 @@ def open_tokens(
             "for .bin files without a header."
         )
     return TokenFile(path, ids, words, mask)
+
+
+def form_of_files(files: Sequence[TokenFile], texts: Sequence[np.ndarray]) -> str:
+    """Return how bare files are read, and of how many rows or ids texts are, where not of all.
+
+    Examples
+    --------
+    >>> stream = TokenFile(Path("val.bin"), np.arange(1000), "uint16")
+    >>> form_of_files([stream], stream.texts(64, 2))
+    'evenly spread pieces of 1,000 ids, ids of uint16'
+    """
+    counts = {
+        size: sum(len(file.ids) for file in files if file.ids.ndim == size)
+        for size in (1, 2)
+    }
+    if counts[1]:
+        is_part = sum(map(len, texts)) < counts[1]
+        part = f"evenly spread pieces of {counts[1]:,} ids" if is_part else ""
+    else:
+        each = "the first of each file, of" if len(files) > 1 else "the first of"
+        part = form_of_some(len(texts), counts[2], "", each)
+    types = "; ".join(dict.fromkeys(file.words for file in files if file.words))
+    return ", ".join(filter(None, [part, types and f"ids of {types}"]))
 
 
 def labels_beside(path: Path, tokens: TokenFile) -> TokenFile:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..inputs import Inputs
 from ..observables import ModelFacts
 from ..summary.learning import MIRRORED
 from ..trajectory import Trajectory
-from ..trajectory.audit.weight_values import is_initialisation
+from .first_checkpoint import begins_trained
 from .presets import Preset
-from .source import is_repository
 from .source_tables import WITHOUT_RENAMING
 from .wishes import Wishes
 
@@ -24,12 +24,14 @@ def controls_of(
     run: Trajectory,
     preset: Preset,
     model: ModelFacts,
+    texts: Inputs,
 ) -> Mapping[str, Any]:
     """Return the table of control runs that fits these checkpoints; what was set stays."""
     if len(run) == 1:  # nothing moves that a control could follow
         return {"count": 0}
     chosen = {assignment.partition("=")[0].strip() for assignment in sets}
-    if _begins_trained(run, wishes.source) and "controls.kind" not in chosen:
+    kind_is_said = "controls.kind" in chosen
+    if not kind_is_said and begins_trained(run, wishes.source, texts, model.objective):
         count = (
             _in_pairs(table["count"])
             if "controls.count" in chosen
@@ -56,12 +58,3 @@ def _is_hardly_renamed(model: ModelFacts) -> bool:
 def _in_pairs(count: Any) -> Any:
     """Return the next even number; what is no number is refused where the study is made."""
     return count + count % 2 if isinstance(count, int) else count
-
-
-def _begins_trained(run: Trajectory, source: str) -> bool:
-    """Return whether the first checkpoint is no initialisation: motion mostly harms such a run.
-
-    Of a repository, whose first weights may be large, only the step is asked.
-    """
-    first = int(run.steps[0])
-    return first > 0 if is_repository(source) else not is_initialisation(run[first])

@@ -97,14 +97,6 @@ class Draft:
         longest = model.longest
         if longest is not None and isinstance(length, int) and longest < length:
             self._read_anew({"max_length": longest})
-        self.content["controls"] = controls_of(
-            self.wishes,
-            self.content["controls"],
-            self.sets,
-            self.trajectory,
-            self.preset,
-            model,
-        )
         if model.objective == "causal":
             if not _has_scores(self.content["inputs"]):
                 scored, notes = _scored_places(self.trajectory, self.inputs, agree)
@@ -112,6 +104,15 @@ class Draft:
                 if scored:
                     self._read_anew(scored)
             _check_predicted(self.inputs)
+        self.content["controls"] = controls_of(
+            self.wishes,
+            self.content["controls"],
+            self.sets,
+            self.trajectory,
+            self.preset,
+            model,
+            self.first,
+        )
         if model.objective and not model.named:
             self.content["trajectory"].setdefault("objective", model.objective)
 

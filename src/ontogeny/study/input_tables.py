@@ -13,9 +13,11 @@ import numpy as np
 from ..errors import ArgumentError, check_known
 from ..inputs import Inputs
 from ..inputs.conversations import is_prompted
+from ..inputs.described import form_of_some
 from ..inputs.layout import ending_in, looks_padded
+from ..inputs.pieces import spelled
 from ..inputs.scoring import REGEX
-from ..inputs.token_files import TokenFile, labels_beside, open_tokens
+from ..inputs.token_files import TokenFile, form_of_files, labels_beside, open_tokens
 from ..inputs.tokenize import count_ids
 from ..observables.arguments import check_kind
 from ..tasks import (
@@ -182,8 +184,10 @@ def _inputs(
 
 def _bundled(where: str, table: Mapping[str, Any], base: Path) -> dict[str, Any]:
     name = table["bundled"]
-    texts = bundled_texts(name)[: table.get("max_texts")]
-    return {"texts": texts, "source": BUNDLED[name]}
+    there = bundled_texts(name)
+    texts = there[: table.get("max_texts")]
+    form = form_of_some(len(texts), len(there))
+    return {"texts": texts, "source": BUNDLED[name], "form": form}
 
 
 def _files(where: str, table: Mapping[str, Any], base: Path) -> dict[str, Any]:
@@ -197,14 +201,11 @@ def _files(where: str, table: Mapping[str, Any], base: Path) -> dict[str, Any]:
     limit = table.get("max_texts")
     texts = [_spaced(text, table.get("between", "")) for text in tables.texts[:limit]]
     documents = tables.documents if "documents" in table else None
-    form = tables.form
-    if len(texts) < len(tables):
-        form = f"the first of {len(tables):,}, {form}"
     return {
         "texts": texts,
         "documents": _first(documents, texts),
         "source": where,
-        "form": form,
+        "form": form_of_some(len(texts), len(tables), tables.form),
     }
 
 
@@ -219,9 +220,11 @@ def _spaced(text: Any, between: str) -> Any:
 def _texts(where: str, table: Mapping[str, Any], base: Path) -> dict[str, Any]:
     limit = table.get("max_texts")
     labels = table.get("labels")
-    texts = as_list(table["texts"])[:limit]
+    there = as_list(table["texts"])
+    texts = there[:limit]
     return {
         "texts": texts,
+        "form": form_of_some(len(texts), len(there)),
         "labels": None if labels is None else labels[:limit],
         "documents": _first(table.get("documents"), texts),
         "source": where,
@@ -241,11 +244,11 @@ def _labelled(where: str, table: Mapping[str, Any], base: Path) -> dict[str, Any
 
 
 def _form_of(data: LabelledTexts) -> str:
-    """Return how many texts have each label, of five at most."""
+    """Return of how many texts these are, and how many have each label, of five at most."""
     if data.labels is None:
-        return ""
+        return data.form
     counts = [f"{label} ({count:,})" for label, count in data.balance.items()]
-    return f"labelled {some(counts)}"
+    return ", ".join(filter(None, [data.form, f"labelled {some(counts)}"]))
 
 
 _READ: dict[str, Callable[[str, Mapping[str, Any], Path], dict[str, Any]]] = {
@@ -295,13 +298,11 @@ def _tokens(table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> Inp
     )
     _check_ends(table, cut, length)
     return replace(
-        inputs,
+        spelled(inputs, tokenizer),
         truncated=sum(count > 0 for count in cut),
         cut_tokens=sum(cut),
         notes=(*inputs.notes, *notes),
-        form=some(
-            list(dict.fromkeys(f"ids of {f.words}" for f in opened if f.words)), "; "
-        ),
+        form=form_of_files(opened, rows),
     )
 
 

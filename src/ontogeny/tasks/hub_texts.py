@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ import numpy as np
 from ..errors import ArgumentError
 from .corpus import paragraphs
 from .labelled import LabelledTexts
+
+_FIRST = "the first of a larger data set"
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,8 @@ def load_texts(
         raise ArgumentError(
             f"{source} has no labels: all of them are {texts.labels[0]}."
         )
+    if dataset.stream:
+        return replace(texts, form=_FIRST)
     return texts.sample(max_texts, random_state)
 
 
@@ -159,11 +163,12 @@ def _by_paragraph(
         for paragraph in paragraphs(content)
     )
     numbered = list(itertools.islice(pieces, max_texts))
+    form = "" if next(pieces, None) is None else _FIRST
     articles = None
     if unit == "paragraph":
         articles = np.array([number for _, number in numbered], dtype=np.int64)
     texts = tuple(paragraph for paragraph, _ in numbered)
-    return LabelledTexts(texts, None, source, documents=articles)
+    return LabelledTexts(texts, None, source, documents=articles, form=form)
 
 
 def _check_fields(

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..inputs import Inputs, stratified_split
+from ..inputs.described import form_of_some
 from ..inputs.splits import class_counts, document_array, stratified_draw, text_groups
 
 
@@ -140,7 +141,7 @@ class LabelledTexts:
         if max_texts is None:
             return self
         labels = np.zeros(len(self)) if self.labels is None else self.labels
-        return self.subset(stratified_draw(labels, max_texts, random_state))
+        return self._drawn(stratified_draw(labels, max_texts, random_state))
 
     def balanced(
         self, max_texts: int | None = None, random_state: int = 0
@@ -162,9 +163,13 @@ class LabelledTexts:
             raise ArgumentError(f"max_texts={max_texts} leaves no text for each class.")
         rng = np.random.default_rng(random_state)
         rows = (np.flatnonzero(self.labels == label) for label in self.balance)
-        return self.subset(
+        return self._drawn(
             np.sort(np.concatenate([rng.permutation(o)[:per_label] for o in rows]))
         )
+
+    def _drawn(self, rows: np.ndarray) -> LabelledTexts:
+        form = form_of_some(len(rows), len(self), self.form, "drawn from")
+        return replace(self.subset(rows), form=form)
 
     def split(
         self, train_fraction: float = 2 / 3, random_state: int = 0

@@ -295,7 +295,7 @@ OF_QUANTITIES: dict[tuple[Kind, Certainty, str], str] = {
         Kind.GAINED,
         SURE,
         "place_accuracy",
-    ): "The token at {label} is right in {last} of the texts (at first {first_share}).",
+    ): "The {token} at {label} is right in {last} of the texts (at first {first_share}).",
     (
         Kind.GAINED,
         SURE,
@@ -413,7 +413,7 @@ LABELS = {
     Reference.OWN_FREQUENCIES: "its own {word} frequencies",
     Reference.OWN_BIGRAMS: "its own bigrams",
     "frequencies": "{word} frequencies",
-    "before": "the token before",
+    "before": "the {token} before",
     "context": "context",
     Reference.RENAMED: "renamed {word}s",
 }
@@ -444,7 +444,7 @@ HEADINGS = {
     "overfits": "It overfits from {begin}",
     "generalises, overfits": "It generalises from {begin}, overfits from {other}",
     "memorised, overfits": "It memorised its training texts from {begin}, overfits from {other}",
-    "answered": "The token at {label} is right in {last} of the texts",
+    "answered": "The {token} at {label} is right in {last} of the texts",
     "place": "The loss at {label} was learned: {ends}",
     "forgot": "{Subject} got worse beyond controls: {ends}",
     "learned, forgot": "{name} was learned; {other} got worse beyond controls",

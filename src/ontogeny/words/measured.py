@@ -112,12 +112,15 @@ MEASURED: dict[tuple[str, Certainty], str] = {
     (
         "right_leads_from",
         SURE,
-    ): "The right token leads in {number} of {whole} gaps in the end{against}.",
-    ("class_information", SURE): "In the end it knows of the class of a token: {each}.",
+    ): "The right answer leads in {number} of {whole} gaps in the end{against}.",
+    (
+        "class_information",
+        SURE,
+    ): "In the end it knows of the class of a {token}: {each}.",
     (
         "exchanged",
         SURE,
-    ): "The random draws give {number} of these tokens another class.",
+    ): "The random draws give {number} of these {token}s another class.",
     (
         "reached_step",
         SURE,

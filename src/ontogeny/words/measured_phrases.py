@@ -145,7 +145,7 @@ class MeasuredPhrases:
 
     def _written(self, value: float) -> str:
         """Return a number in the units of the claims: a share, a count or a value."""
-        units = "%" if self._is_share else self.claims[0].units
+        units = "%" if self._is_share else self.voice.fill(self.claims[0].units)
         return " ".join(filter(None, [self._bare(value), units]))
 
     def _bare(self, value: float) -> str:

@@ -271,14 +271,14 @@ class Phrases(MeasuredPhrases):
         if self.first.kind in _PERCENT:
             return f"{_percent(firsts[0])} to {_percent(lasts[0])}"
         if len(self.claims) > 1:
-            return from_to(firsts, lasts, self.first.units or "1")
+            return from_to(firsts, lasts, self.voice.fill(self.first.units) or "1")
         return " ".join(
             filter(None, ["from", values_words(firsts[0], lasts[0]), self._units])
         )
 
     @property
     def _units(self) -> str:
-        units = self.first.units
+        units = self.voice.fill(self.first.units)
         return "" if units in ("", "1") else units
 
     @property
@@ -445,6 +445,11 @@ class Phrases(MeasuredPhrases):
     def word(self) -> str:
         """What a token is called."""
         return self.voice.word
+
+    @property
+    def token(self) -> str:
+        """What a token is called where it is no word of ours."""
+        return self.voice.token
 
     @property
     def checkpoint(self) -> str:

@@ -16,6 +16,7 @@ import xarray as xr
 
 STEPS = "training step"
 _WORD = "word"
+_TOKEN = "token"
 _LABELS = "select"  # what a figure selects are labels of the data
 LABELS = "labels"
 """Attribute of a coordinate: a JSON object of what is shown for some of its labels, with marks."""
@@ -30,7 +31,8 @@ class Voice:
     clock
         Words of the step axis: ``"training step"``, ``"training epoch"``, ``"training tokens"``.
     token_unit
-        What a token is: ``"character"``, ``"move"``; empty where it is unknown, which is a word.
+        What a token is: ``"character"``, ``"move"``; empty where it is unknown: ``{word}`` is then
+        a word, and ``{token}`` a token.
 
     Examples
     --------
@@ -40,10 +42,11 @@ class Voice:
     'Half by epoch 4, at every checkpoint: the half-way point.'
     >>> Voice().fill("Half by {step} 4, at every {checkpoint}: the half-way {point}.")
     'Half by step 4, at every step: the half-way step.'
-    >>> Voice(token_unit="amino acid").fill(
-    ...     "{Word} frequencies; it knows these {word}s."
-    ... )
-    'Amino acid frequencies; it knows these amino acids.'
+    >>> text = "{Word} frequencies in nats per {token}; it knows these {word}s."
+    >>> Voice(token_unit="amino acid").fill(text)
+    'Amino acid frequencies in nats per amino acid; it knows these amino acids.'
+    >>> Voice().fill(text)
+    'Word frequencies in nats per token; it knows these words.'
     """
 
     clock: str = STEPS
@@ -75,6 +78,11 @@ class Voice:
         """What a token is called."""
         return self.token_unit or _WORD
 
+    @property
+    def token(self) -> str:
+        """What a token is called where it is no word of ours: a token, if nothing is known."""
+        return self.token_unit or _TOKEN
+
     def fill(self, text: str) -> str:
         """Return a text with its marks filled; an ``s`` behind a mark makes it several."""
         if "{" not in text:
@@ -84,7 +92,7 @@ class Voice:
         return text
 
     def _marks(self) -> Iterator[tuple[str, str]]:
-        for name in ("step", "checkpoint", "point", "word"):
+        for name in ("step", "checkpoint", "point", "word", "token"):
             word = self.unit if name == "step" else getattr(self, name)
             yield f"{{{name}}}", word
             yield f"{{{name.capitalize()}}}", word[:1].upper() + word[1:]

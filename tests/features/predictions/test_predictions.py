@@ -122,7 +122,7 @@ def test_who_knows_frequencies_alone_gives_one_answer_everywhere(planted):
     assert float(data.shared_first_answer_frequencies) == count
     said = said_of(Predictions(), data)
     assert f"{count} of {count} gaps share one first answer at step 10." in said
-    leads = f"The right token leads in 5 of {count} gaps in the end (at first 0; most "
+    leads = f"The right answer leads in 5 of {count} gaps in the end (at first 0; most "
     assert any(text.startswith(leads) for text in said)
 
 
@@ -134,7 +134,7 @@ def test_right_tokens_at_the_end_stand_beside_those_at_first_and_in_control_runs
     share = np.full((2, data.sizes["step"]), np.nan)
     share[:, -1] = 4 / count, 2 / count
     data = data.assign(right_first_control=(("run", "step"), share))
-    [words] = [w for w in said_of(Predictions(), data) if "right token leads" in w]
+    [words] = [w for w in said_of(Predictions(), data) if "answer leads in" in w]
     assert f"leads in 5 of {count} gaps in the end (at first 0; most" in words
     assert words.endswith("; controls 2 to 4).")
     share[:, -1] = np.nan  # not read at the last step

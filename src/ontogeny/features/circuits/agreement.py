@@ -81,7 +81,7 @@ class NgramAgreement(OfPredictions):
         Quantity(
             "divergence",
             "divergence of the model from n-grams",
-            units="nats per token",
+            units="nats per {token}",
             symbol="D(p ‖ qₙ) = Σ p log(p / qₙ)",
             rows="distance to {ngram}",
             subject="The divergence from {ngram}",
@@ -92,7 +92,7 @@ class NgramAgreement(OfPredictions):
         Quantity(
             "reverse_divergence",
             "divergence of n-grams from the model",
-            units="nats per token",
+            units="nats per {token}",
             symbol="D(qₙ ‖ p)",
             series="ngram",
             minimum=0.0,

@@ -68,7 +68,7 @@ class InContextLearning(OfPredictions):
         Quantity(
             "score",
             "in-context-learning score",
-            units="nats per token",
+            units="nats per {token}",
             rows="in-context learning",
             subject="The in-context-learning score",
             nulls={"short": "late tokens with as little context"},
@@ -78,7 +78,7 @@ class InContextLearning(OfPredictions):
         Quantity(
             "place_loss",
             "loss early and late in a text",
-            units="nats per token",
+            units="nats per {token}",
             series="place",
         ),
     )

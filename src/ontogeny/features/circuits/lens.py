@@ -61,7 +61,7 @@ class LogitLens(Observable):
         Quantity(
             "lens_loss",
             "loss of what a layer predicts",
-            units="nats per token",
+            units="nats per {token}",
             rows="{layer} · lens loss",
             subject="The loss of what {layer} predicts",
             better="lower",
@@ -71,7 +71,7 @@ class LogitLens(Observable):
         Quantity(
             "lens_divergence",
             "distance to the model's prediction",
-            units="nats per token",
+            units="nats per {token}",
             symbol="D(p ‖ pₗ)",
             minimum=0.0,
             caption="Kullback-Leibler divergence of the model's prediction from the layer's.",

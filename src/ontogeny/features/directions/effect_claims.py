@@ -106,7 +106,7 @@ def claims_of_effects(node: str, data: xr.Dataset) -> Iterator[Claim]:
             value=value,
             first=0.0,
             last=value,
-            units="nats per token",
+            units="nats per {token}",
             beside=[Beside("null", RANDOM, float(farthest))],
             **one.fields(node),
         )

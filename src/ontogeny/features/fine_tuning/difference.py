@@ -99,7 +99,7 @@ class TunedDifference(Observable):
         Quantity(
             "divergence",
             "divergence from the base’s predictions",
-            "nats per token",
+            "nats per {token}",
             symbol="D(pₜ ‖ p₀)",
             rows="divergence from the base",
             subject="The divergence from the base’s predictions",

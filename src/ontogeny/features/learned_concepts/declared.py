@@ -9,11 +9,14 @@ from ...words.names import Names
 
 COUNTS: Names = {
     "n_again": (
-        "components beyond the token that both halves of the texts find",
+        "components beyond the {token} that both halves of the texts find",
         "components",
     ),
     "n_learned": ("components of the learned part that both halves find", "components"),
-    "n_untrained": ("components beyond the token of an untrained model", "components"),
+    "n_untrained": (
+        "components beyond the {token} of an untrained model",
+        "components",
+    ),
     "n_named": ("components with a name", "components"),
 }
 LIVES: Names = {

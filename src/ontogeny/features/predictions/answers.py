@@ -12,6 +12,7 @@ import xarray as xr
 from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject, measurement
 from ...claims.places import RIGHT
 from ...figures import Column, Curves, Figure, Section, Table
+from ...inputs import Inputs
 from ...observables import PresetEntry, Run, dataset
 from ...observables.crossing import leads_from
 from ...observables.of_predictions import OfPredictions
@@ -22,6 +23,7 @@ from ...trees import Nodes
 from ...words.one_model import is_one_model
 from .choice import choose_gaps
 from .gaps import Gaps, check_sentences, gaps_at, given_gaps, labelled
+from .word_gaps import Words, choose_words, letters_of, likeliest_words, with_words
 
 _LINE = {"frequencies": "{word} frequencies alone"}
 
@@ -31,8 +33,9 @@ class Predictions(OfPredictions):
     """What the model puts in gaps: its likeliest answers, and how likely it finds the right one.
 
     A masked model sees the text with the gap masked; a causal model sees what stands before the
-    gap, and nothing behind it. Beside the model stands a guess from word frequencies, those of the
-    other texts of the input set.
+    gap, and nothing behind it. Where tokens are characters it is asked for whole words, which are
+    spelled out: see `ontogeny.features.predictions.word_gaps`. Beside the model stands a guess from
+    frequencies, those of the other texts of the input set.
 
     Parameters
     ----------
@@ -76,18 +79,19 @@ class Predictions(OfPredictions):
     )
     state_variables = (
         *("right_id", "frequency", "frequent_id", "frequent_share"),
+        *("right_letter", "frequent_letter"),
         *("gap_before", "gap_after", PIECES),
     )
     quantities = (
         Quantity(
             "right",
-            "probability of the right token",
+            "probability of the right answer",
             minimum=0.0,
             better="higher",
             nulls=_LINE,
             optional=True,
-            heading="Probability of the right token, mean over gaps",
-            caption="Grey: how frequent the right tokens are in the other texts.",
+            heading="Probability of the right answer, mean over gaps",
+            caption="Grey: how frequent the right answers are in the other texts.",
         ),
         Quantity(
             "right_first",
@@ -105,44 +109,43 @@ class Predictions(OfPredictions):
             noise="exact",
             nulls=_LINE,
             caption="The largest number of gaps with the same first answer. Who knows nothing but "
-            "{word} frequencies gives the same answer everywhere (grey).",
+            "frequencies gives the same answer everywhere (grey).",
         ),
     )
     compared = ("right_probability",)
     section = Section(
         title="What the model says",
-        definition="The likeliest tokens at gaps in fixed texts, and the probability of the token "
-        "that stands there. The right token leads from a {checkpoint} on if it is the first "
-        "answer at this "
-        "and all later {checkpoint}s.",
+        definition="The likeliest answers at gaps in fixed texts, and the probability of the one "
+        "that stands there: a {word}, and in texts of characters a whole word, whose probability is "
+        "the product of those of its characters and of its end. The right answer leads from a "
+        "{checkpoint} on if it is the first answer at this and all later {checkpoint}s.",
         symbol="p(x | text around the gap; θₜ)",
-        null="{Word} frequencies: the share of the right token among the tokens of the other "
-        "texts, "
-        "and their most frequent token as the one answer to all gaps.",
+        null="Frequencies: the share of the right answer in the other texts, and their most "
+        "frequent one as the answer to all gaps.",
         care="A few examples; the measure of the model is its loss. Other answers may be as good "
         "as the one that stands in the text. A causal model does not see what follows a gap.",
     )
     variables = {
-        "answer_id": ("likeliest tokens", ""),
-        "answer_probability": ("probability of the likeliest tokens", "1"),
-        "right_id": ("right token", ""),
-        "right_probability": ("probability of the right token", "1"),
-        "right_rank": ("rank of the right token among all answers", ""),
+        "answer_id": ("likeliest answers", ""),
+        "answer_probability": ("probability of the likeliest answers", "1"),
+        "right_id": ("right answer", ""),
+        "right_probability": ("probability of the right answer", "1"),
+        "right_rank": ("rank of the right answer among those looked at", ""),
         "right_leads_from": (
-            "{checkpoint} from which on the right token leads",
+            "{checkpoint} from which on the right answer leads",
             "{step}s",
         ),
         "right_leads_after": (
-            "last {checkpoint} before the right token leads",
+            "last {checkpoint} before the right answer leads",
             "{step}s",
         ),
-        "frequency": ("share of the right token among the tokens of other texts", "1"),
-        "frequent_id": ("most frequent token of the other texts", ""),
-        "frequent_share": ("share of the most frequent token of the other texts", "1"),
+        "frequency": ("share of the right answer in other texts", "1"),
+        "frequent_id": ("most frequent answer in the other texts", ""),
+        "frequent_share": ("share of the most frequent answer in the other texts", "1"),
         "gap_before": ("text before the gap", ""),
         "gap_after": ("text after the gap", ""),
         "gap_text": ("text", ""),
-        "right_text": ("right token", ""),
+        "right_text": ("right answer", ""),
         "answer_at_first": ("first answer at the first {checkpoint}", ""),
         "answer_at_last": ("first answer at the last {checkpoint}", ""),
         "piece_text": ("how a token is written", ""),
@@ -158,51 +161,62 @@ class Predictions(OfPredictions):
         reading = run.reading(run.reference_step)
         inputs = reading[texts]
         pieces = run.pieces(texts)
+        masked = reading[asked].masked
+        # One letter is no answer: words are spelled out, which a masked model does not do.
+        is_spelled = not masked and inputs.token_unit == "character"
+        words = Words.of(inputs) if is_spelled else None
         if self.sentences:
             gaps = given_gaps(self.sentences, run.tokenizer())
             unit = np.full(len(gaps), -1)  # texts of their own
         else:
-            gaps = gaps_at(
-                inputs, *choose_gaps(inputs, self.n_gaps, self.random_state), pieces
-            )
+            gaps = self._chosen(inputs, words, pieces)
             unit = gaps.unit
-        if not reading[asked].masked:
-            gaps = gaps.cut()
-        right_ids = np.maximum(gaps.right_id, 0)
-        share, frequent, frequent_share = shares_elsewhere(inputs, right_ids, unit)
-        share[gaps.right_id < 0] = np.nan
-        return gaps.to_dataset().assign(
-            {
+        if words is not None and len(words.text):
+            right = letters_of(gaps)
+            beside = words.elsewhere(inputs.groups, right, unit)
+            beside["right_letter"] = (("gap", "letter"), right)
+        else:
+            right_ids = np.maximum(gaps.right_id, 0)
+            share, frequent, its = shares_elsewhere(inputs, right_ids, unit)
+            share[gaps.right_id < 0] = np.nan
+            beside = {
                 "frequency": ("gap", share),
                 "frequent_id": ("gap", frequent),
-                "frequent_share": ("gap", frequent_share),
-                PIECES: pieces_variable(pieces),
+                "frequent_share": ("gap", its),
             }
+        beside[PIECES] = pieces_variable(pieces)
+        state = (gaps if masked else gaps.cut()).to_dataset().assign(beside)
+        return state.assign_attrs(longest=inputs.ids.shape[1])
+
+    def _chosen(
+        self, inputs: Inputs, words: Words | None, pieces: Sequence[str]
+    ) -> Gaps:
+        """Return gaps in the texts of the input set, of whole words where these are known."""
+        if words is None or not len(words.text):
+            places = choose_gaps(inputs, self.n_gaps, self.random_state)
+            return gaps_at(inputs, *places, pieces)
+        at = choose_words(inputs, words, self.n_gaps, self.random_state)
+        return gaps_at(
+            inputs, words.text[at], words.position[at], pieces, words.width[at]
         )
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return the answers of one checkpoint."""
         assert state is not None
         gaps = Gaps.of_dataset(state)
-        at_gaps = reading[self.needs()[0]].at(
-            gaps.inputs,
-            np.arange(len(gaps)),
-            gaps.position,
-            width=gaps.width,
-            top=self.top,
-        )
+        kind, at_gaps = self._answers(reading[self.needs()[0]], gaps, state)
         has_answer = gaps.right_id >= 0
-        probability = np.exp(at_gaps.right_log_probability.values)
-        first = at_gaps.right_rank.values == 1
-        answers = at_gaps.answer_id.values
+        probability = np.exp(at_gaps["right_log_probability"])
+        first = at_gaps["right_rank"] == 1
+        answers = at_gaps[kind]
+        dims = ("gap", "rank", "letter")[: answers.ndim]
+        counts = np.unique(answers[:, 0], return_counts=True, axis=0)[1]
         measured: dict[str, Any] = {
-            "shared_first_answer": int(
-                np.unique(answers[:, 0], return_counts=True)[1].max()
-            ),
-            "answer_id": (("gap", "rank"), answers),
+            "shared_first_answer": int(counts.max()),
+            kind: (dims, answers),
             "answer_probability": (
                 ("gap", "rank"),
-                np.exp(at_gaps.answer_log_probability.values),
+                np.exp(at_gaps["answer_log_probability"]),
             ),
         }
         if has_answer.any():
@@ -214,8 +228,28 @@ class Predictions(OfPredictions):
         data = dataset(measured).assign_coords(rank=np.arange(1, self.top + 1))
         return data.assign(
             right_probability=("gap", np.where(has_answer, probability, np.nan)),
-            right_rank=("gap", np.where(has_answer, at_gaps.right_rank.values, -1)),
+            right_rank=("gap", np.where(has_answer, at_gaps["right_rank"], -1)),
         )
+
+    def _answers(
+        self, model: Any, gaps: Gaps, state: xr.Dataset
+    ) -> tuple[str, dict[str, np.ndarray]]:
+        """Return the name of the answers, and what `Predictor.at` or `likeliest_words` gives."""
+        if "right_letter" in state:
+            pieces = [str(piece) for piece in state[PIECES].values]
+            letters = state["right_letter"].values
+            room = int(state.attrs["longest"])
+            return "answer_letter", likeliest_words(
+                model.at, gaps, letters, pieces, self.top, room
+            )
+        at_gaps = model.at(
+            gaps.inputs,
+            np.arange(len(gaps)),
+            gaps.position,
+            width=gaps.width,
+            top=self.top,
+        )
+        return "answer_id", {name: at_gaps[name].values for name in at_gaps}
 
     def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with the steps at which the right tokens lead, and tokens as texts."""
@@ -225,10 +259,11 @@ class Predictions(OfPredictions):
         begin, before = leads_from(
             data.step.values, leads.transpose("step", "gap").values
         )
-        data = whole_numbers(
-            data, ["answer_id", "right_rank", "right_id", "frequent_id"]
-        )
-        data = with_pieces(data, ["answer_id", "right_id", "frequent_id"])
+        if "answer_letter" in data:
+            data = whole_numbers(with_words(data), ["right_rank"])
+        else:
+            ids = ["answer_id", "right_id", "frequent_id"]
+            data = with_pieces(whole_numbers(data, [*ids, "right_rank"]), ids)
         data = data.assign(
             right_leads_from=("gap", begin), right_leads_after=("gap", before)
         )
@@ -263,13 +298,13 @@ class Predictions(OfPredictions):
             rows="gap",
             caption="First answers with their probabilities at the first and the last "
             "{checkpoint}. The "
-            "right token leads from a {checkpoint} on if it stays the first answer; it took the "
+            "right answer leads from a {checkpoint} on if it stays the first answer; it took the "
             "lead "
             "between this checkpoint and the one before.",
         )
         curves = Curves(
             "right-of-gaps",
-            "Probability of the right token in each gap",
+            "Probability of the right answer in each gap",
             value="right_probability",
             series="gap",
         )
@@ -344,7 +379,7 @@ def _led(name: str, data: xr.Dataset) -> Iterator[Claim]:
     beside = [Beside("reference", "at first", int(at_first))]
     if "right_first_frequencies" in data:
         guessed = int((data.frequent_id == data.right_id).sum())
-        beside.append(Beside("null", "most frequent token", guessed))
+        beside.append(Beside("null", "most frequent answer", guessed))
     if "right_first_control" in data:
         controls = data.right_first_control.sel(step=steps[-1]) * count
         beside += [

@@ -7,7 +7,7 @@ known, it has words on both sides, and its token occurs in other texts too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -66,18 +66,50 @@ def choose_gaps(
     order = generator(random_state).permutation(len(text))
     text = text[order]
     position = position[order]
-    places: list[int] = []
-    for allowed, whole_words in _conditions(inputs, text, position):
-        places = _draw(inputs, text, position, allowed, whole_words, n_gaps, places)
-        if len(places) == n_gaps:
-            break
-    at = np.array(places)
+    ids = inputs.ids[text, position]
+
+    def is_part(at: int) -> bool:
+        return _is_part(inputs, text[at], position[at])
+
+    conditions = (
+        (allowed, is_part if whole_words else None)
+        for allowed, whole_words in _conditions(inputs, text, position)
+    )
+    at = drawn(ids, inputs.groups[text], conditions, n_gaps)
     counts = np.bincount(
         inputs.ids[inputs.ordinary], minlength=int(inputs.ids.max()) + 1
     )
-    often = counts[inputs.ids[text[at], position[at]]]
-    at = at[np.argsort(-often, kind="stable")]
+    at = at[np.argsort(-counts[ids[at]], kind="stable")]
     return text[at], position[at]
+
+
+IsPart = Callable[[int], bool]
+
+
+def drawn(
+    key: np.ndarray,
+    unit: np.ndarray,
+    conditions: Iterable[tuple[np.ndarray, IsPart | None]],
+    n_gaps: int,
+) -> np.ndarray:
+    """Return which candidates are gaps: half of them frequent, each another one in another unit.
+
+    Parameters
+    ----------
+    key, unit
+        (n,) number of each candidate's token or word, and its unit of texts, in random order.
+    conditions
+        Which candidates are allowed (n,), and what tells parts of a word from whole ones; the
+        strictest first.
+    n_gaps
+        How many.
+    """
+    places: list[int] = []
+    for allowed, is_part in conditions:
+        places = _draw(key, unit, allowed, is_part, n_gaps, places)
+        if len(places) == n_gaps:
+            break
+    return np.array(places, dtype=np.int64)
 
 
 def _conditions(
@@ -100,18 +132,15 @@ def _conditions(
 
 
 def _draw(
-    inputs: Inputs,
-    text: np.ndarray,
-    position: np.ndarray,
+    key: np.ndarray,
+    unit: np.ndarray,
     allowed: np.ndarray,
-    whole_words: bool,
+    is_part: IsPart | None,
     n_gaps: int,
     places: list[int],
 ) -> list[int]:
     """Return `places` with more candidates, in the order that they are in."""
-    ids = inputs.ids[text, position]
-    unit = inputs.groups[text]
-    frequent = _frequent(ids, allowed)[ids]
+    frequent = _frequent(key, allowed)[key]
     places = list(places)
     half = -(-n_gaps // 2)
     for mask, most in (
@@ -119,21 +148,21 @@ def _draw(
         (~frequent, n_gaps),
         (frequent | ~frequent, n_gaps),
     ):
-        taken = {"unit": set(unit[places]), "id": set(ids[places])}
+        taken = {"unit": set(unit[places]), "key": set(key[places])}
         for at in np.flatnonzero(allowed & mask):
             if len(places) >= most:
                 break
-            new = unit[at] not in taken["unit"] and ids[at] not in taken["id"]
-            if new and not (whole_words and _is_part(inputs, text[at], position[at])):
+            new = unit[at] not in taken["unit"] and key[at] not in taken["key"]
+            if new and not (is_part and is_part(at)):
                 places.append(int(at))
                 taken["unit"].add(unit[at])
-                taken["id"].add(ids[at])
+                taken["key"].add(key[at])
     return places
 
 
-def _frequent(ids: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """Return by id whether it is among the most frequent ones that make up half of the allowed."""
-    counts = np.bincount(ids[allowed], minlength=int(ids.max()) + 1)
+def _frequent(key: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Return by key whether it is among the most frequent ones that make up half of the allowed."""
+    counts = np.bincount(key[allowed], minlength=int(key.max()) + 1)
     order = np.argsort(-counts, kind="stable")
     reached = np.cumsum(counts[order]) - counts[order]  # by those before
     frequent = np.zeros(len(counts), dtype=bool)

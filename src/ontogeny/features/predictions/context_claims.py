@@ -81,7 +81,7 @@ def claims_of_context(name: str, data: xr.Dataset) -> Sequence[Claim]:
             value=value,
             first=float(losses[0, late]),
             last=float(losses[1, late]),
-            units="nats per token",
+            units="nats per {token}",
             p_value=max(p_values),
             beside=(Beside("reference", labels[0], float(losses[1, early])),),
             evidence=(f"{name}/place_loss",),

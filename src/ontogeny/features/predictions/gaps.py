@@ -258,9 +258,13 @@ def _inside(inputs: Inputs, start: int, stop: int) -> np.ndarray:
 
 
 def gaps_at(
-    inputs: Inputs, text: np.ndarray, position: np.ndarray, pieces: Sequence[str]
+    inputs: Inputs,
+    text: np.ndarray,
+    position: np.ndarray,
+    pieces: Sequence[str],
+    width: np.ndarray | None = None,
 ) -> Gaps:
-    """Return gaps of one token in texts of an input set.
+    """Return gaps of one token, or of several, in texts of an input set.
 
     Parameters
     ----------
@@ -270,6 +274,8 @@ def gaps_at(
         (g,) the texts, and the token of each, counted from its first.
     pieces
         How each id is written, for texts whose characters are not known.
+    width
+        (g,) how many tokens each hides, one by default; more where characters are known.
 
     Examples
     --------
@@ -278,9 +284,10 @@ def gaps_at(
     ('h',)
     """
     inputs = inputs.padded("right")
-    sides = [_sides(inputs, *at, pieces) for at in zip(text, position, strict=True)]
+    width = np.ones(len(text), dtype=np.int64) if width is None else width
+    places = zip(text, position, width, strict=True)
+    sides = [_sides(inputs, *at, pieces) for at in places]
     before, after = zip(*sides, strict=True)
-    width = np.ones(len(text), dtype=np.int64)
     right = inputs.ids[text, position]
     return Gaps(
         inputs.subset(text), position, width, right, inputs.groups[text], before, after
@@ -288,9 +295,9 @@ def gaps_at(
 
 
 def _sides(
-    inputs: Inputs, text: int, position: int, pieces: Sequence[str]
+    inputs: Inputs, text: int, position: int, width: int, pieces: Sequence[str]
 ) -> tuple[str, str]:
-    """Return the characters before and after a token; white space is no part of it."""
+    """Return the characters before and after tokens; white space is no part of them."""
     if inputs.spans is None or inputs.texts is None:
         ids = inputs.ids[text]
         mask = inputs.ordinary[text]
@@ -306,7 +313,8 @@ def _sides(
         )
         return before, "".join(after)
     whole = inputs.texts[text]
-    (start, stop) = inputs.spans[text, position]
+    start = inputs.spans[text, position, 0]
+    stop = inputs.spans[text, position + width - 1, 1]
     token = whole[start:stop]
     start += len(token) - len(token.lstrip())
     stop -= len(token) - len(token.rstrip())

@@ -46,7 +46,7 @@ _FIXED = ("uniform", "unigram", "bigram")
 # What the loss gains by over a uniform guess, each beyond the one before it.
 GAINS = {
     "frequencies": "how often {word}s occur",
-    "before": "the token before",
+    "before": "the {token} before",
     "context": "what else stands around a token",
 }
 
@@ -147,7 +147,7 @@ class Loss(OfPredictions):
         Quantity(
             "loss",
             "loss on fixed texts",
-            units="nats per token",
+            units="nats per {token}",
             rows="loss",
             subject="The loss",
             better="lower",

@@ -24,7 +24,9 @@ REFERENCES = {
 }
 GAINS = ("frequencies", "before", "context")
 KNOWN = 0.01  # share of renamings that cost as little: below, the words are known
-LEAST_RISE = 0.02  # of the lowest loss: less is not said to rise again
+# Of the lowest loss, and of the fall to it: less is not said to rise again.
+LEAST_RISE = 0.02
+LEAST_OF_FALL = 0.01
 
 
 def claims_of_loss(name: str, data: xr.Dataset) -> list[Claim]:
@@ -162,7 +164,10 @@ def _rises_again(name: str, data: xr.Dataset, known: xr.DataArray) -> Iterator[C
     at = int(losses.argmin())
     above = losses - losses[at] > _noise_of_choice(data, steps, at)
     rise = float(losses[-1] - losses[at])
-    if not above[-1] or rise <= LEAST_RISE * abs(losses[at]):
+    # The lowest may be next to nothing, as of sums that are all right.
+    fall = losses[0] - losses[at]
+    least = max(LEAST_RISE * abs(losses[at]), LEAST_OF_FALL * fall)
+    if not above[-1] or rise <= least:
         return
     before = steps[: at + 1][~above[: at + 1]]
     after = steps[at:][~above[at:]]

@@ -141,7 +141,7 @@ def _claim(
         value=change,
         first=first,
         last=last,
-        units="nats per token",
+        units="nats per {token}",
         p_value=p_value if math.isfinite(p_value) else math.nan,
         corrected_over=ends.sizes["place"],
         beside=(*beside, *_controls(ends, place)),

@@ -67,7 +67,7 @@ class PlaceLosses(OfPredictions):
         Quantity(
             "place_loss",
             "loss at a place",
-            units="nats per token",
+            units="nats per {token}",
             series="place",
             figure=False,
             nulls={"frequencies": "frequencies at that place"},
@@ -78,12 +78,12 @@ class PlaceLosses(OfPredictions):
     )
     compared = ("place_loss",)
     variables = {
-        "place_cost": ("loss of a text at a place", "nats per token"),
+        "place_cost": ("loss of a text at a place", "nats per {token}"),
         "place_count": ("predicted tokens of a text at a place", ""),
         "place_scored": ("1 where predictions are judged", ""),
         "place_of_one_form": ("1 where all texts have the same places", ""),
         "place_of_whole_texts": ("1 where all tokens are scored", ""),
-        "place_loss_uniform": ("loss of a uniform guess", "nats per token"),
+        "place_loss_uniform": ("loss of a uniform guess", "nats per {token}"),
     }
     section = Section(
         title="Loss by place",

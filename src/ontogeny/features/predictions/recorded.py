@@ -71,7 +71,7 @@ def far_from_record(name: str, data: xr.Dataset) -> Iterator[Claim]:
         Certainty.SURE,
         value=float(measured[-1] - written[-1]),
         last=float(measured[-1]),
-        units="nats per token",
+        units="nats per {token}",
         beside=(Beside("reference", "recorded", float(written[-1])),),
         evidence=(f"{name}/loss", f"{name}/loss_recorded"),
         figure=f"{name}/loss",

@@ -22,7 +22,7 @@ LEVEL = 0.01
 VARIABLES = {
     "loss_renamed": (
         "loss with the {word}s as they are, and consistently renamed",
-        "nats per token",
+        "nats per {token}",
     ),
     "loss_p_gain": (
         "share of renamings with as large a gain since the first {checkpoint}",

@@ -89,7 +89,7 @@ def _known(kind: Kind, node: str, data: xr.Dataset, which: str) -> Claim:
         cross = crossing(steps, excess, KNOWN * excess[-1] + _ROUNDING, weights)
         ends = np.average(costs, weights=weights, axis=1)
         quantity = "set_loss"
-        units = "nats per token"
+        units = "nats per {token}"
     is_gained = is_asked or _gained(excess[-1], weights)
     label = "training" if which == "training" else "held-out"
     fields: dict[str, Any] = {
@@ -208,7 +208,7 @@ def _overfits(node: str, data: xr.Dataset) -> list[Claim]:
         "value": rise,
         "first": float(mean[lowest]),
         "last": float(mean[-1]),
-        "units": "nats per token",
+        "units": "nats per {token}",
         "since": float(since),
         "since_low": low,
         "evidence": (f"{node}/set_loss",),

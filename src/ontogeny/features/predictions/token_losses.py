@@ -73,7 +73,7 @@ class TokenLosses(OfPredictions):
         Quantity(
             "shown_loss",
             "loss on the texts shown",
-            units="nats per token",
+            units="nats per {token}",
             better="lower",
             nulls={"frequencies": "{word} frequencies"},
             caption="Mean over the predicted tokens of the texts shown. Grey: what word "
@@ -105,7 +105,7 @@ class TokenLosses(OfPredictions):
         ),
         "token_loss_frequencies": ("loss of each token by {word} frequencies", "nats"),
         "token_id": ("token", ""),
-        "text_loss": ("mean loss of each text", "nats per token"),
+        "text_loss": ("mean loss of each text", "nats per {token}"),
         "text_number": ("number of the text in its input set", ""),
         "masked": ("1 where each token is masked in a pass of its own", ""),
         "piece_text": ("how a token is written", ""),

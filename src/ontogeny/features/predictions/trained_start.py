@@ -24,22 +24,22 @@ _ROUNDING = 1e-4  # nats: the best temperature of the cost is found to 1e-5
 _OF_LEAST = 0.1
 
 VARIABLES = {
-    "loss_calibrated": ("loss at the model's best temperature", "nats per token"),
+    "loss_calibrated": ("loss at the model's best temperature", "nats per {token}"),
     "loss_inverse_temperature": (
         "what logits are multiplied by at the best temperature",
         "1",
     ),
-    "loss_matched": ("cost of telling which word stands where", "nats per token"),
-    "loss_matched_blind": ("the same where places say nothing", "nats per token"),
-    "loss_gain": ("gain at the best temperature", "nats per token"),
+    "loss_matched": ("cost of telling which word stands where", "nats per {token}"),
+    "loss_matched_blind": ("the same where places say nothing", "nats per {token}"),
+    "loss_gain": ("gain at the best temperature", "nats per {token}"),
     "loss_gain_noise": (
         "1.96 standard errors of that gain over texts",
-        "nats per token",
+        "nats per {token}",
     ),
-    "loss_matched_gain": ("gain whatever words are preferred", "nats per token"),
+    "loss_matched_gain": ("gain whatever words are preferred", "nats per {token}"),
     "loss_matched_gain_noise": (
         "1.96 standard errors of that gain over texts",
-        "nats per token",
+        "nats per {token}",
     ),
     "loss_p_lost": ("p-value of what was forgotten of the words", "1"),
     "loss_judged_at": (

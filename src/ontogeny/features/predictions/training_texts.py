@@ -89,7 +89,7 @@ class TrainingTexts(OfPredictions):
         Quantity(
             "set_loss",
             "loss of training and held-out texts",
-            units="nats per token",
+            units="nats per {token}",
             series="set",
             nulls={"frequencies": "word frequencies"},
         ),
@@ -105,7 +105,7 @@ class TrainingTexts(OfPredictions):
         Quantity(
             "gap",
             "held-out loss minus training loss",
-            units="nats per token",
+            units="nats per {token}",
             caption="Above 0 the training texts are predicted better than others.",
         ),
     )

@@ -31,8 +31,8 @@ _DEEPEST = 8
 # Ends of the loss's ``loss_half_`` variables, and what they are called here.
 _GAINS = {
     "frequencies": "word frequencies",
-    "before": "the token before",
-    "context": "context beyond the token before",
+    "before": "the {token} before",
+    "context": "context beyond the {token} before",
 }
 # What is shown for them, where a token may be a character or a move.
 _SHOWN = json.dumps({_GAINS["frequencies"]: "{word} frequencies"})
@@ -103,8 +103,8 @@ class TextStatistics(OfPredictions):
     quantities = (
         Quantity(
             "class_information",
-            "information about the class of a token",
-            units="nats per token",
+            "information about the class of a {token}",
+            units="nats per {token}",
             symbol="mean log p(class | context) − log p̄(class)",
             rows="classes of {depth}",
             subject="The information about classes of {depth}",
@@ -136,7 +136,7 @@ class TextStatistics(OfPredictions):
             "the same {checkpoint} for random classes, 97.5 %",
             "{step}s",
         ),
-        "random_draws": ("information about each random grouping", "nats per token"),
+        "random_draws": ("information about each random grouping", "nats per {token}"),
         "exchanged": ("share of tokens whose word can take another class", "1"),
     }
     section = Section(

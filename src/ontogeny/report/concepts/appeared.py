@@ -9,6 +9,7 @@ import xarray as xr
 from ...words.content import Content
 from ...words.formats import joined, plural, sentence_start, value_range
 from ...words.story import Line
+from ...words.voice import Voice
 from .learned import BIRTHS, born_beyond_controls, found_words, is_learned
 from .lives import Concepts
 from .nodes import asked_for, failure, without_lives
@@ -19,7 +20,7 @@ MOST_NAMES = 3
 def appeared(content: Content, concepts: Concepts | None) -> Line | None:
     """Return how many concepts have a name, beside control runs; None without concepts."""
     if concepts is None and (alone := without_lives(content)) is not None:
-        return _beyond_token(alone.dataset, alone.id)
+        return _beyond_token(alone.dataset, alone.id, content.voice)
     if concepts is None:
         reason = failure(content).rstrip(".") if asked_for(content) else ""
         return (
@@ -28,7 +29,7 @@ def appeared(content: Content, concepts: Concepts | None) -> Line | None:
             else None
         )
     if is_learned(concepts.data):
-        line = _beyond_token(concepts.data, concepts.node.id)
+        line = _beyond_token(concepts.data, concepts.node.id, content.voice)
         ruled = _ruled(concepts, content.voice.unit)
         return replace(line, text=" ".join(filter(None, [line.text, ruled])))
     total = plural(len(concepts.every), "concept")
@@ -45,10 +46,10 @@ def appeared(content: Content, concepts: Concepts | None) -> Line | None:
     return Line(lead, _listed(concepts), "#atlas")
 
 
-def _beyond_token(data: xr.Dataset, section: str) -> Line:
+def _beyond_token(data: xr.Dataset, section: str, voice: Voice) -> Line:
     """Return what is found beyond the token; without a concept there is no atlas."""
     link = "#atlas" if data["again"].notnull().any() else f"#{section}"
-    first, *further = found_words(data)
+    first, *further = map(voice.fill, found_words(data))
     text = f"{sentence_start('; '.join(further))}." if further else ""
     return Line(f"{first}.", text, link)
 

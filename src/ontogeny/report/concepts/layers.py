@@ -39,7 +39,9 @@ def layers(
             "address": f"{address}/{safe(path)}/",
             "group": content.groups.of(path),
             **_nulls(arrays, i),
-            "control_words": control_words(arrays.data, i)
+            "control_words": list(
+                map(content.voice.fill, control_words(arrays.data, i))
+            )
             if is_learned(arrays.data)
             else [],
         }

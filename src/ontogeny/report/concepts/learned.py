@@ -95,13 +95,13 @@ def found_words(data: xr.Dataset) -> list[str]:
     --------
     >>> numbers = {"n_again": 23.0, "n_born": 9.0, "n_named": 12.0}
     >>> found_words(xr.Dataset(numbers))
-    ['9 of 23 concepts beyond the token were born', '12 have a name']
+    ['9 of 23 concepts beyond the {token} were born', '12 have a name']
     >>> found_words(xr.Dataset({**numbers, "again": ("concept", np.ones(40))}))[1:]
     ['12 have a name', '23 are found at the end']
     >>> found_words(xr.Dataset({"n_again": 1.0, "n_named": 1.0}))
-    ['1 concept beyond the token', '1 has a name']
+    ['1 concept beyond the {token}', '1 has a name']
     >>> found_words(xr.Dataset({"n_again": 16.0, "n_untrained": 60.0}))
-    ['16 concepts beyond the token', 'an untrained model has 60']
+    ['16 concepts beyond the {token}', 'an untrained model has 60']
     """
     total, of_total = counts(data, "n_again")
     born, of_born = counts(data, "n_born")
@@ -112,9 +112,9 @@ def found_words(data: xr.Dataset) -> list[str]:
     every = int(data["again"].notnull().sum()) if "again" in data else round(total)
     if not every:
         return [
-            "No concept beyond the token is found by fits to both halves of the texts"
+            "No concept beyond the {token} is found by fits to both halves of the texts"
         ]
-    found = f"{plural(every, 'concept')} beyond the token"
+    found = f"{plural(every, 'concept')} beyond the {{token}}"
     parts = [found]
     is_more = every != total
     if math.isfinite(born):
@@ -320,8 +320,8 @@ def control_words(data: xr.Dataset, layer: int) -> list[str]:
     if "n_untrained" in one and np.isfinite(one["n_untrained"]):
         sentences.append(
             "By the same rules an untrained model has "
-            f"{plural(round(float(one['n_untrained'])), 'component')} beyond the token, and this run "
-            f"{float(one['n_again']):,.0f}{controls_words(counts(one, 'n_again')[1])}."
+            f"{plural(round(float(one['n_untrained'])), 'component')} beyond the {{token}}, and "
+            f"this run {float(one['n_again']):,.0f}{controls_words(counts(one, 'n_again')[1])}."
         )
     named, of_named = counts(one, "n_named")
     if math.isfinite(named):

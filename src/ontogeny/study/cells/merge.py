@@ -7,6 +7,7 @@ import json
 import logging
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,10 @@ def merge(
     claimed = {o.name: _claimed(o, data[o.name]) for o in observables}
     data = {name: node for name, (node, _) in claimed.items()}
     made = {name: claims for name, (_, claims) in claimed.items()}
-    claims = claims_of(data, made, findings, quantities)
+    claims = [
+        replace(claim, units=voice.fill(claim.units))
+        for claim in claims_of(data, made, findings, quantities)
+    ]
     root = {**attributes, **verdicts.LEVELS.attributes(), **provenance()}
     return xr.DataTree.from_dict({"/": to_dataset(claims).assign_attrs(root), **data})
 
