@@ -8,10 +8,8 @@ from ontogeny.features.concepts.describe.neighbours import neighbours as neighbo
 from ontogeny.features.concepts.describe.rows import concentration as concentration
 from ontogeny.features.concepts.describe.rows import orientation as orientation
 from ontogeny.features.concepts.describe.tokens import strongest_tokens as strongest_tokens
-from ontogeny.features.concepts.meaning.classes import class_names as class_names
 
 __all__ = [
-    "class_names",
     "concentration",
     "contexts",
     "enrichment",

@@ -51,7 +51,6 @@ def node(order):
             },
             "token_id": ((*two, "rank"), np.stack([ids, ids])),
             "token_share": ((*two, "rank"), np.full((2, len(ids), 5), 0.15)),
-            "name_kind": (two, np.full((2, len(ids)), "class", dtype=object)),
             "name": (two, np.stack([[f"class {i // 2}" for i in range(len(ids))]] * 2)),
             "piece_text": ("piece", [f"w{i}" for i in range(CLASSES * MEMBERS)]),
         },

@@ -9,7 +9,6 @@ from typing import Any
 
 from ..figures.characters import shown, within
 from ..report.concepts.facts import Effect, Facts, Life, Token
-from ..words.formats import alike_words
 
 SPACE = "\N{OPEN BOX}"
 
@@ -208,8 +207,6 @@ def where(concept: Facts) -> str:
 
 def measured_words(concept: Facts) -> str:
     """Return how sharp a concept is beside the untrained model's, in numbers."""
-    if concept.name_kind == "class":
-        return alike_words(concept.coherence, concept.coherence_limit)
     text = f"{share(concept.concentration)} of its squared code lies on three tokens"
     if not math.isfinite(concept.concentration_limit):
         return text

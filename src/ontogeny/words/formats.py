@@ -293,15 +293,3 @@ def control_runs(count: int) -> str:
     ('the control run', 'control runs')
     """
     return "the control run" if count == 1 else "control runs"
-
-
-def alike_words(coherence: float, limit: float) -> str:
-    """Say how much the words of a concept belong together, beside the untrained model's.
-
-    Examples
-    --------
-    >>> alike_words(14.62, 0.9)
-    'words that share their contexts: coherence 14.6 (untrained: 95 % at most 0.9)'
-    """
-    beside = f" (untrained: 95 % at most {limit:.1f})" if math.isfinite(limit) else ""
-    return f"words that share their contexts: coherence {coherence:.1f}{beside}"

@@ -151,8 +151,6 @@ def test_what_the_page_draws_and_says(folder, node):
     assert [str(row) for row in node.row.values] == [
         "layers.0 · readable latents",
         "layers.1 · readable latents",
-        "layers.0 · meaning",
-        "layers.1 · meaning",
     ]
     changed = dict(zip(node.row_layer.values, node.changed.values, strict=True))
     assert not changed["layers.1"]

@@ -95,7 +95,7 @@ def test_rules_hold_where_they_say():
 def test_pieces_of_a_word_are_its_first_and_its_last():
     places = one_text("cat", "sing", "ing", "ing", "dog", ",", "sing", "ing")
     for label, rows in (("first", {1, 6}), ("last", {3, 7})):
-        of_word = holds(places, f"{label} of the tokens of a word")
+        of_word = holds(places, f"{label} piece of a word")
         assert set(np.flatnonzero(of_word).tolist()) == rows
 
 

@@ -222,23 +222,14 @@ class Describing:
         """
         if self.run.need.tokens == "mean" or not codes.shape[1]:
             return ["" for _ in range(codes.shape[1])]
-        words = self.texts.words(self.pieces)
-        pieces = self.pieces
-        untrained = alike = None
+        untrained = None
         if step == 0:
             fitted = self.run.observable.untrained_codes(torch.from_numpy(first))
             if fitted.any():
-                untrained, alike = self.texts.of_untrained(fitted, words)
-        descriptions = self.texts.described(codes, untrained, pieces)
-        variables = xr.Dataset(
-            self.texts.with_classes(descriptions, codes, words, alike, pieces)
-        )
-        none = np.full(codes.shape[1], "", dtype=object)
-        classes = variables["class_name"].values if "class_name" in variables else none
-        lines = zip(
-            classes, variables["name"].values, variables["token_id"].values, strict=True
-        )
-        return [str(c) or str(name) or self._tokens(ids) for c, name, ids in lines]
+                untrained = self.texts.of_untrained(fitted)
+        variables = xr.Dataset(self.texts.described(codes, untrained, self.pieces))
+        lines = zip(variables["name"].values, variables["token_id"].values, strict=True)
+        return [str(name) or self._tokens(ids) for name, ids in lines]
 
     def _tokens(self, ids: np.ndarray) -> str:
         return " ".join(visible(self.pieces[i]) for i in ids[:3].tolist() if i >= 0)

@@ -9,7 +9,6 @@ PUBLIC = {
         "describe.neighbours": ["neighbours"],
         "describe.rows": ["concentration", "orientation"],
         "describe.tokens": ["strongest_tokens"],
-        "meaning.classes": ["class_names"],
     },
     "observables": {
         "dictionaries": ["Concepts"],

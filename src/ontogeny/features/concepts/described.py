@@ -19,13 +19,7 @@ WRITTEN = 5
 KEPT = (
     "name",
     "name_p",
-    "class_name",
-    "class_p",
-    "coherence",
-    "coherence_limit",
-    "coherence_untrained",
     "name_beside",
-    "word_source",
     "concentration",
     "concentration_limit",
     "concentration_untrained",
@@ -40,8 +34,7 @@ KEPT = (
     "piece_text",
 )
 _WHOLE = ("_id", "_text", "_place")
-_NAMES = ("name", "class_name", "name_beside", "name_kind")
-_TEXTS = (*_NAMES, "unnamed_because", "stands_in_because", "fit_id")
+_TEXTS = ("name", "name_beside", "unnamed_because", "stands_in_because", "fit_id")
 
 _CONTEXTS: Names = {
     "{}_id": ("token ids of the contexts; -1 beyond the text", ""),
@@ -50,10 +43,8 @@ _CONTEXTS: Names = {
     "{}_place": ("place of the strongest token in its text", "tokens"),
 }
 DESCRIBED: Names = {
-    "name": (
-        "name: words of a class, or tokens that carry most of the squared code",
-        "",
-    ),
+    "name": ("name: tokens that carry most of the squared code", ""),
+    "name_beside": ("what tells a concept from others of the same name", ""),
     "name_p": (
         "p-value of the concentration against permuted codes, corrected (Holm)",
         "1",
@@ -181,7 +172,7 @@ def only_of(data: xr.Dataset, concept: xr.DataArray) -> xr.Dataset:
                 concept, 0 if str(name).endswith("_code") else EMPTY
             )
             replaced[name] = replaced[name].astype(value.dtype)
-        elif name in ("name", "name_kind", "class_name"):
+        elif name == "name":
             replaced[name] = value.where(concept, "").astype(object)
     return data.assign(
         {name: replaced[name].transpose(*data[name].dims) for name in replaced}

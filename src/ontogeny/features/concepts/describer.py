@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,10 +26,7 @@ from .describe.names import names
 from .describe.rows import Rows, concentration, turned
 from .describe.tokens import strongest_tokens
 from .described import arrays, piece_array
-from .meaning.classes import class_variables
-from .meaning.coherence import N_DRAWS
-from .meaning.contexts import WordContexts
-from .meaning.naming import beside
+from .naming import beside
 
 NONE = "there is no untrained model to compare with"
 
@@ -44,13 +41,10 @@ class Describer:
         The activations whose tokens have codes.
     examples
         Contexts of each concept; 0 describes nothing.
-    words_on
-        Input set that vectors of words are taken from too.
     """
 
     need: Activations
     examples: int
-    words_on: str | None = None
 
     @property
     def active(self) -> bool:
@@ -60,8 +54,7 @@ class Describer:
     def needs(self) -> list[Need]:
         """Return what is read beside the activations."""
         needs = [InputSet(self.need.on), Readouts(self.need.layers, self.need.on)]
-        further = [] if self.words_on is None else [InputSet(self.words_on)]
-        return [*needs, *further] if self.active else []
+        return needs if self.active else []
 
     def texts(self, reading: Any) -> Texts:
         """Return the texts of a reading, with the tokens that have codes."""
@@ -69,17 +62,6 @@ class Describer:
         need = self.need
         sample = inputs.sample(need.tokens, need.max_tokens, need.random_state)
         return Texts(inputs, sample, self.examples, need.random_state)
-
-    def further_texts(self, reading: Any) -> list[str]:
-        """Return the texts that vectors of words are taken from too, but for those described."""
-        if self.words_on is None:
-            return []
-        described = set(reading[InputSet(self.need.on)].texts or ())
-        return [
-            t
-            for t in reading[InputSet(self.words_on)].texts or ()
-            if t not in described
-        ]
 
     def readouts(self, reading: Any) -> Mapping[str, Readout]:
         """Return the maps of the layers to the vocabulary; none where nothing is described."""
@@ -91,16 +73,12 @@ class Describer:
         return readouts
 
     def untrained(
-        self,
-        run: Run,
-        codes: Callable[[torch.Tensor], np.ndarray],
-        words: WordContexts | None = None,
+        self, run: Run, codes: Callable[[torch.Tensor], np.ndarray]
     ) -> Untrained:
         """Return how sharp the latents of the untrained model are, layer by layer.
 
         `codes` fits latents to activations (n, m) and returns their codes (n, r). Latents that
-        never fire, as where there are fewer directions than latents, are none. With `words` also
-        how much the words of each of them are alike.
+        never fire, as where there are fewer directions than latents, are none.
         """
         try:
             reading = run.untrained()
@@ -110,16 +88,13 @@ class Describer:
             return Untrained({}, {}, f"{NONE}: {error}".split("\n")[0].rstrip("."))
         by_path = {}
         failed = {}
-        alike = {}
         for path, A in values.items():
             try:
-                by_path[path], judged = texts.of_untrained(codes(A), words)
-                if judged is not None:
-                    alike[path] = judged
+                by_path[path] = texts.of_untrained(codes(A))
             except (ValueError, ArithmeticError, RuntimeError) as error:
                 failed[path] = f"{NONE}: {error}".split("\n")[0].rstrip(".")
         return Untrained(
-            by_path, failed, NONE, alike, getattr(reading, "stands_in_because", "")
+            by_path, failed, NONE, getattr(reading, "stands_in_because", "")
         )
 
     def pieces(self, run: Run) -> xr.DataArray:
@@ -139,14 +114,13 @@ def _firing(codes: np.ndarray) -> np.ndarray:
 class Untrained:
     """Concentrations of the untrained model's latents by layer, or why there are none.
 
-    ``alike`` are the coherences of their words, where these were asked for. ``stands_in_because``
-    is why the model has its trained weights with their values in random order instead.
+    ``stands_in_because`` is why the model has its trained weights with their values in random order
+    instead.
     """
 
     by_layer: Mapping[str, np.ndarray]
     failed: Mapping[str, str]
     reason: str
-    alike: Mapping[str, np.ndarray] = field(default_factory=dict)
     stands_in_because: str = ""
 
     @classmethod
@@ -176,10 +150,6 @@ class Untrained:
             variables["concentration_untrained"] = xr.DataArray(
                 values, coords, dims="untrained"
             )
-            if path in self.alike:
-                variables["coherence_untrained"] = variables[
-                    "concentration_untrained"
-                ].copy(data=self.alike[path])
         return variables
 
 
@@ -198,13 +168,9 @@ class Texts:
             concentration(codes, self.inputs, self.sample, self.random_state)
         )
 
-    def of_untrained(
-        self, codes: np.ndarray, words: WordContexts | None
-    ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the concentrations of an untrained model's latents, and how alike words are."""
-        fitted = _firing(codes)
-        alike = None if words is None else words.judged(turned(fitted), N_DRAWS).z
-        return self.concentration(fitted), alike
+    def of_untrained(self, codes: np.ndarray) -> np.ndarray:
+        """Return the concentrations of an untrained model's latents."""
+        return self.concentration(_firing(codes))
 
     def described(
         self, codes: np.ndarray, untrained: np.ndarray | None, pieces: list[str]
@@ -213,47 +179,21 @@ class Texts:
         parts = (
             f(codes, self.inputs, self.sample) for f in (strongest_tokens, enrichment)
         )
-        variables = arrays(*parts)
         return {
-            **variables,
+            **arrays(*parts),
             **self._names(codes, untrained, pieces),
             "fit_id": fit_id(codes),
             "code_sketch": code_sketch(turned(codes), self.sample),
         }
 
-    def words(
-        self, pieces: list[str], further: Sequence[str] = ()
-    ) -> WordContexts | None:
-        """Return the words of the texts with their contexts; none of a single unit of texts."""
-        try:
-            rows = Rows(self.inputs, self.sample)
-            return WordContexts.of(rows, pieces, further, self.random_state)
-        except ArgumentError:
-            return None
-
-    def with_classes(
-        self,
-        variables: dict[str, Any],
-        codes: np.ndarray,
-        words: WordContexts | None,
-        untrained: np.ndarray | None,
-        pieces: list[str],
+    def told_apart(
+        self, described: dict[str, Any], codes: np.ndarray, pieces: list[str]
     ) -> dict[str, Any]:
-        """Return what describes concepts with codes (n, r) with their class names beside."""
-        if words is None:
-            return variables
+        """Return what describes concepts, with what tells those of equal names apart."""
+        names = xr.Dataset(described)["name"].values.tolist()
         rows = Rows(self.inputs, self.sample)
-        values = turned(codes)
-        classes = arrays(class_variables(values, rows, words, untrained))
-        if untrained is None:
-            del classes["coherence_limit"]  # NaN
-        tokens = xr.Dataset(variables)["name"].values
-        names = np.where(classes["class_name"] == "", tokens, classes["class_name"])
-        return {
-            **variables,
-            **classes,
-            "name_beside": ("concept", beside(values, rows, names.tolist(), pieces)),
-        }
+        neighbours = beside(turned(codes), rows, names, pieces)
+        return {**described, "name_beside": ("concept", neighbours)}
 
     def contexts(self, codes: np.ndarray, prefix: str = "") -> dict[str, Any]:
         """Return where codes are strongest, under names with a prefix."""

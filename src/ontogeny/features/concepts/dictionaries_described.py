@@ -21,7 +21,7 @@ from .describe.rows import orientation
 from .described import near, only_of, tidied, vocabulary
 from .describer import Describer, Texts, Untrained
 from .joint_lives import SET_ASIDE
-from .meaning.naming import chosen_names
+from .naming import chosen_names
 
 KEPT_OF_STATE = (
     "piece_text",
@@ -168,19 +168,13 @@ def with_descriptions(
     texts = describer.texts(reading)
     pieces = describer.pieces(run)
     written = pieces.values.tolist()
-    words = texts.words(written, describer.further_texts(reading))
-    untrained = describer.untrained(run, untrained_codes, words)
+    untrained = describer.untrained(run, untrained_codes)
     done = [str(path) for path in state.layer.values[state.status.values == "done"]]
 
     def one(path: str, codes: np.ndarray) -> Mapping[str, Any]:
+        described = texts.described(codes, untrained.by_layer.get(path), written)
         return {
-            **texts.with_classes(
-                texts.described(codes, untrained.by_layer.get(path), written),
-                codes,
-                words,
-                untrained.alike.get(path),
-                written,
-            ),
+            **texts.told_apart(described, codes, written),
             **texts.contexts(codes, "shared_"),
             **untrained.variables(path),
         }
@@ -189,8 +183,7 @@ def with_descriptions(
     status = data.status.reindex(layer=state.layer.values)
     described = data.drop_vars("status").reindex(layer=state.layer.values)
     failed = state.status.where(state.status != "done", status)
-    state = state.assign(described.data_vars).assign(status=failed, piece_text=pieces)
-    return state if words is None else state.assign(words.variables())
+    return state.assign(described.data_vars).assign(status=failed, piece_text=pieces)
 
 
 def described_at_step(

@@ -41,7 +41,6 @@ from .dictionaries_described import (
 from .joint_examples import SHOWN_CODES, SHOWN_KEPT, ShownCodes, shown_of_concepts
 from .joint_gathered import observed, read_together, stale_claims, standard
 from .joint_lives import VARIABLES, claims_of_lives, lives_of_layers
-from .meaning.steps import MEANING, WORDS, alike_at_step
 
 BLOCKS = 50  # of texts, that births are resampled over
 
@@ -77,9 +76,6 @@ class JointConcepts(OfActivations):
     examples
         Contexts that are kept of each concept, with its name, its tokens and what it writes to
         the vocabulary (see `ontogeny.describe`); 0 describes nothing.
-    words_on
-        Name of an input set from whose texts the vectors of words are taken too, by which
-        concepts get class names: texts like those of the run, the more the better.
     shown_texts
         Of how many texts the code of every token is kept at every step, by a readout of that
         checkpoint, for the example text of the page: of the texts that `TokenLosses` shows by
@@ -105,7 +101,6 @@ class JointConcepts(OfActivations):
     random_state: int = 0
     examples: int = 4
     shown_texts: int = 0
-    words_on: str | None = None
 
     kind = "joint-concepts"
     minima = {"examples": 0, "shown_texts": 0}
@@ -150,7 +145,6 @@ class JointConcepts(OfActivations):
         **control_matches.VARIABLES,
         **DESCRIBED,
         **SHOWN_CODES,
-        **WORDS,
         "named": ("concepts with a name", "concepts"),
     }
     quantities = (
@@ -172,7 +166,6 @@ class JointConcepts(OfActivations):
             caption="A shared code explains less than a dictionary of each checkpoint would. Where "
             "it falls at new checkpoints, they hold what the codes do not know.",
         ),
-        MEANING,
     )
     section = Section(
         title="Concepts and their lives",
@@ -261,7 +254,6 @@ class JointConcepts(OfActivations):
         block = text_blocks(texts, BLOCKS, rng)
         readouts = describer.readouts(reading)
         words = describer.texts(reading) if describer.active else None
-        alike = alike_at_step(state, self.random_state)
         texts_shown = self._shown_codes.at_step(reading, half)
 
         def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
@@ -284,8 +276,7 @@ class JointConcepts(OfActivations):
             if words is None:
                 return variables
             step = described_at_step(there, size, words, readouts.get(path))
-            meaning = alike(there.predicted, layer)
-            return {**variables, **step, **meaning, **texts_shown(path, A, size, there)}
+            return {**variables, **step, **texts_shown(path, A, size, there)}
 
         return by_layer(reading[need], one)
 
@@ -340,7 +331,7 @@ class JointConcepts(OfActivations):
 
     @property
     def _describer(self) -> Describer:
-        return Describer(self.activations, self.examples, self.words_on)
+        return Describer(self.activations, self.examples)
 
     @property
     def _shown_codes(self) -> ShownCodes:

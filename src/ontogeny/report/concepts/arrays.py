@@ -24,8 +24,6 @@ _NUMBERS = (
     "concentration",
     "concentration_limit",
     "name_p",
-    "coherence",
-    "coherence_limit",
     "firing",
     "written_random",
 )
@@ -176,7 +174,6 @@ class ConceptArrays:
             "layer": str(self.data["layer"].values[place[0]]),
             "index": place[1],
             "name": self.text("name", place),
-            "name_kind": self.text("name_kind", place),
             "tokens": self.tokens("token_id", "token_share", place),
             "written_up": self.tokens("written_up_id", "written_up", place),
             "written_down": self.tokens("written_down_id", "written_down", place),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...words.content import Content
-from ...words.formats import alike_words, plain_text
+from ...words.formats import plain_text
 from .arrays import ConceptArrays
 from .facts import Facts, Token
 from .learned import fields as learned_fields
@@ -36,9 +36,6 @@ def card(arrays: ConceptArrays, concept: Concept, pieces: Pieces) -> dict[str, A
         "given": bool(concept.given),
         "kind": concept.kind,
         "sharp": finite(concept.sharpness, 3),
-        "alike": alike_words(facts.coherence, facts.coherence_limit)
-        if concept.is_class
-        else "",
         "chips": _tokens(facts.tokens, pieces),
         "up": _tokens(facts.written_up, pieces),
         "down": _tokens(facts.written_down, pieces),

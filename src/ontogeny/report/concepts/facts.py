@@ -126,8 +126,6 @@ class Facts:
         Where it stands in the result.
     name
         What a person called it, else its words or tokens; empty where it has no name.
-    name_kind
-        ``"class"`` of the words of a class (``said · asked · replied``), ``"token"`` of tokens.
     labelled
         Whether the name was given by a person.
     reason
@@ -137,9 +135,6 @@ class Facts:
     concentration, concentration_limit, name_p
         Share of its squared code on three tokens, the 95th percentile of that among the latents of
         the untrained model, and the corrected permutation p-value. NaN where not measured.
-    coherence, coherence_limit
-        How much its words stand in the same contexts, in standard deviations of words that are as
-        frequent, and the 95th percentile of that in the untrained model. NaN where not measured.
     tokens
         The tokens that carry most of its squared code.
     firing
@@ -175,15 +170,12 @@ class Facts:
     index: int
     step: int | None
     name: str = ""
-    name_kind: str = ""
     labelled: bool = False
     reason: str = ""
     note: str = ""
     concentration: float = math.nan
     concentration_limit: float = math.nan
     name_p: float = math.nan
-    coherence: float = math.nan
-    coherence_limit: float = math.nan
     tokens: tuple[Token, ...] = ()
     firing: float = math.nan
     enrichment: dict[str, float] = field(default_factory=dict)

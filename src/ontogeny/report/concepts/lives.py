@@ -44,8 +44,8 @@ _GROWS = "Grows: weaker at first, but not shown to be absent, so no birth."
 class Concept:
     """One concept: where it stands in the node's arrays, and its life in training steps.
 
-    ``name`` is empty where it got none, and of a class of words where ``is_class``; ``given`` is
-    the name that a person gave it, which goes before. Steps are NaN where there is no such step.
+    ``name`` is empty where it got none; ``given`` is the name that a person gave it, which goes
+    before. Steps are NaN where there is no such step.
     ``kind`` is empty where lives are not known. ``beyond_controls`` is whether its name is better
     than every name of every control run, and ``sharpness`` how well its best rule or three tokens
     tell of it. ``tails`` is the excess kurtosis of the code, where it is known.
@@ -65,8 +65,6 @@ class Concept:
     readable_from: float
     peak: float
     sharpness: float
-    is_class: bool = False
-    coherence: float = math.nan
     beyond_controls: bool = False
     tails: float = math.nan
 
@@ -90,8 +88,7 @@ class Concept:
 class Concepts:
     """All concepts of a node, and what names were measured against.
 
-    Those with the name of a class stand first, the most coherent ones before others; then the
-    sharpest.
+    Those with a name stand first, and of them the sharpest; the others by the tails of their codes.
 
     ``apart`` are latents that can be read, but that half of the texts does not find; they are no
     part of ``every``, and no sentence counts them as concepts. ``named`` is None where the result

@@ -9,9 +9,9 @@ import { oneStop } from "./layers.js";
 export function cardFoot(concept) {
   const foot = make("details", { className: "foot" }, make("summary", { textContent: "more" }));
   const line = (...parts) => foot.append(make("div", {}, ...parts));
-  const earned = concept.alike || (concept.sharp === null ? "" : sharpWords(concept));
+  const earned = concept.sharp === null ? "" : sharpWords(concept);
   const sharp = earned ? [make("p", { className: "spark-value", textContent: earned })] : [];
-  if (!concept.alike && concept.sharp !== null && limitOf(concept) !== null) line(`Three tokens of the untrained model’s concepts carry at most ${percentWords(limitOf(concept))}, for 95 % of them`);
+  if (concept.sharp !== null && limitOf(concept) !== null) line(`Three tokens of the untrained model’s concepts carry at most ${percentWords(limitOf(concept))}, for 95 % of them`);
   if (concept.readable_from !== null) line(readableWords(shownAtlas, concept));
   if (concept.fires !== null) line(`Fires on ${percentWords(concept.fires)} of the tokens${explainedWords(concept)}`);
   const again = [[concept.half, "either half of the texts"], [concept.again, "another seed"]].filter(([found]) => found !== null);

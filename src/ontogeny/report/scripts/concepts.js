@@ -6,7 +6,7 @@ import { indexOfStep, placeOnAxis, state } from "./state.js";
 import { showTooltip } from "./tooltip.js";
 
 const NO_FACTS = {
-  name: "", token_name: "", given: false, kind: "", sharp: null, alike: "",
+  name: "", token_name: "", given: false, kind: "", sharp: null,
   born: null, after: null, before: null, settled: null, gone: null, readable_from: null,
   fires: null, random: null, again: null, half: null, removed: null, followed: null,
   chips: [], up: [], down: [], near: [], answers: [],

@@ -161,12 +161,10 @@ def _born(node: xr.Dataset, support: Support) -> tuple[xr.Dataset, np.ndarray]:
                 np.bincount([*words], [*words.values()], minlength=len(places))
             )
             name = " ".join(str(text.get(i, i)).strip() or "space" for i in ids[:3])
-            kind = str(one.name_kind.values) if "name_kind" in one else ""
-            own = str(one["name"].values) if kind == "class" else name
             rows.append(
-                (*(float(one[f"concept_{s}"]) for s in steps), str(layer), own, kind)
+                (*(float(one[f"concept_{s}"]) for s in steps), str(layer), name)
             )
-    names = (*steps, "layer", "name", "kind")
+    names = (*steps, "layer", "name")
     columns = zip(*rows, strict=True) if rows else ([] for _ in names)
     data = {
         name: ("concept", [*values])
@@ -210,17 +208,13 @@ def _spearman(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def judge_births(tables: Sequence[xr.Dataset]) -> list[Verdict]:
-    """Judge whether concepts are born in the order of the corpus, and stand for its classes."""
+    """Judge whether concepts are born in the order of the corpus, and of one orthant."""
     claims = (
         "concepts of activations are born in the order of the corpus' σ",
         "the words of a concept are of one orthant of the corpus",
     )
     counts = [table.sizes["concept"] for table in tables]
-    classes = sum(int((table["kind"] == "class").sum()) for table in tables)
-    numbers = (
-        f"{' and '.join(map(str, counts))} concepts born during the run, {classes} of them with "
-        "the name of a class"
-    )
+    numbers = f"{' and '.join(map(str, counts))} concepts born during the run"
     if min(counts) < _FEWEST:
         few = f"fewer than {_FEWEST} in a run, so that nothing is judged"
         return [
@@ -279,7 +273,7 @@ def _ranges(ends: np.ndarray) -> str:
 
 
 def _view(data: xr.Dataset) -> xr.Dataset:
-    """Return the births of one run beside the steps of the theory, those of classes filled."""
+    """Return the births of one run beside the steps of the theory."""
     figures = [
         Marks(
             "births",
@@ -288,8 +282,6 @@ def _view(data: xr.Dataset) -> xr.Dataset:
             rows="concept",
             series="source",
             interval=("at_low", "at_high"),
-            filled="is_class",
-            open_label="named by its heaviest words",
             caption="Theory: a constant over σ, at which half of the concept's words is learned; "
             "the constant is the run's own median. The largest σ first.",
         ),
@@ -318,10 +310,7 @@ def _view(data: xr.Dataset) -> xr.Dataset:
 
 def _drawn(data: xr.Dataset) -> xr.Dataset:
     """Return the births that are drawn, the largest σ first, with the steps of the theory."""
-    data = data.sortby("sigma", ascending=False)
-    first = np.argsort(data["kind"].values != "class", kind="stable")[:_SHOWN]
-    data = data.isel(concept=np.sort(first))
-    is_class = data["kind"].values == "class"
+    data = data.sortby("sigma", ascending=False).isel(concept=slice(_SHOWN))
     names = zip(data["name"].values, data["layer"].values, strict=True)
     rows = [f"{i}. {name} · {layer}" for i, (name, layer) in enumerate(names, 1)]
     unit = float((data.born * data.sigma).median()) if rows else np.nan
@@ -348,8 +337,6 @@ def _drawn(data: xr.Dataset) -> xr.Dataset:
     steps = {"long_name": "step of the birth", "units": "steps"}
     for name, pair in columns.items():
         view[name] = (both, np.stack(pair, axis=1), steps)
-    of_class = np.stack([is_class, is_class], axis=1)
-    view["is_class"] = (both, of_class, {"long_name": "name of a class"})
     for name, (title, units) in titles.items():
         attrs = {"long_name": title, "units": units}
         view[name] = ("concept", data[name].values, attrs)
@@ -378,8 +365,7 @@ BIRTHS = BirthRecipe(
     "of activations, which this recipe adds).",
     "Zhao and Thrampoulidis 2025, sec. 4.4 and 5, extended to concepts of activations",
     *_sizes(),
-    "models that learn classes of words: after a few hundred steps hardly any concept has the name "
-    "of a class.",
+    "models that learn classes of words.",
     judge=judge_births,
     controls=0,
 )

@@ -17,17 +17,6 @@ NONE = -1  # the word of a token of spaces, and of a row that is the mean of a t
 _WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]|\n")
 
 
-def words_of(text: str) -> list[str]:
-    r"""Return the words of a text; marks and line breaks are words of their own.
-
-    Examples
-    --------
-    >>> words_of("Tom didn't say: (no)\n")
-    ['Tom', "didn't", 'say', ':', '(', 'no', ')', '\n']
-    """
-    return _WORD.findall(text)
-
-
 @dataclass(frozen=True, eq=False)
 class RowWords:
     """Words (k,) in their order, and which of them each sampled token is part of, (n,)."""

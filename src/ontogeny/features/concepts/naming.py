@@ -8,64 +8,48 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import xarray as xr
 
-from ....figures.characters import in_words, shown
-from ..describe.row_words import word_at
-from ..describe.rows import BEYOND, Kinds, Rows, squared
-from .classes import BETWEEN
+from ...figures.characters import in_words, shown
+from .describe.row_words import word_at
+from .describe.rows import BEYOND, Kinds, Rows, squared
 
-# Share of a code that tokens explain in texts left out; words of a class are rarer.
-LEAST_EXPLAINED = {"class": 0.1, "token": 0.2}
-ONE_TOKEN = 0.9
-"""Share of a code on one token from which on the token names it: "underscore" on its pieces of
-``__getitem__`` and ``__repr__``, whose contexts are alike too."""
+LEAST_EXPLAINED = 0.2  # share of a code that its token explains in texts left out
 LEAST_AT_PEAK = 0.5  # of the contexts shown, that are strongest at a word of the name
-CLASS = "class"
-TOKEN = "token"
 CUT = "…"  # in the name of a piece that is part of several words
 LEAST = 0.1  # share of the squared code by which a neighbour must be commoner than elsewhere
 _SIDES = ((-1, "after", "at the start"), (1, "before", "at the end"))
 
 
 def chosen_names(data: xr.Dataset) -> xr.Dataset:
-    """Return a node whose names are of classes first, and borne out.
+    """Return a node whose names are borne out.
 
-    Where one token carries nearly all of the code, it goes before a class. A name falls where
-    tokens explain too little of the code, or where fewer than half of the contexts shown, those of
-    all steps or those of the last one, are strongest at a word of it. Where several concepts of a
-    layer then have the same one, each gets what differs.
+    A name falls where tokens explain too little of the code, or where fewer than half of the
+    contexts shown, those of all steps or those of the last one, are strongest at a word of it.
+    Where several concepts of a layer then have the same one, each gets what differs.
     """
     if "name" not in data:
         return data
     dims = data["name"].dims
     last = data.isel(step=-1) if "step" in data.dims and "step" not in dims else data
     names = data["name"].values.astype(object).copy()
-    kinds = np.where(names != "", TOKEN, "").astype(object)
     for place in np.ndindex(names.shape):
         one = last.isel(dict(zip(dims, place, strict=True)))
-        of_class = str(one["class_name"].item()) if "class_name" in one else ""
-        texts = {CLASS: of_class, TOKEN: str(names[place])}
-        if "token_share" in one and float(one["token_share"].max()) >= ONE_TOKEN:
-            texts = dict(reversed(texts.items()))
-        kind = next(
-            (k for k, name in texts.items() if name and borne_out(one, name, k)), ""
-        )
-        names[place] = texts.get(kind, "")
-        kinds[place] = kind
+        if names[place] and not borne_out(one, str(names[place])):
+            names[place] = ""
     if "name_beside" in data:
         names = _distinguished(names, data["name_beside"].transpose(*dims).values)
-    return data.assign(name=(dims, names), name_kind=(dims, kinds))
+    return data.assign(name=(dims, names))
 
 
-def borne_out(one: xr.Dataset, name: str, kind: str) -> bool:
+def borne_out(one: xr.Dataset, name: str) -> bool:
     """Return whether the code and the contexts of one concept bear out a name."""
     if "enrichment" in one and "position" in one.dims:
         explained = float(one["enrichment"].sel(position="token"))
-        if explained < LEAST_EXPLAINED[kind]:  # not of NaN, which was not measured
+        if explained < LEAST_EXPLAINED:  # not of NaN, which was not measured
             return False
     written = dict(
         zip(one["piece"].values.tolist(), one["piece_text"].values, strict=True)
     )
-    forms = set(name.casefold().replace(BETWEEN, ", ").split(", "))
+    forms = set(name.casefold().split(", "))
     for prefix in ("shared_context", "context"):
         if f"{prefix}_id" not in one:
             continue
