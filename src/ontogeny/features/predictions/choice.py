@@ -153,7 +153,7 @@ def _draw(
             if len(places) >= most:
                 break
             new = unit[at] not in taken["unit"] and key[at] not in taken["key"]
-            if new and not (is_part and is_part(at)):
+            if new and not (is_part and is_part(int(at))):
                 places.append(int(at))
                 taken["unit"].add(unit[at])
                 taken["key"].add(key[at])
