@@ -88,6 +88,7 @@ def render_page(
         "example": example.payload if example else None,
         "abilities": turning(content),
         "refresh": live.every if live else None,
+        "sure": next(iter(basis(content)), ""),
     }
     if live:
         html["start"] = len(content.steps) - 1

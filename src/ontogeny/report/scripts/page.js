@@ -9,6 +9,7 @@ import { startDated } from "./dated-text.js";
 import { startDownloads } from "./download.js";
 import { startExample } from "./example-text.js";
 import { figures, startFigures } from "./figure.js";
+import { startFirstPicture } from "./first-picture.js";
 import { oneStop, startLayers } from "./layers.js";
 import { startLife } from "./life.js";
 import { startLinks } from "./links.js";
@@ -101,6 +102,7 @@ export function startPage() {
   startAbilities();
   startCloze();
   startDated();
+  startFirstPicture();
   startWritten();
   startExample();
   startDownloads();
