@@ -21,27 +21,28 @@ NOTHING = -1  # where the text has ended
 
 
 def continued(
-    predictor: Predictor, prompt: ArrayLike, count: int, random_state: int = 0
+    predictor: Predictor, prompts: ArrayLike, count: int, random_state: int = 0
 ) -> np.ndarray:
-    """Return what a causal model writes after a prompt.
+    """Return what a causal model writes after prompts of one length.
 
     Parameters
     ----------
     predictor
         The model. Models of transformers write by their own ``generate``, which keeps what it has
         read; any other reads all again for each token.
-    prompt
-        (k,) token ids.
+    prompts
+        (p, k) token ids.
     count
         Tokens that are written at most.
     random_state
-        Seed of the draw, which is among the `LIKELIEST` tokens by their probabilities. Its noise
-        follows from seed, place and token alone: checkpoints that predict the same write the same.
+        Seed of the draws, which are among the `LIKELIEST` tokens by their probabilities. Their
+        noise follows from seed, prompt, place and token alone: checkpoints that predict the same
+        write the same.
 
     Returns
     -------
     numpy.ndarray
-        (2, count) ids: the likeliest token at each place, and the draw. -1 after the end of the
+        (p, 2, count) ids: the likeliest token at each place, and the draw. -1 after the end of the
         text, and where the model can read no further tokens.
 
     Raises
@@ -53,19 +54,19 @@ def continued(
     --------
     >>> from torch import nn
     >>> model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 9))
-    >>> continued(Predictor(model, "causal"), [5, 6], 3).shape
-    (2, 3)
+    >>> continued(Predictor(model, "causal"), [[5, 6], [7, 8]], 3).shape
+    (2, 2, 3)
     """
-    ids = np.asarray(prompt, dtype=np.int64)
+    ids = np.asarray(prompts, dtype=np.int64)
     longest = predictor.longest
     fits = check_whole("count", count, 1)
     if longest is not None:
-        fits = min(fits, longest - len(ids))
-    written = np.full((2, count), NOTHING)
+        fits = min(fits, longest - ids.shape[1])
+    written = np.full((len(ids), 2, count), NOTHING)
     if fits > 0:
         write = _generated if _can_generate(predictor.model) else _read_again
-        tokens = write(predictor, ids, fits, random_state)
-        written[:, : tokens.shape[1]] = tokens
+        tokens = write(predictor, np.repeat(ids, 2, axis=0), fits, random_state)
+        written[:, :, : tokens.shape[1]] = tokens.reshape(len(ids), 2, -1)
     return written
 
 
@@ -105,8 +106,9 @@ def _can_generate(model: Any) -> bool:
 
 
 def _generated(
-    predictor: Predictor, prompt: np.ndarray, count: int, random_state: int
+    predictor: Predictor, texts: np.ndarray, count: int, random_state: int
 ) -> np.ndarray:
+    """Write after texts (2 p, k), of which each second one goes on with a draw."""
     from transformers import GenerationConfig, LogitsProcessorList
 
     model: Any = predictor.model
@@ -118,8 +120,8 @@ def _generated(
         eos_token_id=stops or None,
         pad_token_id=stops[0] if stops else 0,
     )
-    ids = torch.from_numpy(np.stack([prompt, prompt])).to(device_of(model))
-    draw = _Drawn(type(model).__name__, len(prompt), random_state)
+    ids = torch.from_numpy(texts).to(device_of(model))
+    draw = _Drawn(type(model).__name__, texts.shape[1], random_state)
     with quiet(model), _alone(model, settings):
         output = model.generate(
             ids,
@@ -127,7 +129,7 @@ def _generated(
             generation_config=settings,
             logits_processor=LogitsProcessorList([draw]),
         )
-    return _ended(output[:, len(prompt) :].cpu().numpy(), stops)
+    return _ended(output[:, texts.shape[1] :].cpu().numpy(), stops)
 
 
 @contextmanager
@@ -142,7 +144,7 @@ def _alone(model: Any, settings: Any) -> Iterator[None]:
 
 
 class _Drawn:
-    """Makes the likeliest token of the second text a draw."""
+    """Makes the likeliest token of each second text a draw."""
 
     def __init__(self, name: str, start: int, random_state: int) -> None:
         self._name = name
@@ -150,18 +152,20 @@ class _Drawn:
         self._random_state = random_state
 
     def __call__(self, ids: Tensor, scores: Tensor) -> Tensor:
-        """Return logits (2, V) whose second row holds noise, and its likeliest tokens alone."""
+        """Return logits (2 p, V); each second row holds noise, and its likeliest tokens alone."""
         if bool(torch.isnan(scores).any()):
             raise NonFiniteError(
                 f"the logits of {self._name} are not finite where it writes."
             )
         vocabulary = scores.shape[1]
-        likeliest, tokens = scores[1].topk(min(LIKELIEST, vocabulary))
-        noise = _noise(self._random_state, ids.shape[1] - self._start, vocabulary)
+        place = ids.shape[1] - self._start
         chosen = scores.clone()
-        chosen[1] = -torch.inf
-        at_tokens = torch.from_numpy(noise[tokens.cpu().numpy()])
-        chosen[1, tokens] = likeliest + at_tokens.to(likeliest)
+        for row in range(1, len(scores), 2):
+            likeliest, tokens = scores[row].topk(min(LIKELIEST, vocabulary))
+            noise = _noise(self._random_state, row, place, vocabulary)
+            at_tokens = torch.from_numpy(noise[tokens.cpu().numpy()])
+            chosen[row] = -torch.inf
+            chosen[row, tokens] = likeliest + at_tokens.to(likeliest)
         return chosen
 
 
@@ -173,18 +177,18 @@ def _ended(tokens: np.ndarray, stops: list[int]) -> np.ndarray:
 
 
 def _read_again(
-    predictor: Predictor, prompt: np.ndarray, count: int, random_state: int
+    predictor: Predictor, texts: np.ndarray, count: int, random_state: int
 ) -> np.ndarray:
     ask = _Asked(predictor, random_state, None)
-    texts = np.stack([prompt, prompt])
+    start = texts.shape[1]
     for place in range(count):
         texts = np.pad(texts, ((0, 0), (0, 1)))  # with the token that is asked for
-        texts[:, -1] = ask(texts, texts.shape[1] - 1, place)
-    return texts[:, len(prompt) :]
+        texts[:, -1] = ask(texts, start + place, place)
+    return texts[:, start:]
 
 
 class _Asked:
-    """A model that is asked for one token of two texts."""
+    """A model that is asked for one token of texts, of which each second one gets a draw."""
 
     def __init__(
         self, predictor: Predictor, random_state: int, mask_token: int | None
@@ -197,20 +201,27 @@ class _Asked:
     def __call__(
         self, texts: np.ndarray, at: int, place: int, width: int = 1
     ) -> list[int]:
-        """Return the likeliest token of the first text, and a draw for the second."""
+        """Return the likeliest token of each text at `at`, and a draw for each second one."""
         inputs = Inputs.from_tokens(
             texts, mask=np.ones(texts.shape, dtype=bool), mask_token_id=self._mask_token
         )
         if not self._vocabulary:
             self._vocabulary = self._predictor.vocabulary(inputs)
         top = min(LIKELIEST, self._vocabulary)
-        answers = self._predictor.at(inputs, [0, 1], [at, at], width=width, top=top)
+        rows = np.arange(len(texts))
+        answers = self._predictor.at(
+            inputs, rows, np.full(len(texts), at), width=width, top=top
+        )
         tokens = answers.answer_id.values
-        noise = _noise(self._random_state, place, self._vocabulary)[tokens[1]]
-        drawn = (answers.answer_log_probability.values[1] + noise).argmax()
-        return [int(tokens[0, 0]), int(tokens[1, drawn])]
+        best = tokens[:, 0].tolist()
+        for row in range(1, len(texts), 2):
+            noise = _noise(self._random_state, row, place, self._vocabulary)
+            noisy = answers.answer_log_probability.values[row] + noise[tokens[row]]
+            best[row] = int(tokens[row, noisy.argmax()])
+        return best
 
 
-def _noise(random_state: int, place: int, vocabulary: int) -> np.ndarray:
+def _noise(random_state: int, row: int, place: int, vocabulary: int) -> np.ndarray:
     """Return the noise (V,) that makes the largest logit a draw (Gumbel's)."""
-    return np.random.default_rng([random_state, place]).gumbel(size=vocabulary)
+    seed = [random_state, row, place]
+    return np.random.default_rng(seed).gumbel(size=vocabulary)

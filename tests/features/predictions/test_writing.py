@@ -41,7 +41,7 @@ class Planted(nn.Module):
 def test_what_is_written_is_the_largest_logit_each_time(family):
     model = build(family, seed=1)
     prompt = [5, 9, 7, 11]
-    written = continued(Predictor(model, "causal"), prompt, 12)
+    written = continued(Predictor(model, "causal"), [prompt], 12)[0]
     stop = model.generation_config.eos_token_id
     expected = likeliest(model, prompt, 12)
     if stop in expected:
@@ -54,25 +54,29 @@ def test_a_model_that_cannot_generate_writes_the_same(monkeypatch):
     model = build("gpt2", seed=2)
     model.generation_config.eos_token_id = None
     prompt = [5, 9, 7]
-    by_generate = continued(Predictor(model, "causal"), prompt, 8, random_state=3)
+    by_generate = continued(
+        Predictor(model, "causal"), [prompt, prompt[::-1]], 8, random_state=3
+    )
     monkeypatch.setattr(type(model), "can_generate", lambda *_: False)
-    again = continued(Predictor(model, "causal"), prompt, 8, random_state=3)
+    again = continued(
+        Predictor(model, "causal"), [prompt, prompt[::-1]], 8, random_state=3
+    )
     assert (by_generate == again).all()
 
 
 def test_settings_of_the_model_change_nothing():
     model = build("gpt2", seed=2)
-    before = continued(Predictor(model, "causal"), [5, 9], 8)
+    before = continued(Predictor(model, "causal"), [[5, 9]], 8)
     model.generation_config.temperature = 9.0
     model.generation_config.do_sample = True
     model.generation_config.repetition_penalty = 50.0
-    assert (continued(Predictor(model, "causal"), [5, 9], 8) == before).all()
+    assert (continued(Predictor(model, "causal"), [[5, 9]], 8) == before).all()
 
 
 def test_draws_have_the_planted_shares_and_the_likeliest_is_always_the_same():
     shares = [0.5, 0.3, 0.15, 0.05]
     predictor = Predictor(Planted(shares), "causal")
-    rows = np.stack([continued(predictor, [1], 10, seed) for seed in range(60)])
+    rows = np.stack([continued(predictor, [[1]], 10, seed)[0] for seed in range(60)])
     assert (rows[:, 0] == 0).all()
     counts = np.bincount(rows[:, 1].ravel(), minlength=4) / rows[:, 1].size
     # Of 600 draws a share of a half has a standard error of .02.
@@ -83,7 +87,7 @@ def test_the_draw_is_among_the_likeliest_alone():
     shares = np.full(LIKELIEST + 60, 1e-3)
     shares[:LIKELIEST] = 2e-3
     predictor = Predictor(Planted((shares / shares.sum()).tolist()), "causal")
-    rows = [continued(predictor, [1], 20, seed)[1] for seed in range(5)]
+    rows = [continued(predictor, [[1]], 20, seed)[0, 1] for seed in range(5)]
     assert np.max(rows) < LIKELIEST
     assert len(np.unique(rows)) > 20
 
@@ -92,12 +96,12 @@ def test_writing_ends_where_the_text_ends_and_where_the_model_reads_no_further()
     model = build("gpt2", seed=4)
     first = likeliest(model, [5, 9], 1)[0]
     model.generation_config.eos_token_id = first
-    written = continued(Predictor(model, "causal"), [5, 9], 6)
+    written = continued(Predictor(model, "causal"), [[5, 9]], 6)[0]
     assert written[0].tolist() == [first, *[NOTHING] * 5]
     model.generation_config.eos_token_id = None
     longest = model.config.n_positions
     prompt = np.full(longest - 2, 5)
-    assert (continued(Predictor(model, "causal"), prompt, 6)[0] >= 0).sum() == 2
+    assert (continued(Predictor(model, "causal"), [prompt], 6)[0, 0] >= 0).sum() == 2
 
 
 def test_weights_that_are_not_finite_write_nothing():
@@ -105,7 +109,7 @@ def test_weights_that_are_not_finite_write_nothing():
     with torch.no_grad():
         next(model.parameters()).fill_(float("nan"))
     with pytest.raises(NonFiniteError, match="not finite where it writes"):
-        continued(Predictor(model, "causal"), [5, 9], 3)
+        continued(Predictor(model, "causal"), [[5, 9]], 3)
 
 
 def test_gaps_are_filled_from_left_to_right():
@@ -160,9 +164,9 @@ def test_a_study_holds_what_each_checkpoint_writes(family, tmp_path):
     data = study.run(tmp_path / "study")["writing"].to_dataset()
     ids = data.written_id.transpose("step", "prompt", "choice", "written").values
     assert ids.shape[:3] == (3, 2, 2)
-    prompt = data.prompt_id.values[0]
     if family == "gpt2":
-        expected = continued(Predictor(models[2], "causal"), prompt[prompt >= 0], 5, 0)
-        assert ids[2, 0].tolist() == expected[:, : ids.shape[3]].tolist()
+        prompts = data.prompt_id.values  # of one length
+        expected = continued(Predictor(models[2], "causal"), prompts, 5, 0)
+        assert ids[2].tolist() == expected.tolist()
     assert data.prompt_text.values[0]
     assert data.written_at_last.values[0] != data.written_at_first.values[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,26 +131,36 @@ class Writing(OfPredictions):
         """Return what one checkpoint writes."""
         assert state is not None
         asked, texts = self.needs()
+        prompts = of_dataset(state)
+        shape = (len(prompts), len(CHOICES), max(prompt.count for prompt in prompts))
+        ids = np.full(shape, NOTHING)
+        write = self._filled if reading[asked].masked else self._continued
         mask_token = reading[texts].mask_token_id
-        rows = [
-            self._written(reading[asked], prompt, number, mask_token)
-            for number, prompt in enumerate(of_dataset(state))
-        ]
-        width = max(row.shape[1] for row in rows)
-        ids = np.full((len(rows), len(CHOICES), width), NOTHING)
-        for whole, row in zip(ids, rows, strict=True):
-            whole[:, : row.shape[1]] = row
+        for rows, tokens in write(reading[asked], prompts, mask_token):
+            ids[rows, :, : tokens.shape[-1]] = tokens
         written = (("prompt", "choice", "written"), ids)
         return xr.Dataset({"written_id": written}, {"choice": list(CHOICES)})
 
-    def _written(
-        self, predictor: Any, prompt: Prompt, number: int, mask_token: int | None
-    ) -> np.ndarray:
-        seed = self.random_state + number
-        if not predictor.masked:
-            return continued(predictor, prompt.ids, prompt.count, seed)
-        text = Inputs.from_tokens([prompt.ids], mask_token_id=mask_token)
-        return filled(predictor, text, prompt.at, prompt.count, seed)
+    def _continued(
+        self, predictor: Any, prompts: Sequence[Prompt], mask_token: int | None
+    ) -> Iterator[tuple[list[int], np.ndarray]]:
+        """Give some prompts at once, those of one length, and what is written after them."""
+        alike: dict[tuple[int, int], list[int]] = {}
+        for number, prompt in enumerate(prompts):
+            alike.setdefault((len(prompt.ids), prompt.count), []).append(number)
+        for (_, count), rows in alike.items():
+            ids = np.stack([prompts[row].ids for row in rows])
+            yield rows, continued(predictor, ids, count, self.random_state)
+
+    def _filled(
+        self, predictor: Any, prompts: Sequence[Prompt], mask_token: int | None
+    ) -> Iterator[tuple[list[int], np.ndarray]]:
+        for number, prompt in enumerate(prompts):
+            text = Inputs.from_tokens([prompt.ids], mask_token_id=mask_token)
+            tokens = filled(
+                predictor, text, prompt.at, prompt.count, self.random_state + number
+            )
+            yield [number], tokens[None]
 
     def derive(self, data: xr.Dataset, nodes: Nodes) -> xr.Dataset:
         """Return the cells with tokens as texts, and what is written at both ends of the run."""
