@@ -84,7 +84,7 @@ def test_births_without_a_name_are_said_to_be_no_proof():
         named_phi=data.named_phi * 0, n_born_low=("layer", [1.0, 1.0])
     ).assign(n_born_high=("layer", [2.0, 3.0]))
     words = found_words(unnamed)[0]
-    assert words.startswith("3 (2–5) of 5 concepts beyond the {token} were born")
+    assert words.startswith("3 (refits 2–5) of 5 concepts beyond the {token} were born")
     assert "0 with a name that no control reaches" in words
     content = read_content(made.tree({"learned-concepts": unnamed}, steps=STEPS))
     line = appeared(content, read_concepts(content))
