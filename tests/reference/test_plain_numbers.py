@@ -46,7 +46,7 @@ NOT_COMPARED = {
     r"concepts-svd:(iterations|converged)": "says how it was computed",
     r"concepts-svd:code_coordinates": "codes in a basis that any other turned one could stand for",
     r"(activation-decay|similarity):.*_floor": "noise of a change towards the reference step",
-    r"(minimal-pairs|choices):accuracy.*_(low|high|floor|stderr|p_changed)": "intervals and tests "
+    r"(minimal-pairs|choices):accuracy.*_(low|high|floor|stderr|p_changed|reach)": "intervals and tests "
     "over clusters",
     r"choices:accuracy.*_chance": "what one answer everywhere reaches",
     r"(minimal-pairs|choices):(above_.*|liking|change_.*)": "verdicts over groups",

@@ -1,5 +1,7 @@
 """Abilities of a page: one order over all nodes, verdicts corrected over the page."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from ontogeny.claims import Certainty, Kind
 from ontogeny.features.abilities.changes import group_changes
 from ontogeny.observables import MinimalPairs
 from ontogeny.report.chart.draw import draw_chart
+from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.report.page.write import write
 from ontogeny.summary.summarise import summarise
 from ontogeny.words.abilities import abilities_of
@@ -239,3 +242,22 @@ def test_every_pair_at_every_step_is_a_row_for_other_programs(tmp_path):
     row = table[(table.step == STEPS[2]) & (table.pair == 7)].iloc[0]
     assert row.score_right == scores[2, 7] and row.score_wrong == scores[2, 7] - 1
     assert row.wrong_text == "the dogs <runs> 7"
+
+
+def test_the_first_screen_gives_an_example_of_what_the_model_can_do():
+    screen = first_screen(content(pairs=with_texts(node({"tense": [0.5, 1, 1, 1]}))))
+    (line,) = [one for one in screen.sentences if "above chance" in one.text]
+    assert "100 %" in line.text and "right" in line.text
+    example = re.search(r"Such as “(.*)”, not “(.*)”\.", line.text)
+    assert example and example[1] != example[2]
+
+
+def test_what_chance_reaches_stands_in_sentence_and_table(tmp_path):
+    """An interval of 44 to 100 stood beside "above chance": it was over other contrasts."""
+    data = with_texts(node({"tense": [0.5, 1, 1, 1]}))
+    data = data.assign(accuracy_reach=("group", [0.625]))
+    (claim,) = [c for c in content(pairs=data).claims if c.kind is Kind.ABOVE_CHANCE]
+    assert np.isnan(claim.low) and claim.beside[1].value == 0.625
+    page = page_of(tmp_path, pairs=data)
+    assert "100 % of 24 right (chance up to 62 %" in page
+    assert "chance up to (%)" in section_of(page)

@@ -54,7 +54,7 @@ def test_a_run_that_learned_is_told_in_the_order_of_its_landmarks():
     assert all(
         number in loss.lead for number in ("8.30", "5.00", "controls +0.1 to +0.4")
     )
-    assert "predictions cost 5.7" in loss.text and loss.direction == "falls"
+    assert "predictions have a loss of 5.7" in loss.text and loss.direction == "falls"
     assert appeared.lead == "18 of 22 concepts have a name (controls 2–4 of 22)."
     assert control.lead == "3 control runs move as far in random directions."
     assert numbers(screen) == {

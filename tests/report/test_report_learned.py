@@ -1,10 +1,13 @@
 """Concepts beyond the token on the page: they lead it, beside controls, and can be refuted."""
 
 import base64
+import dataclasses
+import math
 import re
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from helpers import concept_trees as made
 from helpers.learned_tree import STEPS, learned_concepts
@@ -15,6 +18,7 @@ from ontogeny.report.concepts.learned import (
     control_words,
     found_words,
 )
+from ontogeny.report.concepts.lives import marks_words
 from ontogeny.report.concepts.nodes import read_concepts
 from ontogeny.report.first_screen import screen
 from ontogeny.report.first_screen.numbers import numbers_of
@@ -84,7 +88,7 @@ def test_births_without_a_name_are_said_to_be_no_proof():
         named_phi=data.named_phi * 0, n_born_low=("layer", [1.0, 1.0])
     ).assign(n_born_high=("layer", [2.0, 3.0]))
     words = found_words(unnamed)[0]
-    assert words.startswith("3 (2–5) of 5 concepts beyond the {token} were born")
+    assert words.startswith("3 (refits 2–5) of 5 concepts beyond the {token} were born")
     assert "0 with a name that no control reaches" in words
     content = read_content(made.tree({"learned-concepts": unnamed}, steps=STEPS))
     line = appeared(content, read_concepts(content))
@@ -282,3 +286,23 @@ def test_results_that_number_components_of_controls_as_the_runs_are_read():
     assert data.sizes[own] == data.sizes["concept"]
     old = data.drop_vars(names).assign(earlier)
     np.testing.assert_array_equal(best_of_controls(old), best_of_controls(data))
+
+
+def test_what_was_found_leads_and_no_birth_is_told_behind_it():
+    numbers = {"n_again": 5.0, "n_born": 0.0, "n_named": 2.0, "n_untrained": 7.0}
+    assert found_words(xr.Dataset(numbers)) == [
+        "2 of 5 concepts beyond the token have a name",
+        "none was born",
+        "an untrained model has 7",
+    ]
+
+
+def test_the_key_of_life_lines_explains_what_is_drawn_and_no_more(concepts):
+    born = list(concepts.born)
+    grows = [dataclasses.replace(born[0], kind="grows", born=math.nan)]
+    assert "Grows: weaker at first" in marks_words(grows + born)
+    assert marks_words(grows).startswith("Grows") and "Dot" not in marks_words(grows)
+    assert (
+        marks_words(born) == "Dot: birth; bar: the checkpoints between which it lies."
+    )
+    assert marks_words([]) == ""

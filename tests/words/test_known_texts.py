@@ -1,11 +1,15 @@
 """Headings and sentences of two sets of texts: both steps, whatever their intervals."""
 
+import dataclasses
 import math
 
 import pytest
 
+from helpers import report_examples as examples
 from ontogeny.claims import Certainty, Claim, Kind, Reason, Subject
+from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.words.catalogue import MOST_WORDS
+from ontogeny.words.content import read_content
 from ontogeny.words.known_texts import heading_of_sets, sentences_of_sets
 from ontogeny.words.phrases import Names
 from ontogeny.words.voice import Voice
@@ -74,3 +78,14 @@ def test_sentences_come_in_the_order_of_training_with_intervals_or_why_they_are_
             "95 % is not reached for good."
         ),
     ]
+
+
+def test_beside_training_texts_the_loss_is_that_of_held_out_texts():
+    content = read_content(examples.controlled_tree())
+    assert not content.held_out
+    claims = [*content.claims, known(Kind.GENERALISES, 40.0)]
+    both = dataclasses.replace(content, claims=claims)
+    screen = first_screen(both)
+    assert both.held_out
+    assert any(line.lead.startswith("Held-out loss ") for line in screen.sentences)
+    assert any(each.words.startswith("held-out loss") for each in screen.numbers)

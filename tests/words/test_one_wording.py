@@ -13,12 +13,15 @@ from helpers import report_examples as examples
 from helpers.concept_trees import learned
 from helpers.report_page import Page
 from ontogeny.claims import Certainty, Kind, Reason
+from ontogeny.report.figures.frames import chart_frame, row_frame
 from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.report.notebook.summary import ResultSummary
 from ontogeny.report.page.html import render_page
 from ontogeny.words.content import read_content
+from ontogeny.words.row_words import standing_of, state_words
 from ontogeny.words.runs import sentences_of_runs
 from ontogeny.words.sections import section_sentences
+from ontogeny.words.sentences import OF_ROWS, strongest
 
 TREES = {
     "controlled": examples.controlled_tree,
@@ -29,6 +32,18 @@ TREES = {
     "few": lambda: compared_runs.run(20, 0, steps=(0, 16, 256)),
     "no controls": lambda: compared_runs.run(20, 0),
 }
+
+
+def printed(content, screen):
+    """All words of the first screen as it is drawn on paper, in their order."""
+    from matplotlib.text import Text
+
+    from ontogeny.report.paper.first_screen import draw_first_screen
+    from ontogeny.report.paper.frame import style
+
+    with style():
+        figure = draw_first_screen(content, screen)
+    return " ".join(" ".join(text.get_text() for text in figure.findobj(Text)).split())
 
 
 def of_sections(content):
@@ -83,6 +98,49 @@ def test_first_screen_and_sections_say_no_claim_in_two_ways(name):
             if sentence[:24] in starts:
                 every = [text for texts in of_page.values() for text in texts]
                 assert any(sentence in text for text in every), sentence
+
+
+@pytest.mark.parametrize("name", ["controlled", "few", "concepts"])
+def test_paper_says_what_the_first_screen_says(name):
+    content = read_content(TREES[name]())
+    screen = first_screen(content)
+    words = printed(content, screen)
+    told = [f"{line.lead} {line.text}" for line in screen.sentences]
+    told += [screen.heading, *(each.words for each in screen.numbers)]
+    for text in told:
+        assert " ".join(text.split()) in words, text
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_tables_of_page_and_files_say_of_a_row_what_is_claimed_of_it(name):
+    content = read_content(TREES[name]())
+    claimed = {}
+    for claim in content.claims:
+        if claim.kind in OF_ROWS and not claim.subject.run:
+            subject = claim.subject
+            key = (subject.node, subject.quantity, subject.layer, subject.label)
+            claimed.setdefault(key, {})[claim.kind] = claim
+    rows = [(node.path, row) for node in content.nodes for row in node.rows]
+    of_rows = 0
+    for path, row in rows:
+        stands = standing_of(row)
+        labels = ("", row.quantity, row.label)
+        keys = [(path, row.variable, row.layer, label) for label in labels]
+        found = next((claimed[key] for key in keys if key in claimed), None)
+        if stands is None or found is None:
+            continue
+        claim = strongest(found)
+        of_rows += 1
+        assert (stands.kind, stands.certainty) == (claim.kind, claim.certainty)
+        assert state_words(row).startswith(stands.words())
+    assert of_rows
+    every = [row for _, row in rows]
+    page = " ".join(" ".join(Page(render_page(content)).text).split())
+    states = [state_words(row) for row in every]
+    assert all(state in page for state in states)
+    assert row_frame(every)["verdict"].tolist() == states
+    cells = chart_frame(every, "cells")
+    assert {*cells["verdict"]} == {*states}
 
 
 @pytest.mark.parametrize("name", ["run", "few", "no controls"])

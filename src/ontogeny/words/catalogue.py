@@ -248,7 +248,7 @@ OF_LABELS: dict[tuple[Kind, Certainty, str], str] = {
         SURE,
         Reference.OWN_FREQUENCIES,
     ): "It uses context{since}: averaged over all places, its predictions "
-    "cost {beside}.",
+    "have a loss of {beside}.",
     (
         Kind.PASSES,
         OPEN,
@@ -260,12 +260,12 @@ OF_LABELS: dict[tuple[Kind, Certainty, str], str] = {
         SURE,
         Reference.OWN_BIGRAMS,
     ): "It uses more than the {word} before: averaged over places after the same {word}, its "
-    "predictions cost {beside}.",
+    "predictions have a loss of {beside}.",
     (
         Kind.DIFFERS,
         SURE,
         Reference.RENAMED,
-    ): "With renamed {word}s the texts cost {beside}: it knows these {word}s.",
+    ): "With renamed {word}s the loss is {beside}: it knows these {word}s.",
 }
 
 # The same of some quantities: places of texts, gaps, and sets of texts.

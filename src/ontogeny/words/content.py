@@ -137,7 +137,7 @@ class Content:
         found: dict[tuple[str, str], set[str]] = {}
         for path, row in self._rows_with_nodes():
             name = mid_sentence(row.quantity)
-            if not row.own_value and row.measure:
+            if not row.own_value and row.measure not in ("", row.units):
                 name = f"{name} ({row.measure})"
             found.setdefault((path, row.variable), set()).add(name)
         return found

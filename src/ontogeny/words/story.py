@@ -46,8 +46,7 @@ class Story(Selection):
             *self._of_further_losses(),
             self._of_record(),
             *self._of_performance(),
-            self._of_changes(),
-            self._of_abilities(),
+            self._of_changes() or self._of_abilities(),
         ]
         if not self.content.one_model:
             lines.append(self._of_rows())
@@ -163,7 +162,9 @@ class Story(Selection):
             return None
         texts = [self.said(claim).text for claim in changes]
         more = f"{len(texts) - NAMED:,} more changed." if len(texts) > NAMED else ""
-        text = " ".join(filter(None, [*texts[1:NAMED], more]))
+        able = self._of_abilities()
+        rest = f"{able.lead} {able.text}" if able else ""
+        text = " ".join(filter(None, [*texts[1:NAMED], more, rest]))
         return Line(texts[0], text, self.content.link(changes[0]))
 
     def _of_abilities(self) -> Line | None:

@@ -125,6 +125,11 @@ def found_words(data: xr.Dataset) -> list[str]:
         beyond = born_beyond_controls(data)
         if born and beyond is not None:
             parts[0] += f", {beyond:,} with a name that no control reaches"
+        if not born and named > 0:  # what was found leads, and no zero
+            has = "has" if named == 1 else "have"
+            parts[0] = f"{named:,.0f} of {found} {has} a name{controls_words(of_named)}"
+            parts.append(f"none was born{of_refits}{beside}")
+            named = math.nan
     if math.isfinite(named):
         verb = "has" if named == 1 else "have"
         parts.append(f"{named:,.0f} {verb} a name{controls_words(of_named)}")
@@ -145,7 +150,7 @@ def _refits_words(data: xr.Dataset) -> str:
     low, high = (counts(data, f"n_born_{end}")[0] for end in ("low", "high"))
     if not low < high:
         return ""
-    return f" ({low:,.0f}–{high:,.0f})"
+    return f" (refits {low:,.0f}–{high:,.0f})"
 
 
 def born_beyond_controls(data: xr.Dataset) -> int | None:

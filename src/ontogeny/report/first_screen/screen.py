@@ -18,7 +18,7 @@ from ..concepts.lives import Concepts
 from ..concepts.nodes import read_concepts
 from .numbers import Figure, numbers_of
 
-MOST = 5  # sentences
+MOST = 6  # sentences
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from ...words.row_words import (
     state_words,
 )
 from ...words.rows import Row
+from ...words.scripted import SCRIPTED
 from ..chart.draw import views_of
 from ..colours import palettes
 from ..figures.axes import Axis
@@ -66,6 +67,7 @@ def build_payload(
     return {
         "title": content.title,
         "clock": content.voice.clock,
+        "words": content.voice.filled(SCRIPTED),
         "steps": list(content.steps),
         "start": len(content.steps) - 1,
         "scales": {kind: _scale(scale) for kind, scale in scales.items()},

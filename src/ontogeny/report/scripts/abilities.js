@@ -1,6 +1,6 @@
 // Examples of abilities that turned between the step before and the slider's.
 
-import { CLOCK, DATA, find, make } from "./core.js";
+import { CLOCK, DATA, find, make, say } from "./core.js";
 import { formatStep } from "./format.js";
 import { listen, state } from "./state.js";
 
@@ -14,7 +14,7 @@ export function startAbilities() {
     const lines = DATA.abilities.flatMap(turnedAt);
     find(".turned-step", place).textContent = `${CLOCK} ${formatStep(DATA.steps[state.step])}`;
     const measured = DATA.abilities.some(({ steps, right }) => /[01]/.test(right[steps.indexOf(DATA.steps[state.step])] ?? ""));
-    const none = measured ? "No example turned." : "Not measured there.";
+    const none = say(measured ? "none turned" : "not measured there");
     list.replaceChildren(...(measured && lines.length ? lines : [none]).map(turnedLine));
   };
   place.hidden = false;
@@ -33,7 +33,10 @@ function turnedAt({ steps, groups, texts, right, of }) {
     const turned = texts.map((_, i) => i).filter((i) => right[now][i] === to && right[now - 1][i] === (to === "1" ? "0" : "1"));
     const inOrder = [...turned.filter(stays), ...turned.filter((i) => !stays(i))];
     const first = inOrder.filter((i, n) => inOrder.findIndex((j) => groups[j] === groups[i]) === n).slice(0, TURNED_SHOWN);
-    const count = `${formatStep(turned.length)} ${to === "1" ? "to right" : "to wrong"} since ${CLOCK} ${formatStep(steps[now - 1])}${of > texts.length ? `, of ${formatStep(texts.length)} of ${formatStep(of)} examples` : ""}${first.length < turned.length ? "; one of each group" : ""}`;
+    const kept = of > texts.length ? say("kept", { kept: formatStep(texts.length), all: formatStep(of) }) : "";
+    const more = first.length < turned.length ? say("one each") : "";
+    const numbers = { count: formatStep(turned.length), at: formatStep(steps[now - 1]), kept, more };
+    const count = say(to === "1" ? "turned right" : "turned wrong", numbers);
     return turned.length ? [{ count, examples: first.map((i) => ({ group: groups[i], texts: texts[i] })) }] : [];
   });
 }

@@ -14,7 +14,7 @@ import {
   strengthDoubt,
   strengthWords,
 } from "./concepts.js";
-import { CLOCK, CLOCK_HEAD, DATA, POINT, lastNotAbove, make, makeSvg, range, standAt, token } from "./core.js";
+import { CLOCK, CLOCK_HEAD, DATA, lastNotAbove, make, makeSvg, range, say, standAt, token } from "./core.js";
 import { formatStep, shortened } from "./format.js";
 import { learnedFoot } from "./learned-card.js";
 import { linePath } from "./life-shapes.js";
@@ -91,11 +91,11 @@ function cardFacts(concept) {
   if (shownAtlas.step !== null) return stepFacts(concept, fact, list);
   if (concept.born === null) fact("life", bornWords(concept));
   else fact("born", formatStep(concept.born), intervalWords(concept, "(", ")"));
-  if (concept.gone !== null) fact("below a quarter of its peak from", formatStep(concept.gone));
+  if (concept.gone !== null) fact(say("gone"), formatStep(concept.gone));
   else if (shownAtlas.learned) {
-    if (concept.refits !== null && concept.born !== null) fact("refits that say born", percentWords(concept.refits));
+    if (concept.refits !== null && concept.born !== null) fact(say("refits"), percentWords(concept.refits));
   }
-  else if (concept.settled === null) fact("settled", DATA.refresh ? "not yet" : `not by the last ${POINT}`);
+  else if (concept.settled === null) fact("settled", DATA.refresh ? "not yet" : say("unsettled"));
   else fact("settled from", formatStep(concept.settled));
   return list;
 }
@@ -152,5 +152,6 @@ function sparkX(place) {
 
 function sparkWords(atlas, i) {
   const concept = atlas.concepts[i];
-  return `Strength of ${conceptName(concept)} over the ${POINT}s; ${spokenBirth(concept)}; ${strengthWords(atlas, i, atlas.steps.length - 1)} at the last ${POINT}`;
+  const strength = strengthWords(atlas, i, atlas.steps.length - 1);
+  return say("spark", { name: conceptName(concept), birth: spokenBirth(concept), strength });
 }

@@ -1,6 +1,6 @@
 // The developmental chart: hover, the hairline of the current step, and the layer selector.
 
-import { CLOCK_HEAD, DATA, find, findAll, nearest, press, standAt, values } from "./core.js";
+import { CLOCK_HEAD, DATA, find, findAll, nearest, press, say, standAt, values } from "./core.js";
 import { formatStep } from "./format.js";
 import { followHash, followRow, linkTo } from "./links.js";
 import {
@@ -184,7 +184,7 @@ function tellRow(event, row, place) {
   const i = nearest(places, place);
   const share = values(row.progress)[i];
   const told = row.told !== false && row.distinct[i] === "1";
-  const doubt = row.told !== null && !Number.isNaN(share) && !told && "no larger than chance and noise would give";
+  const doubt = row.told !== null && !Number.isNaN(share) && !told && say("no larger");
   const head = `${CLOCK_HEAD} ${formatStep(row.steps[i])} · ${row.label}`;
   showTooltip(event, head, shareWords(share), [doubt, row.state, ...row.facts]);
 }
@@ -199,7 +199,7 @@ function tellHalves(event, row) {
 function shareWords(share) {
   if (Number.isNaN(share)) return "not measured";
   const percent = Math.round(share * 100);
-  if (percent < 0) return `${-percent} % beyond its first value, in the other direction`;
-  if (percent > 100) return `${percent - 100} % beyond its last value`;
-  return `${percent} % of the way`;
+  if (percent < 0) return say("other way", { percent: -percent });
+  if (percent > 100) return say("overshoot", { percent: percent - 100 });
+  return say("on the way", { percent });
 }

@@ -1,6 +1,6 @@
 // Concepts as the data has them, and the words that lines and cards have in common.
 
-import { CLOCK, CLOCK_HEAD, DATA, at, find, nearest } from "./core.js";
+import { CLOCK_HEAD, DATA, at, find, nearest, say } from "./core.js";
 import { formatStep } from "./format.js";
 import { indexOfStep, placeOnAxis, state } from "./state.js";
 import { showTooltip } from "./tooltip.js";
@@ -49,7 +49,7 @@ export function bornWords(concept) {
 
 export function spokenBirth(concept) {
   if (concept.born === null) return bornWords(concept);
-  return `born by ${CLOCK} ${formatStep(concept.born)}${intervalWords(concept, ", between ", "")}`;
+  return say("born by", { at: formatStep(concept.born), between: intervalWords(concept, ", between ", "") });
 }
 
 export function intervalWords(concept, before = "", after = "") {
@@ -82,11 +82,11 @@ export function meanAt(atlas, layer, line, t) {
 
 export function strengthWords(atlas, i, t) {
   const share = strengthAt(atlas, i, t);
-  return share === null ? "not measured" : `${Math.round(100 * share)} % of its peak`;
+  return share === null ? "not measured" : say("of peak", { percent: Math.round(100 * share) });
 }
 
 export function strengthDoubt(atlas, i, t) {
-  return readableAt(atlas, i, t) ? [] : ["cannot be read from this checkpoint alone"];
+  return readableAt(atlas, i, t) ? [] : [say("unreadable")];
 }
 
 // The step of the lines that a place of the pointer means.

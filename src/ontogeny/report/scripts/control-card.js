@@ -2,32 +2,29 @@
 
 import { percentWords } from "./card-foot.js";
 import { shownAtlas } from "./concepts.js";
-import { make, makeSvg } from "./core.js";
+import { make, makeSvg, say } from "./core.js";
 import { formatStep } from "./format.js";
 
 export function controlCard(layer) {
   const { untrained, limit, controls, short, control_words: sentences } = shownAtlas.layers[layer];
   if (sentences.length) {
     const told = sentences.map((textContent) => make("p", { textContent }));
-    return [make("article", { className: "card control-card" }, make("h3", { textContent: `What controls give · ${short}` }), ...told)];
+    return [make("article", { className: "card control-card" }, make("h3", { textContent: say("controls", { layer: short }) }), ...told)];
   }
   if (!untrained.length && !controls.length) return [];
   const card = make("article", { className: "card control-card" });
   const own = shownAtlas.concepts.filter((each) => each.layer === layer && (each.given ? each.token_name : each.name)).length;
   card.append(
-    make("h3", {}, make("span", { textContent: "Control: the untrained model" }), make("span", { className: "where", textContent: short })),
+    make("h3", {}, make("span", { textContent: say("untrained") }), make("span", { className: "where", textContent: short })),
   );
   if (untrained.length) {
-    const words =
-      `The same fit on the untrained model finds “concepts” too: ${formatStep(untrained.length)} of them. ` +
-      (limit === null ? "" : `95 % put at most ${percentWords(limit)} of their activation on three tokens. `) +
-      "A concept that is no sharper is not named by its tokens, only by words whose contexts are alike.";
+    const most = limit === null ? "" : say("untrained most", { percent: percentWords(limit) });
+    const words = say("untrained finds", { count: formatStep(untrained.length), most });
     card.append(make("p", { className: "spark-value", textContent: words }), sharpStrip(layer));
   }
   if (controls.length) {
     const counts = controls.map(([, count]) => count).join(", ");
-    const runs = controls.length === 1 ? "the control run" : "control runs";
-    card.append(make("p", { className: "spark-value", textContent: `Named in this layer: ${own}. In ${runs}: ${counts}.` }));
+    card.append(make("p", { className: "spark-value", textContent: say("named", { own, counts }) }));
   }
   return [card];
 }
@@ -38,7 +35,7 @@ function sharpStrip(layer) {
   const { untrained, limit } = layers[layer];
   const own = concepts.filter((each) => each.layer === layer && each.sharp !== null).map((each) => each.sharp);
   const svg = makeSvg("svg", { class: "strip", viewBox: "0 0 300 74", role: "img" });
-  svg.setAttribute("aria-label", `Share on three tokens: ${own.length} concepts of this run, ${untrained.length} of the untrained model`);
+  svg.setAttribute("aria-label", say("strip", { own: own.length, untrained: untrained.length }));
   const xOf = (share) => 4 + 292 * Math.min(1, share);
   svg.append(makeSvg("text", { x: 0, y: 10 }, "this run"), makeSvg("text", { x: 0, y: 42 }, "untrained"));
   for (const share of own) svg.append(makeSvg("circle", { class: "own", cx: xOf(share), cy: 19, r: 3 }));

@@ -6,6 +6,10 @@ export const DATA = JSON.parse(document.getElementById("data").textContent);
 export const CLOCK = DATA.clock.replace("training ", "").replace(/s$/, "");
 export const CLOCK_HEAD = CLOCK[0].toUpperCase() + CLOCK.slice(1);
 export const POINT = CLOCK === "step" ? "step" : "checkpoint";
+// What is said of results stands in the catalogue of the library: a script gives the numbers.
+export function say(key, given = {}) {
+  return DATA.words[key].replace(/\{(\w+)\}/g, (_, name) => given[name]);
+}
 const ARRAY_TYPES = { f4: Float32Array, f8: Float64Array, i4: Int32Array, u1: Uint8Array, u2: Uint16Array };
 
 export function find(selector, root = document) {

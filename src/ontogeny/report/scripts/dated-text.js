@@ -1,18 +1,13 @@
 // Dated text: at the slider's step only what was predicted by then is left; a token sets the step.
 
-import { CLOCK, DATA, find, findAll, make, nearest } from "./core.js";
+import { DATA, find, findAll, make, nearest, say } from "./core.js";
 import { formatStep } from "./format.js";
 import { oneStop } from "./layers.js";
 import { tickLabels } from "./panels.js";
 import { currentPlace, indexOfStep, listen, setStep, shareOfAxis, state } from "./state.js";
 import { hideTooltip, showTooltip } from "./tooltip.js";
 
-const DATED_WORDS = {
-  given: () => "not predicted",
-  never: () => "not predicted by the end",
-  late: (step) => `only from ${CLOCK} ${step} on: fewer than two checkpoints follow`,
-  good: (step) => `predicted for good from ${CLOCK} ${step}`,
-};
+const DATED_STATES = ["given", "never", "late", "good"];
 
 export function startDated() {
   const figure = find(".dated");
@@ -51,11 +46,10 @@ function startDatedLine(line) {
 
 function tellDated(token, clientX, clientY) {
   if (!token) return;
-  const kind = Object.keys(DATED_WORDS).find((each) => token.classList.contains(each));
-  const step = formatStep(Number(token.dataset.step));
-  const first = token.classList.contains("leads") ? "its first answer at the end" : "";
+  const kind = DATED_STATES.find((each) => token.classList.contains(each));
+  const first = token.classList.contains("leads") ? say("leads") : "";
   const name = token.getAttribute("aria-label") || token.textContent;
-  showTooltip({ clientX, clientY }, name, DATED_WORDS[kind](step), [first]);
+  showTooltip({ clientX, clientY }, name, say(kind, { at: formatStep(Number(token.dataset.step)) }), [first]);
 }
 
 // The key is the step axis of the slider: cells meet half-way, and labels have room.
@@ -89,7 +83,7 @@ function showDated(figure, lines) {
   const asked = tokens.filter((token) => !token.matches(".given"));
   const count = asked.filter((token) => token.matches(".good:not(.later)")).length;
   const words = find(".dated-now", figure);
-  words.textContent = `${count} of ${asked.length} ${figure.dataset.tokens} are predicted for good by ${CLOCK} ${formatStep(now)}.`;
+  words.textContent = say("dated", { count, total: asked.length, tokens: figure.dataset.tokens, at: formatStep(now) });
   words.hidden = !early;
   find(".dated-end", figure).hidden = early;
   find(".dated-here", figure).style.left = `${100 * shareOfAxis(currentPlace())}%`;

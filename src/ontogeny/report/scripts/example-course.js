@@ -1,7 +1,7 @@
 // The course of one token of the example text over the steps, with its numbers.
 
 import { placeOfStep } from "./concepts.js";
-import { CLOCK, DATA, POINT, find, makeSvg, standAt, values } from "./core.js";
+import { CLOCK, DATA, find, makeSvg, say, standAt, values } from "./core.js";
 import { example, exampleStep, measureNow, orNull, referenceOf, valueOf } from "./example.js";
 import { formatStep } from "./format.js";
 import { linePath } from "./life-shapes.js";
@@ -70,16 +70,16 @@ export function drawCourse() {
 
 function courseWords(course) {
   const there = course.filter((value) => value !== null);
-  if (!there.length) return `No course: ${measureNow().absent}`;
-  return `Course of this token over the ${POINT}s, first ${amountWords(there[0])}, last ${amountWords(there.at(-1))}`;
+  if (!there.length) return say("no course", { why: measureNow().absent });
+  return say("course", { first: amountWords(there[0]), last: amountWords(there.at(-1)) });
 }
 
 // First and last number, what they are read against, and from when on the right token is the first answer.
 function tokenWords(text, place, course, reference) {
   if (example.tokens[text][place].matches(".special")) return "";
   const there = course.filter((value) => value !== null);
-  const ends = there.length > 1 ? [`First ${decimals(there[0])}, last ${decimals(there.at(-1))}.`] : [];
-  const dotted = reference === null ? [] : [`${DATA.steps.length > 1 ? "Dotted" : "Beside it"}: ${decimals(reference)} ${measureNow().reference}.`];
+  const ends = there.length > 1 ? [say("ends", { first: decimals(there[0]), last: decimals(there.at(-1)) })] : [];
+  const dotted = reference === null ? [] : [say(DATA.steps.length > 1 ? "dotted" : "beside", { value: decimals(reference), what: measureNow().reference })];
   return [...ends, ...dotted, ...leadWords(text, place)].join(" ");
 }
 
@@ -87,11 +87,11 @@ function leadWords(text, place) {
   const { steps, lead, before } = measureNow();
   if (!lead) return [];
   const from = lead[text][place];
-  if (DATA.steps.length === 1) return [`The right token ${from === null ? "is not" : "is"} the likeliest.`];
-  if (from === null) return [`The right token does not lead at the last ${CLOCK}.`];
+  if (DATA.steps.length === 1) return [say(from === null ? "not likeliest" : "likeliest")];
+  if (from === null) return [say("leads never")];
   const low = before?.[text][place] ?? null;
-  if (from === steps[0]) return [`The right token leads at every ${CLOCK}.`];
-  if (from === steps.at(-1)) return [`The right token leads at the last ${CLOCK} only.`];
-  const between = low === null || low === from ? "" : ` (not yet at ${formatStep(low)})`;
-  return [`The right token leads from ${CLOCK} ${formatStep(from)} on${between}.`];
+  if (from === steps[0]) return [say("leads always")];
+  if (from === steps.at(-1)) return [say("leads last")];
+  const between = low === null || low === from ? "" : say("not yet", { at: formatStep(low) });
+  return [say("leads from", { at: formatStep(from), between })];
 }

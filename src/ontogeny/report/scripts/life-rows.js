@@ -9,7 +9,7 @@ import {
   spokenBirth,
   tellConcept,
 } from "./concepts.js";
-import { DATA, POINT, lastNotAbove, makeSvg, range } from "./core.js";
+import { DATA, lastNotAbove, makeSvg, range, say } from "./core.js";
 import { formatStep, shortened } from "./format.js";
 import { Shades } from "./life-lines.js";
 import { PICTURE_NAMES, bandPath, linePath } from "./life-shapes.js";
@@ -109,8 +109,8 @@ function rangeWords(low, high) {
 }
 
 function layerMeanWords(layer, run, low, high) {
-  const beside = low.some((value) => value !== null) ? `; control runs ${rangeWords(low, high)}` : "";
-  return `Mean strength in ${DATA.atlas.layers[layer].short} at the last ${POINT}: ${lastPercent(run)} of the peak${beside}`;
+  const beside = low.some((value) => value !== null) ? say("control means", { range: rangeWords(low, high) }) : "";
+  return say("layer mean", { layer: DATA.atlas.layers[layer].short, percent: lastPercent(run), beside });
 }
 
 // One link that stands on the row that is pointed at, or that the keys chose.

@@ -1,7 +1,7 @@
 // Where a curve turns: the line that goes furthest past both of its ends, in a sentence.
 
 import { capital } from "./concepts.js";
-import { CLOCK, POINT, extent, findAll, make } from "./core.js";
+import { extent, findAll, make, say } from "./core.js";
 import { formatNumber, formatStep } from "./format.js";
 import { halfWidth } from "./view.js";
 
@@ -12,10 +12,10 @@ export function turnWords(picture) {
   const [most, ...others] = turns.filter(Boolean).sort((a, b) => b.depth - a.depth);
   if (!most) return "";
   const whose = capital([most.panel, most.label].filter(Boolean).join(", ") || "it");
-  const since = `${most.low ? "rose" : "fell"} to ${formatNumber(most.last, most.digit)} by the last ${POINT}`;
-  const some = turns.length === 2 ? "the other line turns" : `${others.length} of ${turns.length - 1} other lines turn`;
-  const also = others.length ? `; ${some} as well` : "";
-  return `${whose} was ${most.low ? "lowest" : "highest"}, ${formatNumber(most.value, most.digit)}, at ${CLOCK} ${most.when}, and ${since}${also}.`;
+  const several = turns.length === 2 ? "other turns" : "others turn";
+  const also = others.length ? say(several, { some: others.length, all: turns.length - 1 }) : "";
+  const [value, last] = [most.value, most.last].map((each) => formatNumber(each, most.digit));
+  return say(most.low ? "lowest" : "highest", { Whose: whose, value, at: most.when, last, also });
 }
 
 // The deepest turn of a line: further than its own interval from both ends, and of some height.

@@ -1,0 +1,94 @@
+"""What the page's scripts say of results, at the slider's step or of a card: templates alone.
+
+A script fills ``{names}`` with numbers; marks of `ontogeny.words.voice` are filled before.
+"""
+
+from __future__ import annotations
+
+SCRIPTED = {
+    # dated texts
+    "given": "not predicted",
+    "never": "not predicted by the end",
+    "late": "only from {step} {at} on: fewer than two {checkpoint}s follow",
+    "good": "predicted for good from {step} {at}",
+    "leads": "its first answer at the end",
+    "dated": "{count} of {total} {tokens} are predicted for good by {step} {at}.",
+    # a token of the example text
+    "no course": "No course: {why}",
+    "course": "Course of this token over the {checkpoint}s, first {first}, last {last}",
+    "ends": "First {first}, last {last}.",
+    "dotted": "Dotted: {value} {what}.",
+    "beside": "Beside it: {value} {what}.",
+    "likeliest": "The right token is the likeliest.",
+    "not likeliest": "The right token is not the likeliest.",
+    "leads never": "The right token does not lead at the last {step}.",
+    "leads always": "The right token leads at every {step}.",
+    "leads last": "The right token leads at the last {step} only.",
+    "leads from": "The right token leads from {step} {at} on{between}.",
+    "not yet": " (not yet at {at})",
+    # examples of abilities
+    "none turned": "No example turned.",
+    "not measured there": "Not measured there.",
+    "turned right": "{count} to right since {step} {at}{kept}{more}",
+    "turned wrong": "{count} to wrong since {step} {at}{kept}{more}",
+    "kept": ", of {kept} of {all} examples",
+    "one each": "; one of each group",
+    # where a curve turns
+    "lowest": "{Whose} was lowest, {value}, at {step} {at}, and rose to {last} by the last "
+    "{checkpoint}{also}.",
+    "highest": "{Whose} was highest, {value}, at {step} {at}, and fell to {last} by the last "
+    "{checkpoint}{also}.",
+    "other turns": "; the other line turns as well",
+    "others turn": "; {some} of {all} other lines turn as well",
+    # a row of the chart at a step
+    "no larger": "no larger than chance and noise would give",
+    "other way": "{percent} % beyond its first value, in the other direction",
+    "overshoot": "{percent} % beyond its last value",
+    "on the way": "{percent} % of the way",
+    # lives of concepts
+    "born by": "born by {step} {at}{between}",
+    "of peak": "{percent} % of its peak",
+    "unreadable": "cannot be read from this {checkpoint} alone",
+    "spark": "Strength of {name} over the {checkpoint}s; {birth}; {strength} at the last "
+    "{checkpoint}",
+    "layer mean": "Mean strength in {layer} at the last {checkpoint}: {percent} of the peak{beside}",
+    "control means": "; control runs {range}",
+    # a card
+    "gone": "below a quarter of its peak from",
+    "refits": "refits that say born",
+    "unsettled": "not by the last {checkpoint}",
+    "three tokens": "{percent} of its activation on three tokens",
+    "three untrained": "Three tokens of the untrained model’s concepts carry at most {percent}, for "
+    "95 % of them",
+    "fires": "Fires on {percent} of the tokens{explained}",
+    "explains": "; the {what} explains {percent} of its code",
+    "found again": "Found again by a fit to {by}{apart}",
+    "by half": "either half of the texts with a correlation of {value}",
+    "by seed": "another seed with a correlation of {value}",
+    "apart": ": it stands apart",
+    "adds": "Adds to the logits ",
+    "adds at end": "Adds to the logits at the last {checkpoint} ",
+    "takes": "and takes from ",
+    "by chance": "(no more than chance) ",
+    "random logits": "(95 % of random directions: at most {most} on either side)",
+    "nearest": "Nearest directions, with their cosine: ",
+    "read lost": "It can first be read at {step} {at}, but not at the last {checkpoint}",
+    "read from": "It can be read from {step} {at} on{weak}",
+    "read twice": "It can first be read at {step} {at}, and at every {checkpoint} from {stays} "
+    "on{weak}",
+    "weak": ", at first too weak to count as born",
+    "removal": "Its removal at {step} {at} costs {cost} nats a token{against}: {verdict}",
+    "random removal": "random directions at most {cost}",
+    "other removal": "on the tokens of other concepts at most {cost}",
+    "matters": "it matters",
+    "not surely": "not surely more than these",
+    # the card of controls
+    "controls": "What controls give · {layer}",
+    "untrained": "Control: the untrained model",
+    "untrained finds": "The same fit on the untrained model finds “concepts” too: {count} of them. "
+    "{most}A concept that is no sharper is not named by its tokens, only by words whose contexts are "
+    "alike.",
+    "untrained most": "95 % put at most {percent} of their activation on three tokens. ",
+    "named": "Named in this layer: {own}. In control runs: {counts}.",
+    "strip": "Share on three tokens: {own} concepts of this run, {untrained} of the untrained model",
+}
