@@ -81,6 +81,19 @@ def test_what_computes_counts_where_it_is_defined(old, new, changed):
     assert _changed(old, new) == changed
 
 
+def test_what_is_registered_without_a_name_counts_with_its_class_or_its_file():
+    """Nobody names it: importing the file, or using the class, is what reaches it."""
+    text = (
+        "class Sum:\n    @of.register\n    def _(self, x): return {}\n\n"
+        "@size.register\ndef _(x): return {}\n"
+    )
+    before = _digests(text.format(1, 1))
+    for numbers, changed in (((2, 1), "Sum"), ((1, 2), EFFECTS)):
+        after = _digests(text.format(*numbers))
+        differing = {name for name in before if before[name] != after[name]}
+        assert differing - {"_"} == {changed}
+
+
 def test_a_file_that_is_no_python_counts_by_its_bytes():
     one, other = read_source(b"def ("), read_source(b"def [")
     assert one.definitions.keys() == {EFFECTS}

@@ -54,6 +54,17 @@ def fitted_semi(A, **options):
     return SemiNMF(8, **options).fit(A)
 
 
+@pytest.mark.parametrize("r", [2, 3, 4, 5])
+def test_a_half_space_costs_at_most_half_of_the_last_singular_direction(r):
+    """Of the two signs of that direction, one leaves at most half of its energy wrong."""
+    A = np.random.default_rng(3).normal(size=(40, 6)) * [4, 3, 2, 1, 0.6, 0.4]
+    A -= A.mean(axis=0)
+    squares = np.linalg.svd(A, compute_uv=False) ** 2
+    found = best_half_space(torch.tensor(A), r, start=None, max_iter=200, tol=1e-5)
+    error = (A**2).sum() - found.energy() + found.wrong()
+    assert squares[r:].sum() <= error <= squares[r:].sum() + squares[r - 1] / 2
+
+
 def test_codes_of_a_half_space_are_the_best_that_its_direction_allows():
     """Against scipy's search over all directions of the same subspace."""
     rng = np.random.default_rng(2)

@@ -126,6 +126,14 @@ def test_who_knows_frequencies_alone_gives_one_answer_everywhere(planted):
     assert any(text.startswith(leads) for text in said)
 
 
+def test_gaps_are_said_to_share_an_answer_only_where_two_do(planted):
+    data, _ = planted
+    for count, is_said in ((2, True), (1, False)):
+        same = xr.full_like(data.shared_first_answer, count)
+        said = said_of(Predictions(), data.assign(shared_first_answer=same))
+        assert any("share one first answer" in text for text in said) is is_said
+
+
 def test_right_tokens_at_the_end_stand_beside_those_at_first_and_in_control_runs(
     planted,
 ):

@@ -238,7 +238,7 @@ def orientation_across_runs(
     ----------
     runs
         Trajectories by name, at least two, of models of the same shapes.
-    blocks, k, draws, random_state
+    blocks, k, n_draws, random_state
         As in `Orientation`.
 
     Returns

@@ -13,6 +13,7 @@ from ontogeny.features.wordspace.order import first_crossing
 from ..observables.readout.attention import settling_step
 from ..semantics.learned_order import learning_order
 from .comparison_judges import growing_null
+from .formats import listed, spread
 from .verdicts import (
     LEVEL,
     Found,
@@ -20,8 +21,6 @@ from .verdicts import (
     decided,
     each,
     if_finite,
-    listed,
-    spread,
     unanimous,
     why_open,
 )

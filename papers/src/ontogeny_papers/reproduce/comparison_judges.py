@@ -9,6 +9,7 @@ import xarray as xr
 
 from ontogeny.claims import Reason
 
+from .formats import listed, named, p_value, spread
 from .verdicts import (
     LEVEL,
     Found,
@@ -17,11 +18,7 @@ from .verdicts import (
     exceeds,
     if_finite,
     last_of,
-    listed,
     more_often,
-    named,
-    p_value,
-    spread,
     unanimous,
 )
 

@@ -21,20 +21,12 @@ from ..observables.readout.sae_probe import SaeProbe
 from ..observables.weight_rank import WeightRank
 from . import attention_judges, comparison_judges, judges, update_judges
 from .comparison_judges import by_kind
+from .formats import spread
 from .marker_recipe import MarkerRecipe, Scale
 from .recipe import Findings, Materials
 from .tasks import MarkerTask
 from .training import MarkerRun, OptimizerSettings
-from .verdicts import (
-    LEVEL,
-    Found,
-    Verdict,
-    each,
-    more_often,
-    spread,
-    unanimous,
-    why_open,
-)
+from .verdicts import LEVEL, Found, Verdict, each, more_often, unanimous, why_open
 
 _APART = 0.5  # mean squared cosine below which two subspaces count as turned against each other
 

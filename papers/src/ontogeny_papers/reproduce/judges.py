@@ -20,6 +20,7 @@ from .comparison_judges import (
     span,
     whole_ranks,
 )
+from .formats import named, p_value, spread
 from .verdicts import (
     LEVEL,
     Found,
@@ -28,9 +29,6 @@ from .verdicts import (
     exceeds,
     if_finite,
     last_of,
-    named,
-    p_value,
-    spread,
     unanimous,
 )
 

@@ -11,17 +11,8 @@ from ontogeny.claims import Reason
 from ontogeny.errors import ArgumentError, NonFiniteError
 
 from ..dynamics.signals import compare_signals
-from .verdicts import (
-    LEVEL,
-    Found,
-    Verdict,
-    each,
-    exceeds,
-    named,
-    short,
-    spread,
-    unanimous,
-)
+from .formats import named, short, spread
+from .verdicts import LEVEL, Found, Verdict, each, exceeds, unanimous
 
 _WEAK = 0.3  # correlation around the trends
 _EXCLUDED = 0.5  # correlation that the runs must rule out before one is called weak

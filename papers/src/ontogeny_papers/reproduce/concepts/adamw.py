@@ -22,8 +22,9 @@ from ontogeny.training.loop import adamw_one_cycle
 from ontogeny.training.masked import MaskedBatch, MaskedLanguageModelling, masked_logits
 
 from ..averages import mean_of_seeds
+from ..formats import short
 from ..recipe import Findings, Materials, MeasuredRecipe
-from ..verdicts import Verdict, if_finite, short, unanimous
+from ..verdicts import Verdict, if_finite, unanimous
 
 # Of the way that the weights went: updates that are the same up to rounding.
 _EQUAL = 1e-6

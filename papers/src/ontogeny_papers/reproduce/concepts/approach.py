@@ -12,7 +12,8 @@ from ontogeny.summary.noise import reference_index
 
 from ...dynamics.progress import learning_progress
 from ...observables.curves.base import floor_of
-from ..verdicts import Verdict, decided, each, exceeds, if_finite, short, why_open
+from ..formats import short
+from ..verdicts import Verdict, decided, each, exceeds, if_finite, why_open
 
 _TWICE = float(np.log(2))
 _TURNED = (

@@ -14,8 +14,9 @@ from ontogeny.figures import Section
 from ontogeny.quantities import Quantity
 
 from ..averages import mean_of_seeds
+from ..formats import short
 from ..recipe import Findings, Materials
-from ..verdicts import Verdict, short, unanimous
+from ..verdicts import Verdict, unanimous
 from .concept_recipe import ConceptRecipe, ConceptSize, of_sources, sizes
 
 _EPSILON = 1e-10

@@ -12,7 +12,8 @@ from scipy.stats import spearmanr
 from ontogeny.observables import Observable
 
 from ...observables.curves.regimes import Regimes
-from ..verdicts import Found, Verdict, decided, each, exceeds, short
+from ..formats import short
+from ..verdicts import Found, Verdict, decided, each, exceeds
 from . import approach
 from .agreement import agreement, in_common, of_other_seeds
 from .concept_recipe import ConceptRecipe, sizes, two_sizes

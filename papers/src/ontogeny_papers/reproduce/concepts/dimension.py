@@ -15,7 +15,8 @@ from ontogeny.features.concepts.dictionaries import Concepts
 from ontogeny.observables import Observable
 
 from ...observables.concepts.dimension import IntrinsicDimension
-from ..verdicts import LEVEL, Found, Verdict, if_finite, more_often, short
+from ..formats import short
+from ..verdicts import LEVEL, Found, Verdict, if_finite, more_often
 from .concept_recipe import ConceptRecipe, sizes
 from .paths import the_runs
 

@@ -8,7 +8,8 @@ import numpy as np
 import xarray as xr
 
 from ...observables.concepts.encoder import EncoderDynamics
-from ..verdicts import Found, Verdict, if_finite, short, spread, unanimous
+from ..formats import short, spread
+from ..verdicts import Found, Verdict, if_finite, unanimous
 from .concept_recipe import ConceptRecipe, sizes
 from .extractors import concepts
 from .paths import done_by, path_lengths, the_runs

@@ -17,8 +17,9 @@ from ontogeny.trajectory import Trajectory
 
 from ...observables.labelled.directions import ConceptDirections
 from ...observables.labelled.tcav import TCAV
+from ..formats import short
 from ..recipe import Materials
-from ..verdicts import LEVEL, Found, Verdict, more_often, short, unanimous
+from ..verdicts import LEVEL, Found, Verdict, more_often, unanimous
 from .concept_recipe import ConceptRecipe, ConceptSize, sizes, studied_texts
 from .labelled_texts import of_topic, of_word_order
 from .masked_run import MaskedRun

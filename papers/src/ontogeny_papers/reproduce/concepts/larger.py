@@ -10,16 +10,8 @@ import xarray as xr
 
 from ontogeny.claims import Certainty, Reason
 
-from ..verdicts import (
-    Found,
-    Verdict,
-    decided,
-    each,
-    if_finite,
-    joined,
-    more_often,
-    short,
-)
+from ..formats import joined, short
+from ..verdicts import Found, Verdict, decided, each, if_finite, more_often
 from . import approach
 from .concept_recipe import ConceptRecipe, two_sizes
 from .dynamics import observables

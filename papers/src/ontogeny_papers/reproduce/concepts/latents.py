@@ -9,7 +9,8 @@ import xarray as xr
 
 from ontogeny.observables import Observable
 
-from ..verdicts import Found, Verdict, decided, each, exceeds, short
+from ..formats import short
+from ..verdicts import Found, Verdict, decided, each, exceeds
 from . import approach
 from .concept_recipe import ConceptRecipe, sizes
 from .correlations import null_words

@@ -10,7 +10,8 @@ import xarray as xr
 from ontogeny.observables import Observable
 
 from ...observables.concepts.lipschitz import Lipschitz
-from ..verdicts import Found, Verdict, decided, each, if_finite, short
+from ..formats import short
+from ..verdicts import Found, Verdict, decided, each, if_finite
 from .concept_recipe import ConceptRecipe, sizes
 from .extractors import AS_RETURNED, TITLES, concepts, only_runs
 

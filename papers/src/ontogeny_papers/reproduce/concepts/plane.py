@@ -11,7 +11,8 @@ from ontogeny import distances
 from ontogeny.claims import Reason
 
 from ...observables.concepts.plane import ConceptPlane
-from ..verdicts import Found, Verdict, decided, each, if_finite, short, spread
+from ..formats import short, spread
+from ..verdicts import Found, Verdict, decided, each, if_finite
 from .concept_recipe import ConceptRecipe, sizes
 from .extractors import TITLES, concepts
 from .paths import the_runs

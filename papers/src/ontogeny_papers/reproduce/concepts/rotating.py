@@ -16,8 +16,9 @@ from ontogeny.figures import Section
 from ontogeny.quantities import Quantity
 
 from ..averages import mean_of_seeds
+from ..formats import short
 from ..recipe import Findings, Materials, MeasuredRecipe
-from ..verdicts import Verdict, short, unanimous
+from ..verdicts import Verdict, unanimous
 
 _RUNS = {
     "turn": "directions turn, codes stay",

@@ -10,7 +10,8 @@ from ontogeny.features.activations.decay import ActivationDecay
 from ontogeny.observables import Observable
 
 from ...observables.curves.fits import Fits
-from ..verdicts import Found, Verdict, each, short
+from ..formats import short
+from ..verdicts import Found, Verdict, each
 from . import approach
 from .concept_recipe import ConceptRecipe, sizes
 from .extractors import EVEN, concepts, only_runs, shape_of

@@ -13,17 +13,8 @@ from ontogeny.observables import Observable
 
 from ...observables.curves.regimes import Regimes
 from ...observables.curves.signals import Signals
-from ..verdicts import (
-    Found,
-    Verdict,
-    decided,
-    each,
-    exceeds,
-    if_finite,
-    joined,
-    more_often,
-    short,
-)
+from ..formats import joined, short
+from ..verdicts import Found, Verdict, decided, each, exceeds, if_finite, more_often
 from .agreement import agreement, in_common, of_other_seeds
 from .concept_recipe import ConceptRecipe, sizes
 from .extractors import AS_RETURNED, EVEN, concepts, noise_of, only_runs

@@ -13,8 +13,9 @@ from ontogeny import concepts, distances
 from ontogeny.claims import Reason
 from ontogeny.figures import Column, Section, Table, attach
 
+from ..formats import short
 from ..recipe import Findings, Materials, MeasuredRecipe
-from ..verdicts import Verdict, short, unanimous
+from ..verdicts import Verdict, unanimous
 from .extractors import CONVEX
 
 _ROWS = 400

@@ -15,8 +15,9 @@ from ontogeny.claims import Reason
 from ontogeny.errors import NonFiniteError
 from ontogeny.figures import NullComparison, Section, attach
 
+from ..formats import short
 from ..recipe import Findings, Materials
-from ..verdicts import Verdict, decided, each, short, why_open
+from ..verdicts import Verdict, decided, each, why_open
 from .concept_recipe import ConceptSize, sizes
 from .convex import ConvexRecipe
 from .extractors import CONVEX

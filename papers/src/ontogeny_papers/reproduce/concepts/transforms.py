@@ -12,7 +12,8 @@ from ontogeny import dynamics
 from ontogeny.claims import Reason
 
 from ...observables.concepts.transforms import TransformDynamics
-from ..verdicts import Found, Verdict, if_finite, short, spread, unanimous
+from ..formats import short, spread
+from ..verdicts import Found, Verdict, if_finite, unanimous
 from .concept_recipe import ConceptRecipe, sizes
 from .extractors import concepts
 from .paths import the_runs

@@ -11,19 +11,10 @@ from ontogeny.observables import Observable
 
 from ...observables.readout.accuracy import ReadoutAccuracy
 from ...observables.similarity_maps import StepSimilarity
+from ..formats import listed, named, short
 from ..marker_recipe import MarkerRecipe, Scale
 from ..training import MarkerRun
-from ..verdicts import (
-    Found,
-    Verdict,
-    each,
-    exceeds,
-    last_of,
-    listed,
-    named,
-    short,
-    unanimous,
-)
+from ..verdicts import Found, Verdict, each, exceeds, last_of, unanimous
 
 _MIXED = "mixed"
 _SWITCH = "switch"

@@ -11,7 +11,8 @@ import xarray as xr
 
 from ontogeny.errors import ArgumentError
 
-from ..verdicts import decided, listed, short
+from ..formats import listed, short
+from ..verdicts import decided
 
 
 class Compared(NamedTuple):

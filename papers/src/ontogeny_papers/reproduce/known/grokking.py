@@ -19,18 +19,9 @@ from ...observables.frequencies import EmbeddingFrequencies
 from ...observables.readout.accuracy import ReadoutAccuracy
 from ...observables.weight_rank import WeightRank
 from ..comparison_judges import below_random_order, span, whole_ranks
+from ..formats import joined, listed, short, spread
 from ..training import OptimizerSettings
-from ..verdicts import (
-    Found,
-    Verdict,
-    each,
-    joined,
-    last_of,
-    listed,
-    short,
-    spread,
-    unanimous,
-)
+from ..verdicts import Found, Verdict, each, last_of, unanimous
 from .formation import Formation
 from .known_recipe import KnownRecipe, KnownSize
 from .modular_run import ModularRun

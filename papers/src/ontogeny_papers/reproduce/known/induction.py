@@ -15,8 +15,9 @@ from ontogeny.features.circuits.in_context import InContextLearning
 from ontogeny.features.circuits.sequences import random_sequences
 from ontogeny.inputs import Inputs
 
+from ..formats import short
 from ..training import OptimizerSettings
-from ..verdicts import Found, Verdict, each, exceeds, short, unanimous
+from ..verdicts import Found, Verdict, each, exceeds, unanimous
 from .formation import Formation
 from .known_recipe import KnownRecipe, KnownSize
 from .next_token_run import NextTokenRun

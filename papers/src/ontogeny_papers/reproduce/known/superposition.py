@@ -18,17 +18,9 @@ from ontogeny.inputs import Inputs
 from ontogeny.trajectory import Trajectory
 
 from ...observables.superposition import FeatureGeometry
+from ..formats import joined, listed
 from ..training import OptimizerSettings
-from ..verdicts import (
-    LEVEL,
-    Found,
-    Verdict,
-    each,
-    if_finite,
-    joined,
-    listed,
-    more_often,
-)
+from ..verdicts import LEVEL, Found, Verdict, each, if_finite, more_often
 from .known_recipe import KnownRecipe, KnownSize, SeededRun
 
 _TRAINING = 0x746F7973

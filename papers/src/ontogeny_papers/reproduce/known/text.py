@@ -18,8 +18,9 @@ from ontogeny.features.circuits.in_context import InContextLearning
 from ontogeny.inputs import Inputs
 from ontogeny.tasks import python_documentation, split_texts, train_tokenizer
 
+from ..formats import joined, listed, short
 from ..training import OptimizerSettings
-from ..verdicts import Found, Verdict, each, joined, listed, short, unanimous
+from ..verdicts import Found, Verdict, each, unanimous
 from .formation import Formation
 from .known_recipe import KnownRecipe, KnownSize
 from .next_token_run import NextTokenRun

@@ -22,8 +22,9 @@ from ontogeny.training.run import RunSettings
 
 from ..concepts.concept_recipe import ConceptRecipe, ConceptSize, of_sources
 from ..concepts.masked_run import MaskedRun
+from ..formats import joined, p_value
 from ..recipe import Findings, Materials
-from ..verdicts import LEVEL, Verdict, decided, each, joined, p_value
+from ..verdicts import LEVEL, Verdict, decided, each
 
 _NODE = "joint-concepts"
 _ORTHANT = 5  # concepts of the corpus that an orthant is taken in

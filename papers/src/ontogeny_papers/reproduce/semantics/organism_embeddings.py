@@ -12,7 +12,8 @@ from ontogeny.claims import Reason
 from ontogeny.features.wordspace.concepts import ConceptBasis
 from ontogeny.figures import Scatter, Section, attach
 
-from ..verdicts import LEVEL, Verdict, joined, unanimous
+from ..formats import joined
+from ..verdicts import LEVEL, Verdict, unanimous
 from .organism_geometry import Geometry, p_value
 
 _STATES = ("untrained", "trained")

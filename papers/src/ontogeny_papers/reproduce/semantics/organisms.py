@@ -24,8 +24,9 @@ from ...observables.words.views.maps import concepts_view
 from ...observables.words.views.training import confusion_view
 from .. import tasks, training
 from ..averages import mean_of_seeds
+from ..formats import joined
 from ..recipe import Findings, Materials
-from ..verdicts import LEVEL, Verdict, decided, joined, unanimous, why_open
+from ..verdicts import LEVEL, Verdict, decided, unanimous, why_open
 from .organism_embeddings import embeddings_view, judge_embeddings, measure_embeddings
 from .organism_geometry import Geometry, count_concepts, judge_concepts, p_value
 

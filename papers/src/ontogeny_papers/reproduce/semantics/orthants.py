@@ -14,8 +14,9 @@ from ontogeny.features.wordspace.support import Support
 
 from ...observables.words.views.clouds import clusters_view, orthants_view
 from ...observables.words.views.page import semantics_page
+from ..formats import p_value
 from ..recipe import Findings, Materials
-from ..verdicts import LEVEL, Verdict, more_often, p_value
+from ..verdicts import LEVEL, Verdict, more_often
 from .groupings import (
     as_dataset,
     groupings_view,

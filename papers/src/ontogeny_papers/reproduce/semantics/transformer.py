@@ -17,8 +17,9 @@ from ontogeny.quantities import Quantity
 
 from .. import training
 from ..averages import mean_of_seeds
+from ..formats import joined
 from ..recipe import Findings, Materials
-from ..verdicts import LEVEL, Verdict, decided, joined
+from ..verdicts import LEVEL, Verdict, decided
 from .free_embeddings import first_lead
 
 _LOSSES = {"square": "square loss", "cross_entropy": "cross-entropy"}
