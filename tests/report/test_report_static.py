@@ -21,6 +21,7 @@ from helpers.planted_runs import controlled
 from ontogeny import report
 from ontogeny.cli import main
 from ontogeny.errors import ArgumentError
+from ontogeny.study.results.result_files import write_result
 from ontogeny.figures import Band, Curves, Heatmap, Section, attach
 from ontogeny.report.kinds import draw_figure, figure_notes, read_drawables
 from ontogeny.report.paper import draw_chart_figure, style
@@ -351,3 +352,31 @@ def test_control_runs_and_lines_are_told_apart_in_pictures(tmp_path):
         p for p in drawing.patches if isinstance(p, Circle) and p.get_linewidth() > 0
     ]
     assert len(open_dots) == marks + 2  # and two in the legend
+
+
+def test_the_command_writes_one_figure_and_no_page(tmp_path, capsys):
+    folder = tmp_path / "study"
+    folder.mkdir()
+    write_result(folder, examples.controlled_tree())
+    with pytest.raises(SystemExit) as stop:
+        main(
+            [
+                "report",
+                str(folder / "result.zarr"),
+                "--figure",
+                "loss/loss",
+                "--figures",
+                str(tmp_path / "one"),
+                "--formats",
+                "svg",
+            ]
+        )
+    assert not stop.value.code
+    assert {path.name for path in (tmp_path / "one").iterdir()} == {
+        "loss-loss.svg",
+        "loss-loss.csv",
+    }
+    assert not (folder / "report.html").exists()
+    with pytest.raises(SystemExit) as stop:
+        main(["report", str(folder / "result.zarr"), "--figure", "loss/los"])
+    assert stop.value.code == 1 and "Nearest: 'loss/loss'" in capsys.readouterr().err

@@ -25,7 +25,6 @@ from .options import (
     Output,
     Quiet,
     Source,
-    Studied,
     StudyFile,
     Trust,
     asks,
@@ -33,6 +32,7 @@ from .options import (
     output,
 )
 from .plugins import add_commands
+from .reporting import report
 from .sharing import push
 from .starting import init, study
 from .texts import texts
@@ -268,48 +268,12 @@ def run(
     _leave(result, strict)
 
 
-@app.command()
-def report(
-    folder: Studied,
-    output: Annotated[
-        Path | None,
-        output(
-            "PAGE", "The page; DIR/report.html by default, NAME.html for OWNER/NAME."
-        ),
-    ] = None,
-    figures: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Also write every figure and its data."),
-    ] = None,
-    formats: Annotated[
-        str, typer.Option(metavar="LIST", help="Formats of the figures.")
-    ] = "pdf,svg,png",
-) -> None:
-    """Write a study's page: one HTML file that opens without a network."""
-    from .. import atlas
-    from .. import report as reports
-    from ..report.files.write import check_formats
-    from ..study import open_study
-
-    kinds = check_formats([kind.strip() for kind in formats.split(",") if kind.strip()])
-    study = open_study(folder)
-    place = study.folder
-    page = (
-        place / "report.html"
-        if place is not None and Path(folder).is_dir()
-        else Path(f"{Path(folder).name}.html")
-    )
-    typer.echo(f"page: {study.report(output or page)}")
-    if figures is not None:
-        written = reports.write_figures(atlas.with_labels(study), figures, kinds)
-        typer.echo(f"figures: {len(written)} files in {figures}")
-
-
 app.command()(claims)
 app.command()(compare)
 app.command()(concept)
 app.command()(export)
 app.command()(push)
+app.command()(report)
 app.command()(slurm)
 app.command()(texts)
 app.command(name="list")(list_)

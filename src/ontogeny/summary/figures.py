@@ -24,6 +24,11 @@ from ..figures import (
 from ..quantities import Quantity
 from ..words.names import Names, belongs_to
 
+# Dimensions of which each label has an interval and lines of its own, and how many lines lie over
+# one another before each has a panel.
+PANELS = ("group",)
+_MANY = 3
+
 
 def default_figures(data: xr.Dataset, quantities: Sequence[Quantity]) -> list[Curves]:
     """Return the curves of every quantity that is drawn and has a value at steps.
@@ -148,6 +153,9 @@ def _curves(
             "layer" if "layer" in dims else next((d for d in dims if d != "run"), "")
         )
     free = [d for d in dims if d not in (series, "run")]
+    facet = quantity.facet or next(iter(free), None)
+    if series in PANELS and facet is None and data.sizes.get(series, 0) >= _MANY:
+        series, facet = "", series
     figure = Curves(
         label.replace("_", "-"),
         quantity.heading_of(at.get(quantity.per, "")),
@@ -156,7 +164,7 @@ def _curves(
         shade=_shade(data, quantity),
         relative=quantity.share,
         relative_label=quantity.share_of,
-        facet=quantity.facet or next(iter(free), None),
+        facet=facet,
         select=select,
         series=series or None,
         interval=(f"{name}_low", f"{name}_high") if f"{name}_low" in data else None,

@@ -33,9 +33,9 @@ from .set_claims import claims_of_sets
 SETS = ("training", "held-out")
 # What is stored of each text of both sets; the last two are the same at every step.
 _OF_TEXTS = {
-    "cost": ("loss", "nats per token"),
+    "cost": ("loss", "nats per {token}"),
     "right": ("share of right answers", "1"),
-    "line": ("loss by word frequencies", "nats per token"),
+    "line": ("loss by word frequencies", "nats per {token}"),
     "count": ("number of predicted tokens", ""),
 }
 _ONCE = (

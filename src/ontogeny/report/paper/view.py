@@ -167,15 +167,21 @@ class FigureView:
         return self.looks_of(self.axis(use))
 
     def looks_of(self, axis: Axis) -> list[tuple[str, str]]:
-        """Colour and dash of every label of an axis; with a reference, dashes are its own."""
+        """Colour of every label of an axis, and its dash where a few tell it in black and white.
+
+        With a reference, dashes are its own.
+        """
         count = len(axis)
         if axis.group is not None:
             seen: dict[int, int] = {}
             return [self._layer_look(group, seen) for group in axis.group]
-        if count <= len(DASHES) and not getattr(self.figure, "reference", None):
-            return [(self.base["ink"], dash) for dash in DASHES[:count]]
-        last = max(count - 1, 1)
-        return [(ramp_at(self.marks, i / last), "-") for i in range(count)]
+        dashed = count <= len(DASHES) and not getattr(self.figure, "reference", None)
+        if count == 1:
+            return [(self.base["ink"], "-")]
+        return [
+            (ramp_at(self.marks, i / (count - 1)), DASHES[i] if dashed else "-")
+            for i in range(count)
+        ]
 
     def _layer_look(self, group: int, seen: dict[int, int]) -> tuple[str, str]:
         """Modules of one depth share its colour and differ by dash."""

@@ -32,10 +32,10 @@ export function colourScale(ramp) {
   return ramp.map((colour, k) => [k / (ramp.length - 1), colour]);
 }
 
-// Lines of layers take the layers' colours; a few other series differ by dash, in ink.
+// Lines of layers take the layers' colours; a few other series differ by dash as well.
 const DASHES = ["solid", "dash", "dot", "dashdot"];
 
-// With a reference, dashes are its own, so series differ by colour.
+// With a reference, dashes are its own, so series differ by colour alone.
 export function seriesStyles(axis, palette, dashed = true) {
   const count = axis.values.length;
   if (axis.group) {
@@ -45,9 +45,7 @@ export function seriesStyles(axis, palette, dashed = true) {
       return { colour: palette.layers[group] ?? palette.base.ink, dash: DASHES[seen[group] % DASHES.length] };
     });
   }
-  if (dashed && count <= DASHES.length) return range(count).map((i) => ({ colour: palette.base.ink, dash: DASHES[i] }));
-  return range(count).map((i) => ({
-    colour: rampAt(palette.marks, i / Math.max(count - 1, 1)),
-    dash: "solid",
-  }));
+  if (count === 1) return [{ colour: palette.base.ink, dash: "solid" }];
+  const few = dashed && count <= DASHES.length;
+  return range(count).map((i) => ({ colour: rampAt(palette.marks, i / (count - 1)), dash: few ? DASHES[i] : "solid" }));
 }
