@@ -46,8 +46,9 @@ NOT_COMPARED = {
     r"concepts-svd:(iterations|converged)": "says how it was computed",
     r"concepts-svd:code_coordinates": "codes in a basis that any other turned one could stand for",
     r"(activation-decay|similarity):.*_floor": "noise of a change towards the reference step",
-    r"(minimal-pairs|choices):accuracy.*_(low|high|floor|stderr|p_changed|reach)": "intervals and tests "
-    "over clusters",
+    r"(minimal-pairs|choices):accuracy.*_(low|high|floor|stderr|p_changed|reach)": "intervals "
+    "and tests over clusters",
+    r"writing:.*": "what is written; its tests ask for one token at a time",
     r"choices:accuracy.*_chance": "what one answer everywhere reaches",
     r"(minimal-pairs|choices):(above_.*|liking|change_.*)": "verdicts over groups",
     r"calibration:calibration_error_(stderr|low|high|floor)": "spread of the replicates, which are "

@@ -21,12 +21,12 @@ from helpers.planted_runs import controlled
 from ontogeny import report
 from ontogeny.cli import main
 from ontogeny.errors import ArgumentError
-from ontogeny.study.results.result_files import write_result
 from ontogeny.figures import Band, Curves, Heatmap, Section, attach
 from ontogeny.report.kinds import draw_figure, figure_notes, read_drawables
 from ontogeny.report.paper import draw_chart_figure, style
 from ontogeny.report.paper.chart import PAPER
 from ontogeny.report.scales import StepScale
+from ontogeny.study.results.result_files import write_result
 from ontogeny.words.content import read_content
 
 pytestmark = pytest.mark.slow

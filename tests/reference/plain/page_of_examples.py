@@ -69,6 +69,10 @@ class PageOfExamples:
             "masked": ((), 0),
         }
 
+    def writing(self, data):
+        """Return nothing: what is written is compared elsewhere, one token at a time."""
+        return {}
+
     def predictions(self, data):
         """Return the answers in gaps; which gaps there are is drawn, and read off their texts."""
         gaps = [
