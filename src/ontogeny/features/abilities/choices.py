@@ -131,7 +131,7 @@ class Choices(OfExamples):
         numbers = np.array([len(example.texts) for example in examples])
         of_answer = np.repeat(np.arange(len(examples)), numbers)
         right = np.cumsum(numbers) - numbers + [example.right for example in examples]
-        answers = chain.from_iterable(example.texts for example in examples)
+        answers = [*chain.from_iterable(example.texts for example in examples)]
         return {
             "prompt": (
                 "question",
