@@ -285,9 +285,9 @@ def test_what_the_system_refuses_is_one_line_with_path_and_remedy(
 @pytest.mark.slow
 def test_a_library_that_aborts_says_where():
     code = (
-        "import os, ontogeny.cli.commands as commands\n"
+        "import os, ontogeny.cli.sources as sources\n"
         "from ontogeny.cli import main\n"
-        "commands.chosen = lambda *_: os.abort()\n"
+        "sources.open_trajectory = lambda *_, **__: os.abort()\n"
         "main(['steps', 'somewhere'])"
     )
     ended = warm_process.run(["-c", code])

@@ -182,3 +182,23 @@ def test_a_page_with_token_losses_has_the_figure_and_another_has_none():
     assert '<figure class="dated' not in render_page(
         read_content(report_examples.developing_tree())
     )
+
+
+def test_of_a_base_the_text_says_what_it_predicts_and_what_was_lost():
+    losses = planted([1, 1, 1, 1, 1], [0, 1, 1, 1, 1], [1, 1, 0, 0, 0], [0, 0, 0, 0, 0])
+    data = examples.losses(steps=tuple(STEPS))
+    data["token_loss_frequencies"] = data.token_loss_frequencies * 0 + 5
+    predicted = np.argwhere(np.isfinite(data.token_loss.values[0]))
+    texts, places = predicted[predicted[:, 0] == 0][:4].T
+    data.token_loss[:, :] = np.where(np.isfinite(data.token_loss), 9.0, np.nan)
+    data.token_loss.values[:, texts, places] = losses
+    tree = made.tree(
+        {"loss": made.loss_story(steps=tuple(STEPS)), "tokens": data},
+        steps=tuple(STEPS),
+        trajectory='{"base": true}',
+    )
+    shown = read_dated(read_content(tree))
+    states = [d.state for d in shown.lines[0].tokens if d.state != "given"]
+    assert states[:4] == ["good", "good", "lost", "never"]
+    assert shown.sentence.startswith("2 of ")
+    assert "The base predicts 1 of these, and 1 more that are lost" in shown.sentence

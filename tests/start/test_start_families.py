@@ -154,6 +154,7 @@ def test_presets_list_their_observables_in_the_order_of_the_page():
         "minimal-pairs",
         "predictions",
         "writing",
+        "token-losses",
         "weight-change",
         "concept-change",
         "learned-concepts",

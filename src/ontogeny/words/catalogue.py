@@ -493,6 +493,9 @@ HELD_OUT = "held-out loss"
 DATED = (
     "{count} of {total} {tokens} {are} predicted for good by {step} {last}{controls}."
 )
+DATED_FROM_BASE = (
+    " The base predicts {first} of these, and {lost} more that are lost by then."
+)
 
 # What one control run of each kind does, and what several do; others are trained, on texts
 # without sense.

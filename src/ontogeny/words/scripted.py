@@ -9,6 +9,7 @@ SCRIPTED = {
     # dated texts
     "given": "not predicted",
     "never": "not predicted by the end",
+    "lost": "predicted by the base, not at the end",
     "late": "only from {step} {at} on: fewer than two {checkpoint}s follow",
     "good": "predicted for good from {step} {at}",
     "leads": "its first answer at the end",

@@ -59,7 +59,9 @@ class TokenLosses(OfPredictions):
     question = "Which words of a text are learned, and when?"
     price = "a few texts"
     presets = (
-        PresetEntry(("standard", "circuits", "everything", "one-model"), place=30),
+        PresetEntry(
+            ("standard", "circuits", "fine-tuning", "everything", "one-model"), place=28
+        ),
     )
     compared = ("token_loss",)
     state_variables = (

@@ -174,6 +174,8 @@ def _key(dated: DatedTexts, clock: str) -> Any:
 
 
 def _style(token: Dated) -> str:
+    if token.state == "lost":
+        return "dim strike"
     if token.state in ("given", "never"):
         return "dim"
     ink, paper = _colours(token.shade)
@@ -188,9 +190,9 @@ def _html_line(line: Line, numbers: bool) -> str:
 
 def _html_token(token: Dated) -> str:
     text = escape(token.token.text)
-    if token.state in ("given", "never"):
-        return f'<span style="opacity:.6">{text}</span>'
-    assert token.step is not None
+    if token.step is None:
+        line = "text-decoration:line-through;" if token.state == "lost" else ""
+        return f'<span style="opacity:.6;{line}">{text}</span>'
     ink, paper = _colours(token.shade)
     colours = f"color:{ink};background:{paper};" if token.state == "good" else ""
     line = "text-decoration:underline;" if token.leads else ""

@@ -7,7 +7,7 @@ import { tickLabels } from "./panels.js";
 import { currentPlace, indexOfStep, listen, setStep, shareOfAxis, state } from "./state.js";
 import { hideTooltip, showTooltip } from "./tooltip.js";
 
-const DATED_STATES = ["given", "never", "late", "good"];
+const DATED_STATES = ["given", "never", "lost", "late", "good"];
 
 export function startDated() {
   const figure = find(".dated");

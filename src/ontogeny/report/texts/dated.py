@@ -9,20 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from ...words.catalogue import DATED
+from ...words.catalogue import DATED, DATED_FROM_BASE
 from ...words.content import Content
 from ...words.formats import joined, plain_text, step_text, value_range
 from ..concepts.tokens import Pieces
 from ..scales import StepScale
 from ..style import SHADES
-from .dates import LATER, chosen, dates
+from .dates import LATER, chosen, dates, lost
 from .example import MOST_TOKENS, Text, Token, text_of
 from .tokens import ShownTokens, first_with
 
 
 @dataclass(frozen=True)
 class Dated:
-    """A token and its date; `state` is given, never, late or good, `shade` that of its step."""
+    """A token and its date; `state` is given, never, lost, late or good, `shade` that of its step."""
 
     token: Token
     state: str
@@ -94,14 +94,15 @@ def _read(content: Content, shown: ShownTokens) -> DatedTexts | None:
     if not len(rows) or used.sum() <= LATER:
         return None
     reader = _Reader(content, shown, pieces, rows, predicted[rows], costs[rows])
-    lines, count = reader.lines(steps[used], losses[used][:, rows])
+    lines = reader.lines(steps[used], losses[used][:, rows])
     controls = reader.controls()
     masked = (
         bool(data["masked"].item())
         if "masked" in data and not data["masked"].ndim
         else False
     )
-    in_controls = [count for *_, count in controls]
+    in_controls = [_count(lines) for *_, lines in controls]
+    count = _count(lines)
     tokens = f"{content.voice.token_unit or 'token'}s"
     sentence = DATED.format(
         count=count,
@@ -114,6 +115,10 @@ def _read(content: Content, shown: ShownTokens) -> DatedTexts | None:
         if controls
         else "",
     )
+    if content.based:
+        first = sum(d.step == steps[used][0] for d in _all(lines) if d.state == "good")
+        gone = sum(d.state == "lost" for d in _all(lines))
+        sentence += DATED_FROM_BASE.format(first=first, lost=gone)
     return DatedTexts(
         sentence=sentence,
         tokens=tokens,
@@ -148,21 +153,26 @@ class _Reader:
     predicted: np.ndarray
     costs: np.ndarray
 
-    def lines(
-        self, steps: np.ndarray, losses: np.ndarray
-    ) -> tuple[tuple[Line, ...], int]:
-        """Return the lines, and how many of their tokens are predicted for good."""
+    def lines(self, steps: np.ndarray, losses: np.ndarray) -> tuple[Line, ...]:
+        """Return the lines with the dates of their tokens."""
         step, lasts = dates(
             steps, losses[:, self.predicted], self.costs[self.predicted]
         )
         since = np.full(self.predicted.shape, np.nan)
         good = np.zeros(self.predicted.shape, bool)
+        gone = np.zeros(self.predicted.shape, bool)
         since[self.predicted] = step
         good[self.predicted] = lasts
-        lines = tuple(self._line(i, since[i], good[i]) for i in range(len(self.rows)))
-        return lines, int(lasts.sum())
+        if self.content.based:
+            at = losses[:, self.predicted]
+            gone[self.predicted] = lost(at, self.costs[self.predicted])
+        return tuple(
+            self._line(i, since[i], good[i], gone[i]) for i in range(len(self.rows))
+        )
 
-    def _line(self, i: int, since: np.ndarray, good: np.ndarray) -> Line:
+    def _line(
+        self, i: int, since: np.ndarray, good: np.ndarray, gone: np.ndarray
+    ) -> Line:
         row = self.rows[i]
         ids = self.shown.ids[row]
         number = self.shown.numbers[row]
@@ -170,16 +180,18 @@ class _Reader:
         leads = self._leads()[row]
         places = np.flatnonzero(ids >= 0)
         tokens = tuple(
-            self._token(token, since[k], bool(good[k]), bool(leads[k]))
+            self._token(token, since[k], bool(good[k]), bool(gone[k]), bool(leads[k]))
             for token, k in zip(text.tokens, places, strict=True)
         )
         return Line(text, tokens)
 
-    def _token(self, token: Token, since: float, good: bool, leads: bool) -> Dated:
+    def _token(
+        self, token: Token, since: float, good: bool, gone: bool, leads: bool
+    ) -> Dated:
         if not token.has_value:
             return Dated(token, "given")
         if not math.isfinite(since):
-            return Dated(token, "never", leads=leads)
+            return Dated(token, "lost" if gone else "never", leads=leads)
         shade = int(_shades(self.content.steps, np.array([since]))[0])
         return Dated(token, "good" if good else "late", int(since), shade, leads)
 
@@ -189,8 +201,8 @@ class _Reader:
             return np.zeros(self.shown.ids.shape, bool)
         return np.isfinite(self.shown.values("token_leads_from"))
 
-    def controls(self) -> list[tuple[str, np.ndarray, tuple[Line, ...], int]]:
-        """Return name, steps, lines and count of each control run whose tokens were read."""
+    def controls(self) -> list[tuple[str, np.ndarray, tuple[Line, ...]]]:
+        """Return name, steps and lines of each control run whose tokens were read."""
         data = self.shown.node.dataset
         name = "token_loss_control"
         if name not in data or "run" not in data[name].dims:
@@ -204,7 +216,7 @@ class _Reader:
             read = np.isfinite(losses[:, self.predicted]).all(axis=1) & (steps > 0)
             if read.sum() > LATER:
                 found.append(
-                    (plain_text(run), read, *self.lines(steps[read], losses[read]))
+                    (plain_text(run), read, self.lines(steps[read], losses[read]))
                 )
         return found
 
@@ -214,12 +226,22 @@ class _Reader:
         """Return the first control run and the run itself at its steps."""
         if not controls:
             return None
-        name, read, lines, _ = controls[0]
-        own, _ = self.lines(steps[read], losses[read])
+        name, read, lines = controls[0]
+        own = self.lines(steps[read], losses[read])
         words = joined([step_text(step) for step in steps[read]])
         return Beside(
             words, ((f"control run {name}", lines), ("the run at these steps", own))
         )
+
+
+def _all(lines: Sequence[Line]) -> Iterator[Dated]:
+    for line in lines:
+        yield from line.tokens
+
+
+def _count(lines: Sequence[Line]) -> int:
+    """Return how many tokens are predicted for good."""
+    return sum(dated.state == "good" for dated in _all(lines))
 
 
 def _scale(steps: Sequence[int]) -> StepScale:
