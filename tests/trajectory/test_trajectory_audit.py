@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from ontogeny import Recorder, Trajectory
 from ontogeny.errors import CheckpointError
 from ontogeny.trajectory import Findings
 from ontogeny.trajectory.audit import holes
+from ontogeny.trajectory.audit.digests import duplicate_groups
 from ontogeny.trajectory.findings import Finding
 
 CONFIG = {"architectures": ["Toy"], "hidden_size": 2, "transformers_version": "5.0"}
@@ -287,3 +289,17 @@ def test_the_audit_uses_one_thread_and_leaves_their_number(tmp_path, monkeypatch
         assert numbers == [1] and torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+def test_files_of_the_same_content_under_other_names_are_the_same_weights():
+    """As the Hub lists shards that were numbered anew."""
+    listed = [
+        {"model-1-of-2": "x", "model-2-of-2": "y"},
+        {"model-1-of-3": "y", "model-3-of-3": "x"},
+        {"model-1-of-2": "x", "model-2-of-2": "z"},
+    ]
+    checkpoints = [
+        SimpleNamespace(step=step, file_digests=lambda files=files: files)
+        for step, files in enumerate(listed)
+    ]
+    assert duplicate_groups(checkpoints) == [(0, 1)]
