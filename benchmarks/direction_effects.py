@@ -41,7 +41,6 @@ from ontogeny.capture import activations
 from ontogeny.capture.gradients import gradients
 from ontogeny.capture.objectives import ReadingSettings
 from ontogeny.claims import Certainty, Claim, Kind
-from ontogeny.claims.claim import DIRECTION_OF
 from ontogeny.features.directions.changed_layer import ChangedLayer, Groups
 from ontogeny.features.directions.effect_claims import (
     claims_of_abilities,
@@ -353,7 +352,7 @@ def _over_steps(cells: list[xr.Dataset]) -> xr.Dataset:
 def _said(claims: tuple[Claim, ...]) -> Iterator[tuple[str, Any]]:
     """Give for each claim since when it surely holds, None where it is open."""
     for claim in claims:
-        of = str(claim.subject.label).partition(DIRECTION_OF)[2]
+        of = claim.subject.label.removeprefix("asked · ")
         group = "loss" if claim.subject.node == "directions" else of
         sure = claim.certainty is Certainty.SURE
         yield f"{group} {KINDS[claim.kind]}", float(claim.since) if sure else None

@@ -246,7 +246,6 @@ WRITES = {
     "features/abilities/token_texts.py": WHY,
     "features/activations/dimensions.py": NAMED,
     "features/circuits/heads.py": NAMED,
-    "features/concepts/meaning/contexts.py": WHY,
     "features/directions/dictionary_files.py": "an error",
     "features/directions/dictionary_lives.py": "an error, and names of variables",
     "features/probes/pieces_of_words.py": WHY,

@@ -8,7 +8,6 @@ import xarray as xr
 
 import ontogeny as og
 from ontogeny.errors import ArgumentError
-from ontogeny.features.concepts.meaning import contexts
 from ontogeny.observables import (
     TCAV,
     ConceptDirections,
@@ -439,9 +438,8 @@ def test_labelled_concepts_are_judged_on_a_tiny_run(folder):
     assert og.open_study(page.parent).result["verdict"].sizes["claim"] == 6
 
 
-def test_births_are_set_beside_the_corpus_of_a_tiny_run(folder, monkeypatch):
+def test_births_are_set_beside_the_corpus_of_a_tiny_run(folder):
     """What so small a run learns is no order, and the page says so."""
-    monkeypatch.setattr(contexts, "default_texts", lambda: (["of", "no", "use"],) * 3)
     concepts = JointConcepts(n_concepts=6, n_active=2, max_tokens=300, examples=2)
     size = BirthSize({"EuroBERT": RUN}, (0,), (concepts,), 40, 24, None, 6, 60, 200, 19)
     recipe = dataclasses.replace(reproduce.recipe("semantics-births"), quick=size)
