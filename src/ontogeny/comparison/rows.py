@@ -124,8 +124,9 @@ def _verdicts(rows: xr.Dataset, controlled: bool) -> xr.Dataset:
 
 def _keyed(rows: xr.Dataset) -> xr.Dataset:
     """Return rows by what tells them apart in every run: quantity, layer, label, and number."""
-    kept = [name for name in (*_TEXTS, "row") if name in rows]
-    parts = [map(str, rows[name].values) for name in kept]
+    nothing = np.full(rows.sizes["row"], "")
+    columns = [rows[n].values if n in rows else nothing for n in (*_TEXTS, "row")]
+    parts = [map(str, column) for column in columns]
     joined = map(_KEY.join, zip(*parts, strict=True))
     keys = [f"{key}{_KEY}{number}" for key, number in numbered(joined)]
     rows = rows.drop_vars(_TEXTS, errors="ignore")

@@ -31,11 +31,17 @@ _DEEPEST = 8
 # Ends of the loss's ``loss_half_`` variables, and what they are called here.
 _GAINS = {
     "frequencies": "word frequencies",
-    "before": "the {token} before",
-    "context": "context beyond the {token} before",
+    "before": "the token before",
+    "context": "context beyond the token before",
 }
 # What is shown for them, where a token may be a character or a move.
-_SHOWN = json.dumps({_GAINS["frequencies"]: "{word} frequencies"})
+_SHOWN = json.dumps(
+    {
+        _GAINS["frequencies"]: "{word} frequencies",
+        _GAINS["before"]: "the {token} before",
+        _GAINS["context"]: "context beyond the {token} before",
+    }
+)
 
 # Fewer follow one another in every text, and no context tells them apart.
 FEWEST_TOKENS = 10
