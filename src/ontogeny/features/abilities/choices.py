@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -131,13 +130,13 @@ class Choices(OfExamples):
         numbers = np.array([len(example.texts) for example in examples])
         of_answer = np.repeat(np.arange(len(examples)), numbers)
         right = np.cumsum(numbers) - numbers + [example.right for example in examples]
-        answers = [*chain.from_iterable(example.texts for example in examples)]
+        answers = [answer.strip() for example in examples for answer in example.texts]
         return {
             "prompt": (
                 "question",
                 object_array([example.before[0] for example in examples]),
             ),
-            "answer_text": ("answer", object_array([*map(str.strip, answers)])),
+            "answer_text": ("answer", object_array(answers)),
             "question_of_answer": ("answer", of_answer),
             "right_answer": ("question", right),
             "characters": ("answer", np.array([len(answer) for answer in answers])),
