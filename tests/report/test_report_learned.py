@@ -291,7 +291,7 @@ def test_results_that_number_components_of_controls_as_the_runs_are_read():
 def test_what_was_found_leads_and_no_birth_is_told_behind_it():
     numbers = {"n_again": 5.0, "n_born": 0.0, "n_named": 2.0, "n_untrained": 7.0}
     assert found_words(xr.Dataset(numbers)) == [
-        "2 of 5 concepts beyond the token have a name",
+        "2 of 5 concepts beyond the {token} have a name",
         "none was born",
         "an untrained model has 7",
     ]

@@ -30,6 +30,7 @@ def test_each_side_of_what_a_concept_writes_stands_beside_chance(visit):
         written_up=far, written_down=taken, written_down_id=data.written_up_id
     )
     page = visit("written", lambda: made.tree({"joint-concepts": data}))
+    page.click("#atlas-more")
     words = page.evaluate(
         """() => [...document.querySelectorAll("#atlas .card[id]")].map((card) =>
           [Number(card.id.split("/").pop()), card.querySelector(".foot")?.textContent ?? ""])"""
@@ -191,6 +192,7 @@ def test_a_card_says_from_where_on_its_concept_stays_readable(visit):
     data["readability"].loc[first] = np.where(steps >= steps[3], 0.9, 0.1)[:, None]
     data["readability"].loc[{**first, "concept": 0}] = wave
     page = visit("readable", lambda: made.tree({"joint-concepts": data}))
+    page.click("#atlas-more")
     words = page.evaluate(
         """() => Object.fromEntries([...document.querySelectorAll("#atlas .card[id]")].map((card) =>
           [card.id, card.querySelector(".foot")?.textContent ?? ""]))"""

@@ -260,6 +260,7 @@ MAY = {
     "features/concepts/describe/row_words.py": "words of texts that are measured",
     "features/learned_concepts/places.py": "words of texts that are measured",
     "features/predictions/gaps.py": "a file of gaps",
+    "features/predictions/word_gaps.py": "words of texts that are measured",
 }
 
 
