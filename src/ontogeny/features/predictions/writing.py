@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -125,6 +125,12 @@ class Writing(OfPredictions):
                 self.n_tokens,
                 self.random_state,
             )
+        if not masked and reading[asked].longest is None:
+            # Of a module of one's own it is not known what it reads beyond the texts.
+            most = int(reading[texts].lengths.max())
+            prompts = [
+                replace(p, count=max(1, min(p.count, most - p.at))) for p in prompts
+            ]
         return to_dataset(prompts).assign({PIECES: pieces_variable(pieces)})
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
