@@ -72,6 +72,8 @@ def short_names(paths: Sequence[str]) -> list[str]:
     ['0.mlp', '0.attn', '1.mlp']
     >>> short_names(["model.layers.3.mlp"]), short_names(["h.3.mlp.up.weight"])
     (['layer 3'], ['3.up'])
+    >>> short_names(["gpt_neox.layers.1"])
+    ['layer 1']
     >>> short_names(["blocks.0.mlp@0", "blocks.0.mlp@1"])
     ['layer 0', 'layer 1']
     >>> short_names(["svd", "ica"])
@@ -104,10 +106,12 @@ def _alone(path: str) -> str:
     """Return the name of the one module or weight that there is."""
     parts = [part for part in path.split(".") if part not in ("weight", "bias")]
     whole = len(parts) == len(path.split("."))
-    if sum(part.isdigit() for part in parts) != 1 or parts[-1].isdigit() or "#" in path:
+    if sum(part.isdigit() for part in parts) != 1 or "#" in path:
         return ".".join(path.split(".")[-3:])
     depth = next(part for part in parts if part.isdigit())
-    return f"layer {depth}" if whole else f"{depth}.{parts[-1]}"
+    if whole and len(parts) > 1:
+        return f"layer {depth}"
+    return path if parts[-1].isdigit() else f"{depth}.{parts[-1]}"
 
 
 def _without_middle(parts: Sequence[str]) -> Sequence[str]:

@@ -15,7 +15,7 @@ from ...words.formats import joined, plain_text, step_text, value_range
 from ..concepts.tokens import Pieces
 from ..scales import StepScale
 from ..style import SHADES
-from .dates import LATER, chosen, dates, lost
+from .dates import GAIN, LATER, chosen, dates, lost
 from .example import MOST_TOKENS, Text, Token, text_of
 from .tokens import ShownTokens, first_with
 
@@ -59,6 +59,7 @@ class DatedTexts:
     blind: bool
     masked: bool
     numbers: bool
+    controlled: bool
     beside: Beside | None
 
 
@@ -101,7 +102,7 @@ def _read(content: Content, shown: ShownTokens) -> DatedTexts | None:
         if "masked" in data and not data["masked"].ndim
         else False
     )
-    in_controls = [_count(lines) for *_, lines in controls]
+    in_controls = reader.in_controls()
     count = _count(lines)
     tokens = f"{content.voice.token_unit or 'token'}s"
     sentence = DATED.format(
@@ -112,7 +113,7 @@ def _read(content: Content, shown: ShownTokens) -> DatedTexts | None:
         total=int(predicted[rows].sum()),
         last=step_text(steps[used][-1]),
         controls=f" (control runs {value_range(in_controls, '{:,.0f}'.format)})"
-        if controls
+        if in_controls
         else "",
     )
     if content.based:
@@ -128,6 +129,7 @@ def _read(content: Content, shown: ShownTokens) -> DatedTexts | None:
         blind=math.isfinite(blind),
         masked=masked,
         numbers=not pieces.by_id or pieces.numbers_only,
+        controlled=bool(in_controls),
         beside=reader.beside(controls, steps, losses[:, rows]),
     )
 
@@ -201,24 +203,37 @@ class _Reader:
             return np.zeros(self.shown.ids.shape, bool)
         return np.isfinite(self.shown.values("token_leads_from"))
 
+    def in_controls(self) -> list[int]:
+        """Return how many tokens each control run predicts at its last step.
+
+        It is read at a few steps, so that "for good" has no meaning there, and no more are.
+        """
+        cost = self.costs[self.predicted] - GAIN
+        losses = [values[read] for _, read, values in self._of_controls()]
+        return [int((each[-1][self.predicted] <= cost).sum()) for each in losses]
+
     def controls(self) -> list[tuple[str, np.ndarray, tuple[Line, ...]]]:
-        """Return name, steps and lines of each control run whose tokens were read."""
+        """Return name, steps and lines of each control run that was read often enough."""
+        steps = self.shown.node.dataset["step"].values.astype(int)
+        return [
+            (name, read, self.lines(steps[read], losses[read]))
+            for name, read, losses in self._of_controls()
+            if read.sum() > LATER
+        ]
+
+    def _of_controls(self) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+        """Give name, read steps and losses of each control run whose tokens were read."""
         data = self.shown.node.dataset
         name = "token_loss_control"
         if name not in data or "run" not in data[name].dims:
-            return []
+            return
         steps = data["step"].values.astype(int)
-        found = []
-        every = self.shown.values(name, "run", "step")[
-            :, :, self.rows, : self.costs.shape[1]
-        ]
+        every = self.shown.values(name, "run", "step")
+        every = every[:, :, self.rows, : self.costs.shape[1]]
         for run, losses in zip(data["run"].values, every, strict=True):
             read = np.isfinite(losses[:, self.predicted]).all(axis=1) & (steps > 0)
-            if read.sum() > LATER:
-                found.append(
-                    (plain_text(run), read, self.lines(steps[read], losses[read]))
-                )
-        return found
+            if read.any():
+                yield plain_text(run), read, losses
 
     def beside(
         self, controls: Sequence[Any], steps: np.ndarray, losses: np.ndarray
