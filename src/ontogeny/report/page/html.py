@@ -79,6 +79,7 @@ def render_page(
         return of_loss or shown or any(node is above for above in nodes_above)
 
     drawn_by_script = None if content.one_model else first
+    sure = basis(content)
     html: dict[str, Any] = {
         "first": build_first(content, drawn_by_script) if drawn_by_script else None,
         "atlas": atlas.payload if atlas else None,
@@ -88,7 +89,7 @@ def render_page(
         "example": example.payload if example else None,
         "abilities": turning(content),
         "refresh": live.every if live else None,
-        "sure": next(iter(basis(content)), ""),
+        "sure": next(iter(sure), ""),
     }
     if live:
         html["start"] = len(content.steps) - 1
@@ -106,7 +107,7 @@ def render_page(
         written=written,
         example=example,
         abilities=abilities_of({node.id: node.dataset for node in content.nodes}),
-        basis=basis(content),
+        basis=sure,
         failures=read_failures(content),
         failed_in={node.id: section_failures(content, node) for node in content.nodes},
         old_reference=old_reference(content),
