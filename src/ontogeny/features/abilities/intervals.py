@@ -58,7 +58,10 @@ class Chance:
         Examples
         --------
         >>> alone = Chance(np.full(20, 0.5), Ties.of_clusters(np.arange(20)))
-        >>> alone.reach(np.ones(20)), alone.p_value(np.repeat([1, 0], [14, 6])).round(3)
+        >>> (
+        ...     alone.reach(np.ones(20)),
+        ...     round(alone.p_value(np.repeat([1, 0], [14, 6])), 3),
+        ... )
         (0.7, 0.058)
         """
         if not math.isfinite(self.p_value(right)):
