@@ -304,6 +304,8 @@ def plain(cell):
 
 def test_no_text_in_a_download_is_a_formula_for_a_spreadsheet(visit):
     page = visit("formulas", examples.formula_tree)
+    figure = page.locator("[id='concepts-ica/distance']")
+    figure.evaluate("(each) => { each.closest('details').open = true; }")
     with page.expect_download() as download:
         page.press("[id='concepts-ica/distance'] [data-action=csv]", "Enter")
     lines = list(csv.reader(io.StringIO(Path(download.value.path()).read_text())))
