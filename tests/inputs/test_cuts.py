@@ -79,6 +79,8 @@ def test_of_a_stream_of_the_hub_it_is_said_that_there_are_more(monkeypatch):
     made = datasets.Dataset.from_list(rows).to_iterable_dataset()
     monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: made)
     assert load_texts("tinystories", max_texts=4).form.startswith("the first of")
+    assert load_texts("tinystories", max_texts=9).form == ""
+    assert load_texts("tinystories", max_texts=20).form == ""
 
 
 class Nameless:

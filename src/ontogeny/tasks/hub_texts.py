@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -100,9 +100,9 @@ def load_texts(
     if dataset.unit != "text":
         whole = (row[text] for row in rows)
         return _by_paragraph(whole, source, dataset.unit, max_texts)
-    fields = _wanted_fields(rows, text, label, document)
-    fields = itertools.islice(fields, max_texts) if dataset.stream else fields
-    texts = LabelledTexts.from_rows(fields, text, label, source, document)
+    fields = iter(_wanted_fields(rows, text, label, document))
+    taken = itertools.islice(fields, max_texts if dataset.stream else None)
+    texts = LabelledTexts.from_rows(taken, text, label, source, document)
     if (
         texts.labels is not None
         and texts.labels.dtype.kind == "i"
@@ -112,7 +112,7 @@ def load_texts(
             f"{source} has no labels: all of them are {texts.labels[0]}."
         )
     if dataset.stream:
-        return replace(texts, form=_FIRST)
+        return replace(texts, form=_form_before(fields))
     return texts.sample(max_texts, random_state)
 
 
@@ -163,12 +163,17 @@ def _by_paragraph(
         for paragraph in paragraphs(content)
     )
     numbered = list(itertools.islice(pieces, max_texts))
-    form = "" if next(pieces, None) is None else _FIRST
+    form = _form_before(pieces)
     articles = None
     if unit == "paragraph":
         articles = np.array([number for _, number in numbered], dtype=np.int64)
     texts = tuple(paragraph for paragraph, _ in numbered)
     return LabelledTexts(texts, None, source, documents=articles, form=form)
+
+
+def _form_before(rest: Iterator[Any]) -> str:
+    """Return the form of texts of a data set of which some may be left."""
+    return "" if next(rest, None) is None else _FIRST
 
 
 def _check_fields(
