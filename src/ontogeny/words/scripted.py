@@ -29,7 +29,7 @@ SCRIPTED = {
     "not yet": " (not yet at {at})",
     # examples of abilities
     "none turned": "No example turned.",
-    "not measured there": "Not measured there.",
+    "not compared there": "Not measured both there and before.",
     "turned right": "{count} to right since {step} {at}{kept}{more}",
     "turned wrong": "{count} to wrong since {step} {at}{kept}{more}",
     "kept": ", of {kept} of {all} examples",
