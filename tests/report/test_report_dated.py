@@ -202,3 +202,31 @@ def test_of_a_base_the_text_says_what_it_predicts_and_what_was_lost():
     assert states[:4] == ["good", "good", "lost", "never"]
     assert shown.sentence.startswith("2 of ")
     assert "The base predicts 1 of these, and 1 more that are lost" in shown.sentence
+
+
+def test_the_base_alone_says_what_it_predicts_also_beside_a_control():
+    steps = (0, *STEPS)
+    own = planted([1, 0, 1, 1, 1, 1], [0, 1, 1, 1, 1, 1], [0, 1, 0, 0, 0, 0])
+    data = examples.losses(steps=steps)
+    data["token_loss_frequencies"] = data.token_loss_frequencies * 0 + 5
+    predicted = np.argwhere(np.isfinite(data.token_loss.values[0]))
+    texts, places = predicted[predicted[:, 0] == 0][:3].T
+    data.token_loss[:, :] = np.where(np.isfinite(data.token_loss), 9.0, np.nan)
+    data.token_loss.values[:, texts, places] = own
+    control = data.token_loss.values[None].copy()
+    control[0, 0] = np.nan
+    data = data.assign_coords(run=["walk 0"])
+    data = data.assign(token_loss_control=(("run", "step", "text", "place"), control))
+
+    def read():
+        nodes = {"loss": made.loss_story(steps=steps), "tokens": data}
+        base = '{"base": true}'
+        return read_dated(read_content(made.tree(nodes, steps=steps, trajectory=base)))
+
+    # The first one is lost for a step and comes back; the third one holds at step 1, not before.
+    assert "The base predicts 1 of these, and 0 more" in read().sentence
+    (_, lines), _ = read().beside.lines
+    states = [d.state for d in lines[0].tokens if d.state != "given"]
+    assert states[:3] == ["good", "good", "never"]
+    data.token_loss[0] = np.nan
+    assert "base" not in read().sentence

@@ -168,7 +168,7 @@ def test_a_rule_that_tells_nothing_is_not_shown():
     cards = read_atlas(content, read_concepts(content)).payload["concepts"]
     (told,) = next(each["told"] for each in cards if not each.get("name"))
     assert told.startswith(
-        "No rule says what it is: the best tells its places from others with"
+        "No rule is shown to say what it is: the best tells its places from others with"
     )
 
 

@@ -1,5 +1,7 @@
 """What a run writes on the page, in a notebook and in a terminal: the same planted texts."""
 
+import re
+
 import pytest
 
 from helpers import concept_trees as made
@@ -57,6 +59,9 @@ def test_a_terminal_and_a_notebook_show_the_same_texts():
         assert said in plain
         assert said in page.words
     assert "<b>&amp; The" in texts._repr_html_().replace("&lt;b&gt;", "<b>")
+    key = texts._repr_html_().partition("for good from step")[2].partition("dim:")[0]
+    papers = re.findall(r"background:(#\w+)", key)
+    assert len(papers) == len(set(papers)) > 1  # each shade with its first step
 
 
 def test_a_terminal_without_colours_lists_the_tokens_of_each_step():

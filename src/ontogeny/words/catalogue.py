@@ -470,6 +470,7 @@ HEADINGS = {
     "forgot rows": "{some} of {rows} got worse beyond controls",
     "open rows": "{some} of {rows} open",
     "beyond": "{some} of {rows} changed beyond controls",
+    "by chance": " (by chance one or more in {level})",
     "changed": "{some} of {rows} changed; not tested against controls",
     "changed open": "{some} of {rows} changed; beyond controls is open",
     "nothing": "No change is shown",

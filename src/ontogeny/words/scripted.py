@@ -29,7 +29,7 @@ SCRIPTED = {
     "not yet": " (not yet at {at})",
     # examples of abilities
     "none turned": "No example turned.",
-    "not measured there": "Not measured there.",
+    "not compared there": "Not measured both there and before.",
     "turned right": "{count} to right since {step} {at}{kept}{more}",
     "turned wrong": "{count} to wrong since {step} {at}{kept}{more}",
     "kept": ", of {kept} of {all} examples",
@@ -87,8 +87,7 @@ SCRIPTED = {
     "controls": "What controls give · {layer}",
     "untrained": "Control: the untrained model",
     "untrained finds": "The same fit on the untrained model finds “concepts” too: {count} of them. "
-    "{most}A concept that is no sharper is not named by its tokens, only by words whose contexts are "
-    "alike.",
+    "{most}A concept that is no sharper has no name.",
     "untrained most": "95 % put at most {percent} of their activation on three tokens. ",
     "named": "Named in this layer: {own}. In control runs: {counts}.",
     "strip": "Share on three tokens: {own} concepts of this run, {untrained} of the untrained model",

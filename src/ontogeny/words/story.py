@@ -208,6 +208,9 @@ class Story(Selection):
         text = HEADINGS[told].format(
             some=f"{counts[told]:,}", rows=plural(len(rows), noun)
         )
+        level = self.content.levels.control
+        if told == "beyond" and math.isfinite(level):
+            text += HEADINGS["by chance"].format(level=f"{100 * level:g} %")
         return Line(f"{text}.", order, "#chart")
 
     def of_controls(self) -> Line | None:

@@ -48,9 +48,8 @@ MANY = 240
 """Checkpoints of which a card shows contexts; fewer where there are many concepts."""
 
 RULE = (
-    "A concept is named by the words that carry most of its activation, where their contexts are "
-    "more alike than for 95 % of the untrained model’s concepts in that layer; or by its tokens, "
-    "where three carry more of it than for 95 % of those."
+    "A concept is named by its tokens, where three carry more of its activation than for 95 % of "
+    "the untrained model’s concepts in that layer."
 )
 
 UNNAMED = (

@@ -237,7 +237,7 @@ def told(arrays: ConceptArrays, place: Place, beyond: bool | None) -> dict[str, 
         which = (
             f"The best rule, {rule},"
             if auc >= TELLS
-            else "No rule says what it is: the best"
+            else "No rule is shown to say what it is: the best"
         )
         if has_name:
             which = "On other texts its name"

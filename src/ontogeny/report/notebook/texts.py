@@ -72,9 +72,7 @@ class ResultTexts:
             parts += [
                 _html_line(line, self._dated.numbers) for line in self._dated.lines
             ]
-            parts.append(
-                f"<p><small>{escape(_key(self._dated, self._clock).plain)}</small></p>"
-            )
+            parts.append(_html_key(self._dated, self._clock))
         if self._written is not None:
             parts.append(
                 f"<h4>What it writes at {escape(self._clock)} {self._step}</h4>"
@@ -166,11 +164,31 @@ def _key(dated: DatedTexts, clock: str) -> Any:
     from rich.text import Text
 
     line = Text(f"for good from {clock}  ")
+    for step, ink, paper in _first_steps(dated):
+        line.append(f" {step} ", style=f"{ink} on {paper}")
+    return line.append(f"  {_marks(dated)}")
+
+
+def _html_key(dated: DatedTexts, clock: str) -> str:
+    steps = "".join(
+        f'<span style="color:{ink};background:{paper}"> {step} </span>'
+        for step, ink, paper in _first_steps(dated)
+    )
+    words = f"for good from {escape(clock)} {steps} {_marks(dated)}"
+    return f'<p style="white-space:pre-wrap"><small>{words}</small></p>'
+
+
+def _marks(dated: DatedTexts) -> str:
+    states = {token.state for line in dated.lines for token in line.tokens}
+    lost = "struck: by the base, not at the end; " if "lost" in states else ""
+    return f"dim: not by the end; {lost}underlined: its first answer at the end"
+
+
+def _first_steps(dated: DatedTexts) -> Iterator[tuple[str, str, str]]:
+    """Give the first step of each shade, with its ink and paper."""
     first = {shade: step for step, _, _, shade in reversed(dated.key)}
     for shade in sorted(first):
-        ink, paper = _colours(shade)
-        line.append(f" {step_text(first[shade])} ", style=f"{ink} on {paper}")
-    return line.append("  dim: not by the end; underlined: its first answer at the end")
+        yield step_text(first[shade]), *_colours(shade)
 
 
 def _style(token: Dated) -> str:

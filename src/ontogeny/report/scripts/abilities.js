@@ -13,15 +13,21 @@ export function startAbilities() {
   const show = () => {
     const lines = DATA.abilities.flatMap(turnedAt);
     find(".turned-step", place).textContent = `${CLOCK} ${formatStep(DATA.steps[state.step])}`;
-    const measured = DATA.abilities.some(({ steps, right }) => /[01]/.test(right[steps.indexOf(DATA.steps[state.step])] ?? ""));
-    const none = say(measured ? "none turned" : "not measured there");
-    list.replaceChildren(...(measured && lines.length ? lines : [none]).map(turnedLine));
+    const measured = DATA.abilities.some(isCompared);
+    const none = say(measured ? "none turned" : "not compared there");
+    list.replaceChildren(...(lines.length ? lines : [none]).map(turnedLine));
   };
   place.hidden = false;
   listen((changed) => {
     if (changed.has("step")) show();
   });
   show();
+}
+
+// Whether examples were measured at the slider's step and the one before it.
+function isCompared({ steps, right }) {
+  const now = steps.indexOf(DATA.steps[state.step]);
+  return now > 0 && [right[now - 1], right[now]].every((row) => /[015]/.test(row));
 }
 
 // One of each group; those that stay so to the end come first, as others turn to and fro.

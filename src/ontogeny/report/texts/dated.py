@@ -15,20 +15,24 @@ from ...words.formats import joined, plain_text, step_text, value_range
 from ..concepts.tokens import Pieces
 from ..scales import StepScale
 from ..style import SHADES
-from .dates import GAIN, LATER, chosen, dates, lost
+from .dates import GAIN, LATER, chosen, dates
 from .example import MOST_TOKENS, Text, Token, text_of
 from .tokens import ShownTokens, first_with
 
 
 @dataclass(frozen=True)
 class Dated:
-    """A token and its date; `state` is given, never, lost, late or good, `shade` that of its step."""
+    """A token and its date; `state` is given, never, lost, late or good, `shade` that of its step.
+
+    ``by_base`` is whether the base that was tuned predicts it.
+    """
 
     token: Token
     state: str
     step: int | None = None
     shade: int = 0
     leads: bool = False
+    by_base: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,12 @@ def _read(content: Content, shown: ShownTokens) -> DatedTexts | None:
     used &= np.isfinite(losses[:, rows][:, predicted[rows]]).all(axis=1)
     if not len(rows) or used.sum() <= LATER:
         return None
-    reader = _Reader(content, shown, pieces, rows, predicted[rows], costs[rows])
+    # Held by the base, whether or not some later step does not.
+    knows_base = content.based and bool(used[0]) and steps[0] == content.steps[0]
+    by_base = knows_base & (losses[0, rows] <= costs[rows] - GAIN)
+    reader = _Reader(
+        content, shown, pieces, rows, predicted[rows], costs[rows], by_base
+    )
     lines = reader.lines(steps[used], losses[used][:, rows])
     controls = reader.controls()
     masked = (
@@ -116,8 +125,8 @@ def _read(content: Content, shown: ShownTokens) -> DatedTexts | None:
         if in_controls
         else "",
     )
-    if content.based:
-        first = sum(d.step == steps[used][0] for d in _all(lines) if d.state == "good")
+    if knows_base:
+        first = sum(d.by_base for d in _all(lines) if d.state == "good")
         gone = sum(d.state == "lost" for d in _all(lines))
         sentence += DATED_FROM_BASE.format(first=first, lost=gone)
     return DatedTexts(
@@ -154,6 +163,7 @@ class _Reader:
     rows: np.ndarray
     predicted: np.ndarray
     costs: np.ndarray
+    by_base: np.ndarray
 
     def lines(self, steps: np.ndarray, losses: np.ndarray) -> tuple[Line, ...]:
         """Return the lines with the dates of their tokens."""
@@ -162,40 +172,35 @@ class _Reader:
         )
         since = np.full(self.predicted.shape, np.nan)
         good = np.zeros(self.predicted.shape, bool)
-        gone = np.zeros(self.predicted.shape, bool)
         since[self.predicted] = step
         good[self.predicted] = lasts
-        if self.content.based:
-            at = losses[:, self.predicted]
-            gone[self.predicted] = lost(at, self.costs[self.predicted])
-        return tuple(
-            self._line(i, since[i], good[i], gone[i]) for i in range(len(self.rows))
-        )
+        return tuple(self._line(i, since[i], good[i]) for i in range(len(self.rows)))
 
-    def _line(
-        self, i: int, since: np.ndarray, good: np.ndarray, gone: np.ndarray
-    ) -> Line:
+    def _line(self, i: int, since: np.ndarray, good: np.ndarray) -> Line:
         row = self.rows[i]
         ids = self.shown.ids[row]
         number = self.shown.numbers[row]
         text = text_of(self.pieces, ids, self.predicted[i], f"text {number:,}")
         leads = self._leads()[row]
+        base = self.by_base[i]
         places = np.flatnonzero(ids >= 0)
         tokens = tuple(
-            self._token(token, since[k], bool(good[k]), bool(gone[k]), bool(leads[k]))
+            self._token(token, since[k], bool(good[k]), bool(base[k]), bool(leads[k]))
             for token, k in zip(text.tokens, places, strict=True)
         )
         return Line(text, tokens)
 
     def _token(
-        self, token: Token, since: float, good: bool, gone: bool, leads: bool
+        self, token: Token, since: float, good: bool, by_base: bool, leads: bool
     ) -> Dated:
         if not token.has_value:
             return Dated(token, "given")
         if not math.isfinite(since):
-            return Dated(token, "lost" if gone else "never", leads=leads)
+            state = "lost" if by_base else "never"
+            return Dated(token, state, leads=leads, by_base=by_base)
         shade = int(_shades(self.content.steps, np.array([since]))[0])
-        return Dated(token, "good" if good else "late", int(since), shade, leads)
+        state = "good" if good else "late"
+        return Dated(token, state, int(since), shade, leads, by_base)
 
     def _leads(self) -> np.ndarray:
         """Return which tokens are the first answer at the end, as far as that is known."""

@@ -51,19 +51,6 @@ def dates(
     )
 
 
-def lost(losses: np.ndarray, costs: np.ndarray) -> np.ndarray:
-    """Return which tokens are predicted at the first step that was read, and not at the last.
-
-    Examples
-    --------
-    >>> lost(np.array([[1.0, 1.0], [1.0, 9.0]]), np.full(2, 5)).tolist()
-    [False, True]
-    """
-    read = losses[np.isfinite(losses).all(axis=1)]
-    first, last = (read[[0, -1]] <= costs - GAIN) if len(read) else np.zeros((2, 1))
-    return np.asarray(first.astype(bool) & ~last.astype(bool))
-
-
 def chosen(pieces: Pieces, ids: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     """Return the rows of the texts with the most predicted tokens that hold letters, in order."""
     words = [i for i, piece in pieces.by_id.items() if any(map(str.isalpha, piece))]

@@ -1,0 +1,32 @@
+"""Examples that turned, in a browser: no step without one before it says that none did."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from helpers.ability_nodes import STEPS, node, with_texts
+from helpers.report_browser import browser, quiet, visit
+
+__all__ = ["browser", "quiet", "visit"]
+
+pytestmark = pytest.mark.browser
+
+
+def tree():
+    data = with_texts(node({"late": [0.5, 1, 1, 1]}))
+    data["right"] = data.right.astype(float)
+    data.right[-1] = np.nan
+    return xr.DataTree.from_dict({"/pairs": data})
+
+
+def test_only_where_two_steps_were_measured_the_page_says_that_none_turned(visit):
+    page = visit("turned", tree, width=1280, height=900)
+    page.focus("#slider")
+    page.keyboard.press("Home")
+    told = []
+    for _ in STEPS:
+        told.append(page.text_content(".turned-list"))
+        page.keyboard.press("ArrowRight")
+    assert told[1].startswith("12 to right since step")
+    assert told[2] == "No example turned."
+    assert told[0] == told[3] == "Not measured both there and before."
