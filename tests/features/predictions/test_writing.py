@@ -139,6 +139,15 @@ def test_a_prompt_is_half_of_a_text_or_what_stands_before_the_answer():
     assert before.ids.tolist() in [row[:-2] for row in rows]
 
 
+def test_a_short_answer_shortens_no_other_one():
+    rows = [[5, *range(10, 20), 9, 11], [5, *range(20, 25), 9, *range(31, 36)]]
+    inputs = Inputs.from_tokens(
+        rows, special_ids=[5], vocab_size=64, score="answer", answer_after=[9]
+    )
+    both = beginnings(inputs, [str(i) for i in range(64)], False, 2, 24, 60, 0)
+    assert [p.follows.tolist() for p in both] == [[11], rows[1][7:]]
+
+
 def test_prompts_of_ones_own_end_where_they_were_written():
     tokenizer = train_tokenizer(["the cat sat on the mat"] * 4, vocab_size=300)
     (prompt,) = given_prompts(["the cat"], tokenizer, False, 9)

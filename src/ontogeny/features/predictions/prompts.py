@@ -110,11 +110,12 @@ def beginnings(
             prompts.append(Prompt(ids, at, gaps, ids[at : at + gaps], start))
             continue
         at = int(ordinary[min(length, (len(ordinary) + 1) // 2, len(ordinary) - 1)])
+        most = count
         if inputs.answers is not None:
             at = int(np.flatnonzero(inputs.scored[row])[0])
-            count = min(count, end - at)
-        follows = ids[at : min(end, at + count)]
-        prompts.append(Prompt(ids[:at], at, count, follows, start))
+            most = min(count, end - at)
+        follows = ids[at : min(end, at + most)]
+        prompts.append(Prompt(ids[:at], at, most, follows, start))
     return prompts
 
 
