@@ -159,6 +159,13 @@ def test_prompts_of_ones_own_end_where_they_were_written():
         given_prompts(["the cat", " "], tokenizer, False, 9)
 
 
+def test_nothing_of_the_answer_stands_beside_the_gaps():
+    tokenizer = train_tokenizer(["the cat sat on the mat"] * 4, vocab_size=300)
+    (prompt,) = given_prompts(["the ____[cat sat] on"], tokenizer, True, 3)
+    behind = prompt.ids[prompt.at + prompt.count :]
+    assert tokenizer.decode(behind, skip_special_tokens=True) == " on"
+
+
 @pytest.mark.parametrize("family", ["gpt2", "bert"])
 def test_a_study_holds_what_each_checkpoint_writes(family, tmp_path):
     models = {step: build(family, seed=step) for step in (0, 1, 2)}

@@ -57,10 +57,8 @@ def given_prompts(
             ids[mask]
             for ids, mask in zip(gaps.inputs.ids, gaps.inputs.mask, strict=True)
         ]
-        return [
-            _with_gaps(row, int(at), min(count, GAPS))
-            for row, at in zip(rows, gaps.position, strict=True)
-        ]
+        places = zip(rows, gaps.position.tolist(), gaps.width.tolist(), strict=True)
+        return [_with_gaps(*place, min(count, GAPS)) for place in places]
     if tokenizer is None:
         raise ArgumentError(
             "prompts need a tokenizer, and the run has none; leave prompts empty to go on with "
@@ -119,9 +117,9 @@ def beginnings(
     return prompts
 
 
-def _with_gaps(ids: np.ndarray, at: int, count: int) -> Prompt:
-    """Return a text whose one gap is a row of `count`."""
-    wide = np.concatenate([ids[:at], np.repeat(ids[at], count), ids[at + 1 :]])
+def _with_gaps(ids: np.ndarray, at: int, width: int, count: int) -> Prompt:
+    """Return a text with a row of `count` gaps in place of its one gap of some width."""
+    wide = np.concatenate([ids[:at], np.repeat(ids[at], count), ids[at + width :]])
     return Prompt(wide, at, count, np.empty(0, dtype=np.int64))
 
 
