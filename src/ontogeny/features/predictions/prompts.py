@@ -42,14 +42,14 @@ class Prompt:
 
 
 def given_prompts(
-    texts: Sequence[str], tokenizer: Any, masked: bool, count: int
+    texts: Sequence[str], tokenizer: Any, masked: bool, count: int, room: int
 ) -> list[Prompt]:
     """Return the prompts of texts; for a masked model each text has one gap, written ``____``.
 
     Raises
     ------
     ArgumentError
-        If there is no tokenizer, or a text has no token or not one gap.
+        If there is no tokenizer, or a text has no token, not one gap, or as many tokens as `room`.
     """
     if masked:
         gaps = given_gaps(texts, tokenizer)
@@ -72,6 +72,11 @@ def given_prompts(
     for row in range(len(inputs)):
         # A token for the end of a text, which the tokenizer may add, ends no prompt.
         end = 1 + int(np.flatnonzero(inputs.ordinary[row]).max())
+        if end >= room:
+            raise ArgumentError(
+                f"each of prompts must have fewer tokens than the {room} that the model is known "
+                f"to read; got {end} in {texts[row]!r}."
+            )
         start = int(inputs.ordinary[row].argmax())
         prompts.append(Prompt(inputs.ids[row, :end], end, count, nothing, start))
     return prompts
