@@ -129,6 +129,18 @@ def test_the_likeliest_words_are_those_of_all_words(inputs):
         assert (found["right_rank"][g] == 1) == (word == best[0])
 
 
+def test_words_at_the_beginning_of_texts_alone_leave_gaps_of_characters(
+    tokenizer, tmp_path
+):
+    ids = [[CHARACTERS.index(c) for c in text] for text in ("ab ...", "ca . .", "b ..")]
+    inputs = spelled(og.Inputs.from_tokens(ids, vocab_size=len(CHARACTERS)), tokenizer)
+    assert len(Words.of(inputs).text) == 3
+    observable = Predictions(n_gaps=2, top=3, objective="causal")
+    run = og.Trajectory.from_models({step: Pairs(step) for step in (0, 1)})
+    data = og.Study(run, inputs, [observable], device="cpu").run(tmp_path / "study")
+    assert set(data["predictions"].to_dataset().right_text.values) <= {*CHARACTERS}
+
+
 def test_a_study_of_characters_asks_for_words(inputs, tmp_path):
     models = {step: Pairs(step) for step in (0, 1, 2)}
     observable = Predictions(n_gaps=3, top=3, objective="causal")

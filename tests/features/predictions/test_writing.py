@@ -139,15 +139,39 @@ def test_a_prompt_is_half_of_a_text_or_what_stands_before_the_answer():
     assert before.ids.tolist() in [row[:-2] for row in rows]
 
 
+def test_a_short_answer_shortens_no_other_one():
+    rows = [[5, *range(10, 20), 9, 11], [5, *range(20, 25), 9, *range(31, 36)]]
+    inputs = Inputs.from_tokens(
+        rows, special_ids=[5], vocab_size=64, score="answer", answer_after=[9]
+    )
+    both = beginnings(inputs, [str(i) for i in range(64)], False, 2, 24, 60, 0)
+    assert [p.follows.tolist() for p in both] == [[11], rows[1][7:]]
+
+
 def test_prompts_of_ones_own_end_where_they_were_written():
     tokenizer = train_tokenizer(["the cat sat on the mat"] * 4, vocab_size=300)
-    (prompt,) = given_prompts(["the cat"], tokenizer, False, 9)
+    (prompt,) = given_prompts(["the cat"], tokenizer, False, 9, 16)
     assert tokenizer.decode(prompt.ids, skip_special_tokens=True).strip() == "the cat"
     assert prompt.ids[-1] != tokenizer.eos_token_id
     with pytest.raises(ArgumentError, match="prompts need a tokenizer"):
-        given_prompts(["the cat"], None, False, 9)
+        given_prompts(["the cat"], None, False, 9, 16)
     with pytest.raises(ArgumentError, match="must have a token"):
-        given_prompts(["the cat", " "], tokenizer, False, 9)
+        given_prompts(["the cat", " "], tokenizer, False, 9, 16)
+
+
+def test_prompts_that_leave_no_room_to_write_are_refused():
+    tokenizer = train_tokenizer(["the cat sat on the mat"] * 4, vocab_size=300)
+    texts = ["the cat", "the cat sat"]  # the longer one has four tokens
+    assert len(given_prompts(texts, tokenizer, False, 9, 5)) == 2
+    with pytest.raises(ArgumentError, match=r"than the 4 .* got 4 in 'the cat sat'"):
+        given_prompts(texts, tokenizer, False, 9, 4)
+
+
+def test_nothing_of_the_answer_stands_beside_the_gaps():
+    tokenizer = train_tokenizer(["the cat sat on the mat"] * 4, vocab_size=300)
+    (prompt,) = given_prompts(["the ____[cat sat] on"], tokenizer, True, 3, 16)
+    behind = prompt.ids[prompt.at + prompt.count :]
+    assert tokenizer.decode(behind, skip_special_tokens=True) == " on"
 
 
 @pytest.mark.parametrize("family", ["gpt2", "bert"])

@@ -165,13 +165,15 @@ class Predictions(OfPredictions):
         # One letter is no answer: words are spelled out, which a masked model does not do.
         is_spelled = not masked and inputs.token_unit == "character"
         words = Words.of(inputs) if is_spelled else None
+        if words is not None and not words.position.any():
+            words = None  # none that something stands before
         if self.sentences:
             gaps = given_gaps(self.sentences, run.tokenizer())
             unit = np.full(len(gaps), -1)  # texts of their own
         else:
             gaps = self._chosen(inputs, words, pieces)
             unit = gaps.unit
-        if words is not None and len(words.text):
+        if words is not None:
             right = letters_of(gaps)
             beside = words.elsewhere(inputs.groups, right, unit)
             beside["right_letter"] = (("gap", "letter"), right)
@@ -192,7 +194,7 @@ class Predictions(OfPredictions):
         self, inputs: Inputs, words: Words | None, pieces: Sequence[str]
     ) -> Gaps:
         """Return gaps in the texts of the input set, of whole words where these are known."""
-        if words is None or not len(words.text):
+        if words is None:
             places = choose_gaps(inputs, self.n_gaps, self.random_state)
             return gaps_at(inputs, *places, pieces)
         at = choose_words(inputs, words, self.n_gaps, self.random_state)

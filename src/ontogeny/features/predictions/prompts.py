@@ -42,14 +42,14 @@ class Prompt:
 
 
 def given_prompts(
-    texts: Sequence[str], tokenizer: Any, masked: bool, count: int
+    texts: Sequence[str], tokenizer: Any, masked: bool, count: int, room: int
 ) -> list[Prompt]:
     """Return the prompts of texts; for a masked model each text has one gap, written ``____``.
 
     Raises
     ------
     ArgumentError
-        If there is no tokenizer, or a text has no token or not one gap.
+        If there is no tokenizer, or a text has no token, not one gap, or as many tokens as `room`.
     """
     if masked:
         gaps = given_gaps(texts, tokenizer)
@@ -57,10 +57,8 @@ def given_prompts(
             ids[mask]
             for ids, mask in zip(gaps.inputs.ids, gaps.inputs.mask, strict=True)
         ]
-        return [
-            _with_gaps(row, int(at), min(count, GAPS))
-            for row, at in zip(rows, gaps.position, strict=True)
-        ]
+        places = zip(rows, gaps.position.tolist(), gaps.width.tolist(), strict=True)
+        return [_with_gaps(*place, min(count, GAPS)) for place in places]
     if tokenizer is None:
         raise ArgumentError(
             "prompts need a tokenizer, and the run has none; leave prompts empty to go on with "
@@ -74,6 +72,11 @@ def given_prompts(
     for row in range(len(inputs)):
         # A token for the end of a text, which the tokenizer may add, ends no prompt.
         end = 1 + int(np.flatnonzero(inputs.ordinary[row]).max())
+        if end >= room:
+            raise ArgumentError(
+                f"each of prompts must have fewer tokens than the {room} that the model is known "
+                f"to read; got {end} in {texts[row]!r}."
+            )
         start = int(inputs.ordinary[row].argmax())
         prompts.append(Prompt(inputs.ids[row, :end], end, count, nothing, start))
     return prompts
@@ -110,17 +113,18 @@ def beginnings(
             prompts.append(Prompt(ids, at, gaps, ids[at : at + gaps], start))
             continue
         at = int(ordinary[min(length, (len(ordinary) + 1) // 2, len(ordinary) - 1)])
+        most = count
         if inputs.answers is not None:
             at = int(np.flatnonzero(inputs.scored[row])[0])
-            count = min(count, end - at)
-        follows = ids[at : min(end, at + count)]
-        prompts.append(Prompt(ids[:at], at, count, follows, start))
+            most = min(count, end - at)
+        follows = ids[at : min(end, at + most)]
+        prompts.append(Prompt(ids[:at], at, most, follows, start))
     return prompts
 
 
-def _with_gaps(ids: np.ndarray, at: int, count: int) -> Prompt:
-    """Return a text whose one gap is a row of `count`."""
-    wide = np.concatenate([ids[:at], np.repeat(ids[at], count), ids[at + 1 :]])
+def _with_gaps(ids: np.ndarray, at: int, width: int, count: int) -> Prompt:
+    """Return a text with a row of `count` gaps in place of its one gap of some width."""
+    wide = np.concatenate([ids[:at], np.repeat(ids[at], count), ids[at + width :]])
     return Prompt(wide, at, count, np.empty(0, dtype=np.int64))
 
 

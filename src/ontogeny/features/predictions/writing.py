@@ -41,8 +41,9 @@ class Writing(OfPredictions):
     Parameters
     ----------
     prompts
-        Texts to go on with, by the run's tokenizer. For a masked model each holds a row of gaps
-        ``____``.
+        Texts to go on with, by the run's tokenizer, each shorter than what the model is known to
+        read: as far as its positions reach, or of a module without them the longest text. For a
+        masked model each holds a row of gaps ``____``.
     n_texts
         Texts whose beginnings are taken, without `prompts`.
     n_tokens
@@ -111,9 +112,11 @@ class Writing(OfPredictions):
         reading = run.reading(run.reference_step)
         pieces = run.pieces(texts)
         masked = bool(reading[asked].masked)
+        # Of a module of one's own it is not known what it reads beyond the texts.
+        room = reading[asked].longest or int(reading[texts].lengths.max())
         if self.prompts:
             prompts = given_prompts(
-                self.prompts, run.tokenizer(), masked, self.n_tokens
+                self.prompts, run.tokenizer(), masked, self.n_tokens, room
             )
         else:
             prompts = beginnings(
@@ -125,12 +128,8 @@ class Writing(OfPredictions):
                 self.n_tokens,
                 self.random_state,
             )
-        if not masked and reading[asked].longest is None:
-            # Of a module of one's own it is not known what it reads beyond the texts.
-            most = int(reading[texts].lengths.max())
-            prompts = [
-                replace(p, count=max(1, min(p.count, most - p.at))) for p in prompts
-            ]
+        if not masked:
+            prompts = [replace(p, count=min(p.count, room - p.at)) for p in prompts]
         return to_dataset(prompts).assign({PIECES: pieces_variable(pieces)})
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
