@@ -470,7 +470,6 @@ HEADINGS = {
     "forgot rows": "{some} of {rows} got worse beyond controls",
     "open rows": "{some} of {rows} open",
     "beyond": "{some} of {rows} changed beyond controls",
-    "by chance": " (by chance one or more in {level})",
     "changed": "{some} of {rows} changed; not tested against controls",
     "changed open": "{some} of {rows} changed; beyond controls is open",
     "nothing": "No change is shown",
@@ -489,6 +488,9 @@ LOSS = "loss"
 NO_LOSS = "No loss was measured:"
 # What the loss is called where training texts are measured as well.
 HELD_OUT = "held-out loss"
+
+# The error rate of a count of rows.
+BY_CHANCE = " (chance gives one or more in {level} of such runs)"
 
 # Over the texts whose tokens are coloured by the step from which they are predicted for good.
 DATED = (

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ..claims import Certainty, Claim, Kind, Reason, Reference
 from ..control_kinds import kind_of
 from .abilities import example_of
-from .catalogue import CONTROLS, EXAMPLES, HEADINGS, LOSS, NO_LOSS
+from .catalogue import BY_CHANCE, CONTROLS, EXAMPLES, HEADINGS, LOSS, NO_LOSS
 from .formats import joined, plural, sentence_start, value_range
 from .headings import Headings
 from .known_texts import OF_SETS, sentences_of_sets
@@ -210,7 +210,7 @@ class Story(Selection):
         )
         level = self.content.levels.control
         if told == "beyond" and math.isfinite(level):
-            text += HEADINGS["by chance"].format(level=f"{100 * level:g} %")
+            text += BY_CHANCE.format(level=f"{100 * level:g} %")
         return Line(f"{text}.", order, "#chart")
 
     def of_controls(self) -> Line | None:
