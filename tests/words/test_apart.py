@@ -60,6 +60,7 @@ MAY = {
     "features/predictions/training_texts.py": "the question that a measure answers",
     "features/wordspace/text_statistics.py": NOTES,
     "report/chart/marks.py": "what an open mark means",
+    "report/concepts/learned.py": "how many concepts stand beside those of controls",
     "report/concepts/lives.py": "a choice of the list of concepts",
     "report/files/overview.py": "captions of figures",
     "report/first_screen/numbers.py": "what a number counts",
