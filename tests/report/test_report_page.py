@@ -123,7 +123,7 @@ def test_selection_of_a_figure_is_made_before_drawing():
 
 
 def sure_of(tree):
-    """How many rows surely changed, and whether anything is surely beyond motion or learned."""
+    """How many rows surely changed, and whether anything is surely beyond controls or learned."""
     claims = [c for c in read_content(tree).claims if c.certainty is Certainty.SURE]
     strong = [c for c in claims if c.kind in (Kind.LEARNED, Kind.BEYOND_MOTION)]
     return sum(c.kind is Kind.CHANGED for c in claims), len(strong)

@@ -42,7 +42,7 @@ def begins_trained(run: Trajectory, source: str, texts: Inputs, objective: str) 
 
 
 def _knows(run: Trajectory, texts: Inputs, objective: str) -> bool:
-    """Return whether the first checkpoint surely predicts better than a blind guess."""
+    """Return whether the first checkpoint surely predicts better than a uniform guess."""
     try:
         model = run.checkpoints[0].model(dtype=torch.float32)
         losses = capture.losses(model, texts, objective=objective)

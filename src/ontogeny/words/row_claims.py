@@ -222,7 +222,7 @@ def _decisive(row: Row) -> str:
 
 
 def _as_controls(row: Row) -> dict[str, Any]:
-    """Return how a row stands that is not shown to go beyond motion."""
+    """Return how a row stands that is not shown to go beyond controls."""
     if not row.controls:
         return {"certainty": Certainty.NOT_TESTED, "reason": Reason.NO_CONTROLS}
     unjudged = _unjudged(row)
