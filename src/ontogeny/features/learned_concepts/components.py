@@ -81,12 +81,11 @@ def components(
         ]
     )
     known = found.codes[:, found.again >= AGAIN]
-    new = []
+    is_new = np.zeros(len(beyond.again), dtype=bool)
     for j in np.flatnonzero(beyond.again >= AGAIN):
-        others = np.concatenate([known, beyond.codes[:, new]], axis=1)
-        if nearest(beyond.codes[:, [j]], others)[1][0] < AGAIN:
-            new.append(j)
-    pairs = zip(found, beyond.kept(np.array(new, dtype=int)), strict=True)
+        others = np.concatenate([known, beyond.codes[:, is_new]], axis=1)
+        is_new[j] = nearest(beyond.codes[:, [j]], others)[1][0] < AGAIN
+    pairs = zip(found, beyond.kept(np.flatnonzero(is_new)), strict=True)
     return Components(*(np.concatenate(pair, axis=-1) for pair in pairs))
 
 
