@@ -12,6 +12,8 @@ EPOCHS = 8
 # Features for each latent that a token may use. 16 of 576: of SmolLM2, see the benchmarks.
 FEATURES = 36
 FEWEST = 2  # latents that a token may use at least
+# Share of the tokens, from which on a latent is none: of Gaussian rows both halves find only these.
+DENSE = 0.25
 
 
 def sparse_codes(
@@ -34,4 +36,5 @@ def sparse_codes(
     fit = SAE(count, variant="topk", k=active, epochs=EPOCHS, random_state=seed).fit(
         X[rows], init_dictionary=start
     )
-    return scaled(np.asarray(fit.transform(X)))
+    codes = np.asarray(fit.transform(X))
+    return scaled(np.where((codes > 0).mean(axis=0) > DENSE, 0, codes))
