@@ -167,6 +167,34 @@ def test_fading_components_are_found_where_they_are_there():
     )
 
 
+def test_a_sparse_dictionary_finds_more_components_than_dimensions():
+    """Planted: 30 sparse codes in 16 dimensions."""
+    rng = np.random.default_rng(5)
+    n, m, r = 12_000, 16, 30
+    codes = (rng.random((n, r)) < 0.03) * rng.gamma(8.0, 0.25, size=(n, r))
+    D = rng.normal(size=(r, m))
+    X = scaled(codes @ (D / np.linalg.norm(D, axis=1, keepdims=True)))
+    half = np.arange(n) < n // 2
+
+    def planted(found):
+        again = found.codes[:, found.again >= AGAIN]
+        correlation = np.corrcoef(codes.T, again.T)[:r, r:]
+        return int((np.abs(correlation).max(axis=1) >= AGAIN).sum()), again.shape[1]
+
+    alone, count = planted(components(X, half, m, 0))
+    more, with_latents = planted(components(X, half, m, 0, latents=2 * r))
+    assert alone <= count <= m
+    assert more >= 1.5 * alone and more > m
+    # Of 16 independent components most are mixtures; of those that latents add most are planted.
+    assert more - alone >= 0.75 * (with_latents - count)
+
+
+def test_a_sparse_dictionary_of_noise_adds_nothing():
+    X = scaled(np.random.default_rng(6).normal(size=(6000, 16)))
+    found = components(X, np.arange(6000) < 3000, 16, 0, latents=48)
+    assert (found.again >= AGAIN).sum() <= 1
+
+
 def test_noise_has_hardly_a_component_that_both_halves_find():
     X = scaled(np.random.default_rng(3).normal(size=(6000, 24)))
     assert (components(X, np.arange(6000) < 3000, 24, 0).again >= AGAIN).sum() <= 1

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from ...concepts.ica import decorrelate, rotate
+from .dictionary import sparse_codes
 from .parts import scaled
 
 AGAIN = 0.7  # correlation of codes from which on two components are the same
@@ -48,8 +49,14 @@ class Components(NamedTuple):
         return np.asarray((squares**2).mean(axis=0) / squares.mean(axis=0) ** 2 - 3)
 
 
-def components(X: np.ndarray, half: np.ndarray, count: int, seed: int) -> Components:
-    """Return at most `count` components of rows X (n, m), by fits to all and to both halves.
+def components(
+    X: np.ndarray, half: np.ndarray, count: int, seed: int, latents: int = 0
+) -> Components:
+    """Return components of rows X (n, m) by fits to all of them and to both halves.
+
+    At most `count` independent ones, as far as the rank goes. Beyond these, where there are more
+    `latents` than components: those of a sparse dictionary, begun from each fit's own components,
+    that both halves find and no component is.
 
     Examples
     --------
@@ -61,11 +68,33 @@ def components(X: np.ndarray, half: np.ndarray, count: int, seed: int) -> Compon
     >>> bool(found.again.min() > 0.9)
     True
     """
-    codes = _fitted(X, np.ones(len(X), dtype=bool), count, seed)
-    codes *= np.where((codes.astype(np.float64) ** 3).sum(axis=0) < 0, -1, 1).astype(
-        np.float32
+    parts = (np.ones(len(X), dtype=bool), half, ~half)
+    fits = [_fitted(X, rows, count, seed) for rows in parts]
+    found = _compared(fits)
+    if not found.again.size or latents <= found.again.size:
+        return found
+    # Each with a seed of its own: of noise, fits that begin alike find 12 of 48 latents again.
+    beyond = _compared(
+        [
+            sparse_codes(X, rows, codes, latents, 3 * seed + fit)
+            for fit, (rows, codes) in enumerate(zip(parts, fits, strict=True))
+        ]
     )
-    near = [nearest(codes, _fitted(X, rows, count, seed)) for rows in (half, ~half)]
+    known = found.codes[:, found.again >= AGAIN]
+    is_new = np.zeros(len(beyond.again), dtype=bool)
+    for j in np.flatnonzero(beyond.again >= AGAIN):
+        others = np.concatenate([known, beyond.codes[:, is_new]], axis=1)
+        is_new[j] = nearest(beyond.codes[:, [j]], others)[1][0] < AGAIN
+    pairs = zip(found, beyond.kept(np.flatnonzero(is_new)), strict=True)
+    return Components(*(np.concatenate(pair, axis=-1) for pair in pairs))
+
+
+def _compared(fits: list[np.ndarray]) -> Components:
+    """Return the codes of the first fit, each beside its nearest of the others."""
+    codes = fits[0] * np.where(
+        (fits[0].astype(np.float64) ** 3).sum(axis=0) < 0, -1, 1
+    ).astype(np.float32)
+    near = [nearest(codes, other) for other in fits[1:]]
     again = np.minimum(*(correlation for _, correlation in near))
     return Components(codes, np.stack([codes_of for codes_of, _ in near]), again)
 

@@ -50,7 +50,10 @@ def contexts(
     bands = [_distinct(strong, places, TOP), middle, low, missed]
     drawn = np.full((len(BANDS), count), -1)
     for i, rows in enumerate(bands):
-        some = _distinct(rng.permutation(rows), places, count)
+        others = rows[
+            ~np.isin(rows, drawn)
+        ]  # of few strong places no place stands twice
+        some = _distinct(rng.permutation(others), places, count)
         drawn[i, : len(some)] = some[np.argsort(-code[some], kind="stable")]
     shape = (len(BANDS), count, AROUND[1] - AROUND[0] + 1)
     is_drawn = drawn.ravel()[:, None] >= 0

@@ -42,8 +42,8 @@ class Finder:
         For names and contexts; None finds components alone.
     half
         (n,) True for the tokens of one half of the texts.
-    count
-        Components at most.
+    count, latents
+        Components at most, and latents of a sparse dictionary beyond them.
     examples
         Contexts of each band.
     """
@@ -54,10 +54,11 @@ class Finder:
     count: int
     examples: int
     seed: int
+    latents: int = 0
 
     def components(self, X: np.ndarray) -> Components:
         """Return the components of scaled rows (n, m) that both halves of the texts find."""
-        found = components(X, self.half, self.count, self.seed)
+        found = components(X, self.half, self.count, self.seed, self.latents)
         return found.kept(np.flatnonzero(found.again >= AGAIN))
 
     def layer(

@@ -59,7 +59,10 @@ class LearnedConcepts(OfActivations):
     layers
         Glob or globs over module paths.
     n_concepts
-        Components that are searched, at most the rank.
+        Independent components that are searched, at most the rank.
+    n_latents
+        Of a sparse dictionary, begun from these, whose latents are searched beyond them; 0 fits
+        none. Take more than a layer has dimensions. It takes minutes for each fit.
     examples
         Contexts of each band (top, middle, low, near miss) and concept, with its name; 0 describes
         nothing.
@@ -76,6 +79,7 @@ class LearnedConcepts(OfActivations):
 
     layers: str | tuple[str, ...] = "resid"
     n_concepts: int = 100
+    n_latents: int = 0
     examples: int = 4
     keep_directions: bool = True
     on: str | None = None
@@ -86,7 +90,7 @@ class LearnedConcepts(OfActivations):
     kind = "learned-concepts"
     question = "Which concepts did training make, and when was each born?"
     price = "five fits for each layer, then one regression a step"
-    minima = {"n_concepts": 1, "examples": 0}
+    minima = {"n_concepts": 1, "n_latents": 0, "examples": 0}
     choices = {"tokens": TOKENS}  # means of texts have no token
     presets = (
         PresetEntry(
@@ -129,7 +133,8 @@ class LearnedConcepts(OfActivations):
 
     def bytes_to_prepare(self, rows: int, features: int, steps: int) -> int:
         """Return the bytes of one layer's fits: scaled rows, whitened rows and codes."""
-        return 4 * rows * (3 * features + 6 * min(self.n_concepts, features))
+        codes = max(min(self.n_concepts, features), self.n_latents)
+        return 4 * rows * (3 * features + 6 * codes)
 
     def prepare(self, run: Run) -> xr.Dataset:
         """Find the components of every layer; checkpoints are read one at a time."""
@@ -341,7 +346,9 @@ class LearnedConcepts(OfActivations):
             sample = inputs.sample(self.tokens, self.max_tokens, self.random_state)
             places = Places(inputs, sample, run.pieces(self.activations))
             namer = Namer(places, half, unit, seed)
-        return Finder(namer, places, half, self.n_concepts, self.examples, seed)
+        return Finder(
+            namer, places, half, self.n_concepts, self.examples, seed, self.n_latents
+        )
 
 
 def _earlier(steps: Sequence[int]) -> list[int]:
