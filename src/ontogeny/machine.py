@@ -115,6 +115,14 @@ def free_memory() -> int | None:
     return min([*available, *([] if allowed is None else [allowed])], default=None)
 
 
+def memory_for_files() -> int:
+    """Return about how many bytes of files that were read the system keeps in memory.
+
+    Half of what this process may use: the rest is for what is computed.
+    """
+    return (memory_of_this_machine() or 0) // 2
+
+
 def free_disk(path: Path) -> int:
     """Return the bytes that are free where a path lies, or will lie."""
     return shutil.disk_usage(

@@ -50,7 +50,7 @@ def paper(folder, monkeypatch):
         controls=12,
         control_steps=6,
     )
-    return Paper.of(study)
+    return replace(Paper.of(study), memory=8 * 80e9)
 
 
 def test_a_model_is_known_by_headers(paper, folder):
@@ -71,11 +71,23 @@ def test_passes_bytes_and_operations_are_counted(paper, folder):
     assert bill.tokens == readings * TEXTS * LENGTH
     stored = 2 * folder[1]
     # Passes, hashing with the audit, and weight blocks; two checkpoints for each of a control.
-    assert bill.read == stored * (3 * 30 + 2 * 60)
+    assert bill.asked == stored * (3 * 30 + 2 * 60)
+    assert (
+        bill.read == stored * 2 * 30
+    )  # each checkpoint once, and once for its matrices
+    kept, two, one = (
+        replace(paper, memory=n * stored).bill(wanted) for n in (60, 4, 3)
+    )
+    assert kept.read == stored * 30
+    assert two.read == bill.read
+    assert one.read == one.asked == bill.asked
+    # Where each worker hashes what it reads, none waits for that.
+    assert not two.alone
+    assert two.hours(8) < one.hours(8)
     assert bill.on_devices == pytest.approx(2 * folder[1] * bill.tokens / 1e14)
     assert bill.shared["control weights"] == pytest.approx(6e-9 * folder[1] * 60)
     halved = paper.bill(replace(wanted, steps=15, controls=6))
-    assert (2 * halved.passes, 2 * halved.read) == (bill.passes, bill.read)
+    assert (2 * halved.passes, 2 * halved.asked) == (bill.passes, bill.asked)
 
 
 def test_what_runs_in_parallel_is_divided_by_devices_and_the_rest_is_not(paper):

@@ -88,4 +88,4 @@ def test_a_file_is_read_once_for_passes_once_for_matrices_and_once_for_each_cont
     wanted = Wanted.of(study)
     bill = Paper.of(study).bill(wanted)
     stored = Paper.of(study).model.stored
-    assert bill.read == stored * (3 * len(STEPS) + sum(made.values()))
+    assert bill.asked == stored * (3 * len(STEPS) + sum(made.values()))

@@ -50,13 +50,15 @@ def lines_on_paper(paper: Paper, devices: int, hours: float | None = None) -> li
         If the model fits nowhere, or the hours are too few for anything.
     """
     wanted = Wanted.of(paper.study)
-    bill = paper.bill(wanted)
     memory, assumed = _gpus(devices)
+    if not torch.cuda.is_available():
+        paper = replace(paper, memory=devices * memory)
+    bill = paper.bill(wanted)
     held = paper.bytes_held(wanted)
     lines = [
         *_about_model(paper, wanted),
         f"passes: {bill.passes:,} over the inputs, {bill.tokens:,} tokens",
-        f"to read: {size_text(bill.read)} of weights",
+        _to_read(paper, wanted, bill),
         f"memory of a device: about {size_text(held)} of {size_text(memory)}",
         f"on disk: {size_text(paper.bytes_stored(wanted))} of references, and the cells",
         assumed,
@@ -80,7 +82,26 @@ def _gpus(devices: int) -> tuple[float, str]:
         return memory, f"assumed of each device: {rate}"
     which = "no GPU" if not there else plural(there, "GPU")
     gpus = f"{plural(devices, 'device')} of {size_text(memory)} and {rate}"
-    return memory, f"assumed: {gpus}, as this machine has {which}"
+    beside = (
+        ""
+        if there
+        else f", and as much memory beside them ({size_text(devices * memory)})"
+    )
+    return memory, f"assumed: {gpus}{beside}, as this machine has {which}"
+
+
+def _to_read(paper: Paper, wanted: Wanted, bill: Bill) -> str:
+    """Return what is read from the disk, and why it is not more or less."""
+    if paper.is_kept(wanted):
+        why = "once, as the memory keeps all of them"
+    elif not paper.is_read_by_step(wanted):
+        why = "as the memory keeps no two checkpoints"
+    else:
+        matrices = [o.name for o in wanted.observables if o.over_blocks]
+        more = f", and once more for {', '.join(matrices)}" if matrices else ""
+        why = f"each checkpoint once{more}"
+    more = f" ({size_text(bill.asked)} are asked for)" if bill.read < bill.asked else ""
+    return f"to read: {size_text(bill.read)} of weights, {why}{more}"
 
 
 def _about_model(paper: Paper, wanted: Wanted) -> list[str]:

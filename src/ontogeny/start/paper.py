@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -168,14 +168,15 @@ class Bill:
     ----------
     passes, tokens
         Passes over an input set, and the tokens of all of them.
-    read
-        Bytes of weights.
+    asked, read
+        Bytes of weights that are asked of files, and those of them that come from the disk.
     alone, shared, on_devices
         Seconds by what: of one process that all wait for, of processor cores, and of devices.
     """
 
     passes: int
     tokens: int
+    asked: int
     read: int
     alone: Mapping[str, float]
     shared: Mapping[str, float]
@@ -189,22 +190,31 @@ class Bill:
 
 @dataclass(frozen=True)
 class Paper:
-    """A study whose costs are computed without running it."""
+    """A study whose costs are computed without running it.
+
+    Attributes
+    ----------
+    rate
+        Operations a second of a device.
+    memory
+        Bytes of memory of the machine that it runs on.
+    """
 
     study: Study
     model: Model
     rate: float
+    memory: float
 
     @classmethod
     def of(cls, study: Study) -> Paper:
         """Return that of a study; the rate is assumed where it will run on a GPU."""
         first = next((c for c in study.trajectory if c.is_downloaded), None)
         model = Model.of(first or study.trajectory[int(study.trajectory.steps[0])])
-        return cls(study, model, GPU_RATE)
+        return cls(study, model, GPU_RATE, memory_of_this_machine() or 0)
 
     def on_this_machine(self) -> Paper:
         """Return the same at the rate of one core of this machine, as it is measured now."""
-        return Paper(self.study, self.model, _rate_here())
+        return replace(self, rate=_rate_here())
 
     def bill(self, wanted: Wanted) -> Bill:
         """Return what it takes."""
@@ -217,9 +227,16 @@ class Paper:
         in_blocks = [o for o in wanted.observables if o.over_blocks]
         run = model.stored * wanted.steps
         # A control's weights are made of those of two checkpoints.
-        read = run * (2 + bool(in_blocks)) + 2 * model.stored * controlled
-        alone = {"hashing and the audit": run * _HASHED}
+        asked = run * (2 + bool(in_blocks)) + 2 * model.stored * controlled
+        read = run if self.is_kept(wanted) else asked
+        hashing = {"hashing and the audit": run * _HASHED}
+        alone: dict[str, float] = {}
         shared: dict[str, float] = {}
+        if self.is_read_by_step(wanted):
+            read = run * (1 + bool(in_blocks))
+            shared |= hashing
+        else:
+            alone |= hashing
         if controlled:
             shared["control weights"] = model.parameters * controlled * _TURNED
         for observable in wanted.observables:
@@ -227,7 +244,16 @@ class Paper:
             if seconds:
                 shared[observable.name] = seconds
         seconds = 2.0 * model.parameters * tokens / self.rate
-        return Bill(passes, tokens, read, alone, shared, seconds)
+        return Bill(passes, tokens, asked, read, alone, shared, seconds)
+
+    def is_kept(self, wanted: Wanted) -> bool:
+        """Return whether the memory keeps the files of the whole run."""
+        return self.model.stored * wanted.steps <= self.memory / 2
+
+    def is_read_by_step(self, wanted: Wanted) -> bool:
+        """Return whether each checkpoint is read once by all that needs it but matrices."""
+        keeps_two = 2 * self.model.stored <= self.memory / 2
+        return keeps_two and not self.is_kept(wanted)
 
     def bytes_held(self, wanted: Wanted) -> int:
         """Return about what one process holds, its device's share included."""

@@ -7,7 +7,6 @@ import shutil
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from ..words.formats import plural
 from .cells.cache import hash_once
 from .cells.environment import environment
 from .cells.graph import is_of_steps
+from .cells.in_hand import is_read_by_step
 from .cells.models import release_skeleton
 from .cells.readings import state_node
 from .checks import check_left_out, check_observables, check_trajectory, named_inputs
@@ -373,7 +373,8 @@ class Study:
     def parts(self, folder: str | Path) -> list[RunPart]:
         """Return the run and its control runs, as they are read in a folder."""
         path = Path(folder)
-        hash_once(path, self.trajectory)
+        if not is_read_by_step(self.trajectory):
+            hash_once(path, self.trajectory)
         frozen = frozen_settings(path)
         parts = self._parts(path, self.examination.of(path, keep=True))
         return parts.made(self._settings(frozen), frozen)
@@ -388,7 +389,9 @@ class Study:
         keep_going: bool,
     ) -> StudyResult:
         """Compute what is missing in a folder that this run has entered, and merge."""
-        hash_once(path, self.trajectory)
+        by_step = is_read_by_step(self.trajectory)
+        if not by_step:
+            hash_once(path, self.trajectory)
         bounded = max_revisions is not None
         audited = files_read(self.trajectory)
         examined = self.examination.of(path, keep=True, bounded=bounded)
@@ -398,7 +401,10 @@ class Study:
             left_out = {f.node: f.why_left_out for f in examined.failures if f.left_out}
             of_study = replace(of_study, left_out=left_out)
         parts = of_study.made(settings, frozen)
-        mark = partial(mark_of, path, parts, described(parts, self._stated), audited)
+
+        def mark() -> str:
+            return mark_of(path, parts, described(parts, self._stated), audited)
+
         if is_finished(path, mark):
             try:
                 result = StudyResult(path)
@@ -426,6 +432,8 @@ class Study:
             progress.finish()
             save_digests(parts)
             release_skeleton()
+        if by_step:  # what workers have noted is not read again to audit it
+            hash_once(path, self.trajectory)
         summarise(parts, progress.note)
         return self._merge(path, parts, problems, elsewhere, mark, progress)
 

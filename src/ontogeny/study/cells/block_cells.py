@@ -60,7 +60,7 @@ class BlockCell(ObservedCell):
         self, folder: Path, header: Callable[[Path], Header] | None
     ) -> xr.Dataset | None:
         """Return what stands of it at other steps, if it grows."""
-        if not self.grows:
+        if not (self.grows and (folder / self.place).is_file()):
             return None
         return standing(folder / self.place, self.fingerprint(header), self.device)
 
@@ -126,8 +126,6 @@ def standing(
     Its first step and all else that it follows from have to be the same, and so has what computes
     numbers here: rows of one curve do not come from two machines.
     """
-    if not path.is_file():
-        return None
     try:
         cell = read_verified(path)
     except StoreError:  # it is damaged, which is said where it is checked

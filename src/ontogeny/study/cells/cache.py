@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ... import activity
 from ...errors import CheckpointError, StoreError
 from ...store import DROPPED, Cell, difference, plain, read_cell
 from ...trajectory import Checkpoint, Trajectory
+from ...trajectory.weights.digests import Seen, remember, seen_of
 from ...trajectory.weights.digests import combine as combined
-from ...trajectory.weights.files import Stamp, stamp_of
+from ...trajectory.weights.files import Stamp, WeightFiles, stamp_of
 from ...whole_files import write_json
 from ..folder.claims import held
 from ..folder.layout import digests_path
@@ -116,23 +118,18 @@ def combine(digests: Mapping[str, str], names: Iterable[str] | None = None) -> s
 class DigestCache:
     """Tensor digests of checkpoints, remembered in a study folder by the files' stamps.
 
-    Where nothing is `compared` with them, as where no cell is there yet, nothing is hashed.
+    Where nothing is `compared` with them, as where no cell is there yet, nothing is hashed. What a
+    worker will have `in_hand` is hashed there (see `DigestLater`).
     """
 
-    def __init__(self, path: Path | None, compared: bool = True) -> None:
+    def __init__(
+        self, path: Path | None, compared: bool = True, in_hand: bool = False
+    ) -> None:
         self._path = path
         self._compared = compared
-        self._entries: dict[str, Any] = {}
-        self._changed = False
-        if path is not None and path.exists():
-            # Whatever the damage is, it costs time and never a result.
-            with suppress(Exception):
-                self._entries = {
-                    str(place): entry
-                    for place, entry in json.loads(path.read_text()).items()
-                    if entry["tensors"]
-                    and set(map(type, entry["tensors"].values())) == {str}
-                }
+        self._in_hand = in_hand
+        self._entries = {} if path is None else _stored(path)
+        self._new: dict[str, Any] = {}
         self._noted = dict(self._entries)
 
     def __call__(
@@ -147,11 +144,11 @@ class DigestCache:
         CheckpointError
             If the checkpoint cannot be read.
         """
-        return self.by_tensor(checkpoint)(names)
+        return str(settled(self.by_tensor(checkpoint)(names)))
 
     def by_tensor(
         self, checkpoint: Checkpoint
-    ) -> Callable[[Iterable[str] | None], str]:
+    ) -> Callable[[Iterable[str] | None], Digest]:
         """Return the function that gives one digest of named tensors, for many questions.
 
         Raises
@@ -163,6 +160,8 @@ class DigestCache:
         if checkpoint.file_digests() is not None:
             whole = checkpoint.fingerprint
             return lambda names: whole
+        if self._in_hand and not all(map(self._is_known, checkpoint.sources)):
+            return partial(DigestLater, checkpoint)
         return partial(combine, self._tensors(checkpoint))
 
     def whole(self, checkpoint: Checkpoint) -> str:
@@ -184,13 +183,18 @@ class DigestCache:
         files = checkpoint.weights.on_disk()
         if files is None:
             return checkpoint.digests()
-        stamp = [list(file) for file in files.stamp()]  # as JSON gives it back
-        entry = self._entries.get(_place(checkpoint))
-        if entry is None or entry.get("files") != stamp:
-            entry = {"files": stamp, "tensors": checkpoint.digests()}
+        if not self._is_known(checkpoint):
+            entry = _entry(files)
             self._entries[_place(checkpoint)] = entry
-            self._changed = True
-        return entry["tensors"]
+            self._new[_place(checkpoint)] = entry
+        return _tensors_of(self._entries[_place(checkpoint)])
+
+    def _is_known(self, checkpoint: Checkpoint) -> bool:
+        """Return whether the digests of the files as they are now are noted."""
+        if checkpoint.source is not None or checkpoint.weights.on_disk() is None:
+            return True
+        entry = self._entries.get(_place(checkpoint))
+        return entry is not None and entry["files"] == _stamp(checkpoint)
 
     def has_changed(self, checkpoint: Checkpoint) -> bool:
         """Return whether files hold other weights than were noted before this was made."""
@@ -198,27 +202,122 @@ class DigestCache:
             entry = self._noted.get(_place(weights))
             if weights.source is None and entry is not None:
                 try:
-                    if self._tensors(weights) != entry["tensors"]:
+                    if self._tensors(weights) != _tensors_of(entry):
                         return True
                 except CheckpointError:  # it is gone, which is said where it is read
                     continue
         return False
 
     def note(self, checkpoint: Checkpoint) -> None:
-        """Hash the files of a checkpoint that lie in a folder, unless they are known or damaged."""
-        if checkpoint.source is not None or checkpoint.derived is not None:
-            return  # known by listed files, or by what it is made of
-        try:
-            if checkpoint.weights.on_disk() is not None:
-                self._tensors(checkpoint)
-        except CheckpointError:  # said where it is read
-            return
+        """Hash the files of a checkpoint that lie in a folder, unless they are known or damaged.
+
+        What is noted is not read again in this process: neither hashed nor looked through for NaN.
+        """
+        for source in checkpoint.sources:
+            if source.source is not None or source.derived is not None:
+                continue  # known by listed files, or by what it is made of
+            with suppress(CheckpointError):  # said where it is read
+                if (files := source.weights.on_disk()) is not None:
+                    self._tensors(source)
+                    entry = self._entries[_place(source)]
+                    self._noted.setdefault(_place(source), entry)
+                    remember(files, _seen_in(entry))
 
     def save(self) -> None:
-        """Write the digests that are new."""
-        if self._path is not None and self._changed:
-            write_json(self._path, self._entries)
-            self._changed = False
+        """Write the digests that are new, beside those that others have written meanwhile."""
+        if self._path is not None and self._new:
+            write_json(self._path, _stored(self._path) | self._new)
+            self._new = {}
+
+
+@dataclass(frozen=True, eq=False)
+class DigestLater:
+    """One digest of tensors that nobody has hashed yet: who reads the checkpoint hashes it.
+
+    Of a run that is larger than the memory, the files would be read for it alone.
+
+    Parameters
+    ----------
+    checkpoint, names
+        Of which tensors; None stands for all of them.
+    """
+
+    checkpoint: Checkpoint
+    names: Iterable[str] | None
+
+    def now(self) -> str:
+        """Return the digest, or that the checkpoint cannot be read."""
+        try:
+            return combine(self.checkpoint.digests(), self.names)
+        except CheckpointError as error:
+            return f"unreadable: {error}"
+
+
+Digest: TypeAlias = str | DigestLater
+
+
+def settled(value: Any) -> Any:
+    """Return what a fingerprint holds with the digests that were to come.
+
+    Examples
+    --------
+    >>> settled({"weights": {"0": "a"}, "threads": 1})
+    {'weights': {'0': 'a'}, 'threads': 1}
+    """
+    if isinstance(value, DigestLater):
+        return value.now()
+    if isinstance(value, Mapping) and any(
+        isinstance(item, DigestLater | Mapping) for item in value.values()
+    ):
+        return {name: settled(item) for name, item in value.items()}
+    return value
+
+
+def _stored(path: Path) -> dict[str, Any]:
+    """Return what is noted in a file. Whatever its damage is, it costs time and never a result."""
+    with suppress(Exception):
+        entries = json.loads(path.read_text())
+        return {
+            str(place): entry
+            for place, entry in entries.items()
+            if entry["tensors"]
+            and {type(d) for part in entry["tensors"] for d in part.values()} == {str}
+            and isinstance(entry["not_finite"], list)
+        }
+    return {}
+
+
+def _entry(files: WeightFiles) -> dict[str, Any]:
+    """Return what is noted of files: their stamp, and what is seen of their tensors by file."""
+    stamp = _listed(files.stamp())
+    seen = seen_of(files)
+    return {
+        "files": stamp,
+        "tensors": [{name: digest for name, digest, _ in part} for part in seen],
+        "not_finite": [n for part in seen for n, _, is_finite in part if not is_finite],
+    }
+
+
+def _seen_in(entry: Mapping[str, Any]) -> list[list[Seen]]:
+    broken = set(entry["not_finite"])
+    return [
+        [(name, digest, name not in broken) for name, digest in part.items()]
+        for part in entry["tensors"]
+    ]
+
+
+def _tensors_of(entry: Mapping[str, Any]) -> dict[str, str]:
+    return {name: digest for part in entry["tensors"] for name, digest in part.items()}
+
+
+def _stamp(checkpoint: Checkpoint) -> list[Any]:
+    files = checkpoint.weights.on_disk()
+    return [] if files is None else _listed(files.stamp())
+
+
+def _listed(stamp: Iterable[Iterable[Any]]) -> list[Any]:
+    """Return a stamp as JSON gives it back."""
+    return [list(file) for file in stamp]
 
 
 def hash_once(folder: Path, trajectory: Trajectory) -> None:

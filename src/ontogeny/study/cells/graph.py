@@ -27,7 +27,7 @@ from ...summary.controls import with_controls
 from ...trajectory import Checkpoint, Trajectory
 from ...words.names import named
 from .ahead import as_dataset
-from .cache import Checked, check_cache
+from .cache import Checked, check_cache, settled
 from .dependencies import REPLACED, Dependencies, Header, Shared
 from .environment import counted, environment_of
 from .merge import stack, summarised, summary_data
@@ -123,13 +123,14 @@ class StudyCell(abc.ABC):
 
     def fingerprint(self, header: Callable[[Path], Header] | None) -> dict[str, Any]:
         """Return the fingerprint; without `header`, what it reads is still to be computed."""
+        components = settled(self.components)
         if not self.reads:
-            return dict(self.components)
+            return dict(components)
         state = (
             self.of_reads([header(place) for place in self.reads]) if header else None
         )
         return {
-            **self.components,
+            **components,
             self.reads_as: "to be computed" if state is None else state,
         }
 
@@ -148,9 +149,10 @@ class StudyCell(abc.ABC):
     ) -> Checked:
         """Return the outcome of what is stored for it, and why (see `check_cache`)."""
         path = None if folder is None else folder / self.place
+        if path is None or not path.exists():  # so that nothing is hashed for it
+            return check_cache(path, {})
         expected = self.fingerprint(header)
-        if path is not None and path.exists():
-            expected |= self.observed_dependencies(path, trajectory, digest)
+        expected |= self.observed_dependencies(path, trajectory, digest)
         return check_cache(path, expected)
 
     def needs(self, by_name: Mapping[str, Observable]) -> list[Need]:

@@ -50,6 +50,8 @@ class Job(Sendable):
         The digest of this library's files where the run was planned.
     model_class
         The name of the model's class.
+    by_step
+        Whether all that reads a checkpoint is done one after the other (see `in_hand`).
     left_out
         Why observables are not computed, by node: they failed at two checkpoints when tried.
     """
@@ -63,6 +65,7 @@ class Job(Sendable):
     studied: Path | None = field(default=None, repr=False)
     library: str = field(default_factory=library_code, repr=False)
     model_class: str = ""
+    by_step: bool = False
     left_out: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -76,8 +79,8 @@ class Job(Sendable):
 
     @cached_property
     def digests(self) -> DigestCache:
-        """The digests of weights that the run has noted in its folder."""
-        return DigestCache(digests_path(self.folder))
+        """The digests of weights that are noted in the study's folder."""
+        return DigestCache(digests_path(self.studied or self.folder))
 
 
 def own_needs(observable: Observable) -> list[Need]:

@@ -20,7 +20,7 @@ from ...observables import Observable
 from ...store import plain, read_header
 from ...trajectory import Checkpoint, Trajectory
 from ..cells.block_cells import BlockCell
-from ..cells.cache import DigestCache, combine
+from ..cells.cache import Digest, DigestCache, combine
 from ..cells.graph import (
     LayerCell,
     ReferenceCell,
@@ -70,7 +70,7 @@ class Graph:
         self.by_name = {o.name: o for o in observables}
         self.steps = tuple(int(s) for s in trajectory.steps)
         self._models: dict[int, str] = {}
-        self._tensors: dict[int, Callable[[Iterable[str] | None], str]] = {}
+        self._tensors: dict[int, Callable[[Iterable[str] | None], Digest]] = {}
         self._observed_cells: dict[str, tuple[StudyCell, ...]] = {}
 
     def cells(self) -> list[StudyCell]:
@@ -287,7 +287,7 @@ class Graph:
             "reference_step": self.settings.reference_step,
         }
 
-    def _weights(self, step: int, needs: Sequence[Need]) -> str:
+    def _weights(self, step: int, needs: Sequence[Need]) -> Digest:
         # None: of one need it is not known, so all weights count.
         names: set[str] | None = set()
         for need in needs:
@@ -326,7 +326,7 @@ class Graph:
             self._models[step] = combine(content)
         return self._models[step]
 
-    def _digest(self, checkpoint: Checkpoint, names: Iterable[str] | None) -> str:
+    def _digest(self, checkpoint: Checkpoint, names: Iterable[str] | None) -> Digest:
         # A model has hundreds of matrices: of each checkpoint the digests are looked up once.
         if checkpoint.step not in self._tensors:
             try:

@@ -191,6 +191,7 @@ class Examination:
             ],
         }
         names = {observable.name for observable in tried}
+        digests.save()
         with held(folder, "probe"):
             if (stored_result := _read(path, fingerprint, names, needs)) is not None:
                 return stored_result

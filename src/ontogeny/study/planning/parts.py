@@ -18,6 +18,7 @@ from ...trajectory.skeleton import Identity
 from ..cells.ahead import new_token
 from ..cells.cache import DigestCache
 from ..cells.graph import StateCell, observed_steps
+from ..cells.in_hand import is_read_by_step
 from ..cells.models import Job
 from ..folder.controls import ControlRun, Controls, observed_of_controls
 from ..folder.frozen import frozen_steps
@@ -124,6 +125,11 @@ class Parts:
     compared: bool = True
     left_out: Mapping[str, str] = field(default_factory=dict)
 
+    @cached_property
+    def by_step(self) -> bool:
+        """Whether the run is read one checkpoint after the other, and hashed when it is read."""
+        return is_read_by_step(self.trajectory)
+
     def made(self, settings: Settings, frozen: Mapping[str, Any]) -> list[RunPart]:
         """Return the run that is studied, which comes first, and its control runs."""
         token = new_token()
@@ -165,7 +171,9 @@ class Parts:
             observed_of_controls(self.observables) if name else tuple(self.observables)
         )
         digests = DigestCache(
-            None if folder is None else digests_path(folder), self.compared
+            None if self.folder is None else digests_path(self.folder),
+            self.compared,
+            in_hand=self.by_step,
         )
         graph = Graph(
             trajectory, self.inputs, observables, settings, self.probe, digests, name
@@ -182,6 +190,7 @@ class Parts:
             first=first,
             studied=studied,
             model_class=self.probe.model_class,
+            by_step=self.by_step,
             left_out=self.left_out,
         )
         return RunPart(name, job, graph, folder, control)

@@ -22,6 +22,7 @@ from ...store import plain
 from ...trajectory import Trajectory
 from ...trajectory.weights.files import stamp_of
 from ...whole_files import write_whole
+from ..cells.cache import settled
 from ..cells.environment import Environment, differences, environment
 from ..cells.merge import provenance
 from ..folder.code import library_code
@@ -54,7 +55,7 @@ def mark_of(
         beside = [other.graph for other in parts[1:]] if part is studied else []
         cells = [*part.graph.cells(), *chain(*part.graph.summaries(beside))]
         content += [(cell.label, str(cell.place), repr(cell.reads)) for cell in cells]
-        content += [cell.components for cell in cells]
+        content += [settled(cell.components) for cell in cells]
         content += [
             part.graph.digests.whole(checkpoint) for checkpoint in part.trajectory
         ]

@@ -226,10 +226,13 @@ class TaskRunner:
         elif executor is not None:
             yield from self._collect(works, partial(_submit, executor))
         else:
+            step: int | None = None
             while works:
-                work = works.pop(0)
+                work = works.pop(_next(works, step))
                 if revisions is None:
-                    yield work, run_task(work.job, work.task)
+                    done = run_task(work.job, work.task)
+                    step = step if done.taken_by else work.task.step
+                    yield work, done
                 else:
                     yield work, _bounded(work, revisions, compute_task)
 
@@ -287,6 +290,21 @@ class TaskRunner:
             if type(error).__name__ != "KilledWorker":
                 raise
             return give_up(work.job, work.task, KILLED)
+
+
+def _next(works: Sequence[Work], step: int | None) -> int:
+    """Return the place of the next task: the first one, or one of a checkpoint that is at hand.
+
+    Where all that reads a checkpoint is done together, other processes have theirs.
+    """
+    if not works[0].job.by_step:
+        return 0
+    for other in dict.fromkeys(work.task.step for work in works):
+        places = [i for i, work in enumerate(works) if work.task.step == other]
+        held = (holder(works[i].job.folder, works[i].task.label) for i in places)
+        if other == step or not any(held):
+            return places[0]
+    return 0
 
 
 def _submit(executor: Submitting, work: Work) -> Future[Done]:

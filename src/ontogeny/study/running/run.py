@@ -37,7 +37,7 @@ from ..cells.graph import (
     header_of,
 )
 from ..cells.models import Job, Values, read_once
-from ..folder.claims import claimed, gone, holder
+from ..folder.claims import claimed, gone, held, holder
 from ..folder.code import code_of_cell, library_code
 
 log = logging.getLogger("ontogeny.study")
@@ -104,6 +104,8 @@ def compute_task(job: Job, task: Task) -> Done:
     """Compute what is left of a task with threads pinned; whoever calls this holds its claim."""
     begin = time.perf_counter()
     report = Done(task.label)
+    if job.by_step:
+        _note_weights(job, task)
     cells = [c for c in left_of(job, task) if not _is_blocked(job, c, report)]
     cells = [c for c in cells if not _is_copied(job, c, report)]
     # What other processes have computed is read where the states are fitted, if they are.
@@ -114,6 +116,20 @@ def compute_task(job: Job, task: Task) -> Done:
         Ahead(job.token, job.folder).drop(task.step)
     report.seconds = time.perf_counter() - begin
     return report
+
+
+def _note_weights(job: Job, task: Task) -> None:
+    """Hash the checkpoint that a task is about to read, unless that was done."""
+    if task.step is None or not _is_left(job, task):
+        return
+    job.digests.note(task.trajectory[task.step])
+    with held(job.studied or job.folder, "digests"):
+        job.digests.save()
+
+
+def _is_left(job: Job, task: Task) -> bool:
+    """Return whether any cell of a task is not in the folder, whatever it is of."""
+    return any(not (job.folder / cell.place).exists() for cell in task.cells)
 
 
 def taken(job: Job, task: Task) -> Done:

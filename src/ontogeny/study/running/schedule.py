@@ -68,7 +68,7 @@ def compute(
     sweep_killed()
     try:
         if max_revisions is None:
-            _Agenda(every, workers_here(executor)).run(executor, progress, pace)
+            _Agenda(every, _at_once(parts, executor)).run(executor, progress, pace)
         else:
             for stages in every:
                 revisions = stages.revisions(max_revisions)
@@ -80,6 +80,14 @@ def compute(
     return list(chain.from_iterable(stages.lines() for stages in every))
 
 
+def _at_once(parts: Sequence[RunPart], executor: Submitting | None) -> float:
+    """Return how many tasks are under way before a further run begins.
+
+    Where all that reads a checkpoint is done together, all runs begin at once.
+    """
+    return math.inf if parts[0].job.by_step else workers_here(executor) or math.inf
+
+
 class _Agenda:
     """The tasks of all runs that are possible by now: what is finished makes others possible.
 
@@ -89,14 +97,17 @@ class _Agenda:
     """
 
     def __init__(
-        self, every: Sequence[_Stages], workers: int, revisions: Revisions | None = None
+        self,
+        every: Sequence[_Stages],
+        workers: float,
+        revisions: Revisions | None = None,
     ) -> None:
         self._works: list[Work] = []
         self._of: dict[
             Work, tuple[_Stages, str]
         ] = {}  # of each task that is not finished
         self._coming = deque(every)
-        self._workers = workers or math.inf
+        self._workers = workers
         self._begun = dict[_Stages, Iterator[tuple[str, Sequence[Task]]]]()
         self._elsewhere = set[Work]()
         self._revisions = revisions
@@ -137,11 +148,25 @@ class _Agenda:
             if works := [Work(stages.part.job, task) for task in tasks]:
                 self._of |= dict.fromkeys(works, (stages, kind))
                 self._works += works
-                # On disk, first of all.
-                there = self._revisions.has if self._revisions else bool
-                self._works.sort(key=lambda w: (self._of[w][0].turn, not there(w.task)))
+                self._works.sort(key=self._place)
                 return
         del self._begun[stages]
+
+    def _place(self, work: Work) -> tuple[int, ...]:
+        """Return what tasks are ordered by: by runs, or by checkpoints and then by runs.
+
+        A control's first step comes late: it is copied from the run.
+        """
+        stages, kind = self._of[work]
+        step = work.task.step
+        by_step = work.job.by_step and self._revisions is None
+        if by_step and step is not None:
+            is_copied = stages.turn > 0 and step == stages.part.begins_at
+            stage = 0 if kind == "first" else 1 + is_copied
+            return stage, step, stages.turn
+        # On disk, first of all.
+        is_here = self._revisions is None or self._revisions.has(work.task)
+        return 3 * by_step, stages.turn, not is_here
 
 
 class _Stages:

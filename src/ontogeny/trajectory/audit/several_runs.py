@@ -58,13 +58,12 @@ def _sample(checkpoint: Checkpoint) -> _Sample:
     with checkpoint.open() as reader:
         names = matrix_names(reader)
         sample = names[:: max(1, len(names) // _MATRICES)]
+        shapes = [reader.shape(name) for name in sample]
+        heights = [-(-_ELEMENTS // max(1, columns)) for _, columns in shapes]
+        rows = [reader.rows(n, 0, h) for n, h in zip(sample, heights, strict=True)]
         return {
-            (n, reader.shape(n)): reader.get(n)
-            .detach()
-            .reshape(-1)[:_ELEMENTS]
-            .cpu()
-            .double()
-            for n in sample
+            key: part.detach().reshape(-1)[:_ELEMENTS].cpu().double()
+            for key, part in zip(zip(sample, shapes, strict=True), rows, strict=True)
         }
 
 

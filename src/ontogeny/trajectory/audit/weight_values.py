@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ..adapters.base import BaseWeights
 from ..checkpoint import Checkpoint
 from ..findings import Finding, join_steps, some
-from ..weights.files import Reader, WeightFiles, Weights
+from ..weights.files import Reader, ShardsReader, WeightFiles, Weights
 from .digests import duplicate_groups
 
 _SAMPLE = 65_536  # elements of all tensors together
@@ -268,12 +270,12 @@ def _take(reader: Reader) -> _Sample:
     uneven = []
     kurtoses = []
     for name in names:
-        flat = reader.get(name).detach().reshape(-1)
-        stride = max(1, -(-flat.numel() // quota))
-        taken = flat[::stride].to(device="cpu", dtype=torch.float64).numpy()
         shape = reader.shape(name)
+        count = math.prod(shape)
+        stride = max(1, -(-count // quota))
+        taken = _every(reader, name, stride).to("cpu", torch.float64).numpy()
         layout.append((name, shape))
-        parts.append(taken * np.sqrt(flat.numel() / max(1, taken.size)))
+        parts.append(taken * np.sqrt(count / max(1, taken.size)))
         if len(shape) == 1 and name.rpartition(".")[2] in _SCALES:
             scales.append(name)
             uneven += [name] if _varies(taken) else []
@@ -284,6 +286,12 @@ def _take(reader: Reader) -> _Sample:
     kurtosis = float(np.median(kurtoses)) if len(kurtoses) >= _MATRICES else 0.0
     sizes = tuple(part.size for part in parts)
     return _Sample(tuple(layout), values, tuple(scales), tuple(uneven), kurtosis, sizes)
+
+
+def _every(reader: Reader, name: str, stride: int) -> Tensor:
+    if isinstance(reader, ShardsReader):
+        return reader.every(name, stride)
+    return reader.get(name).detach().reshape(-1)[::stride]
 
 
 def _varies(values: np.ndarray) -> bool:

@@ -202,7 +202,7 @@ def mirrored(
     What motion gives by luck has the other sign in the second of a pair; what it harms has not.
     """
     moved = turned(sources, name, first, random_state // 2, rows)
-    return -moved if random_state % 2 else moved
+    return moved.neg_() if random_state % 2 else moved
 
 
 def walk(

@@ -73,7 +73,7 @@ class ControlReader:
             value = (
                 self._filled(name, 0, shape[0])
                 if in_blocks(self._kind, shape)
-                else self._compute(name, None)
+                else self._compute(name, None).to(self.dtype(name))
             )
             self._last = (name, value)
         return self._last[1]
@@ -106,7 +106,7 @@ class ControlReader:
             block = self._compute(name, slice(at, min(at + count, height)))
             low = max(start, at)
             high = min(stop, at + count)
-            rows[low - start : high - start] = block[low - at : high - at]
+            rows[low - start : high - start].copy_(block[low - at : high - at])
         return rows
 
     def _compute(self, name: str, rows: slice | None) -> Tensor:
@@ -120,8 +120,8 @@ class ControlReader:
         value = self._sources.values(0, name, rows)
         # Taking off +0 keeps the sign of a zero; adding it does not.
         value = torch.sub(value, moved.neg_().add_(0.0), out=moved)
-        dtype = self.dtype(name)
-        return (torch.view_as_complex(value) if dtype.is_complex else value).to(dtype)
+        is_complex = self.dtype(name).is_complex
+        return torch.view_as_complex(value) if is_complex else value
 
 
 _STATISTICS = ("running_mean", "running_var", "num_batches_tracked")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TypeAlias
 
@@ -85,6 +85,10 @@ def non_finite(weights: Weights) -> tuple[str, ...]:
 
 # Of a tensor: its name, its digest, and whether all of it is finite.
 Seen: TypeAlias = tuple[str, str, bool]
+_FILES = 4096  # of which a process knows what it has seen
+_known: OrderedDict[tuple[WeightFiles, tuple[object, ...]], tuple[Seen, ...]] = (
+    OrderedDict()
+)
 
 
 def _parts(weights: Weights) -> dict[str, tuple[Seen, ...]]:
@@ -93,13 +97,33 @@ def _parts(weights: Weights) -> dict[str, tuple[Seen, ...]]:
     if files is None:
         with weights.open() as reader:
             return {"": _seen(reader)}
-    return {one.files[0].name: _of_files(one, one.stamp()) for one in files.apart()}
+    return {one.files[0].name: _of_files(one) for one in files.apart()}
 
 
-@functools.lru_cache(maxsize=4096)
-def _of_files(files: WeightFiles, stamp: tuple[object, ...]) -> tuple[Seen, ...]:
-    with files.open() as reader:
-        return _seen(reader)
+def _of_files(files: WeightFiles) -> tuple[Seen, ...]:
+    key = files, files.stamp()
+    if (seen := _known.get(key)) is None:
+        with files.open() as reader:
+            seen = _seen(reader)
+        _know(key, seen)
+    return seen
+
+
+def _know(key: tuple[WeightFiles, tuple[object, ...]], seen: tuple[Seen, ...]) -> None:
+    _known[key] = seen
+    while len(_known) > _FILES:
+        _known.popitem(last=False)
+
+
+def seen_of(files: WeightFiles) -> list[list[Seen]]:
+    """Return what is seen of the tensors of each weight file, in their order."""
+    return [list(_of_files(one)) for one in files.apart()]
+
+
+def remember(files: WeightFiles, seen: Sequence[Sequence[Seen]]) -> None:
+    """Take what another process has seen in files that stayed, so that they are not read for it."""
+    for one, part in zip(files.apart(), seen, strict=True):
+        _know((one, one.stamp()), tuple((n, d, is_finite) for n, d, is_finite in part))
 
 
 def _seen(reader: Reader) -> tuple[Seen, ...]:
