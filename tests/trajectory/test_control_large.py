@@ -40,7 +40,9 @@ def bits(tensor):
     return tensor.contiguous().view(torch.uint8).numpy()
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "dtype", [torch.bfloat16, torch.float16, torch.float32, torch.float64]
+)
 def test_rows_at_a_time_give_the_bits_of_the_whole(dtype):
     first, last = matrices(dtype)
     before = first.clone(), last.clone()
@@ -70,7 +72,7 @@ def test_some_rows_of_a_tall_matrix_have_the_bits_of_all():
 
 
 @pytest.mark.parametrize("kind", ["turned", "mirrored", "line"])
-def test_few_numbers_are_held_in_double_precision(kind, monkeypatch):
+def test_few_numbers_are_held_in_a_wider_dtype(kind, monkeypatch):
     largest = []
     values = Sources.values
 

@@ -1,8 +1,8 @@
 """What each kind of control makes of the motion of one tensor.
 
-Every function returns how far the control is from the first checkpoint of the path, in double
-precision and in the shape of the tensor. What does not move in the source does not move in a
-control of it.
+Every function returns how far the control is from the first checkpoint of the path, in the shape
+of the tensor: in double precision, but in single precision for rows of one in half precision.
+What does not move in the source does not move in a control of it.
 
 Sides of up to `HAAR_LIMIT` are turned by a matrix drawn uniformly from all orthogonal ones (Haar
 measure; Mezzadri 2007). Larger sides, vocabularies among them, are permuted with random signs,
@@ -57,11 +57,11 @@ class Rotation:
 
     def left(self, values: Tensor) -> Tensor:
         """Return ``Q @ values``."""
-        return self.matrix @ values
+        return self.matrix @ values.to(self.matrix.dtype)
 
     def right(self, values: Tensor) -> Tensor:
         """Return ``values @ Q``."""
-        return values @ self.matrix
+        return values.to(self.matrix.dtype) @ self.matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class SignedPermutation:
             out=taken.numpy(),
             mode="clip",  # which needs no buffer
         )
-        return taken.mul_(self.signs)
+        return taken.mul_(self.signs.to(values.dtype))
 
 
 Side: TypeAlias = Rotation | SignedPermutation
@@ -181,7 +181,9 @@ def turned(
         left = signed_permutation(size, random_state, first, "left")
         motion = sources.motion(sources.at, name, left.order[rows])
         _, right = _maps(motion, size, first, random_state)
-        moved = motion.reshape(len(motion), -1).mul_(left.signs[rows, None])
+        moved = motion.reshape(len(motion), -1).mul_(
+            left.signs[rows, None].to(motion.dtype)
+        )
     return (moved if right is None else right.right(moved)).reshape(motion.shape)
 
 

@@ -64,7 +64,7 @@ class ControlReader:
         return self._sources.here.dtype(name)
 
     def get(self, name: str) -> Tensor:
-        """Return tensor `name`, computed in double precision and rounded to its dtype."""
+        """Return tensor `name`, computed in a wider dtype than its own and rounded to that."""
         if not self._moves(name):
             return self._sources.here.get(name)
         if self._last is None or self._last[0] != name:

@@ -15,6 +15,7 @@ from ..checkpoint import Checkpoint
 from ..hub.revision import HubWeights
 from ..weights.files import MemoryWeights, Reader
 
+_HALF = (torch.bfloat16, torch.float16)
 _PAIRS = 4096  # of checkpoints whose increments a process remembers
 
 _lengths: OrderedDict[tuple[str, str], dict[str, float]] = OrderedDict()
@@ -54,6 +55,8 @@ class Sources:
     ) -> Tensor:
         """Return a tensor in double precision, or some of its rows; complex ones as pairs.
 
+        Rows in half precision come in single precision, which holds their differences as well.
+
         Raises
         ------
         CheckpointError
@@ -67,7 +70,10 @@ class Sources:
                 f"{self.here.shape(name)} in {self.path[self.at].label}, so no control can be "
                 "made of its motion; select steps with the same shapes."
             )
-        return _double(self._rows(index, name, rows))
+        stored = self._rows(index, name, rows)
+        if rows is not None and stored.dtype in _HALF:
+            return stored.detach().cpu().to(torch.float32)
+        return _double(stored)
 
     def motion(
         self, index: int, name: str, rows: slice | Tensor | None = None
