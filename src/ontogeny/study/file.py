@@ -13,6 +13,7 @@ from ..errors import ArgumentError, OntogenyError, check_choice, check_whole
 from ..inputs import Inputs
 from ..inputs.vocabularies import vocabulary_tokenizer
 from ..observables.registry import kinds
+from ..own_files import known_as
 from ..trajectory import Trajectory
 from ..trajectory.tokenizers import named_tokenizer
 from .folder.controls import FEWEST_STEPS
@@ -145,9 +146,11 @@ def _read(path: str | Path, build: Callable[[Mapping[str, Any], Path], T]) -> T:
     except FileNotFoundError:
         raise ArgumentError(f"there is no study file {path}.") from None
     except IsADirectoryError:
-        raise ArgumentError(
-            f"{path} is a folder; name its study file, or begin one: ontogeny study {path}."
-        ) from None
+        own = known_as(path)
+        begin = (
+            own or f"a folder; name its study file, or begin one: ontogeny study {path}"
+        )
+        raise ArgumentError(f"{path} is {begin}.") from None
     except tomllib.TOMLDecodeError as error:
         hint = (
             " Write paths with / or in single quotes: 'C:\\runs\\mine'."

@@ -18,6 +18,7 @@ from typing import TypeAlias
 from torch import Tensor, nn
 
 from ..errors import ArgumentError, CheckpointError, TooFewCheckpointsError
+from ..own_files import PROBE, known_as
 from .adapters import (
     IS_BASE,
     adapter_steps,
@@ -42,7 +43,7 @@ from .shapes import are_sizes
 from .weights.building import Template
 from .weights.configuration import CONFIGURATION
 from .weights.files import MemoryWeights, state_tensors
-from .weights.folders import find_weights, holds_weights
+from .weights.folders import find_weights, holds_weights, weight_files
 from .weights.formats import own_template
 from .weights.inert import plain
 from .weights.recognised import unreadable
@@ -128,7 +129,7 @@ def open_folder(
             # Otherwise it was deleted meanwhile, as the Trainer does with old checkpoints.
             if path.exists():
                 incomplete.append((step, str(error)))
-    if not checkpoints and not incomplete and holds_weights(folder):
+    if not checkpoints and not incomplete and _is_model(folder):
         return _one_model(step_of_folder(folder), folder, model, choice.key, start)
     if not checkpoints:
         raise _nothing(folder, incomplete, order)
@@ -151,6 +152,14 @@ def open_folder(
         choice,
     )
     return tuple(checkpoints), catalogue
+
+
+def _is_model(folder: Path) -> bool:
+    """Return whether a folder is itself a checkpoint; what a study keeps there is none."""
+    if not holds_weights(folder):
+        return False
+    names = {path.name for path in weight_files(folder)}
+    return not (known_as(folder) and names == {PROBE})
 
 
 def _check_is_run(folder: Path, run: Sequence[Checkpoint], order: Order) -> None:
@@ -222,6 +231,8 @@ def _nothing(
             f"{folder} is the Hub's cache of {name}, which is the name to give, after "
             f"export HF_HUB_CACHE={place}."
         )
+    if own := known_as(folder):
+        return CheckpointError(f"{folder} is no run but {own}.")
     if below := checkpoints_below(folder):
         names = some([str(path) for path in below])
         return CheckpointError(

@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 
 from ...needs.derived import Reference
+from ...own_files import COMPARISON, PROBE, RESULT, STUDY
 
 _PLACES = ("", "cells/*/", "states/", "summaries/", "retained/", ".claims/")
 # Globs of the temporary files of what is written whole.
@@ -63,7 +64,7 @@ def digests_path(folder: Path) -> Path:
 
 def probe_path(folder: Path) -> Path:
     """Return the file of what was found at the first checkpoint."""
-    return folder / "probe.safetensors"
+    return folder / PROBE
 
 
 def finished_path(folder: Path) -> Path:
@@ -78,17 +79,17 @@ def claim_path(folder: Path, task: str) -> Path:
 
 def settings_path(folder: Path) -> Path:
     """Return the file of the frozen settings; its presence marks a study folder."""
-    return folder / "study.json"
+    return folder / STUDY
 
 
 def comparison_path(folder: Path) -> Path:
     """Return the file that marks the folder of a comparison."""
-    return folder / "comparison.json"
+    return folder / COMPARISON
 
 
 def result_path(folder: Path) -> Path:
     """Return the merged result, an xarray DataTree on Zarr."""
-    return folder / "result.zarr"
+    return folder / RESULT
 
 
 def _safe(name: str) -> str:

@@ -12,8 +12,10 @@ import tempfile
 from pathlib import Path
 
 from ...errors import ArgumentError, StoreError
+from ...own_files import known_as
 from ...trajectory.hub.client import hub_errors, silent_bar
 from ...trajectory.hub.repository import is_name, is_repository
+from ...trajectory.order.candidates import holds_checkpoints
 from ..folder.layout import comparison_path, result_path, settings_path
 from .archive import ARCHIVE, unpack
 from .checksums import check_data_only, check_files
@@ -52,13 +54,24 @@ def open_study(folder: str | Path, *, revision: str | None = None) -> StudyResul
     settings = settings_path(folder)
     is_study = settings.is_file() or comparison_path(folder).is_file()
     if not (is_study or is_result):
-        raise StoreError(f"{folder} is no study folder (it has no {settings.name}).")
+        raise StoreError(
+            f"{folder} is no study folder (it has no {settings.name}).{_instead(folder)}"
+        )
     wait_for_result(folder)
     if not result_path(folder).is_dir():
         raise StoreError(
             f"{folder} has no merged result yet; run the study again to finish it."
         )
     return StudyResult(folder)
+
+
+def _instead(path: Path) -> str:
+    """Return what a path is in place of a study, and what takes it; empty where it is not known."""
+    if own := known_as(path):
+        return f" It is {own}."
+    if path.is_dir() and holds_checkpoints(path):
+        return f" It holds checkpoints: ontogeny study {path} begins a study of them."
+    return ""
 
 
 def local_folder(source: str | Path, revision: str | None = None) -> Path:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...errors import CheckpointError
+from ...own_files import known_as
 from ..weights.folders import FILE_SUFFIXES, NOT_WEIGHTS, holds_weights, weight_files
 from ..weights.recognised import unreadable
 from .choosing import Choice, Order, order_of
@@ -69,6 +70,12 @@ def _candidates(folder: Path) -> dict[str, Path]:
     return dict(sorted((whole | bare).items())) | files
 
 
+def holds_checkpoints(folder: Path) -> bool:
+    """Return whether a folder holds weights, or folders with some, whatever their names."""
+    below = filter(_may_hold, folder.iterdir())
+    return bool(weight_files(folder)) or any(map(holds_weights, below))
+
+
 def _may_hold(path: Path) -> bool:
     is_hidden = path.name.startswith(".") or LEFT_BEHIND.fullmatch(path.name)
     return path.is_dir() and not is_hidden and not NOT_WEIGHTS.match(path.name)
@@ -95,6 +102,8 @@ def step_of_file(path: Path, choice: Choice | None = None) -> int:
     if path.suffix not in (*FILE_SUFFIXES, *_ARCHIVES, ".bin"):
         if (reason := unreadable(path)) is not None:
             raise CheckpointError(f"{path} {reason}.")
+        if own := known_as(path):
+            raise CheckpointError(f"{path} is no checkpoint but {own}.")
         raise CheckpointError(
             f"{path} is no weight file; these end in {', '.join(FILE_SUFFIXES)}."
         )
