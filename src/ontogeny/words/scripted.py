@@ -13,6 +13,8 @@ SCRIPTED = {
     "late": "only from {step} {at} on: fewer than two {checkpoint}s follow",
     "good": "predicted for good from {step} {at}",
     "leads": "its first answer at the end",
+    "beyond": "costs {loss} nats; by {guess} {cost}",
+    "dated runs": "Of {total} {tokens}, predicted for good by {step} {at}: {counts}.",
     "dated": "{count} of {total} {tokens} are predicted for good by {step} {at}.",
     # a token of the example text
     "no course": "No course: {why}",

@@ -20,7 +20,7 @@ from . import learned
 from .arrays import ConceptArrays
 from .cards import card, read_removals
 from .contexts import packed, packed_contexts, shares
-from .layers import has_controls, layers, mean_strengths, safe, unnamed_layers
+from .layers import has_controls, layers, mean_strengths, node_address, unnamed_layers
 from .lives import (
     FEW,
     KINDS,
@@ -207,7 +207,7 @@ def _payload(content: Content, fitted: Fitted) -> dict[str, Any]:
         "numbers": pieces.by_id and pieces.numbers_only,
         "step": fitted.step,
         "one_code": fitted.one_code,
-        "layers": layers(content, arrays, f"concept={safe(concepts.node.path)}{at}"),
+        "layers": layers(content, arrays, f"{node_address(concepts.node.path)}{at}"),
         "concepts": cards,
         "contexts": contexts,
         "pieces": pieces.texts,

@@ -41,6 +41,7 @@ from ..kinds import kind_of, read_drawables
 from ..kinds.base import BUDGET, scripts, thinned
 from ..style import STATIC, page_style, static_text
 from ..texts.abilities import turning
+from ..texts.beyond_bigrams import read_beyond_bigrams
 from ..texts.cloze import read_cloze
 from ..texts.dated import read_dated
 from ..texts.example import read_example
@@ -103,7 +104,8 @@ def render_page(
         picture=Markup(draw(content, first)) if first and first.is_drawn else "",
         atlas=atlas,
         cloze=cloze,
-        dated=read_dated(content) if first else None,
+        dated=read_dated(content, first.concepts) if first else None,
+        beyond=read_beyond_bigrams(content) if first else None,
         written=written,
         example=example,
         abilities=abilities_of({node.id: node.dataset for node in content.nodes}),
