@@ -292,7 +292,10 @@ def parts(
     distances = _is_distance(node) and any(not _is_distance(d.node) for d in others)
     second = drawn_above or weights or distances
     lead = [] if second else _bearing(node, candidates)
-    return (sentences, []), lead, [d for d in candidates if d not in lead]
+    # The first screen says what the loss tells.
+    shown = 1 if drawn_above and node.role == "track" else len(sentences)
+    said = (sentences[:shown], sentences[shown:])
+    return said, lead, [d for d in candidates if d not in lead]
 
 
 def _is_distance(node: Node) -> bool:
