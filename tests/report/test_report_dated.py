@@ -9,9 +9,9 @@ import xarray as xr
 from helpers import concept_trees as made
 from helpers import example_texts as examples
 from helpers import report_examples
+from helpers.dated_texts import of_runs, one_model, planted_node, with_fires
 from helpers.report_page import Page
 from ontogeny import compare
-from ontogeny.figures import Heatmap, Section, attach
 from ontogeny.report.concepts.nodes import read_concepts
 from ontogeny.report.concepts.tokens import Pieces
 from ontogeny.report.page.html import render_page
@@ -61,21 +61,6 @@ def test_texts_with_most_words_are_chosen_and_not_those_with_most_signs():
 def dated(data):
     return read_dated(
         read_content(made.tree({"loss": made.loss_story(), "tokens": data}))
-    )
-
-
-def planted_node(**options):
-    """Token k of each text is predicted for good from the k-th step after the first one."""
-    data = examples.losses(**options)
-    place, step = np.arange(data.sizes["place"]), np.arange(data.sizes["step"])
-    there = data.token_loss.notnull().values
-    holds = step[:, None, None] >= place[None, None, :]
-    return data.assign(
-        token_loss=(
-            ("step", "text", "place"),
-            np.where(there, np.where(holds, 1.0, 5.0), np.nan),
-        ),
-        token_loss_frequencies=(("text", "place"), np.where(there[0], 4.5, np.nan)),
     )
 
 
@@ -150,7 +135,7 @@ def test_controls_are_counted_and_the_first_one_stands_beside_the_run_at_its_ste
     page = render_page(
         read_content(made.tree({"loss": made.loss_story(), "tokens": data}))
     )
-    assert "Control run walk 0" in page and page.count('class="dated-line"') == 2 * 3
+    assert "Control run walk 0" in page and page.count('class="dated-line"') == 2 + 2
 
 
 @pytest.mark.parametrize(
@@ -237,25 +222,6 @@ def test_the_base_alone_says_what_it_predicts_also_beside_a_control():
     assert "base" not in read().sentence
 
 
-def of_runs(courses, names=("full", "LoRA")):
-    """A comparison of runs whose token k of each text is predicted from step k + `late` on."""
-    runs = {}
-    for name, late in zip(names, courses, strict=True):
-        data = planted_node()
-        moved = np.roll(data.token_loss.values, late, axis=0)
-        moved[:late] = np.where(np.isfinite(moved[:late]), 5.0, np.nan)
-        data["token_loss"] = (data.token_loss.dims, moved)
-        nodes = {"loss": made.loss_story(), "token-losses": attached(data)}
-        runs[name] = made.tree(nodes)
-    return runs
-
-
-def attached(data):
-    section = Section("Loss of every token", "")
-    heat = Heatmap("tokens", "Tokens", value="token_loss", y="place", facet="text")
-    return attach(data, section, [heat])
-
-
 def test_texts_of_two_runs_have_a_line_for_each_with_its_name_on_one_axis():
     compared = compare(of_runs([0, 6]))
     found = read_dated(read_content(compared))
@@ -320,21 +286,6 @@ def test_controls_of_each_run_are_counted_with_it():
     assert sentence.count("control runs") == 1 and "(control runs 0–1)." in sentence
 
 
-def one_model(**costs):
-    data = planted_node().isel(step=[-1])
-    there = data.token_loss.notnull().values[0]
-    place = np.arange(data.sizes["place"])
-    data["token_loss"] = data.token_loss * 0 + 1.0
-    guesses = {"frequencies": 9.0 + 0 * place, "bigrams": 1.0 + 0.5 * place}
-    for name, cost in (guesses | costs).items():
-        cost = np.where(there, np.broadcast_to(cost, there.shape), np.nan)
-        data[f"token_loss_{name}"] = (("text", "place"), cost)
-    last = made.STEPS[-1:]
-    loss = made.loss_story(steps=last, controls=(), halves=((np.nan,) * 2,) * 2)
-    nodes = {"loss": loss.assign(loss_uniform=8.0), "token-losses": data}
-    return data, made.tree(nodes, steps=last)
-
-
 def test_tokens_of_one_model_are_coloured_by_their_gain_over_bigrams():
     _, tree = one_model()
     found = read_beyond_bigrams(read_content(tree))
@@ -372,27 +323,6 @@ def test_a_uniform_guess_and_frequencies_stand_where_bigrams_cost_more_or_are_un
     assert "by their frequencies in the other texts" in found.sentence
     several = made.tree({"loss": made.loss_story(), "tokens": planted_node()})
     assert read_beyond_bigrams(read_content(several)) is None
-
-
-def with_fires(places, born=64.0, masked=False):
-    """A result whose concept 0 is strong at some places of both texts that are shown."""
-    data = planted_node()
-    if masked:
-        data = data.assign(masked=((), np.int8(1)))
-    concepts = made.joint_concepts()
-    fires = np.zeros((*concepts.concept_kind.shape, *data.token_id.shape), dtype=int)
-    fires[0, 2, :2, places] = 1
-    concepts.concept_kind[0, 2] = "born"
-    for name, step in (("", born), ("_after", 32.0), ("_before", 128.0)):
-        concepts[f"concept_born{name}"][0, 2] = step
-    texts = ("shown_text", "shown_place")
-    concepts = concepts.assign(
-        shown_fires=(("layer", "concept", *texts), fires),
-        shown_text_number=("shown_text", data.text_number.values),
-        shown_token_id=(texts, data.token_id.values),
-    )
-    nodes = {"loss": made.loss_story(), "tokens": data, "joint-concepts": concepts}
-    return data, made.tree(nodes)
 
 
 @pytest.mark.parametrize("masked", [False, True])

@@ -50,6 +50,8 @@ from .live import LEFT_OUT, Live
 from .payload import build_payload, figure_of, json_script
 from .picture import first_picture, loss_picture
 
+NAMED = 2  # titles that a fold gives
+
 Parts = tuple[
     tuple[Sequence[Said], Sequence[Said]], Sequence[Drawable], Sequence[Drawable]
 ]
@@ -314,14 +316,15 @@ def _bearing(node: Node, items: list[Drawable]) -> list[Drawable]:
 
 
 def fold_words(sentences: Sequence[Any], folded: Sequence[Drawable]) -> str:
-    """Say what is folded: further sentences, and figures by their titles.
+    """Say what is folded: further sentences, and figures by their first titles.
 
     Examples
     --------
     >>> fold_words(["One.", "Two."], [])
     '2 more sentences'
     """
-    titles = "; ".join(str(d.figure.title) for d in folded)
+    titles = "; ".join(str(d.figure.title) for d in folded[:NAMED])
+    titles += "; …" if len(folded) > NAMED else ""
     counts = [plural(len(sentences), "more sentence")] if sentences else []
     counts += [f"{plural(len(folded), 'figure')}: {titles}"] if folded else []
     return joined(counts)

@@ -2,7 +2,7 @@
 // Of one model tokens tell by how much they are likelier than by bigrams.
 
 import { DATA, find, findAll, make, nearest, say } from "./core.js";
-import { formatNumber, formatStep } from "./format.js";
+import { formatStep } from "./format.js";
 import { oneStop } from "./layers.js";
 import { tickLabels } from "./panels.js";
 import { currentPlace, listen, setStep, shareOfAxis, state } from "./state.js";
@@ -53,7 +53,7 @@ function tellDated(token, clientX, clientY, guess) {
   const first = token.classList.contains("leads") ? say("leads") : "";
   const name = token.getAttribute("aria-label") || token.textContent;
   const told = loss
-    ? say("beyond", { loss: formatNumber(Number(loss), 0.01), cost: formatNumber(Number(cost), 0.01), guess })
+    ? say("beyond", { loss: Number(loss).toFixed(2), cost: Number(cost).toFixed(2), guess })
     : say(kind, { at: formatStep(Number(token.dataset.step)) });
   showTooltip({ clientX, clientY }, name, told, [first]);
 }

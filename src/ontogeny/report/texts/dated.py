@@ -29,7 +29,7 @@ FEW_RUNS = 2
 
 @dataclass(frozen=True)
 class Beside:
-    """The texts under a control run and under the run, both at the `steps` of the control."""
+    """A text under a control run and under the run, both at the `steps` of the control."""
 
     steps: str
     lines: tuple[tuple[str, tuple[Line, ...]], ...]
@@ -182,11 +182,11 @@ def _controls_words(counts: Sequence[int]) -> str:
 
 
 def _beside(read: TokenDates) -> Beside | None:
-    """Return the first control run that was read often enough, and the run at its steps."""
+    """Return a text of the first control run read often enough, and of the run at its steps."""
     for name, at, losses in read.controls():
         if at.sum() > LATER:
             words = joined([step_text(step) for step in read.steps[at]])
-            control = (f"control run {name}", read.at(at, losses))
-            own = ("the run at these steps", read.at(at, read.losses))
+            control = (f"control run {name}", read.at(at, losses)[:1])
+            own = ("the run at these steps", read.at(at, read.losses)[:1])
             return Beside(words, (control, own))
     return None
