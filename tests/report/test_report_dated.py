@@ -4,13 +4,18 @@ import re
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from helpers import concept_trees as made
 from helpers import example_texts as examples
 from helpers import report_examples
+from helpers.dated_texts import of_runs, one_model, planted_node, with_fires
 from helpers.report_page import Page
+from ontogeny import compare
+from ontogeny.report.concepts.nodes import read_concepts
 from ontogeny.report.concepts.tokens import Pieces
 from ontogeny.report.page.html import render_page
+from ontogeny.report.texts.beyond_bigrams import read_beyond_bigrams
 from ontogeny.report.texts.dated import read_dated
 from ontogeny.report.texts.dates import chosen, dates
 from ontogeny.words.content import read_content
@@ -56,21 +61,6 @@ def test_texts_with_most_words_are_chosen_and_not_those_with_most_signs():
 def dated(data):
     return read_dated(
         read_content(made.tree({"loss": made.loss_story(), "tokens": data}))
-    )
-
-
-def planted_node(**options):
-    """Token k of each text is predicted for good from the k-th step after the first one."""
-    data = examples.losses(**options)
-    place, step = np.arange(data.sizes["place"]), np.arange(data.sizes["step"])
-    there = data.token_loss.notnull().values
-    holds = step[:, None, None] >= place[None, None, :]
-    return data.assign(
-        token_loss=(
-            ("step", "text", "place"),
-            np.where(there, np.where(holds, 1.0, 5.0), np.nan),
-        ),
-        token_loss_frequencies=(("text", "place"), np.where(there[0], 4.5, np.nan)),
     )
 
 
@@ -145,7 +135,7 @@ def test_controls_are_counted_and_the_first_one_stands_beside_the_run_at_its_ste
     page = render_page(
         read_content(made.tree({"loss": made.loss_story(), "tokens": data}))
     )
-    assert "Control run walk 0" in page and page.count('class="dated-line"') == 2 * 3
+    assert "Control run walk 0" in page and page.count('class="dated-line"') == 2 + 2
 
 
 @pytest.mark.parametrize(
@@ -230,3 +220,147 @@ def test_the_base_alone_says_what_it_predicts_also_beside_a_control():
     assert states[:3] == ["good", "good", "never"]
     data.token_loss[0] = np.nan
     assert "base" not in read().sentence
+
+
+def test_texts_of_two_runs_have_a_line_for_each_with_its_name_on_one_axis():
+    compared = compare(of_runs([0, 6]))
+    found = read_dated(read_content(compared))
+    assert [line.of for line in found.lines] == ["full", "LoRA"] * 2
+    assert [line.text.name for line in found.lines] == ["text 4"] * 2 + ["text 7"] * 2
+    full, late = found.lines[:2]
+    for place, (one, other) in enumerate(zip(full.tokens, late.tokens, strict=True)):
+        if one.state == "given":
+            assert other.state == "given"
+        elif place + 6 < len(made.STEPS) - 2:
+            # Both are predicted from step 0 on, which is no date, or from their own step.
+            assert one.step == made.STEPS[max(place, 1)]
+            assert other.step == made.STEPS[place + 6]
+    counts = [
+        sum(
+            t.state == "good"
+            for line in found.lines
+            if line.of == name
+            for t in line.tokens
+        )
+        for name in ("full", "LoRA")
+    ]
+    asked = sum(t.state != "given" for line in found.lines[::2] for t in line.tokens)
+    assert found.sentence == (
+        f"Of {asked} tokens, predicted for good by step 512: full {counts[0]} and LoRA "
+        f"{counts[1]}."
+    )
+    assert counts[0] > counts[1] and not found.apart
+    page = render_page(read_content(compared))
+    assert page.count('class="dated-run"') == 4 and 'data-of="LoRA"' in page
+    Page(page)
+
+
+def test_of_three_runs_one_text_is_shown_and_one_of_other_texts_is_named():
+    names = ("full", "LoRA", "frozen")
+    runs = of_runs([0, 1, 2], names)
+    found = read_dated(read_content(compare(runs)))
+    assert [line.of for line in found.lines] == list(names) and found.texts == 1
+    other = runs["LoRA"]["token-losses"].to_dataset()
+    runs["LoRA"]["token-losses"] = xr.DataTree(
+        other.assign(token_id=other.token_id + 1)
+    )
+    found = read_dated(read_content(compare(runs)))
+    assert [line.of for line in found.lines] == ["full", "frozen"]
+    assert found.apart == ("LoRA",)
+    assert "Not shown: LoRA." in render_page(read_content(compare(runs)))
+    del runs["frozen"]
+    assert read_dated(read_content(compare(runs))) is None
+
+
+def test_controls_of_each_run_are_counted_with_it():
+    runs = of_runs([0, 0])
+    data = runs["LoRA"]["token-losses"].to_dataset()
+    there = data.token_loss.notnull().values[0]
+    losses = np.full((2, *data.token_loss.shape), np.nan)
+    losses[:, -1] = np.where(there, 5.0, np.nan)
+    losses[1, -1, 0, 2] = 1.0
+    data = data.assign_coords(run=["walk 0", "walk 1"])
+    control = (("run", "step", "text", "place"), losses)
+    runs["LoRA"]["token-losses"] = xr.DataTree(data.assign(token_loss_control=control))
+    sentence = read_dated(read_content(compare(runs))).sentence
+    assert sentence.count("control runs") == 1 and "(control runs 0–1)." in sentence
+
+
+def test_tokens_of_one_model_are_coloured_by_their_gain_over_bigrams():
+    _, tree = one_model()
+    found = read_beyond_bigrams(read_content(tree))
+    assert read_dated(read_content(tree)) is None
+    edges = [gain for gain, _ in found.key]
+    assert edges[0] == 0.7 and edges == sorted(edges)
+    for line in found.lines:
+        for place, token in enumerate(line.tokens):
+            gain = 0.5 * place
+            if token.state == "given":
+                continue
+            assert (token.state == "good") == (gain >= np.log(2))
+            if token.state == "good":
+                assert edges[token.shade] <= round(gain + 0.05, 1)
+                assert token.shade == 11 or gain < edges[token.shade + 1] + 0.05
+    good = sum(t.state == "good" for line in found.lines for t in line.tokens)
+    assert found.sentence.startswith(f"{good} of ")
+    assert found.sentence.endswith("twice as likely as by bigrams of the other texts.")
+    page = render_page(read_content(tree))
+    assert 'class="dated beyond' in page and "less than twice as likely" in page
+    Page(page)
+
+
+def test_a_uniform_guess_and_frequencies_stand_where_bigrams_cost_more_or_are_unknown():
+    data, tree = one_model(bigrams=30.0)
+    costs = {
+        t.cost
+        for line in read_beyond_bigrams(read_content(tree)).lines
+        for t in line.tokens
+        if t.state != "given"
+    }
+    assert costs == {8.0}
+    tree["token-losses"] = xr.DataTree(data.drop_vars("token_loss_bigrams"))
+    found = read_beyond_bigrams(read_content(tree))
+    assert "by their frequencies in the other texts" in found.sentence
+    several = made.tree({"loss": made.loss_story(), "tokens": planted_node()})
+    assert read_beyond_bigrams(read_content(several)) is None
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_concept_stands_below_with_its_birth_and_the_tokens_after_its_places(masked):
+    places = [2, 4]
+    data, tree = with_fires(places, masked=masked)
+    content = read_content(tree)
+    (row,) = read_dated(content, read_concepts(content)).concepts
+    assert row.birth == (64, 32, 128)
+    assert row.at[1] < row.at[0] < row.at[2]
+    # Token k is predicted for good from the k-th step on.
+    at = [place + (not masked) for place in places]
+    predicted = data.token_loss.notnull().values[0, :2]
+    expected = {made.STEPS[k]: int(predicted[:, k].sum()) for k in at}
+    found = {square.step: square.count for square in row.squares}
+    assert found == {step: count for step, count in expected.items() if count}
+    assert row.total == sum(expected.values()) == row.count
+    page = render_page(content)
+    assert f'href="{row.link}"' in page and 'class="birth-dot"' in page
+    atlas = Page(page).data["atlas"]
+    links = [
+        f"#{atlas['layers'][c['layer']]['address']}{c['number']}"
+        for c in atlas["concepts"]
+    ]
+    assert row.link in links
+
+
+def test_concepts_that_are_strong_in_other_texts_or_nowhere_have_no_row():
+    _, tree = with_fires([])
+    content = read_content(tree)
+    assert read_dated(content, read_concepts(content)).concepts == ()
+    _, tree = with_fires([2])
+    concepts = tree["joint-concepts"].to_dataset()
+    moved = concepts.assign(shown_token_id=concepts.shown_token_id + 1)
+    tree["joint-concepts"] = xr.DataTree(moved)
+    content = read_content(tree)
+    assert read_dated(content, read_concepts(content)).concepts == ()
+    plain = concepts.drop_vars("shown_fires")
+    tree["joint-concepts"] = xr.DataTree(plain)
+    content = read_content(tree)
+    assert read_dated(content, read_concepts(content)).concepts == ()

@@ -4,7 +4,9 @@ import pytest
 
 from helpers import concept_trees as made
 from helpers import example_texts as examples
-from helpers.report_browser import browser, quiet, visit
+from helpers.dated_texts import of_runs, one_model, with_fires
+from helpers.report_browser import browser, quiet, until, visit
+from ontogeny import compare
 
 __all__ = ["browser", "quiet", "visit"]
 
@@ -66,6 +68,56 @@ def test_a_text_is_one_stop_of_the_tab_key_and_arrows_go_along_it(page):
     page.keyboard.press("ArrowLeft")
     assert page.inner_text("#tooltip") != told
     assert page.inner_text("#now-step") == f"{made.STEPS[-1]:,}"
+
+
+def test_a_link_to_the_example_text_opens_its_fold(page):
+    fold = page.locator("#example-text details.whole")
+    assert fold.get_attribute("open") is None
+    page.click("#rail a[href='#example-text']")
+    until(page, "() => document.querySelector('#example-text details').open")
+    fold.evaluate("(e) => { e.open = false; }")
+
+
+def test_of_two_runs_each_is_counted_at_the_step_of_the_slider(visit):
+    page = visit("dated-runs", lambda: compare(of_runs([0, 6])), width=1280, height=900)
+    go_to(page, made.STEPS[-1])
+    assert page.inner_text(".dated h3").startswith("Of ")
+    go_to(page, made.STEPS[5])
+    counts = page.evaluate(
+        """() => ["full", "LoRA"].map((name) =>
+          document.querySelectorAll(`[data-of="${name}"] .good:not(.later)`).length)"""
+    )
+    assert counts[0] > counts[1]
+    assert f"full {counts[0]}, LoRA {counts[1]}." in page.inner_text(".dated h3")
+
+
+def test_births_and_squares_stand_on_the_axis_of_the_dates(visit):
+    page = visit("dated-rows", lambda: with_fires([2, 4])[1], width=1280, height=900)
+    for scale in ("log", "linear"):
+        page.click(f"#scale [data-scale={scale}]")
+        off = page.evaluate(
+            """() => {
+          const middle = (e) => { const b = e.getBoundingClientRect(); return b.x + b.width / 2; };
+          const cells = new Map([...document.querySelectorAll(".dated-axis i")].map(
+            (e) => [e.dataset.step, e.getBoundingClientRect()]));
+          return [...document.querySelectorAll(".dated-track [data-step]")].map((e) => {
+            const cell = cells.get(e.dataset.step);
+            return cell.left - 1 <= middle(e) && middle(e) <= cell.right + 1;
+          });
+        }"""
+        )
+        assert len(off) == 3 and all(off)
+    row = page.locator(".dated-rows > a")
+    row.click()
+    target = row.get_attribute("href")[1:]
+    until(page, "(id) => document.getElementById(id)?.matches('.card.linked')", target)
+
+
+def test_a_token_of_one_model_tells_what_it_and_bigrams_cost(visit):
+    page = visit("beyond", lambda: one_model()[1], width=1280, height=900)
+    page.locator(".beyond .d.good").first.hover()
+    told = page.inner_text("#tooltip")
+    assert "costs 1.00 nats; by bigrams of the other texts 2.00" in told
 
 
 def test_a_phone_scrolls_down_alone_and_paper_shows_every_token(visit):

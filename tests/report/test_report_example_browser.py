@@ -30,6 +30,7 @@ def page(visit):
     page = visit(
         "tokens", lambda: examples.tree(hostile=True, controls=(8.5, 8.7)), width=320
     )
+    page.click("#example-text summary")
     opened = page.locator("#example-choice [aria-pressed=true]").text_content()
     assert opened == "text 7", "that of most words is open"
     page.press("#example-choice button >> nth=0", "Enter")

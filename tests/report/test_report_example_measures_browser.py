@@ -28,6 +28,7 @@ def found():
 @pytest.fixture(scope="module")
 def page(visit):
     page = visit("measures", examples.full_tree, width=390)
+    page.click("#example-text summary")
     page.locator("#example-text").scroll_into_view_if_needed()
     page.press("#example-choice button >> nth=0", "Enter")
     return page

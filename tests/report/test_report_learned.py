@@ -141,10 +141,10 @@ def test_a_card_can_be_refuted(payload):
     (card,) = [each for each in payload["concepts"] if each.get("name") == "word modal"]
     detected, beside = card["told"]
     assert detected == (
-        "On other texts its name tells its places from others with an AUC of 0.80 "
+        "Its name tells its places from others, on other texts, with an AUC of 0.80 "
         "(0.70–0.90; chance 0.50)"
     )
-    assert beside == "Of names about the same, no control run has one as good"
+    assert beside == "No control run has as good a name about the same"
     assert card["half"] == 0.9 and card["refits"] == 0.9
     assert card["of_learned"].endswith("does not predict: correlation 0.50")
     assert card["histogram"] == [90, 7, 3] and card["words"] == ["said", "the"]
@@ -168,7 +168,7 @@ def test_a_rule_that_tells_nothing_is_not_shown():
     cards = read_atlas(content, read_concepts(content)).payload["concepts"]
     (told,) = next(each["told"] for each in cards if not each.get("name"))
     assert told.startswith(
-        "No rule is shown to say what it is: the best tells its places from others with"
+        "No rule is shown to say what it is: the best tells its places from others, on"
     )
 
 

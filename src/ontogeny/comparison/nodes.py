@@ -32,6 +32,8 @@ SINGLE = (
     "left_out",
 )
 
+TOKENS = {"text", "place"}  # dimensions of the tokens of a few texts that are shown
+
 
 def node_of_runs(
     name: str, runs: Sequence[Run], clock: Clock
@@ -148,11 +150,20 @@ def _figures(nodes: Sequence[xr.Dataset]) -> list[Figure]:
 
 def _lean(node: xr.Dataset, variables: set[str]) -> xr.Dataset:
     """Return a node without single texts, refits and neurons, and without the status of cells."""
+    # What is said of the same tokens stays with the numbers of tokens that a figure draws.
+    of_tokens = any(
+        set(node[name].dims) >= TOKENS for name in variables & set(node.data_vars)
+    )
+    kept = {
+        str(name)
+        for name, values in node.data_vars.items()
+        if of_tokens and (set(values.dims) >= TOKENS or values.dims == ("text",))
+    }
     dropped = [
         name
         for name, values in node.data_vars.items()
         if name == "status"
-        or (set(values.dims) & set(SINGLE) and str(name) not in variables)
+        or (set(values.dims) & set(SINGLE) and str(name) not in variables | kept)
     ]
     lean = node.drop_vars(dropped)
     used = set(chain.from_iterable(v.dims for v in lean.data_vars.values()))

@@ -496,6 +496,18 @@ BY_CHANCE = " (chance gives one or more in {level} of such runs)"
 DATED = (
     "{count} of {total} {tokens} {are} predicted for good by {step} {last}{controls}."
 )
+# Of several runs, with DATED_RUN for each.
+DATED_RUNS = "Of {total} {tokens}, predicted for good by {step} {last}: {counts}."
+DATED_RUN = "{run} {count}{controls}"
+DATED_CONTROLS = " (control runs {counts})"
+# Of one model, beside what bigrams of the other texts give, or word frequencies.
+BEYOND_BIGRAMS = (
+    "{count} of {total} {tokens} are at least twice as likely as by {guess}."
+)
+GUESSES = {
+    "bigrams": "bigrams of the other texts",
+    "frequencies": "their frequencies in the other texts",
+}
 DATED_FROM_BASE = (
     " The base predicts {first} of these, and {lost} more that are lost by then."
 )

@@ -330,3 +330,14 @@ def test_masked_places_have_no_token():
 def test_bad_arguments_are_refused(options, message):
     with pytest.raises(ArgumentError, match=message):
         og.observables.LearnedConcepts(**{"layers": "out", **options})
+
+
+def test_in_the_texts_shown_it_is_kept_where_a_planted_concept_is_strong(layer):
+    ids, texts = layer.shown_token_id.values, inputs()
+    shown = texts.ids[layer.shown_text_number.values]
+    np.testing.assert_array_equal(ids, shown[:, : ids.shape[1]])
+    fires = of(layer, BORN).shown_fires.values
+    assert set(np.unique(fires)) == {0, 1}
+    after = np.isin(ids[:, :-1], BORN)
+    # A code has noise, and its strong places a threshold.
+    assert np.corrcoef(after.ravel(), fires[:, 1:].ravel())[0, 1] > 0.9

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...figures import Section
 from ...observables import control_matches
+from ...observables.pieces import SHOWN
 from ...quantities import Quantity
 from ...words.names import Names
 
@@ -67,6 +68,8 @@ CONTEXTS: Names = {
     "context_place": ("place in its text", "tokens"),
     "histogram": ("tokens by their code", "tokens"),
     "piece_text": ("characters of a token", ""),
+    **SHOWN,
+    "shown_fires": ("1 where it is strong; -1 where not sampled", ""),
     "fit_id": ("digest of the codes: which fit the concepts are of", ""),
     "code_sketch": ("by what a concept is known again in another fit", "1"),
 }

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from ...concepts.beyond_token import strong
+from ...inputs import ShownTexts
 from ...multiple_tests import holm
 from ...observables.fit_identity import SKETCH, code_sketch, fit_id
 from ...observables.pieces import object_array
@@ -46,10 +47,13 @@ class Finder:
         Components at most, and latents of a sparse dictionary beyond them.
     examples
         Contexts of each band.
+    texts_shown
+        At whose tokens it is kept where components are strong; with `places`.
     """
 
     namer: Namer | None
     places: Places | None
+    texts_shown: ShownTexts | None
     half: np.ndarray
     count: int
     examples: int
@@ -187,10 +191,20 @@ class Finder:
             "name_auc_low": ("concept", np.array([name.low for name in names])),
             "name_auc_high": ("concept", np.array([name.high for name in names])),
             "firing": ("concept", fires.mean(axis=0)),
+            **self._at_shown(fires),
             "fit_id": fit_id(codes),
             "code_sketch": code_sketch(codes, self.places.sample),
             "n_named": float(shown.sum()),
         }
+
+    def _at_shown(self, fires: np.ndarray) -> dict[str, Any]:
+        """Return 1 where components are strong in the texts shown, 0 where not, -1 elsewhere."""
+        if self.places is None or self.texts_shown is None:
+            return {}
+        rows = self.places.rows_of(self.texts_shown)
+        strong_there = np.where(rows >= 0, fires[rows].transpose(2, 0, 1), -1)
+        dims = ("concept", "shown_text", "shown_place")
+        return {"shown_fires": (dims, strong_there.astype(np.int8))}
 
 
 def _joined(parts: list[tuple[int, str, Components]]) -> dict[str, Any]:

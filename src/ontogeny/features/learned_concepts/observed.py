@@ -17,13 +17,21 @@ from ...concepts.beyond_token import Tokens, centred
 from ...concepts.joint.snapshots import fixed_half
 from ...errors import ArgumentError, CheckpointError, NonFiniteError
 from ...figures import Column, Figure, Heatmap, Table
+from ...inputs import ShownTexts
 from ...needs import InputSet, Need
 from ...observables import PresetEntry, Reading, Run, by_layer, control_matches
 from ...observables.catalogued import INNER_LAYERS
 from ...observables.control_matches import with_control_matches
 from ...observables.extractor_fits import layer_state
 from ...observables.of_activations import OfActivations
-from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
+from ...observables.pieces import (
+    PIECES,
+    SHOWN,
+    pieces_variable,
+    shown_variables,
+    whole_numbers,
+    with_pieces,
+)
 from ...scratch import scratch_array
 from ...trees import Nodes
 from .checkpoint import directions, presence
@@ -40,7 +48,17 @@ EARLIER = (0.75, 0.5)
 SEARCHED = 6  # steps from which on they are
 TOKENS = ("all", "later", "last", "cls", "masked")
 LISTED = 20  # tokens of which it is said how much of the layer each one is
-_NUMBERS = ("context_id", "context_text", "context_place", "frequent_id")
+SHOWN_TEXTS = (
+    3  # texts of which it is kept where concepts are strong: those of token losses
+)
+_NUMBERS = (
+    "context_id",
+    "context_text",
+    "context_place",
+    "frequent_id",
+    "shown_fires",
+    *SHOWN,
+)
 _TEXTS = ("name", "rule", "words", "found_in", "fit_id")
 
 
@@ -166,6 +184,8 @@ class LearnedConcepts(OfActivations):
 
         state = by_layer(rows[start], one)
         state = state.assign({PIECES: pieces_variable(run.pieces(self.activations))})
+        if finder.texts_shown is not None:
+            state = state.assign(shown_variables(finder.texts_shown))
         return state.assign(
             first_step=float(start), frequent_id=("listed", listed.astype(np.int32))
         )
@@ -273,7 +293,8 @@ class LearnedConcepts(OfActivations):
         }
         data = whole_numbers(data.assign(texts), _NUMBERS)
         if PIECES in data:
-            data = with_pieces(data, ["context_id", "frequent_id"])
+            ids = ["context_id", "frequent_id", "shown_token_id"]
+            data = with_pieces(data, ids)
         return with_control_matches(with_lives(with_token_table(data)))
 
     def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
@@ -340,14 +361,23 @@ class LearnedConcepts(OfActivations):
         unit = reading.units(self.activations)
         half = fixed_half(unit)
         seed = self.random_state
-        places = namer = None
+        places = namer = texts_shown = None
         if self.examples:
             inputs = reading[InputSet(self.on)]
             sample = inputs.sample(self.tokens, self.max_tokens, self.random_state)
             places = Places(inputs, sample, run.pieces(self.activations))
             namer = Namer(places, half, unit, seed)
+            with suppress(ArgumentError):  # of which no token is predicted
+                texts_shown = ShownTexts.of(inputs, SHOWN_TEXTS)
         return Finder(
-            namer, places, half, self.n_concepts, self.examples, seed, self.n_latents
+            namer,
+            places,
+            texts_shown,
+            half,
+            self.n_concepts,
+            self.examples,
+            seed,
+            self.n_latents,
         )
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...inputs import Inputs
+from ...inputs import Inputs, ShownTexts
 from ...inputs.sampling import TokenSample
 
 ATTRIBUTES = {"word": 0, "after": -1, "before": 1}
@@ -125,6 +125,13 @@ class Places:
     def rows(self, rows: np.ndarray, around: tuple[int, int]) -> np.ndarray:
         """Return (rows, places) which rows are around some rows; -1 where none was sampled."""
         return self._around(self._row, rows, around)
+
+    def rows_of(self, texts: ShownTexts) -> np.ndarray:
+        """Return (k, w) which row each token that is shown is; -1 where none was sampled."""
+        place = np.arange(texts.ids.shape[1])
+        inside = place < self.inputs.lengths[texts.number][:, None]
+        column = self._first[texts.number][:, None] + np.where(inside, place, 0)
+        return np.where(inside, self._row[texts.number[:, None], column], -1)
 
     def _around(
         self, values: np.ndarray, rows: np.ndarray, around: tuple[int, int]

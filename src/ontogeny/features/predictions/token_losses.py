@@ -14,7 +14,7 @@ from ...observables import PresetEntry, Run, dataset
 from ...observables.crossing import leads_from
 from ...observables.of_predictions import OfPredictions
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
-from ...observables.word_frequencies import token_costs
+from ...observables.word_frequencies import smoothed
 from ...quantities import Measured, Quantity
 from ...trees import Nodes
 
@@ -67,6 +67,7 @@ class TokenLosses(OfPredictions):
     state_variables = (
         "token_id",
         "token_loss_frequencies",
+        "token_loss_bigrams",
         "text_number",
         "masked",
         PIECES,
@@ -106,6 +107,7 @@ class TokenLosses(OfPredictions):
             "{step}s",
         ),
         "token_loss_frequencies": ("loss of each token by {word} frequencies", "nats"),
+        "token_loss_bigrams": ("loss of each token by bigrams", "nats"),
         "token_id": ("token", ""),
         "text_loss": ("mean loss of each text", "nats per {token}"),
         "text_number": ("number of the text in its input set", ""),
@@ -125,7 +127,7 @@ class TokenLosses(OfPredictions):
     )
 
     def prepare(self, run: Run) -> xr.Dataset:
-        """Return which tokens are shown, and what they cost by word frequencies."""
+        """Return which tokens are shown, and what they cost by word frequencies and bigrams."""
         asked, texts = self.needs()
         reading = run.reading(run.reference_step)
         model = reading[asked]
@@ -137,12 +139,15 @@ class TokenLosses(OfPredictions):
         if not model.masked:
             predicted[:, 0] = False
         row, place = np.nonzero(predicted)
-        costs = np.full(predicted.shape, np.nan)
+        # Only what sees the token before alone is compared fairly with bigrams.
+        names = ("frequencies",) if model.masked else ("frequencies", "bigrams")
+        costs = {name: np.full(predicted.shape, np.nan) for name in names}
         if len(np.unique(inputs.groups[inputs.scored.any(axis=1)])) > 1:
             vocabulary = model.vocabulary(inputs)
-            costs[row, place] = token_costs(
-                inputs, texts_shown.number[row], place, vocabulary
-            )
+            text = texts_shown.number[row]
+            guessed = smoothed(inputs, text, place, vocabulary, len(names))
+            for name, (probability, _) in zip(names, guessed, strict=True):
+                costs[name][row, place] = -np.log(probability)
         tokens = ("text", "place")
         return xr.Dataset(
             {
@@ -150,7 +155,7 @@ class TokenLosses(OfPredictions):
                 "token_id": (tokens, texts_shown.ids),
                 "predicted": (tokens, predicted.astype(np.int8)),
                 "masked": ((), np.int8(model.masked)),
-                "token_loss_frequencies": (tokens, costs),
+                **{f"token_loss_{name}": (tokens, costs[name]) for name in names},
                 PIECES: pieces_variable(run.pieces(texts)),
             }
         )

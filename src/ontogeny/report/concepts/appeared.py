@@ -8,9 +8,10 @@ import xarray as xr
 
 from ...words.content import Content
 from ...words.formats import joined, plural, sentence_start, value_range
+from ...words.learned_concepts import BIRTHS
 from ...words.story import Line
 from ...words.voice import Voice
-from .learned import BIRTHS, born_beyond_controls, found_words, is_learned
+from .learned import born_beyond_controls, found_words, is_learned
 from .lives import Concepts
 from .nodes import asked_for, failure, without_lives
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...words import learned_concepts
 from ...words.content import Content
 from ...words.formats import plural
 from ..scales import StepScale
@@ -20,7 +21,7 @@ from . import learned
 from .arrays import ConceptArrays
 from .cards import card, read_removals
 from .contexts import packed, packed_contexts, shares
-from .layers import has_controls, layers, mean_strengths, safe, unnamed_layers
+from .layers import has_controls, layers, mean_strengths, node_address, unnamed_layers
 from .lives import (
     FEW,
     KINDS,
@@ -73,7 +74,7 @@ class Atlas:
     @property
     def lives(self) -> list[tuple[str, str]]:
         """The kinds of life that are there, with what they mean."""
-        known = learned.KINDS if self.payload["learned"] else KINDS
+        known = learned_concepts.KINDS if self.payload["learned"] else KINDS
         return [(kind, words) for kind, words in known.items() if kind in self.kinds]
 
     @property
@@ -92,7 +93,7 @@ def read_atlas(content: Content, concepts: Concepts | None) -> Atlas | None:
     payloads = [_payload(content, fit) for fit in further if fit.concepts.every]
     if concepts is not None and concepts.every:
         payloads.insert(
-            0, _payload(content, Fitted(concepts, concepts.node.title, MOST))
+            0, _payload(content, Fitted(concepts, concepts.node.title, MOST), True)
         )
     if not payloads:
         return None
@@ -115,13 +116,16 @@ def read_atlas(content: Content, concepts: Concepts | None) -> Atlas | None:
     )
 
 
-def _about(content: Content, fitted: Fitted) -> str:
-    """Say what was fitted, how names were given, and what they are compared with."""
+def _about(content: Content, fitted: Fitted, is_first: bool) -> str:
+    """Say what was fitted, how names were given, and what they are compared with.
+
+    How many concepts there are the first screen says of the first ones.
+    """
     concepts = fitted.concepts
     if learned.is_learned(concepts.data):
-        births = f" {learned.BIRTHS}" if concepts.born else ""
-        found = "; ".join(learned.found_words(concepts.data))
-        return f"{found}. {learned.RULE}{births}{_without(content)}"
+        births = f" {learned_concepts.BIRTHS}" if concepts.born else ""
+        found = "" if is_first else "; ".join(learned.found_words(concepts.data)) + ". "
+        return f"{found}{learned_concepts.RULE}{births}{_without(content)}"
     words = f"{plural(len(concepts.every), 'concept')} {fitted.how}"
     if concepts.apart:
         words += (
@@ -178,7 +182,9 @@ def _selection(concepts: Concepts, most: int) -> list[Concept]:
     return rows
 
 
-def _payload(content: Content, fitted: Fitted) -> dict[str, Any]:
+def _payload(
+    content: Content, fitted: Fitted, is_first: bool = False
+) -> dict[str, Any]:
     concepts = fitted.concepts
     arrays = concepts.arrays
     picks = _selection(concepts, fitted.most)
@@ -199,15 +205,15 @@ def _payload(content: Content, fitted: Fitted) -> dict[str, Any]:
     return {
         "path": concepts.node.path,
         "title": fitted.title,
-        "about": content.voice.fill(_about(content, fitted)),
+        "about": content.voice.fill(_about(content, fitted, is_first)),
         "notices": _notices(fitted, picks, pieces),
         "naming": _naming(concepts),
         "learned": is_learned,
-        "without": learned.UNNAMED if is_learned else UNNAMED,
+        "without": learned_concepts.UNNAMED if is_learned else UNNAMED,
         "numbers": pieces.by_id and pieces.numbers_only,
         "step": fitted.step,
         "one_code": fitted.one_code,
-        "layers": layers(content, arrays, f"concept={safe(concepts.node.path)}{at}"),
+        "layers": layers(content, arrays, f"{node_address(concepts.node.path)}{at}"),
         "concepts": cards,
         "contexts": contexts,
         "pieces": pieces.texts,

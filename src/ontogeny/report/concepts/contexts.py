@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ...words.learned_concepts import BANDS
 from .arrays import ConceptArrays
-from .learned import BANDS
 from .lives import Concept
 from .tokens import Pieces
 

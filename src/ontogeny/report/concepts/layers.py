@@ -36,7 +36,7 @@ def layers(
             "path": path,
             "short": short,
             "depth": short.removeprefix("layer "),
-            "address": f"{address}/{safe(path)}/",
+            "address": layer_address(address, path),
             "group": content.groups.of(path),
             **_nulls(arrays, i),
             "control_words": list(
@@ -47,6 +47,22 @@ def layers(
         }
         for i, (path, short) in enumerate(zip(paths, short_names(paths), strict=True))
     ]
+
+
+def node_address(path: str) -> str:
+    """Return how links to the concepts of a node begin."""
+    return f"concept={safe(path)}"
+
+
+def layer_address(node: str, path: str) -> str:
+    """Return how links to the concepts of a layer begin, from that of its node.
+
+    Examples
+    --------
+    >>> layer_address(node_address("learned-concepts"), "h.1")
+    'concept=learned-concepts/h.1/'
+    """
+    return f"{node}/{safe(path)}/"
 
 
 def unnamed_layers(arrays: ConceptArrays) -> list[str]:

@@ -10,37 +10,12 @@ import numpy as np
 import xarray as xr
 
 from ...control_kinds import is_null
-from ...words.formats import plain_text, plural, value_range
+from ...words import learned_concepts as say
+from ...words.formats import plain_text, plural, step_text, value_range
 from .arrays import ConceptArrays, Place
 
 KIND = "learned-concepts"
-APART = "in the learned part alone"
 TELLS = 0.6  # AUC from which on a rule is shown that is no name
-# What is said of each kind of life.
-KINDS = {
-    "from the start": "readable and at half of its peak at the first checkpoint",
-    "born": "unreadable and below a quarter of its peak at every checkpoint before, readable and "
-    "at half of it from then on, in the fits to all texts and to either half; and unreadable from "
-    "the first checkpoint with the norms of later ones",
-    "grows": "readable and at half of its peak only later, but not absent before in every fit",
-    APART: "found in what the first checkpoint does not predict; no birth is judged",
-    "not readable": "found, and never readable from one checkpoint on other texts",
-}
-RULE = (
-    "What a layer holds beyond the current token is unmixed, and what fits to both halves of the "
-    "texts find is a concept. A name is a rule that its strong places share: chosen on one half of "
-    "the texts, judged on the other, and better than 95 % of those of an untrained model."
-)
-BIRTHS = "A birth tells of learning where it has a name that no control run reaches."
-UNNAMED = (
-    "without a name: no rule tells their places beyond chance and an untrained model"
-)
-BANDS = {
-    "top": "Strongest",
-    "middle": "Middle of its strong places",
-    "low": "Weakest of them",
-    "near miss": "Near misses: the rule holds, the concept is silent",
-}
 
 
 def is_learned(data: xr.Dataset) -> bool:
@@ -81,10 +56,11 @@ def controls_words(
     parts = []
     if of_controls:
         some = value_range(of_controls, "{:,.0f}".format)
-        of = f" of {value_range(of_totals, '{:,.0f}'.format)}" if of_totals else ""
-        parts.append(f"controls {some}{of}")
+        totals = value_range(of_totals, "{:,.0f}".format) if of_totals else ""
+        of = say.OF.format(counts=totals) if totals else ""
+        parts.append(say.CONTROLS.format(counts=some) + of)
     if math.isfinite(untrained):
-        parts.append(f"untrained {untrained:,.0f}")
+        parts.append(say.UNTRAINED.format(count=f"{untrained:,.0f}"))
     return f" ({', '.join(parts)})" if parts else ""
 
 
@@ -111,38 +87,41 @@ def found_words(data: xr.Dataset) -> list[str]:
     # Births and names are also of what was found at earlier steps, or in the learned part.
     every = int(data["again"].notnull().sum()) if "again" in data else round(total)
     if not every:
-        return [
-            "No concept beyond the {token} is found by fits to both halves of the texts"
-        ]
-    found = f"{plural(every, 'concept')} beyond the {{token}}"
+        return [say.NONE_FOUND]
+    found = say.FOUND.format(concepts=plural(every, "concept"))
     parts = [found]
     is_more = every != total
     if math.isfinite(born):
-        verb = "was" if born == 1 else "were"
+        verb = _of_count(say.WAS_BORN, born)
         beside = controls_words(of_born, () if is_more else of_total)
         of_refits = _refits_words(data)
-        parts = [f"{born:,.0f}{of_refits} of {found} {verb} born{beside}"]
+        parts = [f"{born:,.0f}{of_refits}{say.OF.format(counts=found)} {verb}{beside}"]
         beyond = born_beyond_controls(data)
         if born and beyond is not None:
-            parts[0] += f", {beyond:,} with a name that no control reaches"
+            parts[0] += say.BEYOND.format(count=f"{beyond:,}")
         if not born and named > 0:  # what was found leads, and no zero
-            has = "has" if named == 1 else "have"
-            parts[0] = f"{named:,.0f} of {found} {has} a name{controls_words(of_named)}"
-            parts.append(f"none was born{of_refits}{beside}")
+            of_all = say.OF.format(counts=found)
+            has = _of_count(say.HAS_NAME, named)
+            parts[0] = f"{named:,.0f}{of_all} {has}{controls_words(of_named)}"
+            parts.append(f"{say.NONE_BORN}{of_refits}{beside}")
             named = math.nan
     if math.isfinite(named):
-        verb = "has" if named == 1 else "have"
-        parts.append(f"{named:,.0f} {verb} a name{controls_words(of_named)}")
+        has = _of_count(say.HAS_NAME, named)
+        parts.append(f"{named:,.0f} {has}{controls_words(of_named)}")
     if is_more:
-        verb = "is" if total == 1 else "are"
-        at_end = f"{total:,.0f} {verb} found at the end"
+        at_end = _of_count(say.AT_END, total).format(count=f"{total:,.0f}")
         beside = controls_words(of_total, untrained=untrained)
         return [*parts, f"{at_end}{beside}"]
     if not math.isfinite(born):
         parts[0] += controls_words(of_total)
     if math.isfinite(untrained):
-        parts.append(f"an untrained model has {untrained:,.0f}")
+        parts.append(say.UNTRAINED_HAS.format(count=f"{untrained:,.0f}"))
     return parts
+
+
+def _of_count(words: dict[int, str], count: float) -> str:
+    """Return the words for one or for several."""
+    return words[1 if count == 1 else 2]
 
 
 def _refits_words(data: xr.Dataset) -> str:
@@ -150,7 +129,7 @@ def _refits_words(data: xr.Dataset) -> str:
     low, high = (counts(data, f"n_born_{end}")[0] for end in ("low", "high"))
     if not low < high:
         return ""
-    return f" (refits {low:,.0f}–{high:,.0f})"
+    return say.REFITS.format(low=f"{low:,.0f}", high=f"{high:,.0f}")
 
 
 def born_beyond_controls(data: xr.Dataset) -> int | None:
@@ -231,34 +210,28 @@ def told(arrays: ConceptArrays, place: Place, beyond: bool | None) -> dict[str, 
         arrays.number(f"name_auc{end}", place) for end in ("", "_low", "_high")
     )
     if math.isfinite(auc):
-        rule = plain_text(arrays.text("rule", place))
-        has_name = bool(arrays.text("name", place))
-        # One that tells next to nothing leads a reader astray.
-        which = (
-            f"The best rule, {rule},"
-            if auc >= TELLS
-            else "No rule is shown to say what it is: the best"
-        )
-        if has_name:
-            which = "On other texts its name"
         # A rule that holds at many other places as well has a high AUC and names nothing.
         phi = arrays.number("name_phi", place)
-        also = f", and correlates {phi:.2f} with them" if math.isfinite(phi) else ""
+        correlates = say.CORRELATES.format(phi=f"{phi:.2f}") if phi == phi else ""
+        numbers = f"{auc:.2f} ({low:.2f}–{high:.2f}; chance 0.50)"
+        which = _which(arrays, place, auc)
         sentences.append(
-            f"{which} tells its places from others with an AUC of {auc:.2f} "
-            f"({low:.2f}–{high:.2f}; chance 0.50){also}"
+            say.TELLS.format(which=which, auc=numbers, correlates=correlates)
         )
-    matched = _matched(arrays, place) if "control_match" in arrays else []
     # A name beyond those of controls is none where a control has the concept itself.
     if beyond is not None and not _is_born(arrays, place):
-        reached = (
-            "no control run has one as good"
-            if beyond
-            else "a control run has one as good"
-        )
-        sentences.append(f"Of names about the same, {reached}")
-    sentences += matched
+        sentences.append(say.NAME_UNREACHED if beyond else say.NAME_REACHED)
+    sentences += _matched(arrays, place) if "control_match" in arrays else []
     return {"told": sentences} if sentences else {}
+
+
+def _which(arrays: ConceptArrays, place: Place, auc: float) -> str:
+    """Return what tells its places; a rule that tells next to nothing leads a reader astray."""
+    if arrays.text("name", place):
+        return say.NAME_TELLS
+    if auc < TELLS:
+        return say.NO_RULE_TELLS
+    return say.RULE_TELLS.format(rule=plain_text(arrays.text("rule", place)))
 
 
 def _is_born(arrays: ConceptArrays, place: Place) -> bool:
@@ -276,15 +249,15 @@ def _matched(arrays: ConceptArrays, place: Place) -> list[str]:
     same = [i for i in null if match[i] >= least]
     sentences = []
     for i in same:
-        life = f"born at {born[i]:,.0f}" if math.isfinite(born[i]) else "not born"
-        has = f"Control run {runs[i]} has it (correlation {match[i]:.2f})"
-        sentences.append(f"{has}, {life} there")
-    if not same:
-        nearest = max(match[i] for i in null)
+        is_born = math.isfinite(born[i])
+        life = say.BORN_AT.format(step=step_text(born[i])) if is_born else say.NOT_BORN
+        correlation = f"{match[i]:.2f}"
         sentences.append(
-            f"No control run has it: the nearest code correlates {nearest:.2f}, the same from "
-            f"{least:.2f} on"
+            say.CONTROL_HAS.format(run=runs[i], match=correlation, life=life)
         )
+    if not same:
+        nearest = f"{max(match[i] for i in null):.2f}"
+        sentences.append(say.NO_CONTROL_HAS.format(match=nearest, least=f"{least:.2f}"))
     return sentences
 
 
@@ -298,9 +271,8 @@ def below(
     more = {}
     nearest = arrays.number("in_learned", place)
     if math.isfinite(nearest):
-        more["of_learned"] = (
-            f"Nearest component of what the first {checkpoint} does not predict: correlation "
-            f"{nearest:.2f}"
+        more["of_learned"] = say.NEAREST_LEARNED.format(
+            checkpoint=checkpoint, match=f"{nearest:.2f}"
         )
     if "decoder" in arrays:
         more["direction"] = _direction(arrays, place, node)
@@ -323,15 +295,14 @@ def control_words(data: xr.Dataset, layer: int) -> list[str]:
     sentences = []
     # NaN in a layer that failed.
     if "n_untrained" in one and np.isfinite(one["n_untrained"]):
+        components = plural(round(float(one["n_untrained"])), "component")
+        count = f"{float(one['n_again']):,.0f}"
+        beside = controls_words(counts(one, "n_again")[1])
         sentences.append(
-            "By the same rules an untrained model has "
-            f"{plural(round(float(one['n_untrained'])), 'component')} beyond the {{token}}, and "
-            f"this run {float(one['n_again']):,.0f}{controls_words(counts(one, 'n_again')[1])}."
+            say.LAYER_COUNTS.format(components=components, count=count, controls=beside)
         )
     named, of_named = counts(one, "n_named")
     if math.isfinite(named):
-        sentences.append(
-            f"Named in this layer: {named:,.0f}{controls_words(of_named)}. Control runs move as "
-            "far and learn nothing."
-        )
+        beside = controls_words(of_named)
+        sentences.append(say.LAYER_NAMES.format(count=f"{named:,.0f}", controls=beside))
     return sentences

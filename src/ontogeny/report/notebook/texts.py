@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
+from itertools import groupby
 from typing import Any
 
 from ...errors import ArgumentError
@@ -13,12 +14,18 @@ from ...words.content import Content, read_content
 from ...words.formats import step_text
 from ..colours import BASE, PROGRESS, contrast, ramp
 from ..style import SHADES
-from ..texts.dated import Dated, DatedTexts, Line, read_dated
+from ..texts.beyond_bigrams import BeyondBigrams, read_beyond_bigrams
+from ..texts.dated import DatedTexts, read_dated
+from ..texts.dated_lines import Dated, Line
 from ..texts.written import Prompt, Written, read_written
+
+Texts = DatedTexts | BeyondBigrams
 
 
 class ResultTexts:
     """The dated text of a result and what the run writes, as ``result.texts()`` returns them.
+
+    One model has no dates: its tokens stand beside what bigrams of the other texts give.
 
     A notebook shows them, `rich.print` does so with colours, and ``print`` without.
 
@@ -38,12 +45,12 @@ class ResultTexts:
     def __init__(self, result: MergedResult, step: int | None = None) -> None:
         content = read_content(result)
         self._clock = content.voice.unit
-        self._dated = read_dated(content)
+        self._dated = read_dated(content) or read_beyond_bigrams(content)
         self._written = read_written(content)
         if self._dated is None and self._written is None:
             raise ArgumentError(
                 "the result holds no texts to show: they need the observables token-losses, with "
-                "checkpoints of one run, or writing."
+                "checkpoints of a run or one model, or writing."
             )
         self._step, self._texts = _at(content, self._written, step)
 
@@ -69,9 +76,9 @@ class ResultTexts:
         parts = []
         if self._dated is not None:
             parts.append(f"<h4>{escape(self._dated.sentence)}</h4>")
-            parts += [
-                _html_line(line, self._dated.numbers) for line in self._dated.lines
-            ]
+            for line in self._dated.lines:
+                parts += [f"<b>{escape(line.of)}</b>"] if line.of else []
+                parts.append(_html_line(line, self._dated.numbers))
             parts.append(_html_key(self._dated, self._clock))
         if self._written is not None:
             parts.append(
@@ -127,12 +134,12 @@ def _grid(rows: list[tuple[str, str]]) -> Any:
     return grid
 
 
-def _coloured(dated: DatedTexts, clock: str) -> Iterator[Any]:
+def _coloured(dated: Texts, clock: str) -> Iterator[Any]:
     """Give the texts with their colours, and what the colours are."""
     from rich.text import Text
 
     for line in dated.lines:
-        text = Text()
+        text = Text(f"{line.of}\n" if line.of else "", style="bold")
         for token in line.tokens:
             text.append(token.token.text, style=_style(token))
             text.append(" " if dated.numbers else "")
@@ -140,52 +147,74 @@ def _coloured(dated: DatedTexts, clock: str) -> Iterator[Any]:
     yield _key(dated, clock)
 
 
-def _listed(dated: DatedTexts, clock: str) -> Iterator[Any]:
-    """Give the texts and, as there are no colours, the tokens of each step."""
+def _listed(dated: Texts, clock: str) -> Iterator[Any]:
+    """Give the texts and, as there are no colours, the tokens of each step or gain."""
     from rich.text import Text
 
-    since: dict[int, list[str]] = {}
     between = " " if dated.numbers else ""
-    for line in dated.lines:
-        yield Text(between.join(token.token.text for token in line.tokens))
-        for token in line.tokens:
-            if token.state == "good" and token.step is not None:
-                since.setdefault(token.step, []).append(token.token.text.strip())
-    yield _grid(
-        [
-            (f"from {clock} {step_text(step)}", " · ".join(since[step]))
-            for step in sorted(since)
-        ]
-    )
+    for of, lines in groupby(dated.lines, lambda line: line.of):
+        groups: dict[Any, list[str]] = {}
+        if of:
+            yield Text(of, style="bold")
+        for line in lines:
+            yield Text(between.join(token.token.text for token in line.tokens))
+            for token in line.tokens:
+                if token.state == "good":
+                    key = token.shade if token.step is None else token.step
+                    groups.setdefault(key, []).append(token.token.text.strip())
+        yield _grid(
+            [
+                (_since(dated, clock, key), " · ".join(groups[key]))
+                for key in sorted(groups)
+            ]
+        )
 
 
-def _key(dated: DatedTexts, clock: str) -> Any:
-    """Return each shade with its first step."""
+def _since(dated: Texts, clock: str, key: int) -> str:
+    if isinstance(dated, BeyondBigrams):
+        return f"from {dated.key[key][0]} nats"
+    return f"from {clock} {step_text(key)}"
+
+
+def _key(dated: Texts, clock: str) -> Any:
+    """Return each shade with its first step, or its smallest gain."""
     from rich.text import Text
 
-    line = Text(f"for good from {clock}  ")
+    line = Text(f"{_of_key(dated, clock)}  ")
     for step, ink, paper in _first_steps(dated):
         line.append(f" {step} ", style=f"{ink} on {paper}")
     return line.append(f"  {_marks(dated)}")
 
 
-def _html_key(dated: DatedTexts, clock: str) -> str:
+def _of_key(dated: Texts, clock: str) -> str:
+    if isinstance(dated, BeyondBigrams):
+        return f"likelier than by {dated.guess}, from nats"
+    return f"for good from {clock}"
+
+
+def _html_key(dated: Texts, clock: str) -> str:
     steps = "".join(
         f'<span style="color:{ink};background:{paper}"> {step} </span>'
         for step, ink, paper in _first_steps(dated)
     )
-    words = f"for good from {escape(clock)} {steps} {_marks(dated)}"
+    words = f"{escape(_of_key(dated, clock))} {steps} {_marks(dated)}"
     return f'<p style="white-space:pre-wrap"><small>{words}</small></p>'
 
 
-def _marks(dated: DatedTexts) -> str:
+def _marks(dated: Texts) -> str:
+    if isinstance(dated, BeyondBigrams):
+        return "dim: less than twice as likely"
     states = {token.state for line in dated.lines for token in line.tokens}
     lost = "struck: by the base, not at the end; " if "lost" in states else ""
     return f"dim: not by the end; {lost}underlined: its first answer at the end"
 
 
-def _first_steps(dated: DatedTexts) -> Iterator[tuple[str, str, str]]:
-    """Give the first step of each shade, with its ink and paper."""
+def _first_steps(dated: Texts) -> Iterator[tuple[str, str, str]]:
+    """Give the first step of each shade, or its smallest gain, with its ink and paper."""
+    if isinstance(dated, BeyondBigrams):
+        for gain, shade in dated.key:
+            yield str(gain), *_colours(shade)
+        return
     first = {shade: step for step, _, _, shade in reversed(dated.key)}
     for shade in sorted(first):
         yield step_text(first[shade]), *_colours(shade)
@@ -208,13 +237,14 @@ def _html_line(line: Line, numbers: bool) -> str:
 
 def _html_token(token: Dated) -> str:
     text = escape(token.token.text)
-    if token.step is None:
+    if token.state not in ("good", "late"):
         line = "text-decoration:line-through;" if token.state == "lost" else ""
         return f'<span style="opacity:.6;{line}">{text}</span>'
     ink, paper = _colours(token.shade)
     colours = f"color:{ink};background:{paper};" if token.state == "good" else ""
     line = "text-decoration:underline;" if token.leads else ""
-    return f'<span title="from {step_text(token.step)}" style="{colours}{line}">{text}</span>'
+    since = "" if token.step is None else f' title="from {step_text(token.step)}"'
+    return f'<span{since} style="{colours}{line}">{text}</span>'
 
 
 def _colours(shade: int) -> tuple[str, str]:

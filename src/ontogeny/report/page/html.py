@@ -41,6 +41,7 @@ from ..kinds import kind_of, read_drawables
 from ..kinds.base import BUDGET, scripts, thinned
 from ..style import STATIC, page_style, static_text
 from ..texts.abilities import turning
+from ..texts.beyond_bigrams import read_beyond_bigrams
 from ..texts.cloze import read_cloze
 from ..texts.dated import read_dated
 from ..texts.example import read_example
@@ -48,6 +49,8 @@ from ..texts.written import read_written
 from .live import LEFT_OUT, Live
 from .payload import build_payload, figure_of, json_script
 from .picture import first_picture, loss_picture
+
+NAMED = 2  # titles that a fold gives
 
 Parts = tuple[
     tuple[Sequence[Said], Sequence[Said]], Sequence[Drawable], Sequence[Drawable]
@@ -103,7 +106,8 @@ def render_page(
         picture=Markup(draw(content, first)) if first and first.is_drawn else "",
         atlas=atlas,
         cloze=cloze,
-        dated=read_dated(content) if first else None,
+        dated=read_dated(content, first.concepts) if first else None,
+        beyond=read_beyond_bigrams(content) if first else None,
         written=written,
         example=example,
         abilities=abilities_of({node.id: node.dataset for node in content.nodes}),
@@ -290,7 +294,10 @@ def parts(
     distances = _is_distance(node) and any(not _is_distance(d.node) for d in others)
     second = drawn_above or weights or distances
     lead = [] if second else _bearing(node, candidates)
-    return (sentences, []), lead, [d for d in candidates if d not in lead]
+    # The first screen says what the loss tells.
+    shown = 1 if drawn_above and node.role == "track" else len(sentences)
+    said = (sentences[:shown], sentences[shown:])
+    return said, lead, [d for d in candidates if d not in lead]
 
 
 def _is_distance(node: Node) -> bool:
@@ -309,14 +316,15 @@ def _bearing(node: Node, items: list[Drawable]) -> list[Drawable]:
 
 
 def fold_words(sentences: Sequence[Any], folded: Sequence[Drawable]) -> str:
-    """Say what is folded: further sentences, and figures by their titles.
+    """Say what is folded: further sentences, and figures by their first titles.
 
     Examples
     --------
     >>> fold_words(["One.", "Two."], [])
     '2 more sentences'
     """
-    titles = "; ".join(str(d.figure.title) for d in folded)
+    titles = "; ".join(str(d.figure.title) for d in folded[:NAMED])
+    titles += "; …" if len(folded) > NAMED else ""
     counts = [plural(len(sentences), "more sentence")] if sentences else []
     counts += [f"{plural(len(folded), 'figure')}: {titles}"] if folded else []
     return joined(counts)

@@ -11,7 +11,7 @@ import {
   strengthAt,
 } from "./concepts.js";
 import { controlCard } from "./control-card.js";
-import { find, findAll, make, range } from "./core.js";
+import { find, findAll, make, range, say } from "./core.js";
 import { csv } from "./csv.js";
 import { save } from "./download.js";
 import { formatStep } from "./format.js";
@@ -58,7 +58,7 @@ function chooseAtlas(k) {
   const kinds = [...new Set(concepts.map((concept) => concept.kind))].filter(Boolean).sort();
   fillChoice("atlas-kind", kinds.map((kind) => [kind, kind]));
   const order = find("#atlas-order");
-  order.options[0].textContent = shownAtlas.learned ? "best names first" : naming === "absent" ? "strongest first" : "sharpest first";
+  order.options[0].textContent = say(shownAtlas.learned ? "best first" : naming === "absent" ? "strongest first" : "sharpest first");
   order.closest("label").hidden = shownAtlas.step !== null;
   if (shownAtlas.step !== null) order.value = "sharp";
   showAtlas();
@@ -106,15 +106,13 @@ function showAtlas() {
 }
 
 function countWords(found, all) {
-  const layers = state.layers === null ? "" : " in the layers that are chosen above";
-  if (!found) return `None of ${formatStep(all)} concepts fits${layers}.`;
-  return `${formatStep(found)} of ${formatStep(all)} concepts${layers}.`;
+  const layers = state.layers === null ? "" : say("of layers");
+  return say(found ? "concepts found" : "no concept found", { found: formatStep(found), all: formatStep(all), layers });
 }
 
 function foldWords(count, open) {
-  const verb = count === 1 ? "is" : "are";
-  const more = open ? `${formatStep(count)} more ${verb}` : `${formatStep(count)} ${verb}`;
-  return `${more} ${shownAtlas.without}`;
+  const key = `${open ? "more folded" : "folded"}${count === 1 ? " one" : ""}`;
+  return say(key, { count: formatStep(count), without: shownAtlas.without });
 }
 
 function wantedConcept(i) {
@@ -152,7 +150,7 @@ function cardList(holder, button, open) {
     count += next.length;
     button.hidden = count >= places.length;
     const left = places.length - count;
-    button.textContent = left > CARDS_AT_ONCE ? `Show ${CARDS_AT_ONCE} more of ${formatStep(left)}` : `Show ${left} more`;
+    button.textContent = say(left > CARDS_AT_ONCE ? "show some" : "show more", { some: CARDS_AT_ONCE, left: formatStep(left) });
   };
   button.addEventListener("click", () => add(count + CARDS_AT_ONCE));
   return {

@@ -1,7 +1,7 @@
 // The contexts of a card, at the slider's step and on paper.
 
 import { LEVELS, shownAtlas } from "./concepts.js";
-import { CLOCK, DATA, POINT, at, make, nearest, range } from "./core.js";
+import { DATA, at, make, nearest, range, say } from "./core.js";
 import { formatStep } from "./format.js";
 import { state } from "./state.js";
 
@@ -22,7 +22,7 @@ export function contextPart(i) {
     paper.replaceChildren(
       ...keys.flatMap((key) => {
         const { label, list, show } = contextList(atlas, i);
-        label.textContent = `Strongest at ${CLOCK} ${formatStep(keyStep(atlas, i, key))}`;
+        label.textContent = say("strongest at", { at: formatStep(keyStep(atlas, i, key)) });
         show(key);
         return [label, list];
       }),
@@ -44,9 +44,10 @@ function contextList(atlas, i) {
     const after = make("span", { className: "after" }, ...own.slice(middle + 1));
     return make("li", {}, before, own[middle], after);
   });
-  // Examples of each band stand under its heading.
+  // Examples of each band stand under its heading, all of them where the foot of the card is open.
   const heads = bands.map((words) => make("li", { className: "band", textContent: words }));
   const each = examples / Math.max(bands.length, 1);
+  if (bands.length) items.forEach((item, e) => item.classList.toggle("further", e % each >= (e < each ? 2 : 1)));
   const listed = bands.length ? heads.flatMap((head, b) => [head, ...items.slice(b * each, (b + 1) * each)]) : items;
   let shown = -1;
   const show = (key) => {
@@ -87,11 +88,10 @@ function paperKeys(atlas, i) {
 }
 
 function contextWords(atlas, i, key) {
-  if (atlas.contexts.shared) return `Strongest in the code that all ${POINT}s share`;
+  if (atlas.contexts.shared) return say("strongest shared");
   if (atlas.contexts.bands.length) return "";
-  if (DATA.steps.length === 1) return "Where it is strongest";
-  if (!atlas.contexts.follow) return `Strongest at ${CLOCK} ${formatStep(atlas.step)}${atlas.one_code ? "" : ", which it was fitted to"}`;
+  if (DATA.steps.length === 1) return say("strongest");
+  if (!atlas.contexts.follow) return say(atlas.one_code ? "strongest at" : "strongest fitted", { at: formatStep(atlas.step) });
   const step = keyStep(atlas, i, key);
-  const words = `Strongest at ${CLOCK} ${formatStep(step)}`;
-  return step === DATA.steps[state.step] ? words : `${words}, the nearest that is kept`;
+  return say(step === DATA.steps[state.step] ? "strongest at" : "strongest nearest", { at: formatStep(step) });
 }

@@ -7,7 +7,8 @@ import { formatNumber, formatStep, shortened } from "./format.js";
 import { oneStop } from "./layers.js";
 
 export function cardFoot(concept) {
-  const foot = make("details", { className: "foot" }, make("summary", { textContent: "more" }));
+  const hasBands = Boolean(shownAtlas.contexts?.bands.length);
+  const foot = make("details", { className: "foot numbers-of-it" }, make("summary", { textContent: say(hasBands ? "more of it" : "more") }));
   const line = (...parts) => foot.append(make("div", {}, ...parts));
   const earned = concept.sharp === null ? "" : sharpWords(concept);
   const sharp = earned ? [make("p", { className: "spark-value", textContent: earned })] : [];
@@ -17,13 +18,14 @@ export function cardFoot(concept) {
   const again = [[concept.half, "by half"], [concept.again, "by seed"]].filter(([found]) => found !== null);
   const by = again.map(([found, key]) => say(key, { value: found.toFixed(2) })).join(", from ");
   if (by) line(say("found again", { by, apart: concept.kind === "not found again" ? say("apart") : "" }));
+  if (concept.of_learned) line(concept.of_learned);
   if (concept.up.length) line(say(shownAtlas.step === null ? "adds at end" : "adds"), ...writtenParts(concept));
   if (concept.removed) line(removalWords(concept.removed));
   if (concept.near.length) {
     line(say("nearest"), ...concept.near.flatMap((near, k) => nearParts(concept, near, k)));
     oneStop(foot, findAll("a", foot));
   }
-  return foot.childElementCount > 1 ? [...sharp, foot] : sharp;
+  return foot.childElementCount > 1 || hasBands ? [...sharp, foot] : sharp;
 }
 
 // What was readable once may not be at the next step: from where on it stays so is said apart.

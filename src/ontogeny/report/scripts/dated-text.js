@@ -1,10 +1,11 @@
 // Dated text: at the slider's step only what was predicted by then is left; a token sets the step.
+// Of one model tokens tell by how much they are likelier than by bigrams.
 
 import { DATA, find, findAll, make, nearest, say } from "./core.js";
 import { formatStep } from "./format.js";
 import { oneStop } from "./layers.js";
 import { tickLabels } from "./panels.js";
-import { currentPlace, indexOfStep, listen, setStep, shareOfAxis, state } from "./state.js";
+import { currentPlace, listen, setStep, shareOfAxis, state } from "./state.js";
 import { hideTooltip, showTooltip } from "./tooltip.js";
 
 const DATED_STATES = ["given", "never", "lost", "late", "good"];
@@ -13,20 +14,21 @@ export function startDated() {
   const figure = find(".dated");
   if (!figure) return;
   const lines = findAll(".dated-line[role]", figure);
-  for (const line of lines) startDatedLine(line);
+  for (const line of lines) startDatedLine(line, figure.dataset.guess);
+  if (figure.matches(".beyond")) return;
   const axis = find(".dated-axis", figure);
   find(".dated-here", axis).hidden = false;
   listen((changed) => {
-    if (changed.has("scale")) layDatedAxis(axis);
+    if (changed.has("scale")) layDatedAxis(axis, figure);
     if (changed.has("step") || changed.has("scale")) showDated(figure, lines);
   });
-  new ResizeObserver(() => layDatedAxis(axis)).observe(axis);
-  layDatedAxis(axis);
+  new ResizeObserver(() => layDatedAxis(axis, figure)).observe(axis);
+  layDatedAxis(axis, figure);
   showDated(figure, lines);
 }
 
 // A text is one stop of the tab key; arrow keys go along it, in the direction in which it runs.
-function startDatedLine(line) {
+function startDatedLine(line, guess) {
   const tokens = findAll(".d", line);
   const along = line.dir === "rtl" ? ["ArrowLeft", "ArrowRight"] : ["ArrowRight", "ArrowLeft"];
   if (tokens.length) oneStop(line, tokens, along);
@@ -35,28 +37,48 @@ function startDatedLine(line) {
   line.addEventListener("keydown", (event) => {
     if (event.key === "Enter") set(event.target.closest(".d"));
   });
-  line.addEventListener("pointerover", (event) => tellDated(event.target.closest(".d"), event.clientX, event.clientY));
+  line.addEventListener("pointerover", (event) => tellDated(event.target.closest(".d"), event.clientX, event.clientY, guess));
   line.addEventListener("focusin", (event) => {
     const token = event.target.closest(".d");
     const box = token.getBoundingClientRect();
-    tellDated(token, box.left, box.bottom);
+    tellDated(token, box.left, box.bottom, guess);
   });
   for (const kind of ["pointerleave", "focusout"]) line.addEventListener(kind, hideTooltip);
 }
 
-function tellDated(token, clientX, clientY) {
+function tellDated(token, clientX, clientY, guess) {
   if (!token) return;
+  const { loss, cost } = token.dataset;
   const kind = DATED_STATES.find((each) => token.classList.contains(each));
   const first = token.classList.contains("leads") ? say("leads") : "";
   const name = token.getAttribute("aria-label") || token.textContent;
-  showTooltip({ clientX, clientY }, name, say(kind, { at: formatStep(Number(token.dataset.step)) }), [first]);
+  const told = loss
+    ? say("beyond", { loss: Number(loss).toFixed(2), cost: Number(cost).toFixed(2), guess })
+    : say(kind, { at: formatStep(Number(token.dataset.step)) });
+  showTooltip({ clientX, clientY }, name, told, [first]);
+}
+
+// Where a step lies on the axis of the slider.
+function shareOfStep(step) {
+  return shareOfAxis(DATA.scales[state.scale].at[nearest(DATA.steps, Number(step))]);
+}
+
+// Births and squares of concepts stand on the same axis.
+function layTracks(figure) {
+  for (const mark of findAll(".dated-track [data-step]", figure)) mark.style.left = `${100 * shareOfStep(mark.dataset.step)}%`;
+  for (const bar of findAll(".birth-bar", figure)) {
+    const [from, to] = [bar.dataset.from, bar.dataset.to].map(shareOfStep);
+    bar.style.left = `${100 * from}%`;
+    bar.style.width = `${100 * (to - from)}%`;
+  }
 }
 
 // The key is the step axis of the slider: cells meet half-way, and labels have room.
-function layDatedAxis(axis) {
+function layDatedAxis(axis, figure) {
+  layTracks(figure);
   const scale = DATA.scales[state.scale];
   const cells = findAll("i", axis);
-  const centres = cells.map((cell) => shareOfAxis(scale.at[indexOfStep.get(Number(cell.dataset.step))]));
+  const centres = cells.map((cell) => shareOfStep(cell.dataset.step));
   const halves = centres.slice(1).map((centre, i) => (centre + centres[i]) / 2);
   cells.forEach((cell, i) => {
     const left = halves[i - 1] ?? 2 * centres[i] - (halves[i] ?? 1);
@@ -77,14 +99,24 @@ function showDated(figure, lines) {
   const now = DATA.steps[state.step];
   const early = state.step < DATA.steps.length - 1;
   figure.classList.toggle("early", early);
-  const tokens = lines.flatMap((line) => findAll(".d", line));
-  for (const each of [...tokens, ...findAll(".dated-axis i", figure)])
+  for (const each of findAll(".dated-line[role] .d, .dated-rows i", figure))
     each.classList.toggle("later", Number(each.dataset.step) > now);
-  const asked = tokens.filter((token) => !token.matches(".given"));
-  const count = asked.filter((token) => token.matches(".good:not(.later)")).length;
   const words = find(".dated-now", figure);
-  words.textContent = say("dated", { count, total: asked.length, tokens: figure.dataset.tokens, at: formatStep(now) });
+  words.textContent = datedWords(figure, lines, formatStep(now));
   words.hidden = !early;
   find(".dated-end", figure).hidden = early;
   find(".dated-here", figure).style.left = `${100 * shareOfAxis(currentPlace())}%`;
+}
+
+// How many tokens are predicted for good by then; of several runs, in each.
+function datedWords(figure, lines, at) {
+  const { tokens } = figure.dataset;
+  const runs = [...new Set(lines.map((line) => line.dataset.of))];
+  const counts = runs.map((run) => {
+    const every = lines.filter((line) => line.dataset.of === run).flatMap((line) => findAll(".d:not(.given)", line));
+    return { run, total: every.length, count: every.filter((token) => token.matches(".good:not(.later)")).length };
+  });
+  const [{ total, count }] = counts;
+  if (runs.length < 2) return say("dated", { count, total, tokens, at });
+  return say("dated runs", { total, tokens, at, counts: counts.map((each) => `${each.run} ${each.count}`).join(", ") });
 }

@@ -1,7 +1,7 @@
 // What stands below the card of a concept beyond the token: how often each code occurs, and how its
 // direction is read.
 
-import { make, makeSvg } from "./core.js";
+import { make, makeSvg, say } from "./core.js";
 import { formatStep } from "./format.js";
 import { copyText } from "./links.js";
 
@@ -10,7 +10,6 @@ const HISTOGRAM = { width: 300, height: 44 };
 export function learnedFoot(concept) {
   const parts = [];
   if (concept.histogram) parts.push(codeHistogram(concept));
-  if (concept.of_learned) parts.push(make("p", { className: "spark-value", textContent: concept.of_learned }));
   if (concept.direction) parts.push(directionPart(concept));
   return parts;
 }
@@ -20,12 +19,12 @@ function codeHistogram({ histogram, bins }) {
   const { width, height } = HISTOGRAM;
   const top = Math.log10(1 + Math.max(...histogram));
   const svg = makeSvg("svg", { class: "histogram", viewBox: `0 0 ${width} ${height + 12}`, role: "img" });
-  svg.setAttribute("aria-label", `Tokens by activation, from ${bins[0]} to ${bins.at(-1)} standard deviations`);
+  svg.setAttribute("aria-label", say("histogram", { low: bins[0], high: bins.at(-1) }));
   const wide = width / histogram.length;
   histogram.forEach((count, i) => {
     const tall = top > 0 ? (height * Math.log10(1 + count)) / top : 0;
     const bar = makeSvg("rect", { x: i * wide, y: height - tall, width: wide - 0.6, height: tall });
-    bar.append(makeSvg("title", {}, `${formatStep(count)} tokens from ${bins[i]} standard deviations on`));
+    bar.append(makeSvg("title", {}, say("histogram bar", { count: formatStep(count), from: bins[i] })));
     svg.append(bar);
   });
   for (const at of [0, 5, 10]) {
@@ -39,5 +38,5 @@ function directionPart({ direction }) {
   const button = make("button", { type: "button", textContent: "Copy" });
   button.addEventListener("click", () => copyText(button, direction, "Copied", () => "Select the text"));
   const code = make("pre", { className: "direction", textContent: direction });
-  return make("details", { className: "foot" }, make("summary", { textContent: "its direction, in Python" }), code, button);
+  return make("details", { className: "foot" }, make("summary", { textContent: say("direction") }), code, button);
 }

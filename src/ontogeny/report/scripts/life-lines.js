@@ -11,7 +11,7 @@ import {
   strengthAt,
   tellConcept,
 } from "./concepts.js";
-import { DATA, find, findAll, makeSvg } from "./core.js";
+import { DATA, find, findAll, makeSvg, say } from "./core.js";
 import { formatStep, shortened } from "./format.js";
 import { LIFE, PICTURE_NAMES } from "./life-shapes.js";
 import { state } from "./state.js";
@@ -21,7 +21,7 @@ const PITCH = { close: 24, apart: 28 }; // pixels, of which a pointer needs 24
 
 // The heading over lines or rows, with room for the choice between them.
 export function drawLifeHead(svg, view, top) {
-  const words = DATA.atlas.naming === "named" ? "Life lines of concepts" : "Life lines of concepts, not named";
+  const words = say(DATA.atlas.naming === "named" ? "life lines" : "life lines unnamed");
   svg.append(makeSvg("text", { class: "head halo", x: 0, y: top + 19 }, words));
   const choice = find("#life .life-choice");
   if (!choice) return top + 28;

@@ -95,6 +95,7 @@ function showPlace(place) {
   const drawn = findAll(`.chart .row[data-row="${row}"]`);
   for (const element of drawn) element.classList.add("linked");
   const target = drawn.find((element) => element.getClientRects().length) ?? named;
+  for (const whole of findAll(":scope > details.whole", named)) whole.open = true;
   for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details"))
     fold.open = true;
   makeRoom({ timeRemaining: () => Infinity }); // for all figures, so that the place stays where it is

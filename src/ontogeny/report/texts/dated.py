@@ -1,51 +1,35 @@
-"""Dated texts: from which step on the run predicts each token of two texts for good."""
+"""Dated texts: from which step on runs predict each token of two texts for good."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-import numpy as np
-
-from ...words.catalogue import DATED, DATED_FROM_BASE
+from ...words.catalogue import (
+    DATED,
+    DATED_CONTROLS,
+    DATED_FROM_BASE,
+    DATED_RUN,
+    DATED_RUNS,
+)
 from ...words.content import Content
 from ...words.formats import joined, plain_text, step_text, value_range
-from ..concepts.tokens import Pieces
-from ..scales import StepScale
-from ..style import SHADES
-from .dates import GAIN, LATER, chosen, dates
-from .example import MOST_TOKENS, Text, Token, text_of
-from .tokens import ShownTokens, first_with
+from ...words.nodes import Node
+from ..concepts.lives import Concepts
+from .concept_rows import ConceptRow, concept_rows
+from .dated_lines import Line, TokenDates, blind_guess, count_of
+from .dates import LATER, TEXTS
+from .step_shades import step_key
+from .tokens import first_with
 
-
-@dataclass(frozen=True)
-class Dated:
-    """A token and its date; `state` is given, never, lost, late or good, `shade` that of its step.
-
-    ``by_base`` is whether the base that was tuned predicts it.
-    """
-
-    token: Token
-    state: str
-    step: int | None = None
-    shade: int = 0
-    leads: bool = False
-    by_base: bool = False
-
-
-@dataclass(frozen=True)
-class Line:
-    """One text with its dates."""
-
-    text: Text
-    tokens: tuple[Dated, ...]
+MOST_RUNS = 6  # of which lines are shown
+FEW_RUNS = 2
 
 
 @dataclass(frozen=True)
 class Beside:
-    """The texts under a control run and under the run, both at the `steps` of the control."""
+    """A text under a control run and under the run, both at the `steps` of the control."""
 
     steps: str
     lines: tuple[tuple[str, tuple[Line, ...]], ...]
@@ -53,7 +37,11 @@ class Beside:
 
 @dataclass(frozen=True)
 class DatedTexts:
-    """All that the template shows; `key` holds place, width and shade of each step in percent."""
+    """All that the template shows; `key` holds place, width and shade of each step in percent.
+
+    Of several runs each text has a line for each of them; ``apart`` are those that were measured
+    on other texts or at too few steps, and those beyond `MOST_RUNS`.
+    """
 
     sentence: str
     tokens: str
@@ -64,228 +52,141 @@ class DatedTexts:
     masked: bool
     numbers: bool
     controlled: bool
-    beside: Beside | None
+    beside: Beside | None = None
+    concepts: tuple[ConceptRow, ...] = ()
+    apart: tuple[str, ...] = ()
+    dated: bool = True
+
+    @property
+    def texts(self) -> int:
+        """How many texts there are."""
+        return len({line.text.name for line in self.lines})
 
 
-def read_dated(content: Content) -> DatedTexts | None:
-    """Return two texts of a run with the dates of their tokens.
+def read_dated(content: Content, concepts: Concepts | None = None) -> DatedTexts | None:
+    """Return two texts with the dates of their tokens; of many runs, one text.
 
-    None where the result holds no losses of tokens, no frequencies, or too few steps.
+    `concepts` are those whose births stand below. None where the result holds no losses of tokens,
+    no frequencies, or too few steps.
     """
+    if content.runs:
+        return _of_runs(content)
     node = first_with(content, "token_loss", {"step", "text", "place"})
-    if node is None or content.runs or "token_loss_frequencies" not in node.dataset:
+    if node is None:
         return None
-    shown = ShownTokens.of(
-        node, "token_id", "text_number", (node.dataset.sizes["text"], MOST_TOKENS)
-    )
-    if shown is None:
+    read = TokenDates.of(content, node, blind_guess(content))
+    if read is None or not read.has_dates:
         return None
-    return _read(content, shown)
-
-
-def _read(content: Content, shown: ShownTokens) -> DatedTexts | None:
-    data = shown.node.dataset
-    width = shown.ids.shape[1]
-    losses = shown.values("token_loss", "step")[..., :width]
-    blind = _blind_guess(content)
-    costs = np.minimum(shown.values("token_loss_frequencies")[..., :width], blind)
-    predicted = np.isfinite(losses).any(axis=0) & np.isfinite(costs)
-    pieces = Pieces.of(data)
-    rows = chosen(pieces, shown.ids, predicted)
-    steps = data["step"].values.astype(int)
-    # The first weights predict nothing.
-    used = content.based | (steps > 0)
-    used &= np.isfinite(losses[:, rows][:, predicted[rows]]).all(axis=1)
-    if not len(rows) or used.sum() <= LATER:
-        return None
-    # Held by the base, whether or not some later step does not.
-    knows_base = content.based and bool(used[0]) and steps[0] == content.steps[0]
-    by_base = knows_base & (losses[0, rows] <= costs[rows] - GAIN)
-    reader = _Reader(
-        content, shown, pieces, rows, predicted[rows], costs[rows], by_base
-    )
-    lines = reader.lines(steps[used], losses[used][:, rows])
-    controls = reader.controls()
-    masked = (
-        bool(data["masked"].item())
-        if "masked" in data and not data["masked"].ndim
-        else False
-    )
-    in_controls = reader.in_controls()
-    count = _count(lines)
-    tokens = f"{content.voice.token_unit or 'token'}s"
+    lines = read.lines()
+    in_controls = read.in_controls()
+    count = count_of(lines)
+    tokens = _tokens(content)
     sentence = DATED.format(
         count=count,
         are="is" if count == 1 else "are",
         tokens=tokens,
         step=content.voice.unit,
-        total=int(predicted[rows].sum()),
-        last=step_text(steps[used][-1]),
-        controls=f" (control runs {value_range(in_controls, '{:,.0f}'.format)})"
-        if in_controls
-        else "",
+        total=read.total,
+        last=step_text(read.last),
+        controls=_controls_words(in_controls),
     )
-    if knows_base:
-        first = sum(d.by_base for d in _all(lines) if d.state == "good")
-        gone = sum(d.state == "lost" for d in _all(lines))
-        sentence += DATED_FROM_BASE.format(first=first, lost=gone)
+    if read.knows_base:
+        every = [token for line in lines for token in line.tokens]
+        first = sum(token.by_base for token in every if token.state == "good")
+        lost = count_of(lines, "lost")
+        sentence += DATED_FROM_BASE.format(first=first, lost=lost)
     return DatedTexts(
         sentence=sentence,
         tokens=tokens,
         lines=lines,
-        key=tuple(_key(content)),
-        kept=len(shown.ids),
-        blind=math.isfinite(blind),
-        masked=masked,
-        numbers=not pieces.by_id or pieces.numbers_only,
+        key=tuple(step_key(content)),
+        kept=len(read.shown.ids),
+        blind=math.isfinite(read.blind),
+        masked=read.masked,
+        numbers=not read.pieces.by_id or read.pieces.numbers_only,
         controlled=bool(in_controls),
-        beside=reader.beside(controls, steps, losses[:, rows]),
+        beside=_beside(read),
+        concepts=concept_rows(concepts, read),
     )
 
 
-def _blind_guess(content: Content) -> float:
-    """Return the loss of a uniform guess; infinite where the result does not hold it.
-
-    "ation" cost 10.06 nats by its frequency, and 6 at any step of a run that never learned it.
-    """
-    node = content.track_node
-    blind = None if node is None else node.dataset.get("loss_uniform")
-    return math.inf if blind is None or blind.size != 1 else float(blind)
-
-
-@dataclass(frozen=True)
-class _Reader:
-    """The texts that were chosen, and how losses at some steps become lines."""
-
-    content: Content
-    shown: ShownTokens
-    pieces: Pieces
-    rows: np.ndarray
-    predicted: np.ndarray
-    costs: np.ndarray
-    by_base: np.ndarray
-
-    def lines(self, steps: np.ndarray, losses: np.ndarray) -> tuple[Line, ...]:
-        """Return the lines with the dates of their tokens."""
-        step, lasts = dates(
-            steps, losses[:, self.predicted], self.costs[self.predicted]
+def _of_runs(content: Content) -> DatedTexts | None:
+    """Return two texts of two runs, else one, with a line for each run measured on it."""
+    node = first_with(content, "token_loss", {"run", "step", "text", "place"})
+    if node is None:
+        return None
+    texts = TEXTS if len(content.runs) == FEW_RUNS else 1
+    read: dict[str, TokenDates] = {}
+    for name in content.runs[:MOST_RUNS]:
+        blind = blind_guess(content, name)
+        one = TokenDates.of(content, _of_run(node, name), blind, texts)
+        if (
+            one
+            and one.has_dates
+            and all(one.same_texts(other) for other in read.values())
+        ):
+            read[plain_text(name)] = one
+    if len(read) < FEW_RUNS:
+        return None
+    lines = {name: one.lines(name) for name, one in read.items()}
+    in_controls = {name: one.in_controls() for name, one in read.items()}
+    counts = [
+        DATED_RUN.format(
+            run=name,
+            count=count_of(lines[name]),
+            controls=_controls_words(in_controls[name]),
         )
-        since = np.full(self.predicted.shape, np.nan)
-        good = np.zeros(self.predicted.shape, bool)
-        since[self.predicted] = step
-        good[self.predicted] = lasts
-        return tuple(self._line(i, since[i], good[i]) for i in range(len(self.rows)))
-
-    def _line(self, i: int, since: np.ndarray, good: np.ndarray) -> Line:
-        row = self.rows[i]
-        ids = self.shown.ids[row]
-        number = self.shown.numbers[row]
-        text = text_of(self.pieces, ids, self.predicted[i], f"text {number:,}")
-        leads = self._leads()[row]
-        base = self.by_base[i]
-        places = np.flatnonzero(ids >= 0)
-        tokens = tuple(
-            self._token(token, since[k], bool(good[k]), bool(base[k]), bool(leads[k]))
-            for token, k in zip(text.tokens, places, strict=True)
-        )
-        return Line(text, tokens)
-
-    def _token(
-        self, token: Token, since: float, good: bool, by_base: bool, leads: bool
-    ) -> Dated:
-        if not token.has_value:
-            return Dated(token, "given")
-        if not math.isfinite(since):
-            state = "lost" if by_base else "never"
-            return Dated(token, state, leads=leads, by_base=by_base)
-        shade = int(_shades(self.content.steps, np.array([since]))[0])
-        state = "good" if good else "late"
-        return Dated(token, state, int(since), shade, leads, by_base)
-
-    def _leads(self) -> np.ndarray:
-        """Return which tokens are the first answer at the end, as far as that is known."""
-        if "token_leads_from" not in self.shown.node.dataset:
-            return np.zeros(self.shown.ids.shape, bool)
-        return np.isfinite(self.shown.values("token_leads_from"))
-
-    def in_controls(self) -> list[int]:
-        """Return how many tokens each control run predicts at its last step.
-
-        It is read at a few steps, so that "for good" has no meaning there, and no more are.
-        """
-        cost = self.costs[self.predicted] - GAIN
-        losses = [values[read] for _, read, values in self._of_controls()]
-        return [int((each[-1][self.predicted] <= cost).sum()) for each in losses]
-
-    def controls(self) -> list[tuple[str, np.ndarray, tuple[Line, ...]]]:
-        """Return name, steps and lines of each control run that was read often enough."""
-        steps = self.shown.node.dataset["step"].values.astype(int)
-        return [
-            (name, read, self.lines(steps[read], losses[read]))
-            for name, read, losses in self._of_controls()
-            if read.sum() > LATER
-        ]
-
-    def _of_controls(self) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-        """Give name, read steps and losses of each control run whose tokens were read."""
-        data = self.shown.node.dataset
-        name = "token_loss_control"
-        if name not in data or "run" not in data[name].dims:
-            return
-        steps = data["step"].values.astype(int)
-        every = self.shown.values(name, "run", "step")
-        every = every[:, :, self.rows, : self.costs.shape[1]]
-        for run, losses in zip(data["run"].values, every, strict=True):
-            read = np.isfinite(losses[:, self.predicted]).all(axis=1) & (steps > 0)
-            if read.any():
-                yield plain_text(run), read, losses
-
-    def beside(
-        self, controls: Sequence[Any], steps: np.ndarray, losses: np.ndarray
-    ) -> Beside | None:
-        """Return the first control run and the run itself at its steps."""
-        if not controls:
-            return None
-        name, read, lines = controls[0]
-        own = self.lines(steps[read], losses[read])
-        words = joined([step_text(step) for step in steps[read]])
-        return Beside(
-            words, ((f"control run {name}", lines), ("the run at these steps", own))
-        )
-
-
-def _all(lines: Sequence[Line]) -> Iterator[Dated]:
-    for line in lines:
-        yield from line.tokens
-
-
-def _count(lines: Sequence[Line]) -> int:
-    """Return how many tokens are predicted for good."""
-    return sum(dated.state == "good" for dated in _all(lines))
-
-
-def _scale(steps: Sequence[int]) -> StepScale:
-    """Return the axis of the slider, as the page opens with it."""
-    return StepScale(tuple(steps), "log")
-
-
-def _shades(steps: Sequence[int], at: np.ndarray) -> np.ndarray:
-    """Return the shade of each step: its place on the axis from the first step after 0."""
-    scale = _scale(steps)
-    first, last = scale.positions(
-        [min((s for s in steps if s > 0), default=0), steps[-1]]
+        for name in read
+    ]
+    first = next(iter(read.values()))
+    tokens = _tokens(content)
+    return DatedTexts(
+        sentence=DATED_RUNS.format(
+            total=first.total,
+            tokens=tokens,
+            step=content.voice.unit,
+            last=step_text(max(one.last for one in read.values())),
+            counts=joined(counts),
+        ),
+        tokens=tokens,
+        lines=tuple(line for row in zip(*lines.values(), strict=True) for line in row),
+        key=tuple(step_key(content)),
+        kept=len(first.shown.ids),
+        blind=all(math.isfinite(one.blind) for one in read.values()),
+        masked=first.masked,
+        numbers=not first.pieces.by_id or first.pieces.numbers_only,
+        controlled=any(in_controls.values()),
+        apart=tuple(
+            plain_text(run) for run in content.runs if plain_text(run) not in read
+        ),
     )
-    share = (scale.positions(at) - first) / ((last - first) or 1.0)
-    return np.clip(np.floor(share * SHADES), 0, SHADES - 1).astype(int)
 
 
-def _key(content: Content) -> Iterator[tuple[int, float, float, int]]:
-    """Give each step that can be a date, with the place, width and shade of its cell."""
-    steps = content.steps
-    scale = _scale(steps)
-    low, high = scale.span
-    edges = 100 * (scale.edges(steps) - low) / (high - low)
-    shades = _shades(steps, np.array(steps))
-    for step, (left, right), shade in zip(steps, edges, shades, strict=True):
-        if step > 0 or content.based:
-            yield step, round(float(left), 2), round(float(right - left), 2), int(shade)
+def _of_run(node: Node, run: str) -> Node:
+    """Return a node of one run, whose controls lie along ``run`` as in a study of its own."""
+    data = node.dataset.sel(run=run, drop=True)
+    if "control" in data.dims:
+        data = data.rename(control="run")
+    return replace(node, dataset=data)
+
+
+def _tokens(content: Content) -> str:
+    return f"{content.voice.token}s"
+
+
+def _controls_words(counts: Sequence[int]) -> str:
+    """Return how many tokens control runs predict, in brackets; nothing without any."""
+    if not counts:
+        return ""
+    return DATED_CONTROLS.format(counts=value_range(counts, "{:,.0f}".format))
+
+
+def _beside(read: TokenDates) -> Beside | None:
+    """Return a text of the first control run read often enough, and of the run at its steps."""
+    for name, at, losses in read.controls():
+        if at.sum() > LATER:
+            words = joined([step_text(step) for step in read.steps[at]])
+            control = (f"control run {name}", read.at(at, losses)[:1])
+            own = ("the run at these steps", read.at(at, read.losses)[:1])
+            return Beside(words, (control, own))
+    return None

@@ -51,10 +51,12 @@ def dates(
     )
 
 
-def chosen(pieces: Pieces, ids: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """Return the rows of the texts with the most predicted tokens that hold letters, in order."""
+def chosen(
+    pieces: Pieces, ids: np.ndarray, predicted: np.ndarray, count: int = TEXTS
+) -> np.ndarray:
+    """Return the rows of the `count` texts with most predicted tokens that hold letters, in order."""
     words = [i for i, piece in pieces.by_id.items() if any(map(str.isalpha, piece))]
     counts = np.asarray(np.isin(ids, words) & predicted).sum(axis=1)
     some = np.asarray(predicted.any(axis=1))
-    best = np.argsort(-np.where(some, counts, -1), kind="stable")[:TEXTS]
+    best = np.argsort(-np.where(some, counts, -1), kind="stable")[:count]
     return np.sort(best[some[best]])

@@ -45,7 +45,8 @@ class ShownTokens:
             .isel({text: slice(most[0]), place: slice(most[1])})
         )
         names = data[numbers].values[: most[0]].astype(int)
-        return cls(node, (str(text), str(place)), names, cut.values.astype(int))
+        filled = np.nan_to_num(cut.values.astype(float), nan=BEYOND).astype(int)
+        return cls(node, (str(text), str(place)), names, filled)
 
     def rows_of(self, others: ShownTokens) -> list[int]:
         """Return where each text of `others` stands here; -1 where it is not here.

@@ -1,0 +1,70 @@
+"""What pages say of concepts that were found beyond the token: texts alone."""
+
+from __future__ import annotations
+
+APART = "in the learned part alone"
+# What is said of each kind of life.
+KINDS = {
+    "from the start": "readable and at half of its peak at the first checkpoint",
+    "born": "unreadable and below a quarter of its peak at every checkpoint before, readable and "
+    "at half of it from then on, in the fits to all texts and to either half; and unreadable from "
+    "the first checkpoint with the norms of later ones",
+    "grows": "readable and at half of its peak only later, but not absent before in every fit",
+    APART: "found in what the first checkpoint does not predict; no birth is judged",
+    "not readable": "found, and never readable from one checkpoint on other texts",
+}
+RULE = (
+    "What a layer holds beyond the current {token} is unmixed; what fits to both halves of the "
+    "texts find is a concept. A name is a rule that its strong places share: chosen on one half of "
+    "the texts, judged on the other, and better than 95 % of those of an untrained model."
+)
+BIRTHS = "A birth tells of learning where it has a name that no control run reaches."
+UNNAMED = (
+    "without a name: no rule tells their places beyond chance and an untrained model"
+)
+BANDS = {
+    "top": "Strongest",
+    "middle": "Middle of its strong places",
+    "low": "Weakest of them",
+    "near miss": "Near misses: the rule holds, the concept is silent",
+}
+
+# How many there are.
+NONE_FOUND = (
+    "No concept beyond the {token} is found by fits to both halves of the texts"
+)
+FOUND = "{concepts} beyond the {{token}}"
+WAS_BORN = {1: "was born", 2: "were born"}
+NONE_BORN = "none was born"
+HAS_NAME = {1: "has a name", 2: "have a name"}
+AT_END = {1: "{count} is found at the end", 2: "{count} are found at the end"}
+BEYOND = ", {count} with a name that no control reaches"
+UNTRAINED_HAS = "an untrained model has {count}"
+CONTROLS = "controls {counts}"
+UNTRAINED = "untrained {count}"
+REFITS = " (refits {low}–{high})"
+OF = " of {counts}"
+
+# A card: how well its name or best rule tells its places, and whether controls have the like.
+NAME_TELLS = "Its name"
+RULE_TELLS = "The best rule, {rule},"
+NO_RULE_TELLS = "No rule is shown to say what it is: the best"
+TELLS = "{which} tells its places from others, on other texts, with an AUC of {auc}{correlates}"
+CORRELATES = "; correlation {phi}"
+NAME_UNREACHED = "No control run has as good a name about the same"
+NAME_REACHED = "A control run has as good a name about the same"
+CONTROL_HAS = "Control run {run} has it (correlation {match}), {life} there"
+BORN_AT = "born at {step}"
+NOT_BORN = "not born"
+NO_CONTROL_HAS = "No control run has it: the nearest code correlates {match}, the same from {least} on"
+NEAREST_LEARNED = (
+    "Nearest component of what the first {checkpoint} does not predict: correlation "
+    "{match}"
+)
+
+# A layer.
+LAYER_COUNTS = (
+    "By the same rules an untrained model has {components} beyond the {{token}}, and this run "
+    "{count}{controls}."
+)
+LAYER_NAMES = "Named in this layer: {count}{controls}. Control runs move as far and learn nothing."
