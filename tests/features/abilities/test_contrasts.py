@@ -235,10 +235,18 @@ def test_what_chance_reaches_and_the_test_say_the_same(of_words):
         right = rng.choice(
             [0, 0.5, 1], len(words), p=[(1 - share) * 0.9, 0.1, share * 0.9]
         )
-        if not of_words:
-            right = np.floor(right)
         above = right.mean() > chance.reach(right) + 1e-12
         assert above == (chance.p_value(right) <= LEVEL)
         verdicts.add(above)
     assert verdicts == {True, False}
     assert np.isnan(chance.reach(np.full(len(words), np.nan)))
+
+
+@pytest.mark.parametrize("ties", [0, 1, 2, 3])
+def test_half_right_ties_are_neither_above_what_chance_reaches_nor_below_it(ties):
+    number = 30
+    chance = Chance(np.full(number, 0.5), Ties.of_clusters(np.arange(number)))
+    for count in range(number - ties + 1):
+        right = np.repeat([1.0, 0.5, 0.0], [count, ties, number - ties - count])
+        above = right.mean() > chance.reach(right) + 1e-12
+        assert above == (chance.p_value(right) <= LEVEL), (count, ties)

@@ -95,6 +95,17 @@ def test_the_learned_place_is_claimed_and_no_heading_may_say_worse(tmp_path):
     assert learned_places(claims)[0] == learned
 
 
+def test_nothing_is_claimed_of_a_place_that_is_shown_and_not_scored(tmp_path):
+    inputs = og.Inputs.from_tokens(sums(), vocab_size=P, score="last:1")
+    result = studied(inputs, tmp_path, every=True)
+    shown = result["place-losses"].place_loss.sel(place="2").values
+    assert shown[-1] > shown[0] + 1  # it rose as surely as the other fell
+    of_places = [c for c in claims_of(result) if c.subject.node == "place-losses"]
+    assert {claim.subject.label for claim in of_places} == {"place 3"}
+    (learned,) = (c for c in of_places if c.kind is Kind.LEARNED)
+    assert learned.corrected_over == 1
+
+
 class Worse(Answers):
     """Is surer and surer of wrong answers, and of nothing else."""
 

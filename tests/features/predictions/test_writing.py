@@ -163,8 +163,33 @@ def test_prompts_that_leave_no_room_to_write_are_refused():
     tokenizer = train_tokenizer(["the cat sat on the mat"] * 4, vocab_size=300)
     texts = ["the cat", "the cat sat"]  # the longer one has four tokens
     assert len(given_prompts(texts, tokenizer, False, 9, 5)) == 2
-    with pytest.raises(ArgumentError, match=r"than the 4 .* got 4 in 'the cat sat'"):
+    with pytest.raises(ArgumentError, match=r"of the 4 .* got 4 in 'the cat sat'"):
         given_prompts(texts, tokenizer, False, 9, 4)
+
+
+def test_a_masked_model_fills_as_many_gaps_as_it_has_room_for():
+    tokenizer = train_tokenizer(["the cat sat on the mat"] * 4, vocab_size=300)
+    texts = ["the cat ____ on"]
+    (free,) = given_prompts(texts, tokenizer, True, 9, 99)
+    beside = len(free.ids) - 9
+    (tight,) = given_prompts(texts, tokenizer, True, 9, beside + 2)
+    assert (tight.count, len(tight.ids)) == (2, beside + 2)
+    with pytest.raises(ArgumentError, match=f"of the {beside} .* got {beside} in"):
+        given_prompts(texts, tokenizer, True, 9, beside)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("text", ["", " ", "the cat", "____ ____", "____[ ]", "the " * 600])
+def test_no_error_of_a_prompt_speaks_of_another_argument(text, masked):
+    tokenizer = train_tokenizer(["the cat sat on the mat"] * 4, vocab_size=300)
+    for reads in (tokenizer, None):
+        try:
+            given_prompts([text], reads, masked, 9, 16)
+        except ArgumentError as error:
+            assert "sentences" not in str(error)
+            assert "prompts" in str(error) or repr(text) in str(error)
+        else:
+            assert reads is not None and not masked
 
 
 def test_nothing_of_the_answer_stands_beside_the_gaps():

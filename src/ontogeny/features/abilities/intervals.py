@@ -47,7 +47,7 @@ class Chance:
             return math.nan
         if self.of_words:
             return p_above(np.sign(right - 0.5), self.ties)
-        return float(min(1.0, self._guesses[int(np.floor(right.sum() + 1e-9)) :].sum()))
+        return float(min(1.0, self._guesses[_whole(right.sum()) :].sum()))
 
     def reach(self, right: np.ndarray) -> float:
         """Return the largest share of (n,) that more than 5 % of such chance reaches.
@@ -73,7 +73,9 @@ class Chance:
         # Votes for and against are twice as many as examples, and ties count for half of one.
         if self.of_words:
             return float(0.5 + (reached - len(law) // 2) / (2 * len(right)))
-        return float(reached / len(right))
+        # What half-right ties add to whole examples, the test leaves out of both.
+        total = right.sum()
+        return float((reached + total - _whole(total)) / len(right))
 
     @property
     def smallest_p(self) -> float:
@@ -86,6 +88,11 @@ class Chance:
     @cached_property
     def _guesses(self) -> np.ndarray:
         return guess_law(self.of_example, self.ties.cluster)
+
+
+def _whole(total: float) -> int:
+    """Return how many whole examples are right, of a sum with parts of others."""
+    return math.floor(total + 1e-9)
 
 
 @dataclass(frozen=True)

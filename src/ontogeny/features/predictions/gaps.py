@@ -138,8 +138,10 @@ class Gaps:
         return cls(inputs, position, width, right, unit, before, after)
 
 
-def check_sentences(sentences: Sequence[str]) -> None:
+def check_sentences(sentences: Sequence[str], argument: str = "sentences") -> None:
     """Refuse sentences without a gap, with several, or with an empty answer.
+
+    The message names them as the `argument` that they came by.
 
     Raises
     ------
@@ -154,7 +156,7 @@ def check_sentences(sentences: Sequence[str]) -> None:
         matches = list(GAP.finditer(sentence))
         if len(matches) != 1:
             raise ArgumentError(
-                "each of sentences must have one gap, written ____, or ____[answer] where the "
+                f"each of {argument} must have one gap, written ____, or ____[answer] where the "
                 f"right answer is known; got {len(matches)} in {sentence!r}."
             )
         answer = matches[0]["answer"]
@@ -164,7 +166,9 @@ def check_sentences(sentences: Sequence[str]) -> None:
             )
 
 
-def given_gaps(sentences: Sequence[str], tokenizer: Any) -> Gaps:
+def given_gaps(
+    sentences: Sequence[str], tokenizer: Any, argument: str = "sentences"
+) -> Gaps:
     """Return the gaps of sentences, tokenised as the sentences are with their answers.
 
     An answer of several tokens leaves a gap of that width, of which the first token is asked for. A
@@ -176,6 +180,8 @@ def given_gaps(sentences: Sequence[str], tokenizer: Any) -> Gaps:
         Each with one gap, see `check_sentences`.
     tokenizer
         A fast Hugging Face tokenizer.
+    argument
+        The name by which they were given, for messages.
 
     Raises
     ------
@@ -191,16 +197,16 @@ def given_gaps(sentences: Sequence[str], tokenizer: Any) -> Gaps:
     >>> tokenizer.decode(gaps.right_id), gaps.before, gaps.after
     (' cat', ('the ',), (' sat',))
     """
-    check_sentences(sentences)
+    check_sentences(sentences, argument)
     if tokenizer is None or not getattr(tokenizer, "is_fast", False):
         what = "no tokenizer" if tokenizer is None else "a slow one"
         raise ArgumentError(
-            f"sentences need a fast tokenizer, and the run has {what}; leave sentences empty to "
+            f"{argument} need a fast tokenizer, and the run has {what}; leave {argument} empty to "
             "take gaps in the texts of an input set."
         )
-    places = [_place(sentence, tokenizer) for sentence in sentences]
+    places = [_place(sentence, tokenizer, argument) for sentence in sentences]
     texts, starts, widths, answered, before, after = zip(*places, strict=True)
-    inputs = tokenised(texts, tokenizer)
+    inputs = tokenised(texts, tokenizer, argument)
     position = np.array(starts)
     is_known = np.array(answered)
     right = np.where(is_known, inputs.ids[np.arange(len(places)), position], _UNKNOWN)
@@ -208,7 +214,9 @@ def given_gaps(sentences: Sequence[str], tokenizer: Any) -> Gaps:
     return Gaps(inputs, position, width, right, inputs.groups, before, after)
 
 
-def _place(sentence: str, tokenizer: Any) -> tuple[str, int, int, bool, str, str]:
+def _place(
+    sentence: str, tokenizer: Any, argument: str
+) -> tuple[str, int, int, bool, str, str]:
     """Return the text that is tokenised, the first token of the gap, its width, if it is answered.
 
     Then what stands before and after the gap.
@@ -221,7 +229,9 @@ def _place(sentence: str, tokenizer: Any) -> tuple[str, int, int, bool, str, str
     for fill in _FILLS if answer is None else (answer,):
         text = f"{before}{fill}{after}"
         inside = _inside(
-            tokenised([text], tokenizer), len(before), len(before) + len(fill)
+            tokenised([text], tokenizer, argument),
+            len(before),
+            len(before) + len(fill),
         )
         if len(inside) and (answer is not None or len(inside) == 1):
             return text, int(inside[0]), len(inside), answer is not None, before, after
@@ -231,11 +241,13 @@ def _place(sentence: str, tokenizer: Any) -> tuple[str, int, int, bool, str, str
     )
 
 
-def tokenised(texts: Sequence[str], tokenizer: Any) -> Inputs:
-    """Return texts of a user's own, of at most 512 tokens each."""
+def tokenised(texts: Sequence[str], tokenizer: Any, argument: str) -> Inputs:
+    """Return texts of a user's own, of at most 512 tokens each, given as an argument."""
+    if not all(text.strip() for text in texts):
+        raise ArgumentError(f"each of {argument} must have a token; got an empty one.")
     inputs = Inputs(**tokenize(texts, tokenizer, _LONGEST, "right", None))
     if inputs.truncated:
-        raise ArgumentError(f"sentences must have at most {_LONGEST} tokens.")
+        raise ArgumentError(f"each of {argument} must have at most {_LONGEST} tokens.")
     return inputs
 
 

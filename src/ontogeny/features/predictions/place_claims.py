@@ -5,7 +5,7 @@ step than at the first one by more than Student's distribution of the paired dif
 corrected over all places, and by at least 1 % of a uniform guess. It was learned where it also ends
 surely below a uniform guess and below the frequencies of tokens at that place, which shows that what
 stands before it is used; control runs stand beside it and decide nothing. Where every place was
-learned, or none, the mean loss says the same.
+learned, or none, the mean loss says the same. Of a place that is not scored nothing is claimed.
 """
 
 from __future__ import annotations
@@ -48,20 +48,21 @@ def claims_of_places(name: str, data: xr.Dataset) -> Sequence[Claim]:
     ends = data.sel(step=steps[[0, -1]])
     cost = ends.place_cost.transpose("step", "place", "text").values
     weights = data.place_count.transpose("place", "text").values
-    change, p_values = _tested(cost[1] - cost[0], weights)
+    scored = data.place_scored.values > 0
+    change, p_values = _tested(cost[1] - cost[0], weights, scored)
     blind = float(data.place_loss_uniform)
     named = (p_values <= LEVEL) & (abs(change) >= LEAST * blind)
     fell = named & (change < 0)
     rose = named & (change > 0)
     line = np.minimum(data.place_loss_frequencies.values, blind)
-    below = _tested(cost[1] - line[:, None], weights)
+    below = _tested(cost[1] - line[:, None], weights, scored)
     learned = fell & (below[0] < 0) & (below[1] <= LEVEL)
     if learned.all() or not learned.any():
         return []
     moved = {
         Kind.CHANGED: fell | rose,
         Kind.LEARNED: learned,
-        Kind.GAINED: _answered(ends),
+        Kind.GAINED: _answered(ends) & scored,
     }
     claims = []
     for kind, places in moved.items():
@@ -96,18 +97,23 @@ def _is_asked(data: xr.Dataset) -> bool:
     return bool(data.place_of_one_form) and data.sizes["text"] >= _FEWEST
 
 
-def _tested(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean of values (place, text) and its two-sided p-value, corrected over places."""
+def _tested(
+    values: np.ndarray, weights: np.ndarray, scored: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean of values (place, text) and its two-sided p-value, NaN where none is scored.
+
+    P-values are corrected over the places that are scored.
+    """
     mean = (values * weights).sum(axis=1) / weights.sum(axis=1)
     error = mean_stderr(values, weights)
     freedom = np.maximum((weights > 0).sum(axis=1) - 1, 1)
     with np.errstate(invalid="ignore", divide="ignore"):
         score = np.where(error > 0, abs(mean) / error, np.where(mean == 0, 0.0, np.inf))
-    return mean, holm(2 * t.sf(score, freedom))
+    return mean, holm(np.where(scored, 2 * t.sf(score, freedom), np.nan))
 
 
 def _answered(ends: xr.Dataset) -> np.ndarray:
-    """Return which scored places went from mostly wrong to right in over 90 % of the texts."""
+    """Return which places went from mostly wrong to right in over 90 % of the texts."""
     share = ends.place_accuracy.transpose("step", "place").values
     return np.asarray((share[0] < 1 / 2) & (share[1] >= RIGHT))
 
@@ -143,7 +149,7 @@ def _claim(
         last=last,
         units="nats per {token}",
         p_value=p_value if math.isfinite(p_value) else math.nan,
-        corrected_over=ends.sizes["place"],
+        corrected_over=int(ends.place_scored.sum()),
         beside=(*beside, *_controls(ends, place)),
         evidence=(f"{name}/place_loss",),
         figure=f"{name}/place-loss",

@@ -13,6 +13,7 @@ from ...errors import ArgumentError
 from ...inputs import Inputs, ShownTexts
 from .gaps import given_gaps, tokenised
 
+ARGUMENT = "prompts"
 GAPS = 12  # that a masked model fills
 _AMONG = 3  # texts, of which those with most words are taken
 _BEYOND = -1
@@ -52,31 +53,27 @@ def given_prompts(
         If there is no tokenizer, or a text has no token, not one gap, or as many tokens as `room`.
     """
     if masked:
-        gaps = given_gaps(texts, tokenizer)
+        gaps = given_gaps(texts, tokenizer, ARGUMENT)
         rows = [
             ids[mask]
             for ids, mask in zip(gaps.inputs.ids, gaps.inputs.mask, strict=True)
         ]
-        places = zip(rows, gaps.position.tolist(), gaps.width.tolist(), strict=True)
-        return [_with_gaps(*place, min(count, GAPS)) for place in places]
+        places = zip(
+            rows, gaps.position.tolist(), gaps.width.tolist(), texts, strict=True
+        )
+        return [_with_gaps(*place, min(count, GAPS), room) for place in places]
     if tokenizer is None:
         raise ArgumentError(
-            "prompts need a tokenizer, and the run has none; leave prompts empty to go on with "
-            "texts of an input set."
+            f"{ARGUMENT} need a tokenizer, and the run has none; leave {ARGUMENT} empty to go on "
+            "with texts of an input set."
         )
-    inputs = tokenised(texts, tokenizer)
-    if len(inputs) < len(texts):
-        raise ArgumentError("each of prompts must have a token; got an empty one.")
+    inputs = tokenised(texts, tokenizer, ARGUMENT)
     nothing = np.empty(0, dtype=np.int64)
     prompts = []
     for row in range(len(inputs)):
         # A token for the end of a text, which the tokenizer may add, ends no prompt.
         end = 1 + int(np.flatnonzero(inputs.ordinary[row]).max())
-        if end >= room:
-            raise ArgumentError(
-                f"each of prompts must have fewer tokens than the {room} that the model is known "
-                f"to read; got {end} in {texts[row]!r}."
-            )
+        _check_room(end + 1, room, texts[row])
         start = int(inputs.ordinary[row].argmax())
         prompts.append(Prompt(inputs.ids[row, :end], end, count, nothing, start))
     return prompts
@@ -122,10 +119,26 @@ def beginnings(
     return prompts
 
 
-def _with_gaps(ids: np.ndarray, at: int, width: int, count: int) -> Prompt:
-    """Return a text with a row of `count` gaps in place of its one gap of some width."""
+def _with_gaps(
+    ids: np.ndarray, at: int, width: int, text: str, count: int, room: int
+) -> Prompt:
+    """Return a text with a row of gaps in place of its one gap of some width.
+
+    There are `count` of them, or as many as there is `room` for.
+    """
+    _check_room(len(ids) - width + 1, room, text)
+    count = min(count, room - len(ids) + width)
     wide = np.concatenate([ids[:at], np.repeat(ids[at], count), ids[at + width :]])
     return Prompt(wide, at, count, np.empty(0, dtype=np.int64))
+
+
+def _check_room(least: int, room: int, text: str) -> None:
+    """Refuse a prompt that with one written token is longer than what the model reads."""
+    if least > room:
+        raise ArgumentError(
+            f"each of {ARGUMENT} must leave one of the {room} tokens that the model is known to "
+            f"read; got {least - 1} in {text!r}."
+        )
 
 
 def to_dataset(prompts: Sequence[Prompt]) -> xr.Dataset:
