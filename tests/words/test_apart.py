@@ -35,6 +35,7 @@ ROOMS = (
 NAMES = "names of variables"
 NOTES = "notes of a section, which hold of every result"
 MAY = {
+    "words/learned_concepts.py": "the catalogue of concepts beyond the token",
     "words/catalogue.py": "the catalogue itself",
     "words/measured.py": "the catalogue of numbers",
     "words/rows.py": NAMES,
@@ -60,7 +61,6 @@ MAY = {
     "features/predictions/training_texts.py": "the question that a measure answers",
     "features/wordspace/text_statistics.py": NOTES,
     "report/chart/marks.py": "what an open mark means",
-    "report/concepts/learned.py": "parts of the line on concepts",
     "report/concepts/lives.py": "a choice of the list of concepts",
     "report/files/overview.py": "captions of figures",
     "report/first_screen/numbers.py": "what a number counts",

@@ -19,6 +19,7 @@ RULE = (
     "the texts, judged on the other, and better than 95 % of those of an untrained model."
 )
 BIRTHS = "A birth tells of learning where it has a name that no control run reaches."
+NO_BIRTH_BEYOND = "No birth has a name that no control run reaches."
 UNNAMED = (
     "without a name: no rule tells their places beyond chance and an untrained model"
 )

@@ -10,7 +10,7 @@ from ..claims import Certainty, Claim, Kind, Reason, Reference
 from ..control_kinds import kind_of
 from .abilities import example_of
 from .catalogue import BY_CHANCE, CONTROLS, EXAMPLES, HEADINGS, LOSS, NO_LOSS
-from .formats import joined, plural, sentence_start, value_range
+from .formats import joined, plural, sentence_start
 from .headings import Headings
 from .known_texts import OF_SETS, sentences_of_sets
 from .labels import truncate
@@ -214,7 +214,7 @@ class Story(Selection):
         return Line(f"{text}.", order, "#chart")
 
     def of_controls(self) -> Line | None:
-        """Say what control runs do, and by how much the loss changes in them."""
+        """Say what control runs do; by how much the loss changes in them stands beside the run's."""
         runs = self.content.controls
         if not runs:
             return None
@@ -229,11 +229,5 @@ class Story(Selection):
             lead = f"{sentence_start(plural(len(runs), 'control run'))} of {len(kinds)} kinds."
             told = [f"They {joined(kinds, ' or ')}."]
         claim = self.loss.get(Kind.BEYOND_MOTION)
-        besides = claim.beside if claim is not None else ()
-        changes = [beside.value for beside in besides if math.isfinite(beside.value)]
-        if claim is None or not changes:
-            return Line(lead, " ".join(told), "#verdict")
-        told.append(
-            f"Their loss changes by {value_range(changes, lambda v: f'{v:+.2g}', ' to ')}."
-        )
-        return Line(lead, " ".join(told), self.content.link(claim))
+        link = "#verdict" if claim is None else self.content.link(claim)
+        return Line(lead, " ".join(told), link)

@@ -179,7 +179,9 @@ def test_a_masked_model_fills_as_many_gaps_as_it_has_room_for():
 
 
 @pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("text", ["", " ", "the cat", "____ ____", "____[ ]", "the " * 600])
+@pytest.mark.parametrize(
+    "text", ["", " ", "the cat", "____ ____", "____[ ]", "the " * 600]
+)
 def test_no_error_of_a_prompt_speaks_of_another_argument(text, masked):
     tokenizer = train_tokenizer(["the cat sat on the mat"] * 4, vocab_size=300)
     for reads in (tokenizer, None):

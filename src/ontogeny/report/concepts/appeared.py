@@ -8,7 +8,7 @@ import xarray as xr
 
 from ...words.content import Content
 from ...words.formats import joined, plural, sentence_start, value_range
-from ...words.learned_concepts import BIRTHS
+from ...words.learned_concepts import NO_BIRTH_BEYOND
 from ...words.story import Line
 from ...words.voice import Voice
 from .learned import born_beyond_controls, found_words, is_learned
@@ -71,9 +71,8 @@ def _ruled(concepts: Concepts, unit: str) -> str:
             "seen."
         )
     # Where some have one, the line counts them apart from the others.
-    caution = (
-        BIRTHS if concepts.born and not born_beyond_controls(concepts.data) else ""
-    )
+    is_zero = concepts.born and born_beyond_controls(concepts.data) == 0
+    caution = NO_BIRTH_BEYOND if is_zero else ""
     return " ".join(filter(None, [such, seen, caution]))
 
 

@@ -122,7 +122,7 @@ def _of_births(concepts: Concepts | None) -> Iterator[Figure]:
             f"concepts born, {concepts.born_seen:,} comparable (controls {controls})"
         )
     beyond = born_beyond_controls(concepts.data)
-    if beyond is not None:
+    if beyond:
         words += f"; {beyond:,} with names beyond controls"
     elif is_learned(concepts.data) and not controls:
         words += "; no control run"
