@@ -246,8 +246,8 @@ def test_texts_of_two_runs_have_a_line_for_each_with_its_name_on_one_axis():
     ]
     asked = sum(t.state != "given" for line in found.lines[::2] for t in line.tokens)
     assert found.sentence == (
-        f"Of {asked} tokens, predicted for good by step 512: full {counts[0]} and LoRA "
-        f"{counts[1]}."
+        f"Of {asked} tokens, predicted for good by step 512: {counts[0]} in full and "
+        f"{counts[1]} in LoRA."
     )
     assert counts[0] > counts[1] and not found.apart
     page = render_page(read_content(compared))

@@ -44,7 +44,14 @@ def test_a_card_has_its_sentences_and_its_direction(visit):
     card = page.locator("#cards .card[data-concept]").first
     said = card.locator("p.spark-value").all_text_contents()
     assert any("with an AUC of 0.80 (0.70–0.90; chance 0.50)" in text for text in said)
-    assert any("correlation 0.50" in text for text in said)
+    foot = card.locator(".numbers-of-it")
+    assert "correlation 0.50" in foot.text_content()
+    # Of each band a context is open, and all are where the foot is.
+    contexts = card.locator(".contexts li:not(.band):not([hidden])")
+    shown = [row.is_visible() for row in contexts.all()]
+    assert any(shown)
+    foot.locator("summary").click()
+    assert all(row.is_visible() for row in contexts.all())
     assert "node.decoder" in card.locator(".direction").text_content()
 
 

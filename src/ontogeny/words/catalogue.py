@@ -498,7 +498,7 @@ DATED = (
 )
 # Of several runs, with DATED_RUN for each.
 DATED_RUNS = "Of {total} {tokens}, predicted for good by {step} {last}: {counts}."
-DATED_RUN = "{run} {count}{controls}"
+DATED_RUN = "{count} in {run}{controls}"
 DATED_CONTROLS = " (control runs {counts})"
 # Of one model, beside what bigrams of the other texts give, or word frequencies.
 BEYOND_BIGRAMS = (

@@ -6,6 +6,14 @@ A script fills ``{names}`` with numbers; marks of `ontogeny.words.voice` are fil
 from __future__ import annotations
 
 SCRIPTED = {
+    # any figure
+    "not measured": "not measured",
+    "not drawn": "{left} not measured, not drawn",
+    "measured before": ", the last one measured before {at}",
+    "in all lines": "{value} in all {count} lines",
+    "value outside": "● outside every null   ○ not",
+    "interval outside": "● interval outside every null   ○ not",
+    "no two": "no two",
     # dated texts
     "given": "not predicted",
     "never": "not predicted by the end",
@@ -16,7 +24,12 @@ SCRIPTED = {
     "beyond": "costs {loss} nats; by {guess} {cost}",
     "dated runs": "Of {total} {tokens}, predicted for good by {step} {at}: {counts}.",
     "dated": "{count} of {total} {tokens} are predicted for good by {step} {at}.",
+    # figures of several runs
+    "difference": "difference",
+    "difference in": "difference in {unit}",
     # a token of the example text
+    "not kept": "Not kept for this text.",
+    "not measured here": "Not measured at this {step}.",
     "no course": "No course: {why}",
     "course": "Course of this {token} over the {checkpoint}s, first {first}, last {last}",
     "ends": "First {first}, last {last}.",
@@ -72,6 +85,15 @@ SCRIPTED = {
     "show some": "Show {some} more of {left}",
     "show more": "Show {left} more",
     # a card
+    "by a person": "named by a person",
+    "not named": "not named",
+    "not readable": ", not readable",
+    "no contexts": "The result holds no contexts.",
+    "of squares": "{percent} % of its squared activation",
+    "settled from": "settled from",
+    "fitted to": "fitted to {step}",
+    "since first": "since the first checkpoint",
+    "followed from": "can be followed from",
     "strongest": "Where it is strongest",
     "strongest at": "Strongest at {step} {at}",
     "strongest nearest": "Strongest at {step} {at}, the nearest that is kept",

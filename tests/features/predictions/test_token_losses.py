@@ -11,7 +11,7 @@ from ontogeny.features.predictions import loss
 from ontogeny.inputs import Inputs, ShownTexts
 from ontogeny.observables import TokenLosses
 from ontogeny.observables.known_texts import KnownTexts
-from ontogeny.observables.word_frequencies import guesses, token_costs
+from ontogeny.observables.word_frequencies import guesses, smoothed, token_costs
 
 LENGTHS = (9, 14, 3, 12, 14, 6)
 
@@ -104,6 +104,19 @@ def test_word_frequencies_stand_beside_each_token(result):
     costs = token_costs(inputs, data.text_number.values[row], place, 64)
     np.testing.assert_allclose(data.token_loss_frequencies.values[row, place], costs)
     assert float(data.shown_loss_frequencies) == pytest.approx(costs.mean())
+
+
+def test_bigrams_stand_beside_each_token_of_causal_models_alone(result):
+    data, _, family = result
+    assert ("token_loss_bigrams" in data) == (family == "gpt2")
+    if family == "gpt2":
+        inputs = texts()
+        row, place = np.nonzero(np.isfinite(data.token_loss.values[0]))
+        text = data.text_number.values[row]
+        bigrams = smoothed(inputs, text, place, 64, 2)[1][0]
+        found = data.token_loss_bigrams.values
+        np.testing.assert_allclose(found[row, place], -np.log(bigrams))
+        assert np.isfinite(found).sum() == len(row)
 
 
 def test_what_is_beyond_a_text_is_empty(tmp_path):

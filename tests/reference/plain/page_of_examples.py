@@ -26,7 +26,7 @@ class PageOfExamples:
         """Return the losses and ranks of the texts that are shown; which ones they are is drawn."""
         numbers = data.text_number.values.tolist()
         shape = (len(self.steps), len(numbers), data.sizes["place"])
-        ids, costs = np.full(shape[1:], np.nan), np.full(shape[1:], np.nan)
+        ids, costs, after = (np.full(shape[1:], np.nan) for _ in range(3))
         loss, rank = np.full(shape, np.nan), np.full(shape, -1)
         given = data.token_rank.transpose("step", "text", "place").values
         shown = [
@@ -39,9 +39,9 @@ class PageOfExamples:
             whole = self.texts[number].ids[:SHOWN]
             ids[row, : len(whole)] = whole
         places = [(self.texts[numbers[row]], at) for row, at in shown]
-        frequency = counts.smoothed(self.texts, places, self.vocabulary, 1)[0][0]
-        for (row, at), p in zip(shown, frequency, strict=True):
-            costs[row, at] = -np.log(p)
+        guesses = counts.smoothed(self.texts, places, self.vocabulary, 2)
+        for (row, at), p, q in zip(shown, *(g for g, _ in guesses), strict=True):
+            costs[row, at], after[row, at] = -np.log(p), -np.log(q)
             token = self.texts[numbers[row]].ids[at]
             for step, reads in enumerate(self.run.reads):
                 log_p = reads[numbers[row]].log_p[at - 1]
@@ -63,6 +63,7 @@ class PageOfExamples:
             "token_loss": (("step", *tokens), loss),
             "token_rank": (("step", *tokens), rank),
             "token_loss_frequencies": (tokens, costs),
+            "token_loss_bigrams": (tokens, after),
             "shown_loss_frequencies": ((), np.nanmean(costs)),
             "token_leads_from": (tokens, leads[..., 0]),
             "token_leads_after": (tokens, leads[..., 1]),

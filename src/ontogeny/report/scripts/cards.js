@@ -14,7 +14,7 @@ import {
   strengthDoubt,
   strengthWords,
 } from "./concepts.js";
-import { CLOCK, CLOCK_HEAD, DATA, lastNotAbove, make, makeSvg, range, say, standAt, token } from "./core.js";
+import { CLOCK_HEAD, DATA, lastNotAbove, make, makeSvg, range, say, standAt, token } from "./core.js";
 import { formatStep, shortened } from "./format.js";
 import { learnedFoot } from "./learned-card.js";
 import { linePath } from "./life-shapes.js";
@@ -52,7 +52,7 @@ export function conceptCard(i) {
   const parts = [atlas.strength && sparkPart(i), atlas.contexts && contextPart(i)].filter(Boolean);
   card.append(...concept.told.map((textContent) => make("p", { className: "spark-value", textContent })));
   for (const part of parts) card.append(...part.elements);
-  if (!atlas.contexts) card.append(make("p", { className: "quiet spark-value", textContent: "The result holds no contexts." }));
+  if (!atlas.contexts) card.append(make("p", { className: "quiet spark-value", textContent: say("no contexts") }));
   card.append(...(atlas.learned ? learnedFoot(concept) : []), ...cardFoot(concept));
   cardObjects.set(card, {
     update: (changed) => parts.forEach((part) => part.update(changed)),
@@ -65,11 +65,11 @@ export function conceptCard(i) {
 function cardHead(concept) {
   const { layers, pieces } = shownAtlas;
   const head = make("h3", {}, make("bdi", { className: "title", textContent: concept.name || unnamedWords(concept) }));
-  if (concept.given) head.append(make("span", { className: "quiet", textContent: "named by a person" }));
+  if (concept.given) head.append(make("span", { className: "quiet", textContent: say("by a person") }));
   for (const word of concept.words.slice(0, 4)) head.append(token(shortened(word, 18), "token chip"));
   for (const [place, share] of concept.chips.slice(0, 3)) {
     const chip = token(shortened(pieces[place], 24), "token chip");
-    chip.title = `${Math.round(100 * share)} % of its squared activation`;
+    chip.title = say("of squares", { percent: Math.round(100 * share) });
     head.append(chip);
   }
   const where = `${layers[concept.layer].short} · C${concept.number}`;
@@ -78,7 +78,7 @@ function cardHead(concept) {
 }
 
 function unnamedWords(concept) {
-  return shownAtlas.naming === "absent" ? `C${concept.number}` : "not named";
+  return shownAtlas.naming === "absent" ? `C${concept.number}` : say("not named");
 }
 
 function cardFacts(concept) {
@@ -96,18 +96,18 @@ function cardFacts(concept) {
     if (concept.refits !== null && concept.born !== null) fact(say("refits"), percentWords(concept.refits));
   }
   else if (concept.settled === null) fact("settled", DATA.refresh ? "not yet" : say("unsettled"));
-  else fact("settled from", formatStep(concept.settled));
+  else fact(say("settled from"), formatStep(concept.settled));
   return list;
 }
 
 // Of a fit to one step: which, and how far the fits of neighbouring steps have the like of it.
 function stepFacts(concept, fact, list) {
   if (DATA.steps.length === 1) return list;
-  if (!shownAtlas.one_code) fact(`fitted to ${CLOCK}`, formatStep(shownAtlas.step));
-  else if (concept.kind) fact("since the first checkpoint", concept.kind);
+  if (!shownAtlas.one_code) fact(say("fitted to"), formatStep(shownAtlas.step));
+  else if (concept.kind) fact(say("since first"), concept.kind);
   if (concept.followed) {
     const [first, last] = concept.followed;
-    fact("can be followed from", formatStep(first));
+    fact(say("followed from"), formatStep(first));
     fact("to", formatStep(last));
   }
   return list;
@@ -139,7 +139,7 @@ function sparkPart(i) {
     const x = sparkX(currentPlace());
     standAt(here, x);
     const t = lastNotAbove(atlas.steps, DATA.steps[state.step]);
-    const doubt = strengthDoubt(atlas, i, t).length ? ", not readable" : "";
+    const doubt = strengthDoubt(atlas, i, t).length ? say("not readable") : "";
     value.textContent = `${CLOCK_HEAD} ${formatStep(atlas.steps[t])}: ${strengthWords(atlas, i, t)}${doubt}`;
   };
   update(new Set(["scale"]));

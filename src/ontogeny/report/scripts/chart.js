@@ -197,7 +197,7 @@ function tellHalves(event, row) {
 
 // How far a row has gone from its first value to its last, or past one of them.
 function shareWords(share) {
-  if (Number.isNaN(share)) return "not measured";
+  if (Number.isNaN(share)) return say("not measured");
   const percent = Math.round(share * 100);
   if (percent < 0) return say("other way", { percent: -percent });
   if (percent > 100) return say("overshoot", { percent: percent - 100 });

@@ -1,6 +1,6 @@
 // The table of gaps: some steps and the current one, in their order and each once.
 
-import { CLOCK, DATA, find, findAll, lastNotAbove } from "./core.js";
+import { CLOCK, DATA, find, findAll, lastNotAbove, say } from "./core.js";
 import { formatStep } from "./format.js";
 import { indexOfStep, listen, setStep, state } from "./state.js";
 
@@ -38,7 +38,7 @@ export function startCloze() {
       buttons[i].textContent = `${CLOCK} ${formatStep(steps[t])}${late}`;
       heads[i].setAttribute("aria-current", String(t === now));
       rows.forEach((cells, gap) => answer(cells[i], gap, t));
-      feet[i].textContent = same[t] > 1 ? same[t] : "no two";
+      feet[i].textContent = same[t] > 1 ? same[t] : say("no two");
     });
   };
   // Keys can scroll what scrolls, and nothing else is a stop of the tab key.

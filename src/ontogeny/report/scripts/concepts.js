@@ -82,7 +82,7 @@ export function meanAt(atlas, layer, line, t) {
 
 export function strengthWords(atlas, i, t) {
   const share = strengthAt(atlas, i, t);
-  return share === null ? "not measured" : say("of peak", { percent: Math.round(100 * share) });
+  return share === null ? say("not measured") : say("of peak", { percent: Math.round(100 * share) });
 }
 
 export function strengthDoubt(atlas, i, t) {

@@ -118,5 +118,5 @@ function datedWords(figure, lines, at) {
   });
   const [{ total, count }] = counts;
   if (runs.length < 2) return say("dated", { count, total, tokens, at });
-  return say("dated runs", { total, tokens, at, counts: counts.map((each) => `${each.run} ${each.count}`).join(", ") });
+  return say("dated runs", { total, tokens, at, counts: counts.map((each) => `${each.count} in ${each.run}`).join(", ") });
 }

@@ -29,7 +29,7 @@ export function showValue() {
 
 function amountWords(value) {
   const { parts, full, units } = measureNow();
-  if (value === null) return "not measured";
+  if (value === null) return say("not measured");
   if (value === 0 && parts > 1) return `under ${1 / parts / 2} ${units}`;
   return `${decimals(value)} ${units}${value === full ? " or more" : ""}`;
 }

@@ -1,6 +1,6 @@
 // What the example text shows now, and what its tokens have of it.
 
-import { CLOCK, DATA, at, lastNotAbove } from "./core.js";
+import { DATA, at, lastNotAbove, say } from "./core.js";
 import { state } from "./state.js";
 
 const TINT = 0.62;
@@ -44,9 +44,9 @@ export function tintOf(value) {
 
 export function meanWords(t, text) {
   const { means, costs, told, beside, option } = measureNow();
-  if (!example.tokens[text].some((_, place) => hasValue(text, place))) return "Not kept for this text.";
+  if (!example.tokens[text].some((_, place) => hasValue(text, place))) return say("not kept");
   const mean = means[option][Math.min(text, means[option].length - 1)][t];
-  if (mean === null) return `Not measured at this ${CLOCK}.`;
+  if (mean === null) return say("not measured here");
   const cost = costs?.[text] ?? null;
   const against = beside && cost !== null ? beside.replace("{}", cost.toFixed(2)) : "";
   return `${told.replace("{}", mean.toFixed(2))}${against}.`;

@@ -1,6 +1,6 @@
 // A figure's life: controls, drawing when it comes into view, hover, and the hairline of the step.
 
-import { CLOCK_HEAD, DATA, find, findAll, make, press } from "./core.js";
+import { CLOCK_HEAD, DATA, find, findAll, make, press, say } from "./core.js";
 import { figureCsv } from "./csv.js";
 import { formatLabel, formatNumber, formatStep } from "./format.js";
 import { oneStop } from "./layers.js";
@@ -245,7 +245,7 @@ export class Figure {
     if (data.kind !== "curves" || !this.onSteps) return this.stepWords();
     const i = picture.currentPlace;
     const [step, now] = [picture.xAxis.values[i], DATA.steps[state.step]];
-    const before = step < now ? `, the last one measured before ${formatStep(now)}` : "";
+    const before = step < now ? say("measured before", { at: formatStep(now) }) : "";
     const head = make("b", { textContent: `${CLOCK_HEAD} ${formatStep(step)}${before}` });
     const all = picture.panels.flatMap((panel) => panel.lines);
     const digit = this.digitOf(all, i);
@@ -276,12 +276,12 @@ export class Figure {
   }
 
   sayRange(known, digit) {
-    if (!known.length) return "not measured";
+    if (!known.length) return say("not measured");
     known.sort((a, b) => a - b);
     const half = (known.length - 1) / 2;
     const median = (known[Math.floor(half)] + known[Math.ceil(half)]) / 2;
     const [low, middle, high] = [known[0], median, known.at(-1)].map((value) => this.sayValue(value, digit));
-    if (low === high) return `${low} in all ${known.length} lines`;
+    if (low === high) return say("in all lines", { value: low, count: known.length });
     return `${low} to ${high}, median ${middle} over ${known.length} lines`;
   }
 

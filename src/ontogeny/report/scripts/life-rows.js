@@ -100,7 +100,7 @@ function layerMean(group, view, top, layer) {
 
 function lastPercent(list) {
   const last = list.findLast((value) => value !== null);
-  return last === undefined ? "not measured" : `${Math.round(100 * last)} %`;
+  return last === undefined ? say("not measured") : `${Math.round(100 * last)} %`;
 }
 
 function rangeWords(low, high) {

@@ -1,7 +1,7 @@
 // One dot for each row beside the grey bands of its null models; where it is filled, its interval lies
 // outside all of them. A value alone almost never equals a null without width, such as chance.
 
-import { extent, pad, range } from "./core.js";
+import { extent, pad, range, say } from "./core.js";
 import { formatNumber } from "./format.js";
 import { RowsPicture } from "./rows.js";
 import { seriesStyles, withAlpha } from "./theme.js";
@@ -42,7 +42,7 @@ export class NullPicture extends RowsPicture {
 
   headWords() {
     const { bands, interval } = this.figure;
-    return bands.length ? `● ${interval ? "interval " : ""}outside every null   ○ not` : "";
+    return bands.length ? say(interval ? "interval outside" : "value outside") : "";
   }
 
   panelTraces(panel) {

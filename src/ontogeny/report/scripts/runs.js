@@ -1,6 +1,6 @@
 // Several runs in one figure: over one another, side by side, or one as its difference from others.
 
-import { at, extent, range } from "./core.js";
+import { at, extent, range, say } from "./core.js";
 import { csv } from "./csv.js";
 import { formatNumber, shortest } from "./format.js";
 import { RUN, hasControls } from "./nodes.js";
@@ -95,7 +95,7 @@ export class RunsView extends View {
   headWords() {
     const unit = this.unitWords();
     if (!this.differs) return unit;
-    return unit ? `difference in ${unit}` : "difference";
+    return say(unit ? "difference in" : "difference", { unit });
   }
 
   // In panels of runs over one another: the chosen one in ink, the others grey; many others are a band.

@@ -1,7 +1,7 @@
 // Points in a plane or in space, coloured by step, number or kind.
 
 import { BAR, barRoom, barTitleFits, barTrace, colourBar, emptyNote, seriesBar } from "./annotations.js";
-import { DATA, at, extent, pad, range, textAt, values } from "./core.js";
+import { DATA, at, extent, pad, range, say, textAt, values } from "./core.js";
 import { formatLabel, formatNumber, fullLabel, plotText, shortened } from "./format.js";
 import { placeNames } from "./names.js";
 import { axisName, axisRoom, tickLabels, valueAxis } from "./panels.js";
@@ -150,7 +150,7 @@ export class ScatterPicture extends Picture {
     const left = this.panels.reduce((sum, panel) => sum + panel.left, 0);
     const words = [this.space ? "drag to turn" : this.figure.named[this.figure.y]];
     if (!barTitleFits(this.colourName)) words.push(`colour: ${this.colourName}`);
-    if (left) words.push(`${left.toLocaleString("en-US")} not measured, not drawn`);
+    if (left) words.push(say("not drawn", { left: left.toLocaleString("en-US") }));
     return words.join("   ·   ");
   }
 

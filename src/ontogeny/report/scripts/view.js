@@ -1,6 +1,6 @@
 // A figure's arrays as the reader has chosen to see them.
 
-import { CLOCK, at, range } from "./core.js";
+import { CLOCK, at, range, say } from "./core.js";
 import { formatLabel, formatNumber, formatStep } from "./format.js";
 import { nodeOf } from "./nodes.js";
 import { findingsByStep, layerShown, stepIndex } from "./state.js";
@@ -103,7 +103,7 @@ export class View {
   }
 
   absence() {
-    return "not measured";
+    return say("not measured");
   }
 
   // Places along x of a line that stands at some of them only; null for all.
