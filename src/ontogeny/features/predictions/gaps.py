@@ -229,9 +229,7 @@ def _place(
     for fill in _FILLS if answer is None else (answer,):
         text = f"{before}{fill}{after}"
         inside = _inside(
-            tokenised([text], tokenizer, argument),
-            len(before),
-            len(before) + len(fill),
+            tokenised([text], tokenizer, argument), len(before), len(before) + len(fill)
         )
         if len(inside) and (answer is not None or len(inside) == 1):
             return text, int(inside[0]), len(inside), answer is not None, before, after
