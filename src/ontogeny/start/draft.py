@@ -177,6 +177,11 @@ class Draft:
     def _as_scored(self, entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return observables with places that are not scored, and with what is beside the loss."""
         further = {"loss": self._beside_loss()}
+        if self.wishes.floor and "loss" not in {entry["kind"] for entry in entries}:
+            raise ArgumentError(
+                f"--floor {self.wishes.floor} is the best possible loss of a token, and no loss of "
+                "tokens is measured here."
+            )
         if _has_scores(self.content["inputs"]):
             further["place-losses"] = {"every": True}
         return [entry | further.get(entry["kind"], {}) for entry in entries]
