@@ -1,6 +1,7 @@
 """The best possible loss: a number, a column or an array; nonsense is refused by its place."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from ontogeny import Inputs
 from ontogeny.errors import ArgumentError
 from ontogeny.start.best_loss import best_loss
+from ontogeny.start.draft import Draft
+from ontogeny.start.wishes import Wishes
 
 INPUTS = Inputs.from_tokens([[1, 2, 3], [4, 5, 6]], score="all")
 
@@ -37,7 +40,51 @@ def test_a_column_is_averaged_over_the_tokens_that_are_scored(tmp_path):
 
 def test_an_array_beside_token_ids_is_taken_as_well(tmp_path):
     np.save(tmp_path / "best.npy", [0.25, 0.75])
-    assert best_loss(str(tmp_path / "best.npy"), ["ids.npy"], {}, INPUTS)[0] == 0.5
+    np.save(tmp_path / "ids.npy", INPUTS.ids)
+    texts = [str(tmp_path / "ids.npy")]
+    assert best_loss(str(tmp_path / "best.npy"), texts, {}, INPUTS)[0] == 0.5
+
+
+def test_rows_without_a_text_have_no_part_in_the_mean(tmp_path):
+    """The column was cut at as many rows as texts are read, empty ones among them."""
+    path = tmp_path / "a.jsonl"
+    texts = [("a b", 1.0), (" ", 9.0), ("c d", 3.0), ("e f", 8.0)]
+    path.write_text(
+        "".join(json.dumps({"text": t, "best": v}) + "\n" for t, v in texts)
+    )
+    floor, _ = best_loss("best", [str(path)], {"max_texts": 2}, INPUTS)
+    assert floor == 2.0
+
+
+def test_texts_that_are_left_out_are_said(tmp_path):
+    path = rows(tmp_path / "a.jsonl", [1.0, 2.0, 6.0])
+    floor, (line,) = best_loss("best", [path], {}, INPUTS)
+    assert floor == 3.0 and line.endswith("also of 1 whose texts are left out")
+
+
+@pytest.mark.parametrize(
+    ("files", "count", "fits"),
+    [
+        (["ids"], 2, True),
+        (["ids"], 9, True),  # the first two are read
+        (["ids"], 1, False),
+        (["ids", "ids"], 2, True),
+        (["ids", "ids"], 9, False),  # one of each is read
+        (["stream"], 2, True),
+        (["stream"], 9, False),  # pieces from all over it are read
+    ],
+)
+def test_numbers_that_may_be_of_other_texts_are_refused(tmp_path, files, count, fits):
+    np.save(tmp_path / "ids.npy", np.zeros((9, 3), int))
+    np.save(tmp_path / "stream.npy", np.zeros(27, int))
+    np.save(tmp_path / "best.npy", np.arange(count, dtype=float))
+    texts = [str(tmp_path / f"{name}.npy") for name in files]
+    best = str(tmp_path / "best.npy")
+    if fits:
+        assert best_loss(best, texts, {"max_texts": 2}, INPUTS)[0] == 0.5
+        return
+    with pytest.raises(ArgumentError, match="one number for each text"):
+        best_loss(best, texts, {"max_texts": 2}, INPUTS)
 
 
 @pytest.mark.parametrize("given", ["-1", "nan", "inf"])
@@ -68,3 +115,13 @@ def test_what_is_no_column_and_no_array_of_losses_is_refused(tmp_path):
         best_loss(str(tmp_path / "square.npy"), ["ids.npy"], {}, INPUTS)
     with pytest.raises(ArgumentError, match="cannot be read"):
         best_loss(str(tmp_path / "none.npy"), ["ids.npy"], {}, INPUTS)
+
+
+def test_a_floor_without_a_loss_is_refused():
+    asked = SimpleNamespace(
+        wishes=Wishes("run", floor="1.4"), content={"inputs": {}}, _beside_loss=dict
+    )
+    with pytest.raises(ArgumentError, match="no loss of tokens is measured"):
+        Draft._as_scored(asked, [{"kind": "label-accuracy"}])
+    (loss,) = Draft._as_scored(asked, [{"kind": "loss"}])
+    assert loss == {"kind": "loss"}

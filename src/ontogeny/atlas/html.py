@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..figures.characters import within
+from ..characters import within
 from ..report.concepts.facts import Context, Facts, Token
 from ..words.formats import plain_text
 from .words import (

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..figures.characters import END_OF_ISOLATE, ISOLATE, runs_from_the_right, within
+from ..characters import END_OF_ISOLATE, ISOLATE, runs_from_the_right, within
 from ..report.concepts.facts import Context, Facts
 from .words import (
     HEADS,

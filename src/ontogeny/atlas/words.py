@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..figures.characters import shown, within
+from ..characters import shown, within
 from ..report.concepts.facts import Effect, Facts, Life, Token
 
 SPACE = "\N{OPEN BOX}"

@@ -11,27 +11,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import typer
 
 from ..errors import ArgumentError
 from ..machine import free_disk, free_memory, peak_memory, size_text
 from ..start.cost import Cost, download_limit, estimate, to_fetch, total
+from ..start.opened import Opened
 from ..start.proposal import Proposal, propose
-from ..start.source import check_source, names_of, same_source
+from ..start.source import same_source
 from ..start.wishes import Wishes
 from ..start.written import study_text
 from ..study import Study
 from ..trajectory import Trajectory
 from ..whole_files import write_whole
+from .found import study_file_of
 
 _ASKED = "# Asked for: "
-
-
-def study_file_of(folder: Path) -> Path:
-    """Return the study file beside a study's folder."""
-    return folder.with_name(f"{folder.name}.toml")
 
 
 @dataclass(frozen=True)
@@ -50,38 +46,38 @@ class Begun:
 
 
 def prepared(
-    sources: Sequence[str],
-    asked: Mapping[str, Any],
-    output: Path | None,
+    wished: Mapping[Path, Wishes],
+    opened: Mapping[Path, Opened],
+    has_options: bool,
     workers: int | None,
     yes: bool,
     quiet: bool,
     max_revisions: int | None,
-) -> tuple[dict[str, Path], dict[Path, Study], int]:
-    """Return the folders of studies by name, those begun now by their study files, and the workers.
+) -> tuple[dict[Path, Study], int]:
+    """Return the studies that are begun now by their study files, and the workers.
 
     Their study files are written.
+
+    Parameters
+    ----------
+    wished, opened
+        By the folders of studies what was asked for, and the runs of those that are new.
+    has_options
+        Whether anything was asked for beside the runs.
     """
-    for source in sources:
-        check_source(source)
-    names = names_of(sources)
-    folders = {name: (output or Path("studies")) / name for name in names}
-    if len(sources) == 1 and output is not None:
-        folders = {names[0]: output}
     new = []
     studies = {}
-    for source, folder in zip(sources, folders.values(), strict=True):
-        wishes = Wishes(source, **asked)
+    for folder, wishes in wished.items():
         file = study_file_of(folder)
         if file.exists():
-            _check_begun(file, wishes, bool(asked))
+            _check_begun(file, wishes, has_options)
             if not quiet:
                 # How many processes the machine bears is known of new studies only.
                 alone = "" if workers else ", one process unless --workers says more"
                 typer.echo(f"going on with {file}{alone}")
         else:
             _check_new(folder)
-            of = f" of {file.stem}" if len(folders) > 1 else ""
+            of = f" of {file.stem}" if len(wished) > 1 else ""
             new.append(
                 begin(
                     wishes,
@@ -89,6 +85,7 @@ def prepared(
                     yes,
                     bounded=max_revisions is not None,
                     of=None if quiet else of,
+                    opened=opened.get(folder),
                 )
             )
     workers = workers or _workers(new)
@@ -106,7 +103,7 @@ def prepared(
         )
         if begun_study.cost.keep is not None:
             studies[begun_study.file] = begun_study.cost.keep(folder)
-    return folders, studies, workers
+    return studies, workers
 
 
 def begin(
@@ -116,10 +113,11 @@ def begin(
     first_alone: bool = False,
     bounded: bool = False,
     of: str | None = "",
+    opened: Opened | None = None,
 ) -> Begun:
     """Return a proposal and what it costs; ask before much is downloaded for it.
 
-    What was found is said at once, `of` this run; None says nothing.
+    What was found is said at once, `of` this run; None says nothing. It may be `opened` already.
     """
     fetched = 0
 
@@ -134,7 +132,8 @@ def begin(
 
     # Paths of the study file go through it.
     file.parent.mkdir(parents=True, exist_ok=True)
-    proposal = propose(wishes, file.parent, before, partial(_agree, yes))
+    agree = partial(_agree, yes)
+    proposal = propose(wishes, file.parent, before, agree, opened)
     if of is not None:
         lines = [f"checkpoints{of}: {line}" for line in proposal.lines]
         lines += [f"texts{of}: {line}" for line in proposal.texts]
@@ -163,7 +162,7 @@ def say(begun: Sequence[Begun], workers: int) -> None:
         typer.echo(f"memory: about {size_text(peak)}{of_each}")
 
 
-def _check_begun(file: Path, wishes: Wishes, wished: bool) -> None:
+def _check_begun(file: Path, wishes: Wishes, has_options: bool) -> None:
     """Refuse to go on with the study of another run, or with one that was asked for otherwise."""
     try:
         content = file.read_text(encoding="utf-8")
@@ -175,7 +174,7 @@ def _check_begun(file: Path, wishes: Wishes, wished: bool) -> None:
         raise ArgumentError(
             f"{file} is the study of {studied}; for {wishes.source} give another --output."
         )
-    if wished and _asked_line(wishes) not in content.splitlines():
+    if has_options and _asked_line(wishes) not in content.splitlines():
         before = [line for line in content.splitlines() if line.startswith(_ASKED)]
         words = f" It was begun with {_words(before[0])}." if before else ""
         raise ArgumentError(

@@ -61,7 +61,7 @@ def _run(arguments: list[str]) -> int:
     except (OntogenyError, OSError, RecursionError) as error:
         if debug:
             raise
-        from ..figures.characters import escaped
+        from ..characters import escaped
 
         remedy = _REMEDIES.get(getattr(error, "errno", None) or 0, "")
         place = getattr(error, "filename", None)

@@ -27,13 +27,17 @@ def init(
 ) -> None:
     """Write a study file that fits a run."""
     from ..errors import ArgumentError
-    from ..start import Wishes
-    from .beginning import begin, say
+    from ..start.wishes import Wishes
+    from .found import opened
 
     if output.exists():
         raise ArgumentError(f"{output} exists; give another --output, or remove it.")
+    wishes = Wishes(source, **asked)
+    run = opened(wishes, quiet=False)
+    from .beginning import begin, say
+
     run_with = f"ontogeny run {shlex.quote(str(output))}"
-    begun = begin(Wishes(source, **asked), output, yes, first_alone=True)
+    begun = begin(wishes, output, yes, first_alone=True, opened=run)
     begun.write(run_with)
     say([begun], 1)
     typer.echo(f"study file: {output}\nrun it: {run_with}")
@@ -72,10 +76,16 @@ def study(
     quiet: Quiet = False,
 ) -> None:
     """Study runs, from their names to a page; several are compared on one."""
+    from .found import found, wished
+
+    of_folders = wished(sources, asked, output)
+    opened = found(of_folders, quiet)
     from .beginning import prepared
 
-    arguments = (sources, asked, output, workers, yes, quiet, max_revisions)
-    studies, begun, workers = prepared(*arguments)
+    begun, workers = prepared(
+        of_folders, opened, bool(asked), workers, yes, quiet, max_revisions
+    )
+    studies = {folder.name: folder for folder in of_folders}
     lost = False
     for name, folder in studies.items():
         if len(studies) > 1 and not quiet:
@@ -99,8 +109,8 @@ def _finish(
 ) -> bool:
     """Run the study of a folder and write its page; return whether an observable has no cell."""
     from ..study import open_study, read_study
-    from .beginning import study_file_of
     from .executors import executor_for
+    from .found import study_file_of
     from .progress import progress_for
 
     study_file = study_file_of(folder)

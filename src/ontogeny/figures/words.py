@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..characters import JOINERS, escaped
 from ..errors import ArgumentError
 from .base import Figure
-from .characters import JOINERS, escaped
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..characters import in_words, shown
 from ..errors import ArgumentError, check_type
-from ..figures.characters import in_words, shown
 from .tokens import Inputs
 
 __all__ = ["in_words", "pieces_of", "pieces_of_texts", "shown"]

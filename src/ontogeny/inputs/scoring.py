@@ -23,6 +23,10 @@ _ALLOWED = (
 )
 
 
+class AnswersCutError(ArgumentError):
+    """Texts are cut before what is scored of them."""
+
+
 @dataclass(frozen=True)
 class Scoring:
     """Which places of the texts are scored, as it was asked for.

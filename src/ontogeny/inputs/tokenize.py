@@ -18,7 +18,14 @@ from .conversations import (
 )
 from .encodable import where_encodable
 from .layout import lay_out
-from .scoring import Ranges, Scoring, last_places, short_notes, text_notes
+from .scoring import (
+    AnswersCutError,
+    Ranges,
+    Scoring,
+    last_places,
+    short_notes,
+    text_notes,
+)
 from .splits import document_array, label_array
 
 
@@ -67,11 +74,13 @@ def tokenize(
     is_some = answers is not None or bool(scoring.last)
     if not kept:
         what = "an answer" if is_some else "an ordinary token"
+        error = ArgumentError
         longest = max((len(row["ids"]) + row["cut"] for row in encoded), default=0)
         if longest > max_length:
             what += f" within its first max_length={max_length} tokens"
             what += f"; --max-length {longest} reads all of them"
-        raise ArgumentError(f"no text is left: none of {len(texts)} holds {what}.")
+            error = AnswersCutError if is_some else ArgumentError
+        raise error(f"no text is left: none of {len(texts)} holds {what}.")
     rows = [encoded[place] for place in kept]
     of_texts = [read[place] for place in kept]
     cut = sum(row["answer_cut"] for row in rows) if is_some else 0

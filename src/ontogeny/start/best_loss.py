@@ -11,6 +11,8 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..inputs import Inputs
+from ..tasks.columns import read_columns
+from ..tasks.files import content_of, holds_text
 from ..tasks.records import read_records
 from ..tasks.rows import FORMATS
 from ..tasks.split_column import rows_of
@@ -48,17 +50,20 @@ def best_loss(
     if Path(given).suffix == ".npy":
         values = _of_array(Path(given).expanduser())
         where = f"in {given}"
+        _check_rows(given, values, texts, inputs)
     else:
-        values = _of_column(given, texts, str(table.get("split", "")))
+        values = _of_column(given, texts, table)
         where = f"in the column {given!r}"
     values = values[: table.get("max_texts")]
     count = inputs.scored.sum(axis=1)
-    weights = count if len(count) == len(values) else np.ones(len(values))
+    left_out = len(values) - len(count)
+    weights = np.ones(len(values)) if left_out else count
     mean = float(np.average(values, weights=weights))
     floor = float(f"{mean:.6g}")
-    return floor, [
-        f"best possible loss: {floor:.4g} nats per token, the mean of {len(values):,} {where}"
-    ]
+    line = f"best possible loss: {floor:.4g} nats per token, the mean of {len(values):,} {where}"
+    if left_out:
+        line += f", also of {left_out:,} whose texts are left out"
+    return floor, [line]
 
 
 def _number(text: Any) -> float | None:
@@ -77,8 +82,33 @@ def _checked(value: Any, where: str) -> float:
     return number
 
 
-def _of_column(name: str, texts: Sequence[str], split: str) -> np.ndarray:
-    """Return the numbers of a column, of all files in order."""
+def _check_rows(
+    given: str, values: np.ndarray, texts: Sequence[str], inputs: Inputs
+) -> None:
+    """Refuse numbers that cannot be told to be of the texts that are read.
+
+    Of several files of ids some rows of each are read, of a stream pieces from all over it.
+    """
+    read = len(inputs) + inputs.dropped
+    is_first = len(texts) == 1 and not _is_stream(Path(texts[0]).expanduser())
+    if len(values) < read or (len(values) > read and not is_first):
+        some = "the first texts of one file" if is_first else "exactly the texts"
+        raise ArgumentError(
+            f"{_OPTION} {given} must hold one number for each text, and it holds {len(values):,}: "
+            f"{read:,} texts are read, and numbers go with {some} that are read."
+        )
+
+
+def _is_stream(path: Path) -> bool:
+    """Return whether a file holds one row of ids, which is cut into texts."""
+    if path.suffix == ".npy":
+        return bool(np.load(path, mmap_mode="r", allow_pickle=False).ndim == 1)
+    return path.suffix == ".bin"
+
+
+def _of_column(name: str, texts: Sequence[str], table: Mapping[str, Any]) -> np.ndarray:
+    """Return the numbers of a column, of all files in order; of rows without a text none."""
+    split = str(table.get("split", ""))
     files = [Path(path).expanduser() for path in texts]
     if not files or any(file.suffix.lower() not in FORMATS for file in files):
         raise ArgumentError(
@@ -88,7 +118,16 @@ def _of_column(name: str, texts: Sequence[str], split: str) -> np.ndarray:
     values = []
     for file in files:
         rows = {f"line {line}": row for line, row in read_records(file)}
-        for where, row in rows_of(file, rows, split).items():
+        kept = rows_of(file, rows, split)
+        there, _ = read_columns(
+            file,
+            content_of(file, table.get("encoding", "utf-8")),
+            table.get("field"),
+            split,
+        )
+        for text, (where, row) in zip(there, kept.items(), strict=True):
+            if not holds_text(text):
+                continue
             if not isinstance(row, Mapping) or name not in row:
                 names = (
                     ", ".join(map(repr, row)) if isinstance(row, Mapping) else "none"

@@ -5,13 +5,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from .. import activity
 from ..capture.predicted import next_tokens
 from ..errors import ArgumentError
 from ..inputs import Inputs
+from ..inputs.scoring import AnswersCutError
 from ..observables import ModelFacts
 from ..trajectory import Trajectory
 from ..trajectory.recorded import recorded_losses
@@ -24,8 +26,14 @@ from .id_types import sources_by_model
 from .places import of_places, proposed_places
 from .presets import Preset, fitted
 from .sets import with_sets
+from .shown import longest_of
 from .source_tables import source_tables
 from .wishes import Wishes
+
+LONGEST = (
+    512  # tokens of a text of which the answer is at the end, unless more are asked for
+)
+_Read: TypeAlias = tuple[Trajectory, dict[str, Inputs], dict[str, str], list[str]]
 
 
 @dataclass
@@ -72,7 +80,8 @@ class Draft:
         content = source_tables(wishes, preset, run, folder, tokenizer)
         content = with_sets({**content, "observables": []}, sets)
         asked_for = copy.deepcopy(content)
-        trajectory, inputs, found, notes = _read_sources(content, folder, vocabulary)
+        read = partial(_read_sources, content, folder, vocabulary)
+        trajectory, inputs, found, notes = _answers_whole(wishes, run, content, read)
         content["inputs"] |= found
         return cls(
             wishes,
@@ -168,6 +177,11 @@ class Draft:
     def _as_scored(self, entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return observables with places that are not scored, and with what is beside the loss."""
         further = {"loss": self._beside_loss()}
+        if self.wishes.floor and "loss" not in {entry["kind"] for entry in entries}:
+            raise ArgumentError(
+                f"--floor {self.wishes.floor} is the best possible loss of a token, and no loss of "
+                "tokens is measured here."
+            )
         if _has_scores(self.content["inputs"]):
             further["place-losses"] = {"every": True}
         return [entry | further.get(entry["kind"], {}) for entry in entries]
@@ -219,7 +233,7 @@ def _by_reason(left_out: Mapping[str, str]) -> list[dict[str, Any]]:
 
 def _read_sources(
     content: dict[str, Any], folder: Path, vocabulary: Path | None
-) -> tuple[Trajectory, dict[str, Inputs], dict[str, str], list[str]]:
+) -> _Read:
     """Return what `sources_by_model` does; of ids without a vocabulary that cannot be theirs."""
     try:
         return sources_by_model(content, folder)
@@ -237,6 +251,37 @@ def _read_sources(
             raise error from None
         line = f"tokens are shown as numbers, as {vocabulary} is not their vocabulary"
         return run, inputs, found, [*of_ids, f"{line}: {error}"]
+
+
+def _answers_whole(
+    wishes: Wishes, run: Trajectory, content: dict[str, Any], read: Callable[[], _Read]
+) -> _Read:
+    """Return what is read, with texts that reach to their answers where no length was said."""
+    named = any(said.startswith("inputs.max_length=") for said in wishes.sets)
+    is_said = named or wishes.max_length is not None
+    try:
+        sources = read()
+        if is_said or not any(map(_cuts_answers, sources[1].values())):
+            return sources
+    except AnswersCutError:
+        if is_said:
+            raise
+    usual = content["inputs"]["max_length"]
+    content["inputs"]["max_length"] = min(
+        longest_of(run.checkpoints[-1]) or LONGEST, LONGEST
+    )
+    trajectory, inputs, found, notes = read()
+    length = max(usual, *(int(texts.lengths.max()) for texts in inputs.values()))
+    content["inputs"]["max_length"] = length
+    if length == usual:
+        return trajectory, inputs, found, notes
+    line = f"texts are read to {length} tokens instead of {usual}, for their answers"
+    return trajectory, inputs, found, [*notes, f"{line} (--max-length)"]
+
+
+def _cuts_answers(texts: Inputs) -> bool:
+    """Return whether some texts are cut, of which answers are scored."""
+    return texts.answers is not None and texts.truncated + texts.dropped > 0
 
 
 def _scored_places(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,11 @@ from ..trajectory.audit import early as early_findings
 from .asked import not_as_asked
 from .complete import check_files
 from .draft import Draft
-from .one_shape import of_other_shapes
+from .opened import Opened
 from .presets import FINE_TUNING, ONE_MODEL, Preset, preset_named
 from .sets import with_sets
 from .shown import look
-from .source import check_source, is_repository, open_source
+from .source import is_repository
 from .source_tables import classifies
 from .wishes import Wishes
 
@@ -69,6 +69,7 @@ def propose(
     folder: Path,
     before: Callable[[Trajectory], None] = lambda _: None,
     agree: Callable[[str], bool] = lambda _: False,
+    opened: Opened | None = None,
 ) -> Proposal:
     """Load one checkpoint and return the study that fits.
 
@@ -83,28 +84,31 @@ def propose(
     agree
         Called with what trial passes show of the places that can be learned, where that is not all
         of them; whether these are to be scored.
+    opened
+        The run that was wished, where it is open already.
 
     Raises
     ------
     OntogenyError
         If anything that was asked for cannot be; the message says what can.
     """
-    check_source(wishes.source)
     early = [arg for arg in wishes.sets if not arg.startswith("observables.")]
     late = [arg for arg in wishes.sets if arg.startswith("observables.")]
     preset_named(wishes.preset)  # wrong names are refused before anything is opened
     check_files(wishes)
     activity.now(f"opening {wishes.source}")
     as_given = wishes
-    wishes, run, of_shapes = _opened(wishes)
+    opened = opened or Opened.of(wishes)
+    wishes = opened.wishes
+    run = opened.run
     preset = preset_named(_fitting_preset(wishes, run))
     activity.now("reading texts and tokenizer")
     draft = Draft.read(wishes, run, preset, folder, early)
     trajectory = draft.trajectory
     before(trajectory)
     lines = _trajectory_lines(wishes, preset, trajectory, run)
-    if of_shapes:
-        lines.insert(1, of_shapes)
+    if opened.others:
+        lines.insert(1, opened.others)
     activity.now(
         "looking at the last checkpoint: its layers, losses and attention maps"
     )
@@ -116,18 +120,6 @@ def propose(
     final = with_sets(draft.content, late)
     texts = draft.texts_read()
     return Proposal(as_given, preset, final, model, len(run), lines, texts)
-
-
-def _opened(wishes: Wishes) -> tuple[Wishes, Trajectory, str]:
-    """Return a run, without checkpoints of other shapes unless steps were named, and what to say."""
-    run = open_source(wishes.source, choice=wishes.choice)
-    if is_repository(wishes.source) or run.has_base or "," in wishes.steps:
-        return wishes, run, ""
-    others, line = of_other_shapes(run, wishes.model)
-    if others:
-        wishes = replace(wishes, exclude=[*wishes.exclude, *others])
-        run = open_source(wishes.source, choice=wishes.choice)
-    return wishes, run, line
 
 
 def _trajectory_lines(

@@ -16,7 +16,7 @@ from ..inputs.conversations import is_prompted
 from ..inputs.described import form_of_some
 from ..inputs.layout import ending_in, looks_padded
 from ..inputs.pieces import spelled
-from ..inputs.scoring import REGEX
+from ..inputs.scoring import REGEX, AnswersCutError
 from ..inputs.token_files import TokenFile, form_of_files, labels_beside, open_tokens
 from ..inputs.tokenize import count_ids
 from ..observables.arguments import check_kind
@@ -335,7 +335,7 @@ def _check_ends(table: Mapping[str, Any], cut: Sequence[int], length: int) -> No
     """Refuse to score the last tokens of texts that are cut before them."""
     count = sum(n > 0 for n in cut)
     if count and str(table.get("score", "")).startswith("last:"):
-        raise ArgumentError(
+        raise AnswersCutError(
             f"score = {table['score']!r} asks for the last tokens of texts, and {count:,} of "
             f"{len(cut):,} are cut at max_length={length}: max_length={length + max(cut)} "
             f"(--max-length {length + max(cut)}) reads them whole."

@@ -124,7 +124,7 @@ def document_files(
     check_choice("unit", unit, UNITS)
     check_choice("documents", documents, ("file", "article"))
     check_choice("split", split, ("", *SPLITS))
-    contents = {path: _content(path, encoding) for path in _files(paths)}
+    contents = {path: content_of(path, encoding) for path in _files(paths)}
     plain = [text for path, text in contents.items() if not _is_table(path)]
     unit, form = _form(plain, unit) if plain else (unit, "")
     forms = [form] if plain else []
@@ -157,7 +157,7 @@ def _is_table(path: Path) -> bool:
     return path.suffix.lower() in FORMATS
 
 
-def _content(path: Path, encoding: str) -> str:
+def content_of(path: Path, encoding: str = "utf-8") -> str:
     """Return the text of a file; of a binary one, which its reader opens, nothing."""
     is_binary = FORMATS.get(path.suffix.lower()) in BINARY
     return "" if is_binary else read_text(path, encoding)
@@ -185,7 +185,12 @@ def _of_table(
         form = f"of the columns {column}, put together as they stand"
     if split not in ("", ALL):
         form += f", rows that are {split}"
-    return [t for t in texts if not isinstance(t, str) or t.strip()], form
+    return [text for text in texts if holds_text(text)], form
+
+
+def holds_text(text: Any) -> bool:
+    """Return whether a row's text is read: a conversation or a prompt, or no empty text."""
+    return not isinstance(text, str) or bool(text.strip())
 
 
 def _files(paths: Paths) -> list[Path]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..figures.characters import escaped
+from ..characters import escaped
 from ..markup import html_table
 
 _MOST_STEPS = 12

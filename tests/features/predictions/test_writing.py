@@ -178,20 +178,22 @@ def test_a_masked_model_fills_as_many_gaps_as_it_has_room_for():
         given_prompts(texts, tokenizer, True, 9, beside)
 
 
+FITS = ("the cat", "____ ____", "____[ ]")  # what a causal model goes on with
+
+
 @pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize(
-    "text", ["", " ", "the cat", "____ ____", "____[ ]", "the " * 600]
-)
+@pytest.mark.parametrize("text", [*FITS, "", " ", "the " * 600])
 def test_no_error_of_a_prompt_speaks_of_another_argument(text, masked):
     tokenizer = train_tokenizer(["the cat sat on the mat"] * 4, vocab_size=300)
     for reads in (tokenizer, None):
-        try:
+        if reads is not None and not masked and text in FITS:
+            assert given_prompts([text], reads, masked, 9, 16)
+            continue
+        with pytest.raises(ArgumentError) as refusal:
             given_prompts([text], reads, masked, 9, 16)
-        except ArgumentError as error:
-            assert "sentences" not in str(error)
-            assert "prompts" in str(error) or repr(text) in str(error)
-        else:
-            assert reads is not None and not masked
+        message = str(refusal.value)
+        assert "sentences" not in message
+        assert "prompts" in message or repr(text) in message
 
 
 def test_nothing_of_the_answer_stands_beside_the_gaps():

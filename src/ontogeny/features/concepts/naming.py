@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import xarray as xr
 
-from ...figures.characters import in_words, shown
+from ...characters import in_words, shown
 from .describe.row_words import word_at
 from .describe.rows import BEYOND, Kinds, Rows, squared
 

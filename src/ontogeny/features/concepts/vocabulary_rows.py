@@ -11,9 +11,9 @@ import numpy as np
 import scipy.fft
 import xarray as xr
 
+from ...characters import shown
 from ...claims import Beside, Certainty, Claim, Subject, measurement
 from ...errors import ArgumentError
-from ...figures.characters import shown
 from ...observables.readings import BlockReading
 from .joint_lives import SET_ASIDE, claims_of_lives
 

@@ -11,6 +11,7 @@ import torch
 import xarray as xr
 
 from ...arrays import to_numpy
+from ...characters import in_words, shown
 from ...claims import Claim
 from ...concepts.joint.changes import concept_changes
 from ...concepts.joint.presence import Decoder, Presence
@@ -18,7 +19,6 @@ from ...concepts.joint.readout import CheckpointReadout, Moments
 from ...concepts.joint.snapshots import fixed_half, standardised, text_blocks
 from ...errors import check_number
 from ...figures import Section
-from ...figures.characters import in_words, shown
 from ...observables import PresetEntry, Reading, by_layer
 from ...observables.catalogued import INNER_LAYERS
 from ...observables.extractor_fits import layer_state

@@ -37,6 +37,8 @@ CLASSES = {
     "bracket": "( ) [ ] { }",
 }
 SUFFIXES = "ing ed ly er est tion ness ful less ment ity ous able al en s 's"
+# What follows an apostrophe within a word: the names of rules keep both together.
+CLITICS = frozenset("s t d m ll re ve".split())
 QUOTES = ('"', "“", "”")
 # Scripts from here on write no spaces between words.
 UNSPACED = "\N{CJK RADICAL REPEAT}"
@@ -181,7 +183,7 @@ class Places:
         joined = [""] * (order[-1] + 1)
         for i, piece in zip(order, pieces, strict=True):
             joined[i] += piece
-        words = [word.strip() for word in joined]
+        words = [word.strip() for word in _with_apostrophes(joined)]
         self._order[text, columns] = order
         self._flags[:, text, columns] = _flags(pieces, starts, order, words)
         return [self._known(word) for word in words]
@@ -191,6 +193,21 @@ class Places:
             self._number[word] = len(self.names)
             self.names.append(word)
         return self._number[word]
+
+
+def _with_apostrophes(words: list[str]) -> list[str]:
+    """Return words, as they stand between others, with the apostrophe of an ending.
+
+    Examples
+    --------
+    >>> _with_apostrophes(["don", "'", "t", " say", " '", "Yes", "'"])
+    ['don', "'", "'t", ' say', " '", 'Yes', "'"]
+    """
+    before = ["", *words[:-1]]
+    return [
+        f"{one}{word}" if one in ("'", "’") and word in CLITICS else word
+        for one, word in zip(before, words, strict=True)
+    ]
 
 
 def _begins(before: str, piece: str) -> bool:
@@ -207,7 +224,7 @@ FLAGS = (
     "first four tokens of the text",
     "inside quotation marks",
     "inside brackets",
-    "inside a word, after its beginning",
+    "later piece of a word",
     "first piece of a word",
     "last piece of a word",
     "first word of a sentence",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import xarray as xr
 
-from ...figures.characters import shown
+from ...characters import shown
 from ...words.formats import plain_text
 
 BEYOND = -1  # an id that means: beyond the text

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...figures.characters import in_words, shown, within
+from ...characters import in_words, shown, within
 from ...words.content import Content
 from ...words.formats import plain_text, plural
 from ...words.rows import half_steps

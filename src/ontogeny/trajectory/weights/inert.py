@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...figures.characters import escaped
+from ...characters import escaped
 
 _FEW = 5  # names that a message lists
 _NUMBER = frozenset("biufc?")  # kinds of NumPy's dtypes whose values are plain bytes

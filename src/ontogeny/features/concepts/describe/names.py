@@ -10,9 +10,9 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from ....arrays import Array
+from ....characters import in_words, shown
 from ....dynamics import holm
 from ....errors import ArgumentError, check_texts
-from ....figures.characters import in_words, shown
 from ....inputs import Inputs
 from ....inputs.sampling import TokenSample
 from .chance import permutation_bound

@@ -1,0 +1,84 @@
+"""Answers at the end of long texts: they are read whole unless another length was said."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+
+from helpers.study_examples import record
+from helpers.text_models import save_tokenizer
+from ontogeny.inputs.scoring import AnswersCutError
+from ontogeny.start import propose
+from ontogeny.start.wishes import Wishes
+from ontogeny.tasks import bundled_texts, train_tokenizer
+
+READS = 200
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("answers")
+    tokenizer = train_tokenizer(bundled_texts(), 300)
+    models = {}
+    for step in (0, 1):
+        torch.manual_seed(step)
+        size = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": READS}
+        models[step] = GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **size))
+    record(models, folder / "run")
+    save_tokenizer(tokenizer, folder / "run")
+    return folder, tokenizer
+
+
+def table(folder, prompts):
+    rows = [{"prompt": text, "completion": " A story of a dog."} for text in prompts]
+    path = folder / "pairs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path), [row["prompt"] + row["completion"] for row in rows]
+
+
+def proposed(folder, path, **asked):
+    wishes = Wishes(str(folder / "run"), "quick", texts=[path], **asked)
+    return propose(wishes, folder)
+
+
+@pytest.mark.parametrize("short", [0, 20])
+def test_texts_are_read_as_far_as_their_answers_reach(place, short):
+    """All answers were cut, and the study refused; or some, and they were left out."""
+    folder, tokenizer = place
+    prompts = [f"{i} " + "the big dog ran " * 8 for i in range(30 - short)]
+    prompts += [f"{i} the dog ran." for i in range(short)]
+    path, whole = table(folder, prompts)
+    longest = max(len(ids) for ids in tokenizer(whole)["input_ids"])
+    assert 64 < longest <= READS
+    proposal = proposed(folder, path)
+    assert proposal.content["inputs"]["max_length"] == longest
+    said = "\n".join(proposal.texts)
+    assert f"read to {longest} tokens instead of 64" in said
+    assert "30 texts" in said and "left out" not in said and "cut" not in said
+
+
+def test_a_length_that_was_said_stands(place):
+    folder, _ = place
+    path, _ = table(folder, ["the big dog ran " * 8] * 20)
+    for asked in ({"max_length": 64}, {"sets": ["inputs.max_length=64"]}):
+        with pytest.raises(AnswersCutError, match="--max-length"):
+            proposed(folder, path, **asked)
+
+
+def test_no_more_is_read_than_the_model_reads(place):
+    folder, _ = place
+    path, _ = table(folder, ["the dog.", "the big dog ran " * 100] * 10)
+    proposal = proposed(folder, path)
+    assert proposal.content["inputs"]["max_length"] == 64
+    said = "\n".join(proposal.texts)
+    assert "left out" in said and "instead of" not in said
+
+
+def test_the_last_tokens_of_long_rows_of_ids_are_read(place):
+    folder, _ = place
+    path = folder / "rows.npy"
+    np.save(path, np.random.default_rng(0).integers(0, 40, (30, 90)))
+    proposal = proposed(folder, str(path), score="last:2")
+    assert proposal.content["inputs"]["max_length"] == 90
