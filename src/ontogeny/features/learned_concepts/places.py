@@ -38,7 +38,7 @@ CLASSES = {
 }
 SUFFIXES = "ing ed ly er est tion ness ful less ment ity ous able al en s 's"
 # What follows an apostrophe within a word: the names of rules keep both together.
-CLITICS = frozenset("s t d m ll re ve".split())
+CLITICS = {"s", "t", "d", "m", "ll", "re", "ve"}
 QUOTES = ('"', "“", "”")
 # Scripts from here on write no spaces between words.
 UNSPACED = "\N{CJK RADICAL REPEAT}"
