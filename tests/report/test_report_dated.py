@@ -129,6 +129,8 @@ def test_controls_are_counted_and_the_first_one_stands_beside_the_run_at_its_ste
     assert found.sentence.endswith("(control runs 0–1).")
     (_, control), (_, own) = found.beside.lines
     assert {t.state for line in control for t in line.tokens} == {"given", "never"}
+    assert any(t.leads for line in own for t in line.tokens)
+    assert not any(t.leads for line in control for t in line.tokens)
     steps = np.array(made.STEPS)[read[1:]]
     assert own[0].tokens[3].step == steps[steps >= made.STEPS[3]][0]
     assert dated(planted_node()).beside is None

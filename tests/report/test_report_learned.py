@@ -140,18 +140,17 @@ def test_births_that_controls_cannot_show_are_said():
 def test_a_card_can_be_refuted(payload):
     (card,) = [each for each in payload["concepts"] if each.get("name") == "word modal"]
     detected, beside = card["told"]
-    assert detected == (
-        "Its name tells its places from others, on other texts, with an AUC of 0.80 "
-        "(0.70–0.90; chance 0.50)"
-    )
-    assert beside == "No control run has as good a name about the same"
+    assert detected == ("Its name on other texts: AUC 0.80 (0.70–0.90; chance 0.50)")
+    assert beside == "No control run has as good a name"
     assert card["half"] == 0.9 and card["refits"] == 0.9
     assert card["of_learned"].endswith("does not predict: correlation 0.50")
     assert card["histogram"] == [90, 7, 3] and card["words"] == ["said", "the"]
     assert "sharp" not in card
-    lines = card["direction"].splitlines()
+    direction = payload["layers"][card["layer"]]["direction"]
+    direction = direction.replace("{number}", str(card["number"]))
+    lines = direction.splitlines()
     assert len(lines) == 2 and "layer='layers.0', step=64" in lines[0]
-    compile(card["direction"], "direction", "exec")
+    compile(direction, "direction", "exec")
 
 
 def test_a_card_without_a_name_tells_of_its_rule(payload):
@@ -168,7 +167,7 @@ def test_a_rule_that_tells_nothing_is_not_shown():
     cards = read_atlas(content, read_concepts(content)).payload["concepts"]
     (told,) = next(each["told"] for each in cards if not each.get("name"))
     assert told.startswith(
-        "No rule is shown to say what it is: the best tells its places from others, on"
+        "No rule is shown to say what it is; the best on other texts: AUC"
     )
 
 
@@ -187,7 +186,7 @@ def test_the_direction_is_read_from_the_node_by_its_own_name():
     nodes = {"of my layers": learned_concepts()}
     content = read_content(made.tree(nodes, steps=STEPS))
     atlas = read_atlas(content, read_concepts(content))
-    direction = atlas.payload["concepts"][0]["direction"]
+    direction = atlas.payload["layers"][0]["direction"]
     assert "open_study(\"STUDY\")['of my layers']" in direction
 
 

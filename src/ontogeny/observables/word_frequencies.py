@@ -156,6 +156,34 @@ def token_costs(
     return -np.log(smoothed(inputs, text, column, vocabulary, 1)[0][0])
 
 
+def bigram_costs(
+    inputs: Inputs, text: np.ndarray, column: np.ndarray, vocabulary: int
+) -> np.ndarray:
+    """Return the loss (e,) of single tokens under the bigrams of all other texts.
+
+    All scored tokens after the first column are counted, whichever are asked for.
+
+    Parameters
+    ----------
+    inputs, text, column, vocabulary
+        As of `token_costs`; `inputs` are padded on the right.
+
+    Examples
+    --------
+    >>> inputs = Inputs.from_tokens([[1, 2, 1, 3], [1, 2, 3, 1], [1, 2, 3, 3]])
+    >>> costs = bigram_costs(inputs, np.array([0, 0]), np.array([1, 3]), 1000)
+    >>> bool(costs[0] < costs[1])  # 2 stands after 1 in every text
+    True
+    """
+    counted = inputs.scored.copy()
+    counted[:, 0] = False
+    costs = np.full(counted.shape, np.nan)
+    rows, columns = np.nonzero(counted)
+    probability = smoothed(inputs, rows, columns, vocabulary, 2)[1][0]
+    costs[rows, columns] = -np.log(probability)
+    return np.asarray(costs[text, column])
+
+
 def shares_elsewhere(
     inputs: Inputs, token: np.ndarray, unit: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -49,15 +49,17 @@ OF = " of {counts}"
 # A card: how well its name or best rule tells its places, and whether controls have the like.
 NAME_TELLS = "Its name"
 RULE_TELLS = "The best rule, {rule},"
-NO_RULE_TELLS = "No rule is shown to say what it is: the best"
-TELLS = "{which} tells its places from others, on other texts, with an AUC of {auc}{correlates}"
-CORRELATES = "; correlation {phi}"
-NAME_UNREACHED = "No control run has as good a name about the same"
-NAME_REACHED = "A control run has as good a name about the same"
+NO_RULE_TELLS = "No rule is shown to say what it is; the best"
+TELLS = "{which} on other texts: AUC {auc}{correlates}"
+CORRELATES = ", correlation {phi}"
+NAME_UNREACHED = "No control run has as good a name"
+NAME_REACHED = "A control run has as good a name"
 CONTROL_HAS = "Control run {run} has it (correlation {match}), {life} there"
 BORN_AT = "born at {step}"
 NOT_BORN = "not born"
-NO_CONTROL_HAS = "No control run has it: the nearest code correlates {match}, the same from {least} on"
+NO_CONTROL_HAS = (
+    "No control run has it (nearest code {match}, the same from {least} on)"
+)
 NEAREST_LEARNED = (
     "Nearest component of what the first {checkpoint} does not predict: correlation "
     "{match}"

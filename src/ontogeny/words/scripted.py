@@ -101,7 +101,7 @@ SCRIPTED = {
     "strongest shared": "Strongest in the code that all {point}s share",
     "histogram": "{Token}s by activation, from {low} to {high} standard deviations",
     "histogram bar": "{count} {token}s from {from} standard deviations on",
-    "direction": "its direction, in Python",
+    "direction": "Its direction, in Python:",
     "more": "more",
     "more of it": "more contexts and numbers",
     "gone": "below a quarter of its peak from",

@@ -11,7 +11,7 @@ from ontogeny.features.predictions import loss
 from ontogeny.inputs import Inputs, ShownTexts
 from ontogeny.observables import TokenLosses
 from ontogeny.observables.known_texts import KnownTexts
-from ontogeny.observables.word_frequencies import guesses, smoothed, token_costs
+from ontogeny.observables.word_frequencies import bigram_costs, guesses, token_costs
 
 LENGTHS = (9, 14, 3, 12, 14, 6)
 
@@ -110,13 +110,24 @@ def test_bigrams_stand_beside_each_token_of_causal_models_alone(result):
     data, _, family = result
     assert ("token_loss_bigrams" in data) == (family == "gpt2")
     if family == "gpt2":
-        inputs = texts()
         row, place = np.nonzero(np.isfinite(data.token_loss.values[0]))
-        text = data.text_number.values[row]
-        bigrams = smoothed(inputs, text, place, 64, 2)[1][0]
+        costs = bigram_costs(texts(), data.text_number.values[row], place, 64)
         found = data.token_loss_bigrams.values
-        np.testing.assert_allclose(found[row, place], -np.log(bigrams))
+        np.testing.assert_allclose(found[row, place], costs)
         assert np.isfinite(found).sum() == len(row)
+
+
+def test_bigrams_of_single_tokens_count_all_texts_whichever_are_asked_for():
+    inputs = texts()
+    predicted = inputs.scored & (np.arange(inputs.ids.shape[1]) > 0)
+    text, column = np.nonzero(predicted)
+    costs = bigram_costs(inputs, text, column, 64)
+    of_text = np.bincount(text, costs) / np.bincount(text)
+    expected = guesses(inputs, predicted, 64, pairs=True)["bigram"]
+    np.testing.assert_allclose(of_text, expected)
+    some = text == 1
+    asked = bigram_costs(inputs, text[some], column[some], 64)
+    np.testing.assert_array_equal(asked, costs[some])
 
 
 def test_what_is_beyond_a_text_is_empty(tmp_path):

@@ -39,9 +39,13 @@ class PageOfExamples:
             whole = self.texts[number].ids[:SHOWN]
             ids[row, : len(whole)] = whole
         places = [(self.texts[numbers[row]], at) for row, at in shown]
-        guesses = counts.smoothed(self.texts, places, self.vocabulary, 2)
-        for (row, at), p, q in zip(shown, *(g for g, _ in guesses), strict=True):
-            costs[row, at], after[row, at] = -np.log(p), -np.log(q)
+        frequency = counts.smoothed(self.texts, places, self.vocabulary, 1)[0][0]
+        every = [(text, at) for text in self.texts for at in text.predicted]
+        bigram = counts.smoothed(self.texts, every, self.vocabulary, 2)[1][0]
+        known = {(id(text), at): p for (text, at), p in zip(every, bigram, strict=True)}
+        for (row, at), p in zip(shown, frequency, strict=True):
+            costs[row, at] = -np.log(p)
+            after[row, at] = -np.log(known[id(self.texts[numbers[row]]), at])
             token = self.texts[numbers[row]].ids[at]
             for step, reads in enumerate(self.run.reads):
                 log_p = reads[numbers[row]].log_p[at - 1]

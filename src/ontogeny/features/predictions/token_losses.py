@@ -14,7 +14,7 @@ from ...observables import PresetEntry, Run, dataset
 from ...observables.crossing import leads_from
 from ...observables.of_predictions import OfPredictions
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
-from ...observables.word_frequencies import smoothed
+from ...observables.word_frequencies import bigram_costs, token_costs
 from ...quantities import Measured, Quantity
 from ...trees import Nodes
 
@@ -139,15 +139,16 @@ class TokenLosses(OfPredictions):
         if not model.masked:
             predicted[:, 0] = False
         row, place = np.nonzero(predicted)
+        at = (texts_shown.number[row], place)
         # Only what sees the token before alone is compared fairly with bigrams.
-        names = ("frequencies",) if model.masked else ("frequencies", "bigrams")
-        costs = {name: np.full(predicted.shape, np.nan) for name in names}
+        guesses = {"frequencies": token_costs}
+        if not model.masked:
+            guesses["bigrams"] = bigram_costs
+        costs = {name: np.full(predicted.shape, np.nan) for name in guesses}
         if len(np.unique(inputs.groups[inputs.scored.any(axis=1)])) > 1:
             vocabulary = model.vocabulary(inputs)
-            text = texts_shown.number[row]
-            guessed = smoothed(inputs, text, place, vocabulary, len(names))
-            for name, (probability, _) in zip(names, guessed, strict=True):
-                costs[name][row, place] = -np.log(probability)
+            for name, guess in guesses.items():
+                costs[name][row, place] = guess(inputs, *at, vocabulary)
         tokens = ("text", "place")
         return xr.Dataset(
             {
@@ -155,7 +156,7 @@ class TokenLosses(OfPredictions):
                 "token_id": (tokens, texts_shown.ids),
                 "predicted": (tokens, predicted.astype(np.int8)),
                 "masked": ((), np.int8(model.masked)),
-                **{f"token_loss_{name}": (tokens, costs[name]) for name in names},
+                **{f"token_loss_{name}": (tokens, costs[name]) for name in guesses},
                 PIECES: pieces_variable(run.pieces(texts)),
             }
         )

@@ -202,6 +202,10 @@ def _payload(
     keys = None if fitted.step is not None else _keyframes(picks, arrays)
     contexts = packed_contexts(arrays, picks, keys, pieces)
     at = "" if fitted.step is None else f"@{fitted.step}"
+    of_layers = layers(content, arrays, f"{node_address(concepts.node.path)}{at}")
+    if is_learned:
+        for i, layer in enumerate(of_layers):
+            layer["direction"] = learned.direction(arrays, i, concepts.node.path)
     return {
         "path": concepts.node.path,
         "title": fitted.title,
@@ -209,11 +213,16 @@ def _payload(
         "notices": _notices(fitted, picks, pieces),
         "naming": _naming(concepts),
         "learned": is_learned,
+        **(
+            {"bins": concepts.data["bin"].values.tolist()}
+            if "bin" in concepts.data
+            else {}
+        ),
         "without": learned_concepts.UNNAMED if is_learned else UNNAMED,
         "numbers": pieces.by_id and pieces.numbers_only,
         "step": fitted.step,
         "one_code": fitted.one_code,
-        "layers": layers(content, arrays, f"{node_address(concepts.node.path)}{at}"),
+        "layers": of_layers,
         "concepts": cards,
         "contexts": contexts,
         "pieces": pieces.texts,
@@ -222,13 +231,13 @@ def _payload(
 
 
 def _told(content: Content, concepts: Concepts, concept: Concept) -> dict[str, Any]:
-    """Return the sentences of the card of a concept beyond the token, and its direction."""
+    """Return the sentences of the card of a concept beyond the token."""
     is_judged = bool(concept.name and concepts.named_controls)
     beyond = concept.beyond_controls if is_judged else None
     checkpoint = content.voice.checkpoint
     return {
         **learned.told(concepts.arrays, concept.place, beyond),
-        **learned.below(concepts.arrays, concept.place, concepts.node.path, checkpoint),
+        **learned.of_learned(concepts.arrays, concept.place, checkpoint),
     }
 
 

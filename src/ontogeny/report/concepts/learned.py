@@ -194,7 +194,6 @@ def fields(arrays: ConceptArrays, place: Place) -> dict[str, Any]:
     }
     if "histogram" in arrays:
         more["histogram"] = arrays.of("histogram", place).astype(int).tolist()
-        more["bins"] = arrays.data["bin"].values.tolist()
     return {
         name: value
         for name, value in more.items()
@@ -264,31 +263,25 @@ def _matched(arrays: ConceptArrays, place: Place) -> list[str]:
     return sentences
 
 
-def below(
-    arrays: ConceptArrays, place: Place, node: str, checkpoint: str
-) -> dict[str, Any]:
-    """Return what stands below a card: its correlation with the learned part, its direction.
-
-    `node` is the path of the node, `checkpoint` what the page calls one.
-    """
-    more = {}
+def of_learned(arrays: ConceptArrays, place: Place, checkpoint: str) -> dict[str, Any]:
+    """Return the sentence on its correlation with the learned part; `checkpoint` is a word."""
     nearest = arrays.number("in_learned", place)
-    if math.isfinite(nearest):
-        more["of_learned"] = say.NEAREST_LEARNED.format(
-            checkpoint=checkpoint, match=f"{nearest:.2f}"
-        )
-    if "decoder" in arrays:
-        more["direction"] = _direction(arrays, place, node)
-    return more
+    if not math.isfinite(nearest):
+        return {}
+    match = f"{nearest:.2f}"
+    words = say.NEAREST_LEARNED.format(checkpoint=checkpoint, match=match)
+    return {"of_learned": words}
 
 
-def _direction(arrays: ConceptArrays, place: Place, node: str) -> str:
-    """Return two lines of Python that give what the concept writes."""
-    layer = str(arrays.data["layer"].values[place[0]])
+def direction(arrays: ConceptArrays, layer: int, node: str) -> str:
+    """Return two lines of Python that give what concept number {number} of a layer writes."""
+    if "decoder" not in arrays:
+        return ""
+    path = str(arrays.data["layer"].values[layer])
     step = int(arrays.data["step"].values[arrays.step])
     return (
-        f'node = ontogeny.open_study("STUDY")[{node!r}].sel(layer={layer!r}, step={step})\n'
-        f"direction = node.decoder.sel(concept={place[1]}).values"
+        f'node = ontogeny.open_study("STUDY")[{node!r}].sel(layer={path!r}, step={step})\n'
+        "direction = node.decoder.sel(concept={number}).values"
     )
 
 

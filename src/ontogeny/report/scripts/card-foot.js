@@ -5,6 +5,7 @@ import { readableAt, shownAtlas } from "./concepts.js";
 import { findAll, make, range, say, token } from "./core.js";
 import { formatNumber, formatStep, shortened } from "./format.js";
 import { oneStop } from "./layers.js";
+import { directionPart } from "./learned-card.js";
 
 export function cardFoot(concept) {
   const hasBands = Boolean(shownAtlas.contexts?.bands.length);
@@ -20,6 +21,7 @@ export function cardFoot(concept) {
   if (by) line(say("found again", { by, apart: concept.kind === "not found again" ? say("apart") : "" }));
   if (concept.of_learned) line(concept.of_learned);
   if (concept.up.length) line(say(shownAtlas.step === null ? "adds at end" : "adds"), ...writtenParts(concept));
+  if (concept.direction) line(...directionPart(concept));
   if (concept.removed) line(removalWords(concept.removed));
   if (concept.near.length) {
     line(say("nearest"), ...concept.near.flatMap((near, k) => nearParts(concept, near, k)));

@@ -10,7 +10,7 @@ const NO_FACTS = {
   born: null, after: null, before: null, settled: null, gone: null, readable_from: null,
   fires: null, random: null, again: null, half: null, removed: null, followed: null,
   chips: [], up: [], down: [], near: [], answers: [],
-  words: [], told: [], refits: null, of_learned: "", histogram: null, bins: [], direction: "",
+  words: [], told: [], refits: null, of_learned: "", histogram: null,
 };
 // The first one has the life lines of the first screen; a menu leads to the others.
 export const ATLASES = [DATA.atlas, ...DATA.further].filter(Boolean);
@@ -19,8 +19,9 @@ export const LEVELS = { full: 250, missing: 255, code: 15 };
 // What a concept has nothing of is left out of the data.
 for (const atlas of ATLASES) {
   atlas.concepts = atlas.concepts.map((concept) => {
-    const { address, group } = atlas.layers[concept.layer];
-    return { ...NO_FACTS, ...concept, id: address + concept.number, group };
+    const { address, group, direction = "" } = atlas.layers[concept.layer];
+    const own = direction.replace("{number}", concept.number);
+    return { ...NO_FACTS, ...concept, id: address + concept.number, group, direction: own };
   });
 }
 

@@ -15,6 +15,8 @@ export function startDated() {
   if (!figure) return;
   const lines = findAll(".dated-line[role]", figure);
   for (const line of lines) startDatedLine(line, figure.dataset.guess);
+  const rows = findAll(".dated-rows > a", figure);
+  if (rows.length) oneStop(find(".dated-rows", figure), rows, ["ArrowDown", "ArrowUp"]);
   if (figure.matches(".beyond")) return;
   const axis = find(".dated-axis", figure);
   find(".dated-here", axis).hidden = false;

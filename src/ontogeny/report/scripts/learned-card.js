@@ -1,6 +1,7 @@
 // What stands below the card of a concept beyond the token: how often each code occurs, and how its
 // direction is read.
 
+import { shownAtlas } from "./concepts.js";
 import { make, makeSvg, say } from "./core.js";
 import { formatStep } from "./format.js";
 import { copyText } from "./links.js";
@@ -10,12 +11,12 @@ const HISTOGRAM = { width: 300, height: 44 };
 export function learnedFoot(concept) {
   const parts = [];
   if (concept.histogram) parts.push(codeHistogram(concept));
-  if (concept.direction) parts.push(directionPart(concept));
   return parts;
 }
 
 // Counts on a scale of powers of ten: strong places are rare.
-function codeHistogram({ histogram, bins }) {
+function codeHistogram({ histogram }) {
+  const { bins } = shownAtlas;
   const { width, height } = HISTOGRAM;
   const top = Math.log10(1 + Math.max(...histogram));
   const svg = makeSvg("svg", { class: "histogram", viewBox: `0 0 ${width} ${height + 12}`, role: "img" });
@@ -34,9 +35,10 @@ function codeHistogram({ histogram, bins }) {
   return svg;
 }
 
-function directionPart({ direction }) {
+// Two lines of Python, with a button that copies them.
+export function directionPart({ direction }) {
   const button = make("button", { type: "button", textContent: "Copy" });
   button.addEventListener("click", () => copyText(button, direction, "Copied", () => "Select the text"));
   const code = make("pre", { className: "direction", textContent: direction });
-  return make("details", { className: "foot" }, make("summary", { textContent: say("direction") }), code, button);
+  return [say("direction"), code, button];
 }

@@ -186,7 +186,7 @@ def _beside(read: TokenDates) -> Beside | None:
     for name, at, losses in read.controls():
         if at.sum() > LATER:
             words = joined([step_text(step) for step in read.steps[at]])
-            control = (f"control run {name}", read.at(at, losses)[:1])
+            control = (f"control run {name}", read.at(at, losses, own=False)[:1])
             own = ("the run at these steps", read.at(at, read.losses)[:1])
             return Beside(words, (control, own))
     return None

@@ -167,10 +167,18 @@ class TokenDates:
         own = self.at(self.used, self.losses)
         return tuple(replace(line, of=of) for line in own)
 
-    def at(self, read: np.ndarray, losses: np.ndarray) -> tuple[Line, ...]:
-        """Return the lines by losses (T, k, w) at the steps (T,) that were read."""
+    def at(
+        self, read: np.ndarray, losses: np.ndarray, own: bool = True
+    ) -> tuple[Line, ...]:
+        """Return the lines by losses (T, k, w) at the steps (T,) that were read.
+
+        Those of a control run are not its `own`: which first answers it gives is not known.
+        """
         since, lasts = self.dates(read, losses)
-        return tuple(self._line(row, since[row], lasts[row]) for row in self.rows)
+        leads = self._leads & own
+        return tuple(
+            self._line(row, since[row], lasts[row], leads[row]) for row in self.rows
+        )
 
     def dates(
         self, read: np.ndarray, losses: np.ndarray
@@ -185,11 +193,13 @@ class TokenDates:
         )
         return since, good
 
-    def _line(self, row: int, since: np.ndarray, good: np.ndarray) -> Line:
+    def _line(
+        self, row: int, since: np.ndarray, good: np.ndarray, leads: np.ndarray
+    ) -> Line:
         ids = self.shown.ids[row]
         name = f"text {self.shown.numbers[row]:,}"
         text = text_of(self.pieces, ids, self.predicted[row], name)
-        base, leads = self.by_base[row], self._leads[row]
+        base = self.by_base[row]
         tokens = tuple(
             self._token(token, since[k], bool(good[k]), bool(base[k]), bool(leads[k]))
             for token, k in zip(text.tokens, np.flatnonzero(ids >= 0), strict=True)

@@ -17,7 +17,7 @@ def places(steps: Sequence[int], at: Sequence[float]) -> list[float]:
     Examples
     --------
     >>> places((1, 10, 100), [1, 10, 100])
-    [20.0, 50.0, 80.0]
+    [16.67, 50.0, 83.33]
     """
     scale = _scale(steps)
     low, high = scale.span
