@@ -137,7 +137,9 @@ def test_controls_are_counted_and_the_first_one_stands_beside_the_run_at_its_ste
     page = render_page(
         read_content(made.tree({"loss": made.loss_story(), "tokens": data}))
     )
-    assert "Control run walk 0" in page and page.count('class="dated-line"') == 2 + 2
+    assert (
+        "<h4>A control run</h4>" in page and page.count('class="dated-line"') == 2 + 2
+    )
 
 
 @pytest.mark.parametrize(

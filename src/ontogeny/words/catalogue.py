@@ -500,6 +500,8 @@ DATED = (
 DATED_RUNS = "Of {total} {tokens}, predicted for good by {step} {last}: {counts}."
 DATED_RUN = "{count} in {run}{controls}"
 DATED_CONTROLS = " (control runs {counts})"
+# Over the texts of the first control run and of the run, at the steps of both.
+DATED_BESIDE = ("A control run", "The run at these {step}s")
 # Of one model, beside what bigrams of the other texts give, or word frequencies.
 BEYOND_BIGRAMS = (
     "{count} of {total} {tokens} are at least twice as likely as by {guess}."

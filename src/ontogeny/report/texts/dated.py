@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from ...words.catalogue import (
     DATED,
+    DATED_BESIDE,
     DATED_CONTROLS,
     DATED_FROM_BASE,
     DATED_RUN,
@@ -183,10 +184,13 @@ def _controls_words(counts: Sequence[int]) -> str:
 
 def _beside(read: TokenDates) -> Beside | None:
     """Return a text of the first control run read often enough, and of the run at its steps."""
-    for name, at, losses in read.controls():
+    names = map(read.content.voice.fill, DATED_BESIDE)
+    for _, at, losses in read.controls():
         if at.sum() > LATER:
             words = joined([step_text(step) for step in read.steps[at]])
-            control = (f"control run {name}", read.at(at, losses, own=False)[:1])
-            own = ("the run at these steps", read.at(at, read.losses)[:1])
-            return Beside(words, (control, own))
+            lines = (read.at(at, losses, own=False), read.at(at, read.losses))
+            of_each = (
+                (name, some[:1]) for name, some in zip(names, lines, strict=True)
+            )
+            return Beside(words, tuple(of_each))
     return None
