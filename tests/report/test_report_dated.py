@@ -260,19 +260,20 @@ def test_texts_of_two_runs_have_a_line_for_each_with_its_name_on_one_axis():
 
 
 def test_of_three_runs_one_text_is_shown_and_one_of_other_texts_is_named():
-    names = ("full", "LoRA", "frozen")
+    names = ("full", "LoRA", "fro\x07zen")
     runs = of_runs([0, 1, 2], names)
     found = read_dated(read_content(compare(runs)))
-    assert [line.of for line in found.lines] == list(names) and found.texts == 1
+    shown = [line.of for line in found.lines]
+    assert shown[:2] == ["full", "LoRA"] and "\x07" not in shown[2] and found.texts == 1
     other = runs["LoRA"]["token-losses"].to_dataset()
     runs["LoRA"]["token-losses"] = xr.DataTree(
         other.assign(token_id=other.token_id + 1)
     )
     found = read_dated(read_content(compare(runs)))
-    assert [line.of for line in found.lines] == ["full", "frozen"]
+    assert [line.of for line in found.lines] == [shown[0], shown[2]]
     assert found.apart == ("LoRA",)
     assert "Not shown: LoRA." in render_page(read_content(compare(runs)))
-    del runs["frozen"]
+    del runs[names[2]]
     assert read_dated(read_content(compare(runs))) is None
 
 

@@ -117,27 +117,25 @@ def _of_runs(content: Content) -> DatedTexts | None:
     if node is None:
         return None
     texts = TEXTS if len(content.runs) == FEW_RUNS else 1
+    labels = list(map(str, node.dataset["run"].values))
     read: dict[str, TokenDates] = {}
-    for name in content.runs[:MOST_RUNS]:
-        blind = blind_guess(content, name)
-        one = TokenDates.of(content, _of_run(node, name), blind, texts)
-        if (
-            one
-            and one.has_dates
-            and all(one.same_texts(other) for other in read.values())
-        ):
-            read[plain_text(name)] = one
+    for label in labels[:MOST_RUNS]:
+        blind = blind_guess(content, label)
+        one = TokenDates.of(content, _of_run(node, label), blind, texts)
+        if one and one.has_dates and all(map(one.same_texts, read.values())):
+            read[label] = one
     if len(read) < FEW_RUNS:
         return None
-    lines = {name: one.lines(name) for name, one in read.items()}
-    in_controls = {name: one.in_controls() for name, one in read.items()}
+    names = {label: plain_text(label) for label in labels}
+    lines = {label: one.lines(names[label]) for label, one in read.items()}
+    in_controls = {label: one.in_controls() for label, one in read.items()}
     counts = [
         DATED_RUN.format(
-            run=name,
-            count=count_of(lines[name]),
-            controls=_controls_words(in_controls[name]),
+            run=names[label],
+            count=count_of(lines[label]),
+            controls=_controls_words(in_controls[label]),
         )
-        for name in read
+        for label in read
     ]
     first = next(iter(read.values()))
     tokens = _tokens(content)
@@ -157,9 +155,7 @@ def _of_runs(content: Content) -> DatedTexts | None:
         masked=first.masked,
         numbers=not first.pieces.by_id or first.pieces.numbers_only,
         controlled=any(in_controls.values()),
-        apart=tuple(
-            plain_text(run) for run in content.runs if plain_text(run) not in read
-        ),
+        apart=tuple(names[label] for label in labels if label not in read),
     )
 
 
