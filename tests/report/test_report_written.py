@@ -5,8 +5,10 @@ import re
 import pytest
 
 from helpers import concept_trees as made
+from helpers.dated_texts import of_runs, one_model
 from helpers.report_page import Page
 from helpers.written_texts import tree, written
+from ontogeny import compare
 from ontogeny.errors import ArgumentError
 from ontogeny.report.notebook.texts import ResultTexts
 from ontogeny.report.page.html import render_page
@@ -90,3 +92,24 @@ def test_what_cannot_be_shown_is_said():
     nodes = {"loss": made.loss_story(), "writing": late}
     with pytest.raises(ArgumentError, match="step must be at least 2"):
         ResultTexts(made.tree(nodes), step=1)
+
+
+def test_of_several_runs_each_line_has_its_name_and_its_own_dates():
+    shown = compare(of_runs([0, 6])).texts()
+    plain = str(shown)
+    assert plain.startswith("Of ") and plain.count("\nfull\n") == 2
+    first = plain.split("\nLoRA\n")[0]
+    assert f"from step {made.STEPS[1]} " in first
+    assert (
+        f"from step {made.STEPS[1]} "
+        not in plain.split("\nLoRA\n")[1].split("\nfull\n")[0]
+    )
+    assert shown._repr_html_().count("<b>LoRA</b>") == 2
+
+
+def test_of_one_model_tokens_stand_by_their_gain_in_nats():
+    _, tree = one_model()
+    shown = ResultTexts(tree)
+    assert str(shown).startswith("9 of 11 tokens are at least twice as likely as by ")
+    assert "from 0.9 nats  cat" in str(shown)  # it gains 1 nat
+    assert "less than twice as likely" in shown._repr_html_()
