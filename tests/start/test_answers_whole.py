@@ -15,12 +15,16 @@ from ontogeny.start.wishes import Wishes
 from ontogeny.tasks import bundled_texts, train_tokenizer
 
 READS = 200
+TEMPLATE = (
+    "{% for m in messages %}{{ m['role'] + ': ' + m['content'] + '\n' }}{% endfor %}"
+)
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("answers")
     tokenizer = train_tokenizer(bundled_texts(), 300)
+    tokenizer.chat_template = TEMPLATE
     models = {}
     for step in (0, 1):
         torch.manual_seed(step)
@@ -74,6 +78,19 @@ def test_no_more_is_read_than_the_model_reads(place):
     assert proposal.content["inputs"]["max_length"] == 64
     said = "\n".join(proposal.texts)
     assert "left out" in said and "instead of" not in said
+
+
+def test_what_stands_behind_all_answers_is_no_reason_to_read_more(place):
+    folder, _ = place
+    chat = [("user", "the dog?"), ("assistant", "the dog."), ("user", "the dog " * 60)]
+    messages = [{"role": role, "content": text} for role, text in chat]
+    path = folder / "chats.jsonl"
+    path.write_text(
+        "".join(f"{json.dumps({'messages': messages})}\n" for _ in range(20))
+    )
+    proposal = proposed(folder, str(path))
+    assert proposal.content["inputs"]["max_length"] == 64
+    assert "instead of" not in "\n".join(proposal.texts)
 
 
 def test_the_last_tokens_of_long_rows_of_ids_are_read(place):

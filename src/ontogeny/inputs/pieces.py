@@ -6,7 +6,7 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -182,7 +182,7 @@ def _ended_words(suffix: str) -> Read:
     return lambda token: re.sub(f"{re.escape(suffix)}$", " ", token)
 
 
-def spelled(inputs: Inputs, tokenizer: Any) -> Inputs:
+def spelled(inputs: Inputs, pieces: Sequence[str] | None) -> Inputs:
     """Return token ids with their texts, where each of them stands for one character.
 
     So it is of nanoGPT's ``val.bin`` with its ``meta.pkl``; any other inputs are as they were. What
@@ -192,12 +192,11 @@ def spelled(inputs: Inputs, tokenizer: Any) -> Inputs:
     ----------
     inputs
         Texts of token ids, without their characters.
-    tokenizer
-        A Hugging Face tokenizer, or None.
+    pieces
+        How each id is written, or None where that is not known.
     """
-    if tokenizer is None or inputs.texts is not None:
+    if pieces is None or inputs.texts is not None:
         return inputs
-    pieces = pieces_of(tokenizer)
     used = np.unique(inputs.ids[inputs.ordinary])
     if not len(used) or used[-1] >= len(pieces):
         return inputs

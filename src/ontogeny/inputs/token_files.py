@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from .scoring import IGNORED
 
 log = logging.getLogger("ontogeny.inputs")
 
+_NEAR = 32  # tokens by which a text of a stream begins later, where a word does
 TOKEN_FILES = (".npy", ".bin", ".pt")
 
 _NUMPY = b"\x93NUMPY"
@@ -97,26 +99,82 @@ class TokenFile:
     words: str = ""
     mask: np.ndarray | None = None
 
-    def texts(self, max_length: int, max_texts: int | None = None) -> list[np.ndarray]:
-        """Return texts without padding, of at most `max_length` tokens each, int64."""
+    def starts(
+        self,
+        max_length: int,
+        max_texts: int | None = None,
+        pieces: Sequence[str] | None = None,
+    ) -> np.ndarray | None:
+        """Return where the texts of a stream begin (texts,); None of a table, whose rows they are.
+
+        With the `pieces` of ids each begins at a word, where the next text leaves room for it.
+
+        Examples
+        --------
+        >>> ids = np.array([0, 2, 2, 2, 2, 1, 2, 2, 2, 2, 2, 2])
+        >>> stream = TokenFile(Path("val.bin"), ids)
+        >>> stream.starts(2, 3).tolist()
+        [0, 4, 10]
+        >>> stream.starts(2, 3, ["a", " b", "c"]).tolist()
+        [0, 5, 10]
+        """
         check_whole("max_length", max_length, 2)
         if max_texts is not None:
             check_whole("max_texts", max_texts)
+        if self.mask is not None or self.ids.ndim == 2:
+            return None
+        whole = len(self.ids) // max_length
+        if not whole:
+            raise ArgumentError(
+                f"{self.path} holds {len(self.ids)} tokens, fewer than max_length={max_length}."
+            )
+        count = whole if max_texts is None else min(max_texts, whole)
+        parts = np.unique(np.linspace(0, whole - 1, count).round().astype(np.int64))
+        starts = parts * max_length
+        if pieces is None:
+            return starts
+        room = np.diff(starts, append=len(self.ids)) - max_length
+        moved = [
+            self._at_word(*place, pieces)
+            for place in zip(starts.tolist(), room.tolist(), strict=True)
+        ]
+        return np.array(moved)
+
+    def _at_word(self, start: int, room: int, pieces: Sequence[str]) -> int:
+        """Return the first place from `start` on where a word begins, `start` if none is near."""
+        first = max(start - 1, 0)
+        ids = self.ids[first : start + min(room, _NEAR) + 1].tolist()
+        if not start or max(ids) >= len(pieces):
+            return start
+        there = [pieces[i] for i in ids]
+        for place, (before, piece) in enumerate(pairwise(there), start):
+            word = piece.lstrip()
+            if word and (word != piece or before[-1:].isspace()):
+                return place
+        return start
+
+    def texts(
+        self,
+        max_length: int,
+        max_texts: int | None = None,
+        starts: np.ndarray | None = None,
+    ) -> list[np.ndarray]:
+        """Return texts without padding, of at most `max_length` tokens each, int64.
+
+        Those of a stream begin at `starts`, by default where `starts` says without pieces.
+        """
+        if starts is None:
+            starts = self.starts(max_length, max_texts)
         ids = self.ids
         if self.mask is not None:
             pairs = zip(ids[:max_texts], self.mask[:max_texts], strict=True)
             return [row[mask][:max_length].astype(np.int64) for row, mask in pairs]
         if ids.ndim == 2:
             return list(np.asarray(ids[:max_texts, :max_length]).astype(np.int64))
-        whole = len(ids) // max_length
-        if not whole:
-            raise ArgumentError(
-                f"{self.path} holds {len(ids)} tokens, fewer than max_length={max_length}."
-            )
-        count = whole if max_texts is None else min(max_texts, whole)
-        pieces = np.unique(np.linspace(0, whole - 1, count).round().astype(np.int64))
-        starts = pieces[:, None] * max_length
-        return list(np.asarray(ids[starts + np.arange(max_length)]).astype(np.int64))
+        assert starts is not None
+        return list(
+            np.asarray(ids[starts[:, None] + np.arange(max_length)]).astype(np.int64)
+        )
 
     def cut(self, max_length: int, count: int) -> list[int]:
         """Return how many tokens of each text are cut off; a stream is divided, not cut."""

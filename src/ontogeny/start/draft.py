@@ -259,10 +259,11 @@ def _answers_whole(
     """Return what is read, with texts that reach to their answers where no length was said."""
     named = any(said.startswith("inputs.max_length=") for said in wishes.sets)
     is_said = named or wishes.max_length is not None
+    first: _Read | None = None
     try:
-        sources = read()
-        if is_said or not any(map(_cuts_answers, sources[1].values())):
-            return sources
+        first = read()
+        if is_said or not any(map(_cuts_answers, first[1].values())):
+            return first
     except AnswersCutError:
         if is_said:
             raise
@@ -271,12 +272,18 @@ def _answers_whole(
         longest_of(run.checkpoints[-1]) or LONGEST, LONGEST
     )
     trajectory, inputs, found, notes = read()
-    length = max(usual, *(int(texts.lengths.max()) for texts in inputs.values()))
+    if first is not None and _scored(first[1]) == _scored(inputs):
+        content["inputs"]["max_length"] = usual
+        return first
+    length = max(int(texts.lengths.max()) for texts in inputs.values())
     content["inputs"]["max_length"] = length
-    if length == usual:
-        return trajectory, inputs, found, notes
     line = f"texts are read to {length} tokens instead of {usual}, for their answers"
     return trajectory, inputs, found, [*notes, f"{line} (--max-length)"]
+
+
+def _scored(sets: Mapping[str, Inputs]) -> int:
+    """Return how many tokens are scored in some input sets."""
+    return sum(int(texts.scored.sum()) for texts in sets.values())
 
 
 def _cuts_answers(texts: Inputs) -> bool:

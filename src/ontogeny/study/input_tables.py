@@ -15,7 +15,7 @@ from ..inputs import Inputs
 from ..inputs.conversations import is_prompted
 from ..inputs.described import form_of_some
 from ..inputs.layout import ending_in, looks_padded
-from ..inputs.pieces import spelled
+from ..inputs.pieces import pieces_of, spelled
 from ..inputs.scoring import REGEX, AnswersCutError
 from ..inputs.token_files import TokenFile, form_of_files, labels_beside, open_tokens
 from ..inputs.tokenize import count_ids
@@ -279,7 +279,12 @@ def _tokens(table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> Inp
     opened = [
         open_tokens(base / str(path), table.get("dtype"), size, bound) for path in paths
     ]
-    tables = [file.texts(length, per_file) for file in opened]
+    pieces = None if tokenizer is None else pieces_of(tokenizer)
+    starts = [file.starts(length, per_file, pieces) for file in opened]
+    tables = [
+        file.texts(length, per_file, begin)
+        for file, begin in zip(opened, starts, strict=True)
+    ]
     by_file = [
         file.cut(length, len(ids)) for file, ids in zip(opened, tables, strict=True)
     ]
@@ -287,7 +292,7 @@ def _tokens(table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> Inp
     rows = list(chain.from_iterable(tables))[:limit]
     same = len({len(row) for row in rows}) == 1
     ids = np.stack(rows) if same else [row.tolist() for row in rows]
-    labels = _token_labels(table, base, opened, length, per_file)
+    labels = _token_labels(table, base, opened, length, per_file, starts)
     mask, notes = _padding(ids, table)
     inputs = Inputs.from_tokens(
         ids,
@@ -298,7 +303,7 @@ def _tokens(table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> Inp
     )
     _check_ends(table, cut, length)
     return replace(
-        spelled(inputs, tokenizer),
+        spelled(inputs, pieces),
         truncated=sum(count > 0 for count in cut),
         cut_tokens=sum(cut),
         notes=(*inputs.notes, *notes),
@@ -378,6 +383,7 @@ def _token_labels(
     opened: Sequence[TokenFile],
     length: int,
     per_file: int | None,
+    starts: Sequence[np.ndarray | None],
 ) -> list[Any] | None:
     """Return labels of each text from the arrays beside the ids, or None where none are asked for.
 
@@ -394,7 +400,11 @@ def _token_labels(
         )
     files = [base / str(name) for name in names] or [file.path for file in opened]
     read = [labels_beside(path, file) for path, file in zip(files, opened, strict=True)]
-    return list(chain.from_iterable(file.texts(length, per_file) for file in read))
+    texts = (
+        file.texts(length, per_file, begin)
+        for file, begin in zip(read, starts, strict=True)
+    )
+    return list(chain.from_iterable(texts))
 
 
 def ids_of_model(

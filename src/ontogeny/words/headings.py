@@ -34,6 +34,8 @@ class Headings(Selection):
             yield from map(self._since_base, (NAMED, 1, 0))
         yield self._of_places()
         yield self._learned()
+        # An ability that was surely gained is no change that cannot be told.
+        yield from ("; ".join(self._turned(named)) for named in (NAMED, 1, 0))
         yield from self._loss_is_open()
         yield self.able_words()
         yield self._rows()
@@ -87,18 +89,21 @@ class Headings(Selection):
 
     def _since_base(self, named: int) -> str:
         """Return what further training gained and lost, with so many names of each."""
-        gained = [self.phrase(c).subject for c in self.sure(Kind.GAINED)]
-        lost = [self.phrase(c).subject for c in self.sure(Kind.LOST)]
-        parts = []
-        if gained:
-            parts.append(HEADINGS["gained"].format(gained=_some(gained, named)))
-        if lost:
-            parts.append(HEADINGS["lost"].format(lost=_some(lost, named)))
+        parts = self._turned(named)
         if len(parts) < 2:
             parts.insert(0, self._learned())
         if any(parts):
             return "; ".join(filter(None, parts))
         return next(filter(None, self._loss_is_open()), HEADINGS["none gained"])
+
+    def _turned(self, named: int) -> list[str]:
+        """Return which abilities were gained and which were lost, with so many names of each."""
+        parts = []
+        if gained := [self.phrase(c).subject for c in self.sure(Kind.GAINED)]:
+            parts.append(HEADINGS["gained"].format(gained=_some(gained, named)))
+        if lost := [self.phrase(c).subject for c in self.sure(Kind.LOST)]:
+            parts.append(HEADINGS["lost"].format(lost=_some(lost, named)))
+        return parts
 
     def _learned(self) -> str:
         forgot = self.sure(Kind.FORGOT)

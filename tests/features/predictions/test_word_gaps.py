@@ -17,7 +17,7 @@ from ontogeny.features.predictions.word_gaps import (
     letters_of,
     likeliest_words,
 )
-from ontogeny.inputs.pieces import spelled
+from ontogeny.inputs.pieces import pieces_of, spelled
 from ontogeny.inputs.vocabularies import vocabulary_tokenizer
 from ontogeny.observables import Predictions
 
@@ -52,7 +52,9 @@ def inputs(tokenizer):
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.permutation(TEXT.split())) + " " for _ in range(12)]
     ids = [[CHARACTERS.index(c) for c in text] for text in texts]
-    return spelled(og.Inputs.from_tokens(ids, vocab_size=len(CHARACTERS)), tokenizer)
+    return spelled(
+        og.Inputs.from_tokens(ids, vocab_size=len(CHARACTERS)), pieces_of(tokenizer)
+    )
 
 
 def chances(model, before, word):
@@ -73,8 +75,8 @@ def test_ids_of_characters_have_their_texts(inputs):
 def test_ids_of_word_pieces_have_none(tokenizer):
     pieces = og.tasks.train_tokenizer(["the cat sat on the mat"] * 4, vocab_size=300)
     ids = [pieces("the cat sat")["input_ids"]]
-    assert spelled(og.Inputs.from_tokens(ids), pieces).texts is None
-    assert spelled(og.Inputs.from_tokens([[9]]), tokenizer).texts is None
+    assert spelled(og.Inputs.from_tokens(ids), pieces_of(pieces)).texts is None
+    assert spelled(og.Inputs.from_tokens([[9]]), pieces_of(tokenizer)).texts is None
 
 
 def test_words_are_whole_and_their_frequencies_those_of_other_texts(inputs):
@@ -133,7 +135,9 @@ def test_words_at_the_beginning_of_texts_alone_leave_gaps_of_characters(
     tokenizer, tmp_path
 ):
     ids = [[CHARACTERS.index(c) for c in text] for text in ("ab ...", "ca . .", "b ..")]
-    inputs = spelled(og.Inputs.from_tokens(ids, vocab_size=len(CHARACTERS)), tokenizer)
+    inputs = spelled(
+        og.Inputs.from_tokens(ids, vocab_size=len(CHARACTERS)), pieces_of(tokenizer)
+    )
     assert len(Words.of(inputs).text) == 3
     observable = Predictions(n_gaps=2, top=3, objective="causal")
     run = og.Trajectory.from_models({step: Pairs(step) for step in (0, 1)})
