@@ -132,10 +132,7 @@ class _AtOnce(ThreadPoolExecutor):
 
 
 async def _lay_out(nodes: Nodes, store: MemoryStore) -> None:
-    """Write a tree as xarray does, in one visit to the thread in which Zarr works.
-
-    xarray visits it three times a variable, which took half of the time.
-    """
+    """Write a tree as xarray does, which visits Zarr's thread three times a variable instead."""
     for path, node in nodes.items():
         variables, attributes = encode_dataset_coordinates(node)
         group = await open_group(
