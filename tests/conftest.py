@@ -2,6 +2,10 @@
 
 import gc
 import os
+import shutil
+import tempfile
+from multiprocessing.util import Finalize
+from pathlib import Path
 
 import pytest
 import torch
@@ -26,6 +30,24 @@ activity.FIRST = float("inf")
 # Tests end processes, not machines: what was written is there without waiting for the disk, which
 # every cell and every checkpoint would do. Tests of what is written put their own in its place.
 os.fsync = lambda _: None
+
+# A study writes a thousand small files and takes them away again, which can take longer on a disk
+# than what is tested. A whole run writes 2.5 GB. TMPDIR names another place, and keeps the files.
+_MEMORY, _ROOM = Path("/dev/shm"), 5 * 2**30
+
+
+def _write_into_memory():
+    if "TMPDIR" in os.environ or not _MEMORY.is_dir():
+        return
+    if shutil.disk_usage(_MEMORY).free < _ROOM:
+        return
+    folder = tempfile.mkdtemp(prefix="tests-of-ontogeny-", dir=_MEMORY)
+    os.environ["TMPDIR"], tempfile.tempdir = folder, None
+    # After the sockets of multiprocessing, which are in it, and in no fork.
+    Finalize(None, shutil.rmtree, [folder], {"ignore_errors": True}, exitpriority=-200)
+
+
+_write_into_memory()
 
 # Deadlines and the check for slow examples measure the machine, not the code. Everything else stays
 # as Hypothesis has it: where the variable CI is set, it draws the same examples each time.

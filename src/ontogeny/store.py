@@ -2,9 +2,9 @@
 
 A cell is one safetensors file. Its header holds dimensions, coordinates, attributes, the status,
 the components of its fingerprint and a checksum of its content, so that it can be checked without
-reading its numbers; numbers are memory-mapped, but for those that are compressed to less than three
-quarters of their bytes. The header itself is sealed with a digest, so that a
-flipped bit in it never passes. Nothing in it is a pickle.
+reading its numbers; numbers of large cells are memory-mapped, but for those that are compressed to
+less than three quarters of their bytes. The header itself is sealed with a digest, so that a flipped
+bit in it never passes. Nothing in it is a pickle.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ _DTYPES = {
     for code in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
 } | {"BOOL": np.dtype("bool")}
 _STORABLE = frozenset(_DTYPES.values())
+_SMALL = 2**18  # bytes of numbers that are read at once
 # Bytes of the numbers that may be compressed.
 _FEWEST_PACKED = 2**12
 _MOST_PACKED = 2**28
@@ -162,7 +163,7 @@ def _codec() -> Any:
 
 
 def read_cell(path: Path, *, verify: bool = True) -> Cell:
-    """Read a cell; its numbers are memory-mapped.
+    """Read a cell; the numbers of a large one are memory-mapped.
 
     Raises
     ------
@@ -173,10 +174,7 @@ def read_cell(path: Path, *, verify: bool = True) -> Cell:
     with _reading(path) as file:
         # One file throughout, though another may take its name meanwhile.
         header, layout, start = _parsed(path, file)
-        tensors = {
-            name: _map(file, dtype, shape, start + begin, start + end)
-            for name, (dtype, shape, begin, end) in layout.items()
-        }
+        tensors = _tensors(file, layout, start)
         for name, (dtype, shape) in header.get("packed", {}).items():
             tensors[name] = _unpacked(tensors[name], dtype, shape)
         verify = verify and header["status"] != DROPPED
@@ -336,6 +334,24 @@ def _tensor(spec: Mapping[str, Any]) -> tuple[np.dtype, tuple[int, ...], int, in
             f"{end - begin} bytes are no numbers of shape {shape} and type {dtype}"
         )
     return dtype, shape, begin, end
+
+
+def _tensors(
+    file: BinaryIO, layout: Mapping[str, Any], start: int
+) -> dict[str, np.ndarray]:
+    """Return the tensors of a cell: those of a small one in memory, which maps take longer for."""
+    size = max((end for *_, end in layout.values()), default=0)
+    if size > _SMALL:
+        return {
+            name: _map(file, dtype, shape, start + begin, start + end)
+            for name, (dtype, shape, begin, end) in layout.items()
+        }
+    file.seek(start)
+    content = np.frombuffer(bytearray(file.read(size)), np.uint8)
+    return {
+        name: content[begin:end].view(dtype).reshape(shape)
+        for name, (dtype, shape, begin, end) in layout.items()
+    }
 
 
 def _map(

@@ -392,18 +392,25 @@ def test_what_differs_is_refused_by_name_and_marked_where_allowed():
 
 
 @pytest.mark.parametrize(
-    ("runs", "words"),
+    ("make", "words"),
     [
-        ([run()], "runs must be a mapping"),
-        ({"one": run()}, "at least two runs"),
-        ({"one": run(), "": run(20, 1)}, "names of runs must be texts"),
-        ({"one": run(), "two": 3}, "run 'two' must be a result of Study.run"),
-        ({"one": run(), "two": xr.DataTree()}, "must hold at least one node"),
-        ({"one": run(), "two": "nowhere"}, "run 'two': nowhere is no study folder"),
-        ({"one": run(), "two": og.compare(seeds(2))}, "is itself a comparison"),
+        (lambda one: [one], "runs must be a mapping"),
+        (lambda one: {"one": one}, "at least two runs"),
+        (lambda one: {"one": one, "": one}, "names of runs must be texts"),
+        (lambda one: {"one": one, "two": 3}, "run 'two' must be a result of Study.run"),
+        (lambda one: {"one": one, "two": xr.DataTree()}, "must hold at least one node"),
+        (
+            lambda one: {"one": one, "two": "nowhere"},
+            "run 'two': nowhere is no study folder",
+        ),
+        (
+            lambda one: {"one": one, "two": og.compare(seeds(2))},
+            "is itself a comparison",
+        ),
     ],
 )
-def test_what_is_no_run_is_refused(runs, words):
+def test_what_is_no_run_is_refused(make, words):
+    runs = make(run())
     with pytest.raises(og.errors.OntogenyError, match=words):
         og.compare(runs)
 

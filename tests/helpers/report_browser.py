@@ -129,19 +129,25 @@ def until(page, condition, arg=None):
     )
 
 
+UNDRAWN = "[data-figure]:not([data-drawn])"
+BELOW = f"""() => [...document.querySelectorAll("{UNDRAWN}")]
+  .every((figure) => figure.getBoundingClientRect().top >= innerHeight)"""
+
+
 def draw_all(page):
     """Open every fold, make the window so high that every figure is in view, and wait for them."""
     page.evaluate(
         "for (const fold of document.querySelectorAll('.fold')) fold.open = true"
     )
     page.evaluate(FRAMES)
-    width, high = (
-        page.viewport_size["width"],
-        page.evaluate("document.body.scrollHeight"),
-    )
-    page.set_viewport_size({"width": width, "height": max(9000, 2 * high)})
-    page.evaluate(FRAMES)
-    page.wait_for_selector("[data-figure]:not([data-drawn])", state="detached")
+    width = page.viewport_size["width"]
+    is_drawn = False
+    while not is_drawn:  # what is drawn may need more room
+        high = page.evaluate("document.body.scrollHeight")
+        page.set_viewport_size({"width": width, "height": max(9000, high + 500)})
+        page.evaluate(FRAMES)
+        until(page, BELOW)
+        is_drawn = not page.locator(UNDRAWN).count()
     page.set_viewport_size({"width": width, "height": 9000})
     page.evaluate(FRAMES)
 

@@ -57,9 +57,8 @@ def test_each_of_them_opens_what_it_names(visit, name):
     page = visit(name, PAGES[name], width=1280, height=900)
     chosen = ", ".join(f"{selector} a" for selector in BOLD)
     links = page.locator(f"{chosen}, svg.chart-wide a:has(> .group), .sentences a")
-    places = {}
-    for i in range(links.count()):
-        places.setdefault(links.nth(i).get_attribute("href"), i)
+    hrefs = links.evaluate_all("(all) => all.map((a) => a.getAttribute('href'))")
+    places = {href: hrefs.index(href) for href in hrefs}
     assert places
     for place, i in places.items():
         page.evaluate("scrollTo(0, 0)")

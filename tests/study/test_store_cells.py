@@ -34,6 +34,17 @@ def _cell(value=1.5):
     return Cell(data, fingerprint={"weights": "abc", "inputs": {"text": "d"}})
 
 
+@pytest.fixture(params=["read at once", "mapped"])
+def _either_size(request, monkeypatch):
+    """The numbers of a large cell are mapped."""
+    if request.param == "mapped":
+        monkeypatch.setattr(store, "_SMALL", -1)
+
+
+either_size = pytest.mark.usefixtures("_either_size")
+
+
+@either_size
 def test_cell_comes_back_as_it_was_written(tmp_path):
     path = tmp_path / "a" / "b.safetensors"
     checksum = write_cell(path, _cell())
@@ -52,6 +63,7 @@ def test_writing_again_replaces_and_leaves_no_temporary_file(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["c.safetensors"]
 
 
+@either_size
 @pytest.mark.parametrize("keep", [0, 4, 40, -1])
 def test_truncated_cell_is_refused(tmp_path, keep):
     path = tmp_path / "c.safetensors"
@@ -61,6 +73,7 @@ def test_truncated_cell_is_refused(tmp_path, keep):
         read_cell(path)
 
 
+@either_size
 def test_one_flipped_bit_is_noticed(tmp_path):
     path = tmp_path / "c.safetensors"
     write_cell(path, _cell())
@@ -183,6 +196,7 @@ def test_a_writer_whose_disk_is_full_leaves_the_old_file_alone(
 @pytest.mark.parametrize(
     "other", [_cell(2.0), Cell(xr.Dataset({"x": ("i", np.arange(999.0))}))]
 )
+@either_size
 def test_a_cell_that_is_replaced_while_it_is_read_is_read_as_it_was_opened(
     tmp_path, monkeypatch, other, verify
 ):

@@ -79,12 +79,13 @@ MAKERS = {
 }
 
 
+@pytest.fixture(scope="module")
 def modules():
-    for path in sorted(ROOT.rglob("*.py")):
-        yield (
-            path.relative_to(ROOT).as_posix(),
-            ast.parse(path.read_text(encoding="utf-8")),
-        )
+    """The name and the syntax tree of each module of the library."""
+    return [
+        (path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8")))
+        for path in sorted(ROOT.rglob("*.py"))
+    ]
 
 
 def documentation(tree):
@@ -109,10 +110,10 @@ def texts(tree):
             yield node.value
 
 
-def test_no_module_but_the_catalogue_holds_a_template_of_a_finding():
+def test_no_module_but_the_catalogue_holds_a_template_of_a_finding(modules):
     holding = {
         name
-        for name, tree in modules()
+        for name, tree in modules
         if name.startswith(ROOMS) and any(map(FINDING.search, texts(tree)))
     }
     assert holding == {*MAY}
@@ -143,10 +144,10 @@ def decisions(tree):
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_nothing_decides_by_reading_a_sentence(room):
+def test_nothing_decides_by_reading_a_sentence(modules, room):
     found = [
         f"{name}:{node.lineno}"
-        for name, tree in modules()
+        for name, tree in modules
         if name.startswith(f"{room}/")
         for node in decisions(tree)
     ]
@@ -189,18 +190,18 @@ MAY_READ = {
 }
 
 
-def readers(rooms):
+def readers(modules, rooms):
     return {
         name
-        for name, tree in modules()
+        for name, tree in modules
         if name.startswith(rooms) and any(map(reads_a_name, ast.walk(tree)))
     }
 
 
-def test_names_are_not_taken_apart():
+def test_names_are_not_taken_apart(modules):
     """A page decided by "share", "similar" and "last " in what a variable was called."""
     rooms = tuple(f"{room}/" for room in ROOMS if room != "cli")
-    assert readers(rooms) == {*MAY_READ}
+    assert readers(modules, rooms) == {*MAY_READ}
 
 
 @pytest.mark.parametrize(
@@ -286,10 +287,10 @@ def writes(node):
         yield from writes(child)
 
 
-def test_no_sentence_is_written_where_numbers_are_computed():
+def test_no_sentence_is_written_where_numbers_are_computed(modules):
     rooms = tuple(f"{room}/" for room in COMPUTING)
     holding = {
-        name for name, tree in modules() if name.startswith(rooms) and [*writes(tree)]
+        name for name, tree in modules if name.startswith(rooms) and [*writes(tree)]
     }
     assert holding == {*WRITES}
 
@@ -308,10 +309,10 @@ def test_the_search_for_sentences_finds_what_it_looks_for(code, count):
     assert len([*writes(ast.parse(code))]) == count
 
 
-def test_observables_of_the_library_claim_and_write_nothing():
+def test_observables_of_the_library_claim_and_write_nothing(modules):
     hooks = {
         name
-        for name, tree in modules()
+        for name, tree in modules
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef) and node.name == "words"
         if [each.arg for each in node.args.args] == ["self", "data", "nodes"]
@@ -319,11 +320,11 @@ def test_observables_of_the_library_claim_and_write_nothing():
     assert hooks == {"observables/base.py"}
 
 
-def test_no_words_of_the_catalogue_are_exchanged_after_they_were_chosen():
+def test_no_words_of_the_catalogue_are_exchanged_after_they_were_chosen(modules):
     """Headings were templates in which ``.replace`` put other words."""
     found = [
         f"{name}:{node.lineno}"
-        for name, tree in modules()
+        for name, tree in modules
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
@@ -338,9 +339,11 @@ def test_no_words_of_the_catalogue_are_exchanged_after_they_were_chosen():
 
 
 def covers(node, words):
-    """Whether a dict or a list of keys goes over all members of an enumeration."""
-    keys = node.keys if isinstance(node, ast.Dict) else ()
-    names = {ast.unparse(key).rpartition(".")[2] for key in keys if key is not None}
+    """Whether a dict goes over all members of an enumeration."""
+    if not isinstance(node, ast.Dict) or len(node.keys) < len(words):
+        return False
+    keys = filter(None, node.keys)
+    names = {ast.unparse(key).rpartition(".")[2] for key in keys}
     return {word.name for word in words} <= names
 
 
@@ -352,11 +355,13 @@ def covers(node, words):
         (Reason, {"words/catalogue.py"}),
     ],
 )
-def test_a_new_word_of_claims_is_added_where_the_words_are_listed_alone(words, files):
+def test_a_new_word_of_claims_is_added_where_the_words_are_listed_alone(
+    modules, words, files
+):
     """Beside these files one touches what decides it: at most three in all."""
     holding = {
         name
-        for name, tree in modules()
+        for name, tree in modules
         if any(covers(node, words) for node in ast.walk(tree))
     }
     assert holding == files

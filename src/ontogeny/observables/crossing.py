@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 _RESAMPLED = 1000
+_KEPT = 1000  # texts at most whose draws are kept: 8 MB
 _TAIL = 0.025
 # Nats per token by which a loss is below a line at least: float32 gives no finer answer.
 _ROUNDING = 1e-5
@@ -79,15 +81,40 @@ def crossing(
     if not len(steps) or not counted.any():
         return Crossing(np.nan, np.nan, np.nan)
     count = excess.shape[1]
-    rng = np.random.default_rng(random_state)
-    counts = rng.multinomial(count, np.full(count, 1 / count), size=_RESAMPLED)
-    first = _first_below(counts @ excess.T)
+    first = _first_below(drawn_texts(count, random_state) @ excess.T)
     after = np.append(steps, np.inf)
     before = np.append(steps[:1], steps)
     low = np.quantile(before[first], _TAIL, method="inverted_cdf")
     high = np.quantile(after[first], 1 - _TAIL, method="inverted_cdf")
     whole = _first_below(excess.sum(axis=1)[None])[0]
     return Crossing(float(after[whole]), float(low), float(high))
+
+
+def drawn_texts(count: int, random_state: int = 0) -> np.ndarray:
+    """Return (1000, count) how often each text is drawn when `count` are drawn of as many.
+
+    They are the same at every call, and those of few texts are kept: every curve asks for them.
+
+    Examples
+    --------
+    >>> drawn_texts(12).sum(axis=1)[:3]
+    array([12., 12., 12.])
+    """
+    draw = _kept_draws if count <= _KEPT else _draws
+    return draw(count, random_state)
+
+
+def _draws(count: int, random_state: int) -> np.ndarray:
+    rng = np.random.default_rng(random_state)
+    times = rng.multinomial(count, np.full(count, 1 / count), size=_RESAMPLED)
+    return times.astype(np.float64)
+
+
+@lru_cache(maxsize=4)
+def _kept_draws(count: int, random_state: int) -> np.ndarray:
+    times = _draws(count, random_state)
+    times.flags.writeable = False
+    return times
 
 
 def _first_below(sums: np.ndarray) -> np.ndarray:

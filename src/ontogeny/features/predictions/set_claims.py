@@ -23,7 +23,7 @@ from scipy.stats import beta, binom, t
 
 from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject
 from ...claims.places import OF_TOKENS
-from ...observables.crossing import Crossing, crossing
+from ...observables.crossing import Crossing, crossing, drawn_texts
 from ...summary.noise import mean_stderr
 from .rises import rise_p_value
 
@@ -36,7 +36,6 @@ _TAIL_ABOVE = 0.01
 _POWER = 0.95  # with which as many texts as a claim asks for would show it
 _MOST_TEXTS = 20_000  # that a claim asks for
 _GAINED = 0.01  # level at which a loss is below word frequencies
-_RESAMPLED = 1000
 _SURE = 0.99  # of the draws, of a run that overfits: the place of the minimum is found in them
 # Of what held-out texts gain over frequencies: a smaller rise is not named.
 _LEAST = 0.01
@@ -248,17 +247,13 @@ def _stays_above(mean: np.ndarray) -> int:
     return int(mean.argmin()) + 1
 
 
-def _begins(
-    costs: np.ndarray, weights: np.ndarray, random_state: int = 0
-) -> np.ndarray:
+def _begins(costs: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return for draws of texts the place after their minimum; infinite where the end is no higher.
 
     The end is compared with the place that is lowest for all texts: each draw's own minimum is
     below its end by construction.
     """
-    count = len(weights)
-    rng = np.random.default_rng(random_state)
-    drawn = rng.multinomial(count, np.full(count, 1 / count), size=_RESAMPLED) * weights
+    drawn = drawn_texts(len(weights)) * weights
     means = drawn @ costs.T / drawn.sum(axis=1, keepdims=True)
     lowest = means.argmin(axis=1)
     whole = int(np.average(costs, weights=weights, axis=1).argmin())

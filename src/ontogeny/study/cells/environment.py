@@ -53,25 +53,26 @@ def pinned(threads: int) -> Iterator[None]:
     1
     """
     global _holders, _limits, _filters, _before
-    limit = _libraries(len(sys.modules)).limit
+    libraries = _libraries(len(sys.modules))
     with _lock:
         if _holders == 0:
             _before = torch.get_num_threads()
-            _limits = _briefly(lambda: limit(limits=threads, user_api="blas"))
+            _limits = _limited_blas(libraries, threads)
             _filters = warnings.catch_warnings()
             _filters.__enter__()
             warnings.filterwarnings("ignore", message=".*converge")
         _holders += 1
         torch.set_num_threads(threads)
     try:
-        with limit(limits=threads, user_api="openmp"):
+        with libraries.limit(limits=threads, user_api="openmp"):
             yield
     finally:
         with _lock:
             _holders -= 1
-            if _holders == 0 and _limits is not None and _filters is not None:
+            if _holders == 0 and _filters is not None:
                 _filters.__exit__(None, None, None)
-                _briefly(_limits.restore_original_limits)
+                if _limits is not None:
+                    _briefly(_limits.restore_original_limits)
                 torch.set_num_threads(_before)
 
 
@@ -79,6 +80,18 @@ def pinned(threads: int) -> Iterator[None]:
 def _libraries(_modules: int) -> Any:
     """Look libraries with threads up once until more is imported; a look takes 2 ms, a task."""
     return ThreadpoolController()
+
+
+def _limited_blas(libraries: Any, threads: int) -> Any:
+    """Give BLAS its number of threads; return what restores it, None where it has that number.
+
+    A thread for nothing took longer than a small task.
+    """
+    blas = libraries.select(user_api="blas").lib_controllers
+    if all(library.num_threads == threads for library in blas):
+        return None
+    limit = libraries.limit
+    return _briefly(lambda: limit(limits=threads, user_api="blas"))
 
 
 def _briefly(function: Callable[[], Any]) -> Any:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 import shutil
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import xarray as xr
+import zarr
 from xarray.backends.zarr import encode_zarr_variable
 from xarray.conventions import encode_dataset_coordinates
 from zarr.api.asynchronous import open_group
 from zarr.core.buffer import Buffer
-from zarr.core.sync import sync
 from zarr.storage import MemoryStore
 
 from ...renames import rename
@@ -26,6 +31,7 @@ from ..folder.layout import result_path
 from .checksums import write_checksums
 
 _METADATA = (".zarray", ".zattrs", ".zgroup")
+_settings = threading.Lock()  # those of Zarr are the process's
 
 
 def write_result(folder: Path, tree: xr.DataTree) -> Path:
@@ -81,27 +87,52 @@ def write_tree(tree: xr.DataTree, folder: Path, large: int = LARGE) -> None:
     ... ]
     [4.2, 4.2]
     """
+    # Python writes JSON with indents ten times more slowly.
+    with _settings, zarr.config.set({"json_indent": None}):
+        if sum(node.dataset.nbytes for node in tree.subtree) >= large:
+            tree.to_zarr(folder, zarr_format=2, consolidated=False)
+        else:
+            _write_small(tree, folder)
+    write_metadata(folder)
+
+
+def _write_small(tree: xr.DataTree, folder: Path) -> None:
     laid_out: dict[str, Buffer] = {}
-    if sum(node.dataset.nbytes for node in tree.subtree) >= large:
-        tree.to_zarr(folder, zarr_format=2, consolidated=False)
-    else:
-        nodes = {
-            node.path: node.to_dataset(inherit=False).load() for node in tree.subtree
-        }
-        sync(_lay_out(nodes, MemoryStore(laid_out)))
+    nodes = {node.path: node.to_dataset(inherit=False).load() for node in tree.subtree}
+    # In a thread, as a notebook has a loop of events in this one.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(_run, _lay_out(nodes, MemoryStore(laid_out))).result()
     files = {name: content.to_bytes() for name, content in laid_out.items()}
     for parent in {(folder / name).parent for name in files}:
         parent.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    write_metadata(folder)
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """Run what waits for nothing in a loop of events that hands nothing on to threads."""
+    loop = asyncio.new_event_loop()
+    loop.set_default_executor(_AtOnce())
+    try:
+        loop.run_until_complete(work)
+    finally:
+        loop.close()
+
+
+class _AtOnce(ThreadPoolExecutor):
+    """Zarr has a thread encode each chunk, which takes longer than encoding a small one."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
+        future: Future = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
 
 
 async def _lay_out(nodes: Nodes, store: MemoryStore) -> None:
-    """Write a tree as xarray does, in one visit to the thread in which Zarr works.
-
-    xarray visits it three times a variable, which took half of the time.
-    """
+    """Write a tree as xarray does, which visits Zarr's thread three times a variable instead."""
     for path, node in nodes.items():
         variables, attributes = encode_dataset_coordinates(node)
         group = await open_group(
