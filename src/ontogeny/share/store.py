@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from ..study.results.checksums import write_checksums
-from ..study.results.result_files import write_metadata
 
 
 def change_attributes(
@@ -72,5 +71,7 @@ def strings(value: Any) -> Iterator[str]:
 
 def seal(store: Path) -> None:
     """Write the metadata of the whole store and the checksums again."""
-    write_metadata(store)
+    import zarr
+
+    zarr.consolidate_metadata(store, zarr_format=2)
     write_checksums(store)
