@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..study.results.checksums import write_checksums
+from ..study.results.checksums import LIST, write_checksums
 
 
 def change_attributes(
@@ -73,5 +73,6 @@ def seal(store: Path) -> None:
     """Write the metadata of the whole store and the checksums again."""
     import zarr
 
+    (store / LIST).unlink(missing_ok=True)  # which Zarr does not know
     zarr.consolidate_metadata(store, zarr_format=2)
     write_checksums(store)
