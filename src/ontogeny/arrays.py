@@ -114,7 +114,7 @@ def matrix(
     >>> matrix("A", [[1, 2], [3, 4]]).dtype
     dtype('float64')
     """
-    array = value if is_array(value) else _from_list(name, value)
+    array = value if is_array(value) else numbers(name, value)
     layout = str(getattr(array, "layout", "torch.strided"))
     if layout != "torch.strided":
         raise ArgumentError(f"{name} must be dense; got {layout}. Use '.to_dense()'.")
@@ -163,12 +163,3 @@ def check_finite(name: str, array: Array) -> None:
         raise NonFiniteError(
             f"{name} holds {count} NaN or infinite values of {int(np.prod(tuple(array.shape)))}."
         )
-
-
-def _from_list(name: str, value: object) -> np.ndarray:
-    try:
-        return np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentError(
-            f"{name} must be a numeric array; got {type(value).__name__}."
-        ) from None

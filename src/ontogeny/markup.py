@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 # A sign alone is none, such as that of an orthant.
 _FORMULA = re.compile(r"[=@\t\r]|[+-].")
 _WIDTH = 100
+_BLOCK = '<pre style="white-space:pre-wrap;line-height:1.45">{code}</pre>'
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf", re.IGNORECASE)
 
 
@@ -93,11 +94,27 @@ def _line(tag: str, cells: Iterable[str]) -> str:
 
 def as_text(view: Any) -> str:
     """Return what rich shows as plain text."""
+    console = _shown(view, color_system=None)
+    return "\n".join(line.rstrip() for line in console.export_text().splitlines())
+
+
+def as_html(view: Any) -> str:
+    """Return what rich shows as HTML, in colours of its own alone: for light and dark pages."""
+    console = _shown(view, color_system="truecolor")
+    return str(console.export_html(inline_styles=True, code_format=_BLOCK))
+
+
+def _shown(view: Any, color_system: Any) -> Any:
+    """Return a console that has recorded what rich shows."""
     from rich.console import Console
 
-    file = io.StringIO()
     console = Console(
-        file=file, width=_WIDTH, color_system=None, force_terminal=False, emoji=False
+        file=io.StringIO(),
+        width=_WIDTH,
+        color_system=color_system,
+        force_terminal=False,
+        emoji=False,
+        record=True,
     )
     console.print(view, highlight=False, markup=False)
-    return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
+    return console

@@ -27,6 +27,7 @@ from ontogeny.comparison.concepts import fitting, price_of_concepts, studies_of,
 from ontogeny.comparison.concepts.fitting import LayerConcepts, order_agreement
 from ontogeny.comparison.concepts.node import node_of
 from ontogeny.errors import ArgumentError
+from ontogeny.study.cells import models
 from ontogeny.study.cells.cache import DigestCache
 from ontogeny.words.content import read_content
 from ontogeny.words.sections import section_sentences
@@ -103,16 +104,16 @@ def test_what_was_stopped_goes_on_and_what_is_done_is_not_read_again(
     for path in folders.values():
         for file in (path / views.FOLDER).glob("*.safetensors"):
             file.unlink()
-    reads, whole = [], views.read_needs
+    reads, whole = [], models.read_needs
 
-    def counted(job, trajectory, step, needs):
+    def counted(job, trajectory, step, *needs):
         reads.append(step)
-        return whole(job, trajectory, step, needs)
+        return whole(job, trajectory, step, *needs)
 
     def broken(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(views, "read_needs", counted)
+    monkeypatch.setattr(models, "read_needs", counted)
     monkeypatch.setattr("ontogeny.comparison.concepts.node.of_layer", broken)
     given = studies_of(folders, studies)
     assert "10 checkpoints" in price_of_concepts(given)
@@ -120,7 +121,7 @@ def test_what_was_stopped_goes_on_and_what_is_done_is_not_read_again(
         og.compare(folders, concepts=studies, progress=False)
     assert len(reads) == 10
     monkeypatch.undo()
-    monkeypatch.setattr(views, "read_needs", counted)
+    monkeypatch.setattr(models, "read_needs", counted)
     first = og.compare(folders, concepts=studies, progress=False)
     assert len(reads) == 10
     assert not list(folders["seed 0"].glob(f"{views.FOLDER}/views*"))

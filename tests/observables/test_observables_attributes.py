@@ -42,7 +42,7 @@ def of_a_language_model(folder):
     pairs = {"pairs": 3, "batch_size": 4}
     of_texts = {"on": ("labelled",), "n_random": 5, "n_refits": 2, "intercept": True}
     chosen = [
-        obs.Loss("plain"),
+        obs.Loss(on="plain"),
         obs.Predictions(n_gaps=3, on="plain"),
         obs.TokenLosses(2, on="plain"),
         obs.ActivationDecay(LAYERS, on="plain"),

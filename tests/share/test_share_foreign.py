@@ -16,7 +16,6 @@ from helpers.hub_uploads import Uploads
 from helpers.report_browser import Watched, browser
 from ontogeny.cli import main
 from ontogeny.errors import ArgumentError, StoreError
-from ontogeny.share.store import seal
 from ontogeny.study.results.archive import ARCHIVE, pack
 from ontogeny.study.results.checksums import write_checksums
 
@@ -64,7 +63,6 @@ def store(tmp_path):
     path = tmp_path / "result.zarr"
     tree().to_zarr(path, zarr_format=2, consolidated=True)
     write_checksums(path)
-    seal(path)
     return path
 
 

@@ -19,6 +19,7 @@ from helpers.text_models import text_study
 from ontogeny.errors import ArgumentError, StoreError
 from ontogeny.share.texts import private_looking, shorten, shorten_within
 from ontogeny.study.results.archive import ARCHIVE
+from ontogeny.study.results.result_files import write_result
 
 __all__ = ["browser"]
 
@@ -158,10 +159,11 @@ def test_texts_in_the_card_are_no_markup(study, tmp_path):
 
 def change_root(folder, **attributes):
     """Change attributes of a study's result as if it had been made so."""
-    from ontogeny.share.store import change_attributes, seal
-
-    change_attributes(folder / "result.zarr", "", lambda before: before | attributes)
-    seal(folder / "result.zarr")
+    tree = og.open_study(folder).tree
+    nodes = {n.path: n.to_dataset(inherit=False).load() for n in tree.subtree}
+    changed = {path: node.drop_encoding() for path, node in nodes.items()}
+    changed["/"].attrs |= attributes
+    write_result(folder, xr.DataTree.from_dict(changed))
 
 
 def test_everything_is_listed_before_it_leaves(study, hub, capsys):

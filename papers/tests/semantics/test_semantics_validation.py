@@ -339,7 +339,7 @@ def test_what_is_no_list_is_refused_by_name(name, argument, value):
         ),
         (
             lambda: semantics.svd_concepts(SUPPORT, weights=b"pi"),
-            "weights must be a numeric array",
+            "weights must be an array of numbers",
         ),
     ],
 )

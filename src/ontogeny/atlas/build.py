@@ -13,11 +13,10 @@ import numpy as np
 import xarray as xr
 
 from ..errors import ArgumentError
-from ..markup import as_text
+from ..markup import as_html, as_text
 from ..report.concepts.arrays import LIFE, ConceptArrays
 from ..report.concepts.facts import Effect, Facts
 from ..words.labels import short_names
-from .html import concept_card, concept_table
 from .labels import Labels, fit_of, sketches_of
 from .readouts import KEPT, Direction, kept_direction
 from .terminal import concept_lines, table_lines
@@ -28,7 +27,7 @@ from .words import prompt_of, reason_words, visible
 class Concept(Facts):
     """One concept of one layer at one step; see `ontogeny.atlas.ConceptAccessor`.
 
-    Printed, it is a card of text; in a notebook it is a card of HTML. Its attributes are those of
+    Printed, it is a card of text; in a notebook the same card has colours. Its attributes are those of
     `ontogeny.atlas.Facts`.
     """
 
@@ -56,7 +55,7 @@ class Concept(Facts):
         return concept_lines(self)
 
     def _repr_html_(self) -> str:
-        return concept_card(self)
+        return as_html(concept_lines(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data that JSON can hold; numbers that are not known are None."""
@@ -299,7 +298,7 @@ class ConceptTable:
         return table_lines(self.heading(), list(self))
 
     def _repr_html_(self) -> str:
-        return concept_table(self.heading(), list(self))
+        return as_html(self.__rich__())
 
     def heading(self) -> list[str]:
         """Return the lines over the table: how many there are, and why some have no name."""

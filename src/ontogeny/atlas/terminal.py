@@ -1,4 +1,4 @@
-"""Cards and tables as text: with colours on a terminal, plain elsewhere."""
+"""Cards and tables for terminals and notebooks, as rich shows them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from ..characters import END_OF_ISOLATE, ISOLATE, runs_from_the_right, within
+from ..characters import END_OF_ISOLATE, ISOLATE, runs_from_the_right, shown, within
 from ..report.concepts.facts import Context, Facts
 from .words import (
     HEADS,
-    Markup,
     code_facts,
     effect_facts,
     life_words,
     measured_words,
     row_cells,
     tokens_words,
-    visible,
     where,
 )
 
@@ -28,7 +26,6 @@ _MOST_BARS = 40
 _BEFORE_PEAK = 32  # characters of a context
 _AFTER_PEAK = 34
 _TINT = "on cyan"
-_MARKUP = Markup(str, within, str, visible, "  ")
 _STRONG = 0.5  # of the largest code: tokens that are tinted beside the strongest one
 
 
@@ -38,7 +35,7 @@ def concept_lines(concept: Facts) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    head = Text(within(concept.title), style="bold")
+    head = Text(shown(concept.title), style="bold")
     by = " (named by a person)" if concept.labelled else ""
     head.append(f"{by}  {where(concept)}", style="dim")
     grid = Table.grid(padding=(0, 2))
@@ -62,9 +59,9 @@ def _rows(concept: Facts) -> list[tuple[str, Any]]:
     if concept.life is not None:
         rows.append(("life", life_words(concept.life, concept.unit)))
     rows += _curves(concept)
-    rows += code_facts(concept, _MARKUP)
+    rows += code_facts(concept)
     rows += _contexts(concept.contexts)
-    return rows + effect_facts(concept, _MARKUP)
+    return rows + effect_facts(concept)
 
 
 def _contexts(contexts: Sequence[Context]) -> list[tuple[str, Any]]:
@@ -147,6 +144,6 @@ def table_lines(heading: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> An
         )
     grid.add_column(HEADS[-1], justify="right")
     for row in rows:
-        grid.add_row(*map(Text, row_cells(row, _MARKUP)))
+        grid.add_row(*map(Text, row_cells(row)))
     parts = [Text(line) for line in heading]
     return Group(*parts, grid) if rows else Group(*parts)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..characters import shown, within
@@ -135,53 +134,37 @@ def life_words(life: Life, unit: str = "step") -> str:
     )
 
 
-@dataclass(frozen=True)
-class Markup:
-    """How a card writes a text, a name, visible tokens and one token, and what separates tokens."""
-
-    text: Callable[[str], str]
-    name: Callable[[str], str]
-    line: Callable[[str], str]
-    token: Callable[[str], str]
-    between: str
-
-
-def code_facts(concept: Facts, markup: Markup) -> list[tuple[str, str]]:
+def code_facts(concept: Facts) -> list[tuple[str, str]]:
     """Return on what a concept fires and what explains its code, each under its heading."""
     facts = []
     if math.isfinite(concept.firing):
         facts.append(("fires on", f"{share(concept.firing)} of the tokens"))
-    parts = [
-        f"{markup.text(name)} {share(part)}"
-        for name, part in concept.enrichment.items()
-    ]
+    parts = [f"{name} {share(part)}" for name, part in concept.enrichment.items()]
     if parts:
         facts.append(("explained by", ", ".join(parts)))
     return facts
 
 
-def effect_facts(concept: Facts, markup: Markup) -> list[tuple[str, str]]:
+def effect_facts(concept: Facts) -> list[tuple[str, str]]:
     """Return what a concept writes, what is near it and what it matters, under headings."""
     facts = []
     for verb, tokens in (
         ("raises", concept.written_up),
         ("lowers", concept.written_down),
     ):
-        logits = [
-            f"{markup.token(token.piece)} {signed(token.value)}" for token in tokens
-        ]
+        logits = [f"{visible(token.piece)} {signed(token.value)}" for token in tokens]
         if logits:
-            facts.append((verb, markup.between.join(logits)))
+            facts.append((verb, "  ".join(logits)))
     if facts and math.isfinite(concept.written_random):
-        facts.append(("", markup.text(written_beside(concept))))
+        facts.append(("", written_beside(concept)))
     near = [
-        f"{other.index} {markup.name(other.name or 'not named')} {signed(other.cosine)}"
+        f"{other.index} {shown(other.name or 'not named')} {signed(other.cosine)}"
         for other in concept.neighbours
     ]
     if near:
         facts.append(("near", "; ".join(near)))
     if concept.effect is not None:
-        facts.append(("removal", markup.text(effect_words(concept.effect))))
+        facts.append(("removal", effect_words(concept.effect)))
     return facts
 
 
@@ -190,13 +173,12 @@ _TOKENS = 5
 HEADS = ("layer", "index", "name", "tokens", "life", "born")
 
 
-def row_cells(row: Mapping[str, Any], markup: Markup) -> list[str]:
+def row_cells(row: Mapping[str, Any]) -> list[str]:
     """Return a row of such a table."""
     born = "" if row["born"] is None else f"{row['born']:,}"
-    name = markup.name(row["name"]) + (" *" if row["labelled"] else "")
-    kind = markup.text(kind_words(row["kind"], row["born"]))
-    tokens = markup.line(row["tokens"])
-    return [markup.text(row["layer"]), str(row["index"]), name, tokens, kind, born]
+    name = shown(row["name"]) + (" *" if row["labelled"] else "")
+    kind = kind_words(row["kind"], row["born"])
+    return [row["layer"], str(row["index"]), name, row["tokens"], kind, born]
 
 
 def where(concept: Facts) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 from ..errors import ArgumentError
@@ -47,9 +47,10 @@ class OfActivations(Observable):
 
 @dataclass(frozen=True)
 class OfSampledActivations(OfActivations):
-    """An observable of activations with the usual arguments, before those of its own."""
+    """An observable of activations with the usual arguments: layers, its own, and the others."""
 
     layers: str | tuple[str, ...] = "mlp"
+    _: KW_ONLY
     on: str | None = None
     tokens: str = "all"
     max_tokens: int | None = 5000

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from ..needs import InputSet, Need, Predictor
 from .base import Observable
 
 
+@dataclass(frozen=True, kw_only=True)
 class OfPredictions(Observable):
-    """An observable of what a model predicts on an input set; its subclasses have these fields.
+    """An observable of what a model predicts on an input set.
 
-    They are no fields of this class, see `ontogeny.observables.of_activations.OfActivations`.
     `Predictor` refuses another objective than ``"auto"``, ``"causal"`` and ``"masked"``.
     """
 
-    on: str | None
-    objective: str
+    on: str | None = None
+    objective: str = "auto"
 
     requires = "texts, a vocabulary head"
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)

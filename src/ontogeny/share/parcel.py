@@ -13,19 +13,20 @@ from ..errors import ArgumentError, StoreError
 from ..study import open_study
 from ..study.folder.layout import comparison_path, result_path, settings_path
 from ..study.results.archive import ARCHIVE, pack
-from ..study.results.checksums import check_files
+from ..study.results.checksums import check_files, write_checksums
+from ..study.results.result_files import write_tree
 from ..trajectory.hub.repository import is_name
 from .card import card
 from .listing import Listing, looks_private, texts_in
-from .store import in_strings, seal
+from .strings import in_strings
 from .texts import (
     find_study_file,
     holds_sentences,
     own_code_in,
-    remove_paths,
-    remove_texts,
     shorten,
     shortened,
+    without_paths,
+    without_texts_of,
 )
 
 _WHAT = {
@@ -166,18 +167,17 @@ def _put_together(
     texts, notes = _small_files(source, study_file, without_texts, replacements)
     for name, text in texts.items():
         (place / name).write_text(text, encoding="utf-8")
-    store = Path(shutil.copytree(result_path(source), result_path(place)))
-    remove_paths(store, replacements)
-    seal(store)
-    left_out = []
+    tree = without_paths(open_study(source).tree, replacements)
+    left_out: list[str] = []
     if without_texts:
-        left_out = remove_texts(store, open_study(place).tree)
-        seal(store)
-    tree = open_study(place).tree
+        tree, left_out = without_texts_of(tree)
     if not tree.children:
         raise ArgumentError(
             f"without texts nothing of {source} is left; push it with them."
         )
+    store = result_path(place)
+    write_tree(tree, store)
+    write_checksums(store)
     open_study(place).report(place / "report.html")
     pack(store, place / ARCHIVE)
     names = [name for name in _WHAT if name == "README.md" or (place / name).is_file()]

@@ -5,20 +5,20 @@ from __future__ import annotations
 import getpass
 import json
 import re
-import shutil
 import socket
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from .. import own_code
 from ..errors import ArgumentError
-from .store import change_attributes, change_texts, in_strings, strings
+from .strings import in_strings, strings
 
 _PART = r"[^\s/\\\"'<>|:,;()\[\]{}]+"
 _PATH = re.compile(
@@ -72,25 +72,31 @@ def shorten_within(text: str, table: dict[str, str]) -> str:
     return _PATH.sub(lambda m: table.setdefault(m[0], _last(m[0])), text)
 
 
-def remove_paths(store: Path, replaced: dict[str, str]) -> None:
-    """Shorten absolute paths in the provenance and the statuses of a copied result."""
+def without_paths(tree: xr.DataTree, replaced: dict[str, str]) -> xr.DataTree:
+    """Return a result with absolute paths in its provenance and its statuses shortened."""
     # What a study states of itself may be a path as a whole; a reason of a failure quotes some.
-    whole = partial(shorten, table=replaced)
     within = partial(shorten_within, table=replaced)
-    change_attributes(store, "", lambda attrs: in_strings(attrs, whole))
-    for node in (path.parent for path in store.glob("*/.zgroup")):
-        change_attributes(
-            store, node.name, lambda attrs: attrs | _failure(attrs, within)
+    root = tree.to_dataset().drop_encoding()
+    root.attrs = in_strings(root.attrs, partial(shorten, table=replaced))
+    nodes = {"/": root}
+    for node in tree.descendants:
+        data = node.to_dataset(inherit=False).drop_encoding()
+        # xarray writes texts of any length as such from objects alone.
+        data = data.assign(
+            {
+                n: v.astype(object)
+                for n, v in data.variables.items()
+                if v.dtype.kind == "T"
+            }
         )
-        if (node / "status").is_dir():
-            change_texts(store, f"{node.name}/status", within)
-
-
-def _failure(
-    attributes: Mapping[str, Any], change: Callable[[str], str]
-) -> dict[str, Any]:
-    """Return the one attribute of a node that may name files: why it could not be summarised."""
-    return {k: in_strings(v, change) for k, v in attributes.items() if k == "failed"}
+        if "failed" in data.attrs:
+            data.attrs["failed"] = in_strings(data.attrs["failed"], within)
+        if "status" in data:
+            status = data["status"].values
+            texts = np.array([within(str(text)) for text in status.ravel()], object)
+            data["status"] = data["status"].copy(data=texts.reshape(status.shape))
+        nodes[node.path] = data
+    return xr.DataTree.from_dict(nodes)
 
 
 def private_looking(text: str) -> Iterator[tuple[str, str]]:
@@ -267,21 +273,16 @@ def passages(tree: xr.DataTree) -> Iterator[Passage]:
                 yield Passage(name, str(variable), int(array.size), "")
 
 
-def remove_texts(store: Path, tree: xr.DataTree) -> list[str]:
-    """Take texts and tokens out of a copied result; return the observables that are left out.
+def without_texts_of(tree: xr.DataTree) -> tuple[xr.DataTree, list[str]]:
+    """Return a result without texts and tokens, and the observables that are left out.
 
     Numbers computed from the texts stay. An observable is left out whole if none of its figures
     can be drawn without its texts.
-
-    Parameters
-    ----------
-    store
-        The copy.
-    tree
-        What it holds.
     """
     left_out = []
-    for name, node in tree.children.items():
+    nodes = {}
+    for node in tree.descendants:
+        name = node.path.strip("/")
         data = node.to_dataset(inherit=False)
         gone = {
             str(v) for v, array in data.variables.items() if _is_textual(str(v), array)
@@ -290,15 +291,14 @@ def remove_texts(store: Path, tree: xr.DataTree) -> list[str]:
         figures_left = [figure for figure in figures if not gone & set(strings(figure))]
         if gone and figures and not figures_left:
             left_out.append(name)
-            shutil.rmtree(store / name)
             continue
-        for variable in gone:
-            shutil.rmtree(store / name / variable)
         if gone:  # what such an observable states may quote what it shows
             attrs = {"figures": json.dumps(figures_left), "statements": "[]"}
-            change_attributes(store, name, attrs)
-    change_attributes(store, "", lambda attributes: _forget(attributes, left_out))
-    return left_out
+            data = data.drop_vars(gone).assign_attrs(attrs)
+        nodes[name] = data
+    root = tree.to_dataset()
+    root.attrs = _forget(root.attrs, left_out)
+    return xr.DataTree.from_dict({"/": root, **nodes}), left_out
 
 
 def _forget(attributes: dict[str, Any], left_out: list[str]) -> dict[str, Any]:

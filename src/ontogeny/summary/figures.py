@@ -155,7 +155,8 @@ def _curves(
     free = [d for d in dims if d not in (series, "run")]
     facet = quantity.facet or next(iter(free), None)
     if series in PANELS and facet is None and data.sizes.get(series, 0) >= _MANY:
-        series, facet = "", series
+        facet = series
+        series = ""
     figure = Curves(
         label.replace("_", "-"),
         quantity.heading_of(at.get(quantity.per, "")),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from string import Formatter
+from collections.abc import Callable, Iterable, Sequence
 
 # XML 1.0 allows no other control characters, and a lone surrogate cannot be written as UTF-8.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
@@ -262,34 +261,3 @@ def mid_sentence(text: str) -> str:
     first = text.removeprefix(mark).split(" ")[0]
     is_word = first == "A" or first[1:].islower()
     return mark + first[:1].lower() + text[len(mark) + 1 :] if is_word else text
-
-
-def with_labels(template: str, labels: Mapping[str, str]) -> str:
-    """Return a template with labels for the names that it holds in braces; other names stay.
-
-    Examples
-    --------
-    >>> with_labels("The size of {layer} by {step} 20", {"layer": "h.{x}"})
-    'The size of h.{x} by {step} 20'
-    """
-    parts = Formatter().parse(template)
-    return "".join(
-        text + ("" if name is None else labels.get(name, f"{{{name}}}"))
-        for text, name, *_ in parts
-    )
-
-
-def its(count: int) -> str:
-    """Return the pronoun of several, or of one or none."""
-    return "their" if count > 1 else "its"
-
-
-def control_runs(count: int) -> str:
-    """Return what one or several control runs are called in a sentence.
-
-    Examples
-    --------
-    >>> control_runs(1), control_runs(3)
-    ('the control run', 'control runs')
-    """
-    return "the control run" if count == 1 else "control runs"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,7 @@ class StepSimilarity(OfSampledActivations):
     'step-similarity'
     """
 
-    max_tokens: int = 200
+    max_tokens: int = field(default=200, kw_only=True)
 
     kind = "step-similarity"
     minima = {"max_tokens": 8}
@@ -168,7 +168,7 @@ class LayerSimilarity(OfMeasures):
     'layer-similarity'
     """
 
-    max_tokens: int | None = 1000
+    max_tokens: int | None = field(default=1000, kw_only=True)
 
     measured = "to_layer_before"
     other = "the layer before"

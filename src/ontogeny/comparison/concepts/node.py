@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
@@ -15,23 +16,30 @@ from ... import activity
 from ...errors import StoreError
 from ...figures import Column, Heatmap, Marks, Section, Table, attach
 from ...figures.base import Figure
-from ...store import Cell, read_cell, write_cell
+from ...store import plain
 from ...study import Progress, Study
+from ...study.cells.cache import combine, read_verified
+from ...study.cells.graph import Context, Outcome, StudyCell
+from ...study.folder.code import READING, code_of
+from ...study.progress import Silent
+from ...study.running.run import left_of
 from ...words.formats import with_interval
 from ...words.labels import short_names
 from ..rows import numbered
 from .fitting import START, Describing, LayerConcepts, of_layer
 from .views import (
+    FOLDER,
     RunViews,
     began_at,
-    cell_of,
-    fingerprint_of,
+    compute,
     matched_layers,
     price,
+    task_of,
     views_of,
 )
 
 NODE = "shared-concepts"
+_FIT = (f"{__name__}:_fitted", *READING)
 COUNTS = ("in_all", "in_some", "in_one", "born_in_all", "from_start")
 CHANGES = ("kept", "unclear", "turned", "lost", "new")
 
@@ -67,41 +75,70 @@ def concepts_of_runs(
         If a study has no joint concepts, they are of other texts or tokens, or layers do not match.
     """
     runs, controls = views_of(studies)
-    everything = [*runs.values(), *controls.values()]
-    fingerprint = fingerprint_of(everything)
-    path = cell_of(everything, fingerprint)
-    if (node := _finished(path, fingerprint)) is not None:
-        return node
-    progress.note(price(everything))
-    node = _fitted(list(runs.values()), list(controls.values()), progress)
-    write_cell(path, Cell(node, fingerprint=fingerprint))
-    for state in everything:
-        state.forget()
-    return node
+    first = next(iter(runs.values())).part
+    cell = SharedCell.of(list(runs.values()), list(controls.values()), progress)
+    if left_of(first.job, task_of(first, cell)):
+        everything = [*runs.values(), *controls.values()]
+        progress.note(price(everything))
+        compute(first, [cell], progress)
+        for views in everything:
+            views.forget()
+    result = read_verified(first.job.folder / cell.place)
+    if result.status != "done":
+        raise StoreError(f"{cell.label}: {result.status}")
+    return result.data
 
 
 def price_of_concepts(studies: Mapping[str, tuple[Study, Path]]) -> str:
     """Return in words what the concepts of several runs would read and keep."""
     runs, controls = views_of(studies)
-    everything = [*runs.values(), *controls.values()]
-    fingerprint = fingerprint_of(everything)
-    done = _finished(cell_of(everything, fingerprint), fingerprint) is not None
-    return (
-        "concepts over all runs: nothing is to be read" if done else price(everything)
-    )
+    first = next(iter(runs.values())).part
+    cell = SharedCell.of(list(runs.values()), list(controls.values()), Silent())
+    if left_of(first.job, task_of(first, cell)):
+        return price([*runs.values(), *controls.values()])
+    return "concepts over all runs: nothing is to be read"
 
 
-def _finished(path: Path, fingerprint: Mapping[str, Any]) -> xr.Dataset | None:
-    """Return the node that an earlier comparison has left, if it is of the same."""
-    try:
-        cell = read_cell(path) if path.exists() else None
-    except StoreError:
-        return None
-    return (
-        cell.data
-        if cell is not None and dict(cell.fingerprint) == fingerprint
-        else None
-    )
+@dataclass(frozen=True, eq=False)
+class SharedCell(StudyCell):
+    """The node of the concepts of several runs, a cell in the folder of the first.
+
+    It depends on the weights that its views are of, which are gone when it is done.
+    """
+
+    fit: Callable[[], xr.Dataset] = field(kw_only=True)
+    observed: ClassVar[bool] = False
+
+    @classmethod
+    def of(
+        cls, runs: Sequence[RunViews], controls: Sequence[RunViews], progress: Progress
+    ) -> SharedCell:
+        """Return the cell of some runs, and of a control run of each."""
+        everything = [*runs, *controls]
+        # Joint concepts say how it is fitted.
+        of_runs = {
+            f"{r.name} {r.part.name}": [
+                r.observable.arguments(),
+                r.components(),
+                r.digests,
+            ]
+            for r in everything
+        }
+        code = code_of(_FIT, [type(r.observable) for r in everything])
+        components = plain({**code, "runs": of_runs})
+        name = combine({"concepts": repr(components)})[:16]
+        return cls(
+            NODE,
+            name,
+            Path(FOLDER) / f"{name}.safetensors",
+            "the concepts over all runs",
+            components,
+            fit=partial(_fitted, runs, controls, progress),
+        )
+
+    def compute(self, context: Context) -> Outcome:
+        """Read all views, and fit layer by layer."""
+        return Outcome(self.fit())
 
 
 def _fitted(

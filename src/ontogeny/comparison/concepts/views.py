@@ -1,42 +1,43 @@
 """The checkpoints of several runs as views of one dictionary: read once, kept until it is fitted.
 
-A view is kept in the folder of its own study, so that what was stopped goes on where it was.
+A view is a cell in the folder of its own run, so that what was stopped goes on where it was.
 """
 
 from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import xarray as xr
 
 from ...arrays import to_numpy
 from ...concepts.joint.snapshots import standardised
-from ...errors import ArgumentError, CheckpointError, NonFiniteError, StoreError
+from ...errors import ArgumentError
 from ...inputs.sampling import TokenSample
 from ...machine import size_text
-from ...needs import Activations
+from ...needs import Activations, Need
 from ...observables.registry import make
-from ...store import Cell, plain, read_cell, write_cell
+from ...store import read_cell
 from ...study import Progress, Study, read_study
-from ...study.cells.cache import combine
-from ...study.cells.environment import pinned
-from ...study.cells.models import read_needs, release_skeleton
+from ...study.cells.graph import Context, Outcome, StudyCell
+from ...study.cells.models import release_skeleton
 from ...study.folder.code import READING, code_of
 from ...study.planning.parts import RunPart
+from ...study.running.mapping import TaskRunner, Work
+from ...study.running.run import Task, left_of
 from ..layers import match_layers
 from .aligned import aligned_tokens, rows_of
 
 FOLDER = "shared-concepts"
 MOST_TOKENS = 5000  # of a dictionary over all runs, where the study says nothing of one
-_VIEWS = (f"{__name__}:RunViews._values", f"{__name__}:_dataset", *READING)
-_FIT = (f"{__package__}.node:_fitted", *READING)
+_VIEWS = (f"{__name__}:ViewCell.compute", *READING)
 
 
 def studies_of(runs: Mapping[str, Any], folders: Any) -> dict[str, tuple[Study, Path]]:
@@ -74,6 +75,53 @@ def studies_of(runs: Mapping[str, Any], folders: Any) -> dict[str, tuple[Study, 
 
 
 @dataclass(frozen=True, eq=False)
+class ViewCell(StudyCell):
+    """The activations of one checkpoint as the dictionary over all runs takes them.
+
+    Parameters
+    ----------
+    need
+        What is read.
+    rows
+        Which of its tokens; None means all.
+    """
+
+    need: Activations = field(kw_only=True)
+    rows: np.ndarray | None = field(kw_only=True)
+    observed: ClassVar[bool] = False
+    phase: ClassVar[str] = "reading"
+
+    def needs(self, by_name: Mapping[str, Any]) -> list[Need]:
+        """Return the need."""
+        return [self.need]
+
+    def compute(self, context: Context) -> Outcome:
+        """Return activations centred and scaled, in half precision, each value about 1."""
+        layers = {}
+        for i, (path, A) in enumerate(context.values[self.need].items()):
+            values = to_numpy(A if self.rows is None else A[self.rows])
+            X, _ = standardised(values, np.arange(len(values)))
+            half_precision = (X * np.float32(np.sqrt(X.shape[1]))).astype(np.float16)
+            layers[path] = ((f"token{i}", f"feature{i}"), half_precision)
+        return Outcome(xr.Dataset(layers))
+
+
+def compute(part: RunPart, cells: Iterable[StudyCell], progress: Progress) -> None:
+    """Compute what is left of cells of a run, and say what went wrong."""
+    tasks = [task_of(part, cell) for cell in cells]
+    works = [Work(part.job, task) for task in tasks if left_of(part.job, task)]
+    for _, done in TaskRunner(None, None, progress.note).run(works):
+        for problem in done.problems:
+            progress.note(problem)
+
+
+def task_of(part: RunPart, cell: StudyCell) -> Task:
+    """Return the task of one cell of a run."""
+    step = cell.key if isinstance(cell.key, int) else None
+    return Task(cell.label, part.trajectory, (cell,), step)
+
+
+@dataclass(frozen=True, eq=False)
 class RunViews:
     """The views of one run, the studied one or a control run of it.
 
@@ -87,8 +135,6 @@ class RunViews:
         The joint concepts that are fitted: which layers and tokens are read.
     asked
         The observable of the study that reads these layers.
-    folder
-        Of the study.
     sample
         Tokens that are the same places as in runs with another tokenizer; else those of the study.
     note
@@ -99,7 +145,6 @@ class RunViews:
     part: RunPart
     observable: Any
     asked: Any
-    folder: Path
     sample: TokenSample | None = None
     note: str = ""
 
@@ -129,16 +174,13 @@ class RunViews:
             rows_of(inputs, self.sample)
         ]
 
-    def _values(self, step: int) -> dict[str, Any]:
-        """Return the activations of a checkpoint by layer, at the tokens that are compared."""
-        job = self.part.job
-        need = self.need
+    @cached_property
+    def _read(self) -> tuple[Activations, np.ndarray | None]:
+        """What is read, and which rows of it are the places that are compared."""
         if self.sample is None:
-            return dict(read_needs(job, self.part.trajectory, step, [need])[need])
-        need = replace(need, max_tokens=None)
-        rows = rows_of(job.inputs_of(need), self.sample)
-        values = read_needs(job, self.part.trajectory, step, [need])[need]
-        return {path: A[rows] for path, A in values.items()}
+            return self.need, None
+        need = replace(self.need, max_tokens=None)
+        return need, rows_of(self.part.job.inputs_of(need), self.sample)
 
     def components(self) -> dict[str, Any]:
         """Return all that the views depend on, but the weights."""
@@ -150,66 +192,46 @@ class RunViews:
             **code_of(_VIEWS, [type(self.need)]),
         } | ({} if self.sample is None else {"rows": _digest(self.sample)})
 
-    @property
-    def place(self) -> Path:
-        """The folder of the views."""
-        return (
-            self.folder / FOLDER / f"views {self.part.name}".strip().replace(" ", "-")
-        )
+    @cached_property
+    def cells(self) -> list[ViewCell]:
+        """A cell for each checkpoint."""
+        need, rows = self._read
+        shared = self.components()
+        return [
+            ViewCell(
+                FOLDER,
+                step,
+                Path(FOLDER) / "views" / f"{step}.safetensors",
+                f"step {step} for the concepts of {self.name}",
+                {**shared, "weights": digest},
+                need=need,
+                rows=rows,
+            )
+            for step, digest in self.digests.items()
+        ]
 
     def read(self, progress: Progress) -> dict[int, Path]:
         """Return the files of all views by step, and read those that are missing.
 
         Checkpoints that cannot be read are left out, and said.
         """
-        views = {}
-        for step, digest in self.digests.items():
-            path = self.place / f"{step}.safetensors"
-            fingerprint = self._fingerprint(digest)
-            if not _stands(path, fingerprint):
-                try:
-                    with pinned(self.part.job.settings.threads):
-                        values = self._values(step)
-                except (CheckpointError, NonFiniteError) as error:
-                    progress.note(
-                        f"{self.name}: step {step} is left out of its concepts: {error}"
-                    )
-                    continue
-                write_cell(path, Cell(_dataset(values), fingerprint=fingerprint))
-            views[step] = path
+        compute(self.part, self.cells, progress)
         release_skeleton()
-        return views
-
-    def _fingerprint(self, digest: str) -> dict[str, Any]:
-        return dict(plain({**self.components(), "weights": digest}))
+        job = self.part.job
+        return {
+            int(cell.key): job.folder / cell.place
+            for cell in self.cells
+            if not left_of(job, task_of(self.part, cell))
+        }
 
     def forget(self) -> None:
         """Remove the views."""
-        shutil.rmtree(self.place, ignore_errors=True)
+        shutil.rmtree(self.part.job.folder / FOLDER / "views", ignore_errors=True)
 
 
 def _digest(sample: TokenSample) -> str:
     places = np.stack([sample.text, sample.position]).astype(np.int64)
     return hashlib.sha256(places.tobytes()).hexdigest()
-
-
-def _stands(path: Path, fingerprint: Mapping[str, Any]) -> bool:
-    try:
-        return path.exists() and dict(read_cell(path).fingerprint) == fingerprint
-    except StoreError:  # half of it, or damaged: it is read again
-        return False
-
-
-def _dataset(values: Mapping[str, Any]) -> Any:
-    """Return activations centred and scaled, in half precision, each value about 1."""
-    import xarray as xr
-
-    layers = {}
-    for i, (path, A) in enumerate(values.items()):
-        X, _ = standardised(to_numpy(A), np.arange(len(A)))
-        half_precision = (X * np.float32(np.sqrt(X.shape[1]))).astype(np.float16)
-        layers[path] = ((f"token{i}", f"feature{i}"), half_precision)
-    return xr.Dataset(layers)
 
 
 class LayerViews(Sequence[np.ndarray]):
@@ -243,10 +265,10 @@ def views_of(
         asked = _asked(name, study)
         joint = _joint(asked)
         parts = study.parts(folder)
-        runs[name] = RunViews(name, parts[0], joint, asked, folder)
+        runs[name] = RunViews(name, parts[0], joint, asked)
         of_control = [p for p in parts[1:] if asked.name in p.job.by_name]
         if of_control:
-            controls[name] = RunViews(name, of_control[0], joint, asked, folder)
+            controls[name] = RunViews(name, of_control[0], joint, asked)
     _align(runs, controls)
     return runs, controls if len(controls) == len(runs) else {}
 
@@ -367,23 +389,6 @@ def began_at(
     return max(
         (step for step in files[base.name] if base.digests[step] in begun), default=None
     )
-
-
-def fingerprint_of(runs: Sequence[RunViews]) -> dict[str, Any]:
-    """Return what a fit over runs depends on; joint concepts say how it is fitted."""
-    of_runs = {
-        f"{r.name} {r.part.name}": [r.observable.arguments(), r.components(), r.digests]
-        for r in runs
-    }
-    return dict(
-        plain({**code_of(_FIT, [type(r.observable) for r in runs]), "runs": of_runs})
-    )
-
-
-def cell_of(runs: Sequence[RunViews], fingerprint: Mapping[str, Any]) -> Path:
-    """Return where the finished concepts of runs lie: in the folder of the first of them."""
-    name = combine({"concepts": repr(fingerprint)})[:16]
-    return runs[0].folder / FOLDER / f"{name}.safetensors"
 
 
 def price(runs: Sequence[RunViews]) -> str:

@@ -109,8 +109,6 @@ class OfExamples(OfGroups):
     """An observable of files of examples, which its subclasses explain."""
 
     examples: tuple[str, ...]
-    on: str | None = None
-    objective: str = "auto"
 
     file_arguments = ("examples",)
     # Of these fields none is a group; without any only a field of a usual name is.

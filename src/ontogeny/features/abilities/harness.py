@@ -58,8 +58,6 @@ class Harness(OfGroups):
     folders: tuple[str, ...] = ()
     metric: str = ""
     limit: int | None = None
-    on: str | None = None
-    objective: str = "auto"
 
     kind = "harness"
     measured = "right"

@@ -60,8 +60,6 @@ class MinimalPairs(OfExamples):
     examples: tuple[str, ...] = ()
     method: str = "sentence"
     per_token: bool = False
-    on: str | None = None
-    objective: str = "auto"
 
     kind = "minimal-pairs"
     choices = {"method": METHODS}

@@ -17,7 +17,7 @@ from ...needs.derived import Reference
 from ...observables import PresetEntry, Reading, by_layer
 from ...observables.arguments import check_names
 from ...observables.catalogued import SOME_LAYERS
-from ...observables.of_activations import OfActivations
+from ...observables.of_activations import OfSampledActivations
 from ...quantities import Measured, Quantity
 from ...units import Units
 
@@ -35,7 +35,7 @@ _DRAWS = 5  # of tokens out of order
 
 
 @dataclass(frozen=True)
-class OfMeasures(OfActivations):
+class OfMeasures(OfSampledActivations):
     """An observable that compares activations by some measures of similarity.
 
     Attributes
@@ -44,12 +44,7 @@ class OfMeasures(OfActivations):
         What a layer is compared with.
     """
 
-    layers: str | tuple[str, ...] = "mlp"
     measures: tuple[str, ...] = ("cka",)
-    on: str | None = None
-    tokens: str = "all"
-    max_tokens: int | None = 5000
-    random_state: int = 0
 
     measured: ClassVar[str] = "similarity"
     other: ClassVar[str]

@@ -66,8 +66,6 @@ class NgramAgreement(OfPredictions):
 
     counted: str | None = None
     orders: tuple[int, ...] = (1, 2, 3)
-    on: str | None = None
-    objective: str = "auto"
     random_state: int = 0
 
     kind = "ngram-agreement"

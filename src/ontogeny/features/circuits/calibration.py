@@ -54,8 +54,6 @@ class Calibration(OfPredictions):
     """
 
     bins: int = 15
-    on: str | None = None
-    objective: str = "auto"
     random_state: int = 0
 
     kind = "calibration"

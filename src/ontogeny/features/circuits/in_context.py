@@ -54,8 +54,6 @@ class InContextLearning(OfPredictions):
     early: int | None = None
     late: int | None = None
     window: int | None = None
-    on: str | None = None
-    objective: str = "auto"
 
     kind = "in-context-learning"
     minima = {"early": 2, "late": 2, "window": 1}

@@ -25,7 +25,7 @@ from ...observables import PresetEntry, Reading, Run, by_layer, control_matches
 from ...observables.catalogued import INNER_LAYERS
 from ...observables.control_matches import with_control_matches
 from ...observables.extractor_fits import layer_state
-from ...observables.of_activations import OfActivations
+from ...observables.of_activations import OfSampledActivations
 from ...quantities import Quantity
 from ...trees import Nodes
 from ...words.names import Names
@@ -46,7 +46,7 @@ BLOCKS = 50  # of texts, that births are resampled over
 
 
 @dataclass(frozen=True)
-class JointConcepts(OfActivations):
+class JointConcepts(OfSampledActivations):
     """One dictionary for all checkpoints of a layer: what each concept is, and when it is there.
 
     Codes that all checkpoints share are fitted once, on some of them; each checkpoint gets its own
@@ -89,16 +89,11 @@ class JointConcepts(OfActivations):
     'joint-concepts'
     """
 
-    layers: str | tuple[str, ...] = "mlp"
     n_concepts: int = 200
     method: str = "ica"
     n_active: int = 8
     fit_steps: int | tuple[int, ...] = 12
     readable: float = 0.6
-    on: str | None = None
-    tokens: str = "all"
-    max_tokens: int | None = 5000
-    random_state: int = 0
     examples: int = 4
     shown_texts: int = 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from ...observables import PresetEntry, Reading, Run, by_layer, control_matches
 from ...observables.catalogued import INNER_LAYERS
 from ...observables.control_matches import with_control_matches
 from ...observables.extractor_fits import layer_state
-from ...observables.of_activations import OfActivations
+from ...observables.of_activations import OfSampledActivations
 from ...observables.pieces import (
     PIECES,
     SHOWN,
@@ -63,7 +63,7 @@ _TEXTS = ("name", "rule", "words", "found_in", "fit_id")
 
 
 @dataclass(frozen=True)
-class LearnedConcepts(OfActivations):
+class LearnedConcepts(OfSampledActivations):
     """Components of what a layer holds beyond the current token, with names, births and controls.
 
     Of every activation the mean of its token's places in other texts is taken off. What is left at
@@ -100,10 +100,7 @@ class LearnedConcepts(OfActivations):
     n_latents: int = 0
     examples: int = 4
     keep_directions: bool = True
-    on: str | None = None
-    tokens: str = "all"
-    max_tokens: int | None = 60_000
-    random_state: int = 0
+    max_tokens: int | None = field(default=60_000, kw_only=True)
 
     kind = "learned-concepts"
     question = "Which concepts did training make, and when was each born?"

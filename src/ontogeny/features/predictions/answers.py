@@ -62,8 +62,6 @@ class Predictions(OfPredictions):
     sentences: tuple[str, ...] = ()
     n_gaps: int = 6
     top: int = 5
-    on: str | None = None
-    objective: str = "auto"
     random_state: int = 0
 
     kind = "predictions"

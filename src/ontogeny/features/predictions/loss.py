@@ -113,8 +113,6 @@ class Loss(OfPredictions):
     'auto'
     """
 
-    on: str | None = None
-    objective: str = "auto"
     mask_fraction: float = 0.15
     random_state: int = 0
     floor: float | None = None

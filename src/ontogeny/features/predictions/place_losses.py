@@ -54,8 +54,6 @@ class PlaceLosses(OfPredictions):
     """
 
     every: bool = False
-    on: str | None = None
-    objective: str = "auto"
 
     kind = "place-losses"
     choices = {"objective": ("auto", "causal")}

@@ -50,8 +50,6 @@ class TokenLosses(OfPredictions):
 
     n_texts: int = 3
     max_tokens: int = 64
-    on: str | None = None
-    objective: str = "auto"
     random_state: int = 0
 
     kind = "token-losses"

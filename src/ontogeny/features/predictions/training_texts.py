@@ -78,8 +78,6 @@ class TrainingTexts(OfPredictions):
     """
 
     training: str
-    on: str | None = None
-    objective: str = "auto"
 
     kind = "training-texts"
     question = "What is memorised, and what generalises?"

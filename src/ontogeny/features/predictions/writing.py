@@ -67,8 +67,6 @@ class Writing(OfPredictions):
     n_texts: int = 2
     n_tokens: int = 60
     prompt_tokens: int = 24
-    on: str | None = None
-    objective: str = "auto"
     random_state: int = 0
 
     kind = "writing"

@@ -92,8 +92,6 @@ class TextStatistics(OfPredictions):
     vocab_size: int = 500
     n_contexts: int = 2000
     n_draws: int = 10
-    on: str | None = None
-    objective: str = "auto"
     random_state: int = 0
 
     kind = "text-statistics"

@@ -6,7 +6,6 @@ W + scale (lora_a lora_b)ᵀ, as ``mlx_lm.fuse`` writes it. Names are those of t
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from torch import Tensor, nn
 from ...errors import CheckpointError
 from ..weights.files import TensorReader, WeightFiles, state_tensors
 from ..weights.inert import few, plain
+from ..weights.states import json_table
 from .settings import SETTINGS, AdapterSettings
 
 _FILE = re.compile(r"(?:\d+_)?adapters\.safetensors")
@@ -58,7 +58,9 @@ class MlxSettings(AdapterSettings):
 
 def mlx_adapter(path: Path) -> bool:
     """Return whether a file is an adapter of MLX: by its name, and by the settings beside it."""
-    return bool(_FILE.fullmatch(path.name)) and _is_mlx(_table(path.parent))
+    return bool(_FILE.fullmatch(path.name)) and _is_mlx(
+        json_table(path.parent / SETTINGS)
+    )
 
 
 def mlx_settings(path: Path) -> MlxSettings | None:
@@ -70,7 +72,7 @@ def mlx_settings(path: Path) -> MlxSettings | None:
         If it changes its base in another way than LoRA does.
     """
     file = path if path.is_file() else path / "adapters.safetensors"
-    table = _table(file.parent)
+    table = json_table(file.parent / SETTINGS)
     if not _is_mlx(table) or not file.is_file():
         return None
     kind = table.get("fine_tune_type", "lora")
@@ -82,14 +84,6 @@ def mlx_settings(path: Path) -> MlxSettings | None:
             f"alone is read; {_FUSE}."
         )
     return MlxSettings(file.parent, table, file)
-
-
-def _table(folder: Path) -> dict[str, Any]:
-    try:
-        table = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return table if isinstance(table, dict) else {}
 
 
 def _is_mlx(table: Mapping[str, Any]) -> bool:

@@ -13,6 +13,7 @@ from ...errors import CheckpointError
 from ..weights.digests import combine, tensor_digests
 from ..weights.files import WeightFiles
 from ..weights.inert import few, plain
+from ..weights.states import json_table
 
 SETTINGS = "adapter_config.json"
 FILES = ("adapter_model.safetensors", "adapter_model.bin")
@@ -142,20 +143,14 @@ class AdapterSettings:
         return combine({**settings, "peft": _version(), **tensor_digests(self.files())})
 
 
-def said_of_itself(folder: Path) -> dict[str, Any] | None:
-    """Return the settings by which adapters differ; None where there are none to read.
+def said_of_itself(folder: Path) -> dict[str, Any]:
+    """Return the settings by which adapters differ; empty where there are none to read.
 
     Lists of names are in one order: peft saves sets, each time in another.
     """
-    try:
-        table = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None
-    if not isinstance(table, dict):
-        return None
     return {
         key: sorted(value, key=str) if isinstance(value, list) else value
-        for key, value in table.items()
+        for key, value in json_table(folder / SETTINGS).items()
         if key not in _NOT_THE_ADAPTER
     }
 

@@ -129,7 +129,7 @@ def _adapter(checkpoint: Checkpoint) -> dict[str, Any] | None:
     """Return the settings of what is the adapter in a folder, by its own tensors."""
     if checkpoint.derived is not None or checkpoint.path is None:
         return None
-    return said_of_itself(checkpoint.path)
+    return said_of_itself(checkpoint.path) or None
 
 
 def remedy(runs: Sequence[Sequence[Checkpoint]]) -> str:

@@ -22,7 +22,7 @@ from ....errors import ArgumentError, check_number
 from ....figures import Heatmap, Section
 from ....needs import InputSet, Need
 from ....observables import PresetEntry, Reading, Run, by_layer, dataset
-from ....observables.of_activations import OfActivations
+from ....observables.of_activations import OfSampledActivations
 from ....quantities import Measured, Quantity
 from ....trees import Nodes
 from ..describe.tokens import strongest_tokens
@@ -94,7 +94,7 @@ LINE = "readable_concept"
 
 
 @dataclass(frozen=True)
-class ConceptLayers(OfActivations):
+class ConceptLayers(OfSampledActivations):
     """One dictionary over all layers and steps: where a concept is first readable, and if it moves.
 
     Every token has one sparse code for all layers at all steps. At each step and in each layer a
@@ -121,15 +121,10 @@ class ConceptLayers(OfActivations):
     'concept-layers'
     """
 
-    layers: str | tuple[str, ...] = "mlp"
     n_concepts: int = 100
     n_active: int = 8
     fit_steps: int = 4
     readable: float = 0.6
-    on: str | None = None
-    tokens: str = "all"
-    max_tokens: int | None = 5000
-    random_state: int = 0
 
     kind = "concept-layers"
     minima = {"fit_steps": 1}

@@ -28,7 +28,6 @@ SUFFIX = ".index"
 _HPARAMS = "hparams.json"
 _MAGIC = bytes.fromhex("57fb808b247547db")
 _FOOTER = 48
-_TRAILER = 5  # bytes after each block: whether it is compressed, and a checksum
 _DTYPES: dict[int, np.dtype[Any]] = {
     1: np.dtype("<f4"),
     2: np.dtype("<f8"),
