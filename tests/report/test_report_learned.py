@@ -18,7 +18,7 @@ from ontogeny.report.concepts.learned import (
     control_words,
     found_words,
 )
-from ontogeny.report.concepts.lives import marks_words
+from ontogeny.report.concepts.lives import choice_words, marks_words
 from ontogeny.report.concepts.nodes import read_concepts
 from ontogeny.report.first_screen import screen
 from ontogeny.report.first_screen.numbers import numbers_of
@@ -305,3 +305,11 @@ def test_the_key_of_life_lines_explains_what_is_drawn_and_no_more(concepts):
         marks_words(born) == "Dot: birth; bar: the checkpoints between which it lies."
     )
     assert marks_words([]) == ""
+
+
+def test_none_is_best_named_where_none_has_a_name():
+    data = learned_concepts()
+    unnamed = data.assign(name=data["name"].where(False, ""))
+    content = read_content(made.tree({"learned-concepts": unnamed}, steps=STEPS))
+    words = choice_words(read_concepts(content), 2)
+    assert "none has a name" in words and "named" not in words

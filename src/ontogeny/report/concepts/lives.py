@@ -206,16 +206,20 @@ def _kind(concepts: Concepts) -> str:
     """Say how many concepts there are to choose from, and of how many in all."""
     of = len(concepts.candidates)
     every = len(concepts.every)
-    has_names = any(concept.given or concept.name for concept in concepts.candidates)
+    has_names = _has_names(concepts)
     noun = "named concept" if has_names else "concept"
     kind = plural(of, noun) if of > 1 else f"only {noun}"
     beside = "" if of == every else f", of {every:,} in all"
     return f"{kind}{beside}{'' if has_names else '; none has a name'}"
 
 
+def _has_names(concepts: Concepts) -> bool:
+    return any(concept.given or concept.name for concept in concepts.candidates)
+
+
 def best_of(concepts: Concepts) -> str:
     """Return by what concepts are chosen where not all are shown."""
-    if is_learned(concepts.data):
+    if is_learned(concepts.data) and _has_names(concepts):
         return "best named"
     return (
         "sharpest" if math.isfinite(concepts.candidates[0].sharpness) else "strongest"
