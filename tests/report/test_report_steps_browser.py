@@ -46,6 +46,7 @@ def test_a_click_on_a_step_sets_it_and_leads_nowhere(learned, selector):
 
 def test_a_click_in_the_course_of_a_token_sets_the_step(visit):
     page = visit("texts", example_texts.tree, width=1280, height=900)
+    page.click("#example-text summary")
     page.focus("#slider")
     page.keyboard.press("End")
     course = page.locator(".example-curve")
