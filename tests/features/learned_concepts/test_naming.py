@@ -147,7 +147,7 @@ def test_a_second_condition_is_about_another_word(places, namer):
     )
     name = namer.name(comma & after)
     assert name.phi > 0.95 and "said" in name.label and "ran" in name.label
-    assert {part.split(" “")[0] for part in name.label.split(", ", 1)} == {
+    assert {part.split(" “")[0] for part in name.label.split(" and ", 1)} == {
         "word",
         "after",
     }

@@ -89,7 +89,7 @@ class Namer:
         train = self.half
         chosen = self._best(fires[train], np.ones(train.sum(), dtype=bool))
         within = self._best(fires[train], chosen.holds[train], apart=chosen)
-        label = f"{chosen.label}, {within.label}"
+        label = f"{chosen.label} and {within.label}"
         both = Rule(chosen.about, label, chosen.holds & within.holds)
         gain = phi(both.holds[train], fires[train]) - phi(
             chosen.holds[train], fires[train]
