@@ -286,15 +286,23 @@ def test_several_runs_begin_with_a_first_screen_over_all_their_losses():
     first, node = first_screen(content), content.track_node
     assert first is not None and node is not None
     assert "3 of 3 runs" in first.heading and "3 of 3 runs" in first.sentences[0].lead
-    assert (
-        run_curves(content)
-        == node.dataset["loss"].transpose("run", "step").values.tolist()
-    )
-    page = Page(render_page(content))
-    sent = page.data["first"]
-    assert sent["of"] == "mean" and len(sent["runs"]) == 3
+    losses = node.dataset["loss"].transpose("run", "step").values.tolist()
+    assert [*run_curves(content).values()] == losses
+    html = render_page(content)
+    sent = Page(html).data["first"]
+    assert sent["names"] == [*seeds(3)] and len(sent["runs"]) == 3
+    assert "mean" not in sent["title"] and "mean of the runs" not in html
     picture = first_picture(content, first)
     assert picture.count('class="curve"') == 1
+
+
+def test_a_mean_is_drawn_of_seeds_alone():
+    """Of two recipes it is the loss of no model."""
+    content = read_content(og.compare(seeds(3), seeds=True))
+    html = render_page(content)
+    sent = Page(html).data["first"]
+    assert sent["of"] == "mean" and sent["names"] == []
+    assert "mean" in sent["title"] and "mean of the runs" in html
 
 
 def test_lines_under_the_loss_are_those_that_all_runs_share():

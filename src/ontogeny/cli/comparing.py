@@ -53,6 +53,12 @@ Concepts = Annotated[
         help="Which concepts the runs share: their checkpoints are read once more.",
     ),
 ]
+Seeds = Annotated[
+    bool,
+    typer.Option(
+        "--seeds", help="The runs are seeds of one recipe: their mean is drawn."
+    ),
+]
 Plan = Annotated[
     bool,
     typer.Option("--plan", help="Say what --concepts would read and keep, and stop."),
@@ -69,6 +75,7 @@ def compare(
     tokens_per_step: PerStep = None,
     title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
     concepts: Concepts = False,
+    seeds: Seeds = False,
     plan: Plan = False,
     quiet: Quiet = False,
 ) -> None:
@@ -90,6 +97,7 @@ def compare(
         tokens_per_step=_rates(tokens_per_step, labels),
         title=title,
         concepts=concepts,
+        seeds=seeds,
         progress=progress_for(quiet),
     )
     if folder is not None:

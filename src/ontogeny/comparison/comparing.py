@@ -45,6 +45,7 @@ def compare(
     tokens_per_step: float | Mapping[str, float] | None = None,
     title: str | None = None,
     concepts: bool | Mapping[str, Study] = False,
+    seeds: bool = False,
     progress: Progress | bool | None = None,
 ) -> StudyResult:
     """Return several studied runs as one result, along ``run``.
@@ -79,6 +80,9 @@ def compare(
         be folders of studies on the same texts that hold joint concepts. Study files lie beside
         them as ``FOLDER.toml``; where they do not, give the studies by the names of the runs. What
         was read is kept in the folders until it is fitted: a comparison that was stopped goes on.
+    seeds
+        Whether the runs are seeds of one recipe: then the first picture draws their mean. Of
+        recipes that differ a mean says nothing, so each run has its own line and name.
     progress
         Receives what is read for it, as `Study.run` takes it.
 
@@ -140,6 +144,7 @@ def compare(
     filled = {name: voice.filled_node(node) for name, node in every.items()}
     tree = xr.DataTree.from_dict({"/": claims, **filled})
     tree.attrs = _attributes(opened, clock, align, title, ones) | {
+        "seeds": seeds,
         "nodes": json.dumps(list(every)),
         "notes": json.dumps(voice.filled(differences)),
         "problems": json.dumps([*voice.filled(differences), *problems]),

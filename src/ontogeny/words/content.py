@@ -100,6 +100,7 @@ class Content:
     based: bool = False
     runs: Sequence[str] = ()
     runs_controlled: Sequence[bool] = ()
+    seeds: bool = False
     notes: Sequence[str] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     problems: Problems = field(default_factory=Problems)
@@ -255,6 +256,7 @@ def read_content(result: MergedResult) -> Content:
         based=as_mapping(stated("trajectory", {})).get("base") is True,
         runs=runs,
         runs_controlled=_controlled(tree, runs),
+        seeds=bool(attrs.get("seeds", False)),
         notes=list(map(plain_text, stated("notes", []))),
         left_out={
             plain_text(kind): plain_text(why)

@@ -6,20 +6,21 @@ import math
 from typing import Any
 
 from ...words.content import Content
-from ...words.formats import number
+from ...words.formats import number, plain_text
 from ...words.landmarks import control_curve
 from .screen import FirstScreen
 
 
-def run_curves(content: Content) -> list[list[float]]:
-    """Return the loss of each run of a comparison at the steps of their mean."""
+def run_curves(content: Content) -> dict[str, list[float]]:
+    """Return the loss of each run of a comparison, by its name, at the steps of their mean."""
     node = content.track_node
     if node is None or content.track is None or "run" not in node.dataset["loss"].dims:
-        return []
+        return {}
     losses = (
         node.dataset["loss"].transpose("run", "step").reindex(step=content.track.steps)
     )
-    return losses.values.astype(float).tolist()
+    names = map(plain_text, losses["run"].values)
+    return dict(zip(names, losses.values.astype(float).tolist(), strict=True))
 
 
 def build_first(content: Content, first: FirstScreen) -> dict[str, Any]:
@@ -33,15 +34,27 @@ def build_first(content: Content, first: FirstScreen) -> dict[str, Any]:
     ]
     control = control_curve(content)
     curves = run_curves(content)
+    is_named = bool(curves) and not content.seeds
     return {
+        "title": _title_of_one(content) if is_named else content.track.title,
         "of": "mean" if curves else "run",
-        "runs": [[finite(v) for v in curve] for curve in curves],
+        "names": list(curves) if is_named else [],
+        "runs": [[finite(v) for v in curve] for curve in curves.values()],
         "lines": lines,
         "control": None
         if control is None
         else [[finite(v) for v in end] for end in control],
         "control_name": "control" if len(content.controls) == 1 else "controls",
     }
+
+
+def _title_of_one(content: Content) -> str:
+    """Return the title of the loss of each run; the track is their mean."""
+    node = content.track_node
+    title = (
+        "loss" if node is None else node.dataset["loss"].attrs.get("long_name", "loss")
+    )
+    return plain_text(title)
 
 
 def finite(value: float) -> float | None:

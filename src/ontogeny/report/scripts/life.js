@@ -12,6 +12,8 @@ import { track } from "./slider.js";
 import { currentPlace, indexOfStep, layerShown, listen, placeOnAxis, shareOfAxis, state } from "./state.js";
 import { hideTooltip, showTooltip } from "./tooltip.js";
 
+const MOST_NAMED = 6; // runs at whose lines there is room for a name
+const LONGEST_NAME = 18;
 const lifeView = { shown: 0 };
 
 export function startLife() {
@@ -170,7 +172,7 @@ function drawLoss(svg, view, top, legend) {
   const { track, first } = DATA;
   if (!track) return top;
   const group = makeSvg("g", { role: "img", "aria-label": lossWords() });
-  const head = makeSvg("text", { class: "head", x: 0, y: top + 12 }, `${capital(track.title)} `);
+  const head = makeSvg("text", { class: "head", x: 0, y: top + 12 }, `${capital(first.title)} `);
   head.append(makeSvg("tspan", {}, track.units));
   const [base, height] = [top + 24, LIFE.loss - 30];
   const levels = first.lines.map((line) => line.level);
@@ -183,12 +185,14 @@ function drawLoss(svg, view, top, legend) {
   for (const line of first.lines)
     group.append(makeSvg("path", { class: "reference", d: `M${view.from} ${yOf(line.level)}H${end}` }));
   if (first.control) group.append(makeSvg("path", { class: "control", d: bandPath(places, first.control, yOf) }));
+  // Of recipes that differ a mean says nothing: each run has its line and name.
+  const named = first.names?.length > 0;
   for (const curve of first.runs) {
     const known = range(curve.length).filter((i) => curve[i] !== null); // runs may have steps of their own
     const d = linePath(known.map((i) => places[i]), known.map((i) => curve[i]), yOf);
-    group.append(makeSvg("path", { class: "each", d }));
+    group.append(makeSvg("path", { class: named ? "run" : "each", d }));
   }
-  group.append(makeSvg("path", { class: "run", d: linePath(places, track.values, yOf) }));
+  if (!named) group.append(makeSvg("path", { class: "run", d: linePath(places, track.values, yOf) }));
   if (view.roomy && end + 8 + wide <= view.width) labelEnds(group, labels, yOf, end + 8, [top + 16, base + height - 4]);
   else legend.push(...labels.map(([text]) => make("span", { textContent: text })));
   svg.append(head, group);
@@ -199,12 +203,10 @@ function drawLoss(svg, view, top, legend) {
   return top + LIFE.loss;
 }
 
-// The last known value of the run, and of its controls. The mean of several runs ends with the shortest of them.
+// The last known value of each run, and of controls. The mean of several runs ends with the shortest of them.
 function endLabels(track, first) {
-  const at = track.values.findLastIndex((value) => value !== null);
-  const last = track.values[at];
-  const early = at < track.steps.length - 1 ? ` at ${CLOCK} ${formatStep(track.steps[at])}` : "";
-  const labels = [[`${DATA.first.of} ${formatNumber(last, 0.1)}${early}`, last]];
+  const curves = first.names?.length ? first.names.map((name, i) => [name, first.runs[i]]) : [[first.of, track.values]];
+  const labels = curves.length > MOST_NAMED ? [rangeLabel(curves)] : curves.map((one) => endLabel(track, ...one));
   const ends = (first.control ?? []).map((side) => side.findLast((value) => value !== null));
   if (ends.length === 2 && ends.every(Number.isFinite)) {
     const [low, high] = ends.map((value) => formatNumber(value, 0.1));
@@ -213,12 +215,26 @@ function endLabels(track, first) {
   return labels;
 }
 
+function endLabel(track, name, values) {
+  const at = values.findLastIndex((value) => value !== null);
+  const early = at < track.steps.length - 1 ? ` at ${CLOCK} ${formatStep(track.steps[at])}` : "";
+  const words = name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1)}…` : name;
+  return [`${words} ${formatNumber(values[at], 0.1)}${early}`, values[at], "name"];
+}
+
+function rangeLabel(curves) {
+  const ends = curves.map(([, values]) => values.findLast((value) => value !== null));
+  const [low, high] = extent([ends], () => true);
+  return [`${curves.length} runs ${formatNumber(low, 0.1)}–${formatNumber(high, 0.1)}`, (low + high) / 2, "name"];
+}
+
 function lossWords() {
   const { track, first } = DATA;
   const known = track.values.filter((value) => value !== null);
   const [from, to] = [known[0], known.at(-1)].map((value) => formatNumber(value, 0.1));
-  const beside = [...first.lines.map((line) => line.text), ...endLabels(track, first).slice(1).map(([t]) => t)];
-  return `${capital(track.title)} from ${from} to ${to} ${track.units}${beside.length ? `; ${beside.join(", ")}` : ""}`;
+  const ends = first.names?.length ? endLabels(track, first) : endLabels(track, first).slice(1);
+  const beside = [...first.lines.map((line) => line.text), ...ends.map(([text]) => text)];
+  return `${capital(first.title)} from ${from} to ${to} ${track.units}${beside.length ? `; ${beside.join(", ")}` : ""}`;
 }
 
 // Labels at the ends of their lines, moved apart where they would overlap.
@@ -227,10 +243,7 @@ function labelEnds(group, labels, yOf, x, [top, bottom]) {
   let [above, below] = [top - 13, bottom + 13];
   const heights = labels.map(([, value]) => (above = Math.max(yOf(value), above + 13)));
   for (let i = labels.length - 1; i >= 0; i--) below = heights[i] = Math.min(heights[i], below - 13);
-  labels.forEach(([text], i) => {
-    const name = text.startsWith(`${DATA.first.of} `) ? "name" : "";
-    group.append(makeSvg("text", { class: name, x, y: heights[i] + 4 }, text));
-  });
+  labels.forEach(([text, , name = ""], i) => group.append(makeSvg("text", { class: name, x, y: heights[i] + 4 }, text)));
 }
 
 function tellLoss(event, view) {
@@ -241,6 +254,8 @@ function tellLoss(event, view) {
   const i = nearest(at, place);
   const control = first.control?.map((side) => side[i]);
   const words = control?.every((v) => v !== null) && control.map((v) => formatNumber(v, 0.1)).join("–");
-  const value = `${formatNumber(track.values[i], 0.1)} ${track.units}`;
-  showTooltip(event, `${CLOCK_HEAD} ${formatStep(track.steps[i])}`, value, [words && `${first.control_name} ${words}`]);
+  const own = first.names?.length ? first.names.map((name, k) => `${name} ${formatNumber(first.runs[k][i], 0.1)}`) : [];
+  const value = own.length ? track.units : `${formatNumber(track.values[i], 0.1)} ${track.units}`;
+  const beside = [...own, words && `${first.control_name} ${words}`];
+  showTooltip(event, `${CLOCK_HEAD} ${formatStep(track.steps[i])}`, value, beside);
 }
