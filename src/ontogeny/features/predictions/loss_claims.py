@@ -80,6 +80,8 @@ def _passes(
     subject = Subject(name, "loss", label=label)
     if math.isfinite(high):
         dates: dict[str, Any] = {"since": since, "since_low": low, "since_high": high}
+        if known.size == 1:  # one model is below it, and nobody knows since when
+            dates = {}
         return Claim(Kind.PASSES, subject, Certainty.SURE, **fields, **dates)
     if not bool((known < line).any()):
         reason = Reason.NOT_REACHED

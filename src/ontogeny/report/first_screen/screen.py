@@ -62,9 +62,13 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
         if (start := unseen_start(content)) and not content.based:
             lines.append(Line(start, link="#verdict"))
         if (line := appeared(content, concepts)) is not None:
-            # A zero gives way to what was found.
-            is_found = concepts is not None and (concepts.born or concepts.with_name)
-            (ends if is_found else lines).append(line)
+            is_zero = (
+                concepts is not None and not concepts.born and not concepts.with_name
+            )
+            if concepts is not None and not is_zero:
+                ends.append(line)
+            elif not (is_zero and lines):  # the section tells a zero
+                lines.append(line)
             heading = heading if found else line.lead.rstrip(".:")
     if (controls := Story(content).of_controls()) is not None:
         ends.append(controls)
