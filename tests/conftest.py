@@ -42,6 +42,7 @@ def _write_into_memory():
     if shutil.disk_usage(_MEMORY).free < _ROOM:
         return
     folder = tempfile.mkdtemp(prefix="tests-of-ontogeny-", dir=_MEMORY)
+    Path(folder).chmod(0o755)  # as /tmp is open to other users, of whom tests have some
     os.environ["TMPDIR"], tempfile.tempdir = folder, None
     # After the sockets of multiprocessing, which are in it, and in no fork.
     Finalize(None, shutil.rmtree, [folder], {"ignore_errors": True}, exitpriority=-200)

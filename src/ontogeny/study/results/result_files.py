@@ -75,8 +75,14 @@ def write_tree(tree: xr.DataTree, folder: Path, large: int = LARGE) -> None:
     laid_out: dict[str, Any] = {}
     is_large = sum(node.dataset.nbytes for node in tree.subtree) >= large
     store = folder if is_large else MemoryStore(laid_out)
+    # How variables were stored where they were read is nothing to this store: texts of another
+    # length, with the filter that these had, could be written and not read.
+    nodes = {
+        node.path: node.to_dataset(inherit=False).drop_encoding()
+        for node in tree.subtree
+    }
     # The metadata are put together once, and not anew for every node.
-    tree.to_zarr(store, zarr_format=2, consolidated=False)
+    xr.DataTree.from_dict(nodes).to_zarr(store, zarr_format=2, consolidated=False)
     for name, content in laid_out.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
