@@ -175,3 +175,17 @@ def test_files_laid_out_in_memory_are_those_that_zarr_writes(tmp_path):
         for root in (tmp_path / "small", tmp_path / "large")
     )
     assert small == large and "one/x/0.0" in small
+
+
+def test_a_result_of_results_is_written_whatever_these_were_stored_with(tmp_path):
+    """A recipe puts results together whose texts have other lengths, and keeps their filters."""
+    texts = np.array(["a", "bc"], dtype=object)
+    first = xr.DataTree.from_dict({"one": xr.Dataset({"name": ("run", texts)})})
+    write_tree(first, tmp_path / "first")
+    with xr.open_datatree(tmp_path / "first", engine="zarr") as opened:
+        one = opened["one"].to_dataset().load()
+    longer = one.assign(name=one["name"].astype("<U12"))
+    longer["name"].encoding = one["name"].encoding
+    write_tree(xr.DataTree.from_dict({"one": longer}), tmp_path / "second")
+    with xr.open_datatree(tmp_path / "second", engine="zarr") as again:
+        assert again["one"]["name"].values.tolist() == ["a", "bc"]
