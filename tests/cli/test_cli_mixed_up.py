@@ -44,6 +44,7 @@ def test_a_command_of_runs_names_what_it_was_given(verb, given, what, things, ca
 @pytest.mark.parametrize(
     ("given", "what"),
     [
+        ("nowhere", "is no study folder (it does not exist)."),
         ("run", "It holds checkpoints: ontogeny study run begins"),
         ("mine.toml", "It is a study file: ontogeny run mine.toml"),
         ("page.html", "It is a page: open it"),

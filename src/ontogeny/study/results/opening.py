@@ -54,9 +54,8 @@ def open_study(folder: str | Path, *, revision: str | None = None) -> StudyResul
     settings = settings_path(folder)
     is_study = settings.is_file() or comparison_path(folder).is_file()
     if not (is_study or is_result):
-        raise StoreError(
-            f"{folder} is no study folder (it has no {settings.name}).{_instead(folder)}"
-        )
+        why = f"it has no {settings.name}" if folder.exists() else "it does not exist"
+        raise StoreError(f"{folder} is no study folder ({why}).{_instead(folder)}")
     wait_for_result(folder)
     if not result_path(folder).is_dir():
         raise StoreError(
