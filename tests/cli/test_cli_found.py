@@ -44,6 +44,12 @@ def test_what_there_is_is_said_before_anything_is_tried(
     assert f"found in {run}: 3 checkpoints" in out
 
 
+@pytest.mark.parametrize("output", [".", "..", "/"])
+def test_a_folder_without_a_name_is_refused(output, run, capsys):
+    code, out, err = call(capsys, "study", run, "--output", output)
+    assert code == 1 and f"--output {output} has no name" in err and not out
+
+
 def test_what_finds_a_run_loads_nothing_that_only_tries_it():
     code = "import sys, ontogeny.cli.found; print(*sys.modules)"
     loaded = subprocess.run(

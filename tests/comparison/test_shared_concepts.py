@@ -26,7 +26,7 @@ from ontogeny.comparison.claims import _shared
 from ontogeny.comparison.concepts import fitting, price_of_concepts, studies_of, views
 from ontogeny.comparison.concepts.fitting import LayerConcepts, order_agreement
 from ontogeny.comparison.concepts.node import node_of
-from ontogeny.errors import ArgumentError
+from ontogeny.errors import ArgumentError, StoreError
 from ontogeny.study.cells import models
 from ontogeny.study.cells.cache import DigestCache
 from ontogeny.words.content import read_content
@@ -113,6 +113,9 @@ def test_what_was_stopped_goes_on_and_what_is_done_is_not_read_again(
     def broken(*_):
         raise KeyboardInterrupt
 
+    def fails(*_):
+        raise ValueError("it cannot be fitted")
+
     monkeypatch.setattr(models, "read_needs", counted)
     monkeypatch.setattr("ontogeny.comparison.concepts.node.of_layer", broken)
     given = studies_of(folders, studies)
@@ -120,6 +123,9 @@ def test_what_was_stopped_goes_on_and_what_is_done_is_not_read_again(
     with pytest.raises(KeyboardInterrupt):
         og.compare(folders, concepts=studies, progress=False)
     assert len(reads) == 10
+    monkeypatch.setattr("ontogeny.comparison.concepts.node.of_layer", fails)
+    with pytest.raises(StoreError, match="it cannot be fitted"):
+        og.compare(folders, concepts=studies, progress=False)
     monkeypatch.undo()
     monkeypatch.setattr(models, "read_needs", counted)
     first = og.compare(folders, concepts=studies, progress=False)

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 from ontogeny import Inputs
 from ontogeny.errors import ArgumentError
@@ -72,13 +73,15 @@ def test_texts_that_are_left_out_are_said(tmp_path):
         (["ids", "ids"], 9, False),  # one of each is read
         (["stream"], 2, True),
         (["stream"], 9, False),  # pieces from all over it are read
+        (["tensor"], 9, False),
     ],
 )
 def test_numbers_that_may_be_of_other_texts_are_refused(tmp_path, files, count, fits):
     np.save(tmp_path / "ids.npy", np.zeros((9, 3), int))
     np.save(tmp_path / "stream.npy", np.zeros(27, int))
+    torch.save(torch.zeros(27, dtype=torch.long), tmp_path / "tensor.pt")
     np.save(tmp_path / "best.npy", np.arange(count, dtype=float))
-    texts = [str(tmp_path / f"{name}.npy") for name in files]
+    texts = [str(next(tmp_path.glob(f"{name}.*"))) for name in files]
     best = str(tmp_path / "best.npy")
     if fits:
         assert best_loss(best, texts, {"max_texts": 2}, INPUTS)[0] == 0.5

@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from .. import activity
+from ..errors import ArgumentError
 from ..start.opened import Opened
 from ..start.source import check_source, names_of
 from ..start.wishes import Wishes
@@ -27,15 +28,25 @@ def wished(
     Raises
     ------
     ArgumentError
-        If there is no such run, or one is given twice.
+        If there is no such run, one is given twice, or the folder of a study has no name.
     """
     for source in sources:
         check_source(source)
     folders = [(output or Path("studies")) / name for name in names_of(sources)]
     if len(sources) == 1 and output is not None:
+        _check_named(output)
         folders = [output]
     wishes = [Wishes(source, **asked) for source in sources]
     return dict(zip(folders, wishes, strict=True))
+
+
+def _check_named(output: Path) -> None:
+    """Refuse a folder without a name, which the study file beside it would have."""
+    if output.name in ("", ".."):
+        raise ArgumentError(
+            f"--output {output} has no name for a study and the file beside it; name a new folder, "
+            f"such as {output / 'study'}."
+        )
 
 
 def found(studies: Mapping[Path, Wishes], quiet: bool) -> dict[Path, Opened]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..inputs import Inputs
+from ..inputs.token_files import TOKEN_FILES, open_tokens
 from ..tasks.columns import read_columns
 from ..tasks.files import content_of, holds_text
 from ..tasks.records import read_records
@@ -101,9 +102,9 @@ def _check_rows(
 
 def _is_stream(path: Path) -> bool:
     """Return whether a file holds one row of ids, which is cut into texts."""
-    if path.suffix == ".npy":
-        return bool(np.load(path, mmap_mode="r", allow_pickle=False).ndim == 1)
-    return path.suffix == ".bin"
+    if path.suffix == ".bin":
+        return True
+    return path.suffix in TOKEN_FILES and open_tokens(path).ids.ndim == 1
 
 
 def _of_column(name: str, texts: Sequence[str], table: Mapping[str, Any]) -> np.ndarray:

@@ -30,9 +30,7 @@ from .shown import longest_of
 from .source_tables import source_tables
 from .wishes import Wishes
 
-LONGEST = (
-    512  # tokens of a text of which the answer is at the end, unless more are asked for
-)
+LONGEST = 512  # tokens of a text that is read to its answer, unless more are asked for
 _Read: TypeAlias = tuple[Trajectory, dict[str, Inputs], dict[str, str], list[str]]
 
 

@@ -77,15 +77,17 @@ def concepts_of_runs(
     runs, controls = views_of(studies)
     first = next(iter(runs.values())).part
     cell = SharedCell.of(list(runs.values()), list(controls.values()), progress)
-    if left_of(first.job, task_of(first, cell)):
-        everything = [*runs.values(), *controls.values()]
+    is_left = bool(left_of(first.job, task_of(first, cell)))
+    everything = [*runs.values(), *controls.values()]
+    if is_left:
         progress.note(price(everything))
         compute(first, [cell], progress)
+    result = read_verified(first.job.folder / cell.place)
+    if result.status != "done":  # what was read stays, so that it is not read again
+        raise StoreError(f"{cell.label}: {result.status}")
+    if is_left:
         for views in everything:
             views.forget()
-    result = read_verified(first.job.folder / cell.place)
-    if result.status != "done":
-        raise StoreError(f"{cell.label}: {result.status}")
     return result.data
 
 
