@@ -141,7 +141,7 @@ def test_a_card_can_be_refuted(payload):
     (card,) = [each for each in payload["concepts"] if each.get("name") == "word modal"]
     detected, beside = card["told"]
     assert detected == ("Its name on other texts: AUC 0.80 (0.70–0.90; chance 0.50)")
-    assert beside == "No control run has as good a name"
+    assert beside == "No control run has as good a name about the same"
     assert card["half"] == 0.9 and card["refits"] == 0.9
     assert card["of_learned"].endswith("does not predict: correlation 0.50")
     assert card["histogram"] == [90, 7, 3] and card["words"] == ["said", "the"]
