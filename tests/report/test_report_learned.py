@@ -25,6 +25,7 @@ from ontogeny.report.first_screen.numbers import numbers_of
 from ontogeny.report.page.html import render_page
 from ontogeny.report.page.picture import LEVELS, first_picture
 from ontogeny.report.paper.contact_sheet import draw_contact_sheet
+from ontogeny.words import learned_concepts as learned_words
 from ontogeny.words.content import read_content
 
 
@@ -93,6 +94,15 @@ def test_births_without_a_name_are_said_to_be_no_proof():
     content = read_content(made.tree({"learned-concepts": unnamed}, steps=STEPS))
     line = appeared(content, read_concepts(content))
     assert "No birth has a name that no control run reaches." in line.text
+
+
+def test_births_without_a_control_run_are_said_to_be_no_proof():
+    data = learned_concepts()
+    alone = data.drop_vars([name for name in data if "run" in data[name].dims])
+    content = read_content(made.tree({"learned-concepts": alone}, steps=STEPS))
+    line = appeared(content, read_concepts(content))
+    assert line.lead == "3 of 5 concepts beyond the token were born."
+    assert line.text.endswith(learned_words.BIRTHS)
 
 
 def test_without_a_concept_the_line_leads_to_its_section():
