@@ -105,6 +105,28 @@ def test_births_without_a_control_run_are_said_to_be_no_proof():
     assert line.text.endswith(learned_words.BIRTHS)
 
 
+def test_a_zero_stands_with_its_controls_in_the_section_at_least():
+    data = learned_concepts()
+    none = data.assign(
+        name=data["name"].where(False, ""),
+        concept_kind=data.concept_kind.where(False, "grows"),
+        concept_born=data.concept_born * np.nan,
+        **{name: data[name] * 0 for name in ("n_born", "n_named")},
+    )
+    nodes = {"loss": made.loss_story(steps=STEPS), "learned-concepts": none}
+    content = read_content(made.tree(nodes, steps=STEPS))
+    first = screen.first_screen(content)
+    assert not any("born" in line.lead for line in first.sentences)
+    assert (
+        read_atlas(content, first.concepts)
+        .payload["about"]
+        .startswith(
+            "0 of 5 concepts beyond the token were born (controls 0 of 2–4); 0 have a name "
+            "(controls 0–2); an untrained model has 2. "
+        )
+    )
+
+
 def test_without_a_concept_the_line_leads_to_its_section():
     data = learned_concepts()
     none = data.assign(
