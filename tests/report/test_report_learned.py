@@ -78,7 +78,7 @@ def test_counts_stand_beside_those_of_controls_in_one_line(content, concepts):
         "control reaches."
     )
     assert line.text.startswith(
-        "3 have a name (controls 0–2). Such as: word modal; after “the”"
+        "3 have a name (controls 0–2); an untrained model has 2. Such as: word modal; after “the”"
     )
     assert "No birth has a name" not in line.text
 
