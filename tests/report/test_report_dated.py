@@ -277,6 +277,28 @@ def test_of_three_runs_one_text_is_shown_and_one_of_other_texts_is_named():
     assert read_dated(read_content(compare(runs))) is None
 
 
+def test_runs_are_compared_up_to_the_end_of_the_shortest():
+    runs = of_runs([0, 2])
+    steps = made.STEPS[:6]
+    parts = {
+        name: runs["LoRA"][name].to_dataset().isel(step=slice(len(steps)))
+        for name in ("loss", "token-losses")
+    }
+    runs["LoRA"] = made.tree(parts, steps=steps)
+    found = read_dated(read_content(compare(runs)))
+    full = [t.step for line in found.lines[::2] for t in line.tokens if t.step]
+    assert f"by step {steps[-1]}: " in found.sentence
+    assert max(full) <= steps[-1]
+
+
+def test_a_run_of_fewer_texts_warns_of_nothing(recwarn):
+    runs = of_runs([0, 2])
+    few = runs["LoRA"]["token-losses"].to_dataset().isel(text=slice(1))
+    runs["LoRA"]["token-losses"] = xr.DataTree(few)
+    assert read_dated(read_content(compare(runs))) is None
+    assert not recwarn.list
+
+
 def test_controls_of_each_run_are_counted_with_it():
     runs = of_runs([0, 0])
     data = runs["LoRA"]["token-losses"].to_dataset()

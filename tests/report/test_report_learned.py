@@ -25,6 +25,7 @@ from ontogeny.report.first_screen.numbers import numbers_of
 from ontogeny.report.page.html import render_page
 from ontogeny.report.page.picture import LEVELS, first_picture
 from ontogeny.report.paper.contact_sheet import draw_contact_sheet
+from ontogeny.words import learned_concepts as learned_words
 from ontogeny.words.content import read_content
 
 
@@ -77,7 +78,7 @@ def test_counts_stand_beside_those_of_controls_in_one_line(content, concepts):
         "control reaches."
     )
     assert line.text.startswith(
-        "3 have a name (controls 0–2). Such as: word modal; after “the”"
+        "3 have a name (controls 0–2); an untrained model has 2. Such as: word modal; after “the”"
     )
     assert "No birth has a name" not in line.text
 
@@ -93,6 +94,37 @@ def test_births_without_a_name_are_said_to_be_no_proof():
     content = read_content(made.tree({"learned-concepts": unnamed}, steps=STEPS))
     line = appeared(content, read_concepts(content))
     assert "No birth has a name that no control run reaches." in line.text
+
+
+def test_births_without_a_control_run_are_said_to_be_no_proof():
+    data = learned_concepts()
+    alone = data.drop_vars([name for name in data if "run" in data[name].dims])
+    content = read_content(made.tree({"learned-concepts": alone}, steps=STEPS))
+    line = appeared(content, read_concepts(content))
+    assert line.lead == "3 of 5 concepts beyond the token were born."
+    assert line.text.endswith(learned_words.BIRTHS)
+
+
+def test_a_zero_stands_with_its_controls_in_the_section_at_least():
+    data = learned_concepts()
+    none = data.assign(
+        name=data["name"].where(False, ""),
+        concept_kind=data.concept_kind.where(False, "grows"),
+        concept_born=data.concept_born * np.nan,
+        **{name: data[name] * 0 for name in ("n_born", "n_named")},
+    )
+    nodes = {"loss": made.loss_story(steps=STEPS), "learned-concepts": none}
+    content = read_content(made.tree(nodes, steps=STEPS))
+    first = screen.first_screen(content)
+    assert not any("born" in line.lead for line in first.sentences)
+    assert (
+        read_atlas(content, first.concepts)
+        .payload["about"]
+        .startswith(
+            "0 of 5 concepts beyond the token were born (controls 0 of 2–4); 0 have a name "
+            "(controls 0–2); an untrained model has 2. "
+        )
+    )
 
 
 def test_without_a_concept_the_line_leads_to_its_section():
@@ -141,7 +173,7 @@ def test_a_card_can_be_refuted(payload):
     (card,) = [each for each in payload["concepts"] if each.get("name") == "word modal"]
     detected, beside = card["told"]
     assert detected == ("Its name on other texts: AUC 0.80 (0.70–0.90; chance 0.50)")
-    assert beside == "No control run has as good a name"
+    assert beside == "No control run has as good a name about the same"
     assert card["half"] == 0.9 and card["refits"] == 0.9
     assert card["of_learned"].endswith("does not predict: correlation 0.50")
     assert card["histogram"] == [90, 7, 3] and card["words"] == ["said", "the"]

@@ -75,8 +75,11 @@ def test_the_heading_of_a_step_in_the_table_of_gaps_sets_it(learned):
 def test_a_name_on_a_life_line_leads_to_its_card(learned):
     page = learned
     page.evaluate("scrollTo(0, 0)")
-    page.locator("#life a[data-line] .name").first.click()
+    line = page.locator("#life a[data-line]:has(.name)").first
+    card = page.locator(f"[id='{line.get_attribute('href')[1:]}']")
+    line.locator(".name").click()
     page.wait_for_selector(".card.linked")
+    assert card.evaluate("(each) => each.matches('.card.linked')")
 
 
 def test_folded_rows_open_where_they_are_named(visit):
@@ -96,8 +99,10 @@ def test_headings_of_the_chart_lead_to_the_section_of_their_first_row(visit):
     page = visit("controlled", examples.controlled_tree, width=1280, height=900)
     heading = page.locator("svg.chart-wide a:has(> .group)").first
     section = heading.get_attribute("href")[1:]
+    assert page.locator(".linked").count() == 0
     heading.click()
-    page.wait_for_selector(f"[id='{section}'].linked")
+    page.wait_for_selector(".linked")
+    assert page.locator(f"[id='{section}']").evaluate("(e) => e.matches('.linked')")
 
 
 def test_each_bold_sentence_and_tile_shows_its_evidence(visit):

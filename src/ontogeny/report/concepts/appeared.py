@@ -8,7 +8,7 @@ import xarray as xr
 
 from ...words.content import Content
 from ...words.formats import joined, plural, sentence_start, value_range
-from ...words.learned_concepts import NO_BIRTH_BEYOND
+from ...words.learned_concepts import BIRTHS, NO_BIRTH_BEYOND
 from ...words.story import Line
 from ...words.voice import Voice
 from .learned import born_beyond_controls, found_words, is_learned
@@ -71,8 +71,8 @@ def _ruled(concepts: Concepts, unit: str) -> str:
             "seen."
         )
     # Where some have one, the line counts them apart from the others.
-    is_zero = concepts.born and born_beyond_controls(concepts.data) == 0
-    caution = NO_BIRTH_BEYOND if is_zero else ""
+    cautions = {None: BIRTHS, 0: NO_BIRTH_BEYOND} if concepts.born else {}
+    caution = cautions.get(born_beyond_controls(concepts.data), "")
     return " ".join(filter(None, [such, seen, caution]))
 
 

@@ -119,12 +119,13 @@ def read_atlas(content: Content, concepts: Concepts | None) -> Atlas | None:
 def _about(content: Content, fitted: Fitted, is_first: bool) -> str:
     """Say what was fitted, how names were given, and what they are compared with.
 
-    How many concepts there are the first screen says of the first ones.
+    How many concepts there are the first screen says of the first ones, where it is no zero.
     """
     concepts = fitted.concepts
     if learned.is_learned(concepts.data):
         births = f" {learned_concepts.BIRTHS}" if concepts.born else ""
-        found = "" if is_first else "; ".join(learned.found_words(concepts.data)) + ". "
+        is_told = is_first and not concepts.is_zero
+        found = "" if is_told else "; ".join(learned.found_words(concepts.data)) + ". "
         return f"{found}{learned_concepts.RULE}{births}{_without(content)}"
     words = f"{plural(len(concepts.every), 'concept')} {fitted.how}"
     if concepts.apart:

@@ -126,6 +126,11 @@ class Concepts:
         """Concepts whose birth is known."""
         return tuple(concept for concept in self.every if math.isfinite(concept.born))
 
+    @property
+    def is_zero(self) -> bool:
+        """Whether none has a name and none was born."""
+        return not self.born and not self.with_name
+
     @cached_property
     def gone(self) -> tuple[Concept, ...]:
         """Concepts that are gone by the end."""

@@ -62,9 +62,7 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
         if (start := unseen_start(content)) and not content.based:
             lines.append(Line(start, link="#verdict"))
         if (line := appeared(content, concepts)) is not None:
-            is_zero = (
-                concepts is not None and not concepts.born and not concepts.with_name
-            )
+            is_zero = concepts is not None and concepts.is_zero
             if concepts is not None and not is_zero:
                 ends.append(line)
             elif not (is_zero and lines):  # the section tells a zero

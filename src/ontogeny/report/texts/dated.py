@@ -124,6 +124,10 @@ def _of_runs(content: Content) -> DatedTexts | None:
         one = TokenDates.of(content, _of_run(node, label), blind, texts)
         if one and one.has_dates and all(map(one.same_texts, read.values())):
             read[label] = one
+    # What a longer run does later is no part of the comparison.
+    last = min((one.last for one in read.values()), default=0)
+    read = {label: replace(one, until=last) for label, one in read.items()}
+    read = {label: one for label, one in read.items() if one.has_dates}
     if len(read) < FEW_RUNS:
         return None
     names = {label: plain_text(label) for label in labels}
@@ -144,7 +148,7 @@ def _of_runs(content: Content) -> DatedTexts | None:
             total=first.total,
             tokens=tokens,
             step=content.voice.unit,
-            last=step_text(max(one.last for one in read.values())),
+            last=step_text(last),
             counts=joined(counts),
         ),
         tokens=tokens,

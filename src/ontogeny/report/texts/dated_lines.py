@@ -59,12 +59,15 @@ class TokenDates:
         by its frequency, and 6 at any step of a run that never learned it.
     texts
         How many texts are shown.
+    until
+        The last step that may count.
     """
 
     content: Content
     shown: ShownTokens
     blind: float
     texts: int = TEXTS
+    until: float = math.inf
 
     @classmethod
     def of(
@@ -114,8 +117,9 @@ class TokenDates:
     def used(self) -> np.ndarray:
         """(T,) the steps that can be dates: the first weights predict nothing."""
         there = self.losses[:, self.rows][:, self.predicted[self.rows]]
-        later = self.content.based | (self.steps > 0)
-        return np.asarray(later & np.isfinite(there).all(axis=1))
+        counts = self.content.based | (self.steps > 0)
+        counts &= self.steps <= self.until
+        return np.asarray(counts & np.isfinite(there).all(axis=1))
 
     @property
     def has_dates(self) -> bool:

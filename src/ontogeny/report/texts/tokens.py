@@ -44,9 +44,8 @@ class ShownTokens:
             .transpose(text, place)
             .isel({text: slice(most[0]), place: slice(most[1])})
         )
-        names = data[numbers].values[: most[0]].astype(int)
-        filled = np.nan_to_num(cut.values.astype(float), nan=BEYOND).astype(int)
-        return cls(node, (str(text), str(place)), names, filled)
+        names = _filled(data[numbers].values[: most[0]])
+        return cls(node, (str(text), str(place)), names, _filled(cut.values))
 
     def rows_of(self, others: ShownTokens) -> list[int]:
         """Return where each text of `others` stands here; -1 where it is not here.
@@ -84,6 +83,11 @@ class ShownTokens:
                 aligned[..., text, :places] = values[..., row, :places]
         aligned[..., others.ids == BEYOND] = np.nan
         return aligned
+
+
+def _filled(numbers: np.ndarray) -> np.ndarray:
+    """Return numbers as integers; runs of fewer texts have NaN beside those of others."""
+    return np.nan_to_num(numbers.astype(float), nan=BEYOND).astype(int)
 
 
 def first_with(content: Content, name: str, dims: set[str]) -> Node | None:
