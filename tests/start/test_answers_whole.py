@@ -80,6 +80,25 @@ def test_no_more_is_read_than_the_model_reads(place):
     assert "left out" in said and "instead of" not in said
 
 
+@pytest.mark.parametrize("reads", [48, 80])
+def test_the_length_that_is_said_is_the_one_that_the_model_reads(place, reads):
+    """A model that reads 48 tokens was said to read 218."""
+    folder, tokenizer = place
+    size = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": reads}
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **size))
+    run = folder / f"reads-{reads}"
+    record({0: model, 1: model}, run)
+    save_tokenizer(tokenizer, run)
+    path, _ = table(
+        folder, ["the dog ran."] * 15 + ["the big dog ran " * k for k in (5, 20)] * 5
+    )
+    proposal = propose(Wishes(str(run), "quick", texts=[path]), folder)
+    assert proposal.content["inputs"]["max_length"] == reads
+    said = "\n".join(proposal.texts)
+    assert (f"read to {reads} tokens instead of 64" in said) == (reads > 64)
+    assert said.count("instead of") == (reads > 64)
+
+
 def test_what_stands_behind_all_answers_is_no_reason_to_read_more(place):
     folder, _ = place
     chat = [("user", "the dog?"), ("assistant", "the dog."), ("user", "the dog " * 60)]

@@ -154,6 +154,13 @@ class Draft:
             of_set = "" if texts is self.first else f"input set {name!r}: "
             said = (texts.sentence, texts.repeats, *texts.warnings)
             lines += [of_set + line for line in filter(None, said)]
+        usual = self.asked_for["inputs"]["max_length"]
+        length = self.content["inputs"]["max_length"]
+        if length > usual:
+            lines.append(
+                f"texts are read to {length} tokens instead of {usual}, for their answers "
+                "(--max-length)"
+            )
         return lines + self.notes
 
     def _read_anew(self, table: Mapping[str, Any]) -> None:
@@ -275,8 +282,7 @@ def _answers_whole(
         return first
     length = max(int(texts.lengths.max()) for texts in inputs.values())
     content["inputs"]["max_length"] = length
-    line = f"texts are read to {length} tokens instead of {usual}, for their answers"
-    return trajectory, inputs, found, [*notes, f"{line} (--max-length)"]
+    return trajectory, inputs, found, notes
 
 
 def _scored(sets: Mapping[str, Inputs]) -> int:

@@ -71,7 +71,7 @@ def components(
     parts = (np.ones(len(X), dtype=bool), half, ~half)
     fits = [_fitted(X, rows, count, seed) for rows in parts]
     found = _compared(fits)
-    if not found.again.size or latents <= found.again.size:
+    if not found.again.size or latents <= max(codes.shape[1] for codes in fits):
         return found
     # Each with a seed of its own: of noise, fits that begin alike find 12 of 48 latents again.
     beyond = _compared(
@@ -80,12 +80,14 @@ def components(
             for fit, (rows, codes) in enumerate(zip(parts, fits, strict=True))
         ]
     )
-    known = found.codes[:, found.again >= AGAIN]
-    is_new = np.zeros(len(beyond.again), dtype=bool)
-    for j in np.flatnonzero(beyond.again >= AGAIN):
-        others = np.concatenate([known, beyond.codes[:, is_new]], axis=1)
-        is_new[j] = nearest(beyond.codes[:, [j]], others)[1][0] < AGAIN
-    pairs = zip(found, beyond.kept(np.flatnonzero(is_new)), strict=True)
+    beyond = beyond.kept(np.flatnonzero(beyond.again >= AGAIN))
+    known = nearest(beyond.codes, found.codes[:, found.again >= AGAIN])[1]
+    alike = np.abs(correlations(beyond.codes, beyond.codes))
+    new: list[int] = []
+    for j in np.flatnonzero(known < AGAIN).tolist():
+        if (alike[j, new] < AGAIN).all():
+            new.append(j)
+    pairs = zip(found, beyond.kept(np.array(new, dtype=int)), strict=True)
     return Components(*(np.concatenate(pair, axis=-1) for pair in pairs))
 
 
@@ -99,11 +101,16 @@ def _compared(fits: list[np.ndarray]) -> Components:
     return Components(codes, np.stack([codes_of for codes_of, _ in near]), again)
 
 
+def correlations(codes: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return (r, s) the correlations of codes (n, r) with others (n, s); 0 of what is constant."""
+    return np.asarray(scaled(codes).T @ scaled(others) / len(codes))
+
+
 def nearest(codes: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the column of `others` that each code correlates with most, signed; and how much."""
     if not others.shape[1]:
         return np.zeros_like(codes), np.zeros(codes.shape[1])
-    correlation = scaled(codes).T @ scaled(others) / len(codes)
+    correlation = correlations(codes, others)
     best = np.abs(correlation).argmax(axis=1)
     found = correlation[np.arange(len(best)), best]
     return others[:, best] * np.where(found < 0, -1, 1).astype(np.float32), np.abs(

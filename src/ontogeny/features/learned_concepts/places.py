@@ -202,11 +202,17 @@ def _with_apostrophes(words: list[str]) -> list[str]:
     --------
     >>> _with_apostrophes(["don", "'", "t", " say", " '", "Yes", "'"])
     ['don', "'", "'t", ' say', " '", 'Yes', "'"]
+
+    Word pieces do not tell whether a space stands after a mark.
+
+    >>> _with_apostrophes([" DON", "'", " T"])
+    [' DON', "'", "'T"]
     """
     before = ["", *words[:-1]]
+    endings = [word.strip() for word in words]
     return [
-        f"{one}{word}" if one in ("'", "’") and word in CLITICS else word
-        for one, word in zip(before, words, strict=True)
+        f"{one}{end}" if one in ("'", "’") and end.lower() in CLITICS else word
+        for one, word, end in zip(before, words, endings, strict=True)
     ]
 
 
