@@ -189,3 +189,17 @@ def test_a_result_of_results_is_written_whatever_these_were_stored_with(tmp_path
     write_tree(xr.DataTree.from_dict({"one": longer}), tmp_path / "second")
     with xr.open_datatree(tmp_path / "second", engine="zarr") as again:
         assert again["one"]["name"].values.tolist() == ["a", "bc"]
+
+
+def test_texts_that_are_written_again_take_no_more_room(tmp_path):
+    """One text of 20,000 characters among many short ones does not make all of them as long."""
+    texts = np.array(["a" * 20_000, *["bc"] * 50], dtype=object)
+    tree = xr.DataTree.from_dict({"one": xr.Dataset({"name": ("run", texts)})})
+    write_tree(tree, tmp_path / "first")
+    with xr.open_datatree(tmp_path / "first", engine="zarr") as opened:
+        write_tree(opened, tmp_path / "second")
+    first, second = (
+        {p.relative_to(root): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+        for root in (tmp_path / "first", tmp_path / "second")
+    )
+    assert first == second

@@ -76,19 +76,11 @@ def without_paths(tree: xr.DataTree, replaced: dict[str, str]) -> xr.DataTree:
     """Return a result with absolute paths in its provenance and its statuses shortened."""
     # What a study states of itself may be a path as a whole; a reason of a failure quotes some.
     within = partial(shorten_within, table=replaced)
-    root = tree.to_dataset().drop_encoding()
+    root = tree.to_dataset()
     root.attrs = in_strings(root.attrs, partial(shorten, table=replaced))
     nodes = {"/": root}
     for node in tree.descendants:
-        data = node.to_dataset(inherit=False).drop_encoding()
-        # xarray writes texts of any length as such from objects alone.
-        data = data.assign(
-            {
-                n: v.astype(object)
-                for n, v in data.variables.items()
-                if v.dtype.kind == "T"
-            }
-        )
+        data = node.to_dataset(inherit=False)
         if "failed" in data.attrs:
             data.attrs["failed"] = in_strings(data.attrs["failed"], within)
         if "status" in data:

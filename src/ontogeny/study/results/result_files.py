@@ -75,11 +75,8 @@ def write_tree(tree: xr.DataTree, folder: Path, large: int = LARGE) -> None:
     laid_out: dict[str, Any] = {}
     is_large = sum(node.dataset.nbytes for node in tree.subtree) >= large
     store = folder if is_large else MemoryStore(laid_out)
-    # How variables were stored where they were read is nothing to this store: texts of another
-    # length, with the filter that these had, could be written and not read.
     nodes = {
-        node.path: node.to_dataset(inherit=False).drop_encoding()
-        for node in tree.subtree
+        node.path: _as_new(node.to_dataset(inherit=False)) for node in tree.subtree
     }
     # The metadata are put together once, and not anew for every node.
     xr.DataTree.from_dict(nodes).to_zarr(store, zarr_format=2, consolidated=False)
@@ -88,3 +85,15 @@ def write_tree(tree: xr.DataTree, folder: Path, large: int = LARGE) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.to_bytes())
     consolidate_metadata(folder, zarr_format=2)
+
+
+def _as_new(data: xr.Dataset) -> xr.Dataset:
+    """Return a node with nothing of how its variables were stored where they were read.
+
+    Texts of another length, with the filter that these had, could be written and not read. xarray
+    writes texts of any length as such from objects alone, and others as long as the longest.
+    """
+    texts = {
+        n: v.astype(object) for n, v in data.variables.items() if v.dtype.kind == "T"
+    }
+    return data.drop_encoding().assign(texts)
