@@ -117,13 +117,13 @@ def test_what_was_stopped_goes_on_and_what_is_done_is_not_read_again(
         raise ValueError("it cannot be fitted")
 
     monkeypatch.setattr(models, "read_needs", counted)
-    monkeypatch.setattr("ontogeny.comparison.concepts.node.of_layer", broken)
+    monkeypatch.setattr("ontogeny.comparison.concepts.shared.of_layer", broken)
     given = studies_of(folders, studies)
     assert "10 checkpoints" in price_of_concepts(given)
     with pytest.raises(KeyboardInterrupt):
         og.compare(folders, concepts=studies, progress=False)
     assert len(reads) == 10
-    monkeypatch.setattr("ontogeny.comparison.concepts.node.of_layer", fails)
+    monkeypatch.setattr("ontogeny.comparison.concepts.shared.of_layer", fails)
     with pytest.raises(StoreError, match="it cannot be fitted"):
         og.compare(folders, concepts=studies, progress=False)
     monkeypatch.undo()

@@ -237,6 +237,7 @@ WRITES = {
     "comparison/comparing.py": OF_RUNS,
     "comparison/concepts/aligned.py": OF_RUNS,
     "comparison/concepts/node.py": STATES,
+    "comparison/concepts/shared.py": STATES,
     "comparison/concepts/views.py": STATES,
     "comparison/differences.py": OF_RUNS,
     "comparison/layers.py": OF_RUNS,

@@ -7,37 +7,31 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-import xarray as xr
 
-from ...arrays import to_numpy
-from ...concepts.joint.snapshots import standardised
 from ...errors import ArgumentError
 from ...inputs.sampling import TokenSample
 from ...machine import size_text
-from ...needs import Activations, Need
+from ...needs import Activations
 from ...observables.registry import make
 from ...store import read_cell
 from ...study import Progress, Study, read_study
-from ...study.cells.graph import Context, Outcome, StudyCell
 from ...study.cells.models import release_skeleton
-from ...study.folder.code import READING, code_of
+from ...study.folder.code import code_of
 from ...study.planning.parts import RunPart
-from ...study.running.mapping import TaskRunner, Work
-from ...study.running.run import Task, left_of
+from ...study.running.run import left_of
 from ..layers import match_layers
 from .aligned import aligned_tokens, rows_of
+from .view_cells import FOLDER, VIEWS, ViewCell, compute, task_of
 
-FOLDER = "shared-concepts"
 MOST_TOKENS = 5000  # of a dictionary over all runs, where the study says nothing of one
-_VIEWS = (f"{__name__}:ViewCell.compute", *READING)
 
 
 def studies_of(runs: Mapping[str, Any], folders: Any) -> dict[str, tuple[Study, Path]]:
@@ -72,53 +66,6 @@ def studies_of(runs: Mapping[str, Any], folders: Any) -> dict[str, tuple[Study, 
         else:
             studies[name] = (read_study(file), folder)
     return studies
-
-
-@dataclass(frozen=True, eq=False)
-class ViewCell(StudyCell):
-    """The activations of one checkpoint as the dictionary over all runs takes them.
-
-    Parameters
-    ----------
-    need
-        What is read.
-    rows
-        Which of its tokens; None means all.
-    """
-
-    need: Activations = field(kw_only=True)
-    rows: np.ndarray | None = field(kw_only=True)
-    observed: ClassVar[bool] = False
-    phase: ClassVar[str] = "reading"
-
-    def needs(self, by_name: Mapping[str, Any]) -> list[Need]:
-        """Return the need."""
-        return [self.need]
-
-    def compute(self, context: Context) -> Outcome:
-        """Return activations centred and scaled, in half precision, each value about 1."""
-        layers = {}
-        for i, (path, A) in enumerate(context.values[self.need].items()):
-            values = to_numpy(A if self.rows is None else A[self.rows])
-            X, _ = standardised(values, np.arange(len(values)))
-            half_precision = (X * np.float32(np.sqrt(X.shape[1]))).astype(np.float16)
-            layers[path] = ((f"token{i}", f"feature{i}"), half_precision)
-        return Outcome(xr.Dataset(layers))
-
-
-def compute(part: RunPart, cells: Iterable[StudyCell], progress: Progress) -> None:
-    """Compute what is left of cells of a run, and say what went wrong."""
-    tasks = [task_of(part, cell) for cell in cells]
-    works = [Work(part.job, task) for task in tasks if left_of(part.job, task)]
-    for _, done in TaskRunner(None, None, progress.note).run(works):
-        for problem in done.problems:
-            progress.note(problem)
-
-
-def task_of(part: RunPart, cell: StudyCell) -> Task:
-    """Return the task of one cell of a run."""
-    step = cell.key if isinstance(cell.key, int) else None
-    return Task(cell.label, part.trajectory, (cell,), step)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +136,7 @@ class RunViews:
             "need": repr(self.need),
             "inputs": self.part.job.inputs_of(self.need).fingerprint,
             "settings": [settings.dtype, settings.positions, settings.device],
-            **code_of(_VIEWS, [type(self.need)]),
+            **code_of(VIEWS, [type(self.need)]),
         } | ({} if self.sample is None else {"rows": _digest(self.sample)})
 
     @cached_property
