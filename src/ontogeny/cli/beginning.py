@@ -25,7 +25,7 @@ from ..start.written import study_text
 from ..study import Study
 from ..trajectory import Trajectory
 from ..whole_files import write_whole
-from .found import study_file_of
+from .runs import study_file_of
 
 _ASKED = "# Asked for: "
 

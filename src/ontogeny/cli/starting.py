@@ -28,7 +28,7 @@ def init(
     """Write a study file that fits a run."""
     from ..errors import ArgumentError
     from ..start.wishes import Wishes
-    from .found import opened
+    from .runs import opened
 
     if output.exists():
         raise ArgumentError(f"{output} exists; give another --output, or remove it.")
@@ -76,7 +76,7 @@ def study(
     quiet: Quiet = False,
 ) -> None:
     """Study runs, from their names to a page; several are compared on one."""
-    from .found import found, wished
+    from .runs import found, wished
 
     of_folders = wished(sources, asked, output)
     opened = found(of_folders, quiet)
@@ -110,8 +110,8 @@ def _finish(
     """Run the study of a folder and write its page; return whether an observable has no cell."""
     from ..study import open_study, read_study
     from .executors import executor_for
-    from .found import study_file_of
     from .progress import progress_for
+    from .runs import study_file_of
 
     study_file = study_file_of(folder)
     # One that was begun now is examined already.

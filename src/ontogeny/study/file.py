@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .. import observables, own_code
+from ..artefacts import known_as
 from ..errors import ArgumentError, OntogenyError, check_choice, check_whole
 from ..inputs import Inputs
 from ..inputs.vocabularies import vocabulary_tokenizer
 from ..observables.registry import kinds
-from ..own_files import known_as
 from ..trajectory import Trajectory
 from ..trajectory.tokenizers import named_tokenizer
 from .folder.controls import FEWEST_STEPS

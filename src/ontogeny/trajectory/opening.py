@@ -17,8 +17,8 @@ from typing import TypeAlias
 
 from torch import Tensor, nn
 
+from ..artefacts import PROBE, known_as
 from ..errors import ArgumentError, CheckpointError, TooFewCheckpointsError
-from ..own_files import PROBE, known_as
 from .adapters import (
     IS_BASE,
     adapter_steps,

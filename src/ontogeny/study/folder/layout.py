@@ -7,8 +7,8 @@ import re
 from itertools import product
 from pathlib import Path
 
+from ...artefacts import COMPARISON, PROBE, RESULT, STUDY
 from ...needs.derived import Reference
-from ...own_files import COMPARISON, PROBE, RESULT, STUDY
 
 _PLACES = ("", "cells/*/", "states/", "summaries/", "retained/", ".claims/")
 # Globs of the temporary files of what is written whole.

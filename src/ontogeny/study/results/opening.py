@@ -11,8 +11,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from ...artefacts import known_as
 from ...errors import ArgumentError, StoreError
-from ...own_files import known_as
 from ...trajectory.hub.client import hub_errors, silent_bar
 from ...trajectory.hub.repository import is_name, is_repository
 from ...trajectory.order.candidates import holds_checkpoints

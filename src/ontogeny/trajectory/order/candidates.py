@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from ...artefacts import known_as
 from ...errors import CheckpointError
-from ...own_files import known_as
 from ..weights.folders import FILE_SUFFIXES, NOT_WEIGHTS, holds_weights, weight_files
 from ..weights.recognised import unreadable
 from .choosing import Choice, Order, order_of

@@ -51,7 +51,7 @@ def test_a_folder_without_a_name_is_refused(output, run, capsys):
 
 
 def test_what_finds_a_run_loads_nothing_that_only_tries_it():
-    code = "import sys, ontogeny.cli.found; print(*sys.modules)"
+    code = "import sys, ontogeny.cli.runs; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
