@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import threading
 from collections import Counter, OrderedDict
 from types import SimpleNamespace
 
@@ -15,8 +16,11 @@ from helpers.control_runs import run_of
 from helpers.study_examples import tiny_inputs
 from ontogeny.store import read_cell
 from ontogeny.study.cells import in_hand
+from ontogeny.study.cells.cache import DigestCache
 from ontogeny.study.folder.claims import claimed
+from ontogeny.study.folder.layout import digests_path
 from ontogeny.study.running.mapping import Work, _next
+from ontogeny.study.running.run import _note_weights
 from ontogeny.trajectory.audit import several_runs
 from ontogeny.trajectory.weights import digests
 from ontogeny.trajectory.weights.files import _Shard
@@ -191,6 +195,27 @@ def test_weights_written_over_while_they_are_read_are_not_stored_under_another_d
     assert not study_of(tmp_path / "run").run(tmp_path / "s").problems()
     study_of(tmp_path / "run").run(tmp_path / "fresh")
     assert_equal(tmp_path / "s", tmp_path / "fresh")
+
+
+def test_what_another_process_is_hashing_is_waited_for(run, tmp_path, monkeypatch):
+    path, trajectory = digests_path(tmp_path), og.Trajectory.from_folder(run)
+    job = SimpleNamespace(folder=tmp_path, studied=None, digests=DigestCache(path))
+    cell = SimpleNamespace(place="that is left")
+    task = SimpleNamespace(step=1, trajectory=trajectory, cells=[cell])
+    other, hashed, seen = DigestCache(path), [], digests._seen
+    monkeypatch.setattr(digests, "_seen", lambda r: hashed.append(r) or seen(r))
+    digests._known.clear()
+    with claimed(tmp_path, f"digests of {trajectory[1].label}"):
+        waiting = threading.Thread(target=_note_weights, args=(job, task))
+        waiting.start()
+        waiting.join(0.5)
+        assert waiting.is_alive() and not hashed
+        other.note(trajectory[1])
+        other.save()
+        digests._known.clear()  # as another process
+    waiting.join()
+    assert len(hashed) == 1
+    assert job.digests.whole(trajectory[1]) == other.whole(trajectory[1])
 
 
 def test_another_process_takes_the_checkpoint_that_nobody_has(tmp_path):

@@ -223,6 +223,11 @@ class DigestCache:
                     self._noted.setdefault(_place(source), entry)
                     remember(files, _seen_in(entry))
 
+    def read_again(self) -> None:
+        """Take what others have noted in the file meanwhile."""
+        if self._path is not None:
+            self._entries |= _stored(self._path)
+
     def save(self) -> None:
         """Write the digests that are new, beside those that others have written meanwhile."""
         if self._path is not None and self._new:

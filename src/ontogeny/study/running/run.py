@@ -119,12 +119,19 @@ def compute_task(job: Job, task: Task) -> Done:
 
 
 def _note_weights(job: Job, task: Task) -> None:
-    """Hash the checkpoint that a task is about to read, unless that was done."""
+    """Hash the checkpoint that a task is about to read, unless that was done.
+
+    Of processes that are about to read the same one, one hashes it and the others wait for it.
+    """
     if task.step is None or not _is_left(job, task):
         return
-    job.digests.note(task.trajectory[task.step])
-    with held(job.studied or job.folder, "digests"):
-        job.digests.save()
+    folder = job.studied or job.folder
+    for source in task.trajectory[task.step].sources:
+        with held(folder, f"digests of {source.label}"):
+            job.digests.read_again()
+            job.digests.note(source)
+            with held(folder, "digests"):
+                job.digests.save()
 
 
 def _is_left(job: Job, task: Task) -> bool:
