@@ -73,7 +73,8 @@ def _tests(content: Content) -> Iterator[str]:
         words += f" against chance at α = {levels.change:g}"
         if math.isfinite(levels.control) and any(row.controls for row in tested):
             words += f" and against control runs at {levels.control:g}"
-        words += f", corrected by Holm’s method over {'the page' if is_over_page(content) else 'each section'}"
+        over = "the page" if is_over_page(content) else "each section"
+        words += f", corrected by Holm’s method over {over}"
     yield f"{words}."
 
 
