@@ -160,6 +160,14 @@ def test_births_are_counted_that_the_steps_of_controls_can_show(content, concept
     assert "concepts born (controls 0); 2 with names beyond controls" in words
 
 
+def test_no_control_run_is_said_only_where_none_was_read():
+    data = learned_concepts()
+    unnamed = data.assign(named_phi=data.named_phi * 0).drop_vars("n_born_control")
+    content = read_content(made.tree({"learned-concepts": unnamed}, steps=STEPS))
+    words = [each.words for each in numbers_of(content, None, read_concepts(content))]
+    assert "concepts born" in words
+
+
 def test_births_that_controls_cannot_show_are_said():
     data = learned_concepts()
     late = data.assign(concept_born_before=data.concept_born_before * 8)  # step 64
