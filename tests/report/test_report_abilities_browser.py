@@ -6,6 +6,7 @@ import xarray as xr
 
 from helpers.ability_nodes import STEPS, node, with_texts
 from helpers.report_browser import browser, quiet, visit
+from ontogeny.report.texts import abilities
 
 __all__ = ["browser", "quiet", "visit"]
 
@@ -30,3 +31,15 @@ def test_only_where_two_steps_were_measured_the_page_says_that_none_turned(visit
     assert told[1].startswith("12 to right since step")
     assert told[2] == "No example turned."
     assert told[0] == told[3] == "Not measured both there and before."
+
+
+def test_where_some_examples_are_kept_it_says_that_none_of_these_turned(
+    visit, monkeypatch
+):
+    monkeypatch.setattr(abilities, "MOST", 6)
+    page = visit("few-turned", tree, width=1280, height=900)
+    page.focus("#slider")
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")
+    told = page.text_content(".turned-list")
+    assert told == "None of the examples that are kept turned."

@@ -377,6 +377,15 @@ def test_a_concept_stands_below_with_its_birth_and_the_tokens_after_its_places(m
     assert row.link in links
 
 
+def test_places_are_found_by_the_number_of_the_text_where_fewer_have_losses():
+    _, tree = with_fires([2, 4])
+    last = tree["tokens"].to_dataset().isel(text=[1])
+    tree["tokens"] = xr.DataTree(last)
+    content = read_content(tree)
+    (row,) = read_dated(content, read_concepts(content)).concepts
+    assert row.total == int(last.token_loss.notnull().values[0, 0, [3, 5]].sum()) > 0
+
+
 def test_concepts_that_are_strong_in_other_texts_or_nowhere_have_no_row():
     _, tree = with_fires([])
     content = read_content(tree)

@@ -4,7 +4,7 @@ import pytest
 
 from helpers import concept_trees as made
 from helpers import example_texts as examples
-from helpers.dated_texts import of_runs, one_model, with_fires
+from helpers.dated_texts import of_runs, one_model, planted_node, with_fires
 from helpers.report_browser import browser, quiet, until, visit
 from ontogeny import compare
 
@@ -89,6 +89,22 @@ def test_of_two_runs_each_is_counted_at_the_step_of_the_slider(visit):
     )
     assert counts[0] > counts[1]
     assert f"{counts[0]} in full, {counts[1]} in LoRA." in page.inner_text(".dated h3")
+    loss = page.get_attribute("#life g[role=img]", "aria-label")
+    assert "full 5.00" in loss and "from" not in loss
+
+
+def test_after_the_last_step_of_the_tokens_no_later_step_is_named(visit):
+    def tree():
+        steps = made.STEPS[:8]
+        tokens = planted_node().isel(step=slice(len(steps)))
+        return made.tree({"loss": made.loss_story(), "tokens": tokens})
+
+    page = visit("dated-short", tree, width=1280, height=900)
+    go_to(page, made.STEPS[-2])
+    assert f"by step {made.STEPS[7]}." in page.inner_text(".dated h3")
+    assert page.locator(".dated.early").count() == 0
+    go_to(page, made.STEPS[4])
+    assert f"by step {made.STEPS[4]}." in page.inner_text(".dated h3")
 
 
 def test_births_and_squares_stand_on_the_axis_of_the_dates(visit):

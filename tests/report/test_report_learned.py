@@ -150,7 +150,7 @@ def test_a_layer_that_failed_leaves_the_page():
         n_again=data.n_again.where(data.layer == "layers.0"),
         again=data.again.where(data.layer == "layers.0"),
     )
-    assert len(control_words(failed, 0)) == 2 and len(control_words(failed, 1)) == 1
+    assert len(control_words(failed, 0)) == 3 and len(control_words(failed, 1)) == 2
 
 
 def test_births_are_counted_that_the_steps_of_controls_can_show(content, concepts):
@@ -158,6 +158,14 @@ def test_births_are_counted_that_the_steps_of_controls_can_show(content, concept
     assert concepts.born_seen == 3
     words = [each.words for each in numbers_of(content, None, concepts)]
     assert "concepts born (controls 0); 2 with names beyond controls" in words
+
+
+def test_no_control_run_is_said_only_where_none_was_read():
+    data = learned_concepts()
+    unnamed = data.assign(named_phi=data.named_phi * 0).drop_vars("n_born_control")
+    content = read_content(made.tree({"learned-concepts": unnamed}, steps=STEPS))
+    words = [each.words for each in numbers_of(content, None, read_concepts(content))]
+    assert "concepts born" in words
 
 
 def test_births_that_controls_cannot_show_are_said():
@@ -236,6 +244,10 @@ def test_contexts_come_in_bands_around_their_own_place(payload):
 def test_controls_are_told_of_each_layer(payload):
     told = payload["layers"][0]["control_words"]
     assert "untrained model has 1 component" in told[0] and "(controls 1–2)" in told[0]
+    assert told[-1].startswith("Control runs move as far")
+    data = learned_concepts()
+    alone = data.drop_vars([name for name in data if "run" in data[name].dims])
+    assert "control" not in " ".join(control_words(alone, 0)).lower()
 
 
 def test_controls_that_end_trained_judge_nothing():

@@ -326,6 +326,16 @@ def test_section_marks_do_not_call_motion_learned():
     assert by_chance in page.words
 
 
+def test_a_rate_over_the_page_is_said_of_no_result_corrected_in_each_section():
+    tree = examples.controlled_tree()
+    for node in tree.subtree:
+        if "p_uncorrected" in node:  # earlier versions kept none
+            del node["p_uncorrected"]
+    words = Page(render_page(read_content(tree))).words
+    assert "corrected by Holm’s method over each section" in words
+    assert "other measures changed beyond controls." in words
+
+
 def test_control_runs_are_explained_once_and_counted_in_the_singular():
     tree = examples.controlled_tree()
     assert json.loads(tree.attrs["controls"])[0]["kind"] == "turned"

@@ -12,7 +12,7 @@ from .content import Content
 from .controls import NONE_TRAINED, TRAINED_START, began_trained, made_of_motion
 from .formats import joined, mid_sentence, plural, sentence_start
 from .labels import said_once
-from .rows import counted_rows
+from .rows import Row, counted_rows
 from .sentences import OF_ROWS, standing_claims
 
 
@@ -62,12 +62,9 @@ def unseen_start(content: Content) -> str:
 
 def _tests(content: Content) -> Iterator[str]:
     """Say how many rows were tested, and at which levels."""
-    tested = [
-        row for row in counted_rows(content.rows) if row.judgeable and not row.runs
-    ]
+    tested = _tested(content)
     if not tested:
         return
-    whole = all(math.isfinite(row.p_uncorrected) for row in tested)
     levels = content.levels
     words = f"{sentence_start(plural(len(tested), 'measure'))} were tested"
     if len(tested) == 1:
@@ -76,8 +73,18 @@ def _tests(content: Content) -> Iterator[str]:
         words += f" against chance at α = {levels.change:g}"
         if math.isfinite(levels.control) and any(row.controls for row in tested):
             words += f" and against control runs at {levels.control:g}"
-        words += f", corrected by Holm’s method over {'the page' if whole else 'each section'}"
+        over = "the page" if is_over_page(content) else "each section"
+        words += f", corrected by Holm’s method over {over}"
     yield f"{words}."
+
+
+def _tested(content: Content) -> list[Row]:
+    return [row for row in counted_rows(content.rows) if row.judgeable and not row.runs]
+
+
+def is_over_page(content: Content) -> bool:
+    """Return whether levels hold over the page; of earlier versions each section has its own."""
+    return all(math.isfinite(row.p_uncorrected) for row in _tested(content))
 
 
 def _open(content: Content) -> Iterator[str]:

@@ -504,7 +504,7 @@ DATED_CONTROLS = " (control runs {counts})"
 DATED_BESIDE = ("A control run", "The run at these {step}s")
 # Of one model, beside what bigrams of the other texts give, or word frequencies.
 BEYOND_BIGRAMS = (
-    "{count} of {total} {tokens} are at least twice as likely as by {guess}."
+    "{count} of {total} {tokens} {are} at least twice as likely as by {guess}."
 )
 GUESSES = {
     "bigrams": "bigrams of the other texts",

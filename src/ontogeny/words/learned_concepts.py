@@ -56,7 +56,7 @@ NAME_UNREACHED = "No control run has as good a name about the same"
 NAME_REACHED = "A control run has as good a name about the same"
 CONTROL_HAS = "Control run {run} has it (correlation {match}), {life} there"
 BORN_AT = "born at {step}"
-NOT_BORN = "not born"
+NOT_BORN = "not seen to be born"
 NO_CONTROL_HAS = (
     "No control run has it (nearest code {match}, the same from {least} on)"
 )
@@ -70,4 +70,5 @@ LAYER_COUNTS = (
     "By the same rules an untrained model has {components} beyond the {{token}}, and this run "
     "{count}{controls}."
 )
-LAYER_NAMES = "Named in this layer: {count}{controls}. Control runs move as far and learn nothing."
+LAYER_NAMES = "Named in this layer: {count}{controls}."
+LAYER_CONTROLS = "Control runs move as far and learn nothing."

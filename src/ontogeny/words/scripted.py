@@ -44,6 +44,7 @@ SCRIPTED = {
     "not yet": " (not yet at {at})",
     # examples of abilities
     "none turned": "No example turned.",
+    "none kept turned": "None of the examples that are kept turned.",
     "not compared there": "Not measured both there and before.",
     "turned right": "{count} to right since {step} {at}{kept}{more}",
     "turned wrong": "{count} to wrong since {step} {at}{kept}{more}",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from ..claims import Certainty, Claim, Kind, Reason, Reference
 from ..control_kinds import kind_of
 from .abilities import example_of
+from .basis import is_over_page
 from .catalogue import BY_CHANCE, CONTROLS, EXAMPLES, HEADINGS, LOSS, NO_LOSS
 from .formats import joined, plural, sentence_start
 from .headings import Headings
@@ -209,7 +210,7 @@ class Story(Selection):
             some=f"{counts[told]:,}", rows=plural(len(rows), noun)
         )
         level = self.content.levels.control
-        if told == "beyond" and math.isfinite(level):
+        if told == "beyond" and math.isfinite(level) and is_over_page(self.content):
             text += BY_CHANCE.format(level=f"{100 * level:g} %")
         return Line(f"{text}.", order, "#chart")
 

@@ -298,4 +298,6 @@ def control_words(data: xr.Dataset, layer: int) -> list[str]:
     if math.isfinite(named):
         beside = controls_words(of_named)
         sentences.append(say.LAYER_NAMES.format(count=f"{named:,.0f}", controls=beside))
+    if of_named:
+        sentences.append(say.LAYER_CONTROLS)
     return sentences

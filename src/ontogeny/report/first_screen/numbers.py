@@ -124,7 +124,7 @@ def _of_births(concepts: Concepts | None) -> Iterator[Figure]:
     beyond = born_beyond_controls(concepts.data)
     if beyond:
         words += f"; {beyond:,} with names beyond controls"
-    elif is_learned(concepts.data) and not controls:
+    elif beyond is None and is_learned(concepts.data) and not controls:
         words += "; no control run"
     yield Figure(f"{len(concepts.born):,}", words, "#atlas")
 

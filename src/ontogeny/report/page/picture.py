@@ -10,7 +10,7 @@ from html import escape
 import numpy as np
 import xarray as xr
 
-from ...words.content import Content
+from ...words.content import Content, Track
 from ...words.formats import number, sentence_start, with_interval
 from ...words.labels import short_names, truncate
 from ...words.landmarks import LossCurve, read_loss
@@ -18,6 +18,7 @@ from ..chart.canvas import NARROW, WIDE, Canvas, ChartLayout
 from ..chart.draw import draw_axis, draw_clock, draw_track
 from ..colours import LEVELS
 from ..concepts.lives import Concept, Concepts, line_names
+from ..first_screen.runs import run_curves
 from ..first_screen.screen import FirstScreen
 
 _LAYOUT = replace(WIDE, name="first", width=860, left=190, right=150)
@@ -37,7 +38,8 @@ def first_picture(content: Content, first: FirstScreen) -> str:
     """Return the loss with its lines over the life lines of concepts."""
     canvas = Canvas(_LAYOUT, content.steps)
     if first.loss is not None and content.track is not None:
-        draw_track(canvas, content.track, first.loss.levels)
+        for track in _tracks(content, content.track):
+            draw_track(canvas, track, first.loss.levels)
     if first.concepts is not None:
         lines = first.concepts.lines
         for concept, name in zip(lines, line_names(lines), strict=True):
@@ -46,6 +48,16 @@ def first_picture(content: Content, first: FirstScreen) -> str:
     draw_clock(canvas, content.voice.clock)
     head = f'viewBox="0 0 {_LAYOUT.width:g} {math.ceil(canvas.y + 6)}" font-size="{_LAYOUT.font}"'
     return f'<svg {head} role="img" aria-label="{escape(first.heading)}">{canvas.svg}</svg>'
+
+
+def _tracks(content: Content, track: Track) -> list[Track]:
+    """Return the loss of each run of a comparison by its name; of seeds, or one run, the track."""
+    curves = {} if content.seeds else run_curves(content)
+    each = [
+        replace(track, title=name, values=np.array(curve))
+        for name, curve in curves.items()
+    ]
+    return each or [track]
 
 
 def _line(canvas: Canvas, concepts: Concepts, concept: Concept, name: str) -> None:

@@ -14,7 +14,8 @@ export function startAbilities() {
     const lines = DATA.abilities.flatMap(turnedAt);
     find(".turned-step", place).textContent = `${CLOCK} ${formatStep(DATA.steps[state.step])}`;
     const measured = DATA.abilities.some(isCompared);
-    const none = say(measured ? "none turned" : "not compared there");
+    const kept = DATA.abilities.some(({ of, texts }) => of > texts.length) ? "none kept turned" : "none turned";
+    const none = say(measured ? kept : "not compared there");
     list.replaceChildren(...(lines.length ? lines : [none]).map(turnedLine));
   };
   place.hidden = false;

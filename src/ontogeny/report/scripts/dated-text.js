@@ -99,7 +99,7 @@ function layDatedAxis(axis, figure) {
 
 function showDated(figure, lines) {
   const now = DATA.steps[state.step];
-  const early = state.step < DATA.steps.length - 1;
+  const early = now < Number(figure.dataset.last); // what was not read later is not known
   figure.classList.toggle("early", early);
   for (const each of findAll(".dated-line[role] .d, .dated-rows i", figure))
     each.classList.toggle("later", Number(each.dataset.step) > now);

@@ -230,11 +230,13 @@ function rangeLabel(curves) {
 
 function lossWords() {
   const { track, first } = DATA;
+  const named = first.names?.length > 0; // their mean is the loss of no model
   const known = track.values.filter((value) => value !== null);
   const [from, to] = [known[0], known.at(-1)].map((value) => formatNumber(value, 0.1));
-  const ends = first.names?.length ? endLabels(track, first) : endLabels(track, first).slice(1);
+  const course = named ? `in ${track.units}` : `from ${from} to ${to} ${track.units}`;
+  const ends = endLabels(track, first).slice(named ? 0 : 1);
   const beside = [...first.lines.map((line) => line.text), ...ends.map(([text]) => text)];
-  return `${capital(first.title)} from ${from} to ${to} ${track.units}${beside.length ? `; ${beside.join(", ")}` : ""}`;
+  return `${capital(first.title)} ${course}${beside.length ? `; ${beside.join(", ")}` : ""}`;
 }
 
 // Labels at the ends of their lines, moved apart where they would overlap.

@@ -70,8 +70,10 @@ def read_beyond_bigrams(content: Content) -> BeyondBigrams | None:
         lines.append(Line(text, tuple(_token(*each, edges) for each in costed)))
     tokens = f"{content.voice.token}s"
     guess = GUESSES[known[0]]
+    count = count_of(lines)
     sentence = BEYOND_BIGRAMS.format(
-        count=count_of(lines),
+        count=count,
+        are="is" if count == 1 else "are",
         total=int(predicted[rows].sum()),
         tokens=tokens,
         guess=guess,

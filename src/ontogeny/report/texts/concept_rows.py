@@ -54,7 +54,7 @@ def concept_rows(concepts: Concepts | None, read: TokenDates) -> tuple[ConceptRo
     """
     if concepts is None or "shown_fires" not in concepts.data:
         return ()
-    most = (len(read.shown.ids), MOST_TOKENS)
+    most = (concepts.data.sizes["shown_text"], MOST_TOKENS)
     shown = ShownTokens.of(concepts.node, "shown_token_id", "shown_text_number", most)
     if shown is None:
         return ()

@@ -45,6 +45,7 @@ class DatedTexts:
     """
 
     sentence: str
+    last: int
     tokens: str
     lines: tuple[Line, ...]
     key: tuple[tuple[int, float, float, int], ...]
@@ -98,6 +99,7 @@ def read_dated(content: Content, concepts: Concepts | None = None) -> DatedTexts
         sentence += DATED_FROM_BASE.format(first=first, lost=lost)
     return DatedTexts(
         sentence=sentence,
+        last=read.last,
         tokens=tokens,
         lines=lines,
         key=tuple(step_key(content)),
@@ -151,6 +153,7 @@ def _of_runs(content: Content) -> DatedTexts | None:
             last=step_text(last),
             counts=joined(counts),
         ),
+        last=last,
         tokens=tokens,
         lines=tuple(line for row in zip(*lines.values(), strict=True) for line in row),
         key=tuple(step_key(content)),
