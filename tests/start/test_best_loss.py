@@ -90,6 +90,22 @@ def test_numbers_that_may_be_of_other_texts_are_refused(tmp_path, files, count, 
         best_loss(best, texts, {"max_texts": 2}, INPUTS)
 
 
+@pytest.mark.parametrize(
+    ("split", "fits"), [(None, True), ("all", True), ("held-out", False)]
+)
+def test_more_numbers_than_rows_of_one_set_are_refused(tmp_path, split, fits):
+    """Two held-out rows are read, and the first two numbers are of training rows."""
+    path = rows(tmp_path / "a.jsonl", [1.0] * 4)
+    np.save(tmp_path / "best.npy", [1.0, 2.0, 3.0, 4.0])
+    table = {"max_texts": 2} | ({"split": split} if split else {})
+    best = str(tmp_path / "best.npy")
+    if fits:
+        assert best_loss(best, [path], table, INPUTS)[0] == 1.5
+        return
+    with pytest.raises(ArgumentError, match="one number for each text"):
+        best_loss(best, [path], table, INPUTS)
+
+
 @pytest.mark.parametrize("given", ["-1", "nan", "inf"])
 def test_a_number_that_is_no_loss_is_refused(given):
     with pytest.raises(ArgumentError, match=f"--floor {given} must be nats per token"):

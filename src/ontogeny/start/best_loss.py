@@ -16,7 +16,7 @@ from ..tasks.columns import read_columns
 from ..tasks.files import content_of, holds_text
 from ..tasks.records import read_records
 from ..tasks.rows import FORMATS
-from ..tasks.split_column import rows_of
+from ..tasks.split_column import ALL, rows_of
 
 _OPTION = "--floor"
 
@@ -51,7 +51,7 @@ def best_loss(
     if Path(given).suffix == ".npy":
         values = _of_array(Path(given).expanduser())
         where = f"in {given}"
-        _check_rows(given, values, texts, inputs)
+        _check_rows(given, values, texts, table, inputs)
     else:
         values = _of_column(given, texts, table)
         where = f"in the column {given!r}"
@@ -84,14 +84,22 @@ def _checked(value: Any, where: str) -> float:
 
 
 def _check_rows(
-    given: str, values: np.ndarray, texts: Sequence[str], inputs: Inputs
+    given: str,
+    values: np.ndarray,
+    texts: Sequence[str],
+    table: Mapping[str, Any],
+    inputs: Inputs,
 ) -> None:
     """Refuse numbers that cannot be told to be of the texts that are read.
 
-    Of several files of ids some rows of each are read, of a stream pieces from all over it.
+    Of several files of ids some rows of each are read, of a stream pieces from all over it, and of
+    a table with a column of sets the rows of one set.
     """
     read = len(inputs) + inputs.dropped
-    is_first = len(texts) == 1 and not _is_stream(Path(texts[0]).expanduser())
+    is_whole = table.get("split", ALL) == ALL
+    is_first = (
+        is_whole and len(texts) == 1 and not _is_stream(Path(texts[0]).expanduser())
+    )
     if len(values) < read or (len(values) > read and not is_first):
         some = "the first texts of one file" if is_first else "exactly the texts"
         raise ArgumentError(
