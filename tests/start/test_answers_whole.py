@@ -139,3 +139,26 @@ def test_the_last_tokens_of_long_rows_of_ids_are_read(place):
     np.save(path, np.random.default_rng(0).integers(0, 40, (30, 90)))
     proposal = proposed(folder, str(path), score="last:2")
     assert proposal.content["inputs"]["max_length"] == 90
+
+
+@pytest.mark.parametrize("how", ["separator", "labels"])
+def test_rows_of_ids_are_read_to_answers_that_all_stand_behind_the_usual_length(
+    place, how
+):
+    """It was said that no row held the separator, or that no token was asked for."""
+    folder, tokenizer = place
+    (mark,) = tokenizer("?", add_special_tokens=False)["input_ids"]
+    ids = np.random.default_rng(0).integers(100, 160, (30, 90))
+    ids[:, 75] = mark
+    np.save(folder / "marked.npy", ids)
+    np.save(folder / "asked.npy", np.where(np.arange(90) > 75, ids, -100))
+    asked = {
+        "separator": {"answer_after": "?"},
+        "labels": {"token_labels": [str(folder / "asked.npy")]},
+    }[how]
+    path = str(folder / "marked.npy")
+    proposal = proposed(folder, path, **asked)
+    assert proposal.content["inputs"]["max_length"] == 90
+    assert "30 texts" in "\n".join(proposal.texts)
+    with pytest.raises(AnswersCutError, match="--max-length 90"):
+        proposed(folder, path, max_length=64, **asked)
