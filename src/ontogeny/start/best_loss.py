@@ -13,7 +13,7 @@ from ..errors import ArgumentError
 from ..inputs import Inputs
 from ..inputs.token_files import TOKEN_FILES, open_tokens
 from ..tasks.columns import read_columns
-from ..tasks.files import content_of, holds_text
+from ..tasks.files import content_of, files_of, holds_text
 from ..tasks.records import read_records
 from ..tasks.rows import FORMATS
 from ..tasks.split_column import ALL, rows_of
@@ -118,7 +118,7 @@ def _is_stream(path: Path) -> bool:
 def _of_column(name: str, texts: Sequence[str], table: Mapping[str, Any]) -> np.ndarray:
     """Return the numbers of a column, of all files in order; of rows without a text none."""
     split = str(table.get("split", ""))
-    files = [Path(path).expanduser() for path in texts]
+    files = files_of(texts) if texts else []
     if not files or any(file.suffix.lower() not in FORMATS for file in files):
         raise ArgumentError(
             f"{_OPTION} must be a number of nats per token, a .npy file, or a column of --texts "
