@@ -9,6 +9,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from helpers.study_examples import record
 from helpers.text_models import save_tokenizer
+from ontogeny.errors import ArgumentError
 from ontogeny.inputs.scoring import AnswersCutError
 from ontogeny.start import propose
 from ontogeny.start.wishes import Wishes
@@ -80,23 +81,43 @@ def test_no_more_is_read_than_the_model_reads(place):
     assert "left out" in said and "instead of" not in said
 
 
+def reading(place, reads):
+    """Return a folder of checkpoints that read so many tokens."""
+    folder, tokenizer = place
+    run = folder / f"reads-{reads}"
+    if not run.exists():
+        size = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": reads}
+        model = GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **size))
+        record({0: model, 1: model}, run)
+        save_tokenizer(tokenizer, run)
+    return str(run)
+
+
 @pytest.mark.parametrize("reads", [48, 80])
 def test_the_length_that_is_said_is_the_one_that_the_model_reads(place, reads):
     """A model that reads 48 tokens was said to read 218."""
-    folder, tokenizer = place
-    size = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": reads}
-    model = GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **size))
-    run = folder / f"reads-{reads}"
-    record({0: model, 1: model}, run)
-    save_tokenizer(tokenizer, run)
-    path, _ = table(
-        folder, ["the dog ran."] * 15 + ["the big dog ran " * k for k in (5, 20)] * 5
-    )
-    proposal = propose(Wishes(str(run), "quick", texts=[path]), folder)
+    folder, _ = place
+    long = ["the big dog ran " * k for k in (5, 20)] * 5
+    path, _ = table(folder, ["the dog ran."] * 15 + long)
+    run = reading(place, reads)
+    proposal = propose(Wishes(run, "quick", texts=[path]), folder)
     assert proposal.content["inputs"]["max_length"] == reads
     said = "\n".join(proposal.texts)
     assert (f"read to {reads} tokens instead of 64" in said) == (reads > 64)
     assert said.count("instead of") == (reads > 64)
+
+
+def test_advice_is_none_that_the_model_cannot_follow(place):
+    """Of a model that reads 48 tokens, 217 were advised, with the same message again."""
+    folder, _ = place
+    path, _ = table(folder, ["the big dog ran " * 20] * 10)
+    run = reading(place, 48)
+    with pytest.raises(ArgumentError, match="the model reads 48 tokens") as refusal:
+        propose(Wishes(run, "quick", texts=[path]), folder)
+    assert "--max-length" not in str(refusal.value)
+    assert "--score all" in str(refusal.value)
+    proposal = propose(Wishes(run, "quick", texts=[path], score="all"), folder)
+    assert proposal.content["inputs"]["max_length"] == 48
 
 
 def test_what_stands_behind_all_answers_is_no_reason_to_read_more(place):
@@ -118,3 +139,26 @@ def test_the_last_tokens_of_long_rows_of_ids_are_read(place):
     np.save(path, np.random.default_rng(0).integers(0, 40, (30, 90)))
     proposal = proposed(folder, str(path), score="last:2")
     assert proposal.content["inputs"]["max_length"] == 90
+
+
+@pytest.mark.parametrize("how", ["separator", "labels"])
+def test_rows_of_ids_are_read_to_answers_that_all_stand_behind_the_usual_length(
+    place, how
+):
+    """It was said that no row held the separator, or that no token was asked for."""
+    folder, tokenizer = place
+    (mark,) = tokenizer("?", add_special_tokens=False)["input_ids"]
+    ids = np.random.default_rng(0).integers(100, 160, (30, 90))
+    ids[:, 75] = mark
+    np.save(folder / "marked.npy", ids)
+    np.save(folder / "asked.npy", np.where(np.arange(90) > 75, ids, -100))
+    asked = {
+        "separator": {"answer_after": "?"},
+        "labels": {"token_labels": [str(folder / "asked.npy")]},
+    }[how]
+    path = str(folder / "marked.npy")
+    proposal = proposed(folder, path, **asked)
+    assert proposal.content["inputs"]["max_length"] == 90
+    assert "30 texts" in "\n".join(proposal.texts)
+    with pytest.raises(AnswersCutError, match="--max-length 90"):
+        proposed(folder, path, max_length=64, **asked)

@@ -57,6 +57,13 @@ def test_rows_without_a_text_have_no_part_in_the_mean(tmp_path):
     assert floor == 2.0
 
 
+@pytest.mark.parametrize("name", [".", "*.jsonl"])
+def test_a_column_is_of_the_files_of_folders_and_globs(tmp_path, name):
+    for file, best in (("a", 1.0), ("b", 3.0)):
+        rows(tmp_path / f"{file}.jsonl", [best])
+    assert best_loss("best", [str(tmp_path / name)], {}, INPUTS)[0] == 2.0
+
+
 def test_texts_that_are_left_out_are_said(tmp_path):
     path = rows(tmp_path / "a.jsonl", [1.0, 2.0, 6.0])
     floor, (line,) = best_loss("best", [path], {}, INPUTS)
@@ -90,6 +97,22 @@ def test_numbers_that_may_be_of_other_texts_are_refused(tmp_path, files, count, 
         best_loss(best, texts, {"max_texts": 2}, INPUTS)
 
 
+@pytest.mark.parametrize(
+    ("split", "fits"), [(None, True), ("all", True), ("held-out", False)]
+)
+def test_more_numbers_than_rows_of_one_set_are_refused(tmp_path, split, fits):
+    """Two held-out rows are read, and the first two numbers are of training rows."""
+    path = rows(tmp_path / "a.jsonl", [1.0] * 4)
+    np.save(tmp_path / "best.npy", [1.0, 2.0, 3.0, 4.0])
+    table = {"max_texts": 2} | ({"split": split} if split else {})
+    best = str(tmp_path / "best.npy")
+    if fits:
+        assert best_loss(best, [path], table, INPUTS)[0] == 1.5
+        return
+    with pytest.raises(ArgumentError, match="one number for each text"):
+        best_loss(best, [path], table, INPUTS)
+
+
 @pytest.mark.parametrize("given", ["-1", "nan", "inf"])
 def test_a_number_that_is_no_loss_is_refused(given):
     with pytest.raises(ArgumentError, match=f"--floor {given} must be nats per token"):
@@ -111,8 +134,9 @@ def test_what_is_no_column_and_no_array_of_losses_is_refused(tmp_path):
         ArgumentError, match="line 1 has no such column; it has 'text', 'best'"
     ):
         best_loss("bets", [path], {}, INPUTS)
+    np.save(tmp_path / "ids.npy", INPUTS.ids)
     with pytest.raises(ArgumentError, match="a column of --texts that is a table"):
-        best_loss("best", ["ids.npy"], {}, INPUTS)
+        best_loss("best", [str(tmp_path / "ids.npy")], {}, INPUTS)
     np.save(tmp_path / "square.npy", np.ones((2, 2)))
     with pytest.raises(ArgumentError, match="one number for each text"):
         best_loss(str(tmp_path / "square.npy"), ["ids.npy"], {}, INPUTS)

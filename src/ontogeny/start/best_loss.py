@@ -13,10 +13,10 @@ from ..errors import ArgumentError
 from ..inputs import Inputs
 from ..inputs.token_files import TOKEN_FILES, open_tokens
 from ..tasks.columns import read_columns
-from ..tasks.files import content_of, holds_text
+from ..tasks.files import content_of, files_of, holds_text
 from ..tasks.records import read_records
 from ..tasks.rows import FORMATS
-from ..tasks.split_column import rows_of
+from ..tasks.split_column import ALL, rows_of
 
 _OPTION = "--floor"
 
@@ -51,7 +51,7 @@ def best_loss(
     if Path(given).suffix == ".npy":
         values = _of_array(Path(given).expanduser())
         where = f"in {given}"
-        _check_rows(given, values, texts, inputs)
+        _check_rows(given, values, texts, table, inputs)
     else:
         values = _of_column(given, texts, table)
         where = f"in the column {given!r}"
@@ -84,14 +84,22 @@ def _checked(value: Any, where: str) -> float:
 
 
 def _check_rows(
-    given: str, values: np.ndarray, texts: Sequence[str], inputs: Inputs
+    given: str,
+    values: np.ndarray,
+    texts: Sequence[str],
+    table: Mapping[str, Any],
+    inputs: Inputs,
 ) -> None:
     """Refuse numbers that cannot be told to be of the texts that are read.
 
-    Of several files of ids some rows of each are read, of a stream pieces from all over it.
+    Of several files of ids some rows of each are read, of a stream pieces from all over it, and of
+    a table with a column of sets the rows of one set.
     """
     read = len(inputs) + inputs.dropped
-    is_first = len(texts) == 1 and not _is_stream(Path(texts[0]).expanduser())
+    is_whole = table.get("split", ALL) == ALL
+    is_first = (
+        is_whole and len(texts) == 1 and not _is_stream(Path(texts[0]).expanduser())
+    )
     if len(values) < read or (len(values) > read and not is_first):
         some = "the first texts of one file" if is_first else "exactly the texts"
         raise ArgumentError(
@@ -110,7 +118,7 @@ def _is_stream(path: Path) -> bool:
 def _of_column(name: str, texts: Sequence[str], table: Mapping[str, Any]) -> np.ndarray:
     """Return the numbers of a column, of all files in order; of rows without a text none."""
     split = str(table.get("split", ""))
-    files = [Path(path).expanduser() for path in texts]
+    files = files_of(texts) if texts else []
     if not files or any(file.suffix.lower() not in FORMATS for file in files):
         raise ArgumentError(
             f"{_OPTION} must be a number of nats per token, a .npy file, or a column of --texts "

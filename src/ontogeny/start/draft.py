@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -103,7 +104,8 @@ class Draft:
         length = self.content["inputs"].get("max_length")
         longest = model.longest
         if longest is not None and isinstance(length, int) and longest < length:
-            self._read_anew({"max_length": longest})
+            with _answers_within(longest):
+                self._read_anew({"max_length": longest})
         if model.objective == "causal":
             if not _has_scores(self.content["inputs"]):
                 scored, notes = _scored_places(self.trajectory, self.inputs, agree)
@@ -273,16 +275,32 @@ def _answers_whole(
         if is_said:
             raise
     usual = content["inputs"]["max_length"]
-    content["inputs"]["max_length"] = min(
-        longest_of(run.checkpoints[-1]) or LONGEST, LONGEST
-    )
-    trajectory, inputs, found, notes = read()
+    longest = longest_of(run.checkpoints[-1])
+    is_bound = longest is not None and longest <= LONGEST
+    content["inputs"]["max_length"] = longest if is_bound else LONGEST
+    with _answers_within(longest) if is_bound else nullcontext():
+        trajectory, inputs, found, notes = read()
     if first is not None and _scored(first[1]) == _scored(inputs):
         content["inputs"]["max_length"] = usual
         return first
     length = max(int(texts.lengths.max()) for texts in inputs.values())
     content["inputs"]["max_length"] = length
     return trajectory, inputs, found, notes
+
+
+@contextmanager
+def _answers_within(longest: int | None) -> Iterator[None]:
+    """Refuse texts whose answers a model that reads so many tokens never sees.
+
+    The advice to read further would end here again.
+    """
+    try:
+        yield
+    except AnswersCutError:
+        raise ArgumentError(
+            f"the model reads {longest} tokens of a text, and what is scored stands behind them: "
+            "give texts with shorter questions, or --score all."
+        ) from None
 
 
 def _scored(sets: Mapping[str, Inputs]) -> int:

@@ -294,14 +294,17 @@ def _tokens(table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> Inp
     ids = np.stack(rows) if same else [row.tolist() for row in rows]
     labels = _token_labels(table, base, opened, length, per_file, starts)
     mask, notes = _padding(ids, table)
-    inputs = Inputs.from_tokens(
-        ids,
-        mask,
-        **kwargs,
-        **_score_of_ids(table, tokenizer),
-        token_labels=labels and labels[:limit],
-    )
     _check_ends(table, cut, length)
+    scoring = _score_of_ids(table, tokenizer)
+    try:
+        inputs = Inputs.from_tokens(
+            ids, mask, **kwargs, **scoring, token_labels=labels and labels[:limit]
+        )
+    except ArgumentError as error:
+        if not any(cut) or (labels is None and "answer_after" not in scoring):
+            raise
+        # A separator, or all that is asked for, may stand behind the cut.
+        raise AnswersCutError(f"{error} Of the texts {_as_cut(cut, length)}") from None
     return replace(
         spelled(inputs, pieces),
         truncated=sum(count > 0 for count in cut),
@@ -338,13 +341,20 @@ def _padding(
 
 def _check_ends(table: Mapping[str, Any], cut: Sequence[int], length: int) -> None:
     """Refuse to score the last tokens of texts that are cut before them."""
-    count = sum(n > 0 for n in cut)
-    if count and str(table.get("score", "")).startswith("last:"):
+    if any(cut) and str(table.get("score", "")).startswith("last:"):
         raise AnswersCutError(
-            f"score = {table['score']!r} asks for the last tokens of texts, and {count:,} of "
-            f"{len(cut):,} are cut at max_length={length}: max_length={length + max(cut)} "
-            f"(--max-length {length + max(cut)}) reads them whole."
+            f"score = {table['score']!r} asks for the last tokens of texts, and "
+            f"{_as_cut(cut, length)}"
         )
+
+
+def _as_cut(cut: Sequence[int], length: int) -> str:
+    """Return how many texts are cut, and what reads them whole."""
+    whole = length + max(cut)
+    return (
+        f"{sum(n > 0 for n in cut):,} of {len(cut):,} are cut at max_length={length}: "
+        f"max_length={whole} (--max-length {whole}) reads them whole."
+    )
 
 
 def _score_of_ids(table: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:

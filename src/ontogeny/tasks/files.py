@@ -124,7 +124,7 @@ def document_files(
     check_choice("unit", unit, UNITS)
     check_choice("documents", documents, ("file", "article"))
     check_choice("split", split, ("", *SPLITS))
-    contents = {path: content_of(path, encoding) for path in _files(paths)}
+    contents = {path: content_of(path, encoding) for path in files_of(paths)}
     plain = [text for path, text in contents.items() if not _is_table(path)]
     unit, form = _form(plain, unit) if plain else (unit, "")
     forms = [form] if plain else []
@@ -193,7 +193,8 @@ def holds_text(text: Any) -> bool:
     return not isinstance(text, str) or bool(text.strip())
 
 
-def _files(paths: Paths) -> list[Path]:
+def files_of(paths: Paths) -> list[Path]:
+    """Return the files that paths name, those of folders and globs by name, each once."""
     path_list = [paths] if isinstance(paths, str | PathLike) else list(paths)
     if not path_list:
         raise ArgumentError(

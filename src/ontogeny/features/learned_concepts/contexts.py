@@ -50,9 +50,8 @@ def contexts(
     bands = [_distinct(strong, places, TOP), middle, low, missed]
     drawn = np.full((len(BANDS), count), -1)
     for i, rows in enumerate(bands):
-        others = rows[
-            ~np.isin(rows, drawn)
-        ]  # of few strong places no place stands twice
+        # Of few strong places no place stands twice.
+        others = rows[~np.isin(rows, drawn)]
         some = _distinct(rng.permutation(others), places, count)
         drawn[i, : len(some)] = some[np.argsort(-code[some], kind="stable")]
     shape = (len(BANDS), count, AROUND[1] - AROUND[0] + 1)

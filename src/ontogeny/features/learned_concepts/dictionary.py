@@ -12,7 +12,7 @@ EPOCHS = 8
 # Features for each latent that a token may use. 16 of 576: of SmolLM2, see the benchmarks.
 FEATURES = 36
 FEWEST = 2  # latents that a token may use at least
-# Share of the tokens, from which on a latent is none: of Gaussian rows both halves find only these.
+# Share of the tokens, from which on a latent is none: of Gaussian rows both halves find hardly others.
 DENSE = 0.25
 
 

@@ -48,9 +48,8 @@ EARLIER = (0.75, 0.5)
 SEARCHED = 6  # steps from which on they are
 TOKENS = ("all", "later", "last", "cls", "masked")
 LISTED = 20  # tokens of which it is said how much of the layer each one is
-SHOWN_TEXTS = (
-    3  # texts of which it is kept where concepts are strong: those of token losses
-)
+# Texts of which it is kept where concepts are strong: those of token losses.
+SHOWN_TEXTS = 3
 _NUMBERS = (
     "context_id",
     "context_text",
@@ -121,7 +120,6 @@ class LearnedConcepts(OfSampledActivations):
         *_NUMBERS,
         "context_code",
         "histogram",
-        "frequent_id",
         "fit_id",
         "code_sketch",
         PIECES,
