@@ -64,7 +64,7 @@ def _labels(data: xr.Dataset) -> dict[str, list[str]]:
     return {
         str(d): i.values.tolist()
         for d, i in data.coords.items()
-        if i.dims == (d,) and i.dtype.kind in "UO" and len({*i.values}) == i.size
+        if i.dims == (d,) and i.dtype.kind in "UOT" and len({*i.values}) == i.size
     }
 
 
@@ -97,9 +97,8 @@ def packed(value: Any) -> Any:
     if isinstance(value, xr.Dataset):
         variables = {}
         for name, one in value.variables.items():
-            values = _values(one.values)
-            described = [list(one.dims), one.dtype.str, values, _short(one.attrs)]
-            variables[str(name)] = described
+            described = _described(one.values)
+            variables[str(name)] = [list(one.dims), *described, _short(one.attrs)]
         return {
             "variables": variables,
             "coords": list(map(str, value.coords)),
@@ -118,6 +117,13 @@ def _short(attrs: Mapping[Any, Any]) -> dict[str, Any]:
     """Return attributes without long ones, which describe figures and sections."""
     plain = {str(k): v for k, v in attrs.items() if isinstance(v, str | int | float)}
     return {key: value for key, value in plain.items() if len(str(value)) <= _LONGEST}
+
+
+def _described(values: np.ndarray) -> tuple[str, Any]:
+    """Return the type of values and these; texts of any length, as Zarr gives them, as others."""
+    if values.dtype.kind == "T":
+        values = values.astype(object).astype(str)
+    return values.dtype.str, _values(values)
 
 
 def _values(values: np.ndarray) -> Any:

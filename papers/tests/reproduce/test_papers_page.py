@@ -222,8 +222,12 @@ def test_recipes_whose_numbers_are_not_stored_become_fewer():
     assert not {path.stem for path in NUMBERS} - {path.stem for path in FILES}
 
 
-def test_numbers_are_stored_whole_without_what_no_verdict_reads():
-    """Variables and labels that nothing rests on go; NaN, draws and single precision stay."""
+@pytest.mark.parametrize("texts", ["<U6", np.dtypes.StringDType()], ids=["U", "T"])
+def test_numbers_are_stored_whole_without_what_no_verdict_reads(texts):
+    """Variables and labels that nothing rests on go; NaN, draws and single precision stay.
+
+    Labels that were read from Zarr are texts of any length.
+    """
     found = collector()
     data = xr.Dataset(
         {
@@ -231,7 +235,7 @@ def test_numbers_are_stored_whole_without_what_no_verdict_reads():
             "unread": ("seed", [1.0, 2.0, 3.0]),
             "draws": ("draw", [3, 5, 4]),
         },
-        {"seed": ["a", "b", "unread"]},
+        {"seed": np.array(["a", "b", "unread"], dtype=texts)},
     )
 
     def judge(runs, least):
