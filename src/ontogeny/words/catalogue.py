@@ -434,7 +434,8 @@ DAMAGES = {
 MOST_WORDS = 12
 HEADINGS = {
     "learned": "{Subject} was learned: {ends}",
-    "learned in order": "It learned {gains}",
+    "learned in order": "It learned {one} first, then {others}",
+    "learned together": "It learned {names}",
     "learned both": "{names} were learned",
     "learned several": "{count} quantities were learned",
     "memorised": "It memorised its training texts from {begin}",
@@ -449,6 +450,7 @@ HEADINGS = {
     "forgot": "{Subject} got worse beyond controls: {ends}",
     "learned, forgot": "{name} was learned; {other} got worse beyond controls",
     "forgot both": "{name} and {other} got worse beyond controls",
+    "went": "{Subject} {verb}",
     "only": "{Subject} {verb}: {reason}",
     "fell": "{Subject} {verb}; learning is open: {reason}",
     "fell, open": "{Subject} {verb}; learning is open",
@@ -461,8 +463,8 @@ HEADINGS = {
     "open": "Whether {subject} was learned is open",
     "too few": "{count}: too few to tell a change",
     "able": "{some} of {abilities} {are} above chance",
-    "gained": "it gained {gained}",
-    "lost": "it lost {lost}",
+    "gained": "it gained {names}",
+    "lost": "it lost {names}",
     "none gained": "Nothing is shown to be gained or lost since the base",
     "better": "It predicts better than {label}",
     "not better": "It is not shown to predict better than {label}",

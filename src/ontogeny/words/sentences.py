@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..claims import Certainty, Claim, Kind, Reason, Reference
 from .catalogue import (
@@ -19,7 +19,7 @@ from .catalogue import (
 )
 from .formats import plural
 from .measured_phrases import can_fill
-from .phrases import Names, Phrases
+from .phrases import Names, Phrases, Said
 from .voice import Voice
 
 # Claims on the rows of a chart, the strongest first.
@@ -30,20 +30,6 @@ COUNTED = (Kind.BORN, Kind.FADED, Kind.KEPT, Kind.TURNED, Kind.SHARED)
 
 # Claims that are joined over layers; others stand each in a sentence of its own.
 _JOINED = (*OF_ROWS, Kind.DIFFERS)
-
-
-@dataclass(frozen=True)
-class Said:
-    """One sentence, the claims that it is made of, and how it ends: with a date or a doubt."""
-
-    text: str
-    claims: tuple[Claim, ...] = ()
-    rest: str = ""
-
-    @property
-    def lead(self) -> str:
-        """What happened, before `rest`."""
-        return self.text.removesuffix(self.rest).rstrip()
 
 
 def said(claims: Sequence[Claim], voice: Voice, names: Names) -> Said:
@@ -64,7 +50,7 @@ def said(claims: Sequence[Claim], voice: Voice, names: Names) -> Said:
     rest = phrases.filled(template.partition("; ")[2])
     if not rest and "{half}" in template and phrases.half:
         rest = f"{phrases.half.removeprefix('. ')}."
-    return Said(phrases.filled(template), tuple(claims), rest)
+    return replace(phrases.said(template), rest=rest)
 
 
 def _template_of(claim: Claim) -> str:
@@ -174,7 +160,7 @@ def _said(group: Sequence[Claim], voice: Voice, names: Names) -> Said:
     template = OPEN_ABILITIES.format(
         some=len(group), all=first.corrected_over, reason="{reason}"
     )
-    return Said(Phrases(group, voice, names).filled(template), tuple(group))
+    return Phrases(group, voice, names).said(template)
 
 
 def _is_told(group: Sequence[Claim]) -> bool:
@@ -185,18 +171,19 @@ def _is_told(group: Sequence[Claim]) -> bool:
     return not (first.kind in (Kind.BORN, Kind.FADED) and first.value == 0)
 
 
-def reproduced(claims: Sequence[Claim]) -> str:
-    """Return how many claims of papers reproduce, or nothing where none is answered."""
+def reproduced(claims: Sequence[Claim]) -> Said | None:
+    """Return how many claims of papers reproduce; None where none is answered."""
     asked = [c for c in claims if c.kind in (Kind.REPRODUCES, Kind.CONTRADICTS)]
     if not asked:
-        return ""
+        return None
     found = [
         claim
         for claim in asked
         if claim.kind is Kind.REPRODUCES and claim.certainty is Certainty.SURE
     ]
-    return HEADINGS["reproduced"].format(
+    text = HEADINGS["reproduced"].format(
         some=len(found),
         claims=plural(len(asked), "claim"),
         s="s" if len(asked) == 1 else "",
     )
+    return Said(text, tuple(asked))
