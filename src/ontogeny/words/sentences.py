@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ..claims import Certainty, Claim, Kind, Reason, Reference
 from .catalogue import (
+    COUNTS,
     HEADINGS,
     OF_CONCEPTS,
     OF_LABELS,
@@ -24,9 +25,6 @@ from .voice import Voice
 
 # Claims on the rows of a chart, the strongest first.
 OF_ROWS = (Kind.LEARNED, Kind.FORGOT, Kind.BEYOND_MOTION, Kind.CHANGED)
-
-# Claims whose sentences count, such as concepts.
-COUNTED = (Kind.BORN, Kind.FADED, Kind.KEPT, Kind.TURNED, Kind.SHARED)
 
 # Claims that are joined over layers; others stand each in a sentence of its own.
 _JOINED = (*OF_ROWS, Kind.DIFFERS)
@@ -55,18 +53,24 @@ def said(claims: Sequence[Claim], voice: Voice, names: Names) -> Said:
 
 def _template_of(claim: Claim) -> str:
     """Return what is said of a claim: of its label, of its kind, or of any kind."""
-    key = (claim.kind, claim.certainty)
-    if (*key, claim.subject.label) in OF_LABELS:
-        return OF_LABELS[*key, claim.subject.label]
-    of_quantity = OF_QUANTITIES.get((*key, claim.subject.quantity))
-    if of_quantity is not None and can_fill(of_quantity, claim):
+    certainty = claim.certainty
+    of_label = OF_LABELS.get(claim.subject.label, {}).get(claim.kind, {})
+    if certainty in of_label:
+        return of_label[certainty]
+    of_quantity = _of_quantity(claim)
+    if of_quantity and can_fill(of_quantity, claim):
         return of_quantity
     if _is_of_concept(claim):
-        return OF_CONCEPTS[claim.kind] + SO_SURE[claim.certainty]
-    is_told = claim.kind not in COUNTED or math.isfinite(claim.value)
-    return (
-        SENTENCES[key] if is_told and key in SENTENCES else OTHERWISE[claim.certainty]
-    )
+        return OF_CONCEPTS[claim.kind] + SO_SURE[certainty]
+    is_told = claim.kind not in COUNTS or math.isfinite(claim.value)
+    of_kind = SENTENCES[claim.kind] if is_told else {}
+    return of_kind.get(certainty) or OTHERWISE[certainty]
+
+
+def _of_quantity(claim: Claim) -> str:
+    """Return what is said of such claims on a quantity; empty where there is nothing special."""
+    of_kinds = OF_QUANTITIES.get(claim.subject.quantity, {})
+    return of_kinds.get(claim.kind, {}).get(claim.certainty, "")
 
 
 def _is_of_concept(claim: Claim) -> bool:
@@ -143,8 +147,7 @@ def place_of(group: Sequence[Claim]) -> tuple[bool, float]:
 
 def _is_joined(claim: Claim) -> bool:
     """Return whether one sentence tells several such claims."""
-    template = OF_QUANTITIES.get((claim.kind, claim.certainty, claim.subject.quantity))
-    if template is not None:
+    if template := _of_quantity(claim):
         return "{each}" in template
     return (
         claim.kind in _JOINED
