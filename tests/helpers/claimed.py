@@ -12,6 +12,17 @@ from ontogeny.words.page_claims import claims_of
 from ontogeny.words.sections import section_sentences
 
 
+def flat(table) -> dict[tuple, str]:
+    """Return the templates of a nested table of the catalogue, by all of their keys."""
+    found = {}
+    for key, value in table.items():
+        if isinstance(value, str):
+            found[(key,)] = value
+        else:
+            found |= {(key, *keys): text for keys, text in flat(value).items()}
+    return found
+
+
 def claims(data, *kinds: Kind) -> list[Claim]:
     """Return the claims of one node, or those of some kinds."""
     return [c for c in claims_of({"x": data}, {}) if not kinds or c.kind in kinds]

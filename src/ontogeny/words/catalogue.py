@@ -34,293 +34,208 @@ A template is filled with phrases of a claim, or of several alike (`ontogeny.wor
 from __future__ import annotations
 
 from ..claims import Certainty, Kind, Reason, Reference
-from .measured import MEASURED
+from .measured import MEASURED, UNSURE
 
 SURE = Certainty.SURE
 AS_CONTROLS = Certainty.AS_CONTROLS
 OPEN = Certainty.OPEN
 NOT_TESTED = Certainty.NOT_TESTED
 
-SENTENCES: dict[tuple[Kind, Certainty], str] = {
-    (Kind.LEARNED, SURE): "{Subject} was learned{where}: {ends}{controls}{half}.",
-    (Kind.LEARNED, OPEN): "Whether {subject} was learned{where} is open: {reason}.",
-    (
-        Kind.LEARNED,
-        NOT_TESTED,
-    ): "Whether {subject} was learned{where} is not tested: {reason}.",
-    (
-        Kind.LEARNED,
-        AS_CONTROLS,
-    ): "{Subject} improved{where} as control runs do, {ends}{controls}.",
-    (
-        Kind.FORGOT,
-        OPEN,
-    ): "Whether {subject} got worse beyond controls{where} is open: {reason}.",
-    (
-        Kind.FORGOT,
-        SURE,
-    ): "{Subject} got worse beyond controls{where}: {ends}{controls}{half}.",
-    (
-        Kind.BEYOND_MOTION,
-        SURE,
-    ): "{Subject} {verb}{where} beyond controls, {ends}{controls}{half}.",
-    (Kind.BEYOND_MOTION, AS_CONTROLS): "{Subject} {verb}{where} as control runs do, "
-    "{ends}{controls}.",
-    (
-        Kind.BEYOND_MOTION,
-        OPEN,
-    ): "{Subject} {verb}{where}, {ends}{controls}; beyond controls is open: {reason}.",
-    (
-        Kind.BEYOND_MOTION,
-        NOT_TESTED,
-    ): "{Subject} {verb}{where}, {ends}; not tested against controls{half}.",
-    (Kind.CHANGED, SURE): "{Subject} {verb}{where}, {ends}{half}.",
-    (Kind.CHANGED, OPEN): "A change of {subject}{where} is open: {reason}.",
-    (
-        Kind.CHANGED_ON_ITEMS,
-        SURE,
-    ): "{Subject} changed on these items, from {ends}; others are open.",
-    (
-        Kind.ABOVE_CHANCE,
-        SURE,
-    ): "{Subject} is above chance{since}: {last}{of_whole} right{levels}.",
-    (Kind.ABOVE_CHANCE, OPEN): "Whether {subject} is above chance is open: {reason}.",
-    (
-        Kind.READABLE,
-        SURE,
-    ): "“{label}” can be read from {layer}{since}: {measured}, beside {null}.",
-    (
-        Kind.READABLE,
-        AS_CONTROLS,
-    ): "“{label}” can be read from {layer}, but no better than from control runs or an "
-    "untrained model: {measured}.",
-    (
-        Kind.READABLE,
-        OPEN,
-    ): "Whether “{label}” can be read from {layer} is open ({measured}): {reason}.",
-    (
-        Kind.NEEDED,
-        SURE,
-    ): "Without “{direction}” in {layer} {what} {verb} {ends}{since}, beside {null}.",
-    (
-        Kind.NEEDED,
-        OPEN,
-    ): "Whether {what} needs “{direction}” in {layer} is open ({ends}): {reason}.",
-    (
-        Kind.STEERS,
-        SURE,
-    ): "“{direction}” added to {layer} moves {what} {ends}{since}, beside {null}.",
-    (
-        Kind.STEERS,
-        OPEN,
-    ): "Whether “{direction}” added to {layer} moves {what} is open: {reason}.",
-    (Kind.GAINED, SURE): "It gained {subject}{since}: {ends}.",
-    (Kind.GAINED, OPEN): "Whether it gained {subject} ({ends}) is open: {reason}.",
-    (Kind.LOST, SURE): "It lost {subject}{since}: {ends}.",
-    (Kind.PASSES, SURE): "{Subject} is below that of {label} ({beside}){since}.",
-    (
-        Kind.PASSES,
-        OPEN,
-    ): "{Subject} is not shown below that of {label} ({beside}): {reason}.",
-    (Kind.GAINS_FROM, SURE): "Half of the gain from {label} was there{since}.",
-    (
-        Kind.RISES_AGAIN,
-        SURE,
-    ): "{Subject} was lowest{since}, and has risen by {value} since.",
-    (
-        Kind.DIFFERS,
-        SURE,
-    ): "{Subject}{where} is {values}, beside {beside} for {held_against}.",
-    (
-        Kind.DIFFERS,
-        OPEN,
-    ): "{Subject}{where} is {values}, not shown to differ from {held_against} "
-    "({beside}): {reason}.",
-    (
-        Kind.BEFORE,
-        SURE,
-    ): "{Subject} changed in {layer} before {next_layer}: half by {dated} against {next_step}.",
-    (Kind.BORN, SURE): "{value} of {label} were born{since}{in_controls}.",
-    (
-        Kind.BORN,
-        AS_CONTROLS,
-    ): "{value} of {label} were born{since}, no more than controls have{in_controls}.",
-    (
-        Kind.BORN,
-        OPEN,
-    ): "{value} of {label} were born{since}, not shown to be more than controls "
-    "have{in_controls}: {reason}.",
-    (
-        Kind.BORN,
-        NOT_TESTED,
-    ): "{value} of {label} were born{since}; not tested: {reason}.",
-    (Kind.FADED, SURE): "{value} of {label} faded by the end{in_controls}.",
-    (
-        Kind.FADED,
-        AS_CONTROLS,
-    ): "{value} of {label} faded, no more than in controls{in_controls}.",
-    (
-        Kind.FADED,
-        OPEN,
-    ): "{value} of {label} faded, not shown to be more than in controls{in_controls}: {reason}.",
-    (Kind.FADED, NOT_TESTED): "{value} of {label} faded; not tested: {reason}.",
-    (Kind.KEPT, SURE): "{value} of {label} are kept{in_controls}.",
-    (
-        Kind.KEPT,
-        AS_CONTROLS,
-    ): "{value} of {label} are kept, no more than in controls{in_controls}.",
-    (
-        Kind.KEPT,
-        OPEN,
-    ): "{value} of {label} are kept, not shown to be more than in controls{in_controls}: "
-    "{reason}.",
-    (Kind.KEPT, NOT_TESTED): "{value} of {label} are kept; not tested: {reason}.",
-    (Kind.TURNED, SURE): "{value} of {label} turned{in_controls}.",
-    (
-        Kind.TURNED,
-        AS_CONTROLS,
-    ): "{value} of {label} turned, no more than in controls{in_controls}.",
-    (
-        Kind.TURNED,
-        OPEN,
-    ): "{value} of {label} turned, not shown to be more than in controls{in_controls}: "
-    "{reason}.",
-    (Kind.TURNED, NOT_TESTED): "{value} of {label} turned; not tested: {reason}.",
-    (Kind.SHARED, SURE): "In {layer} the runs share {value} of {label}{in_controls}.",
-    (
-        Kind.SHARED,
-        AS_CONTROLS,
-    ): "In {layer} the runs share {value} of {label}, no more than "
-    "controls do{in_controls}.",
-    (
-        Kind.SHARED,
-        OPEN,
-    ): "In {layer} the runs share {value} of {label}, not shown to be more than "
-    "controls do{in_controls}: {reason}.",
-    (
-        Kind.SHARED,
-        NOT_TESTED,
-    ): "In {layer} the runs share {value} of {label}; not tested: {reason}.",
-    (Kind.AHEAD, SURE): "{label} ends {value} below {rival}.",
-    (Kind.AHEAD, OPEN): "{label} and {rival} are not shown to differ in their loss.",
-    (Kind.MEMORISED, SURE): "It has memorised its training texts{since}: {known}.",
-    (
-        Kind.MEMORISED,
-        OPEN,
-    ): "It is not shown to have memorised its training texts, {known}: {reason}.",
-    (Kind.GENERALISES, SURE): "It generalises to held-out texts{since}: {known}.",
-    (
-        Kind.GENERALISES,
-        OPEN,
-    ): "It is not shown to generalise to held-out texts, {known}: {reason}.",
-    (
-        Kind.IN_CONTEXT,
-        SURE,
-    ): "It learned to use what stands further back: {measured} at {label}, {beside} at "
-    "{reference}.",
-    (
-        Kind.FAR_FROM_RECORD,
-        SURE,
-    ): "The run recorded a {label} loss of {beside} at {step}, here {measured}: perhaps other "
-    "texts, places, tokenizer or code.",
-    (Kind.OVERFITS, SURE): "It overfits{since}.",
-    (Kind.OVERFITS, OPEN): "Whether it overfits is open: {reason}.",
-    (Kind.DAMAGED, SURE): "The checkpoint of {step} is damaged: {damage}.",
-    (Kind.DAMAGED, OPEN): "The checkpoint of {step} may be damaged: {damage}.",
-    (Kind.REPRODUCES, SURE): "“{label}” reproduces.",
-    (
-        Kind.REPRODUCES,
-        AS_CONTROLS,
-    ): "“{label}” is not shown: its null or control has it as well.",
-    (Kind.REPRODUCES, OPEN): "“{label}” is not shown: {reason}.",
-    (Kind.REPRODUCES, NOT_TESTED): "“{label}” is not tested: {reason}.",
-    (Kind.CONTRADICTS, SURE): "“{label}” does not reproduce.",
-    (Kind.MEASURED, SURE): "{Subject} is {number}{of_whole}{against}.",
-    (Kind.MEASURED, AS_CONTROLS): "{Subject} is {number}, as in control runs{against}.",
-    (Kind.MEASURED, OPEN): "{Subject} is {number}{against}; that is open: {reason}.",
-    (Kind.MEASURED, NOT_TESTED): "{Title} is missing: {reason}.",
+SENTENCES: dict[Kind, dict[Certainty, str]] = {
+    Kind.LEARNED: {
+        SURE: "{Subject} was learned{where}: {ends}{controls}{half}.",
+        OPEN: "Whether {subject} was learned{where} is open: {reason}.",
+        NOT_TESTED: "Whether {subject} was learned{where} is not tested: {reason}.",
+        AS_CONTROLS: "{Subject} improved{where} as control runs do, {ends}{controls}.",
+    },
+    Kind.FORGOT: {
+        OPEN: "Whether {subject} got worse beyond controls{where} is open: {reason}.",
+        SURE: "{Subject} got worse beyond controls{where}: {ends}{controls}{half}.",
+    },
+    Kind.BEYOND_MOTION: {
+        SURE: "{Subject} {verb}{where} beyond controls, {ends}{controls}{half}.",
+        AS_CONTROLS: "{Subject} {verb}{where} as control runs do, {ends}{controls}.",
+        OPEN: "{Subject} {verb}{where}, {ends}{controls}; beyond controls is open: {reason}.",
+        NOT_TESTED: "{Subject} {verb}{where}, {ends}; not tested against controls{half}.",
+    },
+    Kind.CHANGED: {
+        SURE: "{Subject} {verb}{where}, {ends}{half}.",
+        OPEN: "A change of {subject}{where} is open: {reason}.",
+    },
+    Kind.CHANGED_ON_ITEMS: {
+        SURE: "{Subject} changed on these items, from {ends}; others are open."
+    },
+    Kind.ABOVE_CHANCE: {
+        SURE: "{Subject} is above chance{since}: {last}{of_whole} right{levels}.",
+        OPEN: "Whether {subject} is above chance is open: {reason}.",
+    },
+    Kind.READABLE: {
+        SURE: "“{label}” can be read from {layer}{since}: {measured}, beside {null}.",
+        AS_CONTROLS: "“{label}” can be read from {layer}, but no better than from control runs "
+        "or an untrained model: {measured}.",
+        OPEN: "Whether “{label}” can be read from {layer} is open ({measured}): {reason}.",
+    },
+    Kind.NEEDED: {
+        SURE: "Without “{direction}” in {layer} {what} {verb} {ends}{since}, beside {null}.",
+        OPEN: "Whether {what} needs “{direction}” in {layer} is open ({ends}): {reason}.",
+    },
+    Kind.STEERS: {
+        SURE: "“{direction}” added to {layer} moves {what} {ends}{since}, beside {null}.",
+        OPEN: "Whether “{direction}” added to {layer} moves {what} is open: {reason}.",
+    },
+    Kind.GAINED: {
+        SURE: "It gained {subject}{since}: {ends}.",
+        OPEN: "Whether it gained {subject} ({ends}) is open: {reason}.",
+    },
+    Kind.LOST: {SURE: "It lost {subject}{since}: {ends}."},
+    Kind.PASSES: {
+        SURE: "{Subject} is below that of {label} ({beside}){since}.",
+        OPEN: "{Subject} is not shown below that of {label} ({beside}): {reason}.",
+    },
+    Kind.GAINS_FROM: {SURE: "Half of the gain from {label} was there{since}."},
+    Kind.RISES_AGAIN: {
+        SURE: "{Subject} was lowest{since}, and has risen by {value} since."
+    },
+    Kind.DIFFERS: {
+        SURE: "{Subject}{where} is {values}, beside {beside} for {held_against}.",
+        OPEN: "{Subject}{where} is {values}, not shown to differ from {held_against} "
+        "({beside}): {reason}.",
+    },
+    Kind.BEFORE: {
+        SURE: "{Subject} changed in {layer} before {next_layer}: half by {dated} against "
+        "{next_step}."
+    },
+    Kind.AHEAD: {
+        SURE: "{label} ends {value} below {rival}.",
+        OPEN: "{label} and {rival} are not shown to differ in their loss.",
+    },
+    Kind.MEMORISED: {
+        SURE: "It has memorised its training texts{since}: {known}.",
+        OPEN: "It is not shown to have memorised its training texts, {known}: {reason}.",
+    },
+    Kind.GENERALISES: {
+        SURE: "It generalises to held-out texts{since}: {known}.",
+        OPEN: "It is not shown to generalise to held-out texts, {known}: {reason}.",
+    },
+    Kind.IN_CONTEXT: {
+        SURE: "It learned to use what stands further back: {measured} at {label}, {beside} at "
+        "{reference}."
+    },
+    Kind.FAR_FROM_RECORD: {
+        SURE: "The run recorded a {label} loss of {beside} at {step}, here {measured}: perhaps "
+        "other texts, places, tokenizer or code."
+    },
+    Kind.OVERFITS: {
+        SURE: "It overfits{since}.",
+        OPEN: "Whether it overfits is open: {reason}.",
+    },
+    Kind.DAMAGED: {
+        SURE: "The checkpoint of {step} is damaged: {damage}.",
+        OPEN: "The checkpoint of {step} may be damaged: {damage}.",
+    },
+    Kind.REPRODUCES: {
+        SURE: "“{label}” reproduces.",
+        AS_CONTROLS: "“{label}” is not shown: its null or control has it as well.",
+        OPEN: "“{label}” is not shown: {reason}.",
+        NOT_TESTED: "“{label}” is not tested: {reason}.",
+    },
+    Kind.CONTRADICTS: {SURE: "“{label}” does not reproduce."},
+    Kind.MEASURED: {
+        SURE: "{Subject} is {number}{of_whole}{against}.",
+        AS_CONTROLS: "{Subject} is {number}, as in control runs{against}.",
+        OPEN: "{Subject} is {number}{against}; that is open: {reason}.",
+        NOT_TESTED: "{Title} is missing: {reason}.",
+    },
+}
+
+# Of counts, with how sure they are behind.
+COUNTS: dict[Kind, str] = {
+    Kind.BORN: "{value} of {label} were born{since}",
+    Kind.FADED: "{value} of {label} faded by the end",
+    Kind.KEPT: "{value} of {label} are kept",
+    Kind.TURNED: "{value} of {label} turned",
+    Kind.SHARED: "In {layer} the runs share {value} of {label}",
+}
+OF_COUNTS: dict[Certainty, str] = {
+    SURE: "{in_controls}.",
+    AS_CONTROLS: ", no more than in controls{in_controls}.",
+    OPEN: ", not shown to be more than in controls{in_controls}: {reason}.",
+    NOT_TESTED: "; not tested: {reason}.",
+}
+SENTENCES |= {
+    kind: {certainty: count + end for certainty, end in OF_COUNTS.items()}
+    for kind, count in COUNTS.items()
 }
 
 # Of some labels there is a plainer sentence.
-OF_LABELS: dict[tuple[Kind, Certainty, str], str] = {
-    (
-        Kind.PASSES,
-        SURE,
-        Reference.OWN_FREQUENCIES,
-    ): "It uses context{since}: averaged over all places, its predictions "
-    "have a loss of {beside}.",
-    (
-        Kind.PASSES,
-        OPEN,
-        Reference.OWN_FREQUENCIES,
-    ): "Use of context is not shown: {reason}.",
-    # Since when it surely does is no place in the order of what was learned, which is by halves.
-    (
-        Kind.PASSES,
-        SURE,
-        Reference.OWN_BIGRAMS,
-    ): "It uses more than the {word} before: averaged over places after the same {word}, its "
-    "predictions have a loss of {beside}.",
-    (
-        Kind.DIFFERS,
-        SURE,
-        Reference.RENAMED,
-    ): "With renamed {word}s the loss is {beside}: it knows these {word}s.",
+OF_LABELS: dict[str, dict[Kind, dict[Certainty, str]]] = {
+    Reference.OWN_FREQUENCIES: {
+        Kind.PASSES: {
+            SURE: "It uses context{since}: averaged over all places, its predictions have a "
+            "loss of {beside}.",
+            OPEN: "Use of context is not shown: {reason}.",
+        }
+    },
+    Reference.OWN_BIGRAMS: {
+        Kind.PASSES: {
+            # Since when it surely does is no place in the order of what was learned,
+            # which is by halves.
+            SURE: "It uses more than the {word} before: averaged over places after the same "
+            "{word}, its predictions have a loss of {beside}."
+        }
+    },
+    Reference.RENAMED: {
+        Kind.DIFFERS: {
+            SURE: "With renamed {word}s the loss is {beside}: it knows these {word}s."
+        }
+    },
 }
 
 # The same of some quantities: places of texts, gaps, and sets of texts.
-OF_QUANTITIES: dict[tuple[Kind, Certainty, str], str] = {
-    (
-        Kind.LEARNED,
-        SURE,
-        "place_loss",
-    ): "The loss at {label} was learned{since}: {ends}.",
-    (
-        Kind.READABLE,
-        SURE,
-        "share",
-    ): "“{label}” is {measured} of the variance of {layer}{since}, beside {null}.",
-    (
-        Kind.READABLE,
-        SURE,
-        "explained",
-    ): "The dictionary explains {measured} of {layer}{since}, beside {null}.",
-    (
-        Kind.READABLE,
-        OPEN,
-        "explained",
-    ): "Whether the dictionary explains {layer} ({measured}) is open: {reason}.",
-    (Kind.CHANGED, SURE, "place_loss"): "The loss at {label} {verb}: {ends}.",
-    (
-        Kind.GAINED,
-        SURE,
-        "place_accuracy",
-    ): "The {token} at {label} is right in {last} of the texts (at first {first_share}).",
-    (
-        Kind.GAINED,
-        SURE,
-        "right",
-    ): "Against {other}, {subject} is gained{since}: {ends}.",
-    (Kind.LOST, SURE, "right"): "Against {other}, {subject} is lost: {ends}.",
-    (
-        Kind.CHANGED_ON_ITEMS,
-        SURE,
-        "right",
-    ): "Against {other}, {subject} differs on these items, {ends}; others are open.",
-    (
-        Kind.GAINED,
-        OPEN,
-        "right",
-    ): "No ability is shown to be gained or lost against {other}.",
-    (Kind.GAINED, OPEN, "right_probability"): "In the gap “{label}” the right answer "
-    "leads, {ends}; others are open.",
+OF_QUANTITIES: dict[str, dict[Kind, dict[Certainty, str]]] = {
+    "place_loss": {
+        Kind.LEARNED: {SURE: "The loss at {label} was learned{since}: {ends}."},
+        Kind.CHANGED: {SURE: "The loss at {label} {verb}: {ends}."},
+    },
+    "share": {
+        Kind.READABLE: {
+            SURE: "“{label}” is {measured} of the variance of {layer}{since}, beside {null}."
+        }
+    },
+    "explained": {
+        Kind.READABLE: {
+            SURE: "The dictionary explains {measured} of {layer}{since}, beside {null}.",
+            OPEN: "Whether the dictionary explains {layer} ({measured}) is open: {reason}.",
+        }
+    },
+    "place_accuracy": {
+        Kind.GAINED: {
+            SURE: "The {token} at {label} is right in {last} of the texts (at first "
+            "{first_share})."
+        }
+    },
+    "right": {
+        Kind.GAINED: {
+            SURE: "Against {other}, {subject} is gained{since}: {ends}.",
+            OPEN: "No ability is shown to be gained or lost against {other}.",
+        },
+        Kind.LOST: {SURE: "Against {other}, {subject} is lost: {ends}."},
+        Kind.CHANGED_ON_ITEMS: {
+            SURE: "Against {other}, {subject} differs on these items, {ends}; others are open."
+        },
+    },
+    "right_probability": {
+        Kind.GAINED: {
+            OPEN: "In the gap “{label}” the right answer leads, {ends}; others are open."
+        }
+    },
 }
 
 # Of numbers that observables claim beside their rows.
-OF_QUANTITIES |= {
-    (Kind.MEASURED, certainty, quantity): template
-    for (quantity, certainty), template in MEASURED.items()
-}
+for name in {**MEASURED, **UNSURE}:
+    of_sure = {SURE: MEASURED[name]} if name in MEASURED else {}
+    of_number = {**of_sure, **UNSURE.get(name, {})}
+    OF_QUANTITIES.setdefault(name, {})[Kind.MEASURED] = of_number
 
 # Of single concepts, with how sure that is behind.
 OF_CONCEPTS: dict[Kind, str] = {
@@ -434,7 +349,8 @@ DAMAGES = {
 MOST_WORDS = 12
 HEADINGS = {
     "learned": "{Subject} was learned: {ends}",
-    "learned in order": "It learned {gains}",
+    "learned in order": "It learned {one} first, then {others}",
+    "learned together": "It learned {names}",
     "learned both": "{names} were learned",
     "learned several": "{count} quantities were learned",
     "memorised": "It memorised its training texts from {begin}",
@@ -449,6 +365,7 @@ HEADINGS = {
     "forgot": "{Subject} got worse beyond controls: {ends}",
     "learned, forgot": "{name} was learned; {other} got worse beyond controls",
     "forgot both": "{name} and {other} got worse beyond controls",
+    "went": "{Subject} {verb}",
     "only": "{Subject} {verb}: {reason}",
     "fell": "{Subject} {verb}; learning is open: {reason}",
     "fell, open": "{Subject} {verb}; learning is open",
@@ -461,8 +378,8 @@ HEADINGS = {
     "open": "Whether {subject} was learned is open",
     "too few": "{count}: too few to tell a change",
     "able": "{some} of {abilities} {are} above chance",
-    "gained": "it gained {gained}",
-    "lost": "it lost {lost}",
+    "gained": "it gained {names}",
+    "lost": "it lost {names}",
     "none gained": "Nothing is shown to be gained or lost since the base",
     "better": "It predicts better than {label}",
     "not better": "It is not shown to predict better than {label}",

@@ -159,6 +159,11 @@ class Content:
         """The node of the loss."""
         return next((node for node in self.nodes if node.role == "track"), None)
 
+    def is_loss(self, claim: Claim) -> bool:
+        """Return whether a claim is on the loss."""
+        node = self.track_node
+        return node is not None and claim.subject.node == node.path
+
     def link(self, claim: Claim) -> str:
         """Return the place of the page that shows a claim: its figure, its section or the audit."""
         by_path = {node.path: node for node in self.nodes}

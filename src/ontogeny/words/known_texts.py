@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from ..claims import Certainty, Claim, Kind
 from .catalogue import HEADINGS
-from .phrases import Names, Phrases
+from .phrases import Names, Phrases, Said
 from .sentences import said
 from .voice import Voice
 
 OF_SETS = (Kind.MEMORISED, Kind.GENERALISES, Kind.OVERFITS)
 
 
-def heading_of_sets(claims: Sequence[Claim], voice: Voice, names: Names) -> str:
+def heading_of_sets(claims: Sequence[Claim], voice: Voice, names: Names) -> Said | None:
     """Return since when the training texts are known, and since when others; without intervals.
 
-    Nothing where nothing is sure. Where held-out texts are known as early as the training texts,
+    None where nothing is sure. Where held-out texts are known as early as the training texts,
     nothing was memorised apart from what generalises. What overfits in the end is said with it.
 
     Examples
@@ -25,7 +25,7 @@ def heading_of_sets(claims: Sequence[Claim], voice: Voice, names: Names) -> str:
     >>> training = Subject("training-texts", "set_accuracy", label="training")
     >>> ends = {"first": 0.1, "last": 1.0, "since": 60.0}
     >>> known = Claim(Kind.MEMORISED, training, Certainty.SURE, **ends)
-    >>> heading_of_sets([known], Voice(), Names())
+    >>> heading_of_sets([known], Voice(), Names()).text
     'It memorised its training texts from step 60'
     """
     sure = {
@@ -43,22 +43,22 @@ def heading_of_sets(claims: Sequence[Claim], voice: Voice, names: Names) -> str:
     if memorised and generalises and memorised.since < generalises.since:
         return _filled("both sets", [memorised, generalises], voice, names)
     if known is None:
-        return ""
+        return None
     is_asked = any(claim.kind is Kind.GENERALISES for claim in claims)
     is_open = known is memorised and is_asked
     key = "memorised, open" if is_open else known.kind.value
     return _filled(key, [known], voice, names)
 
 
-def _filled(key: str, claims: Sequence[Claim], voice: Voice, names: Names) -> str:
+def _filled(key: str, claims: Sequence[Claim], voice: Voice, names: Names) -> Said:
     """Return a heading with the first steps of its claims."""
-    first, *others = (Phrases([claim], voice, names) for claim in claims)
-    return first.filled(HEADINGS[key], other=others[0].begin if others else "")
+    other = Phrases(claims[1:] or claims, voice, names).begin
+    return Phrases(claims, voice, names).said(HEADINGS[key], other=other)
 
 
 def sentences_of_sets(
     claims: Sequence[Claim], voice: Voice, names: Names
-) -> list[tuple[Claim, str]]:
-    """Return a sentence for each claim on both sets, in the order of training, with its claim."""
-    told = [claim for kind in OF_SETS for claim in claims if claim.kind is kind]
-    return [(claim, said([claim], voice, names).text) for claim in told]
+) -> list[Said]:
+    """Return a sentence for each claim on both sets, in the order of training."""
+    told = (claim for kind in OF_SETS for claim in claims if claim.kind is kind)
+    return [said([claim], voice, names) for claim in told]

@@ -22,226 +22,119 @@ from __future__ import annotations
 
 from ..claims import Certainty
 
-SURE = Certainty.SURE
-AS_CONTROLS = Certainty.AS_CONTROLS
-OPEN = Certainty.OPEN
-NOT_TESTED = Certainty.NOT_TESTED
-
-MEASURED: dict[tuple[str, Certainty], str] = {
+MEASURED: dict[str, str] = {
     # weight matrices
-    ("distance_moved", SURE): "{number} of {whole} weight matrices never moved.",
-    (
-        "relative_change",
-        SURE,
-    ): "The weights of {label} moved farthest, by {number} of their first norm{against}.",
-    (
-        "last_rank",
-        SURE,
-    ): "The median change of a matrix has an effective rank of {number}.",
-    (
-        "last_leading",
-        SURE,
-    ): "{number} of a median change lies in the first matrix’s leading directions (by chance "
-    "{chance}).",
-    (
-        "last_intruders",
-        SURE,
-    ): "{number} of {whole} matrices that moved {have} intruder dimensions at the end.",
+    "distance_moved": "{number} of {whole} weight matrices never moved.",
+    "relative_change": "The weights of {label} moved farthest, by {number} of their first "
+    "norm{against}.",
+    "last_rank": "The median change of a matrix has an effective rank of {number}.",
+    "last_leading": "{number} of a median change lies in the first matrix’s leading directions "
+    "(by chance {chance}).",
+    "last_intruders": "{number} of {whole} matrices that moved {have} intruder dimensions at "
+    "the end.",
     # activations
-    (
-        "outliers",
-        SURE,
-    ): "Outlying tokens of {layer}: {number}; the participation ratio is {own} with them, {chance} "
-    "without.",
-    (
-        "without_outliers",
-        SURE,
-    ): "Outlying tokens of {layer}, left out: {whole}; the participation ratio is {number}.",
+    "outliers": "Outlying tokens of {layer}: {number}; the participation ratio is {own} with "
+    "them, {chance} without.",
+    "without_outliers": "Outlying tokens of {layer}, left out: {whole}; the participation ratio "
+    "is {number}.",
     # labels of texts
-    (
-        "of_class",
-        SURE,
-    ): "{number} of class {label} get their label at the last {checkpoint}.",
-    (
-        "accuracy_exchanged",
-        SURE,
-    ): "With labels exchanged among the texts, {interval} would be right at the last {checkpoint}.",
-    (
-        "accuracy_p_gain",
-        SURE,
-    ): "{number} of exchanges gain as much as the labels themselves.",
-    (
-        "accuracy_p_gain",
-        OPEN,
-    ): "{number} of exchanges gain as much as the labels; two control runs or more would show the "
-    "luck in it.",
-    (
-        "accuracy_trained_start",
-        SURE,
-    ): "The first {checkpoint} knows these labels already.",
-    (
-        "accuracy_trained_start",
-        OPEN,
-    ): "The first {checkpoint} knows these labels already; pairs of mirrored control runs judge the "
-    "gain: --set controls.kind=mirrored --set controls.count=6.",
+    "of_class": "{number} of class {label} get their label at the last {checkpoint}.",
+    "accuracy_exchanged": "With labels exchanged among the texts, {interval} would be right at "
+    "the last {checkpoint}.",
+    "accuracy_p_gain": "{number} of exchanges gain as much as the labels themselves.",
+    "accuracy_trained_start": "The first {checkpoint} knows these labels already.",
     # labels of words
-    ("n_words", SURE): "The probe reads {number} words with {whole} labels.",
-    ("words_left_out", SURE): "Left out: {list}.",
+    "n_words": "The probe reads {number} words with {whole} labels.",
+    "words_left_out": "Left out: {list}.",
     # predictions and heads
-    (
-        "closest_step",
-        SURE,
-    ): "The predictions are closest to {label}{at}: {number} apart.",
-    (
-        "head_score",
-        SURE,
-    ): "{number} of {whole} heads score higher in {label} than any without repetition ({chance} at "
-    "most).",
-    (
-        "head_score",
-        OPEN,
-    ): "No head is shown to score higher in {label} than without repetition ({chance} at most).",
-    (
-        "strongest_head",
-        SURE,
-    ): "The strongest {label} head is {other} of {layer}: {number} (by chance {chance}).",
-    (
-        "shared_first_answer",
-        SURE,
-    ): "{number} of {whole} gaps share one first answer{at}.",
-    (
-        "right_leads_from",
-        SURE,
-    ): "The right answer leads in {number} of {whole} gaps in the end{against}.",
-    (
-        "class_information",
-        SURE,
-    ): "In the end it knows of the class of a {token}: {each}.",
-    (
-        "exchanged",
-        SURE,
-    ): "The random draws give {number} of these {token}s another class.",
-    (
-        "reached_step",
-        SURE,
-    ): "Half of {label} is there{at}, before half of {other} ({chance}).",
-    ("reached_step", OPEN): "The order of all statistics is open: {reason}.",
-    ("left_out", SURE): "{number} of the examples {was} left out: {list}.",
-    (
-        "p_chance",
-        SURE,
-    ): "{number} of {whole} abilities {are} above chance in every run.",
-    (
-        "above_chance",
-        SURE,
-    ): "{number} of {whole} abilities {are} above chance in some runs only{parts}.",
-    ("above_from", SURE): "“{label}” left chance in every run before others{parts}.",
-    # concepts
-    (
-        "named",
-        SURE,
-    ): "{number} of {whole} concepts of {layer} got a name{against}{parts}.",
-    (
-        "named",
-        AS_CONTROLS,
-    ): "{number} of {whole} concepts of {layer} got a name, no more than controls{against}.",
-    (
-        "named",
-        OPEN,
-    ): "{number} of {whole} concepts of {layer} got a name, not shown to be more than "
-    "controls{against}.",
-    (
-        "named",
-        NOT_TESTED,
-    ): "{number} of {whole} concepts of {layer} got a name{parts}; not tested: {reason}.",
-    ("unnamed_because", NOT_TESTED): "No concept of {layer} can get a name: {label}.",
-    (
-        "stands_in_because",
-        SURE,
-    ): "Names are judged beside this model with shuffled weights: {label}.",
-    ("found_again", SURE): "A fit finds its concepts again: {each}.",
-    (
-        "code_likeness",
-        SURE,
-    ): "Its codes repeat: half of them correlate by {number} or more with another one.",
-    ("converged", SURE): "{number} of {whole} fits did not converge.",
-    (
-        "verdict",
-        SURE,
-    ): "{number} of {whole} concepts removed from {layer} matter: the loss rises by more than by "
-    "chance{against}.",
-    (
-        "depends",
-        SURE,
-    ): "The loss does not depend on {layer} at these tokens; nothing can be said of its "
-    "concepts.",
-    (
-        "line_first",
-        SURE,
-    ): "{number} of {whole} concepts can be read from the first layer on; half of them by layer "
-    "{chance}.",
-    (
-        "readable_concept",
-        SURE,
-    ): "{number_first} concepts could be read in some layer at first, {number} in the end.",
-    (
-        "n_earlier",
-        SURE,
-    ): "{number} of {whole} concepts came to be readable in earlier layers{against}{parts}.",
-    (
-        "n_later",
-        SURE,
-    ): "{number} of {whole} concepts came to be readable in later layers{against}{parts}.",
-    (
-        "n_concepts",
-        SURE,
-    ): "{number} of {whole} latents of {layer} {are} concepts, found in both halves{against}.",
-    (
-        "n_concepts",
-        AS_CONTROLS,
-    ): "{number} of {whole} latents of {layer} {are} concepts, no more than chance gives{against}.",
-    ("n_concepts", NOT_TESTED): "Lives of concepts are not tested: {reason}.",
-    (
-        "n_apart",
-        SURE,
-    ): "{number} more latents of {layer} can be read, but one half does not find them.",
-    (
-        "n_steady",
-        SURE,
-    ): "{number} of {whole} concepts of {layer} keep half of their peak at every "
-    "{checkpoint}.",
-    (
-        "n_born",
-        SURE,
-    ): "{number} of {whole} concepts of {layer} {was} born{at}{against}{parts}.",
-    (
-        "n_born",
-        AS_CONTROLS,
-    ): "{number} of {whole} concepts of {layer} {was} born{at}, no more than chance gives{against}.",
-    (
-        "n_gone",
-        SURE,
-    ): "{number} of {whole} concepts of {layer} fell below a quarter of their peak.",
-    (
-        "explained",
-        SURE,
-    ): "The codes of {layer} are stale: they explain {number} of the variance{at} ({chance} where "
-    "fitted).",
-    ("tied", SURE): "The matrix {layer} is the same as {label}, and is counted once.",
-    (
-        "frequency",
-        SURE,
-    ): "One concept of {layer} follows the frequency of tokens, by {number} (median concept "
+    "closest_step": "The predictions are closest to {label}{at}: {number} apart.",
+    "head_score": "{number} of {whole} heads score higher in {label} than any without "
+    "repetition ({chance} at most).",
+    "strongest_head": "The strongest {label} head is {other} of {layer}: {number} (by chance "
     "{chance}).",
+    "shared_first_answer": "{number} of {whole} gaps share one first answer{at}.",
+    "right_leads_from": "The right answer leads in {number} of {whole} gaps in the end{against}.",
+    "class_information": "In the end it knows of the class of a {token}: {each}.",
+    "exchanged": "The random draws give {number} of these {token}s another class.",
+    "reached_step": "Half of {label} is there{at}, before half of {other} ({chance}).",
+    "left_out": "{number} of the examples {was} left out: {list}.",
+    "p_chance": "{number} of {whole} abilities {are} above chance in every run.",
+    "above_chance": "{number} of {whole} abilities {are} above chance in some runs only{parts}.",
+    "above_from": "“{label}” left chance in every run before others{parts}.",
+    # concepts
+    "named": "{number} of {whole} concepts of {layer} got a name{against}{parts}.",
+    "stands_in_because": "Names are judged beside this model with shuffled weights: {label}.",
+    "found_again": "A fit finds its concepts again: {each}.",
+    "code_likeness": "Its codes repeat: half of them correlate by {number} or more with another "
+    "one.",
+    "converged": "{number} of {whole} fits did not converge.",
+    "verdict": "{number} of {whole} concepts removed from {layer} matter: the loss rises by "
+    "more than by chance{against}.",
+    "depends": "The loss does not depend on {layer} at these tokens; nothing can be said of its "
+    "concepts.",
+    "line_first": "{number} of {whole} concepts can be read from the first layer on; half of "
+    "them by layer {chance}.",
+    "readable_concept": "{number_first} concepts could be read in some layer at first, {number} "
+    "in the end.",
+    "n_earlier": "{number} of {whole} concepts came to be readable in earlier "
+    "layers{against}{parts}.",
+    "n_later": "{number} of {whole} concepts came to be readable in later "
+    "layers{against}{parts}.",
+    "n_concepts": "{number} of {whole} latents of {layer} {are} concepts, found in both "
+    "halves{against}.",
+    "n_apart": "{number} more latents of {layer} can be read, but one half does not find them.",
+    "n_steady": "{number} of {whole} concepts of {layer} keep half of their peak at every "
+    "{checkpoint}.",
+    "n_born": "{number} of {whole} concepts of {layer} {was} born{at}{against}{parts}.",
+    "n_gone": "{number} of {whole} concepts of {layer} fell below a quarter of their peak.",
+    "explained": "The codes of {layer} are stale: they explain {number} of the variance{at} "
+    "({chance} where fitted).",
+    "tied": "The matrix {layer} is the same as {label}, and is counted once.",
+    "frequency": "One concept of {layer} follows the frequency of tokens, by {number} (median "
+    "concept {chance}).",
     # several runs
-    ("began_at", SURE): "{label} starts from {other}{at}.",
-    (
-        "began_at",
-        NOT_TESTED,
-    ): "Whether {label} starts from {other} is open: no {checkpoint} of it holds its first weights.",
-    (
-        "half_step",
-        SURE,
-    ): "Between runs the order in which measures changed correlates by {interval}, over {whole} "
-    "measures or more.",
+    "began_at": "{label} starts from {other}{at}.",
+    "half_step": "Between runs the order in which measures changed correlates by {interval}, "
+    "over {whole} measures or more.",
+}
+
+# Of those that are not sure.
+UNSURE: dict[str, dict[Certainty, str]] = {
+    "accuracy_p_gain": {
+        Certainty.OPEN: "{number} of exchanges gain as much as the labels; two control runs or "
+        "more would show the luck in it."
+    },
+    "accuracy_trained_start": {
+        Certainty.OPEN: "The first {checkpoint} knows these labels already; pairs of mirrored "
+        "control runs judge the gain: --set controls.kind=mirrored --set controls.count=6."
+    },
+    "head_score": {
+        Certainty.OPEN: "No head is shown to score higher in {label} than without repetition "
+        "({chance} at most)."
+    },
+    "reached_step": {Certainty.OPEN: "The order of all statistics is open: {reason}."},
+    "named": {
+        Certainty.AS_CONTROLS: "{number} of {whole} concepts of {layer} got a name, no more "
+        "than controls{against}.",
+        Certainty.OPEN: "{number} of {whole} concepts of {layer} got a name, not shown to be "
+        "more than controls{against}.",
+        Certainty.NOT_TESTED: "{number} of {whole} concepts of {layer} got a name{parts}; not "
+        "tested: {reason}.",
+    },
+    "unnamed_because": {
+        Certainty.NOT_TESTED: "No concept of {layer} can get a name: {label}."
+    },
+    "n_concepts": {
+        Certainty.AS_CONTROLS: "{number} of {whole} latents of {layer} {are} concepts, no more "
+        "than chance gives{against}.",
+        Certainty.NOT_TESTED: "Lives of concepts are not tested: {reason}.",
+    },
+    "n_born": {
+        Certainty.AS_CONTROLS: "{number} of {whole} concepts of {layer} {was} born{at}, no more "
+        "than chance gives{against}."
+    },
+    "began_at": {
+        Certainty.NOT_TESTED: "Whether {label} starts from {other} is open: no {checkpoint} of "
+        "it holds its first weights."
+    },
 }

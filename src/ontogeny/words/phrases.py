@@ -81,6 +81,30 @@ class Names:
 
 
 @dataclass(frozen=True)
+class Said:
+    """One sentence or heading, the claims that it is made of, and how it ends.
+
+    ``rest`` is its end, a date or a doubt, and ``phrases`` are the names of those that it has.
+    """
+
+    text: str
+    claims: tuple[Claim, ...] = ()
+    rest: str = ""
+    phrases: frozenset[str] = frozenset()
+
+    @property
+    def lead(self) -> str:
+        """What happened, before `rest`."""
+        return self.text.removesuffix(self.rest).rstrip()
+
+    def covers(self, other: Said) -> bool:
+        """Return whether it is another one, or has all its phrases on the same claims."""
+        own, others = ([(c.kind, c.subject) for c in s.claims] for s in (self, other))
+        is_same = own == others and other.phrases <= self.phrases
+        return self is other or (bool(own) and is_same)
+
+
+@dataclass(frozen=True)
 class Phrases(MeasuredPhrases):
     """The phrases of claims of one kind and certainty on one quantity.
 
@@ -100,7 +124,14 @@ class Phrases(MeasuredPhrases):
 
     def filled(self, template: str, **given: str) -> str:
         """Return a template with the phrases that it asks for, some of them given."""
-        return template.format_map(_Asked(self, given))
+        return self.said(template, **given).text
+
+    def said(self, template: str, **given: str) -> Said:
+        """Return the same as a sentence on these claims."""
+        asked = _Asked(self, given)
+        text = template.format_map(asked)
+        named = frozenset(name for name, phrase in asked.items() if phrase)
+        return Said(text, tuple(self.claims), phrases=named)
 
     @property
     def first(self) -> Claim:
@@ -475,23 +506,16 @@ class Phrases(MeasuredPhrases):
         return REASONS[reason].format(word=self.voice.word, needed=would_do)
 
 
-class _Asked(Mapping[str, str]):
+class _Asked(dict[str, str]):
     """Phrases by their names in a template, each made when it is asked for."""
 
     def __init__(self, phrases: Phrases, given: Mapping[str, str]) -> None:
+        super().__init__(given)
         self._phrases = phrases
-        self._given = given
 
-    def __getitem__(self, name: str) -> str:
-        if name in self._given:
-            return self._given[name]
-        return str(getattr(self._phrases, name))
-
-    def __iter__(self):  # type: ignore[no-untyped-def]
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
+    def __missing__(self, name: str) -> str:
+        self[name] = str(getattr(self._phrases, name))
+        return self[name]
 
 
 def _all(count: int) -> str:

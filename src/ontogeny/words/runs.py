@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..claims import Certainty, Claim, Kind
 from ..trees import MergedResult
 from .catalogue import HEADINGS, MOST_WORDS
 from .content import Content, read_content
 from .formats import joined, sentence_start
-from .phrases import Names, Phrases
-from .sentences import OF_ROWS, Said, place_of, said, standing_claims
+from .phrases import Names, Phrases, Said
+from .sentences import OF_ROWS, place_of, said, standing_claims
 from .voice import Voice
 
 _JOINED = (*OF_ROWS, Kind.BEFORE)
@@ -53,7 +54,7 @@ def _in_all(claims: Sequence[Claim], names: Names) -> bool:
     return len(_runs(claims)) == names.runs and len(last) == 1
 
 
-def heading_of_runs(content: Content) -> str:
+def heading_of_runs(content: Content) -> Said:
     """Return what the runs come to: which is ahead, else what they learned, else what changed."""
     ahead = [
         c
@@ -61,7 +62,8 @@ def heading_of_runs(content: Content) -> str:
         if c.kind is Kind.AHEAD and c.subject.quantity == "loss"
     ]
     if ahead and ahead[0].certainty is Certainty.SURE:
-        return said(ahead, content.spoken, content.names).text.rstrip(".")
+        one = said(ahead, content.spoken, content.names)
+        return replace(one, text=one.text.rstrip("."))
     standing = standing_claims(c for c in content.claims if c.subject.run)
     for kind, key in (
         (Kind.LEARNED, "learned in runs"),
@@ -74,10 +76,10 @@ def heading_of_runs(content: Content) -> str:
     changed = [c for c in standing if c.kind is Kind.BEYOND_MOTION]
     if changed:
         return _most(changed, "changed in runs", content)
-    return HEADINGS["runs"].format(count=content.names.runs)
+    return Said(HEADINGS["runs"].format(count=content.names.runs))
 
 
-def _most(claims: Sequence[Claim], key: str, content: Content) -> str:
+def _most(claims: Sequence[Claim], key: str, content: Content) -> Said:
     """Return the heading on the quantity that holds in most runs."""
     quantities: dict[tuple[str, str], list[Claim]] = {}
     for claim in claims:
@@ -87,10 +89,10 @@ def _most(claims: Sequence[Claim], key: str, content: Content) -> str:
     most = max(quantities.values(), key=lambda group: len(_runs(group)))
     phrases = Phrases(most, content.spoken, content.names)
     places = (phrases.where, phrases.in_runs)
-    texts = [phrases.filled(HEADINGS[key], where=where) for where in places]
-    return sentence_start(
-        next((t for t in texts if len(t.split()) <= MOST_WORDS), texts[-1])
-    )
+    told = [phrases.said(HEADINGS[key], where=where) for where in places]
+    short = (one for one in told if len(one.text.split()) <= MOST_WORDS)
+    one = next(short, told[-1])
+    return replace(one, text=sentence_start(one.text))
 
 
 def control_words(content: Content) -> str:
@@ -121,4 +123,5 @@ def summary_lines(tree: MergedResult) -> list[str]:
     for node in content.nodes:
         lines += [line.text for line in sentences_of_runs(content, node.path)]
     last = control_words(content)
-    return list(filter(None, [*ones, heading_of_runs(content), *lines, last]))
+    heading = heading_of_runs(content).text
+    return list(filter(None, [*ones, heading, *lines, last]))

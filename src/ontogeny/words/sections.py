@@ -12,19 +12,10 @@ from .content import Content
 from .formats import count, plain_text, plural
 from .nodes import Node
 from .one_model import is_one_model
+from .phrases import Said
 from .runs import control_words, sentences_of_runs
-from .sentences import OF_ROWS, Said, reproduced, sentences, standing_claims
-
-# What rows of a section come to, the strongest first, with the heading that counts them.
-_COUNTED = (
-    ((Kind.LEARNED,), (Certainty.SURE,), "learned rows"),
-    ((Kind.FORGOT,), (Certainty.SURE,), "forgot rows"),
-    ((Kind.BEYOND_MOTION,), (Certainty.SURE,), "beyond"),
-    ((Kind.BEYOND_MOTION,), (Certainty.NOT_TESTED,), "changed"),
-    ((Kind.BEYOND_MOTION,), (Certainty.OPEN, Certainty.AS_CONTROLS), "changed open"),
-    ((Kind.CHANGED,), (Certainty.OPEN,), "open rows"),
-)
-_STRONG = 4  # of `_COUNTED`
+from .selection import counted
+from .sentences import OF_ROWS, reproduced, sentences, standing_claims
 
 
 def claims_of_node(content: Content, node: Node) -> list[Claim]:
@@ -47,21 +38,18 @@ def mark(content: Content, node: Node) -> tuple[str, str]:
         return "motion", "weight change"
     claims = claims_of_node(content, node)
     if node.role == "claims":
-        return "untested", reproduced(claims) or "not tested"
+        found = reproduced(claims)
+        return "untested", found.text if found else "not tested"
     rows = [claim for claim in standing_claims(claims) if claim.kind in OF_ROWS]
     if not rows:
         once = is_one_model(node.dataset)
         return "untested", "one checkpoint, no course" if once else "not tested"
-    for place, (kinds, certainties, key) in enumerate(_COUNTED):
-        some = [c for c in rows if c.kind in kinds and c.certainty in certainties]
-        if some:
-            words = HEADINGS[key].format(
-                some=f"{len(some):,}", rows=plural(len(rows), "measure")
-            )
-            if place >= _STRONG:
-                return "none", words
-            return "all" if len(some) == len(rows) else "some", words
-    return "none", HEADINGS["nothing"]
+    some = counted(rows)
+    if some is None:
+        return "none", HEADINGS["nothing"]
+    if some.claims[0].certainty not in (Certainty.SURE, Certainty.NOT_TESTED):
+        return "none", some.text
+    return "all" if len(some.claims) == len(rows) else "some", some.text
 
 
 def _mark_of_runs(content: Content, node: Node) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from ..claims import Certainty, Claim, Kind, Reason, Reference
+from .catalogue import HEADINGS
 from .content import Content
-from .phrases import Phrases
-from .sentences import OF_ROWS, Said, said, standing_claims
+from .formats import plural
+from .phrases import Phrases, Said
+from .sentences import OF_ROWS, said, standing_claims
 
 NAMED = 2  # of several alike, so many are named
 # No learning moved the loss.
@@ -15,6 +19,31 @@ LINES = {
     Reference.BIGRAMS: Reference.OWN_BIGRAMS,
     Reference.FREQUENCIES: Reference.OWN_FREQUENCIES,
 }
+
+# What rows come to, the strongest first, by the headings that count them.
+COUNTED = {
+    "learned rows": (Kind.LEARNED, Certainty.SURE),
+    "forgot rows": (Kind.FORGOT, Certainty.SURE),
+    "beyond": (Kind.BEYOND_MOTION, Certainty.SURE),
+    "changed": (Kind.BEYOND_MOTION, Certainty.NOT_TESTED),
+    "changed open": (Kind.BEYOND_MOTION, Certainty.OPEN, Certainty.AS_CONTROLS),
+    "open rows": (Kind.CHANGED, Certainty.OPEN),
+}
+MOVED = ("beyond", "changed", "changed open")
+
+
+def counted(
+    rows: Sequence[Claim], keys: Iterable[str] = COUNTED, noun: str = "measure"
+) -> Said | None:
+    """Return how many rows show the strongest that any of them shows; None of no row."""
+    for key in keys:
+        kind, *certainties = COUNTED[key]
+        some = [c for c in rows if c.kind is kind and c.certainty in certainties]
+        if some:
+            count = f"{len(some):,}"
+            text = HEADINGS[key].format(some=count, rows=plural(len(rows), noun))
+            return Said(text, tuple(some))
+    return None
 
 
 class Selection:
@@ -47,13 +76,17 @@ class Selection:
     @property
     def loss(self) -> dict[Kind, Claim]:
         """The claims on the row of the loss, by kind; none where it was not measured."""
-        node = self.content.track_node
-        if node is None:
-            return {}
         of_row = [
-            c for c in self.every if c.subject.node == node.path and c.kind in OF_ROWS
+            c for c in self.every if self.content.is_loss(c) and c.kind in OF_ROWS
         ]
         return {claim.kind: claim for claim in reversed(of_row)}
+
+    @property
+    def standing_loss(self) -> Claim | None:
+        """The claim that says the most of the loss."""
+        changed = self.loss.get(Kind.CHANGED)
+        same = (c for c in self.standing if changed and c.subject == changed.subject)
+        return next(same, None)
 
     @property
     def able(self) -> list[Claim]:
@@ -69,6 +102,11 @@ class Selection:
     def rows(self) -> list[Claim]:
         """What is said of each row of the chart."""
         return [claim for claim in self.standing if claim.kind in OF_ROWS]
+
+    def heading_of(self, key: str, *claims: Claim, **given: str) -> Said:
+        """Return a heading on claims, some of its phrases given."""
+        phrases = Phrases(claims, self.content.spoken, self.content.names)
+        return phrases.said(HEADINGS[key], **given)
 
     def said(self, *claims: Claim) -> Said:
         """Return the sentence on claims that stand alike."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..claims import Certainty, Claim, Kind, Reason, Reference
 from .catalogue import (
+    COUNTS,
     HEADINGS,
     OF_CONCEPTS,
     OF_LABELS,
@@ -19,31 +20,14 @@ from .catalogue import (
 )
 from .formats import plural
 from .measured_phrases import can_fill
-from .phrases import Names, Phrases
+from .phrases import Names, Phrases, Said
 from .voice import Voice
 
 # Claims on the rows of a chart, the strongest first.
 OF_ROWS = (Kind.LEARNED, Kind.FORGOT, Kind.BEYOND_MOTION, Kind.CHANGED)
 
-# Claims whose sentences count, such as concepts.
-COUNTED = (Kind.BORN, Kind.FADED, Kind.KEPT, Kind.TURNED, Kind.SHARED)
-
 # Claims that are joined over layers; others stand each in a sentence of its own.
 _JOINED = (*OF_ROWS, Kind.DIFFERS)
-
-
-@dataclass(frozen=True)
-class Said:
-    """One sentence, the claims that it is made of, and how it ends: with a date or a doubt."""
-
-    text: str
-    claims: tuple[Claim, ...] = ()
-    rest: str = ""
-
-    @property
-    def lead(self) -> str:
-        """What happened, before `rest`."""
-        return self.text.removesuffix(self.rest).rstrip()
 
 
 def said(claims: Sequence[Claim], voice: Voice, names: Names) -> Said:
@@ -64,23 +48,29 @@ def said(claims: Sequence[Claim], voice: Voice, names: Names) -> Said:
     rest = phrases.filled(template.partition("; ")[2])
     if not rest and "{half}" in template and phrases.half:
         rest = f"{phrases.half.removeprefix('. ')}."
-    return Said(phrases.filled(template), tuple(claims), rest)
+    return replace(phrases.said(template), rest=rest)
 
 
 def _template_of(claim: Claim) -> str:
     """Return what is said of a claim: of its label, of its kind, or of any kind."""
-    key = (claim.kind, claim.certainty)
-    if (*key, claim.subject.label) in OF_LABELS:
-        return OF_LABELS[*key, claim.subject.label]
-    of_quantity = OF_QUANTITIES.get((*key, claim.subject.quantity))
-    if of_quantity is not None and can_fill(of_quantity, claim):
+    certainty = claim.certainty
+    of_label = OF_LABELS.get(claim.subject.label, {}).get(claim.kind, {})
+    if certainty in of_label:
+        return of_label[certainty]
+    of_quantity = _of_quantity(claim)
+    if of_quantity and can_fill(of_quantity, claim):
         return of_quantity
     if _is_of_concept(claim):
-        return OF_CONCEPTS[claim.kind] + SO_SURE[claim.certainty]
-    is_told = claim.kind not in COUNTED or math.isfinite(claim.value)
-    return (
-        SENTENCES[key] if is_told and key in SENTENCES else OTHERWISE[claim.certainty]
-    )
+        return OF_CONCEPTS[claim.kind] + SO_SURE[certainty]
+    is_told = claim.kind not in COUNTS or math.isfinite(claim.value)
+    of_kind = SENTENCES[claim.kind] if is_told else {}
+    return of_kind.get(certainty) or OTHERWISE[certainty]
+
+
+def _of_quantity(claim: Claim) -> str:
+    """Return what is said of such claims on a quantity; empty where there is nothing special."""
+    of_kinds = OF_QUANTITIES.get(claim.subject.quantity, {})
+    return of_kinds.get(claim.kind, {}).get(claim.certainty, "")
 
 
 def _is_of_concept(claim: Claim) -> bool:
@@ -157,8 +147,7 @@ def place_of(group: Sequence[Claim]) -> tuple[bool, float]:
 
 def _is_joined(claim: Claim) -> bool:
     """Return whether one sentence tells several such claims."""
-    template = OF_QUANTITIES.get((claim.kind, claim.certainty, claim.subject.quantity))
-    if template is not None:
+    if template := _of_quantity(claim):
         return "{each}" in template
     return (
         claim.kind in _JOINED
@@ -174,7 +163,7 @@ def _said(group: Sequence[Claim], voice: Voice, names: Names) -> Said:
     template = OPEN_ABILITIES.format(
         some=len(group), all=first.corrected_over, reason="{reason}"
     )
-    return Said(Phrases(group, voice, names).filled(template), tuple(group))
+    return Phrases(group, voice, names).said(template)
 
 
 def _is_told(group: Sequence[Claim]) -> bool:
@@ -185,18 +174,19 @@ def _is_told(group: Sequence[Claim]) -> bool:
     return not (first.kind in (Kind.BORN, Kind.FADED) and first.value == 0)
 
 
-def reproduced(claims: Sequence[Claim]) -> str:
-    """Return how many claims of papers reproduce, or nothing where none is answered."""
+def reproduced(claims: Sequence[Claim]) -> Said | None:
+    """Return how many claims of papers reproduce; None where none is answered."""
     asked = [c for c in claims if c.kind in (Kind.REPRODUCES, Kind.CONTRADICTS)]
     if not asked:
-        return ""
+        return None
     found = [
         claim
         for claim in asked
         if claim.kind is Kind.REPRODUCES and claim.certainty is Certainty.SURE
     ]
-    return HEADINGS["reproduced"].format(
+    text = HEADINGS["reproduced"].format(
         some=len(found),
         claims=plural(len(asked), "claim"),
         s="s" if len(asked) == 1 else "",
     )
+    return Said(text, tuple(asked))

@@ -10,13 +10,14 @@ from ..claims import Certainty, Claim, Kind, Reason, Reference
 from ..control_kinds import kind_of
 from .abilities import example_of
 from .basis import is_over_page
-from .catalogue import BY_CHANCE, CONTROLS, EXAMPLES, HEADINGS, LOSS, NO_LOSS
+from .catalogue import BY_CHANCE, CONTROLS, EXAMPLES, LOSS, NO_LOSS
 from .formats import joined, plural, sentence_start
 from .headings import Headings
 from .known_texts import OF_SETS, sentences_of_sets
 from .labels import truncate
-from .selection import LINES, NAMED, ONLY, Selection
-from .sentences import OF_ROWS, Said, standing_claims
+from .phrases import Said
+from .selection import LINES, MOVED, NAMED, ONLY, counted
+from .sentences import OF_ROWS, standing_claims
 
 _LONGEST = 60  # characters of an example on the first screen
 _OF_MODEL = tuple(LINES.values())
@@ -27,17 +28,18 @@ class Line:
     """One line of the first screen: what matters in bold, and what it rests on.
 
     ``link`` is the place of the page that shows it. ``direction`` is where the loss went, of the
-    line that says so.
+    line that says so. ``said`` is the sentence that it is, where it is one on claims.
     """
 
     lead: str
     text: str = ""
     link: str = ""
     direction: str = ""
+    said: Said | None = None
 
 
-class Story(Selection):
-    """The sentences on one run, or on one model."""
+class Story(Headings):
+    """The heading and the sentences on one run, or on one model."""
 
     def lines(self) -> list[Line]:
         """Return the sentences of the first screen that are made of claims."""
@@ -63,8 +65,8 @@ class Story(Selection):
         told = sentences_of_sets(self.every, self.content.spoken, self.content.names)
         if not told:
             return None
-        text = " ".join(sentence for _, sentence in told[1:])
-        return Line(told[0][1], text, self.content.link(told[0][0]))
+        text = " ".join(one.text for one in told[1:])
+        return Line(told[0].text, text, self.content.link(told[0].claims[0]))
 
     def _in_order(self, *lines: Line | None) -> Iterator[Line | None]:
         """Give what is known of both sets of texts before the loss, where any of it is sure."""
@@ -85,7 +87,7 @@ class Story(Selection):
 
     def _of_loss(self) -> Line | None:
         """Say what became of the loss, and what it passed."""
-        loss = self.loss
+        standing = self.standing_loss
         further = [*self._of_context(), *map(self.said, self.sure(Kind.RISES_AGAIN))]
         further += map(self.said, self.renamed)
         further += map(self.said, self.sure(Kind.IN_CONTEXT))
@@ -99,13 +101,10 @@ class Story(Selection):
             if not passed:
                 return self._only_further(further)
             return self._line(self.said(passed[-1]), text)
-        if not loss:
+        if standing is None:
             return None
-        standing = next(
-            c for c in self.standing if c.subject == loss[Kind.CHANGED].subject
-        )
         chosen = standing
-        learned = loss.get(Kind.LEARNED)
+        learned = self.loss.get(Kind.LEARNED)
         is_moved = standing.kind is Kind.BEYOND_MOTION
         is_why = learned is not None and learned.reason not in (None, Reason.NO_GAIN)
         if learned is not None and is_why and (is_moved or learned.reason in ONLY):
@@ -122,7 +121,7 @@ class Story(Selection):
     def _line(self, one: Said, further: str = "") -> Line:
         """Return a sentence as a line, with its date and further ones behind it."""
         text = " ".join(filter(None, [one.rest, further]))
-        return Line(one.lead, text, self.content.link(one.claims[0]))
+        return Line(one.lead, text, self.content.link(one.claims[0]), said=one)
 
     def _only_further(self, further: Sequence[Said]) -> Line | None:
         """Return the first of some sentences as a line, with the others behind it."""
@@ -174,9 +173,9 @@ class Story(Selection):
         if not above:  # a zero is told in its section
             return None
         best = max(above, key=lambda claim: claim.last)
-        count = Headings(self.content).able_words()
+        lead = f"{self.able_words().text}."
         text = " ".join(filter(None, [self.said(best).text, self._example(best)]))
-        return Line(f"{count}.", text, self.content.link(best))
+        return Line(lead, text, self.content.link(best))
 
     def _example(self, claim: Claim) -> str:
         """Return an example of an ability; empty where the result keeps none."""
@@ -193,26 +192,19 @@ class Story(Selection):
 
     def _of_rows(self) -> Line | None:
         """Say how many other rows changed, and which layer did first."""
-        track = self.content.track_node
-        rows = [c for c in self.rows if track is None or c.subject.node != track.path]
+        rows = [c for c in self.rows if not self.content.is_loss(c)]
         orders = self.sure(Kind.BEFORE)
-        order = self.said(orders[0]).text if orders else ""
-        counts = dict.fromkeys(("beyond", "changed", "changed open"), 0)
-        for claim in rows:
-            if claim.kind is Kind.BEYOND_MOTION:
-                key = {Certainty.SURE: "beyond", Certainty.NOT_TESTED: "changed"}
-                counts[key.get(claim.certainty, "changed open")] += 1
-        told = next((key for key, count in counts.items() if count), None)
-        if told is None:
-            return Line(order, link=self.content.link(orders[0])) if order else None
         noun = "measure" if len(rows) == len(self.rows) else "other measure"
-        text = HEADINGS[told].format(
-            some=f"{counts[told]:,}", rows=plural(len(rows), noun)
-        )
+        some = counted(rows, MOVED, noun)
+        if some is None:
+            return self._line(self.said(orders[0])) if orders else None
+        order = self.said(orders[0]).text if orders else ""
         level = self.content.levels.control
-        if told == "beyond" and math.isfinite(level) and is_over_page(self.content):
-            text += BY_CHANCE.format(level=f"{100 * level:g} %")
-        return Line(f"{text}.", order, "#chart")
+        is_sure = some.claims[0].certainty is Certainty.SURE
+        if is_sure and math.isfinite(level) and is_over_page(self.content):
+            text = some.text + BY_CHANCE.format(level=f"{100 * level:g} %")
+            some = replace(some, text=text, phrases=frozenset({"level"}))
+        return Line(f"{some.text}.", order, "#chart", said=some)
 
     def of_controls(self) -> Line | None:
         """Say what control runs do; by how much the loss changes in them stands beside the run's."""

@@ -55,7 +55,7 @@ def _of_loss(content: Content, loss: LossCurve | None) -> Iterator[Figure]:
         ends = [
             c.last
             for c in content.claims
-            if c.kind is Kind.CHANGED and _is_loss(content, c)
+            if c.kind is Kind.CHANGED and content.is_loss(c)
         ]
         last = value_range(ends or [loss.last], lambda value: number(value, 0.1))
         yield Figure(last, f"loss of {len(content.runs)} runs", link)
@@ -64,11 +64,6 @@ def _of_loss(content: Content, loss: LossCurve | None) -> Iterator[Figure]:
     else:
         was = f"{name}, was {number(loss.first, 0.1)}"
         yield Figure(number(loss.last, 0.1), was, link)
-
-
-def _is_loss(content: Content, claim: Claim) -> bool:
-    node = content.track_node
-    return node is not None and claim.subject.node == node.path
 
 
 def _of_performance(content: Content, loss: LossCurve | None) -> Iterator[Figure]:
@@ -136,7 +131,7 @@ def _of_context(content: Content, running: bool) -> Iterator[Figure]:
             claim.kind is not Kind.PASSES
             or claim.subject.label != Reference.FREQUENCIES
             or claim.subject.run
-            or not _is_loss(content, claim)
+            or not content.is_loss(claim)
         ):
             continue
         below = f"below {content.voice.word} frequencies"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from ...claims import Kind
 from ...words.basis import unseen_start
 from ...words.catalogue import LOSS
 from ...words.content import Content
-from ...words.headings import Headings
 from ...words.landmarks import LossCurve, read_loss
+from ...words.phrases import Said
 from ...words.runs import heading_of_runs, sentences_of_runs
-from ...words.sentences import Said
+from ...words.sentences import OF_ROWS
 from ...words.story import Line, Story
 from ..concepts.appeared import appeared
 from ..concepts.lives import Concepts
@@ -51,29 +52,36 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
     if not found and concepts is None and LOSS not in content.left_out:
         return None
     loss = read_loss(content)
+    story = Story(content)
     ends: list[Line] = []  # lines that no others push away
     if content.runs:
         heading = heading_of_runs(content)
         lines = _of_runs(content)
     else:
-        story = Story(content)
-        heading = Headings(content).heading()
+        heading = story.heading()
         lines = story.lines()
         if (start := unseen_start(content)) and not content.based:
             lines.append(Line(start, link="#verdict"))
         if (line := appeared(content, concepts)) is not None:
+            if not found:
+                heading = Said(line.lead.rstrip(".:"))
+                line = replace(line, said=heading)
             is_zero = concepts is not None and concepts.is_zero
             if concepts is not None and not is_zero:
                 ends.append(line)
             elif not (is_zero and lines):  # the section tells a zero
                 lines.append(line)
-            heading = heading if found else line.lead.rstrip(".:")
-    if (controls := Story(content).of_controls()) is not None:
+    if (controls := story.of_controls()) is not None:
         ends.append(controls)
     lines = [*lines[: MOST - len(ends)], *ends]
-    numbers = numbers_of(content, loss, concepts, running)
-    told = tuple(_once(heading, lines))
-    return FirstScreen(heading, told, numbers, loss, concepts, _link_of(heading, lines))
+    return FirstScreen(
+        heading.text,
+        tuple(line for line in lines if line.text or not _is_told(line, heading)),
+        numbers_of(content, loss, concepts, running),
+        loss,
+        concepts,
+        _link(content, heading, lines),
+    )
 
 
 def _of_runs(content: Content) -> list[Line]:
@@ -83,7 +91,8 @@ def _of_runs(content: Content) -> list[Line]:
     for node in nodes:
         told = [one for one in sentences_of_runs(content, node.path) if _is_found(one)]
         lines += [
-            Line(one.lead, one.rest, content.link(one.claims[0])) for one in told[:1]
+            Line(one.lead, one.rest, content.link(one.claims[0]), said=one)
+            for one in told[:1]
         ]
     return lines
 
@@ -93,12 +102,16 @@ def _is_found(one: Said) -> bool:
     return one.claims[0].kind is not Kind.CHANGED or one.claims[0].reason is None
 
 
-def _link_of(heading: str, lines: list[Line]) -> str:
-    """Return the link of the line that says what the heading says, else of the first line."""
-    same = [line for line in lines if line.lead.rstrip(".:") == heading]
-    return next((line.link for line in (*same, *lines) if line.link), "")
+def _is_told(line: Line, heading: Said) -> bool:
+    """Return whether the heading says all that a line begins with."""
+    return line.said is not None and heading.covers(line.said)
 
 
-def _once(heading: str, lines: list[Line]) -> list[Line]:
-    """Return lines without one that says what the heading says, and no more."""
-    return [line for line in lines if line.text or line.lead.rstrip(".") != heading]
+def _link(content: Content, heading: Said, lines: Sequence[Line]) -> str:
+    """Return the place that shows what the heading says, else that of the first line."""
+    if len(heading.claims) > 1 and {c.kind for c in heading.claims} <= {*OF_ROWS}:
+        return "#chart"
+    if heading.claims:
+        return content.link(heading.claims[0])
+    told = [line for line in lines if _is_told(line, heading)]
+    return next((line.link for line in (*told, *lines) if line.link), "")
