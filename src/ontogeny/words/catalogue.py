@@ -7,7 +7,7 @@ A template is filled with phrases of a claim, or of several alike (`ontogeny.wor
 ``{verb}``       fell, rose or changed; ``{Title}`` the label, or the subject without one
 ``{where}``      of several: in how many layers or series, such as " in 5 of 6 layers"
 ``{ends}``       from what to what, with units
-``{controls}``   in brackets: by how much control runs change, such as " (controls −0.1 to 0.2)"
+``{controls}``   in brackets: by how much control runs change, or how many they have
 ``{half}``       when half of it was over, such as ". Half by step 127 (108–135)"
 ``{since}``      the step from which on it holds, with its interval
 ``{label}``      the part of the subject that the claim is about, such as a reference
@@ -15,8 +15,7 @@ A template is filled with phrases of a claim, or of several alike (`ontogeny.wor
 ``{value}``      the size of what happened
 ``{values}``     of several the range of their last values
 ``{levels}``     in brackets: what chance and other ways of answering reach
-``{in_controls}`` in brackets: how many control runs have
-``{rival}``      the run that ends higher, or whose end is not shown to differ
+``{other}``      the name of what stands beside it, such as the run that ends higher
 ``{next_layer}`` of an order the layer that came later; ``{next_step}`` its step
 ``{damage}``     what is wrong with a checkpoint
 ``{held_against}`` the null that a value is held against
@@ -106,8 +105,8 @@ SENTENCES: dict[Kind, dict[Certainty, str]] = {
         "{next_step}."
     },
     Kind.AHEAD: {
-        SURE: "{label} ends {value} below {rival}.",
-        OPEN: "{label} and {rival} are not shown to differ in their loss.",
+        SURE: "{label} ends {value} below {other}.",
+        OPEN: "{label} and {other} are not shown to differ in their loss.",
     },
     Kind.MEMORISED: {
         SURE: "It has memorised its training texts{since}: {known}.",
@@ -119,7 +118,7 @@ SENTENCES: dict[Kind, dict[Certainty, str]] = {
     },
     Kind.IN_CONTEXT: {
         SURE: "It learned to use what stands further back: {measured} at {label}, {beside} at "
-        "{reference}."
+        "{other}."
     },
     Kind.FAR_FROM_RECORD: {
         SURE: "The run recorded a {label} loss of {beside} at {step}, here {measured}: perhaps "
@@ -157,9 +156,9 @@ COUNTS: dict[Kind, str] = {
     Kind.SHARED: "In {layer} the runs share {value} of {label}",
 }
 OF_COUNTS: dict[Certainty, str] = {
-    SURE: "{in_controls}.",
-    AS_CONTROLS: ", no more than in controls{in_controls}.",
-    OPEN: ", not shown to be more than in controls{in_controls}: {reason}.",
+    SURE: "{controls}.",
+    AS_CONTROLS: ", no more than in controls{controls}.",
+    OPEN: ", not shown to be more than in controls{controls}: {reason}.",
     NOT_TESTED: "; not tested: {reason}.",
 }
 SENTENCES |= {
@@ -211,7 +210,7 @@ OF_QUANTITIES: dict[str, dict[Kind, dict[Certainty, str]]] = {
     "place_accuracy": {
         Kind.GAINED: {
             SURE: "The {token} at {label} is right in {last} of the texts (at first "
-            "{first_share})."
+            "{number_first})."
         }
     },
     "right": {

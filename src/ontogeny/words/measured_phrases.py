@@ -11,14 +11,14 @@ from .formats import first_of, joined, three_digits, value_range
 from .voice import Voice
 
 _MOST_PARTS = 3
-_RIVALS = ("null", "reference")
+RIVALS = ("null", "reference")
 # What must stand beside a claim whose template asks for these.
-_ASKED = {
-    "{whole}": ("whole",),
-    "{chance}": _RIVALS,
-    "{own}": _RIVALS,
-    "{other}": _RIVALS,
-}
+_ASKED = {"{whole}": ("whole",), "{chance}": RIVALS, "{own}": RIVALS, "{other}": RIVALS}
+
+
+def beside_of(claim: Claim, *roles: str) -> list[Beside]:
+    """Return what stands beside a claim in some roles."""
+    return [beside for beside in claim.beside if beside.role in roles]
 
 
 def can_fill(template: str, claim: Claim) -> bool:
@@ -27,7 +27,7 @@ def can_fill(template: str, claim: Claim) -> bool:
     Observables of others may have variables of the same name and other things beside them.
     """
     asked = [roles for phrase, roles in _ASKED.items() if phrase in template]
-    return all(_of(claim, *roles) for roles in asked)
+    return all(beside_of(claim, *roles) for roles in asked)
 
 
 class MeasuredPhrases:
@@ -58,28 +58,32 @@ class MeasuredPhrases:
     @property
     def whole(self) -> str:
         """Of how many it is a part."""
-        return _count(_of(self.claims[0], "whole")[0].value)
+        return _count(beside_of(self.claims[0], "whole")[0].value)
 
     @property
     def of_whole(self) -> str:
         """The same behind the number, where it is a part."""
-        return f" of {self.whole}" if _of(self.claims[0], "whole") else ""
+        return f" of {self.whole}" if beside_of(self.claims[0], "whole") else ""
 
     @property
     def chance(self) -> str:
         """What chance or a reference gives."""
-        return self._null_of(self.claims[0])
+        return self._nullbeside_of(self.claims[0])
 
     @property
     def own(self) -> str:
         """The value of the run that belongs to what stands beside it."""
-        return self._written(_of(self.claims[0], *_RIVALS)[0].own)
+        return self._written(beside_of(self.claims[0], *RIVALS)[0].own)
 
     @property
     def other(self) -> str:
         """The name of what stands beside it."""
-        name = _of(self.claims[0], *_RIVALS)[0].name
-        return self.voice.fill(LABELS.get(name, name))
+        names = [beside.name for beside in beside_of(self.claims[0], *RIVALS)]
+        return self.called(names[0] if names else "the others")
+
+    def called(self, label: str) -> str:
+        """Return a label of a claim in words."""
+        return self.voice.fill(LABELS.get(label, label))
 
     @property
     def against(self) -> str:
@@ -87,9 +91,9 @@ class MeasuredPhrases:
         claim = self.claims[0]
         named = [
             f"{beside.name} {self._written(beside.value)}"
-            for beside in _of(claim, *_RIVALS)
+            for beside in beside_of(claim, *RIVALS)
         ]
-        controls = [beside.value for beside in _of(claim, "control")]
+        controls = [beside.value for beside in beside_of(claim, "control")]
         if any(map(math.isfinite, controls)):
             named.append(f"controls {value_range(controls, self._written, ' to ')}")
         return f" ({'; '.join(named)})" if named else ""
@@ -97,13 +101,13 @@ class MeasuredPhrases:
     @property
     def parts(self) -> str:
         """Behind a colon what it counts, the first of many."""
-        names = [f"“{beside.name}”" for beside in _of(self.claims[0], "part")]
+        names = [f"“{beside.name}”" for beside in beside_of(self.claims[0], "part")]
         return f": {joined(first_of(names, _MOST_PARTS))}" if names else ""
 
     @property
     def list(self) -> str:
         """What it counts as it was written, the first of many."""
-        names = [part.name for part in _of(self.claims[0], "part")]
+        names = [part.name for part in beside_of(self.claims[0], "part")]
         return "; ".join(first_of(names, _MOST_PARTS))
 
     @property
@@ -131,11 +135,11 @@ class MeasuredPhrases:
 
     def _each(self, claim: Claim) -> str:
         text = f"{self._written(claim.last)} with {claim.subject.label}"
-        is_beside = bool(_of(claim, *_RIVALS))
-        return f"{text} (by chance {self._null_of(claim)})" if is_beside else text
+        is_beside = bool(beside_of(claim, *RIVALS))
+        return f"{text} (by chance {self._nullbeside_of(claim)})" if is_beside else text
 
-    def _null_of(self, claim: Claim) -> str:
-        values = [beside.value for beside in _of(claim, *_RIVALS)]
+    def _nullbeside_of(self, claim: Claim) -> str:
+        values = [beside.value for beside in beside_of(claim, *RIVALS)]
         percent = " %" if self._is_share else ""
         return f"{value_range(values, self._bare)}{percent}"
 
@@ -154,10 +158,6 @@ class MeasuredPhrases:
             return f"{100 * value:.2g}" if abs(value) < 0.1 else f"{100 * value:.0f}"
         text = _count(value) if value == round(value) else three_digits(value)
         return text.replace("-", "−")
-
-
-def _of(claim: Claim, *roles: str) -> list[Beside]:
-    return [beside for beside in claim.beside if beside.role in roles]
 
 
 def _count(value: float) -> str:

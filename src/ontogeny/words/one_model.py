@@ -6,7 +6,7 @@ A value stands above or below a null where its interval lies past all of the nul
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -26,21 +26,6 @@ def is_one_model(data: xr.Dataset) -> bool:
     True
     """
     return data.sizes.get("step") == 1 and "run" not in data.dims
-
-
-def alike(values: Sequence[float]) -> Callable[[float], str]:
-    """Return how the numbers of one sentence are written: all with the same decimals.
-
-    Examples
-    --------
-    >>> write = alike([6.684, 0.0312])
-    >>> write(6.684), write(0.0312)
-    ('6.68', '0.03')
-    """
-    largest = max((abs(value) for value in values if math.isfinite(value)), default=1.0)
-    size = math.floor(math.log10(largest)) if largest else 0
-    decimals = max(min(2 - size, 6), 0)
-    return lambda value: f"{value:,.{decimals}f}".replace("-", "−")
 
 
 def claims_of_one_model(

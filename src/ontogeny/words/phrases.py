@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from ..claims import Beside, Claim, Kind, Reason
+from ..claims import Claim, Kind, Reason
 from ..claims.places import OF_TOKENS
-from .catalogue import DAMAGES, LABELS, NEEDED, REASONS, SINGLE
+from .catalogue import COUNTS, DAMAGES, NEEDED, REASONS, SINGLE
 from .formats import (
     fine_step,
     first_of,
@@ -24,7 +24,7 @@ from .formats import (
     value_range,
     values_words,
 )
-from .measured_phrases import MeasuredPhrases
+from .measured_phrases import RIVALS, MeasuredPhrases, beside_of
 from .voice import Voice
 
 # Claims of one row of the chart, which has a name of its own.
@@ -256,19 +256,13 @@ class Phrases(MeasuredPhrases):
     @property
     def label(self) -> str:
         """The part of the subject that is told."""
-        return self._called(self.first.subject.label)
+        return self.called(self.first.subject.label)
 
     @property
     def held_against(self) -> str:
         """The null that a value is held against, or its label where none stands beside it."""
-        return (
-            self._called(self.names.null(self.first))
-            if self.first.beside
-            else self.label
-        )
-
-    def _called(self, label: str) -> str:
-        return self.voice.fill(LABELS.get(label, label))
+        first = self.first
+        return self.called(self.names.null(first)) if first.beside else self.label
 
     @property
     def damage(self) -> str:
@@ -303,9 +297,10 @@ class Phrases(MeasuredPhrases):
             return f"{_percent(firsts[0])} to {_percent(lasts[0])}"
         if len(self.claims) > 1:
             return from_to(firsts, lasts, self.voice.fill(self.first.units) or "1")
-        return " ".join(
-            filter(None, ["from", values_words(firsts[0], lasts[0]), self._units])
-        )
+        return self._in_units(f"from {values_words(firsts[0], lasts[0])}")
+
+    def _in_units(self, number: str) -> str:
+        return f"{number} {self._units}".rstrip()
 
     @property
     def _units(self) -> str:
@@ -314,13 +309,15 @@ class Phrases(MeasuredPhrases):
 
     @property
     def controls(self) -> str:
-        """By how much control runs changed, in brackets."""
-        beside = chain.from_iterable(claim.beside for claim in self.claims)
-        of_controls = [one.value for one in beside if one.role == "control"]
-        changes = list(filter(math.isfinite, of_controls))
-        if not changes:
+        """By how much control runs changed, or how many they have, in brackets."""
+        beside = (beside_of(claim, "control") for claim in self.claims)
+        values = [one.value for one in chain.from_iterable(beside)]
+        known = list(filter(math.isfinite, values))
+        if not known:
             return ""
-        return f" (controls {value_range(changes, _signed, ' to ')})"
+        if self.first.kind in COUNTS:
+            return f" (controls {value_range(known, _whole)})"
+        return f" (controls {value_range(known, _signed, ' to ')})"
 
     @property
     def half(self) -> str:
@@ -380,20 +377,19 @@ class Phrases(MeasuredPhrases):
         claim = self.first
         if not claim.units and claim.value == round(claim.value):
             return f"{claim.value:,.0f}"
-        value = number(claim.value, _noise(claim)).replace("-", "−")
-        return " ".join(filter(None, [value, self._units]))
+        noise = (claim.high - claim.low) / 2
+        return self._in_units(number(claim.value, noise).replace("-", "−"))
 
     @property
     def values(self) -> str:
         """Of several the range of their last values."""
-        lasts = value_range(claim.last for claim in self.claims)
-        return " ".join(filter(None, [lasts, self._units]))
+        return self._in_units(value_range(claim.last for claim in self.claims))
 
     @property
     def beside(self) -> str:
         """What it was judged against."""
-        references = chain.from_iterable(map(_references, self.claims))
-        values = [one.value for one in references]
+        references = (beside_of(claim, *RIVALS) for claim in self.claims)
+        values = [one.value for one in chain.from_iterable(references)]
         return value_range(values) if values else "not known"
 
     @property
@@ -401,43 +397,26 @@ class Phrases(MeasuredPhrases):
         """In brackets what chance and other ways of answering reach."""
         named = [
             f"{one.name}{' up to' if one.role == 'null' else ''} {_percent(one.value)}"
-            for one in _references(self.first)
+            for one in beside_of(self.first, *RIVALS)
         ]
         return f" ({joined(named)})" if named else ""
 
     @property
-    def in_controls(self) -> str:
-        """In brackets how many there are in control runs."""
-        counts = [one.value for one in self.first.beside if one.role == "control"]
-        return f" (controls {value_range(counts, _whole)})" if counts else ""
-
-    @property
-    def rival(self) -> str:
-        """The run that ends higher, or whose end is not shown to differ."""
-        references = _references(self.first)
-        return references[0].name if references else "the others"
-
-    @property
-    def reference(self) -> str:
-        """What the number beside it is of."""
-        return self.first.beside[0].name
-
-    @property
     def direction(self) -> str:
         """The direction that is removed or added; a label may name examples behind it."""
-        parts = [beside.name for beside in self.first.beside if beside.role == "part"]
-        return parts[0] if parts else self.first.subject.label
+        parts = beside_of(self.first, "part")
+        return parts[0].name if parts else self.first.subject.label
 
     @property
     def what(self) -> str:
         """What a direction was asked of: the loss, or a group of examples."""
-        named = [b.name for b in self.first.beside if b.role == "reference"]
-        return f"“{named[0]}”" if named else "the loss"
+        named = beside_of(self.first, "reference")
+        return f"“{named[0].name}”" if named else "the loss"
 
     @property
     def null(self) -> str:
         """The largest of the nulls, and what that is."""
-        nulls = [b for b in self.first.beside if b.role == "null"]
+        nulls = beside_of(self.first, "null")
         if not nulls:
             return "no null"
         largest = max(nulls, key=lambda b: b.value)
@@ -449,52 +428,28 @@ class Phrases(MeasuredPhrases):
         return _percent(self.first.last)
 
     @property
-    def first_share(self) -> str:
-        """The first value, as a share."""
-        return _percent(self.first.first)
-
-    @property
     def measured(self) -> str:
         """The last value, with units."""
-        value = f"{self.first.last:.3g}".replace("-", "−")
-        return " ".join(filter(None, [value, self._units]))
+        return self._in_units(f"{self.first.last:.3g}".replace("-", "−"))
 
     @property
     def known(self) -> str:
         """How much of a set of texts is known in the end: right answers, or what they cost."""
         if self.first.units != "1":
             return self.ends
+        whole = f"{self.last} right in the end"
         of_tokens = [of for of in self.first.beside if of.name == OF_TOKENS]
-        tokens = (
-            f" ({_percent(of_tokens[0].value)} of {of_tokens[0].name})"
+        return (
+            f"{whole} ({_percent(of_tokens[0].value)} of {OF_TOKENS})"
             if of_tokens
-            else ""
+            else whole
         )
-        return f"{self.last} right in the end{tokens}"
-
-    @property
-    def word(self) -> str:
-        """What a token is called."""
-        return self.voice.word
-
-    @property
-    def token(self) -> str:
-        """What a token is called where it is no word of ours."""
-        return self.voice.token
-
-    @property
-    def checkpoint(self) -> str:
-        """What a place of the axis without a number is called."""
-        return self.voice.checkpoint
 
     @property
     def reason(self) -> str:
         """Why it is open."""
-        words = []
-        for reason in dict.fromkeys(claim.reason for claim in self.claims):
-            if reason is not None:
-                words.append(self._reason(reason))
-        return joined(words)
+        reasons = dict.fromkeys(claim.reason for claim in self.claims)
+        return joined([self._reason(reason) for reason in reasons if reason])
 
     def _reason(self, reason: Reason) -> str:
         needed = [
@@ -510,7 +465,9 @@ class _Asked(dict[str, str]):
     """Phrases by their names in a template, each made when it is asked for."""
 
     def __init__(self, phrases: Phrases, given: Mapping[str, str]) -> None:
-        super().__init__(given)
+        voice = phrases.voice
+        words = {"word": voice.word, "token": voice.token}
+        super().__init__({**words, "checkpoint": voice.checkpoint, **given})
         self._phrases = phrases
 
     def __missing__(self, name: str) -> str:
@@ -520,14 +477,6 @@ class _Asked(dict[str, str]):
 
 def _all(count: int) -> str:
     return "both" if count == 2 else f"all {count:,}"
-
-
-def _references(claim: Claim) -> list[Beside]:
-    return [beside for beside in claim.beside if beside.role in ("null", "reference")]
-
-
-def _noise(claim: Claim) -> float:
-    return (claim.high - claim.low) / 2
 
 
 def _signed(value: float) -> str:

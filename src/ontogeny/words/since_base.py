@@ -10,19 +10,14 @@ import xarray as xr
 
 from ..claims import Reason
 
-_ALONE = {
-    "surer": Reason.SURER,
-    "less sure": Reason.LESS_SURE,
-    "words": Reason.PREFERENCES,
-}
 # Of what a model knows of places: a smaller change of the loss is not named.
 LEAST = 0.01
 _LEVEL = 0.05  # of what is shown, as of the verdicts
 _MOST = 0.1  # of a change: what is left where one kind makes it
 
 
-def why(data: xr.Dataset) -> str:
-    """Return the key of `WHY` that a loss moved by; empty where none is known, or none is needed.
+def moved_by(data: xr.Dataset) -> Reason | None:
+    """Return what alone moved a loss since a trained start; None where that is not known.
 
     Examples
     --------
@@ -34,46 +29,25 @@ def why(data: xr.Dataset) -> str:
     ... }
     >>> node = xr.Dataset({f"loss_{name}": value for name, value in parts.items()})
     >>> node = node.assign(loss_inverse_temperature=("step", [2.0, 1.0]))
-    >>> why(node.assign(loss=("step", [3.5, 3.4])))
-    'surer'
+    >>> moved_by(node.assign(loss=("step", [3.5, 3.4]))).name
+    'SURER'
     """
     # Of several runs.
     if "loss_matched_gain" not in data or data["loss_matched_gain"].ndim:
-        return ""
+        return None
     ends = data[["loss", "loss_inverse_temperature"]].dropna("step").isel(step=[0, -1])
-    fall = -float(ends["loss"].diff("step")[0])
-    calibrated, beyond_words = (
-        float(data[f"loss_{n}"]) for n in ("gain", "matched_gain")
-    )
-    learned, lost = (
-        float(data.get(f"loss_p_{n}", 1.0)) <= _LEVEL for n in ("learned", "lost")
-    )
-    if learned or lost:
-        against = fall * calibrated < 0 and learned == (calibrated > 0)
-        if not against:
-            return ""
-        return "better" if learned else "worse"
-    if abs(calibrated) <= _MOST * abs(fall):
+    if any(float(data.get(f"loss_p_{n}", 1.0)) <= _LEVEL for n in ("learned", "lost")):
+        return None
+    fall = abs(float(ends["loss"].diff("step")[0]))
+    calibrated = abs(float(data["loss_gain"]))
+    if calibrated <= _MOST * fall:
         first, last = ends["loss_inverse_temperature"].values
         if first == last:
-            return ""
-        return "surer" if first > last else "less sure"
-    if abs(beyond_words) <= max(
-        _MOST * abs(calibrated), float(data["loss_matched_gain_noise"])
-    ):
-        return "words"
-    return ""
-
-
-def moved_by(data: xr.Dataset) -> Reason | None:
-    """Return what alone moved a loss since a trained start, None where that is not known.
-
-    Examples
-    --------
-    >>> moved_by(xr.Dataset({"loss": ("step", [3.5, 3.4])})) is None
-    True
-    """
-    return _ALONE.get(why(data))
+            return None
+        return Reason.SURER if first > last else Reason.LESS_SURE
+    noise = max(_MOST * calibrated, float(data["loss_matched_gain_noise"]))
+    beyond_words = abs(float(data["loss_matched_gain"]))
+    return Reason.PREFERENCES if beyond_words <= noise else None
 
 
 def least(data: xr.Dataset) -> float:
