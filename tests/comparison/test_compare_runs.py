@@ -30,7 +30,7 @@ def told(tree, node):
 
 
 def headed(tree):
-    return heading_of_runs(read_content(tree))
+    return heading_of_runs(read_content(tree)).text
 
 
 def test_equal_steps_stand_together_and_others_are_gaps():

@@ -285,7 +285,7 @@ def test_several_runs_begin_with_a_first_screen_over_all_their_losses():
     content = read_content(tree)
     first, node = first_screen(content), content.track_node
     assert first is not None and node is not None
-    assert "3 of 3 runs" in first.heading and "3 of 3 runs" in first.sentences[0].lead
+    assert "3 of 3 runs" in first.heading and "From 8 to" in first.sentences[0].lead
     losses = node.dataset["loss"].transpose("run", "step").values.tolist()
     assert [*run_curves(content).values()] == losses
     html = render_page(content)

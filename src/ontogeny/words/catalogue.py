@@ -432,6 +432,13 @@ DAMAGES = {
 
 # The heading of a page, by what matters most.
 MOST_WORDS = 12
+# What is left of a sentence under a heading that says what it begins with.
+PARTS = {
+    "ends": "{ends}.",
+    "controls": "In control runs it changed by {changes}.",
+    "reason": "{reason}.",
+}
+
 HEADINGS = {
     "learned": "{Subject} was learned: {ends}",
     "learned in order": "It learned {gains}",

@@ -3,27 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ..claims import Certainty, Claim, Kind, Reason, Reference
 from ..claims.places import PLACE_LOSS, answered, learned_places
-from .catalogue import HEADINGS, MOST_WORDS
+from .catalogue import HEADINGS, MOST_WORDS, PARTS
 from .formats import first_of, joined, plural, sentence_start
 from .known_texts import heading_of_sets
 from .selection import LINES, NAMED, ONLY, Selection
 from .sentences import reproduced
 
 
+@dataclass(frozen=True)
+class Heading:
+    """What a page comes to, the claims that it says it of, and which of `PARTS` it gives of them."""
+
+    text: str
+    claims: tuple[Claim, ...] = ()
+    parts: tuple[str, ...] = ()
+
+    def tells(self, claims: Sequence[Claim]) -> bool:
+        """Return whether it says what happened in all of some claims."""
+        told = {(claim.kind, claim.subject) for claim in self.claims}
+        return bool(claims) and {(c.kind, c.subject) for c in claims} <= told
+
+
 class Headings(Selection):
     """What may be said above all, what matters most first."""
 
-    def heading(self) -> str:
+    def heading(self) -> Heading:
         """Return what matters most, in at most twelve words."""
-        texts = filter(None, self._headings())
-        text = next(text for text in texts if len(text.split()) <= MOST_WORDS)
-        return sentence_start(text) + self.content.doubted
+        every = (
+            Heading(one) if isinstance(one, str) else one for one in self._headings()
+        )
+        short = (one for one in every if 0 < len(one.text.split()) <= MOST_WORDS)
+        chosen = next(short)
+        text = sentence_start(chosen.text) + self.content.doubted
+        return replace(chosen, text=text)
 
-    def _headings(self) -> Iterator[str]:
+    def _headings(self) -> Iterator[Heading | str]:
         yield reproduced(self.every)
         if self.content.one_model:
             yield self._better_than()
@@ -37,9 +56,14 @@ class Headings(Selection):
         # An ability that was surely gained is no change that cannot be told.
         yield from ("; ".join(self._turned(named)) for named in (NAMED, 1, 0))
         yield from self._loss_is_open()
-        yield self.able_words()
+        yield Heading(self.able_words(), tuple(self.able))
         yield self._rows()
         yield HEADINGS["untested"]
+
+    def _of(self, claim: Claim, key: str) -> Heading:
+        """Return a heading that says what a sentence on a claim begins with."""
+        parts = [part for part in PARTS if f"{{{part}}}" in HEADINGS[key]]
+        return Heading(self.phrase(claim).filled(HEADINGS[key]), (claim,), tuple(parts))
 
     def _better_than(self) -> str:
         """Return the strongest reference that the loss is surely below."""
@@ -76,25 +100,28 @@ class Headings(Selection):
                 return HEADINGS[key].format(name=own, other=other)
         return self.phrase(forgot[0]).filled(HEADINGS["forgot"])
 
-    def _of_places(self) -> str:
+    def _of_places(self) -> Heading | str:
         """Return what was learned at one place of the texts, where the mean loss hides it."""
         right = [
             c for c in answered(self.every) if c.subject.quantity == "place_accuracy"
         ]
         if right:
             best = max(right, key=lambda claim: claim.last)
-            return self.phrase(best).filled(HEADINGS["answered"])
+            return self._of(best, "answered")
         learned = [c for c in learned_places(self.every) if c.kind is Kind.LEARNED]
-        return self.phrase(learned[0]).filled(HEADINGS["place"]) if learned else ""
+        return self._of(learned[0], "place") if learned else ""
 
-    def _since_base(self, named: int) -> str:
+    def _since_base(self, named: int) -> Heading:
         """Return what further training gained and lost, with so many names of each."""
         parts = self._turned(named)
-        if len(parts) < 2:
-            parts.insert(0, self._learned())
-        if any(parts):
-            return "; ".join(filter(None, parts))
-        return next(filter(None, self._loss_is_open()), HEADINGS["none gained"])
+        learned = self._learned() if len(parts) < 2 else Heading("")
+        text = "; ".join(filter(None, [learned.text, *parts]))
+        if text:
+            return replace(learned, text=text)
+        return next(
+            (one for one in self._loss_is_open() if one.text),
+            Heading(HEADINGS["none gained"]),
+        )
 
     def _turned(self, named: int) -> list[str]:
         """Return which abilities were gained and which were lost, with so many names of each."""
@@ -105,10 +132,10 @@ class Headings(Selection):
             parts.append(HEADINGS["lost"].format(lost=_some(lost, named)))
         return parts
 
-    def _learned(self) -> str:
+    def _learned(self) -> Heading:
         forgot = self.sure(Kind.FORGOT)
         if forgot:
-            return self.phrase(forgot[0]).filled(HEADINGS["forgot"])
+            return self._of(forgot[0], "forgot")
         learned = [claim for claim in self.standing if claim.kind is Kind.LEARNED]
         learned = [
             claim
@@ -124,12 +151,13 @@ class Headings(Selection):
             dict.fromkeys(self.content.names.title(claim) for claim in learned)
         )
         if len(names) == NAMED:
-            return HEADINGS["learned both"].format(names=joined(names))
+            return Heading(HEADINGS["learned both"].format(names=joined(names)))
         if len(names) > NAMED:
-            return HEADINGS["learned several"].format(count=len(names))
+            return Heading(HEADINGS["learned several"].format(count=len(names)))
         if not learned:
-            return ""
-        return self._gains() or self.phrase(learned[0]).filled(HEADINGS["learned"])
+            return Heading("")
+        gains = self._gains()
+        return Heading(gains) if gains else self._of(learned[0], "learned")
 
     def _gains(self) -> str:
         """Return what the loss gained from, in order where their steps are apart."""
@@ -149,7 +177,7 @@ class Headings(Selection):
         text = f"{words[0]} first, then {joined(words[1:])}"
         return HEADINGS["learned in order"].format(gains=text)
 
-    def _loss_is_open(self) -> Iterator[str]:
+    def _loss_is_open(self) -> Iterator[Heading]:
         """Give what became of a loss that is not shown to be learned, with and without reason."""
         loss = self.loss
         if not loss:
@@ -164,7 +192,7 @@ class Headings(Selection):
         if standing.kind is Kind.CHANGED and not only:
             yield from self._unchanged(standing)
         elif only or learned.certainty is Certainty.SURE or not self.able_count:
-            yield from self._moved(learned)
+            yield from map(Heading, self._moved(learned))
 
     def _moved(self, claim: Claim) -> Iterator[str]:
         """Give how a loss moved, and what is open about that, at last without the reason."""
@@ -179,14 +207,15 @@ class Headings(Selection):
         texts = [HEADINGS[each] for each in keys.get(claim.certainty, ())]
         yield from map(self.phrase(claim).filled, [*texts, "{Subject} {verb}"])
 
-    def _unchanged(self, standing: Claim) -> Iterator[str]:
+    def _unchanged(self, standing: Claim) -> Iterator[Heading]:
         """Give what is said of a loss whose change is not shown."""
         if standing.reason is Reason.FEW_CHECKPOINTS:
             count = plural(len(self.content.steps), "checkpoint")
-            yield HEADINGS["too few"].format(count=count)
-        yield self._better_at_end()
-        yield self.said(standing).text.rstrip(".")
-        yield self.phrase(standing).filled(HEADINGS["change open"])
+            text = HEADINGS["too few"].format(count=count)
+            yield Heading(text, (standing,), ("reason",))
+        yield Heading(self._better_at_end())
+        yield Heading(self.said(standing).text.rstrip("."), (standing,), (*PARTS,))
+        yield self._of(standing, "change open")
 
     def _better_at_end(self) -> str:
         passed = {claim.subject.label for claim in self.sure(Kind.PASSES)}
@@ -203,11 +232,11 @@ class Headings(Selection):
             some=self.able_count, abilities=abilities, are=are
         )
 
-    def _rows(self) -> str:
+    def _rows(self) -> Heading:
         """Return how many rows changed, by the strongest that can be said of them."""
         rows = self.rows
         if not rows:
-            return HEADINGS["untested"]
+            return Heading(HEADINGS["untested"])
         for key, kind, certainties in (
             ("beyond", Kind.BEYOND_MOTION, (Certainty.SURE,)),
             ("changed", Kind.BEYOND_MOTION, (Certainty.NOT_TESTED,)),
@@ -219,13 +248,14 @@ class Headings(Selection):
         ):
             some = [c for c in rows if c.kind is kind and c.certainty in certainties]
             if some:
-                return HEADINGS[key].format(
+                text = HEADINGS[key].format(
                     some=f"{len(some):,}", rows=plural(len(rows), "measure")
                 )
+                return Heading(text, tuple(rows))
         if all(claim.reason is Reason.FEW_CHECKPOINTS for claim in rows):
             count = plural(len(self.content.steps), "checkpoint")
-            return HEADINGS["too few"].format(count=count)
-        return HEADINGS["nothing"]
+            return Heading(HEADINGS["too few"].format(count=count))
+        return Heading(HEADINGS["nothing"])
 
 
 def _some(names: Sequence[str], named: int) -> str:

@@ -284,12 +284,15 @@ class Phrases(MeasuredPhrases):
     @property
     def controls(self) -> str:
         """By how much control runs changed, in brackets."""
+        return f" (controls {self.changes})" if self.changes else ""
+
+    @property
+    def changes(self) -> str:
+        """By how much control runs changed."""
         beside = chain.from_iterable(claim.beside for claim in self.claims)
         of_controls = [one.value for one in beside if one.role == "control"]
         changes = list(filter(math.isfinite, of_controls))
-        if not changes:
-            return ""
-        return f" (controls {value_range(changes, _signed, ' to ')})"
+        return value_range(changes, _signed, " to ") if changes else ""
 
     @property
     def half(self) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from ..claims import Certainty, Claim, Kind
 from ..trees import MergedResult
-from .catalogue import HEADINGS, MOST_WORDS
+from .catalogue import HEADINGS, MOST_WORDS, PARTS
 from .content import Content, read_content
 from .formats import joined, sentence_start
+from .headings import Heading
 from .phrases import Names, Phrases
 from .sentences import OF_ROWS, Said, place_of, said, standing_claims
 from .voice import Voice
@@ -53,7 +54,7 @@ def _in_all(claims: Sequence[Claim], names: Names) -> bool:
     return len(_runs(claims)) == names.runs and len(last) == 1
 
 
-def heading_of_runs(content: Content) -> str:
+def heading_of_runs(content: Content) -> Heading:
     """Return what the runs come to: which is ahead, else what they learned, else what changed."""
     ahead = [
         c
@@ -61,7 +62,8 @@ def heading_of_runs(content: Content) -> str:
         if c.kind is Kind.AHEAD and c.subject.quantity == "loss"
     ]
     if ahead and ahead[0].certainty is Certainty.SURE:
-        return said(ahead, content.spoken, content.names).text.rstrip(".")
+        text = said(ahead, content.spoken, content.names).text.rstrip(".")
+        return Heading(text, tuple(ahead), (*PARTS,))
     standing = standing_claims(c for c in content.claims if c.subject.run)
     for kind, key in (
         (Kind.LEARNED, "learned in runs"),
@@ -74,10 +76,10 @@ def heading_of_runs(content: Content) -> str:
     changed = [c for c in standing if c.kind is Kind.BEYOND_MOTION]
     if changed:
         return _most(changed, "changed in runs", content)
-    return HEADINGS["runs"].format(count=content.names.runs)
+    return Heading(HEADINGS["runs"].format(count=content.names.runs))
 
 
-def _most(claims: Sequence[Claim], key: str, content: Content) -> str:
+def _most(claims: Sequence[Claim], key: str, content: Content) -> Heading:
     """Return the heading on the quantity that holds in most runs."""
     quantities: dict[tuple[str, str], list[Claim]] = {}
     for claim in claims:
@@ -88,9 +90,8 @@ def _most(claims: Sequence[Claim], key: str, content: Content) -> str:
     phrases = Phrases(most, content.spoken, content.names)
     places = (phrases.where, phrases.in_runs)
     texts = [phrases.filled(HEADINGS[key], where=where) for where in places]
-    return sentence_start(
-        next((t for t in texts if len(t.split()) <= MOST_WORDS), texts[-1])
-    )
+    text = next((t for t in texts if len(t.split()) <= MOST_WORDS), texts[-1])
+    return Heading(sentence_start(text), tuple(most))
 
 
 def control_words(content: Content) -> str:
@@ -121,4 +122,4 @@ def summary_lines(tree: MergedResult) -> list[str]:
     for node in content.nodes:
         lines += [line.text for line in sentences_of_runs(content, node.path)]
     last = control_words(content)
-    return list(filter(None, [*ones, heading_of_runs(content), *lines, last]))
+    return list(filter(None, [*ones, heading_of_runs(content).text, *lines, last]))

@@ -14,10 +14,11 @@ from .catalogue import (
     OF_QUANTITIES,
     OPEN_ABILITIES,
     OTHERWISE,
+    PARTS,
     SENTENCES,
     SO_SURE,
 )
-from .formats import plural
+from .formats import plural, sentence_start
 from .measured_phrases import can_fill
 from .phrases import Names, Phrases
 from .voice import Voice
@@ -65,6 +66,18 @@ def said(claims: Sequence[Claim], voice: Voice, names: Names) -> Said:
     if not rest and "{half}" in template and phrases.half:
         rest = f"{phrases.half.removeprefix('. ')}."
     return Said(phrases.filled(template), tuple(claims), rest)
+
+
+def parts_of(one: Said, told: Sequence[str], voice: Voice, names: Names) -> list[str]:
+    """Return what a sentence gives of its claims beside what was told, a sentence each."""
+    template = _template_of(one.claims[0]).partition("; ")[0]
+    phrases = Phrases(one.claims, voice, names)
+    parts = [
+        PARTS[part]
+        for part in PARTS
+        if part not in told and f"{{{part}}}" in template and getattr(phrases, part)
+    ]
+    return [sentence_start(phrases.filled(part)) for part in parts]
 
 
 def _template_of(claim: Claim) -> str:

@@ -12,11 +12,11 @@ from .abilities import example_of
 from .basis import is_over_page
 from .catalogue import BY_CHANCE, CONTROLS, EXAMPLES, HEADINGS, LOSS, NO_LOSS
 from .formats import joined, plural, sentence_start
-from .headings import Headings
+from .headings import Heading, Headings
 from .known_texts import OF_SETS, sentences_of_sets
 from .labels import truncate
 from .selection import LINES, NAMED, ONLY, Selection
-from .sentences import OF_ROWS, Said, standing_claims
+from .sentences import OF_ROWS, Said, parts_of, standing_claims
 
 _LONGEST = 60  # characters of an example on the first screen
 _OF_MODEL = tuple(LINES.values())
@@ -24,16 +24,30 @@ _OF_MODEL = tuple(LINES.values())
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the first screen: what matters in bold, and what it rests on.
+    """One line of the first screen: what matters in bold, and the sentences that it rests on.
 
     ``link`` is the place of the page that shows it. ``direction`` is where the loss went, of the
-    line that says so.
+    line that says so. ``claims`` are those that the lead tells, if it tells claims, and ``said`` is
+    its sentence, if they stand in one.
     """
 
     lead: str
-    text: str = ""
+    rest: tuple[str, ...] = ()
     link: str = ""
     direction: str = ""
+    claims: tuple[Claim, ...] = ()
+    said: Said | None = None
+
+    @property
+    def text(self) -> str:
+        """What it rests on."""
+        return " ".join(filter(None, self.rest))
+
+    def without_lead(self, parts: Sequence[str] = ()) -> list[Line]:
+        """Return what is left under a heading that says its lead: some parts of that, and the rest."""
+        lead, *rest = [*parts, *filter(None, self.rest), ""]
+        lead = sentence_start(lead)
+        return [replace(self, lead=lead, rest=tuple(rest))] if lead else []
 
 
 class Story(Selection):
@@ -56,15 +70,17 @@ class Story(Selection):
     def _without_loss(self) -> Line | None:
         """Say why there is no loss: what a page says without one is half of what was asked."""
         why = self.content.left_out.get(LOSS)
-        return None if why is None else Line(NO_LOSS, f"{why.rstrip('.')}.", "#verdict")
+        if why is None:
+            return None
+        return Line(NO_LOSS, (f"{why.rstrip('.')}.",), "#verdict")
 
     def _of_known_texts(self) -> Line | None:
         """Say since when training texts and held-out ones are known."""
         told = sentences_of_sets(self.every, self.content.spoken, self.content.names)
         if not told:
             return None
-        text = " ".join(sentence for _, sentence in told[1:])
-        return Line(told[0][1], text, self.content.link(told[0][0]))
+        rest = tuple(sentence for _, sentence in told[1:])
+        return Line(told[0][1], rest, self.content.link(told[0][0]))
 
     def _in_order(self, *lines: Line | None) -> Iterator[Line | None]:
         """Give what is known of both sets of texts before the loss, where any of it is sure."""
@@ -81,7 +97,7 @@ class Story(Selection):
             for claim in self.sure(Kind.FAR_FROM_RECORD)
             if not (known and claim.subject.label == "training")
         ]
-        return self._line(self.said(far[0])) if far else None
+        return self.line(self.said(far[0])) if far else None
 
     def _of_loss(self) -> Line | None:
         """Say what became of the loss, and what it passed."""
@@ -89,7 +105,7 @@ class Story(Selection):
         further = [*self._of_context(), *map(self.said, self.sure(Kind.RISES_AGAIN))]
         further += map(self.said, self.renamed)
         further += map(self.said, self.sure(Kind.IN_CONTEXT))
-        text = " ".join(one.text for one in further)
+        rest = [one.text for one in further]
         if self.content.one_model:
             passed = [
                 claim
@@ -98,7 +114,7 @@ class Story(Selection):
             ]
             if not passed:
                 return self._only_further(further)
-            return self._line(self.said(passed[-1]), text)
+            return self.line(self.said(passed[-1]), rest)
         if not loss:
             return None
         standing = next(
@@ -111,29 +127,29 @@ class Story(Selection):
         if learned is not None and is_why and (is_moved or learned.reason in ONLY):
             chosen = learned
         side = {"fell": "falls", "rose": "rises"}.get(self.phrase(standing).verb, "")
-        return replace(self._line(self.said(chosen), text), direction=side)
+        return replace(self.line(self.said(chosen), rest), direction=side)
 
     def _of_further_losses(self) -> Iterator[Line]:
         """Say what became of the loss on each further set of texts."""
         for claim in standing_claims(self.further):
             if claim.kind in OF_ROWS:
-                yield self._line(self.said(claim))
+                yield self.line(self.said(claim))
 
-    def _line(self, one: Said, further: str = "") -> Line:
+    def line(self, one: Said, further: Sequence[str] = ()) -> Line:
         """Return a sentence as a line, with its date and further ones behind it."""
-        text = " ".join(filter(None, [one.rest, further]))
-        return Line(one.lead, text, self.content.link(one.claims[0]))
+        link = self.content.link(one.claims[0])
+        return Line(one.lead, (one.rest, *further), link, claims=one.claims, said=one)
 
     def _only_further(self, further: Sequence[Said]) -> Line | None:
         """Return the first of some sentences as a line, with the others behind it."""
-        text = " ".join(one.text for one in further[1:])
-        return self._line(further[0], text) if further else None
+        rest = [one.text for one in further[1:]]
+        return self.line(further[0], rest) if further else None
 
     def _of_performance(self) -> Iterator[Line]:
         """Say what else was learned or forgotten, where no loss says so: answers or labels."""
         if not self.loss:
             for claim in self.sure(Kind.LEARNED, Kind.FORGOT)[:NAMED]:
-                yield self._line(self.said(claim))
+                yield self.line(self.said(claim))
 
     @property
     def renamed(self) -> list[Claim]:
@@ -164,9 +180,9 @@ class Story(Selection):
         texts = [self.said(claim).text for claim in changes]
         more = f"{len(texts) - NAMED:,} more changed." if len(texts) > NAMED else ""
         able = self._of_abilities()
-        rest = f"{able.lead} {able.text}" if able else ""
-        text = " ".join(filter(None, [*texts[1:NAMED], more, rest]))
-        return Line(texts[0], text, self.content.link(changes[0]))
+        rest = (able.lead, *able.rest) if able else ()
+        link = self.content.link(changes[0])
+        return Line(texts[0], (*texts[1:NAMED], more, *rest), link)
 
     def _of_abilities(self) -> Line | None:
         """Say how many abilities are above chance, and which is best."""
@@ -175,8 +191,9 @@ class Story(Selection):
             return None
         best = max(above, key=lambda claim: claim.last)
         count = Headings(self.content).able_words()
-        text = " ".join(filter(None, [self.said(best).text, self._example(best)]))
-        return Line(f"{count}.", text, self.content.link(best))
+        rest = (self.said(best).text, self._example(best))
+        link = self.content.link(best)
+        return Line(f"{count}.", rest, link, claims=tuple(self.able))
 
     def _example(self, claim: Claim) -> str:
         """Return an example of an ability; empty where the result keeps none."""
@@ -212,7 +229,19 @@ class Story(Selection):
         level = self.content.levels.control
         if told == "beyond" and math.isfinite(level) and is_over_page(self.content):
             text += BY_CHANCE.format(level=f"{100 * level:g} %")
-        return Line(f"{text}.", order, "#chart")
+        return Line(f"{text}.", (order,), "#chart", claims=tuple(rows))
+
+    def under(self, heading: Heading, lines: Sequence[Line]) -> Iterator[Line]:
+        """Give lines under a heading: what it says already is said no second time."""
+        spoken, names = self.content.spoken, self.content.names
+        for line in lines:
+            if not heading.tells(line.claims):
+                yield line
+            elif line.said is None:
+                yield from line.without_lead()
+            else:
+                parts = parts_of(line.said, heading.parts, spoken, names)
+                yield from line.without_lead(parts)
 
     def of_controls(self) -> Line | None:
         """Say what control runs do; by how much the loss changes in them stands beside the run's."""
@@ -231,4 +260,4 @@ class Story(Selection):
             told = [f"They {joined(kinds, ' or ')}."]
         claim = self.loss.get(Kind.BEYOND_MOTION)
         link = "#verdict" if claim is None else self.content.link(claim)
-        return Line(lead, " ".join(told), link)
+        return Line(lead, tuple(told), link)

@@ -25,14 +25,14 @@ def appeared(content: Content, concepts: Concepts | None) -> Line | None:
     if concepts is None:
         reason = failure(content).rstrip(".") if asked_for(content) else ""
         return (
-            Line("Concepts are not known:", f"{reason}.", "#verdict")
+            Line("Concepts are not known:", (f"{reason}.",), "#verdict")
             if reason
             else None
         )
     if is_learned(concepts.data):
         line = _beyond_token(concepts.data, concepts.node.id, content.voice)
         ruled = _ruled(concepts, content.voice.unit)
-        return replace(line, text=" ".join(filter(None, [line.text, ruled])))
+        return replace(line, rest=(*line.rest, *ruled))
     total = plural(len(concepts.every), "concept")
     if not concepts.every:
         lead = f"None of {concepts.latents:,} latents can be read from two checkpoints."
@@ -41,10 +41,10 @@ def appeared(content: Content, concepts: Concepts | None) -> Line | None:
         why = f"{concepts.unnamed.rstrip('.')}." if concepts.unnamed else ""
         end = ":" if why else "."
         lead = f"{sentence_start(total)} can be read; none has a name{end}"
-        return Line(lead, why, "#atlas")
+        return Line(lead, (why,), "#atlas")
     has = "has" if concepts.named == 1 else "have"
     lead = f"{concepts.named:,} of {total} {has} a name{_in_controls(concepts)}."
-    return Line(lead, _listed(concepts), "#atlas")
+    return Line(lead, (_listed(concepts),), "#atlas")
 
 
 def _beyond_token(data: xr.Dataset, section: str, voice: Voice) -> Line:
@@ -52,10 +52,10 @@ def _beyond_token(data: xr.Dataset, section: str, voice: Voice) -> Line:
     link = "#atlas" if data["again"].notnull().any() else f"#{section}"
     first, *further = map(voice.fill, found_words(data))
     text = f"{sentence_start('; '.join(further))}." if further else ""
-    return Line(f"{first}.", text, link)
+    return Line(f"{first}.", (text,), link)
 
 
-def _ruled(concepts: Concepts, unit: str) -> str:
+def _ruled(concepts: Concepts, unit: str) -> list[str]:
     """Return the best names, what controls can show of births, and what these are worth.
 
     Names of births stand first. Names hold quotation marks of their own.
@@ -73,7 +73,7 @@ def _ruled(concepts: Concepts, unit: str) -> str:
     # Where some have one, the line counts them apart from the others.
     cautions = {None: BIRTHS, 0: NO_BIRTH_BEYOND} if concepts.born else {}
     caution = cautions.get(born_beyond_controls(concepts.data), "")
-    return " ".join(filter(None, [such, seen, caution]))
+    return [such, seen, caution]
 
 
 def _in_controls(concepts: Concepts) -> str:

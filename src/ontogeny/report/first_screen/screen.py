@@ -8,7 +8,7 @@ from ...claims import Kind
 from ...words.basis import unseen_start
 from ...words.catalogue import LOSS
 from ...words.content import Content
-from ...words.headings import Headings
+from ...words.headings import Heading, Headings
 from ...words.landmarks import LossCurve, read_loss
 from ...words.runs import heading_of_runs, sentences_of_runs
 from ...words.sentences import Said
@@ -51,54 +51,42 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
     if not found and concepts is None and LOSS not in content.left_out:
         return None
     loss = read_loss(content)
+    story = Story(content)
+    heading = heading_of_runs(content) if content.runs else Headings(content).heading()
+    lines = _of_runs(content) if content.runs else story.lines()
+    links = [line.link for line in lines if heading.tells(line.claims)]
+    lines = [*story.under(heading, lines)]
     ends: list[Line] = []  # lines that no others push away
-    if content.runs:
-        heading = heading_of_runs(content)
-        lines = _of_runs(content)
-    else:
-        story = Story(content)
-        heading = Headings(content).heading()
-        lines = story.lines()
+    if not content.runs:
         if (start := unseen_start(content)) and not content.based:
             lines.append(Line(start, link="#verdict"))
         if (line := appeared(content, concepts)) is not None:
-            is_zero = concepts is not None and concepts.is_zero
-            if concepts is not None and not is_zero:
-                ends.append(line)
-            elif not (is_zero and lines):  # the section tells a zero
-                lines.append(line)
-            heading = heading if found else line.lead.rstrip(".:")
-    if (controls := Story(content).of_controls()) is not None:
+            told = [line]
+            if not found:
+                heading, told = Heading(line.lead.rstrip(".:")), line.without_lead()
+                links = [line.link]
+            if concepts is not None and not concepts.is_zero:
+                ends += told
+            elif concepts is None or not lines:  # the section tells a zero
+                lines += told
+    if (controls := story.of_controls()) is not None:
         ends.append(controls)
     lines = [*lines[: MOST - len(ends)], *ends]
+    link = next(filter(None, [*links, *(line.link for line in lines)]), "")
     numbers = numbers_of(content, loss, concepts, running)
-    told = tuple(_once(heading, lines))
-    return FirstScreen(heading, told, numbers, loss, concepts, _link_of(heading, lines))
+    return FirstScreen(heading.text, tuple(lines), numbers, loss, concepts, link)
 
 
 def _of_runs(content: Content) -> list[Line]:
     """Return what several runs show together, that of the loss first."""
-    nodes = sorted(content.nodes, key=lambda node: node.role != "track")
+    story = Story(content)
     lines: list[Line] = []
-    for node in nodes:
+    for node in sorted(content.nodes, key=lambda node: node.role != "track"):
         told = [one for one in sentences_of_runs(content, node.path) if _is_found(one)]
-        lines += [
-            Line(one.lead, one.rest, content.link(one.claims[0])) for one in told[:1]
-        ]
+        lines += map(story.line, told[:1])
     return lines
 
 
 def _is_found(one: Said) -> bool:
     """Return whether a sentence says what happened, and not that it is open."""
     return one.claims[0].kind is not Kind.CHANGED or one.claims[0].reason is None
-
-
-def _link_of(heading: str, lines: list[Line]) -> str:
-    """Return the link of the line that says what the heading says, else of the first line."""
-    same = [line for line in lines if line.lead.rstrip(".:") == heading]
-    return next((line.link for line in (*same, *lines) if line.link), "")
-
-
-def _once(heading: str, lines: list[Line]) -> list[Line]:
-    """Return lines without one that says what the heading says, and no more."""
-    return [line for line in lines if line.text or line.lead.rstrip(".") != heading]
