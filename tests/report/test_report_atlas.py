@@ -208,8 +208,9 @@ def test_a_run_without_births_says_so():
 
 
 def test_the_choice_says_where_no_concept_has_a_name(tree):
-    words = atlas_of(made.learned(named=0)).payload["views"][0]["words"]
-    assert words.startswith("10 of 22 concepts; none has a name:")
+    first, every = atlas_of(made.learned(named=0)).payload["views"]
+    assert first["words"] == "22 concepts can be read; none has a name."
+    assert first["lines"] == [] and every["lines"] is None
 
 
 def test_means_are_those_of_the_strengths_beside_the_range_of_the_controls(

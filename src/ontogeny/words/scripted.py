@@ -71,7 +71,7 @@ SCRIPTED = {
     "layer mean": "Mean strength in {layer} at the last {checkpoint}: {percent} of the peak{beside}",
     "control means": "; control runs {range}",
     "life lines": "Life lines of concepts",
-    "life lines unnamed": "Life lines of concepts, not named",
+    "life lines unnamed": "Life lines of concepts, none named",
     # the atlas
     "best first": "best names first",
     "strongest first": "strongest first",

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...words import learned_concepts
 from ...words.content import Content
-from ...words.formats import plural
+from ...words.formats import plural, sentence_start
 from ..scales import StepScale
 from . import learned
 from .arrays import ConceptArrays
@@ -273,10 +273,18 @@ def _lives(
 def _views(
     content: Content, concepts: Concepts, picks: Sequence[Concept]
 ) -> list[dict[str, Any]]:
-    """Return what the life lines can show: a few concepts, more of them, and all."""
+    """Return what the life lines can show: a few concepts, more of them, and all.
+
+    A line without a name does not say whose it is: beside a loss none is shown at first.
+    """
     place = {concept.place: i for i, concept in enumerate(picks)}
     views: list[dict[str, Any]] = []
-    for count in (FEW, MORE):
+    has_lines = concepts.has_names or content.track is None
+    if not has_lines:
+        count = plural(len(concepts.every), "concept")
+        words = f"{sentence_start(count)} can be read; none has a name."
+        views.append({"label": "none", "lines": [], "words": words})
+    for count in (FEW, MORE) if has_lines else ():
         chosen = concepts.choice(count)
         lines = [place[c.place] for c in chosen if c.place in place]
         if not views or len(lines) > len(views[-1]["lines"]):

@@ -141,6 +141,11 @@ class Concepts:
         """Concepts that may have a life line: those with a name, or all where none has one."""
         return tuple(one for one in self.every if one.given or one.name) or self.every
 
+    @property
+    def has_names(self) -> bool:
+        """Whether any has a name, so that a line drawn of it says whose it is."""
+        return any(concept.given or concept.name for concept in self.candidates)
+
     @cached_property
     def lines(self) -> tuple[Concept, ...]:
         """The concepts whose life lines are shown at first, by birth."""
@@ -211,20 +216,15 @@ def _kind(concepts: Concepts) -> str:
     """Say how many concepts there are to choose from, and of how many in all."""
     of = len(concepts.candidates)
     every = len(concepts.every)
-    has_names = _has_names(concepts)
-    noun = "named concept" if has_names else "concept"
+    noun = "named concept" if concepts.has_names else "concept"
     kind = plural(of, noun) if of > 1 else f"only {noun}"
     beside = "" if of == every else f", of {every:,} in all"
-    return f"{kind}{beside}{'' if has_names else '; none has a name'}"
-
-
-def _has_names(concepts: Concepts) -> bool:
-    return any(concept.given or concept.name for concept in concepts.candidates)
+    return f"{kind}{beside}{'' if concepts.has_names else '; none has a name'}"
 
 
 def best_of(concepts: Concepts) -> str:
     """Return by what concepts are chosen where not all are shown."""
-    if is_learned(concepts.data) and _has_names(concepts):
+    if is_learned(concepts.data) and concepts.has_names:
         return "best named"
     return (
         "sharpest" if math.isfinite(concepts.candidates[0].sharpness) else "strongest"

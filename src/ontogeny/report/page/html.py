@@ -190,14 +190,15 @@ def _policy(scripts: Sequence[str]) -> str:
 
 
 def breakable(heading: str) -> Markup:
-    """Return a heading whose paths of matrices break after their dots.
+    """Return words whose paths of matrices break after their dots, and no percent sign alone.
 
     Examples
     --------
-    >>> str(breakable("half at 1.5; h.1.mlp is < 0"))
-    'half at 1.5; h.1.<wbr>mlp is &lt; 0'
+    >>> str(breakable("half at 1.5; h.1.mlp is < 5 %"))
+    'half at 1.5; h.1.<wbr>mlp is &lt; 5&nbsp;%'
     """
-    return Markup(re.sub(r"(?<=\w)\.(?=[a-z])", ".<wbr>", escape(heading)))
+    whole = escape(heading).replace(" %", Markup("&nbsp;%"))
+    return Markup(re.sub(r"(?<=\w)\.(?=[a-z])", ".<wbr>", whole))
 
 
 def _facts(content: Content) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -40,10 +40,11 @@ def first_picture(content: Content, first: FirstScreen) -> str:
     if first.loss is not None and content.track is not None:
         for track in _tracks(content, content.track):
             draw_track(canvas, track, first.loss.levels)
-    if first.concepts is not None:
-        lines = first.concepts.lines
+    concepts = first.concepts
+    if concepts is not None and (concepts.has_names or first.loss is None):
+        lines = concepts.lines
         for concept, name in zip(lines, line_names(lines), strict=True):
-            _line(canvas, first.concepts, concept, name)
+            _line(canvas, concepts, concept, name)
     draw_axis(canvas)
     draw_clock(canvas, content.voice.clock)
     head = f'viewBox="0 0 {_LAYOUT.width:g} {math.ceil(canvas.y + 6)}" font-size="{_LAYOUT.font}"'

@@ -78,7 +78,7 @@ def _parts(content: Content, first: FirstScreen) -> list[tuple[float, list[Block
 
 def _sentences(first: FirstScreen) -> tuple[float, list[Block]]:
     """Return the three sentences side by side, each behind its number."""
-    count = len(first.sentences)
+    count = max(len(first.sentences), 1)
     indent = 0.13
     width = (PAGE - 2 * _MARGIN - (count - 1) * _GAP) / count
     blocks: list[Block] = []
@@ -90,7 +90,7 @@ def _sentences(first: FirstScreen) -> tuple[float, list[Block]]:
         ]
         blocks.append((x, 0.0, [[Words(str(i + 1), FONT, _INK_3, bold=True)]]))
         blocks.append((x + indent, 0.0, broken(words, width - indent)))
-    return max(_height(lines) for _, _, lines in blocks) + 0.1, blocks
+    return max((_height(lines) for _, _, lines in blocks), default=0.0) + 0.1, blocks
 
 
 def _numbers(first: FirstScreen) -> tuple[float, list[Block]]:

@@ -2,7 +2,7 @@
 
 import { range } from "./core.js";
 
-export const LIFE = { loss: 108, levels: 12 };
+export const LIFE = { loss: 108, alone: 200, levels: 12 }; // heights in pixels, of the loss over lines and alone
 export const PICTURE_NAMES = 156; // pixels left of the step axis, for the names of life lines
 
 export function linePath(xs, numbers, yOf) {

@@ -102,6 +102,11 @@ function lifeLines() {
   return DATA.atlas?.views?.length ? DATA.atlas.views[lifeView.shown] : null;
 }
 
+function isAlone() {
+  const shown = lifeLines();
+  return !shown || shown.lines?.length === 0;
+}
+
 function lifePicture(holder) {
   const width = holder.clientWidth;
   const left = holder.getBoundingClientRect().left;
@@ -174,15 +179,18 @@ function drawLoss(svg, view, top, legend) {
   const group = makeSvg("g", { role: "img", "aria-label": lossWords() });
   const head = makeSvg("text", { class: "head", x: 0, y: top + 12 }, `${capital(first.title)} `);
   head.append(makeSvg("tspan", {}, track.units));
-  const [base, height] = [top + 24, LIFE.loss - 30];
-  const levels = first.lines.map((line) => line.level);
-  const [low, high] = extent([track.values, levels, ...first.runs, ...(first.control ?? [])], (v) => v !== null);
-  const yOf = (value) => base + height * (high > low ? (high - value) / (high - low) : 0.5);
+  const [base, height] = [top + 24, (isAlone() ? LIFE.alone : LIFE.loss) - 30];
+  const [low, high] = lossSpan(track, first);
+  const inside = (value) => Math.max(low, Math.min(high, value));
+  const yOf = (value) => base + height * (high > low ? (high - inside(value)) / (high - low) : 0.5);
   const places = track.steps.map((step) => view.xOf(DATA.scales[state.scale].at[indexOfStep.get(step)]));
-  const labels = [...first.lines.map((line) => [line.text, line.level]), ...endLabels(track, first)];
+  const arrow = (value) => (value > high ? "↑ " : value < low ? "↓ " : "");
+  const labels = [...first.lines.map((line) => [line.text, line.level]), ...endLabels(track, first)].map(
+    ([text, value, name]) => [arrow(value) + text, value, name],
+  );
   const wide = Math.max(...labels.map(([text]) => textWidth(text, 12)));
   const end = Math.max(places.at(-1) + 4, Math.min(view.to, view.width - wide - 9));
-  for (const line of first.lines)
+  for (const line of first.lines.filter(({ level }) => !arrow(level)))
     group.append(makeSvg("path", { class: "reference", d: `M${view.from} ${yOf(line.level)}H${end}` }));
   if (first.control) group.append(makeSvg("path", { class: "control", d: bandPath(places, first.control, yOf) }));
   // Of recipes that differ a mean says nothing: each run has its line and name.
@@ -200,7 +208,20 @@ function drawLoss(svg, view, top, legend) {
   group.addEventListener("pointerleave", hideTooltip);
   const cover = { class: "hit", x: view.from, y: base, width: Math.max(view.to - view.from, 1), height };
   group.append(makeSvg("rect", cover));
-  return top + LIFE.loss;
+  return base + height + 6;
+}
+
+// The span of the picture: that of the runs, and of guesses and controls as far as a fifth is left to the runs.
+function lossSpan(track, first) {
+  let [low, high] = extent([track.values, ...first.runs], (v) => v !== null);
+  const most = 5 * Math.max(high - low, Math.abs(high) / 10);
+  const beside = [first.lines.map((line) => line.level), ...(first.control ?? [])].flat().filter((v) => v !== null);
+  const away = (value) => Math.max(low - value, value - high);
+  for (const value of beside.sort((a, b) => away(a) - away(b))) {
+    const [least, largest] = [Math.min(low, value), Math.max(high, value)];
+    if (largest - least <= most) [low, high] = [least, largest];
+  }
+  return [low, high];
 }
 
 // The last known value of each run, and of controls. The mean of several runs ends with the shortest of them.

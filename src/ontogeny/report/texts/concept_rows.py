@@ -52,7 +52,7 @@ def concept_rows(concepts: Concepts | None, read: TokenDates) -> tuple[ConceptRo
     None where the result does not hold where they are strong. A causal model predicts the next
     token from such a place, a masked one the token itself.
     """
-    if concepts is None or "shown_fires" not in concepts.data:
+    if concepts is None or not concepts.has_names or "shown_fires" not in concepts.data:
         return ()
     most = (concepts.data.sizes["shown_text"], MOST_TOKENS)
     shown = ShownTokens.of(concepts.node, "shown_token_id", "shown_text_number", most)
