@@ -1,5 +1,7 @@
 """Kinds of control runs: which of them judge, and which are made of a run's motion."""
 
+from typing import Any
+
 # Kinds that end trained or go in trained directions: they are drawn, but judge nothing.
 NO_NULLS = ("line", "shuffled")
 MOTION = ("turned", "mirrored", "walk")
@@ -30,3 +32,8 @@ def is_null(run: str) -> bool:
     (True, False)
     """
     return kind_of(run) not in NO_NULLS
+
+
+def judging(values: Any) -> Any:
+    """Return xarray values along ``run`` without the control runs that judge nothing."""
+    return values.isel(run=[is_null(str(run)) for run in values["run"].values])

@@ -65,6 +65,7 @@ def declared(monkeypatch, engine):
     monkeypatch.setattr(executors, "entry_points", lambda group: entries)
 
 
+@pytest.mark.slow
 def test_the_executor_of_the_guide_computes_a_study(declared, engine, tmp_path):
     path = write_study(tmp_path)
     for folder, options in (("with", ["--executor", "Ray"]), ("alone", [])):

@@ -113,6 +113,7 @@ def test_a_path_that_no_line_can_hold_is_refused():
         script(Path("/s/a\nrm -r x.toml"), Path("/s/a"))
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_script_that_computes_the_study(tmp_path, monkeypatch):
     path = write_study(tmp_path)
     monkeypatch.chdir(tmp_path)

@@ -142,6 +142,7 @@ def test_captions_name_only_what_is_drawn(name, tmp_path):
     assert first.loss or "guesses" not in told
 
 
+@pytest.mark.slow
 def test_the_same_result_gives_the_same_bytes_with_fonts_embedded(tmp_path):
     captions = []
     for folder in ("a", "b"):

@@ -264,6 +264,7 @@ def test_trees_hold_every_group_once_and_parents_first(parent_of):
             assert depth[parent] == depth[label] - 1 and place[parent] < place[label]
 
 
+@pytest.mark.slow
 def test_words_in_scripts_without_glyphs_are_listed_with_the_caption(tmp_path):
     figure, notes = drawn(kinds.kinds_tree(), "words", "clouds")
     texts = [text.get_text() for text in figure.axes[0].texts]
@@ -494,6 +495,7 @@ def test_boundaries_need_both_ends_and_steps():
 # All kinds
 
 
+@pytest.mark.slow
 def test_new_kinds_are_written_in_every_format_and_twice_the_same(tmp_path):
     nodes = {
         "words": kinds.words_node(nested=False),

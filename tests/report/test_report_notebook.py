@@ -85,6 +85,7 @@ def test_the_data_are_those_of_the_files(result, tmp_path):
     assert len(chart) == len(result.chart().data)
 
 
+@pytest.mark.slow
 def test_pictures_are_those_of_the_files(tmp_path):
     tree = examples.controlled_tree()
     result = StudyResult(tree.filter(lambda node: node.name in (tree.name, "loss")))

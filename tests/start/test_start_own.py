@@ -114,6 +114,7 @@ def test_code_never_runs_from_a_pickled_file(tmp_path):
         assert reader.names() == ["a"]
 
 
+@pytest.mark.slow
 def test_own_code_is_named_and_survives_pickling_into_another_process(own):
     build = own_code.load("model.py:build", own)
     assert pickle.loads(pickle.dumps(build)) is build

@@ -8,6 +8,8 @@ import pytest
 from helpers import warm_process
 from helpers.paths import ROOT, environment
 
+pytestmark = pytest.mark.slow
+
 SOURCE = ROOT / "src" / "ontogeny"
 BASE = "base"
 

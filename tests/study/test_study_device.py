@@ -60,6 +60,7 @@ def _by_folder(waits):
     return counts
 
 
+@pytest.mark.slow
 def test_geometry_distances_and_joint_dictionaries_do_not_wait(studied):
     waits = studied[2]
     loops = ("geometry/", "dynamics/", "concepts/joint/", "distances/")
@@ -71,6 +72,7 @@ def test_geometry_distances_and_joint_dictionaries_do_not_wait(studied):
     assert found == {}
 
 
+@pytest.mark.slow
 def test_waits_are_bounded_by_cells_and_fits(studied):
     there, _, waits = studied
     cells = len(STEPS) * 4
@@ -90,6 +92,7 @@ def test_waits_are_bounded_by_cells_and_fits(studied):
     assert len(there.problems()) == 0
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_of_the_cpu(studied):
     there, here, _ = studied
     for node, name in (

@@ -132,6 +132,7 @@ def test_every_checkpoint_is_read_once_with_the_same_numbers(run, cache, tmp_pat
     assert_equal(tmp_path / "by-run", tmp_path / "by-step")
 
 
+@pytest.mark.slow
 def test_what_was_stopped_goes_on_and_hashes_nothing_twice(
     run, cache, tmp_path, monkeypatch
 ):
@@ -160,6 +161,7 @@ def test_what_was_stopped_goes_on_and_hashes_nothing_twice(
     assert study_of(run).plan(tmp_path / "s").to_do == 0
 
 
+@pytest.mark.slow
 def test_one_checkpoint_that_cannot_be_read_costs_no_other(run, cache, tmp_path):
     shutil.copytree(run, tmp_path / "run")
     weights = tmp_path / "run" / "checkpoint-5" / "model.safetensors"
@@ -174,6 +176,7 @@ def test_one_checkpoint_that_cannot_be_read_costs_no_other(run, cache, tmp_path)
     assert_equal(tmp_path / "by-run", tmp_path / "by-step")
 
 
+@pytest.mark.slow
 def test_weights_written_over_while_they_are_read_are_not_stored_under_another_digest(
     run, cache, tmp_path, monkeypatch
 ):

@@ -75,6 +75,7 @@ def test_jitter_and_rotation_are_no_development(without_development, plant):
     assert {c.reason for c in of_concepts} == {Reason.WITHIN_NOISE}
 
 
+@pytest.mark.slow
 def test_rotation_moves_the_raw_distance_but_not_the_aligned_one(without_development):
     tree = without_development(rotating)
     decay = tree["activation-decay"]

@@ -44,6 +44,7 @@ def test_it_is_the_one_that_transformers_chooses(tmp_path, make, model_type):
     assert found.get_vocab() == expected.get_vocab()
 
 
+@pytest.mark.slow
 def test_no_class_of_a_model_is_loaded_for_it(tmp_path):
     own().save_pretrained(tmp_path)
     (tmp_path / "config.json").write_text('{"model_type": "llama"}')

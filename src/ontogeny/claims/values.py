@@ -6,8 +6,28 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from ..control_kinds import judging
 from .claim import Beside, Claim, Subject
 from .vocabulary import Certainty, Kind, Reason
+
+
+def of_controls(values: Any, own: float = math.nan) -> list[Beside]:
+    """Return what stands beside a claim: the finite numbers of the control runs that judge.
+
+    Parameters
+    ----------
+    values
+        An xarray.DataArray (run,).
+    own
+        The run's own number, where it is another one than the claim's.
+    """
+    judges = judging(values)
+    pairs = zip(judges["run"].values, judges.values.tolist(), strict=True)
+    return [
+        Beside("control", str(run), float(value), own)
+        for run, value in pairs
+        if math.isfinite(value)
+    ]
 
 
 def measurement(

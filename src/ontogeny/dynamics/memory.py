@@ -24,6 +24,15 @@ WALK = 1e-4
 EVEN = 1.5  # largest ratio of two gaps that counts as even spacing
 
 
+def with_memory(shocks: np.ndarray, phi: float) -> np.ndarray:
+    """Return noise (n, T) of variance 1 that remembers `phi` of each value, from white noise."""
+    noise = shocks.copy()
+    for place in range(1, shocks.shape[1]):
+        fresh = np.sqrt(1 - phi**2) * shocks[:, place]
+        noise[:, place] = phi * noise[:, place - 1] + fresh
+    return noise
+
+
 @dataclass(frozen=True, eq=False)
 class NullModel:
     """What is expected of the usable values of a series that does not change.

@@ -13,7 +13,7 @@ from itertools import product
 
 import numpy as np
 
-from .memory import EVEN
+from .memory import EVEN, with_memory
 from .shapes import shapes
 
 SHORT = 0.5  # most memory, from one checkpoint to the next, that noise with short memory has
@@ -105,10 +105,7 @@ def _simulated(times: tuple[float, ...]) -> list[np.ndarray]:
     """
     rng = np.random.default_rng(SEED)
     shocks = rng.standard_normal((DRAWS, len(times)))
-    noise = shocks.copy()
-    for t in range(1, len(times)):
-        noise[:, t] = SHORT * noise[:, t - 1] + np.sqrt(1 - SHORT**2) * shocks[:, t]
-    drawn = [np.sort(_ratios(times, noise)[0])]
+    drawn = [np.sort(_ratios(times, with_memory(shocks, SHORT))[0])]
     for clock in _clocks(np.array(times)):
         gaps = np.diff(clock, prepend=clock[0])
         walks = np.cumsum(np.sqrt(gaps) * shocks, axis=1)

@@ -79,6 +79,11 @@ class Described(Sampled):
         return joined(keys, len(self))
 
     @property
+    def has_several_units(self) -> bool:
+        """Whether texts of more than one unit are scored, so that the others can be counted."""
+        return len(np.unique(self.groups[self.scored.any(axis=1)])) > 1
+
+    @property
     def counts(self) -> dict[str, int]:
         """How many texts and tokens there are, and of which kind.
 

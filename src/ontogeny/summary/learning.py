@@ -19,7 +19,7 @@ import numpy as np
 import xarray as xr
 from scipy.stats import norm, t
 
-from ..control_kinds import NO_NULLS, kind_of
+from ..control_kinds import judging, kind_of
 from ..quantities import Quantity
 from .controls import rows_of_quantities
 from .noise import Z
@@ -212,9 +212,7 @@ def p_lost_by_motion(
 
 def gains_of_controls(rows: xr.Dataset) -> xr.DataArray:
     """Return by how much each control run improved, of kinds that learn nothing (row, run)."""
-    nulls = rows.isel(
-        run=[kind_of(str(run)) not in NO_NULLS for run in rows["run"].values]
-    )
+    nulls = judging(rows)
     gains = nulls["better_sign"] * (nulls["control_last"] - nulls["control_first"])
     return gains.transpose("row", "run")
 
@@ -244,9 +242,7 @@ def outside(rows: xr.Dataset) -> np.ndarray:
     """
     if "run" not in rows.dims:
         return np.zeros(rows.sizes["row"], dtype=bool)
-    nulls = rows.isel(
-        run=[kind_of(str(run)) not in NO_NULLS for run in rows["run"].values]
-    )
+    nulls = judging(rows)
     apart = nulls["run_change"] - (nulls["control_last"] - nulls["control_first"])
     has_value = apart.notnull().any("run")
     above, below = (

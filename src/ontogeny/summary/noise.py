@@ -127,6 +127,23 @@ def mean_stderr(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.where(count > 1, error, np.nan)
 
 
+def p_below(values: np.ndarray, weights: np.ndarray, stretch: float = 1.0) -> float:
+    """Return Student's p-value of a weighted mean (texts) below 0, the noise so much larger.
+
+    NaN where the noise is unknown.
+
+    Examples
+    --------
+    >>> round(p_below(np.array([-1.0, -3.0]), np.ones(2)), 3)
+    0.148
+    """
+    error = float(mean_stderr(values, weights)) * stretch
+    mean = float(np.average(values, weights=weights))
+    if error == 0:
+        return 0.0 if mean < 0 else 1.0
+    return float(t.cdf(mean / error, (weights > 0).sum() - 1))
+
+
 def reach(count: npt.ArrayLike) -> np.ndarray:
     """Return how many standard errors a 95 % interval of the mean of `count` values reaches.
 

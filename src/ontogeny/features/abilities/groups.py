@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ...control_kinds import NO_NULLS, kind_of
+from ...control_kinds import judging
 from ...figures import Figure, Heatmap
 from ...observables.crossing import leads_from
 from ...summary.learning import p_by_luck
@@ -274,9 +274,10 @@ def _learned(data: xr.Dataset, groups: Sequence[_Group]) -> dict[str, Any]:
     of all groups, whichever is larger. Without them turned runs had a group that seemed learned on
     4 of 16 pages. What n-grams reach as well is learned, too: their level stands beside.
     """
-    runs = data.get("run", xr.DataArray([], dims="run")).values
-    null = np.array([kind_of(str(run)) not in NO_NULLS for run in runs], dtype=bool)
-    if "p_change" not in data or "accuracy_control" not in data or null.sum() < 2:
+    if "p_change" not in data or "accuracy_control" not in data:
+        return {}
+    ends = judging(data.accuracy_control).dropna("step", how="all")
+    if not ends.sizes["step"]:
         return {}
     excess = data.accuracy_last - data.accuracy_chance
     rose = (data.accuracy_last > data.accuracy_first).values
@@ -285,9 +286,6 @@ def _learned(data: xr.Dataset, groups: Sequence[_Group]) -> dict[str, Any]:
         np.array([not group.course.p_ends[0] <= LEVEL / 2 for group in groups]) & rose
     )
     gain = np.where(nothing, 0.0, np.where(rose, data.p_change.values / 2, 1.0))
-    ends = data.accuracy_control.isel(run=null).dropna("step", how="all")
-    if not ends.sizes["step"]:
-        return {}
     luck = (ends.isel(step=-1) - data.accuracy_chance).transpose("group", "run").values
     luck = luck[:, np.isfinite(luck).all(axis=0)]  # one that diverged shows no luck
     if luck.shape[1] < 2:

@@ -72,7 +72,7 @@ class NGrams:
             raise ArgumentError(
                 f"vocabulary must be above every token id, {texts.ids.max()}; got {vocabulary}."
             )
-        if len(np.unique(texts.groups[texts.scored.any(axis=1)])) < 2:
+        if not texts.has_several_units:
             raise ArgumentError(
                 "n-grams need at least two texts that are independent: their smoothing is chosen "
                 "by what each costs under the counts of the others."

@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 from ...claims import Beside, Claim, Kind, Subject
 from ...claims.counts import sureness_of_counts
-from ...control_kinds import is_null
+from ...claims.values import of_controls
 from ...errors import ArgumentError
 from ...observables.pieces import object_array
 from ...observables.readable import Case, Course, claims_of_readable
@@ -244,10 +244,4 @@ def _born(node: str, data: xr.Dataset, layers: Sequence[str]) -> Iterator[Claim]
 def _of_controls(one: xr.Dataset) -> list[Beside]:
     if "n_born_control" not in one:
         return []
-    pairs = zip(one.run.values, one.n_born_control.values, strict=True)
-    own = float(one.n_born)
-    return [
-        Beside("control", str(run), float(count), own)
-        for run, count in pairs
-        if is_null(str(run)) and np.isfinite(count)
-    ]
+    return of_controls(one.n_born_control, float(one.n_born))

@@ -7,7 +7,7 @@ import xarray as xr
 
 from ...claims import Beside, Claim, Kind, Subject
 from ...claims.counts import sureness_of_counts
-from ...control_kinds import is_null
+from ...claims.values import of_controls
 
 # What became of concepts, as a claim says it.
 KINDS = {"kept": Kind.KEPT, "turned": Kind.TURNED, "lost": Kind.FADED, "new": Kind.BORN}
@@ -53,11 +53,4 @@ def _of_controls(data: xr.Dataset, change: str) -> tuple[Beside, ...]:
     beside = data.get("concepts_since_control")
     if beside is None or not beside.notnull().any():
         return ()
-    counts = _at_end(beside).sel(change=change)
-    runs = [str(run) for run in counts["run"].values]
-    pairs = zip(runs, counts.values.tolist(), strict=True)
-    return tuple(
-        Beside("control", run, count)
-        for run, count in pairs
-        if is_null(run) and np.isfinite(count)
-    )
+    return tuple(of_controls(_at_end(beside).sel(change=change)))

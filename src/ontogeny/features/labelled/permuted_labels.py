@@ -17,7 +17,7 @@ import numpy as np
 import xarray as xr
 
 from ...claims import Certainty, Claim, Reason, Subject, measurement
-from ...control_kinds import NO_NULLS, kind_of
+from ...control_kinds import judging, kind_of
 from ...summary.learning import MIRRORED, luck_of_pairs, p_by_luck
 from ...units import Units
 
@@ -126,8 +126,7 @@ def _of_controls(data: xr.Dataset) -> xr.DataArray:
     beside = data.get("accuracy_excess_control")
     if beside is None:
         return data["accuracy_excess"].expand_dims(run=0).assign_coords(run=[])
-    nulls = [kind_of(str(run)) not in NO_NULLS for run in beside["run"].values]
-    return beside.isel(run=nulls).transpose("run", "step")
+    return judging(beside).transpose("run", "step")
 
 
 def claims_of_exchanges(name: str, data: xr.Dataset) -> list[Claim]:

@@ -11,6 +11,7 @@ import xarray as xr
 
 from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject, measurement
 from ...claims.places import RIGHT
+from ...claims.values import of_controls
 from ...figures import Column, Curves, Figure, Section, Table
 from ...inputs import Inputs
 from ...observables import PresetEntry, Run, dataset
@@ -381,11 +382,7 @@ def _led(name: str, data: xr.Dataset) -> Iterator[Claim]:
         guessed = int((data.frequent_id == data.right_id).sum())
         beside.append(Beside("null", "most frequent answer", guessed))
     if "right_first_control" in data:
-        controls = data.right_first_control.sel(step=steps[-1]) * count
-        beside += [
-            Beside("control", str(run), float(count))
-            for run, count in zip(controls["run"].values, controls.values, strict=True)
-        ]
+        beside += of_controls(data.right_first_control.sel(step=steps[-1]) * count)
     yield measurement(
         Subject(name, "right_leads_from"),
         int(data.right_leads_from.notnull().sum()),

@@ -14,11 +14,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
-from scipy.stats import t
 
 from ...claims import Beside, Certainty, Claim, Kind, Subject
 from ...claims.places import PLACE_LOSS
-from ...summary.noise import mean_stderr
+from ...summary.noise import p_below
 
 LEVEL = 0.01
 LEAST = 0.01  # of a uniform guess: a smaller difference is not named
@@ -63,7 +62,11 @@ def claims_of_context(name: str, data: xr.Dataset) -> Sequence[Claim]:
     expected = data.place_loss_frequencies.values
     gained = cost[:, late] - cost[:, early] - (expected[late] - expected[early])
     # Frequencies at both places are known no better than losses: each counts once.
-    p_values = [_p_below(gained[1], 2**0.5), _p_below(gained[1] - gained[0])]
+    weights = np.ones(gained.shape[1])
+    p_values = [
+        p_below(gained[1], weights, 2**0.5),
+        p_below(gained[1] - gained[0], weights),
+    ]
     value = float(gained[1].mean())
     if max(p_values) > LEVEL or value > -LEAST * float(data.place_loss_uniform):
         return []
@@ -88,12 +91,3 @@ def claims_of_context(name: str, data: xr.Dataset) -> Sequence[Claim]:
             figure=f"{name}/place-loss",
         )
     ]
-
-
-def _p_below(values: np.ndarray, stretch: float = 1.0) -> float:
-    """Return Student's p-value of a mean below 0, the noise taken for so much larger."""
-    error = float(mean_stderr(values, np.ones(len(values)))) * stretch
-    mean = float(values.mean())
-    if error == 0:
-        return 0.0 if mean < 0 else 1.0
-    return float(t.cdf(mean / error, len(values) - 1))

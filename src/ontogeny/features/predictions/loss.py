@@ -202,7 +202,7 @@ class Loss(OfPredictions):
         vocabulary = losses.attrs["vocabulary"]
         masked = losses.attrs["objective"] == "masked"
         variables: dict[str, Any] = {"loss_uniform": blind_guess(vocabulary)}
-        if len(np.unique(inputs.groups[inputs.scored.any(axis=1)])) < 2:
+        if not inputs.has_several_units:
             return variables
         corruption = (self.mask_fraction, self.random_state) if masked else None
         weights = losses.tokens.values

@@ -21,6 +21,7 @@ from scipy.stats import t
 
 from ...claims import Beside, Certainty, Claim, Kind, Subject
 from ...claims.places import RIGHT
+from ...claims.values import of_controls
 from ...dynamics import holm
 from ...observables.crossing import crossing
 from ...summary.noise import mean_stderr
@@ -160,10 +161,4 @@ def _controls(ends: xr.Dataset, place: int) -> list[Beside]:
     beside = ends.get("place_loss_control")
     if beside is None or "run" not in beside.dims:
         return []
-    moved = beside.isel(place=place).transpose("step", "run").values
-    changes = (moved[1] - moved[0]).tolist()
-    return [
-        Beside("control", str(run), value)
-        for run, value in zip(beside["run"].values, changes, strict=True)
-        if math.isfinite(value)
-    ]
+    return of_controls(beside.isel(place=place).diff("step").squeeze("step"))

@@ -12,6 +12,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.stats import t
 
+from ...dynamics.memory import with_memory
+
 FEWEST = 4  # checkpoints of a stretch: two are fitted, two show the noise
 MEMORY = 0.5  # of noise, from one checkpoint to the next
 DRAWS = 999
@@ -61,9 +63,4 @@ def _surest_rise(courses: np.ndarray) -> np.ndarray:
 def _flat(count: int) -> list[np.ndarray]:
     """Return what flat courses give, with fresh noise and with memory."""
     shocks = np.random.default_rng(0).standard_normal((DRAWS, count))
-    noise = shocks.copy()
-    for place in range(1, count):
-        noise[:, place] = (
-            MEMORY * noise[:, place - 1] + np.sqrt(1 - MEMORY**2) * shocks[:, place]
-        )
-    return [_surest_rise(shocks), _surest_rise(noise)]
+    return [_surest_rise(shocks), _surest_rise(with_memory(shocks, MEMORY))]

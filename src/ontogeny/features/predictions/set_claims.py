@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.stats import beta, binom, t
+from scipy.stats import beta, binom
 
 from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject
 from ...claims.places import OF_TOKENS
 from ...observables.crossing import Crossing, crossing, drawn_texts
-from ...summary.noise import mean_stderr
+from ...summary.noise import p_below
 from .rises import rise_p_value
 
 KNOWN = 0.95  # share of right answers, or of the final gain
@@ -89,7 +89,7 @@ def _known(kind: Kind, node: str, data: xr.Dataset, which: str) -> Claim:
         ends = np.average(costs, weights=weights, axis=1)
         quantity = "set_loss"
         units = "nats per {token}"
-    is_gained = is_asked or _gained(excess[-1], weights)
+    is_gained = is_asked or p_below(excess[-1], weights) <= _GAINED
     label = "training" if which == "training" else "held-out"
     fields: dict[str, Any] = {
         "subject": Subject(node, quantity, label=label),
@@ -168,17 +168,6 @@ def _for_good(is_reached: np.ndarray) -> int:
     return int(missed[-1]) + 1 if len(missed) else 0
 
 
-def _gained(excess: np.ndarray, weights: np.ndarray) -> bool:
-    """Return whether the last loss is surely below that of word frequencies."""
-    mean = float(np.average(excess, weights=weights))
-    error = float(mean_stderr(excess, weights))
-    if not math.isfinite(error):
-        return False
-    if error == 0:
-        return mean < 0
-    return mean < 0 and bool(t.sf(-mean / error, (weights > 0).sum() - 1) <= _GAINED)
-
-
 def _over_units(data: xr.Dataset, name: str) -> np.ndarray:
     dim = f"{name.partition('_')[0]}_text"
     return np.asarray(data[name].transpose("step", dim).values)
@@ -200,7 +189,7 @@ def _overfits(node: str, data: xr.Dataset) -> list[Claim]:
     step = data.step.values.astype(float)
     begins = _begins(costs, weights)
     shown = np.isfinite(begins).mean()
-    since = step[_stays_above(mean)]
+    since = step[lowest + 1]
     low = _quantile(step, begins, 0.025)
     fields: dict[str, Any] = {
         "subject": Subject(node, "set_loss", label="held-out"),
@@ -240,11 +229,6 @@ def _is_beyond_jitter(mean: np.ndarray, gain: float) -> bool:
     late = mean[int((mean <= lowest + _NO_JITTER * gain).argmax()) :]
     is_large = float(mean[-1]) - lowest > _NO_JITTER * gain
     return rise_p_value(late) <= _JITTER or (len(late) < _MANY and is_large)
-
-
-def _stays_above(mean: np.ndarray) -> int:
-    """Return the first place after the minimum from which on a curve stays above it."""
-    return int(mean.argmin()) + 1
 
 
 def _begins(costs: np.ndarray, weights: np.ndarray) -> np.ndarray:

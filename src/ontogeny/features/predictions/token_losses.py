@@ -143,7 +143,7 @@ class TokenLosses(OfPredictions):
         if not model.masked:
             guesses["bigrams"] = bigram_costs
         costs = {name: np.full(predicted.shape, np.nan) for name in guesses}
-        if len(np.unique(inputs.groups[inputs.scored.any(axis=1)])) > 1:
+        if inputs.has_several_units:
             vocabulary = model.vocabulary(inputs)
             for name, guess in guesses.items():
                 costs[name][row, place] = guess(inputs, *at, vocabulary)

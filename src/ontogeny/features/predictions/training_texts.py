@@ -244,6 +244,6 @@ def _gap(losses: tuple[np.ndarray, np.ndarray]) -> Measured:
 def _line(texts: KnownTexts, vocabulary: int) -> np.ndarray:
     """Return what each text costs by word frequencies (texts,); of a set of one a uniform guess."""
     inputs = texts.inputs
-    if len(np.unique(inputs.groups[inputs.scored.any(axis=1)])) < 2:
+    if not inputs.has_several_units:
         return np.full(len(inputs), np.log(vocabulary))
     return guesses(inputs, next_tokens(inputs), vocabulary, pairs=False)["unigram"]

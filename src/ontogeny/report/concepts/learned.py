@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ...control_kinds import is_null
+from ...control_kinds import is_null, judging
 from ...words import learned_concepts as say
 from ...words.formats import plain_text, plural, step_text, value_range
 from .arrays import ConceptArrays, Place
@@ -27,7 +27,7 @@ def beside_nulls(data: xr.Dataset) -> xr.Dataset:
     """Return a node without the control runs that end trained: they judge nothing."""
     if "run" not in data.dims:
         return data
-    return data.isel(run=[is_null(str(run)) for run in data["run"].values])
+    return judging(data)
 
 
 def counts(data: xr.Dataset, name: str) -> tuple[float, list[float]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...control_kinds import is_null
+from ...control_kinds import judging
 from ...words.nodes import Node
 from ..concepts.contexts import FULL, MISSING, packed
 from .tokens import ShownTokens
@@ -141,8 +141,7 @@ def ends_of_controls(data: Any, name: str, what: str, units: str) -> str:
     courses = data[name].mean(
         [dim for dim in data[name].dims if dim == "layer"], skipna=False
     )
-    judges = [is_null(str(run)) for run in courses["run"].values]
-    runs = courses.transpose("run", "step").values[judges].astype(float)
+    runs = judging(courses).transpose("run", "step").values.astype(float)
     ends = [
         course[np.isfinite(course)][-1] for course in runs if np.isfinite(course).any()
     ]

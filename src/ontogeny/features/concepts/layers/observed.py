@@ -13,11 +13,11 @@ import torch
 import xarray as xr
 
 from ....claims import Beside, Claim, Subject, measurement
+from ....claims.values import of_controls
 from ....concepts.joint.codes import fitted_codes
 from ....concepts.joint.readout import Moments
 from ....concepts.joint.snapshots import fitted_steps, fixed_half
 from ....concepts.joint.whitening import Gathered
-from ....control_kinds import is_null
 from ....errors import ArgumentError, check_number
 from ....figures import Heatmap, Section
 from ....needs import InputSet, Need
@@ -331,12 +331,7 @@ def _moved(name: str, variable: str, data: xr.Dataset) -> Claim:
     way = {"n_earlier": -1, "n_later": 1}[variable]
     beside = [Beside("null", "both ways by chance", float(data.n_by_chance))]
     if f"{variable}_control" in data:
-        controls = data[f"{variable}_control"]
-        beside += [
-            Beside("control", str(run), float(count))
-            for run, count in zip(controls["run"].values, controls.values, strict=True)
-            if is_null(str(run)) and np.isfinite(count)
-        ]
+        beside += of_controls(data[f"{variable}_control"])
     return measurement(
         Subject(name, variable),
         float(data[variable]),
