@@ -4,7 +4,8 @@
     python benchmarks/claims_compared.py compare OLD.json NEW.json ...
 
 `write` makes the claims of rows, abilities and the audit anew from the study's numbers, takes those
-of observables as they are stored, and gives each with the sentences of the page that tell it.
+of observables as they are stored, and gives each with the sentences of the page that tell it. Of a
+version that has no claims it gives what its rows and abilities are judged to be.
 `compare` lists claims that only one version makes or that differ in certainty, reason or numbers,
 and claims that are no longer told in a sentence; it exits with 1 where there is any.
 """
@@ -14,7 +15,10 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +45,14 @@ def written(study: Path) -> dict[str, dict[str, Any]]:
     import xarray as xr
 
     from ontogeny.words.content import read_content
-    from ontogeny.words.page_claims import claims_of, claims_of_result
-    from ontogeny.words.sections import section_sentences
 
     place = study / "result.zarr"
     tree = xr.open_datatree(place, engine="zarr").load()
+    if find_spec("ontogeny.claims") is None:
+        return verdicts(read_content(tree))
+    from ontogeny.words.page_claims import claims_of, claims_of_result
+    from ontogeny.words.sections import section_sentences
+
     nodes = {name: child.to_dataset() for name, child in tree.children.items()}
     anew = claims_of(nodes, {}, json.loads(tree.attrs.get("findings", "[]")))
     claims = [claim for claim in anew if claim.kind.value in REMADE]
@@ -65,6 +72,56 @@ def written(study: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
+def verdicts(content: Any) -> dict[str, dict[str, Any]]:
+    """Return the same of a version that has no claims, from its verdicts on rows and abilities.
+
+    What is not sure has no reason there, and no certainty but this.
+    """
+    from ontogeny.words.abilities import abilities_of
+
+    found: dict[str, dict[str, Any]] = {}
+    for node in content.nodes:
+        if node.role == "motion":
+            continue
+        parts = Counter((row.variable, row.layer) for row in node.rows)
+        for row in node.rows:
+            label = row.quantity if parts[row.variable, row.layer] > 1 else ""
+            place = [node.path, row.variable, row.layer, label, ""]
+            of_runs = [(run.name, run.row) for run in row.runs] or [("", row)]
+            for run, one in of_runs:
+                for kind, is_sure in _kinds_of(one):
+                    found[" | ".join([kind, run, *place])] = _verdict(one, is_sure)
+    for ability in abilities_of(content.nodes):
+        place = [getattr(ability.node, "path", ability.node), "accuracy", ""]
+        for kind in ("above chance", "gained", "lost"):
+            is_sure = getattr(ability, kind.partition(" ")[0])
+            if is_sure or kind == "above chance":
+                key = " | ".join([kind, "", *place, ability.name, ""])
+                found[key] = {"certainty": _SURE[is_sure], "told": []}
+                found[key]["last"] = _rounded(ability.accuracy)
+    return found
+
+
+_SURE = {True: "sure", False: "not sure"}
+
+
+def _kinds_of(row: Any) -> Iterator[tuple[str, bool]]:
+    yield "changed", bool(row.changed)
+    yield "beyond motion", bool(row.beyond)
+    if row.can_learn:
+        yield "learned", bool(row.learned)
+
+
+def _verdict(row: Any, is_sure: bool) -> dict[str, Any]:
+    dates = ("half_step", "half_step_low", "half_step_high") if is_sure else ()
+    since = {
+        name: _rounded(getattr(row, of))
+        for name, of in zip(("since", "since_low", "since_high"), dates, strict=False)
+    }
+    ends = {"first": _rounded(row.first_value), "last": _rounded(row.last_value)}
+    return {"certainty": _SURE[is_sure], "units": row.units, "told": [], **ends, **since}
+
+
 def _key(claim: Any) -> str:
     return " | ".join([claim.kind.value, claim.subject.run, *claim.subject.key])
 
@@ -76,16 +133,21 @@ def _rounded(value: float) -> float | None:
 def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     """Return a line for each claim that differs."""
     lines = [f"no longer claimed: {key}" for key in old if key not in new]
-    lines += [f"only now claimed: {key}" for key in new if key not in old]
+    if not any(each["certainty"] == "not sure" for each in old.values()):
+        lines += [f"only now claimed: {key}" for key in new if key not in old]
     for key in old.keys() & new.keys():
         lines += [
             f"{key}: {name} {old[key][name]} became {new[key][name]}"
             for name in (*TEXTS, *NUMBERS)
-            if old[key][name] != new[key][name]
+            if name in old[key] and not _agree(old[key][name], new[key][name])
         ]
         if old[key]["told"] and not new[key]["told"]:
             lines.append(f"no longer told: {key}: {old[key]['told'][0]}")
     return sorted(lines)
+
+
+def _agree(old: Any, new: Any) -> bool:
+    return old == new or (old == "not sure" and new != "sure")
 
 
 def main(arguments: list[str]) -> int:

@@ -16,6 +16,7 @@ from ..errors import ArgumentError
 from ..markup import as_html, as_text
 from ..report.concepts.arrays import LIFE, ConceptArrays
 from ..report.concepts.facts import Effect, Facts
+from ..words import concepts as say
 from ..words.labels import short_names
 from .labels import Labels, fit_of, sketches_of
 from .readouts import KEPT, Direction, kept_direction
@@ -89,7 +90,6 @@ def _plain(value: Any) -> Any:
 
 
 NO_CONCEPT = "no concept"
-UNNAMED = "no rule tells its places beyond chance and an untrained model"
 
 
 class Described:
@@ -186,21 +186,17 @@ class Described:
 
     def _reason(self, concept: Concept) -> str:
         if concept.life is not None and concept.life.kind == NO_CONCEPT:
-            return "it is no concept: its code cannot be read from single checkpoints"
+            return say.NO_CONCEPT
         if "rule" in self.arrays:
-            return UNNAMED
+            return say.NO_RULE
         numbers = (concept.concentration, concept.concentration_limit, concept.name_p)
         return reason_words(*numbers, self.unnamed)
 
     def _note(self, index: int) -> str:
         others = self.labels.of_other_fits(self.node, self.layer, index, self.fit)
         others = [name for name in others if name not in self.given.values()]
-        if not others:
-            return ""
-        return (
-            f"{', '.join(map(repr, others))} is the name of this number in another fit; it does "
-            "not hold here."
-        )
+        names = ", ".join(map(repr, others))
+        return say.OTHER_FIT.format(names=names) if others else ""
 
     def _effect(self, index: int) -> Effect | None:
         data = self.effects
@@ -303,13 +299,14 @@ class ConceptTable:
     def heading(self) -> list[str]:
         """Return the lines over the table: how many there are, and why some have no name."""
         n_names = int((self.data["name"] != "").sum())
-        lines = [
-            f"{self.node}, {self.unit} {self.step:,}: {len(self)} concepts, {n_names} with a name"
-        ]
+        counts = {"concepts": len(self), "named": n_names}
+        place = {"node": self.node, "unit": self.unit, "step": f"{self.step:,}"}
+        lines = [say.TABLE.format(**place, **counts)]
         if bool(self.data["labelled"].any()):
-            lines.append("* named by a person")
-        reasons = dict.fromkeys(self.because.values())
-        return [*lines, *(f"No names from tokens: {reason}." for reason in reasons)]
+            lines.append(say.STARRED)
+        for reason in dict.fromkeys(self.because.values()):
+            lines.append(say.NO_NAMES_FROM_TOKENS.format(reason=reason))
+        return lines
 
 
 def table_of(layers: Mapping[str, Described], all_paths: Sequence[str]) -> ConceptTable:

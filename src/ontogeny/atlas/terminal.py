@@ -10,6 +10,7 @@ import numpy as np
 
 from ..characters import END_OF_ISOLATE, ISOLATE, runs_from_the_right, shown, within
 from ..report.concepts.facts import Context, Facts
+from ..words import concepts as say
 from .words import (
     HEADS,
     code_facts,
@@ -36,7 +37,7 @@ def concept_lines(concept: Facts) -> Any:
     from rich.text import Text
 
     head = Text(shown(concept.title), style="bold")
-    by = " (named by a person)" if concept.labelled else ""
+    by = say.BY_A_PERSON if concept.labelled else ""
     head.append(f"{by}  {where(concept)}", style="dim")
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True, style="dim")

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..characters import shown, within
 from ..report.concepts.facts import Effect, Facts, Life, Token
+from ..words import concepts as say
 
 SPACE = "\N{OPEN BOX}"
 
@@ -21,7 +22,7 @@ def share(value: float) -> str:
     ('46 %', '3.1 %', '0.04 %', '0 %', 'not measured')
     """
     if not math.isfinite(value):
-        return "not measured"
+        return say.NOT_MEASURED
     percent = 100 * value
     percent = 0.0 if abs(percent) < 0.005 else percent
     digits = _decimals(percent, (10, 0.1)) if percent else 0
@@ -59,11 +60,9 @@ def signed(value: float) -> str:
 def written_beside(concept: Facts) -> str:
     """Return what a concept writes to the vocabulary beside random directions."""
     limit = concept.written_random
-    words = (
-        f"per standard deviation of its code; random directions reach {signed(limit)}"
-    )
+    words = say.WRITES.format(limit=signed(limit))
     above = concept.written_up and concept.written_up[0].value > limit
-    return words if above else f"{words}, so that it raises no token more than chance"
+    return words if above else words + say.WRITES_NOTHING
 
 
 def effect_words(effect: Effect) -> str:
@@ -75,10 +74,10 @@ def effect_words(effect: Effect) -> str:
     >>> effect_words(Effect(0.0123, -0.002, 0.002, "matters"))
     'to first order the loss rises by +0.0123 nats per predicted token; ... +0.002; matters'
     """
-    words = f"to first order the loss rises by {_nats(effect.first_order)} nats per predicted token"
-    if math.isfinite(effect.random_low) and math.isfinite(effect.random_high):
-        ends = f"{_nats(effect.random_low)} to {_nats(effect.random_high)}"
-        words += f"; random directions give {ends}"
+    words = say.REMOVAL.format(cost=_nats(effect.first_order))
+    low, high = effect.random_low, effect.random_high
+    if math.isfinite(low) and math.isfinite(high):
+        words += say.REMOVAL_BESIDE.format(low=_nats(low), high=_nats(high))
     return f"{words}; {effect.verdict}" if effect.verdict else words
 
 
@@ -94,7 +93,7 @@ def kind_words(kind: str, born: int | None) -> str:
     >>> kind_words("born", 20), kind_words("born", None), kind_words("grows", None)
     ('born', 'birth not confirmed', 'grows')
     """
-    return "birth not confirmed" if kind == "born" and born is None else kind
+    return say.UNCONFIRMED if kind == "born" and born is None else kind
 
 
 def life_words(life: Life, unit: str = "step") -> str:
@@ -106,39 +105,34 @@ def life_words(life: Life, unit: str = "step") -> str:
     >>> life_words(Life("born", 162, 81, 243, settled=405))
     'born by step 162 (after step 81, by step 243 at the latest); settled from step 405'
     """
-    kinds = {
-        "born": "born",
-        "from the start": "there from the start",
-        "grows": "grows; it was never absent",
-        "fires on more tokens": "an older concept that came to fire on more tokens",
-        "not found again": "not found again: a fit to half of the texts does not give it",
-        "no concept": "no concept: its code cannot be read from single checkpoints",
-    }
-    words = kinds.get(life.kind, life.kind)
+    words = say.LIVES.get(life.kind, life.kind)
     if life.kind == "born" and life.born is not None:
-        words = f"born by {unit} {life.born:,}"
-        if life.born_after is not None and life.born_before is not None:
-            words += f" (after {unit} {life.born_after:,}"
-            later = life.born_before > life.born
-            words += (
-                f", by {unit} {life.born_before:,} at the latest)" if later else ")"
-            )
-    elif life.kind == "born":
-        words = "looks born, but did not stay readable"
+        words = say.BORN_BY.format(
+            unit=unit, born=f"{life.born:,}", between=_between(life, unit)
+        )
     if life.gone is not None:
-        return f"{words}; gone from {unit} {life.gone:,}"
-    return (
-        words
-        if life.settled is None
-        else f"{words}; settled from {unit} {life.settled:,}"
-    )
+        return words + say.GONE_FROM.format(unit=unit, gone=f"{life.gone:,}")
+    if life.settled is None:
+        return words
+    return words + say.SETTLED_FROM.format(unit=unit, settled=f"{life.settled:,}")
+
+
+def _between(life: Life, unit: str) -> str:
+    """Return between which steps a concept was born, in brackets."""
+    born, after, before = life.born, life.born_after, life.born_before
+    if born is None or after is None or before is None:
+        return ""
+    latest = say.AT_THE_LATEST.format(unit=unit, before=f"{before:,}")
+    latest = latest if before > born else ""
+    return say.BORN_BETWEEN.format(unit=unit, after=f"{after:,}", latest=latest)
 
 
 def code_facts(concept: Facts) -> list[tuple[str, str]]:
     """Return on what a concept fires and what explains its code, each under its heading."""
     facts = []
     if math.isfinite(concept.firing):
-        facts.append(("fires on", f"{share(concept.firing)} of the tokens"))
+        tokens = say.OF_TOKENS.format(share=share(concept.firing))
+        facts.append(("fires on", tokens))
     parts = [f"{name} {share(part)}" for name, part in concept.enrichment.items()]
     if parts:
         facts.append(("explained by", ", ".join(parts)))
@@ -158,7 +152,7 @@ def effect_facts(concept: Facts) -> list[tuple[str, str]]:
     if facts and math.isfinite(concept.written_random):
         facts.append(("", written_beside(concept)))
     near = [
-        f"{other.index} {shown(other.name or 'not named')} {signed(other.cosine)}"
+        f"{other.index} {shown(other.name or say.NOT_NAMED)} {signed(other.cosine)}"
         for other in concept.neighbours
     ]
     if near:
@@ -189,12 +183,11 @@ def where(concept: Facts) -> str:
 
 def measured_words(concept: Facts) -> str:
     """Return how sharp a concept is beside the untrained model's, in numbers."""
-    text = f"{share(concept.concentration)} of its squared code lies on three tokens"
-    if not math.isfinite(concept.concentration_limit):
+    text = say.SHARPNESS.format(share=share(concept.concentration))
+    limit = concept.concentration_limit
+    if not math.isfinite(limit):
         return text
-    return f"{text}; of the untrained model's latents, 95 % reach at most " + share(
-        concept.concentration_limit
-    )
+    return text + say.SHARPNESS_BESIDE.format(limit=share(limit))
 
 
 def reason_words(concentration: float, limit: float, p: float, because: str) -> str:
@@ -210,17 +203,12 @@ def reason_words(concentration: float, limit: float, p: float, because: str) -> 
     if because:
         return because
     if not math.isfinite(concentration):
-        return "its concentration was not measured"
+        return say.NO_SHARPNESS
     if not math.isfinite(limit):
-        return "there is no untrained model to compare it with"
-    text = (
-        f"its three strongest tokens carry {share(concentration)} of its squared code"
-    )
-    if concentration <= limit:
-        return f"{text}; a name takes over {share(limit)}"
-    if p <= 0.05:
-        return f"{text}, but its code or its strongest places do not bear a name out"
-    return f"{text}, which permuted codes do too (p = {p:.2g}, corrected over concepts)"
+        return say.NO_UNTRAINED
+    words = say.NOT_BORNE_OUT if p <= 0.05 else say.AS_PERMUTED
+    words = say.TOO_FLAT if concentration <= limit else words
+    return words.format(share=share(concentration), limit=share(limit), p=f"{p:.2g}")
 
 
 def tokens_words(tokens: tuple[Token, ...]) -> str:

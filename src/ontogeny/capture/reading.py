@@ -50,7 +50,6 @@ class PassKey:
     on: str
     corruption: tuple[float, int] | None = None
     eager: bool = False
-    watches_head: bool = False
     maps: bool = field(default=False, compare=False)
 
 

@@ -405,6 +405,28 @@ NO_LOSS = "No loss was measured:"
 # What the loss is called where training texts are measured as well.
 HELD_OUT = "held-out loss"
 
+# Under the numbers of the first screen, a few words each.
+TILES = {
+    "was": "{name}, was {first}",
+    "of runs": "loss of {count} runs",
+    "some": "{some} of {all}",
+    "able": "abilities above chance",
+    "turned": "concepts turned",
+    "turned, not tested": "concepts turned; not tested",
+    "turned, open": "concepts turned; not shown beyond controls",
+    "born": "concepts born",
+    "born, beside": "concepts born (controls {controls})",
+    "born, comparable": "concepts born, {seen} comparable (controls {controls})",
+    "named": "; {count} with names beyond controls",
+    "alone": "; no control run",
+    "not yet": "not yet",
+    "below": "below {word} frequencies",
+    "nats below": "nats below {word} frequencies",
+    "nats above": "nats above {word} frequencies",
+    "finding": "audit finding",
+    "findings": "audit findings",
+}
+
 # The error rate of a count of rows.
 BY_CHANCE = " (chance gives one or more in {level} of such runs)"
 

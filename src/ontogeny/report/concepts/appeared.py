@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import xarray as xr
 
+from ...words import concepts as say
 from ...words.content import Content
 from ...words.formats import joined, plural, sentence_start, value_range
 from ...words.learned_concepts import BIRTHS, NO_BIRTH_BEYOND
@@ -24,27 +25,23 @@ def appeared(content: Content, concepts: Concepts | None) -> Line | None:
         return _beyond_token(alone.dataset, alone.id, content.voice)
     if concepts is None:
         reason = failure(content).rstrip(".") if asked_for(content) else ""
-        return (
-            Line("Concepts are not known:", f"{reason}.", "#verdict")
-            if reason
-            else None
-        )
+        return Line(say.UNKNOWN, f"{reason}.", "#verdict") if reason else None
     if is_learned(concepts.data):
         line = _beyond_token(concepts.data, concepts.node.id, content.voice)
         ruled = _ruled(concepts, content.voice.unit)
         return replace(line, text=" ".join(filter(None, [line.text, ruled])))
     total = plural(len(concepts.every), "concept")
     if not concepts.every:
-        lead = f"None of {concepts.latents:,} latents can be read from two checkpoints."
+        lead = say.NONE_READ.format(latents=f"{concepts.latents:,}")
         return Line(lead, link=f"#{concepts.node.id}")
     if not concepts.named:
         why = f"{concepts.unnamed.rstrip('.')}." if concepts.unnamed else ""
         end = ":" if why else "."
-        lead = f"{sentence_start(total)} can be read; none has a name{end}"
-        return Line(lead, why, "#atlas")
-    has = "has" if concepts.named == 1 else "have"
-    lead = f"{concepts.named:,} of {total} {has} a name{_in_controls(concepts)}."
-    return Line(lead, _listed(concepts), "#atlas")
+        lead = say.NONE_NAMED.format(concepts=sentence_start(total))
+        return Line(f"{lead}{end}", why, "#atlas")
+    named = say.NAMED[1 if concepts.named == 1 else 2]
+    lead = named.format(count=f"{concepts.named:,}", concepts=total)
+    return Line(f"{lead}{_in_controls(concepts)}.", _listed(concepts), "#atlas")
 
 
 def _beyond_token(data: xr.Dataset, section: str, voice: Voice) -> Line:
@@ -62,14 +59,11 @@ def _ruled(concepts: Concepts, unit: str) -> str:
     """
     born_first = sorted(concepts.with_name, key=lambda concept: concept.kind != "born")
     names = list(dict.fromkeys(concept.name for concept in born_first))
-    such = f"Such as: {'; '.join(names[:MOST_NAMES])}." if names else ""
+    such = say.SUCH_AS.format(names="; ".join(names[:MOST_NAMES])) if names else ""
     seen = ""
     if concepts.born_controls and concepts.born_seen < len(concepts.born):
         read = plural(concepts.control_steps, unit)
-        seen = (
-            f"Control runs were read at {read}, where {concepts.born_seen:,} of the births can be "
-            "seen."
-        )
+        seen = say.BIRTHS_SEEN.format(read=read, count=f"{concepts.born_seen:,}")
     # Where some have one, the line counts them apart from the others.
     cautions = {None: BIRTHS, 0: NO_BIRTH_BEYOND} if concepts.born else {}
     caution = cautions.get(born_beyond_controls(concepts.data), "")
@@ -79,16 +73,15 @@ def _ruled(concepts: Concepts, unit: str) -> str:
 def _in_controls(concepts: Concepts) -> str:
     counts = [count for count, _ in concepts.named_controls]
     if not counts:
-        return "; no control run was read"
+        return say.NO_CONTROL_READ
     totals = [total for _, total in concepts.named_controls if total is not None]
     of = f" of {value_range(totals, '{:,.0f}'.format)}" if totals else ""
-    return f" (controls {value_range(counts, '{:,.0f}'.format)}{of})"
+    return say.CONTROLS.format(counts=f"{value_range(counts, '{:,.0f}'.format)}{of}")
 
 
 def _listed(concepts: Concepts) -> str:
     """Return the first names, each once: classes of words before tokens."""
     names = list(dict.fromkeys(concept.name for concept in concepts.with_name))
     quoted = joined([f"“{name}”" for name in names[:MOST_NAMES]])
-    if len(names) > MOST_NAMES:
-        return f"Among them {quoted}."
-    return f"The name is {quoted}." if len(names) == 1 else f"The names are {quoted}."
+    whole = say.ALL_NAMES[1 if len(names) == 1 else 2]
+    return (say.AMONG if len(names) > MOST_NAMES else whole).format(names=quoted)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...words import concepts as say
 from ...words import learned_concepts
 from ...words.content import Content
 from ...words.formats import plural, sentence_start
@@ -22,17 +23,7 @@ from .arrays import ConceptArrays
 from .cards import card, read_removals
 from .contexts import packed, packed_contexts, shares
 from .layers import has_controls, layers, mean_strengths, node_address, unnamed_layers
-from .lives import (
-    FEW,
-    KINDS,
-    MORE,
-    SHADES,
-    Concept,
-    Concepts,
-    best_of,
-    choice_words,
-    marks_words,
-)
+from .lives import FEW, MORE, Concept, Concepts, best_of, choice_words, marks_words
 from .nodes import APART
 from .steps import Fitted, further_concepts
 from .tokens import Pieces
@@ -47,16 +38,6 @@ KEYFRAMES = 8
 FEWER = 6
 MANY = 240
 """Checkpoints of which a card shows contexts; fewer where there are many concepts."""
-
-RULE = (
-    "A concept is named by its tokens, where three carry more of its activation than for 95 % of "
-    "the untrained model’s concepts in that layer."
-)
-
-UNNAMED = (
-    "without a name: no sharper than in the untrained model or by chance, little explained by "
-    "its tokens, or not borne out by contexts"
-)
 
 
 @dataclass(frozen=True)
@@ -74,7 +55,7 @@ class Atlas:
     @property
     def lives(self) -> list[tuple[str, str]]:
         """The kinds of life that are there, with what they mean."""
-        known = learned_concepts.KINDS if self.payload["learned"] else KINDS
+        known = learned_concepts.KINDS if self.payload["learned"] else say.KINDS
         return [(kind, words) for kind, words in known.items() if kind in self.kinds]
 
     @property
@@ -129,27 +110,22 @@ def _about(content: Content, fitted: Fitted, is_first: bool) -> str:
         return f"{found}{learned_concepts.RULE}{births}{_without(content)}"
     words = f"{plural(len(concepts.every), 'concept')} {fitted.how}"
     if concepts.apart:
-        words += (
-            f", which both halves of the texts find; {len(concepts.apart):,} more that one fit "
-            "alone found stand apart, under “not found again”"
-        )
+        words += say.APART.format(count=f"{len(concepts.apart):,}")
     if concepts.unnamed:
-        return f"{words}. No name could be given: {concepts.unnamed.rstrip('.')}."
+        return words + say.NO_NAMES.format(reason=concepts.unnamed.rstrip("."))
     if concepts.named is None:
-        return f"{words}. They were not named, so each stands by its number, the strongest first."
+        return words + say.NUMBERED
     if not concepts.named:
-        return (
-            f"{words}. None got a name: each is no sharper than in the untrained model or by "
-            f"chance, little explained by its tokens, or not borne out by contexts. {RULE}"
-        )
-    return f"{words}; {concepts.named:,} got a name. {RULE}{_without(content)}"
+        return f"{words}{say.NONE_GOT_A_NAME} {say.RULE}"
+    named = say.GOT_A_NAME.format(count=f"{concepts.named:,}")
+    return f"{words}{named} {say.RULE}{_without(content)}"
 
 
 def _without(content: Content) -> str:
     """Say what is not known without control runs."""
     if content.controls or content.one_model:
         return ""
-    return " No control was run, so it is not known how many names motion alone would give."
+    return say.NO_CONTROL
 
 
 def _notices(fitted: Fitted, concepts: Sequence[Concept], pieces: Pieces) -> list[str]:
@@ -158,14 +134,12 @@ def _notices(fitted: Fitted, concepts: Sequence[Concept], pieces: Pieces) -> lis
     every = len(fitted.concepts.every)
     replicating = sum(concept.kind != APART for concept in concepts)
     if replicating < every:
-        sentences.append(
-            f"{plural(replicating, 'concept')} of {every:,} shown: the {best_of(fitted.concepts)} of "
-            "each layer."
-        )
+        shown = {"concepts": plural(replicating, "concept"), "all": f"{every:,}"}
+        sentences.append(say.SHOWN.format(**shown, best=best_of(fitted.concepts)))
     if not fitted.concepts.unnamed:
         sentences += unnamed_layers(fitted.concepts.arrays)
     if pieces.by_id and pieces.numbers_only:
-        sentences.append("The run holds no tokenizer; tokens are shown by number.")
+        sentences.append(say.BY_NUMBER)
     return sentences
 
 
@@ -219,7 +193,7 @@ def _payload(
             if "bin" in concepts.data
             else {}
         ),
-        "without": learned_concepts.UNNAMED if is_learned else UNNAMED,
+        "without": learned_concepts.UNNAMED if is_learned else say.UNNAMED,
         "numbers": pieces.by_id and pieces.numbers_only,
         "step": fitted.step,
         "one_code": fitted.one_code,
@@ -282,42 +256,36 @@ def _views(
     has_lines = concepts.has_names or content.track is None
     if not has_lines:
         count = plural(len(concepts.every), "concept")
-        words = f"{sentence_start(count)} can be read; none has a name."
+        words = f"{say.NONE_NAMED.format(concepts=sentence_start(count))}."
         views.append({"label": "none", "lines": [], "words": words})
     for count in (FEW, MORE) if has_lines else ():
         chosen = concepts.choice(count)
         lines = [place[c.place] for c in chosen if c.place in place]
         if not views or len(lines) > len(views[-1]["lines"]):
-            key = f"{SHADES} After a name: its layer. {marks_words(chosen)}"
+            key = f"{say.SHADES} {say.AFTER_NAME} {marks_words(chosen)}"
             words = f"{choice_words(concepts, count)} {key}".rstrip()
             views.append({"label": f"{len(lines):,}", "lines": lines, "words": words})
     every = len(concepts.every)
-    all_words = f"All {plural(every, 'concept')}" if every > 1 else "The only concept"
+    whole = say.EVERY[1 if every == 1 else 2]
+    all_words = whole.format(concepts=plural(every, "concept"))
     replicating = sum(concept.kind != APART for concept in picks)
     if replicating < every:
-        all_words = f"{replicating:,} of {every:,} concepts, the {best_of(concepts)} of each layer"
+        some = {"some": f"{replicating:,}", "all": f"{every:,}"}
+        all_words = say.SOME.format(**some, best=best_of(concepts))
     label = f"all {replicating:,}"
     if apart := len(picks) - replicating:
-        all_words += f", and {apart:,} latents that are not found again"
+        all_words += say.AND_APART.format(count=f"{apart:,}")
         label += f" + {apart:,}"
-    words = f"{all_words}, by layer and birth; named or not. {SHADES} Ticks: births."
+    words = all_words + say.BY_LAYER.format(shades=say.SHADES)
     words += f" {_means_words(content, concepts)}"
     return [*views, {"label": label, "lines": None, "words": words}]
 
 
 def _means_words(content: Content, concepts: Concepts) -> str:
     """Say what is drawn under the concepts of a layer."""
-    line = (
-        "Under each layer: mean strength of its concepts, each as a share of its peak"
-    )
     if has_controls(concepts.arrays):
-        return f"{line}; grey: of those of the control runs."
-    why = (
-        "The result does not hold that of control runs."
-        if content.controls
-        else ("No control was run.")
-    )
-    return f"{line}. {why}"
+        return say.MEANS + say.MEANS_OF_CONTROLS
+    return say.MEANS + (say.MEANS_NOT_KEPT if content.controls else say.MEANS_ALONE)
 
 
 def _courses(

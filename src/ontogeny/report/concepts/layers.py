@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...words import concepts as say
 from ...words.content import Content
 from ...words.formats import plain_text
 from ...words.labels import short_names
@@ -74,7 +75,7 @@ def unnamed_layers(arrays: ConceptArrays) -> list[str]:
         plain_text(reason).rstrip(".") for reason in arrays.at_step("unnamed_because")
     ]
     return [
-        f"In {short} no name could be given: {reason}."
+        say.NO_NAME_IN.format(layer=short, reason=reason)
         for short, reason in zip(shorts, reasons, strict=True)
         if reason
     ]

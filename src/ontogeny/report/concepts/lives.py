@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import xarray as xr
 
+from ...words import concepts as say
 from ...words.formats import plural
 from ...words.labels import truncate
 from ...words.nodes import Node
@@ -21,23 +22,6 @@ MORE = 30
 """Life lines that the first screen shows, at first and on demand; static pictures show the few."""
 
 SHEET = 24  # concepts of a contact sheet
-
-SHADES = (
-    "Tint: how close to its peak; hatched: cannot be read from that checkpoint alone."
-)
-# What is said of each kind of life.
-KINDS = {
-    "from the start": "at half of its peak at the first checkpoint; it may weaken later",
-    "born": "below a quarter of its peak, then at half of it, and readable at three checkpoints in "
-    "a row from there, or at the last two",
-    "birth not confirmed": "the same, but not readable for long enough after",
-    "grows": "at half of its peak only later, but never below a quarter",
-    "fires on more tokens": "writes what an older concept writes, on other tokens",
-    "not found again": "readable, but half of the texts does not find it",
-}
-
-_BIRTHS = "Dot: birth; bar: the checkpoints between which it lies."
-_GROWS = "Grows: weaker at first, but not shown to be absent, so no birth."
 
 
 @dataclass(frozen=True)
@@ -187,20 +171,21 @@ def choice_words(concepts: Concepts, count: int) -> str:
         return best_words(concepts, count)
     best = best_of(concepts)
     born = sum(math.isfinite(concept.born) for concept in concepts.candidates)
-    how = f"the {born:,} of them born during the run, and the {best} of the others"
+    how = say.BORN_AND_BEST
     if not born:
-        how = f"the {best}; none was seen to be born during the run"
+        how = say.NONE_BORN
     elif born > n_chosen:
-        how = f"{n_chosen} of their {born:,} births, the {best} of each stretch of the run"
+        how = say.OF_STRETCHES
     elif born == n_chosen:
-        how = "those that were born during the run"
-    return f"{n_chosen} of {_kind(concepts)}: {how}."
+        how = say.BORN
+    how = how.format(born=f"{born:,}", best=best, count=n_chosen)
+    return say.CHOSEN.format(count=n_chosen, kind=_kind(concepts), how=how)
 
 
 def marks_words(chosen: Sequence[Concept]) -> str:
     """Say what the marks and words behind life lines are, of those that are drawn."""
-    births = _BIRTHS if any(math.isfinite(one.born) for one in chosen) else ""
-    grows = _GROWS if any(one.kind == "grows" for one in chosen) else ""
+    births = say.BIRTH_MARKS if any(math.isfinite(one.born) for one in chosen) else ""
+    grows = say.GROWS if any(one.kind == "grows" for one in chosen) else ""
     return " ".join(filter(None, [births, grows]))
 
 
@@ -208,8 +193,9 @@ def best_words(concepts: Concepts, count: int) -> str:
     """Say which concepts are shown where they are the best `count`, and of how many."""
     of = len(concepts.candidates)
     if of <= count:
-        return f"{'All' if of > 1 else 'The'} {_kind(concepts)}."
-    return f"{count} of {_kind(concepts)}: the {best_of(concepts)}."
+        return (say.ALL_OF if of > 1 else say.ONLY).format(kind=_kind(concepts))
+    how = say.BEST.format(best=best_of(concepts))
+    return say.CHOSEN.format(count=count, kind=_kind(concepts), how=how)
 
 
 def _kind(concepts: Concepts) -> str:
@@ -217,9 +203,9 @@ def _kind(concepts: Concepts) -> str:
     of = len(concepts.candidates)
     every = len(concepts.every)
     noun = "named concept" if concepts.has_names else "concept"
-    kind = plural(of, noun) if of > 1 else f"only {noun}"
-    beside = "" if of == every else f", of {every:,} in all"
-    return f"{kind}{beside}{'' if concepts.has_names else '; none has a name'}"
+    kind = plural(of, noun) if of > 1 else say.ONLY_ONE.format(noun=noun)
+    beside = "" if of == every else say.OF_ALL.format(count=f"{every:,}")
+    return f"{kind}{beside}{'' if concepts.has_names else say.WITHOUT_NAME}"
 
 
 def best_of(concepts: Concepts) -> str:

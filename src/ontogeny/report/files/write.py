@@ -11,18 +11,11 @@ import pandas as pd
 from ...errors import ArgumentError, check_choice
 from ...markup import csv_text
 from ...trees import MergedResult
+from ...words import concepts as say
 from ...words.content import Content, read_content
 from ...words.formats import step_text
 from ..chart.draw import draw_chart
-from ..concepts.lives import (
-    FEW,
-    SHADES,
-    SHEET,
-    Concepts,
-    best_words,
-    choice_words,
-    marks_words,
-)
+from ..concepts.lives import FEW, SHEET, Concepts, best_words, choice_words, marks_words
 from ..figures.drawable import Drawable
 from ..figures.tables import latex_table
 from ..first_screen.screen import FirstScreen, first_screen
@@ -219,7 +212,7 @@ def write_concepts(
 def _life_words(concepts: Concepts) -> str:
     marks = marks_words(concepts.lines)
     return _LIFE.format(
-        chosen=choice_words(concepts, FEW), shades=SHADES, marks=marks
+        chosen=choice_words(concepts, FEW), shades=say.SHADES, marks=marks
     ).rstrip()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...claims import Certainty, Claim, Kind, Reference
-from ...words.catalogue import HELD_OUT, LOSS
+from ...words.catalogue import HELD_OUT, LOSS, TILES
 from ...words.content import Content
 from ...words.formats import interval_text, mid_sentence, number, step_text, value_range
 from ...words.landmarks import LossCurve
@@ -58,11 +58,11 @@ def _of_loss(content: Content, loss: LossCurve | None) -> Iterator[Figure]:
             if c.kind is Kind.CHANGED and content.is_loss(c)
         ]
         last = value_range(ends or [loss.last], lambda value: number(value, 0.1))
-        yield Figure(last, f"loss of {len(content.runs)} runs", link)
+        yield Figure(last, TILES["of runs"].format(count=len(content.runs)), link)
     elif loss.first == loss.last:
         yield Figure(number(loss.last, 0.1), name, link)
     else:
-        was = f"{name}, was {number(loss.first, 0.1)}"
+        was = TILES["was"].format(name=name, first=number(loss.first, 0.1))
         yield Figure(number(loss.last, 0.1), was, link)
 
 
@@ -72,8 +72,9 @@ def _of_performance(content: Content, loss: LossCurve | None) -> Iterator[Figure
         return
     row = rows[0]
     last = number(row.last_value, 0.01)
-    words = f"{mid_sentence(row.quantity)}, was {number(row.first_value, 0.01)}"
-    yield Figure(last, words, f"#{row.section}")
+    name = mid_sentence(row.quantity)
+    was = TILES["was"].format(name=name, first=number(row.first_value, 0.01))
+    yield Figure(last, was, f"#{row.section}")
 
 
 def _of_abilities(content: Content) -> Iterator[Figure]:
@@ -82,7 +83,8 @@ def _of_abilities(content: Content) -> Iterator[Figure]:
     ]
     above = sum(claim.certainty is Certainty.SURE for claim in able)
     if above:
-        yield Figure(f"{above} of {len(able)}", "abilities above chance", "#abilities")
+        some = TILES["some"].format(some=above, all=len(able))
+        yield Figure(some, TILES["able"], "#abilities")
 
 
 def _of_changes(content: Content) -> Iterator[Figure]:
@@ -94,15 +96,10 @@ def _of_changes(content: Content) -> Iterator[Figure]:
         # Of single concepts, which have a strength, before counts of joint ones.
         single = sum(int(math.isfinite(claim.first)) for claim in turned)
         count = float(single) or sum(claim.value for claim in turned)
-        words = f"concepts turned{'' if sure else _unsure(turned[0])}"
+        is_untested = turned[0].certainty is Certainty.NOT_TESTED
+        unsure = "turned, not tested" if is_untested else "turned, open"
+        words = TILES["turned" if sure else unsure]
         yield Figure(f"{count:,.0f}", words, content.link(turned[0]))
-
-
-def _unsure(claim: Claim) -> str:
-    """Return what keeps a count from being sure."""
-    if claim.certainty is Certainty.NOT_TESTED:
-        return "; not tested"
-    return "; not shown beyond controls"
 
 
 def _of_births(concepts: Concepts | None) -> Iterator[Figure]:
@@ -110,17 +107,16 @@ def _of_births(concepts: Concepts | None) -> Iterator[Figure]:
         return
     counts = concepts.born_controls
     controls = value_range(counts, "{:,.0f}".format) if counts else ""
-    words = f"concepts born (controls {controls})" if controls else "concepts born"
     # Controls are read at fewer checkpoints, which show fewer births.
-    if controls and concepts.born_seen < len(concepts.born):
-        words = (
-            f"concepts born, {concepts.born_seen:,} comparable (controls {controls})"
-        )
+    is_fewer = concepts.born_seen < len(concepts.born)
+    beside = "born, comparable" if is_fewer else "born, beside"
+    key = beside if controls else "born"
+    words = TILES[key].format(seen=f"{concepts.born_seen:,}", controls=controls)
     beyond = born_beyond_controls(concepts.data)
     if beyond:
-        words += f"; {beyond:,} with names beyond controls"
+        words += TILES["named"].format(count=f"{beyond:,}")
     elif beyond is None and is_learned(concepts.data) and not controls:
-        words += "; no control run"
+        words += TILES["alone"]
     yield Figure(f"{len(concepts.born):,}", words, "#atlas")
 
 
@@ -134,12 +130,12 @@ def _of_context(content: Content, running: bool) -> Iterator[Figure]:
             or not content.is_loss(claim)
         ):
             continue
-        below = f"below {content.voice.word} frequencies"
+        below = content.voice.fill(TILES["below"])
         if content.one_model:
             yield from _apart(content, claim)
         elif claim.certainty is not Certainty.SURE:
             if running:
-                yield Figure("not yet", below, content.link(claim))
+                yield Figure(TILES["not yet"], below, content.link(claim))
         elif claim.since_high > content.steps[0]:  # else nothing came about
             span = interval_text(claim.since_low, claim.since_high) or step_text(
                 claim.since_high
@@ -151,12 +147,13 @@ def _apart(content: Content, claim: Claim) -> Iterator[Figure]:
     """Give how far the loss of one model lies from what word frequencies cost."""
     apart = claim.last - claim.beside[0].value
     if math.isfinite(apart):
-        side = "below" if apart < 0 else "above"
-        named = f"nats {side} {content.voice.word} frequencies"
+        side = "nats below" if apart < 0 else "nats above"
+        named = content.voice.fill(TILES[side])
         yield Figure(number(abs(apart), 0.1), named, content.link(claim))
 
 
 def _of_audit(content: Content) -> Iterator[Figure]:
     if content.findings:
         count = len(content.findings)
-        yield Figure(f"{count:,}", f"audit finding{'s' if count > 1 else ''}", "#audit")
+        words = TILES["finding" if count == 1 else "findings"]
+        yield Figure(f"{count:,}", words, "#audit")
