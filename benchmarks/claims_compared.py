@@ -1,6 +1,6 @@
 """Whether two versions of the library claim and say the same of one stored study.
 
-    python benchmarks/claims_compared.py write STUDY OUT.json     (with either version)
+    python benchmarks/claims_compared.py write STUDY OUT.json ...     (with either version)
     python benchmarks/claims_compared.py compare OLD.json NEW.json ...
 
 `write` makes the claims of rows, abilities and the audit anew from the study's numbers, takes those
@@ -119,7 +119,13 @@ def _verdict(row: Any, is_sure: bool) -> dict[str, Any]:
         for name, of in zip(("since", "since_low", "since_high"), dates, strict=False)
     }
     ends = {"first": _rounded(row.first_value), "last": _rounded(row.last_value)}
-    return {"certainty": _SURE[is_sure], "units": row.units, "told": [], **ends, **since}
+    return {
+        "certainty": _SURE[is_sure],
+        "units": row.units,
+        "told": [],
+        **ends,
+        **since,
+    }
 
 
 def _key(claim: Any) -> str:
@@ -154,9 +160,10 @@ def main(arguments: list[str]) -> int:
     """Write the claims of a study, or compare pairs of such files."""
     verb, *paths = arguments
     if verb == "write":
-        claims = written(Path(paths[0]))
-        Path(paths[1]).write_text(json.dumps(claims, indent=1), encoding="utf-8")
-        print(f"{paths[0]}: {len(claims):,} claims")
+        for study, out in zip(paths[::2], paths[1::2], strict=True):
+            claims = written(Path(study))
+            Path(out).write_text(json.dumps(claims, indent=1), encoding="utf-8")
+            print(f"{study}: {len(claims):,} claims", flush=True)
         return 0
     found = 0
     for before, after in zip(paths[::2], paths[1::2], strict=True):

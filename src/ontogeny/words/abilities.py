@@ -46,9 +46,8 @@ class Ability:
     examples that were asked, while that is not shown of others. ``low`` and ``high`` are NaN of one
     cluster; ``low_here`` is the lower end on these examples alone, and ``p_smallest`` the p-value
     against chance if all of them were right. ``reach`` is the largest accuracy that chance reaches in
-    5 %: what is above chance is above it. ``first_low`` and ``first_high`` are the interval at
-    the first step; from ``left_from`` on the accuracy stays outside of it, on the side on which it
-    ends.
+    5 %: what is above chance is above it. From ``left_from`` on the accuracy stays outside of its
+    interval at the first step, on the side on which it ends.
     """
 
     name: str
@@ -64,8 +63,6 @@ class Ability:
     high: float
     low_here: float
     first: float
-    first_low: float
-    first_high: float
     left_from: float
     reach: float
     ngrams: float
@@ -182,8 +179,6 @@ def _ability(
         gained=gained,
         lost=lost,
         on_these=on_these and not changed,
-        first_low=first_low,
-        first_high=first_high,
         left_from=_left_from(course, first_low, first_high),
         **values,
     )
@@ -264,24 +259,15 @@ def _claims(one: Ability, tests: int) -> Iterator[Claim]:
 
 def _above_chance(one: Ability) -> dict[str, Any]:
     # The interval is over other contrasts, and the test on these: `reach` is what belongs to it.
-    fields: dict[str, Any] = {"last": one.accuracy}
+    fields: dict[str, Any] = {"last": one.accuracy, "certainty": Certainty.OPEN}
     if one.above:
-        dates = {"since": one.above_from, "since_low": one.above_from_low}
-        return {
-            "certainty": Certainty.SURE,
-            **fields,
-            **dates,
-            "since_high": one.above_from,
-        }
+        dates = {"since_low": one.above_from_low, "since_high": one.above_from}
+        sure = {"certainty": Certainty.SURE, "since": one.above_from}
+        return {**fields, **sure, **dates}
     if one.needs:
-        return {
-            "certainty": Certainty.OPEN,
-            "reason": Reason.FEW_CONTRASTS,
-            "needed": one.needs,
-            **fields,
-        }
-    reason = Reason.ONE_ANSWER if one.p_smallest >= 1 else Reason.WITHIN_CHANCE
-    return {"certainty": Certainty.OPEN, "reason": reason, **fields}
+        return {**fields, "reason": Reason.FEW_CONTRASTS, "needed": one.needs}
+    is_one = one.p_smallest >= 1
+    return {**fields, "reason": Reason.ONE_ANSWER if is_one else Reason.WITHIN_CHANCE}
 
 
 def _beside(one: Ability) -> Iterator[Beside]:

@@ -427,6 +427,28 @@ TILES = {
     "findings": "audit findings",
 }
 
+# What the page says beside its sentences: in tables, and over what rests on no claim.
+PAGE = {
+    "sure": "How sure",
+    "how sure": "How sure that is",
+    "nothing": "Nothing was claimed",
+    "one finding": "One finding of the audit",
+    "findings": "{count} findings of the audit",
+    "open": "open",
+    "needs": "open: {count} {cluster}s are needed",
+    "able": "above chance",
+    "able since": "above chance since {step}",
+    "at the end": "at the end",
+    "one unable": "1 group not shown to be above chance",
+    "unable": "{count} groups not shown to be above chance",
+    "leads from": "leads from {step} {at}",
+    "leads never": "not first at the end",
+    "no two": "no two",
+    "open dot": "An open dot in ink: not shown to have moved by more than noise or chance gives.",
+    "open dot, controlled": "An open dot in ink: not shown to have moved by more than noise, "
+    "chance or controls give.",
+}
+
 # The error rate of a count of rows.
 BY_CHANCE = " (chance gives one or more in {level} of such runs)"
 

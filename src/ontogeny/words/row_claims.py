@@ -13,7 +13,6 @@ import xarray as xr
 from scipy.stats import t
 
 from ..claims import RULES, Beside, Certainty, Claim, Kind, Reason, Subject
-from ..control_kinds import NO_NULLS, kind_of
 from ..dynamics.reasons import Reason as RowReason
 from ..trees import Nodes
 from .rows import Row, read_rows
@@ -173,22 +172,19 @@ def _of_row(row: Row, why: Reason | None) -> Iterator[dict[str, Any]]:
         for kind in (Kind.CHANGED, Kind.BEYOND_MOTION):
             yield {"kind": kind, **_open(Reason.EARLIER_VERSION)}
         return
-    changed = {"certainty": Certainty.SURE, **half} if row.changed else _unchanged(row)
+    sure: dict[str, Any] = {"certainty": Certainty.SURE, **half}
+    changed = sure if row.changed else _unchanged(row)
     yield {"kind": Kind.CHANGED, "test": _decisive(row), **ends, **changed}
     controls = {"beside": _controls(row), "test": "p_control"}
-    beyond = {"certainty": Certainty.SURE, **half} if row.beyond else _as_controls(row)
+    beyond = sure if row.beyond else _as_controls(row)
     yield {"kind": Kind.BEYOND_MOTION, **ends, **controls, **beyond}
     if row.can_learn:
-        learned = (
-            {"certainty": Certainty.SURE, **half}
-            if row.learned
-            else _not_learned(row, why)
-        )
+        learned = sure if row.learned else _not_learned(row, why)
         tested = {"beside": _controls(row), "test": "p_learned"}
         yield {"kind": Kind.LEARNED, **ends, **tested, **learned}
     if row.lost:
         lost = {"beside": _controls(row), "test": "p_lost"}
-        yield {"kind": Kind.FORGOT, "certainty": Certainty.SURE, **ends, **half, **lost}
+        yield {"kind": Kind.FORGOT, **ends, **sure, **lost}
 
 
 def _controls(row: Row) -> tuple[Beside, ...]:
@@ -207,11 +203,6 @@ def _unchanged(row: Row) -> dict[str, Any]:
     return _open(REASONS[RowReason(row.reason)])
 
 
-def _unjudged(row: Row) -> dict[str, Any] | None:
-    """Return why a row could not be judged, None where it was."""
-    return None if row.judgeable else _unchanged(row)
-
-
 def _decisive(row: Row) -> str:
     """Return by which p-value a row changed: the strongest verdict says so by itself."""
     if row.learned:
@@ -225,9 +216,8 @@ def _as_controls(row: Row) -> dict[str, Any]:
     """Return how a row stands that is not shown to go beyond controls."""
     if not row.controls:
         return {"certainty": Certainty.NOT_TESTED, "reason": Reason.NO_CONTROLS}
-    unjudged = _unjudged(row)
-    if unjudged is not None:
-        return unjudged
+    if not row.judgeable:
+        return _unchanged(row)
     if not row.moved:
         return _open(Reason.WITHIN_NOISE)
     if not row.controlled:
@@ -250,10 +240,9 @@ def _within_margin(row: Row) -> bool:
 
     The run's change lies that close to their mean, and so would one more control at 95 %.
     """
-    nulls = [c for c in row.controls if kind_of(c.name) not in NO_NULLS]
     pairs = [
         (c.change, c.run_change if math.isfinite(c.run_change) else row.change)
-        for c in nulls
+        for c in row.nulls
     ]
     known = [pair for pair in pairs if all(map(math.isfinite, pair))]
     if len(known) < 3:
@@ -275,9 +264,8 @@ def _not_learned(row: Row, why: Reason | None) -> dict[str, Any]:
     if not math.isfinite(row.p_learned):
         if not row.controls:
             return {"certainty": Certainty.NOT_TESTED, "reason": Reason.NO_CONTROLS}
-        unjudged = _unjudged(row)
-        if unjudged is not None:
-            return unjudged
+        if not row.judgeable:
+            return _unchanged(row)
         if math.isfinite(row.controls_needed) or _has_few_controls(row):
             return _open(Reason.FEW_CONTROLS, needed=row.controls_needed)
         return _open(Reason.NOT_COMPARABLE)

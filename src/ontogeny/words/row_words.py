@@ -108,17 +108,13 @@ def is_news(row: Row) -> bool:
 
 
 # Columns of a row in files, behind those of each step.
+_VERDICTS = ("noise_known", "reason", "judgeable", "changed", "beyond", "learned")
 RECORD = (
     "verdict",
     "direction",
     "units",
     *NUMBERS,
-    "noise_known",
-    "reason",
-    "judgeable",
-    "changed",
-    "beyond",
-    "learned",
+    *_VERDICTS,
     "controls",
     "control_first",
     "control_last",
@@ -252,36 +248,18 @@ COMPARABLE = 0.05
 MOST_CONTROLS = 6  # control runs that are named one by one
 
 # Columns of the half-change steps in files: a line for each mark of the forest plot.
-MARKS = (
-    "row",
-    "quantity",
-    "layer",
-    "kind",
-    "run",
-    "half_step",
-    "half_step_low",
-    "half_step_high",
-    "filled",
-    "verdict",
-)
+_DATES = ("half_step", "half_step_low", "half_step_high")
+MARKS = ("row", "quantity", "layer", "kind", "run", *_DATES, "filled", "verdict")
 
 
 def mark_records(row: Row) -> list[list[Any]]:
     """Return the fields of `MARKS` for the run or runs of a row, and for its control runs."""
     head = [row.name, row.quantity, row.layer]
     runs = [(run.name, run.row, run.firm) for run in row.runs] or [("", row, row.firm)]
-    ends = ("half_step", "half_step_low", "half_step_high")
-    marks = [
-        [
-            *head,
-            "run",
-            name,
-            *(getattr(of_run, end) for end in ends),
-            firm,
-            state_words(of_run),
-        ]
-        for name, of_run, firm in runs
-    ]
+    marks = []
+    for name, of_run, firm in runs:
+        dates = [getattr(of_run, date) for date in _DATES]
+        marks.append([*head, "run", name, *dates, firm, state_words(of_run)])
     empty = [math.nan, math.nan, "", ""]
     return marks + [
         [*head, "control", c.name, c.half_step, *empty] for c in row.controls
@@ -333,15 +311,7 @@ def record(row: Row) -> list[Any]:
         state_words(row),
         direction(row),
         row.units,
-        *(getattr(row, name) for name in NUMBERS),
-        *(
-            row.noise_known,
-            row.reason,
-            row.judgeable,
-            row.changed,
-            row.beyond,
-            row.learned,
-        ),
+        *(getattr(row, name) for name in (*NUMBERS, *_VERDICTS)),
         *(
             "; ".join("" if value != value else str(value) for value in part)
             for part in controls

@@ -196,7 +196,6 @@ class Row:
     change_floor: float
     noise_known: bool
     moved: bool
-    only_memory: bool
     reason: str
     judgeable: bool
     changed: bool
@@ -351,22 +350,24 @@ def _verdicts(data: xr.Dataset, count: int) -> dict[str, np.ndarray]:
         "can_learn": flags("can_learn", learned),
         "noise_known": noise_known,
         "moved": flags("moved", changed),
-        "only_memory": flags("only_memory"),
         "own_change_test": flags("own_change_test"),
         "judgeable": flags("judgeable", changed | (noise_known & tested)),
         "own_value": flags("own_value"),
         "outside": flags("outside"),
         "not_improved": flags("not_improved"),
     }
-    return {**verdicts, "reason": _reasons(data, verdicts)}
+    reason = _reasons(data, verdicts, flags("only_memory"))
+    return {**verdicts, "reason": reason}
 
 
-def _reasons(data: xr.Dataset, flags: Mapping[str, np.ndarray]) -> np.ndarray:
+def _reasons(
+    data: xr.Dataset, flags: Mapping[str, np.ndarray], only_memory: np.ndarray
+) -> np.ndarray:
     """Return why rows did not change; where a result does not say so, from what else it says."""
     is_open = ~flags["judgeable"]
     decided = {
         Reason.UNMEASURED: is_open & ~flags["noise_known"],
-        Reason.REFERENCE: is_open & flags["only_memory"],
+        Reason.REFERENCE: is_open & only_memory,
         Reason.FEW: is_open,
         Reason.NONE: flags["changed"],
         Reason.SHORT: flags["moved"],

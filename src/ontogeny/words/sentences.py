@@ -63,7 +63,7 @@ def _template_of(claim: Claim) -> str:
     if _is_of_concept(claim):
         return OF_CONCEPTS[claim.kind] + SO_SURE[certainty]
     is_told = claim.kind not in COUNTS or math.isfinite(claim.value)
-    of_kind = SENTENCES[claim.kind] if is_told else {}
+    of_kind = SENTENCES.get(claim.kind, {}) if is_told else {}
     return of_kind.get(certainty) or OTHERWISE[certainty]
 
 

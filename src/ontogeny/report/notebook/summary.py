@@ -11,6 +11,7 @@ import pandas as pd
 
 from ...trees import MergedResult
 from ...words.basis import basis
+from ...words.catalogue import PAGE
 from ...words.content import read_content
 from ...words.sections import studied
 from ..failures import read_failures
@@ -62,9 +63,7 @@ class ResultSummary:
             self._sections.append((first.heading, texts))
         sure = [("", text) for text in basis(content)]
         if sure or not self._sections:
-            self._sections.append(
-                ("How sure that is" if first else "Nothing was claimed", sure)
-            )
+            self._sections.append((PAGE["how sure" if first else "nothing"], sure))
 
     @property
     def heading(self) -> str:

@@ -17,6 +17,7 @@ from markupsafe import Markup, escape
 
 from ...words.abilities import abilities_of, has_abilities
 from ...words.basis import basis
+from ...words.catalogue import PAGE
 from ...words.content import Content
 from ...words.formats import joined, p_value, plain_text, plural, step_text
 from ...words.nodes import Node
@@ -157,6 +158,7 @@ def _template() -> Template:
         "control_half": control_half_words,
         "control_half_steps": control_half_steps,
     }
+    environment.globals["say"] = PAGE
     return environment.get_template("page.html.j2")
 
 
