@@ -1,5 +1,6 @@
 """A study of one model: from a folder, a file or a checkpoint to a page without a time axis."""
 
+import math
 import re
 
 import numpy as np
@@ -91,6 +92,12 @@ def test_the_page_of_one_model_says_values_and_no_course(content):
     assert "uniform attention" in said["attention-entropy"]
     assert "isotropic" in said["effective-dimensions"]
     assert not any(COURSE.search(words) for words in said.values())
+
+
+def test_nothing_is_said_to_hold_since_the_only_checkpoint(content):
+    """Of bigrams it said that the loss is below theirs "from step 700", which it was long before."""
+    assert content.claims
+    assert all(math.isnan(claim.since) for claim in content.claims)
 
 
 def test_the_page_of_one_model_has_no_chart_and_no_line_of_one_point(content):

@@ -50,6 +50,7 @@ class PassKey:
     on: str
     corruption: tuple[float, int] | None = None
     eager: bool = False
+    watches_head: bool = False
     maps: bool = field(default=False, compare=False)
 
 

@@ -344,6 +344,13 @@ DAMAGES = {
     "non-finite": "it holds values that are not finite",
 }
 
+# What is left of a sentence under a heading that says what it begins with.
+PARTS = {
+    "ends": "{ends}.",
+    "controls": "In control runs it changed by {changes}.",
+    "reason": "{reason}.",
+}
+
 # The heading of a page, by what matters most.
 MOST_WORDS = 12
 HEADINGS = {

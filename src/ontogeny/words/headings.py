@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 
 from ..claims import Certainty, Claim, Kind, Reason, Reference
@@ -19,8 +20,9 @@ from .sentences import reproduced
 class Headings(Selection):
     """What may be said above all, what matters most first."""
 
+    @cached_property
     def heading(self) -> Said:
-        """Return what matters most, in at most twelve words."""
+        """What matters most, in at most twelve words."""
         every = filter(None, self._headings())
         one = next(one for one in every if len(one.text.split()) <= MOST_WORDS)
         return replace(one, text=sentence_start(one.text) + self.content.doubted)
@@ -206,8 +208,8 @@ class Headings(Selection):
 
 def _together(parts: Sequence[Said]) -> Said | None:
     """Return several headings as one."""
-    if not parts:
-        return None
+    if len(parts) < 2:
+        return next(iter(parts), None)
     claims = [claim for part in parts for claim in part.claims]
     return Said("; ".join(part.text for part in parts), tuple(claims))
 

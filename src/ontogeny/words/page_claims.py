@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -27,7 +28,7 @@ from ..quantities import Quantity
 from ..trees import Nodes
 from .abilities import claims_of_abilities
 from .catalogue import DAMAGES
-from .one_model import claims_of_one_model
+from .one_model import claims_of_one_model, is_one_model
 from .order import first_and_last
 from .row_claims import claims_of_rows, rows_tested
 from .rows import Row, bands_of, read_rows
@@ -62,7 +63,14 @@ def claims_of(
         claims += _unmeasured(name, node, of_node)
         claims += _of_papers(name, node)
     claims += [*claims_of_abilities(nodes), *_orders(nodes)]
+    once = {name for name, node in nodes.items() if is_one_model(node)}
+    claims = [_undated(c) if c.subject.node in once else c for c in claims]
     return sorted(claims, key=lambda claim: -claim.weight)
+
+
+def _undated(claim: Claim) -> Claim:
+    """Return a claim on a single checkpoint: since when it holds cannot be seen."""
+    return replace(claim, since=math.nan, since_low=math.nan, since_high=math.nan)
 
 
 def _unmeasured(

@@ -84,7 +84,7 @@ class Names:
 class Said:
     """One sentence or heading, the claims that it is made of, and how it ends.
 
-    ``rest`` is its end, a date or a doubt, and ``phrases`` are the names of those that it has.
+    ``rest`` is its end, a date or a doubt, and ``phrases`` are the names of those before it.
     """
 
     text: str
@@ -97,11 +97,14 @@ class Said:
         """What happened, before `rest`."""
         return self.text.removesuffix(self.rest).rstrip()
 
+    def tells(self, other: Said) -> bool:
+        """Return whether it says what happened in all claims of another one."""
+        own, others = ({(c.kind, c.subject) for c in s.claims} for s in (self, other))
+        return bool(others) and others <= own
+
     def covers(self, other: Said) -> bool:
         """Return whether it is another one, or has all its phrases on the same claims."""
-        own, others = ([(c.kind, c.subject) for c in s.claims] for s in (self, other))
-        is_same = own == others and other.phrases <= self.phrases
-        return self is other or (bool(own) and is_same)
+        return self is other or (self.tells(other) and other.phrases <= self.phrases)
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,7 @@ class Phrases(MeasuredPhrases):
         """Return the same as a sentence on these claims."""
         asked = _Asked(self, given)
         text = template.format_map(asked)
-        named = frozenset(name for name, phrase in asked.items() if phrase)
+        named = frozenset(name.lower() for name, phrase in asked.items() if phrase)
         return Said(text, tuple(self.claims), phrases=named)
 
     @property
@@ -310,14 +313,19 @@ class Phrases(MeasuredPhrases):
     @property
     def controls(self) -> str:
         """By how much control runs changed, or how many they have, in brackets."""
+        return f" (controls {self.changes})" if self.changes else ""
+
+    @property
+    def changes(self) -> str:
+        """By how much control runs changed, or how many they have."""
         beside = (beside_of(claim, "control") for claim in self.claims)
         values = [one.value for one in chain.from_iterable(beside)]
         known = list(filter(math.isfinite, values))
         if not known:
             return ""
         if self.first.kind in COUNTS:
-            return f" (controls {value_range(known, _whole)})"
-        return f" (controls {value_range(known, _signed, ' to ')})"
+            return value_range(known, _whole)
+        return value_range(known, _signed, " to ")
 
     @property
     def half(self) -> str:

@@ -15,10 +15,11 @@ from .catalogue import (
     OF_QUANTITIES,
     OPEN_ABILITIES,
     OTHERWISE,
+    PARTS,
     SENTENCES,
     SO_SURE,
 )
-from .formats import plural
+from .formats import plural, sentence_start
 from .measured_phrases import can_fill
 from .phrases import Names, Phrases, Said
 from .voice import Voice
@@ -45,10 +46,29 @@ def said(claims: Sequence[Claim], voice: Voice, names: Names) -> Said:
     """
     phrases = Phrases(claims, voice, names)
     template = _template_of(claims[0])
-    rest = phrases.filled(template.partition("; ")[2])
-    if not rest and "{half}" in template and phrases.half:
+    lead, _, end = template.partition("; ")
+    rest = phrases.filled(end)
+    named = phrases.said(lead).phrases
+    if not rest and "half" in named:
         rest = f"{phrases.half.removeprefix('. ')}."
-    return replace(phrases.said(template), rest=rest)
+    return replace(phrases.said(template), rest=rest, phrases=named - {"half"})
+
+
+def left_of(one: Said, heading: Said, voice: Voice, names: Names) -> list[str] | None:
+    """Return what the lead of a sentence gives beside a heading on its claims, a sentence each.
+
+    None where it gives something else than `PARTS`, or where the heading is on other claims.
+    """
+    parts = one.phrases - heading.phrases
+    is_counted = one.claims[0].kind in COUNTS
+    if is_counted or not heading.tells(one) or not parts <= PARTS.keys():
+        return None
+    phrases = Phrases(one.claims, voice, names)
+    return [
+        sentence_start(phrases.filled(text))
+        for part, text in PARTS.items()
+        if part in parts
+    ]
 
 
 def _template_of(claim: Claim) -> str:

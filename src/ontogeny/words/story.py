@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..claims import Certainty, Claim, Kind, Reason, Reference
@@ -11,13 +11,14 @@ from ..control_kinds import kind_of
 from .abilities import example_of
 from .basis import is_over_page
 from .catalogue import BY_CHANCE, CONTROLS, EXAMPLES, LOSS, NO_LOSS
+from .content import Content
 from .formats import joined, plural, sentence_start
 from .headings import Headings
 from .known_texts import OF_SETS, sentences_of_sets
 from .labels import truncate
 from .phrases import Said
 from .selection import LINES, MOVED, NAMED, ONLY, counted
-from .sentences import OF_ROWS, standing_claims
+from .sentences import OF_ROWS, left_of, standing_claims
 
 _LONGEST = 60  # characters of an example on the first screen
 _OF_MODEL = tuple(LINES.values())
@@ -36,6 +37,22 @@ class Line:
     link: str = ""
     direction: str = ""
     said: Said | None = None
+
+
+def line_of(
+    content: Content, one: Said, heading: Said, further: Iterable[str] = ()
+) -> Line | None:
+    """Return a sentence as a line, with its date and further ones behind it.
+
+    What a heading says of the same claims is said no second time; None where nothing is left.
+    """
+    link = content.link(one.claims[0])
+    rest = [*filter(None, (one.rest, *further))]
+    left = left_of(one, heading, content.spoken, content.names)
+    if left is None:
+        return Line(one.lead, " ".join(rest), link, said=one)
+    left += rest
+    return Line(left[0], " ".join(left[1:]), link) if left else None
 
 
 class Story(Headings):
@@ -91,7 +108,7 @@ class Story(Headings):
         further = [*self._of_context(), *map(self.said, self.sure(Kind.RISES_AGAIN))]
         further += map(self.said, self.renamed)
         further += map(self.said, self.sure(Kind.IN_CONTEXT))
-        text = " ".join(one.text for one in further)
+        texts = [one.text for one in further]
         if self.content.one_model:
             passed = [
                 claim
@@ -100,35 +117,38 @@ class Story(Headings):
             ]
             if not passed:
                 return self._only_further(further)
-            return self._line(self.said(passed[-1]), text)
+            return self._line(self.said(passed[-1]), texts)
         if standing is None:
             return None
-        chosen = standing
         learned = self.loss.get(Kind.LEARNED)
         is_moved = standing.kind is Kind.BEYOND_MOTION
-        is_why = learned is not None and learned.reason not in (None, Reason.NO_GAIN)
-        if learned is not None and is_why and (is_moved or learned.reason in ONLY):
+        chosen = standing
+        if (
+            learned is not None
+            and learned.reason not in (None, Reason.NO_GAIN)
+            and (is_moved or learned.reason in ONLY)
+            and not self.heading.tells(self.said(learned))
+        ):
             chosen = learned
         side = {"fell": "falls", "rose": "rises"}.get(self.phrase(standing).verb, "")
-        return replace(self._line(self.said(chosen), text), direction=side)
+        line = self._line(self.said(chosen), texts)
+        return None if line is None else replace(line, direction=side)
 
-    def _of_further_losses(self) -> Iterator[Line]:
+    def _of_further_losses(self) -> Iterator[Line | None]:
         """Say what became of the loss on each further set of texts."""
         for claim in standing_claims(self.further):
             if claim.kind in OF_ROWS:
                 yield self._line(self.said(claim))
 
-    def _line(self, one: Said, further: str = "") -> Line:
-        """Return a sentence as a line, with its date and further ones behind it."""
-        text = " ".join(filter(None, [one.rest, further]))
-        return Line(one.lead, text, self.content.link(one.claims[0]), said=one)
+    def _line(self, one: Said, further: Iterable[str] = ()) -> Line | None:
+        return line_of(self.content, one, self.heading, further)
 
     def _only_further(self, further: Sequence[Said]) -> Line | None:
         """Return the first of some sentences as a line, with the others behind it."""
-        text = " ".join(one.text for one in further[1:])
-        return self._line(further[0], text) if further else None
+        texts = [one.text for one in further[1:]]
+        return self._line(further[0], texts) if further else None
 
-    def _of_performance(self) -> Iterator[Line]:
+    def _of_performance(self) -> Iterator[Line | None]:
         """Say what else was learned or forgotten, where no loss says so: answers or labels."""
         if not self.loss:
             for claim in self.sure(Kind.LEARNED, Kind.FORGOT)[:NAMED]:

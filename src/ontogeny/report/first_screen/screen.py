@@ -13,7 +13,7 @@ from ...words.landmarks import LossCurve, read_loss
 from ...words.phrases import Said
 from ...words.runs import heading_of_runs, sentences_of_runs
 from ...words.sentences import OF_ROWS
-from ...words.story import Line, Story
+from ...words.story import Line, Story, line_of
 from ..concepts.appeared import appeared
 from ..concepts.lives import Concepts
 from ..concepts.nodes import read_concepts
@@ -56,9 +56,9 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
     ends: list[Line] = []  # lines that no others push away
     if content.runs:
         heading = heading_of_runs(content)
-        lines = _of_runs(content)
+        lines = _of_runs(content, heading)
     else:
-        heading = story.heading()
+        heading = story.heading
         lines = story.lines()
         if (start := unseen_start(content)) and not content.based:
             lines.append(Line(start, link="#verdict"))
@@ -84,17 +84,13 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
     )
 
 
-def _of_runs(content: Content) -> list[Line]:
+def _of_runs(content: Content, heading: Said) -> list[Line]:
     """Return what several runs show together, that of the loss first."""
-    nodes = sorted(content.nodes, key=lambda node: node.role != "track")
-    lines: list[Line] = []
-    for node in nodes:
+    lines: list[Line | None] = []
+    for node in sorted(content.nodes, key=lambda node: node.role != "track"):
         told = [one for one in sentences_of_runs(content, node.path) if _is_found(one)]
-        lines += [
-            Line(one.lead, one.rest, content.link(one.claims[0]), said=one)
-            for one in told[:1]
-        ]
-    return lines
+        lines += [line_of(content, one, heading) for one in told[:1]]
+    return [line for line in lines if line is not None]
 
 
 def _is_found(one: Said) -> bool:
