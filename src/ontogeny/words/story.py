@@ -189,11 +189,11 @@ class Story(Headings):
 
     def _of_abilities(self) -> Line | None:
         """Say how many abilities are above chance, and which is best."""
-        above = [claim for claim in self.able if claim.certainty is Certainty.SURE]
-        if not above:  # a zero is told in its section
+        able = self.able_words()
+        if able is None:  # a zero is told in its section
             return None
-        best = max(above, key=lambda claim: claim.last)
-        lead = f"{self.able_words().text}."
+        best = max(able.claims, key=lambda claim: claim.last)
+        lead = f"{able.text}."
         text = " ".join(filter(None, [self.said(best).text, self._example(best)]))
         return Line(lead, text, self.content.link(best))
 

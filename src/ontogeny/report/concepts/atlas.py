@@ -255,8 +255,8 @@ def _views(
     views: list[dict[str, Any]] = []
     has_lines = concepts.has_names or content.track is None
     if not has_lines:
-        count = plural(len(concepts.every), "concept")
-        words = f"{say.NONE_NAMED.format(concepts=sentence_start(count))}."
+        every = sentence_start(plural(len(concepts.every), "concept"))
+        words = f"{say.NONE_NAMED.format(concepts=every)}."
         views.append({"label": "none", "lines": [], "words": words})
     for count in (FEW, MORE) if has_lines else ():
         chosen = concepts.choice(count)
@@ -265,12 +265,12 @@ def _views(
             key = f"{say.SHADES} {say.AFTER_NAME} {marks_words(chosen)}"
             words = f"{choice_words(concepts, count)} {key}".rstrip()
             views.append({"label": f"{len(lines):,}", "lines": lines, "words": words})
-    every = len(concepts.every)
-    whole = say.EVERY[1 if every == 1 else 2]
-    all_words = whole.format(concepts=plural(every, "concept"))
+    total = len(concepts.every)
+    whole = say.EVERY[1 if total == 1 else 2]
+    all_words = whole.format(concepts=plural(total, "concept"))
     replicating = sum(concept.kind != APART for concept in picks)
-    if replicating < every:
-        some = {"some": f"{replicating:,}", "all": f"{every:,}"}
+    if replicating < total:
+        some = {"some": f"{replicating:,}", "all": f"{total:,}"}
         all_words = say.SOME.format(**some, best=best_of(concepts))
     label = f"all {replicating:,}"
     if apart := len(picks) - replicating:
