@@ -192,16 +192,6 @@ def test_bootstrap_cosine_tells_a_stable_direction_from_none():
     assert CAV(intercept=True).bootstrap_cosine(A, noise).mean() < 0.9
 
 
-def test_cross_validated_accuracy_is_chance_for_shuffled_labels():
-    A, y, _ = labelled(n=600, gap=0.0)
-    means = [
-        CAV().cross_validated_accuracy(A, y, random_state=i).mean() for i in range(5)
-    ]
-    assert abs(np.mean(means) - 0.5) < 0.05
-    A, y, _ = labelled(n=600, gap=2.0)
-    assert CAV().cross_validated_accuracy(A, y).mean() > 0.95
-
-
 @pytest.mark.parametrize(
     ("options", "y", "words"),
     [
@@ -238,12 +228,6 @@ def test_a_fit_that_cannot_end_says_so():
     A, y, _ = labelled(gap=20.0)  # separable, no penalty: the minimum lies at infinity
     with pytest.warns(ConvergenceWarning, match="did not converge"):
         CAV(l2=0.0, max_iter=5, tol=1e-12).fit(A, y)
-
-
-def test_too_many_folds_are_refused():
-    A, y, _ = labelled(n=10)
-    with pytest.raises(ArgumentError, match="folds must lie between 2 and"):
-        CAV().cross_validated_accuracy(A, y, folds=6)
 
 
 @pytest.mark.parametrize("intercept", [False, True])

@@ -69,7 +69,7 @@ class Observable(Catalogued, abc.ABC):
     compared
         Further variables, of cells or from `derive`: ``x_control`` holds them in control runs.
     charts
-        Figures that no argument changes; each stands where the data hold the value that it draws.
+        Figures that no argument changes; each stands where the data hold the first of its variables.
     tables
         Tables of numbers that do not depend on the step; they stand after the other figures.
     section
@@ -234,7 +234,7 @@ class Observable(Catalogued, abc.ABC):
 
     def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
         """Return the figures that stand after those of the quantities: by default the `charts`."""
-        return [figure for figure in self.charts if figure.value in data]
+        return [chart for chart in self.charts if next(chart.variables()) in data]
 
     def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return sentences on what no claim can say (`claims`); the library has none of its own."""

@@ -11,11 +11,6 @@ import torch
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import (
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    cross_val_score,
-)
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -83,8 +78,6 @@ class CAV(ClassifierMixin, BaseEstimator):
     ...     round(float(np.linalg.norm(cav.direction_)), 6),
     ... )
     (2, 1.0)
-    >>> bool(cav.cross_validated_accuracy(A, y).mean() > 0.95)
-    True
     """
 
     l2: float = 0.3
@@ -236,42 +229,6 @@ class CAV(ClassifierMixin, BaseEstimator):
         A, signs = clone(self)._validate(X, y)
         whole = self._solve(A, signs[None], None).directions[0]
         return self.resampled(X, y, n_draws, random_state, groups).directions @ whole
-
-    def cross_validated_accuracy(
-        self,
-        X: Array,
-        y: Any,
-        folds: int = 5,
-        random_state: int = 0,
-        groups: Any = None,
-    ) -> np.ndarray:
-        """Return (folds,) accuracies on held-out rows, by stratified and shuffled folds.
-
-        With `groups` (n,), no group is in two folds.
-
-        Raises
-        ------
-        ArgumentError
-            If a class has fewer rows, or groups, than there are folds.
-        """
-        A, signs = clone(self)._validate(X, y)
-        units = Units.of(groups, len(A))
-        smallest = min(len(np.unique(units.place[signs == sign])) for sign in (-1, 1))
-        if not isinstance(folds, int | np.integer) or not 2 <= folds <= smallest:
-            what = "rows" if groups is None else "groups"
-            raise ArgumentError(
-                f"folds must lie between 2 and the {what} of the smaller class ({smallest}); "
-                f"got {folds!r}."
-            )
-        groups = units.place
-        kind = StratifiedGroupKFold
-        if units.distinct:
-            groups = None
-            kind = StratifiedKFold
-        split = kind(folds, shuffle=True, random_state=random_state)
-        return np.asarray(
-            cross_val_score(clone(self), A, signs, groups=groups, cv=split)
-        )
 
     def _validate(self, X: Array, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return float64 activations and signs (n,) of the labels; set ``classes_``."""

@@ -11,13 +11,12 @@ import xarray as xr
 from torch import Tensor
 
 from ontogeny.errors import ArgumentError
-from ontogeny.figures import Figure, Heatmap, Section
+from ontogeny.figures import Heatmap, Section
 from ontogeny.geometry import participation_ratio
 from ontogeny.needs import Need
 from ontogeny.observables import Observable, Reading, by_layer
 from ontogeny.observables.matrices import Matrices
 from ontogeny.quantities import Measured, Quantity
-from ontogeny.trees import Nodes
 
 from ..geometry.fourier import row_frequencies
 
@@ -82,6 +81,15 @@ class EmbeddingFrequencies(Observable):
         "say how numbers are held, and not that they are added.",
         source="Nanda et al. 2023, sec. 4 and 5",
     )
+    charts = (
+        Heatmap(
+            "power",
+            "Share of the variance at every frequency",
+            value="power",
+            y="frequency",
+            facet="layer",
+        ),
+    )
 
     def needs(self) -> Sequence[Need]:
         """Return the embedding."""
@@ -93,13 +101,6 @@ class EmbeddingFrequencies(Observable):
         return data.assign_coords(
             frequency=1 + np.arange(data.sizes.get("frequency", 0))
         )
-
-    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
-        """Return the frequencies over steps."""
-        if "power" not in data:
-            return []
-        title = "Share of the variance at every frequency"
-        return [Heatmap("power", title, value="power", y="frequency", facet="layer")]
 
     def _measured(self, E: Tensor) -> dict[str, Any]:
         rows = E.detach().cpu().double().numpy()

@@ -11,12 +11,11 @@ import xarray as xr
 from torch import Tensor
 
 from ontogeny.errors import check_number
-from ontogeny.figures import Figure, Heatmap, Section
+from ontogeny.figures import Heatmap, Section
 from ontogeny.needs import Need
 from ontogeny.observables import Observable, Reading, by_layer
 from ontogeny.observables.matrices import Matrices
 from ontogeny.quantities import Measured, Quantity
-from ontogeny.trees import Nodes
 
 from ..geometry.features import feature_dimensionality
 
@@ -90,6 +89,15 @@ class FeatureGeometry(Observable):
         "training arranges is the dimensionality. It is 0 where nothing is represented.",
         source="Elhage et al. 2022, Toy models of superposition",
     )
+    charts = (
+        Heatmap(
+            "norms",
+            "Norm of every feature",
+            value="feature_norm",
+            y="feature",
+            facet="layer",
+        ),
+    )
 
     def check(self) -> None:
         """Refuse numbers out of range."""
@@ -103,15 +111,6 @@ class FeatureGeometry(Observable):
         """Return the number of features, their dimensionality and its null."""
         data = by_layer(reading[self.needs()[0]], lambda _, W: self._measured(W))
         return data.assign_coords(feature=np.arange(data.sizes.get("feature", 0)))
-
-    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
-        """Return the norms of the features over steps."""
-        if "feature_norm" not in data:
-            return []
-        title = "Norm of every feature"
-        return [
-            Heatmap("norms", title, value="feature_norm", y="feature", facet="layer")
-        ]
 
     def _measured(self, W: Tensor) -> dict[str, Any]:
         columns = W.detach().cpu().double().numpy()

@@ -18,6 +18,7 @@ from ...study import Progress, Study
 from ...study.cells.cache import combine, read_verified
 from ...study.cells.graph import Context, Outcome, StudyCell
 from ...study.folder.code import READING, code_of
+from ...study.planning.parts import RunPart
 from ...study.progress import Silent
 from ...study.running.run import left_of
 from .fitting import Describing, of_layer
@@ -45,31 +46,34 @@ def concepts_of_runs(
     ArgumentError
         If a study has no joint concepts, they are of other texts or tokens, or layers do not match.
     """
-    runs, controls = views_of(studies)
-    first = next(iter(runs.values())).part
-    cell = SharedCell.of(list(runs.values()), list(controls.values()), progress)
+    cell, first, views = _asked(studies, progress)
     is_left = bool(left_of(first.job, task_of(first, cell)))
-    everything = [*runs.values(), *controls.values()]
     if is_left:
-        progress.note(price(everything))
+        progress.note(price(views))
         compute(first, [cell], progress)
     result = read_verified(first.job.folder / cell.place)
     if result.status != "done":  # what was read stays, so that it is not read again
         raise StoreError(f"{cell.label}: {result.status}")
     if is_left:
-        for views in everything:
-            views.forget()
+        for of_run in views:
+            of_run.forget()
     return result.data
 
 
 def price_of_concepts(studies: Mapping[str, tuple[Study, Path]]) -> str:
     """Return in words what the concepts of several runs would read and keep."""
-    runs, controls = views_of(studies)
-    first = next(iter(runs.values())).part
-    cell = SharedCell.of(list(runs.values()), list(controls.values()), Silent())
+    cell, first, views = _asked(studies, Silent())
     if left_of(first.job, task_of(first, cell)):
-        return price([*runs.values(), *controls.values()])
+        return price(views)
     return "concepts over all runs: nothing is to be read"
+
+
+def _asked(
+    studies: Mapping[str, tuple[Study, Path]], progress: Progress
+) -> tuple[SharedCell, RunPart, list[RunViews]]:
+    """Return the cell of several runs, the run that keeps it, and what it reads of all."""
+    runs, controls = (list(views.values()) for views in views_of(studies))
+    return SharedCell.of(runs, controls, progress), runs[0].part, [*runs, *controls]
 
 
 @dataclass(frozen=True, eq=False)

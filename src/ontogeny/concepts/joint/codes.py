@@ -40,11 +40,14 @@ class Crosscoder(Autoencoder):
         norms = [torch.linalg.vector_norm(W, dim=0) for W in self.W.split(self.widths)]
         return torch.stack(norms).sum(0, keepdim=True)
 
+    def sized(self, X: Tensor, size: Tensor) -> Tensor:
+        """Return pre-activations times norms of decoders, as the gate sees them."""
+        return (product(X - self.b, self.E) + self.c) * size
+
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return codes, reconstruction and penalty."""
         size = self.size()
-        pre = (product(X - self.b, self.E) + self.c) * size
-        sized, penalty = self.gate.train(pre, self.extra)
+        sized, penalty = self.gate.train(self.sized(X, size), self.extra)
         codes = sized / size
         return codes, product(codes, self.W.mT) + self.b, penalty
 
@@ -70,9 +73,7 @@ def crosscoder_codes(
     model.match_size(X[:BATCH])
     train(model, X, EPOCHS, BATCH, LEARNING_RATE, generator)
     with torch.no_grad():
-        size = model.size()
-        pre = (product(X - model.b, model.E) + model.c) * size
-        return gate.infer(pre, model.threshold())
+        return gate.infer(model.sized(X, model.size()), model.threshold())
 
 
 METHODS = ("ica", "svd", "batchtopk", "l1")

@@ -19,7 +19,7 @@ from ...concepts.joint.readout import CheckpointReadout, Moments
 from ...concepts.joint.snapshots import fitted_steps, fixed_half, text_blocks
 from ...concepts.joint.whitening import Gathered
 from ...errors import ArgumentError, check_choice, check_number, check_whole
-from ...figures import Curves, Figure, Heatmap, Section
+from ...figures import Curves, Heatmap, Section
 from ...needs import Activations, Need
 from ...observables import PresetEntry, Reading, Run, by_layer, control_matches
 from ...observables.catalogued import INNER_LAYERS
@@ -176,6 +176,27 @@ class JointConcepts(OfSampledActivations):
         "untrained model has readable concepts too: {word}s themselves.",
         source="Crosscoders (Lindsey et al. 2024), by exact methods",
     )
+    charts = (
+        Heatmap(
+            "lives",
+            "The lives of the concepts",
+            value="life",
+            x="step",
+            y="line",
+            facet="layer",
+            caption="One row a concept, the youngest on top: its strength as a share of its "
+            "peak. Latents that are no concepts are left out.",
+        ),
+        Curves(
+            "newborn",
+            "Concepts born during the run",
+            value="newborn_strength",
+            series="newborn",
+            facet="layer",
+            caption="The strongest of each layer: root of the share of the checkpoint's "
+            "variance, with what noise gives taken off.",
+        ),
+    )
 
     def check(self) -> None:
         """Refuse arguments out of range."""
@@ -279,36 +300,6 @@ class JointConcepts(OfSampledActivations):
         """Add the lives of all concepts, and how many have a name."""
         data = with_names(lives_of_layers(data, self.readable, self.random_state))
         return with_control_matches(shown_of_concepts(data))
-
-    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
-        """Return the lives as a heat map, and the strengths of newborn concepts."""
-        if "life" not in data:
-            return ()
-        figures: list[Figure] = [
-            Heatmap(
-                "lives",
-                "The lives of the concepts",
-                value="life",
-                x="step",
-                y="line",
-                facet="layer",
-                caption="One row a concept, the youngest on top: its strength as a share of its "
-                "peak. Latents that are no concepts are left out.",
-            )
-        ]
-        if "newborn_strength" in data:
-            figures.append(
-                Curves(
-                    "newborn",
-                    "Concepts born during the run",
-                    value="newborn_strength",
-                    series="newborn",
-                    facet="layer",
-                    caption="The strongest of each layer: root of the share of the checkpoint's "
-                    "variance, with what noise gives taken off.",
-                )
-            )
-        return figures
 
     def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
         """Return how many concepts there are in each layer, and what happened to them."""

@@ -15,7 +15,7 @@ from ...claims import Claim
 from ...concepts import JointDictionary
 from ...concepts.joint.lives import SECOND
 from ...errors import ArgumentError, check_number
-from ...figures import Figure, Section
+from ...figures import Section
 from ...needs import InputSet, Need, Weights
 from ...observables import BlockReading, Observable, PresetEntry, Run
 from ...quantities import Quantity
@@ -154,6 +154,7 @@ class VocabularyConcepts(Observable):
         "first. Groups that appear within the first {checkpoint}s are tokens of the first batches.",
         source="Learning to read out (2026), by exact methods",
     )
+    charts = tuple(replace(chart, facet="block") for chart in JointConcepts.charts)
 
     def check(self) -> None:
         """Refuse arguments out of range."""
@@ -248,13 +249,6 @@ class VocabularyConcepts(Observable):
         )
         lived = lived.assign(readability=data.readability)
         return tidied(lived)
-
-    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
-        """Return the lives as a heat map, and the strengths of newborn concepts."""
-        figures = JointConcepts().figures(data, nodes)
-        return [
-            replace(f, facet="block") for f in figures if f.id in ("lives", "newborn")
-        ]
 
     def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
         """Return how many concepts each matrix has, when they were born, and what chance gives."""

@@ -15,7 +15,7 @@ from ...arrays import to_numpy
 from ...claims import Claim
 from ...concepts.joint.snapshots import fixed_half
 from ...errors import ArgumentError, CheckpointError, NonFiniteError
-from ...figures import Column, Curves, Figure, Section, Table
+from ...figures import Column, Curves, Section, Table
 from ...needs import Activations, Need
 from ...needs.derived import Reference
 from ...observables import Observable, Reading, Run, by_layer
@@ -125,6 +125,28 @@ class Dictionary(Observable):
         care="A dictionary fits the checkpoint that it was trained on. Features of earlier "
         "checkpoints that it never learned are not seen.",
         source="SAELens; Gemma Scope (Lieberum et al. 2024)",
+    )
+    charts = (
+        Curves(
+            "lives",
+            "How far features fire as at the reference",
+            value="shown_agreement",
+            series="shown",
+            facet="layer",
+            caption="Correlation of a feature’s codes with those at the reference.",
+        ),
+        Table(
+            "features",
+            "Features",
+            columns=[
+                Column("shown_label"),
+                Column("shown_born"),
+                Column("shown_born_after"),
+                Column("shown_firing"),
+            ],
+            rows="shown",
+            group="layer",
+        ),
     )
 
     def check(self) -> None:
@@ -271,31 +293,6 @@ class Dictionary(Observable):
             return data
         labels = labels_of(self._labels_file, self._encoding.count)
         return with_features(data, labels, self.features, self.n_shown)
-
-    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
-        """Return the lives of the features that are shown, and a table of them."""
-        if "shown_agreement" not in data:
-            return []
-        columns = [
-            Column(name)
-            for name in (
-                "shown_label",
-                "shown_born",
-                "shown_born_after",
-                "shown_firing",
-            )
-        ]
-        return [
-            Curves(
-                "lives",
-                "How far features fire as at the reference",
-                value="shown_agreement",
-                series="shown",
-                facet="layer",
-                caption="Correlation of a feature’s codes with those at the reference.",
-            ),
-            Table("features", "Features", columns=columns, rows="shown", group="layer"),
-        ]
 
     def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
         """Return since when it explains the layer, and which features were born."""

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ...arrays import to_numpy
 from ...capture.predicted import Reduction
-from ...figures import Column, Figure, Heatmap, Section, Table
+from ...figures import Column, Heatmap, Section, Table
 from ...inputs import Inputs, ShownTexts
 from ...inputs.sampling import TokenSample
 from ...inputs.shown import TOKENS
@@ -148,6 +148,23 @@ class TunedDifference(Observable):
         care="The tokens that a difference writes are a reading of its direction, and no proof of "
         "what the model was tuned on.",
         source="Minder et al. 2025",
+    )
+    charts = (
+        Heatmap(
+            "token-divergence",
+            "Divergence from the base at every token",
+            value="token_divergence",
+            y="place",
+            facet="shown_text",
+            caption="Each row is a token of the text, the first at the bottom.",
+        ),
+        Table(
+            "lens",
+            "What the mean difference writes",
+            columns=[Column(name) for name in WRITTEN],
+            rows="rank",
+            group="layer",
+        ),
     )
 
     def needs(self) -> Sequence[Need]:
@@ -315,32 +332,6 @@ class TunedDifference(Observable):
             texts = [str(pieces.get(i, "")) for i in one.values.ravel().tolist()]
             written[name] = (one.dims, object_array(texts).reshape(one.shape))
         return data.assign(written)
-
-    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
-        """Return the divergence of each token, and the tokens that differences write."""
-        figures: list[Figure] = []
-        if "token_divergence" in data:
-            figures.append(
-                Heatmap(
-                    "token-divergence",
-                    "Divergence from the base at every token",
-                    value="token_divergence",
-                    y="place",
-                    facet="shown_text",
-                    caption="Each row is a token of the text, the first at the bottom.",
-                )
-            )
-        if "written_first" in data:
-            figures.append(
-                Table(
-                    "lens",
-                    "What the mean difference writes",
-                    columns=[Column(name) for name in WRITTEN],
-                    rows="rank",
-                    group="layer",
-                )
-            )
-        return figures
 
 
 def _means(A: np.ndarray, early: np.ndarray) -> np.ndarray:

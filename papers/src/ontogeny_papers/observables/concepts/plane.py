@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from ontogeny import distances
-from ontogeny.figures import Figure, Scatter, Section
+from ontogeny.figures import Scatter, Section
 from ontogeny.observables.readings import SeriesReading
 from ontogeny.trees import Nodes
 
@@ -65,6 +64,30 @@ class ConceptPlane(ConceptSeries):
         "principal components, a random walk too.",
         source="Bernas 2025, sec. 8.7.1, Fig. 11",
     )
+    charts = (
+        Scatter(
+            "plane",
+            "Concepts of all {checkpoint}s in one plane",
+            x="first",
+            y="second",
+            points=("step", "concept"),
+            facet="layer",
+            colour="step",
+            caption="Leading principal components of the concepts of all {checkpoint}s; permuted and "
+            "signed to fit the reference {checkpoint}'s.",
+        ),
+        Scatter(
+            "refits",
+            "Refits on the same axes",
+            x="refit_first",
+            y="refit_second",
+            points=("step", "concept"),
+            facet="layer",
+            colour="step",
+            caption="At the {checkpoint}s of the noise floor: another seed, or resampled texts; "
+            "matched to the reference {checkpoint}'s like the others.",
+        ),
+    )
 
     def observe(self, reading: SeriesReading, state: xr.Dataset | None) -> xr.Dataset:
         """Return ``first`` and ``second`` (step, concept), and the plane that they are of."""
@@ -88,34 +111,6 @@ class ConceptPlane(ConceptSeries):
         """Add refits on the same axes."""
         of = nodes[self.of]
         return _with_refits(data, of) if "refit_dictionary" in of else data
-
-    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
-        """Return the concepts of all steps, and refits on the same axes."""
-        shared: dict[str, Any] = {
-            "points": ("step", "concept"),
-            "facet": "layer",
-            "colour": "step",
-        }
-        plane = Scatter(
-            "plane",
-            "Concepts of all {checkpoint}s in one plane",
-            x="first",
-            y="second",
-            caption="Leading principal components of the concepts of all {checkpoint}s; permuted "
-            "and "
-            "signed to fit the reference {checkpoint}'s.",
-            **shared,
-        )
-        refits = Scatter(
-            "refits",
-            "Refits on the same axes",
-            x="refit_first",
-            y="refit_second",
-            caption="At the {checkpoint}s of the noise floor: another seed, or resampled texts; "
-            "matched to the reference {checkpoint}'s like the others.",
-            **shared,
-        )
-        return [plane, refits] if "refit_first" in data else [plane]
 
     def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return what share of the variance is shown, and how far refitting moves a concept."""

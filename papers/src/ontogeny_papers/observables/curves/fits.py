@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from ontogeny.figures import Curves, Figure, Heatmap, Section
+from ontogeny.figures import Curves, Heatmap, Section
 from ontogeny.summary import NumberTable
 from ontogeny.summary.figures import along
 from ontogeny.trees import Nodes
@@ -99,6 +98,25 @@ class Fits(OfCurve):
         "fitted": ("fitted curve", "as curve"),
         "verdict": ("verdict on the shape", ""),
     }
+    charts = (
+        Curves(
+            "exponential",
+            "Curves and their exponentials",
+            value="curve",
+            reference="fitted",
+            reference_label="exponential",
+            select={"model": "exponential"},
+            caption="Dashed: the exponential fitted to each curve, whether it is the best fit "
+            "or not.",
+        ),
+        Heatmap(
+            "weights",
+            "Weight of each shape",
+            value="weight",
+            x="model",
+            caption="By the information criterion; the weights of one layer sum to 1.",
+        ),
+    )
 
     def examined(self, data: xr.Dataset, nodes: Nodes) -> tuple[xr.Dataset, list[str]]:
         """Add parameters with standard errors, weights and fitted curves."""
@@ -126,28 +144,6 @@ class Fits(OfCurve):
         data["fitted"] = data.fitted.transpose("model", "step", "layer")
         data.weight.attrs.update(long_name=f"weight by {self.criterion}", units="1")
         return data, _words(self.of, results)
-
-    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
-        """Return the curves with their exponentials, and the weights of the shapes."""
-        return [
-            Curves(
-                "exponential",
-                "Curves and their exponentials",
-                value="curve",
-                reference="fitted",
-                reference_label="exponential",
-                select={"model": "exponential"},
-                caption="Dashed: the exponential fitted to each curve, whether it is the best fit "
-                "or not.",
-            ),
-            Heatmap(
-                "weights",
-                "Weight of each shape",
-                value="weight",
-                x="model",
-                caption="By the information criterion; the weights of one layer sum to 1.",
-            ),
-        ]
 
 
 def _row(result: FitComparison) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ontogeny.figures import Figure, Heatmap, Section
+from ontogeny.figures import Heatmap, Section
 from ontogeny.needs import InputSet, Need
 from ontogeny.observables import Reading, Run, by_layer
 from ontogeny.observables.catalogued import FIT
@@ -69,6 +69,15 @@ class ConceptDirections(LabelledConcepts):
         "training, so that the same penalty weighs less. Balanced accuracy: the mean over both "
         "classes, 0.5 by chance.",
         source="Bernas 2025, Def. 38, sec. 6.2; Kim et al. 2018",
+    )
+    charts = (
+        Heatmap(
+            "readable",
+            "Corrected p-value of the accuracy",
+            value="p_corrected",
+            facet="concept",
+            caption="At most 0.05: above what any shuffle of the labels reaches anywhere.",
+        ),
     )
 
     @property
@@ -148,18 +157,6 @@ class ConceptDirections(LabelledConcepts):
             chance_band(data, "random_accuracy", "accuracy_chance")
             | texts_of(data, "accuracy", "right")
         )
-
-    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
-        """Return the map of p-values."""
-        return [
-            Heatmap(
-                "readable",
-                "Corrected p-value of the accuracy",
-                value="p_corrected",
-                facet="concept",
-                caption="At most 0.05: above what any shuffle of the labels reaches anywhere.",
-            )
-        ]
 
     def words(self, data: xr.Dataset, nodes: Nodes) -> Sequence[str]:
         """Return where and from which step on each concept is readable."""

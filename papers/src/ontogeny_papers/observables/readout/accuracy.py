@@ -14,13 +14,12 @@ import xarray as xr
 from ontogeny.dynamics.shares import wilson_interval
 from ontogeny.errors import ArgumentError
 from ontogeny.features.labelled.accuracy import class_logits
-from ontogeny.figures import Figure, Heatmap, Section
+from ontogeny.figures import Heatmap, Section
 from ontogeny.needs import Gradients, Need
 from ontogeny.observables.arguments import check_names, check_wholes
 from ontogeny.observables.base import Observable, dataset
 from ontogeny.observables.catalogued import PASS
 from ontogeny.quantities import Measured, Quantity
-from ontogeny.trees import Nodes
 from ontogeny.units import Units
 
 from ...capture.cut_attention import cut_attention
@@ -94,6 +93,15 @@ class ReadoutAccuracy(Observable):
         source="Xu 2026, sec. 3.1, 4.5",
     )
     variables = {"texts": ("texts in the set", "texts")}
+    charts = (
+        Heatmap(
+            "forgetting",
+            "Accuracy over training",
+            value="accuracy",
+            y="set",
+            caption="One row a set: a row that turns pale again lost what it had.",
+        ),
+    )
 
     def check(self) -> None:
         """Refuse arguments out of range."""
@@ -144,18 +152,6 @@ class ReadoutAccuracy(Observable):
             **({"kept": list(self.cut)} if self.cut else {}),
         }
         return dataset(variables).assign_coords(coords)
-
-    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Figure]:
-        """Return the accuracies as a map, in which forgetting shows."""
-        return [
-            Heatmap(
-                "forgetting",
-                "Accuracy over training",
-                value="accuracy",
-                y="set",
-                caption="One row a set: a row that turns pale again lost what it had.",
-            )
-        ]
 
 
 def answers(value: Any, keep: int | None = None) -> tuple[np.ndarray, np.ndarray]:

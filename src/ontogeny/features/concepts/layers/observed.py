@@ -172,6 +172,15 @@ class ConceptLayers(OfSampledActivations):
         care="{Word}s themselves are readable from the first layer on, also in an untrained model.",
         source="Crosscoders (Lindsey et al. 2024), by exact methods",
     )
+    charts = (
+        Heatmap(
+            "first-layers",
+            "Where concepts are first readable",
+            value="line_first",
+            y=LINE,
+            caption="A row a concept; 0: the first layer.",
+        ),
+    )
 
     def check(self) -> None:
         """Refuse arguments out of range."""
@@ -287,16 +296,6 @@ class ConceptLayers(OfSampledActivations):
             line_first=((LINE, "step"), first.T[concepts[order]]),
             line_moves=(LINE, moves.direction[order].astype(np.float64)),
         )
-
-    def figures(self, data: xr.Dataset, nodes: Nodes) -> Sequence[Any]:
-        """Return the first layer of each concept over the steps."""
-        if "line_first" not in data:  # no concept replicates
-            return []
-        title = "Where concepts are first readable"
-        caption = "A row a concept; 0: the first layer."
-        return [
-            Heatmap("first-layers", title, value="line_first", y=LINE, caption=caption)
-        ]
 
     def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
         """Return where concepts are first readable, and how many move, beside chance."""
