@@ -54,7 +54,7 @@ MEASURED: dict[str, str] = {
     "{chance}).",
     "shared_first_answer": "{number} of {whole} gaps share one first answer{at}.",
     "right_leads_from": "The right answer leads in {number} of {whole} gaps in the end{against}.",
-    "class_information": "In the end it knows of the class of a {token}: {each}.",
+    "class_information": "It knows of a {token}’s class: {each}.",
     "exchanged": "The random draws give {number} of these {token}s another class.",
     "reached_step": "Half of {label} is there{at}, before half of {other} ({chance}).",
     "left_out": "{number} of the examples {was} left out: {list}.",
@@ -64,7 +64,7 @@ MEASURED: dict[str, str] = {
     # concepts
     "named": "{number} of {whole} concepts of {layer} got a name{against}{parts}.",
     "stands_in_because": "Names are judged beside this model with shuffled weights: {label}.",
-    "found_again": "A fit finds its concepts again: {each}.",
+    "found_again": "Concepts found again: {each}.",
     "code_likeness": "Its codes repeat: half of them correlate by {number} or more with another "
     "one.",
     "converged": "{number} of {whole} fits did not converge.",

@@ -141,7 +141,7 @@ class MeasuredPhrases:
     def _nullbeside_of(self, claim: Claim) -> str:
         values = [beside.value for beside in beside_of(claim, *RIVALS)]
         percent = " %" if self._is_share else ""
-        return f"{value_range(values, self._bare)}{percent}"
+        return f"{value_range(values, self._bare, ' to ')}{percent}"
 
     @property
     def _is_share(self) -> bool:

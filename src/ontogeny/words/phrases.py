@@ -21,6 +21,7 @@ from .formats import (
     number,
     plural,
     sentence_start,
+    three_digits,
     value_range,
     values_words,
 )
@@ -325,7 +326,9 @@ class Phrases(MeasuredPhrases):
             return ""
         if self.first.kind in COUNTS:
             return value_range(known, _whole)
-        return value_range(known, _signed, " to ")
+        least = max(map(abs, known)) / 1000  # smaller ones are written as 0
+        signed = [value if abs(value) > least else 0.0 for value in known]
+        return value_range(signed, _signed, " to ")
 
     @property
     def half(self) -> str:
@@ -386,7 +389,9 @@ class Phrases(MeasuredPhrases):
         if not claim.units and claim.value == round(claim.value):
             return f"{claim.value:,.0f}"
         noise = (claim.high - claim.low) / 2
-        return self._in_units(number(claim.value, noise).replace("-", "−"))
+        is_known = math.isfinite(noise)
+        value = number(claim.value, noise) if is_known else three_digits(claim.value)
+        return self._in_units(value.replace("-", "−"))
 
     @property
     def values(self) -> str:

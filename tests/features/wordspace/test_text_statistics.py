@@ -129,7 +129,7 @@ def test_the_panel_has_a_dot_a_row_and_the_null_beside_it(study):
 
 def test_what_is_known_is_told_beside_random_classes_and_in_its_order(study):
     known, exchanged, order = said_of(TextStatistics(depth=3), study)
-    assert known.startswith("In the end it knows of the class of a token: 0.69")
+    assert known.startswith("It knows of a token’s class: 0.69")
     assert known.count("by chance") == 3 and "another class" in exchanged
     assert order.startswith(f"Half of {study.statistic.values[0]} is there at step")
 

@@ -76,7 +76,7 @@ class AttentionEntropy(Observable):
     quantities = (
         Quantity(
             "layer_entropy",
-            "attention entropy, mean over heads",
+            "mean attention entropy",
             units="nats",
             rows="{layer} · attention entropy",
             subject="The attention entropy of {layer}",

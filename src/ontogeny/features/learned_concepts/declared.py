@@ -133,7 +133,7 @@ VARIABLES: Names = {
 QUANTITIES = (
     Quantity(
         "token_share",
-        "share of the layer that is the current token",
+        "current token’s share of the layer",
         symbol="1 − ‖A − E[A | token]‖² / ‖A‖²",
         rows="{layer} · share of the token",
         subject="The share of the current token in {layer}",
@@ -141,7 +141,7 @@ QUANTITIES = (
     ),
     Quantity(
         "learned_share",
-        "share of the layer that was learned",
+        "learned share of the layer",
         symbol="‖A − E[A | token] − W A₀‖² / ‖A‖²",
         rows="{layer} · learned share",
         subject="The learned share of {layer}",

@@ -362,12 +362,13 @@ def _shared(name: str, data: xr.Dataset) -> Iterator[Claim]:
         return
     last = shared.isel(step=-1)
     for one in (most, last) if int(last) < int(most) else (last,):
-        yield measurement(
-            Subject(name, "shared_first_answer"),
-            int(one),
-            whole=float(data.sizes["gap"]),
-            since=float(one.step),
-        )
+        if int(one) > 1:
+            yield measurement(
+                Subject(name, "shared_first_answer"),
+                int(one),
+                whole=float(data.sizes["gap"]),
+                since=float(one.step),
+            )
 
 
 def _led(name: str, data: xr.Dataset) -> Iterator[Claim]:

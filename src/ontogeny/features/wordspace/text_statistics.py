@@ -107,7 +107,7 @@ class TextStatistics(OfPredictions):
     quantities = (
         Quantity(
             "class_information",
-            "information about the class of a {token}",
+            "information about a {token}’s class",
             units="nats per {token}",
             symbol="mean log p(class | context) − log p̄(class)",
             rows="classes of {depth}",
