@@ -43,3 +43,35 @@ def test_where_some_examples_are_kept_it_says_that_none_of_these_turned(
     page.keyboard.press("ArrowLeft")
     told = page.text_content(".turned-list")
     assert told == "None of the examples that are kept turned."
+
+
+def of_groups(**courses):
+    data = with_texts(node(courses))
+    return xr.DataTree.from_dict(
+        {"/pairs": data.assign(right=data.right.astype(float))}
+    )
+
+
+@pytest.mark.parametrize(
+    ("courses", "begins", "ends"),
+    [
+        (
+            {"late": [0.5, 1, 1, 1], "coin": [0.5, 0.4, 0.6, 0.5]},
+            "12 to right since step",
+            "of one group that is not above chance are left out: they turn by luck.",
+        ),
+        (
+            {"coin": [0.5, 0.4, 0.6, 0.5], "other": [0.4, 0.6, 0.5, 0.4]},
+            "Examples of 2 groups",
+            "that are not above chance are left out: they turn by luck.",
+        ),
+    ],
+)
+def test_coin_flips_are_not_told_as_events(visit, courses, begins, ends):
+    page = visit(begins, lambda: of_groups(**courses), width=1280, height=900)
+    page.focus("#slider")
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    told = page.text_content(".turned-list")
+    assert told.startswith(begins) and told.endswith(ends)
+    assert "coin" not in told

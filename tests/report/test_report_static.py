@@ -174,6 +174,24 @@ def test_cells_are_the_results_values_and_missing_ones_are_hatched():
     assert [t.get_text() for t in axes.get_yticklabels()] == ["3", "5", "8"]
 
 
+def test_values_below_a_middle_are_grey_and_both_halves_as_long():
+    data = xr.Dataset(
+        {"right": (("group", "step"), [[0.4, 0.5], [0.5, 1.0]])},
+        coords={"step": [0, 10], "group": ["a", "b"]},
+    )
+    heat = Heatmap("heat", "Heat", value="right", y="group", middle=0.5)
+    axes = drawn(one_node(data, [heat], [0, 10]), "node", "heat")[0].axes[0]
+    (mesh,) = (c for c in axes.collections if isinstance(c, QuadMesh))
+    assert mesh.get_clim() == (0.0, 1.0)
+
+    def chroma(value):
+        colour = mesh.cmap(mesh.norm(value))[:3]
+        return max(colour) - min(colour)
+
+    assert chroma(0.4) < 0.02 < chroma(0.6)
+    assert mesh.cmap(0.0)[:3] < mesh.cmap(0.45)[:3], "darker, the further below"
+
+
 def test_dots_are_filled_only_outside_every_null():
     tree = examples.developing_tree()
     axes = drawn(tree, "variance-rank", "rank")[0].axes[0]

@@ -112,13 +112,15 @@ class Curves(Figure):
 class Heatmap(Figure):
     """One value for each pair of labels of `x` and `y`.
 
-    With `square` cells are as wide as high, as in a confusion matrix. A `facet` over steps shows
-    at most 8 of them, evenly chosen, first and last among them.
+    With `square` cells are as wide as high, as in a confusion matrix. Values below `middle`, such
+    as chance, are grey. A `facet` over steps shows at most 8 of them, evenly chosen, first and last
+    among them.
     """
 
     x: str = "step"
     y: str = "layer"
     square: bool = False
+    middle: float | None = None
 
     kind = "heatmap"
     dimensions = ("x", "y", "facet")

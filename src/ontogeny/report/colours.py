@@ -109,13 +109,20 @@ def ramp_at(colours: Sequence[str], share: float) -> str:
 def palettes(layers: int) -> dict[str, dict[str, object]]:
     """Return for light and dark: base colours, `layers` layer colours, and the ramp of values.
 
-    ``marks`` is the part of that ramp for lines and points, which must stand out from the paper.
+    ``marks`` is the part of that ramp for lines and points, which must stand out from the paper, and
+    ``parted`` what stands in its place where values part at a middle: greys below it.
     """
     return {
         mode: {
             "base": BASE[mode],
             "layers": ramp(LAYERS[mode], max(layers, 1)),
             "values": ramp(PROGRESS[mode], LEVELS),
+            "parted": [
+                *reversed(
+                    ramp([(stop[0], 0.0, 0.0) for stop in PROGRESS[mode]], LEVELS)
+                ),
+                *ramp(PROGRESS[mode], LEVELS),
+            ],
             "marks": [
                 colour
                 for colour in ramp(PROGRESS[mode], 2 * LEVELS)

@@ -310,4 +310,6 @@ def group_figures(data: xr.Dataset) -> list[Figure]:
     if data.sizes.get("group", 0) <= _CURVES or data.sizes["step"] < 2:
         return []
     title = "Share that is right, groups in the order in which they leave chance"
-    return [Heatmap("groups", title, value="accuracy", y="group")]
+    chance = np.unique(data.accuracy_chance)
+    middle = float(chance[0]) if len(chance) == 1 else None
+    return [Heatmap("groups", title, value="accuracy", y="group", middle=middle)]

@@ -30,7 +30,8 @@ def draw_heatmap(view: FigureView) -> Figure:
             axes.set_aspect("equal")
     grids = [view.values(panel, "y", "x") for panel in panels]
     # One value alone lies in the middle of the scale.
-    norm = norm_of(np.concatenate([grid.ravel() for grid in grids]))
+    values = np.concatenate([grid.ravel() for grid in grids])
+    norm = norm_of(values, view.figure.middle)
     colours = ScalarMappable(
         norm, LinearSegmentedColormap.from_list("values", view.ramp)
     )

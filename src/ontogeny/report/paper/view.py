@@ -40,7 +40,8 @@ class FigureView:
         palette = palettes(len(content.groups.labels))["light"]
         self.base: Any = palette["base"]
         self.layers: Any = palette["layers"]
-        self.ramp: Any = palette["values"]
+        middle = getattr(self.figure, "middle", None)
+        self.ramp: Any = palette["values" if middle is None else "parted"]
         self.marks: Any = palette["marks"]
         self.absolute = self._array(self.figure.value)
         self.main = self._array(self.figure.relative or self.figure.value)
@@ -190,12 +191,18 @@ class FigureView:
         return colour, DASHES[seen[group] % len(DASHES)]
 
 
-def norm_of(values: np.ndarray) -> Normalize:
-    """Return the scale of colours over all values; one value alone lies in its middle."""
+def norm_of(values: np.ndarray, middle: float | None = None) -> Normalize:
+    """Return the scale of colours over all values; one value alone lies in its middle.
+
+    With a `middle` both halves are as long.
+    """
     finite = values[np.isfinite(values)]
     low, high = (
         (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     )
+    if middle is not None:
+        half = max(middle - low, high - middle)
+        low, high = middle - half, middle + half
     room = 0.5 if low == high else 0.0
     return Normalize(low - room, high + room)
 

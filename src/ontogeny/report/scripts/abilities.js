@@ -10,13 +10,16 @@ export function startAbilities() {
   const place = find("#turned");
   if (!place || !DATA.abilities.length) return;
   const list = find(".turned-list", place);
+  const able = DATA.abilities.some(({ texts }) => texts.length);
+  const lucky = DATA.abilities.reduce((sum, each) => sum + each.lucky, 0);
+  const luck = lucky ? [say(lucky === 1 ? "lucky one" : "lucky", { count: lucky })] : [];
   const show = () => {
     const lines = DATA.abilities.flatMap(turnedAt);
     find(".turned-step", place).textContent = `${CLOCK} ${formatStep(DATA.steps[state.step])}`;
     const measured = DATA.abilities.some(isCompared);
     const kept = DATA.abilities.some(({ of, texts }) => of > texts.length) ? "none kept turned" : "none turned";
-    const none = say(measured ? kept : "not compared there");
-    list.replaceChildren(...(lines.length ? lines : [none]).map(turnedLine));
+    const none = able ? [say(measured ? kept : "not compared there")] : [];
+    list.replaceChildren(...[...(lines.length ? lines : none), ...luck].map(turnedLine));
   };
   place.hidden = false;
   listen((changed) => {

@@ -27,7 +27,9 @@ export class HeatmapPicture extends Picture {
   sizes() {
     const count = this.shown.length;
     const most = paper.printing ? 90 : this.panels.length > 8 ? 128 : 220;
-    const cell = Math.max(paper.printing ? 1 : 4, Math.min(18, most / count));
+    // A few labels are all written.
+    const least = this.upward || count > 40 || this.panels.length > 2 ? 4 : 14;
+    const cell = Math.max(paper.printing ? 1 : least, Math.min(18, most / count));
     return {
       left: 12 + widest(this.labels),
       right: 62,
@@ -92,12 +94,18 @@ export class HeatmapPicture extends Picture {
     return [cells, hatchTrace(this.xEdges, this.yEdges, panel.z, this.palette)];
   }
 
-  // The same colours in all panels; one value alone lies in the middle of the scale.
+  // The same colours in all panels; one value alone lies in the middle of the scale. Where values
+  // part at one, such as chance, both halves are as long, and those below it are grey.
   finish() {
-    const ramp = this.palette.values;
+    const { middle } = this.figure;
+    const ramp = middle === null ? this.palette.values : this.palette.parted;
     const unit = this.view.unitWords();
     const bar = { title: barTitleFits(unit) ? unit : "", nticks: 5, separatethousands: true };
-    const [low, high] = extent(this.panels.flatMap((panel) => panel.z));
+    let [low, high] = extent(this.panels.flatMap((panel) => panel.z));
+    if (middle !== null && low <= high) {
+      const half = Math.max(middle - low, high - middle);
+      [low, high] = [middle - half, middle + half];
+    }
     const room = low === high ? 0.5 : 0;
     this.layout.coloraxis = {
       colorscale: colourScale(ramp),

@@ -18,7 +18,9 @@ def turning(content: Content) -> list[dict[str, Any]]:
     """Return for each node of abilities its steps, the texts of its examples, and which are right.
 
     What is right at a step is a text of a digit for each example: 1 or 0, 5 of a tie, and a blank
-    where it was not measured. Of a pair, the wrong text stands after the right one.
+    where it was not measured. Of a pair, the wrong text stands after the right one. Examples of
+    groups that are above chance at neither end turn by luck, and are left out; ``lucky`` is how many
+    groups these are.
     """
     nodes = [node.dataset for node in content.nodes if has_abilities(node.dataset)]
     return [
@@ -28,10 +30,12 @@ def turning(content: Content) -> list[dict[str, Any]]:
 
 def _turning(data: xr.Dataset) -> dict[str, Any]:
     (dim,) = (str(dim) for dim in data.right.dims if dim != "step")
-    number = data.sizes[dim]
+    able = data.above_chance | data.get("above_chance_first", False)
+    told = np.flatnonzero(np.isin(data[f"group_of_{dim}"], data.group[able]))
+    number = len(told)
     # Evenly over the file, in which groups stand one after the other.
-    places = np.unique(np.linspace(0, number - 1, min(number, MOST)).astype(int))
-    data = data.isel({dim: places})
+    places = np.linspace(0, number - 1, min(number, MOST)).astype(int)
+    data = data.isel({dim: told[np.unique(places)]})
     right = data.right.transpose("step", dim).values
     digits = np.select([right == 1, right == 0, right > 0], ["1", "0", "5"], " ")
     sides = texts_of(data)
@@ -43,4 +47,5 @@ def _turning(data: xr.Dataset) -> dict[str, Any]:
         ],
         "right": ["".join(row) for row in digits],
         "of": number,
+        "lucky": int((~able).sum()),
     }
