@@ -176,7 +176,7 @@ class JointConcepts(OfSampledActivations):
         "untrained model has readable concepts too: {word}s themselves.",
         source="Crosscoders (Lindsey et al. 2024), by exact methods",
     )
-    charts = (
+    charts: ClassVar[Sequence[Figure]] = (
         Heatmap(
             "lives",
             "The lives of the concepts",
