@@ -19,7 +19,7 @@ from ...concepts.joint.readout import CheckpointReadout, Moments
 from ...concepts.joint.snapshots import fitted_steps, fixed_half, text_blocks
 from ...concepts.joint.whitening import Gathered
 from ...errors import ArgumentError, check_choice, check_number, check_whole
-from ...figures import Curves, Heatmap, Section
+from ...figures import Curves, Figure, Heatmap, Section
 from ...needs import Activations, Need
 from ...observables import PresetEntry, Reading, Run, by_layer, control_matches
 from ...observables.catalogued import INNER_LAYERS
@@ -176,7 +176,7 @@ class JointConcepts(OfSampledActivations):
         "untrained model has readable concepts too: {word}s themselves.",
         source="Crosscoders (Lindsey et al. 2024), by exact methods",
     )
-    charts = (
+    charts: ClassVar[Sequence[Figure]] = (
         Heatmap(
             "lives",
             "The lives of the concepts",
