@@ -169,13 +169,12 @@ class Story(Headings):
 
     def _of_abilities(self) -> Line | None:
         """Say how many abilities are above chance, and which is best."""
-        above = [claim for claim in self.able if claim.certainty is Certainty.SURE]
-        if not above:  # a zero is told in its section
+        count = self.able_words()
+        if count is None:  # a zero is told in its section
             return None
-        best = max(above, key=lambda claim: claim.last)
-        lead = f"{self.able_words().text}."
+        best = max(count.claims, key=lambda claim: claim.last)
         text = " ".join(filter(None, [self.said(best).text, self._example(best)]))
-        return Line(lead, text, self.content.link(best))
+        return Line(f"{count.text}.", text, self.content.link(best))
 
     def _example(self, claim: Claim) -> str:
         """Return an example of an ability; empty where the result keeps none."""
