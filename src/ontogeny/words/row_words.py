@@ -256,7 +256,7 @@ def mark_records(row: Row) -> list[list[Any]]:
     """Return the fields of `MARKS` for the run or runs of a row, and for its control runs."""
     head = [row.name, row.quantity, row.layer]
     runs = [(run.name, run.row, run.firm) for run in row.runs] or [("", row, row.firm)]
-    marks = []
+    marks: list[list[Any]] = []
     for name, of_run, firm in runs:
         dates = [getattr(of_run, date) for date in _DATES]
         marks.append([*head, "run", name, *dates, firm, state_words(of_run)])

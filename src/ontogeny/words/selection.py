@@ -21,13 +21,14 @@ LINES = {
 }
 
 # What rows come to, the strongest first, by the headings that count them.
-COUNTED = {
-    "learned rows": (Kind.LEARNED, Certainty.SURE),
-    "forgot rows": (Kind.FORGOT, Certainty.SURE),
-    "beyond": (Kind.BEYOND_MOTION, Certainty.SURE),
-    "changed": (Kind.BEYOND_MOTION, Certainty.NOT_TESTED),
-    "changed open": (Kind.BEYOND_MOTION, Certainty.OPEN, Certainty.AS_CONTROLS),
-    "open rows": (Kind.CHANGED, Certainty.OPEN),
+_UNSURE = (Certainty.OPEN, Certainty.AS_CONTROLS)
+COUNTED: dict[str, tuple[Kind, tuple[Certainty, ...]]] = {
+    "learned rows": (Kind.LEARNED, (Certainty.SURE,)),
+    "forgot rows": (Kind.FORGOT, (Certainty.SURE,)),
+    "beyond": (Kind.BEYOND_MOTION, (Certainty.SURE,)),
+    "changed": (Kind.BEYOND_MOTION, (Certainty.NOT_TESTED,)),
+    "changed open": (Kind.BEYOND_MOTION, _UNSURE),
+    "open rows": (Kind.CHANGED, (Certainty.OPEN,)),
 }
 MOVED = ("beyond", "changed", "changed open")
 
@@ -37,7 +38,7 @@ def counted(
 ) -> Said | None:
     """Return how many rows show the strongest that any of them shows; None of no row."""
     for key in keys:
-        kind, *certainties = COUNTED[key]
+        kind, certainties = COUNTED[key]
         some = [c for c in rows if c.kind is kind and c.certainty in certainties]
         if some:
             count = f"{len(some):,}"

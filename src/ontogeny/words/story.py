@@ -189,13 +189,12 @@ class Story(Headings):
 
     def _of_abilities(self) -> Line | None:
         """Say how many abilities are above chance, and which is best."""
-        able = self.able_words()
-        if able is None:  # a zero is told in its section
+        count = self.able_words()
+        if count is None:  # a zero is told in its section
             return None
-        best = max(able.claims, key=lambda claim: claim.last)
-        lead = f"{able.text}."
+        best = max(count.claims, key=lambda claim: claim.last)
         text = " ".join(filter(None, [self.said(best).text, self._example(best)]))
-        return Line(lead, text, self.content.link(best))
+        return Line(f"{count.text}.", text, self.content.link(best))
 
     def _example(self, claim: Claim) -> str:
         """Return an example of an ability; empty where the result keeps none."""
