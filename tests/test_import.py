@@ -38,6 +38,22 @@ def test_help_of_the_command_loads_nothing_heavy():
     assert done.stdout.strip().endswith("[]")
 
 
+def test_studies_load_neither_pages_nor_pictures():
+    code = (
+        "import sys, ontogeny.study as study\n"
+        "drawn = ('jinja2', 'matplotlib', 'ontogeny.report.page.html', 'ontogeny.report.kinds')\n"
+        "print([m for m in drawn if m in sys.modules])\n"
+        "import ontogeny.report as report\n"
+        "print([getattr(report, name).__name__ for name in report.__all__])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    loaded, names = done.stdout.splitlines()
+    assert loaded == "[]"
+    assert names == "['chart_svg', 'write', 'write_figures']"
+
+
 @pytest.mark.parametrize("name", og.__all__)
 def test_every_public_name_is_there(name):
     assert getattr(og, name) is not None

@@ -350,6 +350,26 @@ def test_layers_are_no_argument_that_differs_where_the_models_do():
         og.compare({"one": one, "same": of_model(1, "model.layers.*")})
 
 
+def test_an_objective_left_to_the_class_is_the_one_that_the_class_shows():
+    def of_model(size, cls, objective):
+        observables = {"loss": {"kind": "loss", "objective": objective}}
+        model = json.dumps({"class": cls, "parameters": size})
+        return with_settings(run(20, size, model=model), observables=observables)
+
+    left = of_model(1, "GPT2LMHeadModel", "auto")
+    og.compare({"left": left, "given": of_model(2, "GPT2LMHeadModel", "causal")})
+    og.compare({"left": left, "other": of_model(2, "LlamaForCausalLM", "auto")})
+    for other in (
+        of_model(2, "GPT2LMHeadModel", "masked"),
+        of_model(2, "BertForMaskedLM", "auto"),
+        of_model(2, "Unknown", "auto"),
+    ):
+        with pytest.raises(ArgumentError, match="with other values of objective"):
+            og.compare({"left": left, "other": other})
+    unknown = of_model(1, "Unknown", "auto")
+    og.compare({"one": unknown, "other": of_model(2, "Unknown", "auto")})
+
+
 def test_what_differs_is_refused_by_name_and_marked_where_allowed():
     def other(**entry):
         base = {"name": "text", "texts": 40, "tokens": 338}

@@ -69,11 +69,11 @@ def added(request, tmp_path, monkeypatch):
         )
         module = f"{activations.__name__}.token_norm"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # what is listed is kept there
-    for stored in (registry._loaded, catalogue):
+    for stored in (registry._of_features, registry._loaded, catalogue):
         stored.cache_clear()
     yield registry.kinds()[KIND]
     sys.modules.pop(module)
-    for stored in (registry._loaded, catalogue):
+    for stored in (registry._of_features, registry._loaded, catalogue):
         stored.cache_clear()
 
 

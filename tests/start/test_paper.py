@@ -85,7 +85,9 @@ def test_passes_bytes_and_operations_are_counted(paper, folder):
     assert not two.alone
     assert two.hours(8) < one.hours(8)
     assert bill.on_devices == pytest.approx(2 * folder[1] * bill.tokens / 1e14)
-    assert bill.shared["control weights"] == pytest.approx(6e-9 * folder[1] * 60)
+    assert bill.shared["control weights"] == pytest.approx(4.5e-9 * folder[1] * 60)
+    single = replace(paper, model=replace(paper.model, itemsize=4)).bill(wanted)
+    assert single.shared["control weights"] == pytest.approx(7.5e-9 * folder[1] * 60)
     halved = paper.bill(replace(wanted, steps=15, controls=6))
     assert (2 * halved.passes, 2 * halved.asked) == (bill.passes, bill.asked)
 
@@ -179,6 +181,22 @@ def test_a_model_lies_on_one_device_on_several_or_nowhere(monkeypatch):
     assert "on 1 and in memory (" in text
     with pytest.raises(ArgumentError, match="36 GB too little"):
         check_fits(int(150e9), model, 1, 80e9)
+
+
+def test_memory_that_cannot_be_known_is_said_and_refuses_nothing(paper, monkeypatch):
+    monkeypatch.setattr("ontogeny.start.paper.memory_of_this_machine", lambda: None)
+    monkeypatch.setattr(fitting.torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(fitting, "_gpus", lambda devices: (80e9, "assumed"))
+    unknown = Paper.of(paper.study)
+    assert unknown.memory is None
+    bill = unknown.bill(Wanted.of(paper.study))
+    assert bill.read == bill.asked
+    (line,) = [text for text in lines_on_paper(unknown, 8) if "to read" in text]
+    assert line.endswith("of weights, as the memory of this machine cannot be known")
+    model = Model(70_000_000_000, 140_000_000_000, 2, 8192, 80, 32_000, 1)
+    text = check_fits(int(150e9), model, 1, 80e9)
+    assert text.startswith("the devices are 60 GB too small together")
+    assert text.endswith("cannot be known")
 
 
 def test_the_command_reads_no_weights(folder, tmp_path, monkeypatch):

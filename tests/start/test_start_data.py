@@ -1,6 +1,8 @@
 """What is written is what is read: TOML, ``--set``, costs in words, the bundled texts."""
 
 import math
+import os
+import time
 import tomllib
 from dataclasses import replace
 
@@ -124,6 +126,33 @@ def test_the_time_of_a_checkpoint_is_that_of_all_its_tasks_and_states_are_apart(
     with pytest.raises(_SeenError):
         watch.advance("step 20", 1, 2.0)
     assert (watch.before, watch.step, watch.late) == (12.0, 42.0, 2.0)
+
+
+def test_what_controls_do_not_have_is_taken_apart_by_when_cells_were_written():
+    watch = _Watch("step 20", False, ["writing", "motion"])
+    now = time.time()
+
+    def written(name, step, ago):
+        cell = watch.folder / "cells" / name / f"{step}.safetensors"
+        cell.parent.mkdir(parents=True, exist_ok=True)
+        cell.touch()
+        os.utime(cell, (now - ago, now - ago))
+
+    # What was before it begins at 100 s; the first cell waits for the reading, whatever it is of.
+    for name, step, ago in (
+        ("writing", 0, 900),
+        ("motion", 20, 60),
+        ("loss", 20, 58),
+        ("writing", 20, 47),
+        ("pairs", 20, 20),
+    ):
+        written(name, step, ago)
+    watch.advance("reading step 20", 4, 100.0)
+    assert watch.of_run == pytest.approx(11, abs=1e-3)
+    written("entropy", 20, 1)
+    with pytest.raises(_SeenError):
+        watch.advance("step 20", 1, 2.0)
+    assert watch.of_run == pytest.approx(11, abs=1e-3)
 
 
 def test_the_bundled_texts_are_varied_and_none_is_repeated():

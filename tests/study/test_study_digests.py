@@ -40,6 +40,23 @@ def test_weights_that_were_written_again_with_the_same_size_and_time_are_noticed
     assert _digest(run, cache) != before
 
 
+@pytest.mark.parametrize("change", [lambda p: [*p, {"w": "0"}], lambda p: p[:1] * 3])
+def test_an_entry_with_more_parts_than_files_is_made_anew(tmp_path, change):
+    run, cache = tmp_path / "run", tmp_path / "digests.json"
+    record({0: tiny_model(0)}, run)
+    before, whole = _digest(run, cache), cache.read_text()
+    entries = json.loads(whole)
+    for entry in entries.values():
+        entry["tensors"] = change(entry["tensors"])
+    cache.write_text(json.dumps(entries))
+    known, checkpoint = DigestCache(cache), og.Trajectory.from_folder(run)[0]
+    known.note(checkpoint)
+    assert known.whole(checkpoint) == before
+    assert not known.has_changed(checkpoint)
+    known.save()
+    assert json.loads(cache.read_text()) == json.loads(whole)
+
+
 def forget(hashed):
     """Forget what this process has hashed by now, also to record a run: as a new one."""
     digests._known.clear()

@@ -28,15 +28,26 @@ def resolve_objective(model: nn.Module, objective: str = "auto") -> str:
     check_choice("objective", objective, ("auto", "causal", "masked"))
     if objective != "auto":
         return objective
-    for name in (cls.__name__ for cls in type(model).__mro__):
-        if "MaskedLM" in name:
-            return "masked"
-        if "CausalLM" in name or "LMHead" in name:
-            return "causal"
+    for cls in type(model).__mro__:
+        if shown := objective_of_class(cls.__name__):
+            return shown
     raise ArgumentError(
         f"the class name {type(model).__name__} does not show what the model predicts; "
         "give objective='causal' (the next token) or objective='masked' (masked tokens)."
     )
+
+
+def objective_of_class(name: str) -> str:
+    """Return what the name of a model's class shows that it predicts; empty if it does not.
+
+    Examples
+    --------
+    >>> objective_of_class("GPT2LMHeadModel"), objective_of_class("BertModel")
+    ('causal', '')
+    """
+    if "MaskedLM" in name:
+        return "masked"
+    return "causal" if "CausalLM" in name or "LMHead" in name else ""
 
 
 class LossCollector(PredictionCollector):

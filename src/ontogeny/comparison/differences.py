@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+from ..capture.loss import objective_of_class
 from ..errors import ArgumentError, check_choice
 from .sources import Run, levels_of
 
@@ -124,7 +125,10 @@ def _of_arguments(runs: Sequence[Run]) -> Differences:
     for name in studied[0]:
         if any(name not in observables for observables in studied):
             continue
-        arguments = [observables[name] for observables in studied]
+        arguments = [
+            _with_objective(observables[name], model)
+            for observables, model in zip(studied, models, strict=True)
+        ]
         for key in dict.fromkeys(chain(*arguments)):
             if key not in matched and not _alike(arguments, key):
                 what = _values(runs, arguments, key)
@@ -132,6 +136,16 @@ def _of_arguments(runs: Sequence[Run]) -> Differences:
                     "arguments",
                     f"{name!r} was measured with other values of {key}: {what}.",
                 )
+
+
+def _with_objective(
+    arguments: Mapping[str, Any], model: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return arguments with what the model predicts, where it was left to the model's class."""
+    if arguments.get("objective") != "auto":
+        return arguments
+    shown = objective_of_class(str(model.get("class", "")))
+    return {**arguments, "objective": shown or "auto"}
 
 
 def _of_settings(runs: Sequence[Run]) -> Differences:

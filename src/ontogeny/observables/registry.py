@@ -43,13 +43,32 @@ def left_out() -> dict[str, str]:
     return _loaded()[1]
 
 
+def class_of(kind: Any) -> type[Observable] | None:
+    """Return the class of a kind, or None; for the library's own no other package is loaded.
+
+    Examples
+    --------
+    >>> class_of("loss").__name__, class_of("no such kind")
+    ('Loss', None)
+    """
+    if not isinstance(kind, str):
+        return None
+    return _of_features().get(kind) or kinds().get(kind)
+
+
 @cache
-def _loaded() -> tuple[dict[str, type[Observable]], dict[str, str]]:
+def _of_features() -> dict[str, type[Observable]]:
     classes: dict[str, type[Observable]] = {}
-    reasons: dict[str, str] = {}
     for feature in features():
         for cls in _of_package(import_module(feature)):
             _add(classes, cls.kind, cls)
+    return classes
+
+
+@cache
+def _loaded() -> tuple[dict[str, type[Observable]], dict[str, str]]:
+    classes = dict(_of_features())
+    reasons: dict[str, str] = {}
     for entry in entry_points(group=GROUP):
         try:
             _add(classes, entry.name, load_entry("observable", entry))
@@ -97,7 +116,8 @@ def is_own(observable: Observable) -> bool:
     >>> is_own(make("loss"))
     False
     """
-    return type(observable) not in kinds().values()
+    kind = type(observable)
+    return kind not in _of_features().values() and kind not in kinds().values()
 
 
 def names() -> tuple[str, ...]:
@@ -125,9 +145,12 @@ def make(kind: str, **arguments: Any) -> Observable:
     >>> make("concepts", extractor="pca", n_concepts=8).n_concepts
     8
     """
-    if kind in left_out() and kind not in kinds():
-        raise OntogenyError(left_out()[kind])
-    return _made(kind, kinds()[check_choice("kind", kind, kinds())], arguments)
+    cls = class_of(kind)
+    if cls is None:
+        if kind in left_out():
+            raise OntogenyError(left_out()[kind])
+        cls = kinds()[check_choice("kind", kind, kinds())]
+    return _made(kind, cls, arguments)
 
 
 def make_own(kind: str, cls: Any, **arguments: Any) -> Observable:

@@ -10,7 +10,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from ..problems.problem import of_node
 from ..store import read_cell
 from ..study import Plan, Study, make_study
 from ..study.cells.graph import StepCell
+from ..study.folder.controls import observed_of_controls
 from ..study.folder.layout import cell_path
 from ..study.planning.dry_run import DryFailure
 from ..study.planning.probe import Probe
@@ -235,9 +236,11 @@ def _timed(study: Study, fetched: int, counts: tuple[int, ...], dropped: float) 
         return Cost(
             steps, fetched, 0, 0.0, 0.0, study.device, str(error).split("\n")[0]
         )
-    # A control begins with what the run has read. Where every step has noise floors, they are in
-    # the time of the one; elsewhere what comes after references and states has them.
-    checkpoints = watch.step * (steps + of_controls - (runs - 1))
+    # A control begins with what the run has read, and writes no texts, say. Where every step has
+    # noise floors, they are in the time of the one; elsewhere what comes after references and
+    # states has them.
+    read = of_controls - (runs - 1)
+    checkpoints = watch.step * steps + (watch.step - watch.of_run) * read
     noises = (not watch.noisy) * noise * (_NOISE_COST - 1) * watch.late
     seconds = _SUMMARIES * (runs * watch.before + checkpoints + noises + in_blocks)
     # References and states are cells alone; of SmolLM2's fine-tuning each run's take 34 MB, of
@@ -296,7 +299,9 @@ def _watched(
 ) -> _Watch:
     """Return what a task of a study took; the first one that has cells, if none is named."""
     study.examination.spare(probed)
-    watch = _Watch(label, noisy)
+    controlled = observed_of_controls(study.observables)
+    of_run = [o.name for o in study.observables if o not in controlled]
+    watch = _Watch(label, noisy, of_run)
     with contextlib.suppress(_SeenError):
         study.run(watch.folder, progress=watch, keep_going=True)
     return watch
@@ -307,14 +312,18 @@ class _SeenError(Exception):
 
 
 class _Watch(Silent):
-    """A progress that stops a run after its one checkpoint. Its folder goes with it."""
+    """A progress that stops a run after its one checkpoint. Its folder goes with it.
 
-    def __init__(self, label: str, noisy: bool) -> None:
+    `of_run` names the observables that controls do not have; the attribute is what they took.
+    """
+
+    def __init__(self, label: str, noisy: bool, of_run: Sequence[str] = ()) -> None:
         place = tempfile.mkdtemp()
         weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
         self.folder = Path(place) / "study"
         self.noisy = noisy
-        self.before = self.step = self.late = 0.0
+        self.before = self.step = self.late = self.of_run = 0.0
+        self._of_run = frozenset(of_run)
         self.written_before = self.written = self.references = self._size = 0
         self._label = label
 
@@ -346,6 +355,7 @@ class _Watch(Silent):
             cells and not self._label
         ):
             self.step = self.step + seconds
+            self.of_run += self._taken(time.time() - seconds)
             self.late = seconds
             self.written += written
             if label != f"reading {self._label}":
@@ -354,6 +364,17 @@ class _Watch(Silent):
             self.before += seconds
             self.written_before += written
             self.references = _bytes_of(self.folder.glob("states/reference-*"))
+
+    def _taken(self, begin: float) -> float:
+        """Return what the cells of `_of_run` took that were written since then.
+
+        Each is written when it is computed. What the first one took is not known: before it the
+        checkpoint is read for all.
+        """
+        cells = self.folder.glob("cells/*/*.safetensors")
+        written = sorted((cell.stat().st_mtime, cell.parent.name) for cell in cells)
+        pairs = pairwise(pair for pair in written if pair[0] >= begin)
+        return sum(t - before for (before, _), (t, n) in pairs if n in self._of_run)
 
 
 def _bytes_of(paths: Iterable[Path]) -> int:

@@ -94,6 +94,8 @@ def _to_read(paper: Paper, wanted: Wanted, bill: Bill) -> str:
     """Return what is read from the disk, and why it is not more or less."""
     if paper.is_kept(wanted):
         why = "once, as the memory keeps all of them"
+    elif paper.memory is None:
+        why = "as the memory of this machine cannot be known"
     elif not paper.is_read_by_step(wanted):
         why = "as the memory keeps no two checkpoints"
     else:

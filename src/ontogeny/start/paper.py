@@ -39,7 +39,8 @@ GPU_RATE = (
 )
 # Processor seconds, of the guide on costs.
 _HASHED = 1 / 0.8e9  # a byte that is hashed and looked through for NaN, by one process
-_TURNED = 6e-9  # a parameter of a control
+_TURNED = 7.5e-9  # a parameter of a control
+_TURNED_HALF = 4.5e-9  # of one in half precision
 _ROTATED = 45.0 / 4096**3  # a layer turned onto the reference, by the cube of its width
 _RANKED = 10e-9  # a parameter of a block at a step
 # Of a fit to 5,000 rows of width 4,096.
@@ -197,20 +198,21 @@ class Paper:
     rate
         Operations a second of a device.
     memory
-        Bytes of memory of the machine that it runs on.
+        Bytes of memory of the machine that it runs on; None where it cannot be known, and all that
+        is asked for counts as read.
     """
 
     study: Study
     model: Model
     rate: float
-    memory: float
+    memory: float | None
 
     @classmethod
     def of(cls, study: Study) -> Paper:
         """Return that of a study; the rate is assumed where it will run on a GPU."""
         first = next((c for c in study.trajectory if c.is_downloaded), None)
         model = Model.of(first or study.trajectory[int(study.trajectory.steps[0])])
-        return cls(study, model, GPU_RATE, memory_of_this_machine() or 0)
+        return cls(study, model, GPU_RATE, memory_of_this_machine())
 
     def on_this_machine(self) -> Paper:
         """Return the same at the rate of one core of this machine, as it is measured now."""
@@ -238,7 +240,8 @@ class Paper:
         else:
             alone |= hashing
         if controlled:
-            shared["control weights"] = model.parameters * controlled * _TURNED
+            each = _TURNED_HALF if model.itemsize <= 2 else _TURNED
+            shared["control weights"] = model.parameters * controlled * each
         for observable in wanted.observables:
             seconds = self._own(observable, wanted)
             if seconds:
@@ -248,11 +251,11 @@ class Paper:
 
     def is_kept(self, wanted: Wanted) -> bool:
         """Return whether the memory keeps the files of the whole run."""
-        return self.model.stored * wanted.steps <= self.memory / 2
+        return self.model.stored * wanted.steps <= (self.memory or 0) / 2
 
     def is_read_by_step(self, wanted: Wanted) -> bool:
         """Return whether each checkpoint is read once by all that needs it but matrices."""
-        keeps_two = 2 * self.model.stored <= self.memory / 2
+        keeps_two = 2 * self.model.stored <= (self.memory or 0) / 2
         return keeps_two and not self.is_kept(wanted)
 
     def bytes_held(self, wanted: Wanted) -> int:
@@ -366,9 +369,14 @@ def check_fits(held: int, model: Model, devices: int, memory: float) -> str:
     """
     if held <= memory:
         return ""
-    here = memory_of_this_machine() or 0
+    here = memory_of_this_machine()
     weights = model.parameters * model.itemsize
-    room = devices * memory + here
+    room = devices * memory + (here or 0)
+    if weights > room and here is None:
+        return (
+            f"the devices are {(weights - room) / 1e9:.0f} GB too small together, and the memory of "
+            "this machine, which may hold the rest, cannot be known"
+        )
     if weights > room:
         raise ArgumentError(
             f"the model fits nowhere: its weights take {weights / 1e9:.0f} GB, {devices} devices of "

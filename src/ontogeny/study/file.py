@@ -13,7 +13,7 @@ from ..artefacts import known_as
 from ..errors import ArgumentError, OntogenyError, check_choice, check_whole
 from ..inputs import Inputs
 from ..inputs.vocabularies import vocabulary_tokenizer
-from ..observables.registry import kinds
+from ..observables.registry import class_of
 from ..trajectory import Trajectory
 from ..trajectory.tokenizers import named_tokenizer
 from .folder.controls import FEWEST_STEPS
@@ -324,9 +324,7 @@ def with_objective(
     entry: Mapping[str, Any], objective: str | None
 ) -> Mapping[str, Any]:
     """Return a table with what the run's model predicts, where an observable asks for it."""
-    kind = entry.get("kind")
-    cls = kinds().get(kind) if isinstance(kind, str) else None
-    if objective is None or not hasattr(cls, "objective"):
+    if objective is None or not hasattr(class_of(entry.get("kind")), "objective"):
         return entry
     return {"objective": objective, **entry}
 
@@ -345,7 +343,7 @@ def _observable(entry: Mapping[str, Any], base: Path) -> observables.Observable:
 
 def _with_paths(kind: Any, arguments: Mapping[str, Any], base: Path) -> dict[str, Any]:
     """Return arguments with the paths of files as they are seen from here."""
-    cls = kinds().get(kind) if isinstance(kind, str) else None
+    cls = class_of(kind)
     names = cls.file_arguments if cls else ()
     return {
         name: [str(base / str(path)) for path in as_list(value)]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from ... import activity
 from ...errors import CheckpointError, StoreError
@@ -191,16 +191,17 @@ class DigestCache:
 
     def _is_known(self, checkpoint: Checkpoint) -> bool:
         """Return whether the digests of the files as they are now are noted."""
-        if checkpoint.source is not None or checkpoint.weights.on_disk() is None:
+        files = checkpoint.weights.on_disk()
+        if checkpoint.source is not None or files is None:
             return True
         entry = self._entries.get(_place(checkpoint))
-        return entry is not None and entry["files"] == _stamp(checkpoint)
+        return _fits(entry, files) and entry["files"] == _stamp(checkpoint)
 
     def has_changed(self, checkpoint: Checkpoint) -> bool:
         """Return whether files hold other weights than were noted before this was made."""
         for weights in checkpoint.sources:
             entry = self._noted.get(_place(weights))
-            if weights.source is None and entry is not None:
+            if weights.source is None and _fits(entry, weights.weights.on_disk()):
                 try:
                     if self._tensors(weights) != _tensors_of(entry):
                         return True
@@ -220,7 +221,8 @@ class DigestCache:
                 if (files := source.weights.on_disk()) is not None:
                     self._tensors(source)
                     entry = self._entries[_place(source)]
-                    self._noted.setdefault(_place(source), entry)
+                    if not _fits(self._noted.get(_place(source)), files):
+                        self._noted[_place(source)] = entry
                     remember(files, _seen_in(entry))
 
     def read_again(self) -> None:
@@ -301,6 +303,15 @@ def _entry(files: WeightFiles) -> dict[str, Any]:
         "tensors": [{name: digest for name, digest, _ in part} for part in seen],
         "not_finite": [n for part in seen for n, _, is_finite in part if not is_finite],
     }
+
+
+def _fits(
+    entry: Mapping[str, Any] | None, files: WeightFiles | None
+) -> TypeGuard[Mapping[str, Any]]:
+    """Return whether an entry has a part for each file; a damaged one is made anew."""
+    if entry is None or files is None:
+        return False
+    return len(entry["tensors"]) == len(files.apart())
 
 
 def _seen_in(entry: Mapping[str, Any]) -> list[list[Seen]]:

@@ -16,17 +16,17 @@ from ...errors import suggestion
 from ...markup import html_block, html_table, text_table
 from ...problems import Problems
 from ...problems.table import problems_of
-from ...report import write
 from ...report.choosing import listed
-from ...report.notebook.figure import ResultChart, ResultFigure
-from ...report.notebook.index import FigureIndex
-from ...report.notebook.summary import ResultSummary
-from ...report.notebook.texts import ResultTexts
 from ...trees import as_tree
 from ...words.page_claims import claims_of_result
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ...report.notebook.figure import ResultChart, ResultFigure
+    from ...report.notebook.index import FigureIndex
+    from ...report.notebook.summary import ResultSummary
+    from ...report.notebook.texts import ResultTexts
 
 _HEADS = ("node", "what", "sizes", "figures")
 _SIZES = ("step", "layer", "block")
@@ -127,6 +127,8 @@ class StudyResult(Mapping[str, Any]):
 
     def summary(self) -> ResultSummary:
         """Return what the page says first, in sentences; ``.data`` has a line for each row."""
+        from ...report.notebook.summary import ResultSummary
+
         return ResultSummary(self._by_name)
 
     def texts(self, step: int | None = None) -> ResultTexts:
@@ -142,6 +144,8 @@ class StudyResult(Mapping[str, Any]):
         ArgumentError
             If the result has neither, or is not read that early.
         """
+        from ...report.notebook.texts import ResultTexts
+
         return ResultTexts(self._by_name, step)
 
     def chart(self, view: str | None = None) -> ResultChart:
@@ -158,10 +162,14 @@ class StudyResult(Mapping[str, Any]):
         ArgumentError
             If the result has no such view.
         """
+        from ...report.notebook.figure import ResultChart
+
         return ResultChart(self._by_name, view)
 
     def figures(self) -> FigureIndex:
         """Return all figures by their names, such as ``"concepts-ica/procrustes"``."""
+        from ...report.notebook.index import FigureIndex
+
         return FigureIndex(self._by_name)
 
     def figure(self, name: str, layers: Any = None, steps: Any = None) -> ResultFigure:
@@ -190,6 +198,8 @@ class StudyResult(Mapping[str, Any]):
 
         Concepts bear the names that people gave them (``result.concept.label``).
         """
+        from ...report import write
+
         return write(self._by_name, Path(path))
 
     @property

@@ -73,19 +73,17 @@ class SignedPermutation:
 
     def left(self, values: Tensor) -> Tensor:
         """Return the rows in another order, with signs."""
-        return values[self.order] * self.signs[:, None]
+        return values.index_select(0, self.order) * self.signs[:, None]
 
     def right(self, values: Tensor) -> Tensor:
         """Return the columns in another order, with signs."""
-        taken = torch.empty_like(values)
-        # PyTorch's own takes 2.3 ns a number of a row within the cache, this .9.
-        np.take(
-            values.numpy(),
-            self.order.numpy(),
-            axis=1,
-            out=taken.numpy(),
-            mode="clip",  # which needs no buffer
-        )
+        # A number of a row within the cache takes PyTorch .4 ns in single and 2.1 in double
+        # precision, and NumPy .75 in both.
+        if values.dtype == torch.float32:
+            taken = values.index_select(1, self.order)
+        else:
+            array = np.take(values.numpy(), self.order.numpy(), axis=1, mode="clip")
+            taken = torch.from_numpy(array)
         return taken.mul_(self.signs.to(values.dtype))
 
 

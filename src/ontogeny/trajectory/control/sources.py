@@ -94,7 +94,7 @@ class Sources:
         if known != name or tensor is None:
             tensor = reader.get(name)
             self._mapped[index] = name, tensor
-        return tensor[rows.to(tensor.device)]
+        return tensor.index_select(0, rows.to(tensor.device))
 
     def lengths(self, name: str) -> np.ndarray:
         """Return the norms of the increments along the path, (len(path) - 1,) float64.
