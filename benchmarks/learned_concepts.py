@@ -16,7 +16,6 @@ import argparse
 import copy
 import json
 from collections.abc import Callable, Iterable, Iterator
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ import ontogeny as og
 from ontogeny.capture import activations
 from ontogeny.concepts.beyond_token import Tokens, centred
 from ontogeny.concepts.joint.snapshots import fixed_half
+from ontogeny.dynamics.shares import wilson_interval
 from ontogeny.features.learned_concepts.births import BORN, Curves, lives
 from ontogeny.features.learned_concepts.checkpoint import presence
 from ontogeny.features.learned_concepts.components import AGAIN, components
@@ -35,7 +35,7 @@ from ontogeny.features.learned_concepts.naming import Namer
 from ontogeny.features.learned_concepts.parts import Predictor, scaled
 from ontogeny.features.learned_concepts.places import Places
 from ontogeny.inputs.pieces import pieces_of
-from ontogeny.trajectory.untrained import norms_of, with_norms
+from ontogeny.trajectory.untrained import norms_of, untrained_like, with_norms
 
 STEPS = 12
 TOKENS = 20_000
@@ -168,7 +168,6 @@ def sets(given: argparse.Namespace) -> Callable[[str], dict[str, Any]]:
     column = inputs.mask.argmax(axis=1)[sample.text] + sample.position
     tokens = Tokens(inputs.ids[sample.text, column], unit)
     places = Places(inputs, sample, pieces_of(tokenizer))
-    namer = Namer(places, half, unit, 0)
     few = np.linspace(0, len(run.steps) - 1, given.steps).round().astype(int)
     steps = [int(run.steps[i]) for i in few]
 
@@ -176,19 +175,30 @@ def sets(given: argparse.Namespace) -> Callable[[str], dict[str, Any]]:
         (A,) = activations(model, inputs, given.layer, "all", given.tokens).values()
         return scaled(tokens.left(centred(A.numpy())))
 
-    blank = left(run[steps[0]].model())
+    first = left(run[steps[0]].model())
+    finder = Finder(
+        namer=Namer(places, half, unit, 0),
+        places=places,
+        texts_shown=None,
+        half=half,
+        count=given.concepts,
+        examples=1,
+        seed=0,
+    )
+    untrained = finder.components(first)
 
     def make(key: str) -> dict[str, Any]:
         kind, number = key.split()
         of = other_run(run, steps, kind, int(number))
-        rows = {step: left(of[step].model()) for step in steps}
-        norms = norms_of(of[steps[-1]].model())
-        grown = left(with_norms(of[steps[0]].model(), norms))
-        finder = Finder(namer, places, half, given.concepts, 1, int(number))
+        rows = {step: left(of[step].model()) for step in steps[1:]}
+        start = of[steps[0]].model()
+        # Other controls begin where the run does.
+        rows[steps[0]] = left(start) if kind == "scale" else first
+        grown = left(with_norms(start, norms_of(of[steps[-1]].model())))
         end = {steps[-1]: rows[steps[-1]]}
-        state = finder.layer(rows[steps[0]], blank, end, [grown])
+        state = finder.layer(rows[steps[0]], untrained, end, [grown])
         codes = state["codes"].values.astype(np.float32)
-        parts = [presence(Predictor(X, half), codes) for X in rows.values()]
+        parts = [presence(Predictor(rows[step], half), codes) for step in steps]
         curves = Curves(*(np.stack(part, axis=1) for part in zip(*parts, strict=True)))
         life = lives(curves, grown=state["grown_readability"].values)
         by_curves = lives(curves)
@@ -218,25 +228,25 @@ def texts_of(given: argparse.Namespace) -> list[str]:
 def other_run(
     run: og.Trajectory, steps: list[int], kind: str, number: int
 ) -> og.Trajectory:
-    """Return the run itself, a control run, or its first model that only grows."""
+    """Return the run itself, a control run, or an untrained model that only grows, by 2 to 11."""
     if kind == "run":
         return run
     if kind != "scale":
         return run.control(kind, number)
-    start = run[steps[0]].model()
+    start = untrained_like(run[steps[0]].model(), number)
     grown = {}
     for i, step in enumerate(steps):
         model = copy.deepcopy(start)
         with torch.no_grad():
             for parameter in model.parameters():
-                parameter *= 1 + (1 + number) * i / len(steps)
+                parameter *= 1 + (1 + number % 10) * i / (len(steps) - 1)
         grown[step] = model
     return og.Trajectory.from_models(grown)
 
 
 def controls(given: argparse.Namespace) -> None:
     """Print counts of the run and of each kind, and how often a control would be believed."""
-    keys = ["run 0", *(f"{kind} {i}" for kind in KINDS for i in range(given.draws))]
+    keys = ["run 0", *(f"{kind} {i}" for i in range(given.draws) for kind in KINDS)]
     made = resumed(given.out, keys, sets(given))
     own = made["run 0"]
     print(f"run: {own['found']} found, {sum(own['born'])} born, {named(own)} named")
@@ -255,10 +265,14 @@ def controls(given: argparse.Namespace) -> None:
         print(f"{kind}: {words}; the same of the learned part", end=" ")
         print(min(p["learned"] for p in parts), "to", max(p["learned"] for p in parts))
         for count in CONTROLS:
-            wrong, of, sure = believed(own, parts, count)
+            wrong, sure = believed(own, parts, count)
+            sets_wrong = sum(n > 0 for n in wrong)
+            low, high = wilson_interval(sets_wrong, len(parts))
             print(
-                f"    beside {count}: {wrong} of {of} components of a held-out control are called "
-                f"surely born; of the run {sure:.1f} of {sum(own['born'])} births"
+                f"    beside {count}: in {sets_wrong} of {len(parts)} held-out controls "
+                f"({100 * low:.1f} to {100 * high:.1f} %) a component is called surely born, "
+                f"{sum(wrong)} of {sum(len(part['name']) for part in parts)} components; of the "
+                f"run {np.mean(sure):.1f} ({min(sure)} to {max(sure)}) of {sum(own['born'])} births"
             )
         for name in ("sharpness", "again", "name"):
             print("   ", name, *told_apart(own[name], [part[name] for part in parts]))
@@ -271,17 +285,15 @@ def named(part: dict[str, Any]) -> int:
 
 def believed(
     own: dict[str, Any], parts: list[dict[str, Any]], count: int
-) -> tuple[int, int, float]:
-    """Return components of held-out controls that are surely born beside `count` others, of how
-    many, and the mean number of the run's own."""
-    wrong = of = 0
-    sure = []
-    for i, part in enumerate(parts):
-        for others in combinations([p for j, p in enumerate(parts) if j != i], count):
-            wrong += surely_born(part, others)
-            of += len(part["name"])
-            sure.append(surely_born(own, others))
-    return wrong, of, float(np.mean(sure)) if sure else float("nan")
+) -> tuple[list[int], list[int]]:
+    """Return how many components of each control are surely born beside the next `count` others,
+    and how many of the run's own beside the same."""
+    groups = [
+        [parts[(i + k) % len(parts)] for k in range(1, count + 1)]
+        for i in range(len(parts))
+    ]
+    wrong = [surely_born(*pair) for pair in zip(parts, groups, strict=True)]
+    return wrong, [surely_born(own, others) for others in groups]
 
 
 def surely_born(part: dict[str, Any], others: Iterable[dict[str, Any]]) -> int:

@@ -55,6 +55,10 @@ def learned_concepts(steps=STEPS, lives=True, control=True):
             f"name_auc{end}": (dims, np.full((L, r), value))
             for end, value in (("", 0.8), ("_low", 0.7), ("_high", 0.9))
         },
+        **{
+            f"name_{part}": (dims, np.full((L, r), share))
+            for part, share in (("top", 0.9), ("middle", 0.6), ("other", 0.003))
+        },
     }
     if lives:
         found |= _lives(steps, there)

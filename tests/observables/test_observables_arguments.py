@@ -587,6 +587,11 @@ INTERNAL = {"correlations": ["internal"]}
             "removed must be at most half .* got 5",
         ),
         (
+            "learned-concepts",
+            {"n_concepts": 60, "n_latents": 60},
+            "n_latents must be more than n_concepts .60., .* or 0 to fit none; got 60",
+        ),
+        (
             "word-semantics",
             {"on": "a", "support": "b"},
             "an input set .on. or as a file .support.",

@@ -180,7 +180,10 @@ def test_births_that_controls_cannot_show_are_said():
 def test_a_card_can_be_refuted(payload):
     (card,) = [each for each in payload["concepts"] if each.get("name") == "word modal"]
     detected, beside = card["told"]
-    assert detected == ("Its name on other texts: AUC 0.80 (0.70–0.90; chance 0.50)")
+    assert detected == (
+        "Its name holds at 90 % of its strongest places, 60 % of the middle ones and <1 % of all "
+        "others (other texts; AUC 0.80, 0.70–0.90; chance 0.50)"
+    )
     assert beside == "No control run has as good a name about the same"
     assert card["half"] == 0.9 and card["refits"] == 0.9
     assert card["of_learned"].endswith("does not predict: correlation 0.50")
@@ -207,11 +210,11 @@ def test_a_rule_that_tells_nothing_is_not_shown():
     cards = read_atlas(content, read_concepts(content)).payload["concepts"]
     (told,) = next(each["told"] for each in cards if not each.get("name"))
     assert told.startswith(
-        "No rule is shown to say what it is; the best on other texts: AUC"
+        "No rule is shown to say what it is; the best holds at 90 % of its strongest places"
     )
 
 
-def test_cards_without_a_name_stand_by_the_tails_of_their_codes():
+def test_cards_without_a_name_stand_by_rules_that_tell_and_by_the_tails_of_their_codes():
     node = learned_concepts()
     node["name"] = node["name"].copy(data=np.full(node["name"].shape, "", object))
     node["named_phi"] = node.named_phi * 0
@@ -220,6 +223,11 @@ def test_cards_without_a_name_stand_by_the_tails_of_their_codes():
     content = read_content(made.tree({"learned-concepts": node}, steps=STEPS))
     order = [concept.tails for concept in read_concepts(content).every]
     assert order == [30, 15, 7, 2, 1]
+    # An AUC of .8 says something where chance is outside of its interval.
+    node["name_auc_low"] = node.name_auc_low.where(node.sharpness < 20, 0.49)
+    content = read_content(made.tree({"learned-concepts": node}, steps=STEPS))
+    order = [concept.tails for concept in read_concepts(content).every]
+    assert order == [15, 7, 2, 1, 30]
 
 
 def test_the_direction_is_read_from_the_node_by_its_own_name():

@@ -21,7 +21,8 @@ RULE = (
 BIRTHS = "A birth tells of learning where it has a name that no control run reaches."
 NO_BIRTH_BEYOND = "No birth has a name that no control run reaches."
 UNNAMED = (
-    "without a name: no rule tells their places beyond chance and an untrained model"
+    "without a name: no rule tells their places beyond chance and an untrained model; first those "
+    "of which a rule tells something"
 )
 BANDS = {
     "top": "Strongest",
@@ -50,8 +51,10 @@ OF = " of {counts}"
 NAME_TELLS = "Its name"
 RULE_TELLS = "The best rule, {rule},"
 NO_RULE_TELLS = "No rule is shown to say what it is; the best"
-TELLS = "{which} on other texts: AUC {auc}{correlates}"
-CORRELATES = ", correlation {phi}"
+TELLS = (
+    "{which} holds at {top} of its strongest places, {middle} of the middle ones and {other} of all "
+    "others (other texts; AUC {auc})"
+)
 NAME_UNREACHED = "No control run has as good a name about the same"
 NAME_REACHED = "A control run has as good a name about the same"
 CONTROL_HAS = "Control run {run} has it (correlation {match}), {life} there"

@@ -3,9 +3,16 @@
 import numpy as np
 import pytest
 
+from ontogeny.features.learned_concepts import dictionary
 from ontogeny.features.learned_concepts.births import Curves, lives, rises
 from ontogeny.features.learned_concepts.checkpoint import presence
-from ontogeny.features.learned_concepts.components import AGAIN, components, nearest
+from ontogeny.features.learned_concepts.components import (
+    AGAIN,
+    components,
+    correlations,
+    nearest,
+)
+from ontogeny.features.learned_concepts.dictionary import sparse_codes
 from ontogeny.features.learned_concepts.parts import Predictor, scaled
 
 STEPS = 10
@@ -193,6 +200,23 @@ def test_a_sparse_dictionary_of_noise_adds_nothing():
     X = scaled(np.random.default_rng(6).normal(size=(6000, 16)))
     found = components(X, np.arange(6000) < 3000, 16, 0, latents=48)
     assert (found.again >= AGAIN).sum() <= 1
+
+
+def test_a_latent_that_is_active_on_many_tokens_is_none(monkeypatch):
+    """Planted: a code at two tokens in three, beside sparse ones."""
+    rng = np.random.default_rng(8)
+    n, m, r = 4000, 12, 8
+    codes = (rng.random((n, r)) < 0.04) * rng.gamma(8.0, 0.25, size=(n, r))
+    codes[:, 0] = (rng.random(n) < 0.67) * rng.gamma(8.0, 0.25, size=n)
+    X = scaled(codes @ np.linalg.qr(rng.normal(size=(m, m)))[0][:r])
+
+    def found():
+        latents = sparse_codes(X, np.ones(n, dtype=bool), scaled(codes), 2 * m, 0)
+        return np.abs(correlations(codes, latents)).max(axis=1)
+
+    assert found()[0] < AGAIN <= np.median(found()[1:])
+    monkeypatch.setattr(dictionary, "DENSE", 1.0)
+    assert found()[0] >= AGAIN
 
 
 def test_noise_has_hardly_a_component_that_both_halves_find():

@@ -7,7 +7,7 @@ import ontogeny as og
 from ontogeny.concepts.beyond_token import strong
 from ontogeny.features.learned_concepts.contexts import BANDS, contexts, typical
 from ontogeny.features.learned_concepts.naming import Namer, phi
-from ontogeny.features.learned_concepts.places import FLAGS, Places
+from ontogeny.features.learned_concepts.places import FLAGS, REST, Places, Rule
 
 WORDS = [
     "the",
@@ -70,6 +70,13 @@ def test_words_are_joined_of_pieces_and_found_beside():
     assert names[places.words(1)].tolist() == ["cat", "cat", ",", "dog", ""]
 
 
+def test_the_rest_of_a_word_is_what_is_behind_a_piece():
+    places = one_text("sing", "ing", "ing", "cat", "sing", "ing")
+    names = np.array(places.names)
+    rest = names[places.listed(REST)[0]].tolist()
+    assert rest == ["inging", "ing", "", "", "ing", ""]
+
+
 def test_rules_hold_where_they_say():
     places = one_text(
         "Tim", "said", '"', "the", "cat", '"', ".", "she", "said", "the", "the"
@@ -125,6 +132,14 @@ def test_brackets_that_are_never_opened_do_not_count():
     [
         (lambda p: p.words(-1) == p.names.index("looking"), "after “looking”"),
         (lambda p: p.words(1) == p.names.index("house"), "before “house”"),
+        (
+            lambda p: (p.listed("soon after") == p.names.index("house")).any(axis=0),
+            "soon after “house”",
+        ),
+        (
+            lambda p: p.listed(REST)[0] == p.names.index("ing"),
+            "word that goes on with “ing”",
+        ),
         (lambda p: p.sample.position == 16, "position 17"),
         (
             lambda p: np.array(holds(p, "inside quotation marks")),
@@ -134,8 +149,7 @@ def test_brackets_that_are_never_opened_do_not_count():
 )
 def test_a_planted_rule_is_named_and_told_on_other_texts(places, namer, truth, label):
     rng, true = np.random.default_rng(1), truth(places)
-    codes = (3 * true + 0.3 * rng.normal(size=len(true)))[:, None]
-    name = namer.name(strong(codes)[:, 0])
+    name = namer.name(3 * true + 0.3 * rng.normal(size=len(true)))
     assert name.label == label and name.p_value < 1e-6 and name.phi > 0.8
     assert name.low <= name.auc <= name.high and name.auc > 0.9
 
@@ -145,7 +159,7 @@ def test_a_second_condition_is_about_another_word(places, namer):
     after = np.isin(
         places.words(-1), [places.names.index(word) for word in ("said", "ran")]
     )
-    name = namer.name(comma & after)
+    name = namer.judged(namer.rule(comma & after), comma & after)
     assert name.phi > 0.95 and "said" in name.label and "ran" in name.label
     assert {part.split(" “")[0] for part in name.label.split(" and ", 1)} == {
         "word",
@@ -153,9 +167,43 @@ def test_a_second_condition_is_about_another_word(places, namer):
     }
 
 
+def test_a_code_is_strong_from_the_level_on_at_which_a_rule_says_most(places, namer):
+    """Above a mixture of places, a quarter lower, stand those of one word."""
+    rng = np.random.default_rng(6)
+    house = places.words(0) == places.names.index("house")
+    mixed = ~house & (rng.random(len(house)) < 0.06)
+    code = 5.0 * house + 3.9 * mixed + 0.1 * rng.normal(size=len(house))
+    name = namer.name(code)
+    assert name.label == "word “house”" and name.phi > 0.95
+    np.testing.assert_array_equal(name.fires, house)
+    assert strong(code[:, None])[mixed].all()  # at the lowest level
+    assert namer.held(name, code) == (1, 1, 0)
+
+
+def test_a_rule_of_the_strongest_places_alone_does_not_hold_in_the_middle(
+    places, namer
+):
+    rng = np.random.default_rng(7)
+    house = places.words(0) == places.names.index("house")
+    mixed = ~house & (rng.random(len(house)) < 0.25)
+    code = 5.0 * house + mixed * rng.uniform(4, 4.9, len(house))
+    rule = Rule("word", "word “house”", house)
+    top, middle, other = namer.held(namer.judged(rule, code > 1), code)
+    assert top > 0.6 and middle == 0 and other == 0
+
+
+def test_words_of_one_text_alone_are_not_listed(places, namer):
+    """They would hold at half of the places on which rules are chosen, and at none elsewhere."""
+    rng = np.random.default_rng(8)
+    fires = (places.sample.text == 0) & (rng.random(len(places.sample.text)) < 0.8)
+    fires |= places.words(-1) == places.names.index("looking")
+    assert namer.rule(fires).label == "after “looking”"
+
+
 def test_shuffled_places_are_not_called_significant_too_often(places, namer):
     rng = np.random.default_rng(2)
-    names = [namer.name(rng.random(len(places.sample.text)) < 0.02) for _ in range(60)]
+    at_random = rng.random((60, len(places.sample.text))) < 0.02
+    names = [namer.judged(namer.rule(fires), fires) for fires in at_random]
     p = np.array([name.p_value for name in names])
     assert (p < 0.05).mean() < 0.15 and max(abs(name.phi) for name in names) < 0.2
 

@@ -42,12 +42,9 @@ def contexts(
         Contexts of each band, in distinct texts.
     """
     rng = np.random.default_rng(seed)
-    order = np.argsort(-code, kind="stable")
-    strong = order[: int(fires.sum())]
-    middle = np.array_split(strong, 5)[2]
-    low = np.array_split(strong, 5)[4]
+    strongest, middle, weakest = in_parts(code, fires)
     missed = np.flatnonzero(holds & (code < MISS))
-    bands = [_distinct(strong, places, TOP), middle, low, missed]
+    bands = [_distinct(strongest, places, TOP), middle, weakest, missed]
     drawn = np.full((len(BANDS), count), -1)
     for i, rows in enumerate(bands):
         # Of few strong places no place stands twice.
@@ -72,6 +69,24 @@ def contexts(
         ),
         "words": _words(fires, places),
     }
+
+
+def in_parts(
+    code: np.ndarray, fires: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the places where a code (n,) is strong: the strongest fifth, the middle, the weakest.
+
+    Each by the code, the largest first.
+
+    Examples
+    --------
+    >>> code = np.array([0.1, 7.0, 5.0, 9.0, 6.0, 8.0])
+    >>> [part.tolist() for part in in_parts(code, code > 1)]
+    [[3], [5, 1, 4], [2]]
+    """
+    order = np.argsort(-code, kind="stable")
+    first, *middle, last = np.array_split(order[: int(fires.sum())], 5)
+    return first, np.concatenate(middle), last
 
 
 def _distinct(rows: np.ndarray, places: Places, count: int) -> np.ndarray:

@@ -60,6 +60,12 @@ NAMES: Names = {
     ),
     "name_auc_low": ("lower end of it", "1"),
     "name_auc_high": ("upper end of it", "1"),
+    "name_top": (
+        "share of the strongest fifth of its strong places at which the rule holds, on other texts",
+        "1",
+    ),
+    "name_middle": ("the same of their three middle fifths", "1"),
+    "name_other": ("share of all other places at which the rule holds", "1"),
 }
 CONTEXTS: Names = {
     "context_id": ("token ids of the contexts; -1 beyond the text", ""),

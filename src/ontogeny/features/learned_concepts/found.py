@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ...concepts.beyond_token import strong
 from ...inputs import ShownTexts
 from ...multiple_tests import holm
 from ...observables.fit_identity import SKETCH, code_sketch, fit_id
@@ -19,7 +18,7 @@ from .components import AGAIN, Components, components, nearest
 from .contexts import AROUND, BANDS, BINS, contexts
 from .naming import POSITION, Name, Namer
 from .parts import Predictor, scaled
-from .places import ATTRIBUTES, PLACE, Places
+from .places import ATTRIBUTES, PLACE, REST, Places
 
 LEVEL = 0.05  # of names, corrected over the components of a layer
 LIMIT = 95  # percentile of the names of an untrained model that a name is beyond
@@ -27,8 +26,12 @@ LIMIT = 95  # percentile of the names of an untrained model that a name is beyon
 LEAST = 0.3
 # How well a rule tells strong places from others, below which it leaves most of them out.
 DETECTED = 0.6
+# Share of the middle three fifths of the strong places, below which a name is one of the strongest
+# alone.
+HELD = 1 / 3
 # What names are about: they are compared with those of controls that are about the same.
-ABOUT = (*ATTRIBUTES, POSITION, PLACE)
+ABOUT = (*ATTRIBUTES, REST, POSITION, PLACE)
+HELD_AT = ("top", "middle", "other")
 BEYOND = "beyond the token"
 LEARNED = "learned part"
 
@@ -62,13 +65,14 @@ class Finder:
 
     def components(self, X: np.ndarray) -> Components:
         """Return the components of scaled rows (n, m) that both halves of the texts find."""
+        X = np.asarray(X, dtype=np.float32)
         found = components(X, self.half, self.count, self.seed, self.latents)
         return found.kept(np.flatnonzero(found.again >= AGAIN))
 
     def layer(
         self,
         first: np.ndarray,
-        blank: np.ndarray,
+        untrained: Components,
         left: Mapping[int, np.ndarray],
         grown: Sequence[np.ndarray] = (),
     ) -> dict[str, Any]:
@@ -78,20 +82,17 @@ class Finder:
         ----------
         first
             (n, m) scaled rows of the first checkpoint, without the token.
-        blank
-            The same of an untrained model, whose names are a limit.
+        untrained
+            Components of an untrained model, whose names are a limit.
         left
-            The same of the steps that are searched, the last step first.
+            Rows of the steps that are searched, the last step first.
         grown
             The same of the first checkpoint with the norms of each of these steps.
         """
         last, *earlier = left
         first, end = (np.asarray(X, dtype=np.float32) for X in (first, left[last]))
-        found = {
-            step: self.components(np.asarray(X, np.float32)) for step, X in left.items()
-        }
+        found = {step: self.components(X) for step, X in left.items()}
         of_learned = self.components(scaled(end - Predictor(first, self.half).of(end)))
-        untrained = self.components(np.asarray(blank, dtype=np.float32))
         merged = [(last, BEYOND, found[last]), (last, LEARNED, of_learned)]
         merged += [(step, BEYOND, found[step]) for step in earlier]
         joined = _joined(merged)
@@ -144,15 +145,19 @@ class Finder:
         """Return names, beside those of an untrained model's components, and contexts."""
         if self.namer is None or self.places is None:
             return {}
-        fires = strong(codes)
-        names = [self.namer.name(column) for column in fires.T]
-        limits = _limits([self.namer.name(column) for column in strong(untrained).T])
+        names = [self.namer.name(column) for column in codes.T]
+        limits = _limits([self.namer.name(column) for column in untrained.T])
+        held = np.array(
+            [self.namer.held(*pair) for pair in zip(names, codes.T, strict=True)]
+        ).reshape(-1, len(HELD_AT))
+        fires = np.array([name.fires for name in names]).reshape(-1, len(codes)).T
         limit = np.array([limits.get(name.about, LEAST) for name in names])
         p_values = holm([name.p_value for name in names])
         phi = np.array([name.phi for name in names])
         auc = np.array([name.auc for name in names])
         shown = (p_values <= LEVEL) & (phi > np.maximum(limit, LEAST))
         shown &= auc >= DETECTED
+        shown &= held[:, 1] >= HELD
         parts = [
             contexts(
                 codes[:, j],
@@ -190,6 +195,10 @@ class Finder:
             "name_auc": ("concept", auc),
             "name_auc_low": ("concept", np.array([name.low for name in names])),
             "name_auc_high": ("concept", np.array([name.high for name in names])),
+            **{
+                f"name_{part}": ("concept", share)
+                for part, share in zip(HELD_AT, held.T, strict=True)
+            },
             "firing": ("concept", fires.mean(axis=0)),
             **self._at_shown(fires),
             "fit_id": fit_id(codes),

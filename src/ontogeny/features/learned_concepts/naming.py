@@ -12,15 +12,22 @@ import numpy as np
 from scipy import sparse
 from scipy.stats import norm
 
-from ...concepts.beyond_token import indicator
-from .places import ATTRIBUTES, Places, Rule
+from ...concepts.beyond_token import STRONG, indicator, strong
+from .contexts import in_parts
+from .places import ATTRIBUTES, REST, Places, Rule
 
 LISTED = 12  # words that a rule may list
 SHOWN = 4  # words that its name shows
-FEWEST = 3  # strong places of a word that a rule lists
+FEWEST = 3  # texts in which a word is strong that a rule lists
 SPARE = 0.02  # correlation that rare words of a list add at least, all together
 POSITION = "position"
-BETTER = 0.05  # correlation that a second condition adds at least
+LEVELS = (
+    STRONG,
+    1.0,
+    1.25,
+)  # shares of the usual size of a code, from which on it is strong
+ENOUGH = 25  # strong places that a higher level leaves for choosing a rule
+BETTER = 0.05  # correlation that a second condition or a higher level adds at least
 DRAWS = 200  # of texts, for the interval of the detection score
 
 
@@ -41,6 +48,8 @@ class Name(NamedTuple):
         How well the rule tells strong places from others on these texts, `low` to `high`.
     holds
         (n,) where the rule holds.
+    fires
+        (n,) where the component is strong.
     """
 
     about: str
@@ -51,6 +60,7 @@ class Name(NamedTuple):
     low: float
     high: float
     holds: np.ndarray
+    fires: np.ndarray
 
 
 class Namer:
@@ -78,14 +88,31 @@ class Namer:
         held = np.stack([rule.holds[half] for rule in self._fixed])
         # On the half that rules are chosen on.
         self._holds = sparse.csr_array(held.astype(np.float32))
-        self._words = {
-            name: places.words(offset) for name, offset in ATTRIBUTES.items()
-        }
-        self._words[POSITION] = places.sample.position + 1
+        self._listable = {n: places.listed(n) for n in (*ATTRIBUTES, REST)}
+        self._listable[POSITION] = places.sample.position[None] + 1
         self._names = places.names
 
-    def name(self, fires: np.ndarray) -> Name:
-        """Return the best name of a component that is strong at `fires` (n,)."""
+    def name(self, code: np.ndarray) -> Name:
+        """Return the best name of a component by its code (n,), and where it is strong.
+
+        Some codes have a tail of one kind of places above a mixture, others none: from which level
+        on a code is strong is chosen with the rule, on the half of the texts that rules are
+        chosen on.
+        """
+        best = -np.inf
+        for level in LEVELS:
+            fires = strong(code[:, None], level)[:, 0]
+            if level > STRONG and fires[self.half].sum() < ENOUGH:
+                break
+            rule = self.rule(fires)
+            score = phi(rule.holds[self.half], fires[self.half])
+            if score >= best + BETTER:
+                best = score
+                chosen = rule, fires
+        return self.judged(*chosen)
+
+    def rule(self, fires: np.ndarray) -> Rule:
+        """Return what places (n,) share most, of one or two conditions."""
         train = self.half
         chosen = self._best(fires[train], np.ones(train.sum(), dtype=bool))
         within = self._best(fires[train], chosen.holds[train], apart=chosen)
@@ -94,7 +121,18 @@ class Namer:
         gain = phi(both.holds[train], fires[train]) - phi(
             chosen.holds[train], fires[train]
         )
-        return self.judged(both if gain >= BETTER else chosen, fires)
+        return both if gain >= BETTER else chosen
+
+    def held(self, name: Name, code: np.ndarray) -> tuple[float, ...]:
+        """Return at which share of places of the other half a rule holds.
+
+        Of the strongest fifth of the strong ones by the code (n,), of the three fifths in the
+        middle, and of all that are not strong.
+        """
+        strongest, middle, _ = in_parts(code, name.fires)
+        parts = [strongest, middle, np.flatnonzero(~name.fires)]
+        rows = [part[~self.half[part]] for part in parts]
+        return tuple(float(name.holds[r].mean()) if len(r) else 0.0 for r in rows)
 
     def judged(self, rule: Rule, fires: np.ndarray) -> Name:
         """Return a rule with what it says of places on the other half of the texts."""
@@ -132,6 +170,7 @@ class Namer:
             float(low),
             float(high),
             rule.holds,
+            fires,
         )
 
     def _best(
@@ -146,48 +185,59 @@ class Namer:
         order = np.argsort(-scores, kind="stable")
         best = self._fixed[order[0]]
         most = scores[order[0]]
-        for attribute, words in self._words.items():
+        unit = self.unit[self.half][among]
+        for attribute, words in self._listable.items():
             # A second condition is about another word than the first.
             if apart is not None and apart.about == attribute:
                 continue
-            listed = self._listed(words[self.half][among], aim[among])
+            listed = self._listed(words[:, self.half][:, among], aim[among], unit)
             if listed is None:
                 continue
             if attribute == POSITION:
-                rule = _stretch(words, listed)
+                rule = _stretch(words[0], listed)
             else:
                 label = self._label(attribute, listed)
-                rule = Rule(attribute, label, np.isin(words, listed))
+                holds = np.asarray(np.isin(words, listed).any(axis=0))
+                rule = Rule(attribute, label, holds)
             score = phi(rule.holds[self.half][among], aim[among])
             if score > most:
                 most = score
                 best = rule
         return best
 
-    def _listed(self, words: np.ndarray, aim: np.ndarray) -> np.ndarray | None:
-        """Return the words at which strong places are frequent, the commonest first."""
-        hits = np.bincount(words, weights=aim)
-        count = np.bincount(words)
-        often = np.flatnonzero(hits >= FEWEST)
+    def _listed(
+        self, words: np.ndarray, aim: np.ndarray, unit: np.ndarray
+    ) -> np.ndarray | None:
+        """Return the words (k, n) at which strong places are frequent, the commonest first."""
+        strong_at = words[:, aim]
+        hits = np.bincount(strong_at.ravel())
+        count = np.bincount(words.ravel())
+        # What is strong in one text alone says nothing of others.
+        texts = int(unit.max()) + 1
+        by_text = np.unique(strong_at * texts + unit[aim]) // texts
+        often = np.flatnonzero(np.bincount(by_text) >= FEWEST)
         often = often[often > 0]
         if not len(often):
             return None
-        order = often[np.argsort(-hits[often] / (count[often] + 2), kind="stable")][
-            :LISTED
-        ]
-        scores = _phi(
-            np.cumsum(hits[order]), np.cumsum(count[order]), aim.sum(), len(aim)
-        )
-        few = order[: int(scores.argmax()) + 1]
+        order = np.argsort(-hits[often] / (count[often] + 2), kind="stable")
+        order = often[order][:LISTED]
+        few = order[: int(_of_lists(words, order, aim).argmax()) + 1]
         few = few[np.argsort(-hits[few], kind="stable")]
         # The commonest of them say nearly as much, and more of other texts.
-        scores = _phi(np.cumsum(hits[few]), np.cumsum(count[few]), aim.sum(), len(aim))
+        scores = _of_lists(words, few, aim)
         enough = int((scores >= scores.max() - SPARE).argmax())
         return np.asarray(few[: enough + 1])
 
     def _label(self, attribute: str, numbers: np.ndarray) -> str:
         words = " · ".join(self._names[i] for i in numbers[:SHOWN].tolist())
         return f"{attribute} “{words}”"
+
+
+def _of_lists(words: np.ndarray, order: np.ndarray, aim: np.ndarray) -> np.ndarray:
+    """Return the correlation of `aim` (n,) with the first of some words (k, n), the first two, ..."""
+    holds = np.stack([(words == number).any(axis=0) for number in order])
+    holds = np.logical_or.accumulate(holds)
+    return _phi((holds & aim).sum(axis=1), holds.sum(axis=1), aim.sum(), len(aim))
 
 
 def _stretch(position: np.ndarray, listed: np.ndarray) -> Rule:

@@ -78,8 +78,8 @@ class LearnedConcepts(OfSampledActivations):
     n_concepts
         Independent components that are searched, at most the rank.
     n_latents
-        Of a sparse dictionary, begun from these, whose latents are searched beyond them; 0 fits
-        none. Take more than a layer has dimensions. It takes minutes for each fit.
+        Of a sparse dictionary, begun from these, whose latents are searched beyond them: more than
+        `n_concepts`, and than a layer has dimensions. 0 fits none. It takes minutes for each fit.
     examples
         Contexts of each band (top, middle, low, near miss) and concept, with its name; 0 describes
         nothing.
@@ -135,6 +135,14 @@ class LearnedConcepts(OfSampledActivations):
     quantities = QUANTITIES
     section = SECTION
 
+    def check(self) -> None:
+        """Refuse a sparse dictionary that no component is beyond."""
+        if 0 < self.n_latents <= self.n_concepts:
+            raise ArgumentError(
+                f"n_latents must be more than n_concepts ({self.n_concepts}), which a sparse "
+                f"dictionary begins with, or 0 to fit none; got {self.n_latents}."
+            )
+
     def needs(self) -> Sequence[Need]:
         """Return the activations of the layers, and the texts."""
         return [self.activations, InputSet(self.on)]
@@ -172,7 +180,7 @@ class LearnedConcepts(OfSampledActivations):
         def one(path: str, X: np.ndarray) -> Mapping[str, Any]:
             return finder.layer(
                 X,
-                blank[path],
+                finder.components(blank[path]),
                 {step: rows[step][path] for step in searched},
                 [each[path] for each in grown],
             )

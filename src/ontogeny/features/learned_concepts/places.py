@@ -12,8 +12,11 @@ import numpy as np
 from ...inputs import Inputs, ShownTexts
 from ...inputs.sampling import TokenSample
 
-ATTRIBUTES = {"word": 0, "after": -1, "before": 1}
-"""Whose word a rule is about: that of the place, the one before it, the one after it."""
+ATTRIBUTES = {"word": (0,), "after": (-1,), "before": (1,), "soon after": (-1, -2, -3)}
+"""Whose word a rule is about: that of the place, the one before it, the one after it, or one of the
+last three."""
+
+REST = "word that goes on with"  # of a rule about the pieces that are still to come
 
 PLACE = "place"  # of a rule that is about no word
 
@@ -80,6 +83,7 @@ class Places:
         self._number: dict[str, int] = {"": 0}
         shape = inputs.ids.shape
         self._order = np.zeros(shape, dtype=np.int64)  # which word of the text that is
+        self._rest = np.zeros(shape, dtype=np.int64)  # of its word, behind the token
         self._flags = np.zeros((len(FLAGS), *shape), dtype=bool)
         lines = [self._read(text) for text in range(len(inputs))]
         # (texts, words) numbers; 0 behind the last word.
@@ -94,20 +98,25 @@ class Places:
         inside = (order >= 0) & (order < self._words.shape[1])
         return np.where(inside, self._words[text, np.where(inside, order, 0)], 0)
 
+    def listed(self, attribute: str) -> np.ndarray:
+        """Return (k, n) the numbers of what a rule about an attribute lists, k of each row."""
+        if attribute == REST:
+            return self._rest[self.sample.text, self._column][None]
+        return np.stack([self.words(offset) for offset in ATTRIBUTES[attribute]])
+
     def rules(self) -> Iterator[Rule]:
         """Give what needs no list of words of its own: classes, suffixes, and where a place is."""
         lower = np.array([name.lower() for name in self.names], dtype=object)
-        for attribute, offset in ATTRIBUTES.items():
-            numbers = self.words(offset)
-            for label, listed in CLASSES.items():
-                holds = np.isin(lower, listed.split())[numbers]
-                yield Rule(attribute, f"{attribute} {label}", holds)
-            for suffix in SUFFIXES.split():
-                ends = [len(n) > len(suffix) + 2 and n.endswith(suffix) for n in lower]
-                holds = np.array(ends)[numbers]
-                yield Rule(attribute, f"{attribute} in -{suffix}", holds)
-            for label, test in FORMS.items():
-                holds = np.array([*map(test, self.names)])[numbers]
+        kinds = {n: np.isin(lower, words.split()) for n, words in CLASSES.items()}
+        for suffix in SUFFIXES.split():
+            ends = [len(n) > len(suffix) + 2 and n.endswith(suffix) for n in lower]
+            kinds[f"in -{suffix}"] = np.array(ends)
+        for label, test in FORMS.items():
+            kinds[label] = np.array([*map(test, self.names)])
+        for attribute in ATTRIBUTES:
+            numbers = self.listed(attribute)
+            for label, is_kind in kinds.items():
+                holds = is_kind[numbers].any(axis=0)
                 yield Rule(attribute, f"{attribute} {label}", holds)
         for label, flags in zip(FLAGS, self._flags, strict=True):
             yield Rule(PLACE, label, flags[self.sample.text, self._column])
@@ -185,6 +194,9 @@ class Places:
             joined[i] += piece
         words = [word.strip() for word in _with_apostrophes(joined)]
         self._order[text, columns] = order
+        self._rest[text, columns] = [
+            self._known(rest) for rest in _rests(pieces, order)
+        ]
         self._flags[:, text, columns] = _flags(pieces, starts, order, words)
         return [self._known(word) for word in words]
 
@@ -214,6 +226,21 @@ def _with_apostrophes(words: list[str]) -> list[str]:
         f"{one}{end}" if one in ("'", "’") and end.lower() in CLITICS else word
         for one, word, end in zip(before, words, endings, strict=True)
     ]
+
+
+def _rests(pieces: list[str], order: list[int]) -> list[str]:
+    """Return what of its word is behind each piece; `order` is which word each belongs to.
+
+    Examples
+    --------
+    >>> _rests([" wh", "al", "ing", " ship"], [0, 0, 0, 1])
+    ['aling', 'ing', '', '']
+    """
+    rests = [""] * len(pieces)
+    for i in range(len(pieces) - 2, -1, -1):
+        if order[i] == order[i + 1]:
+            rests[i] = pieces[i + 1] + rests[i + 1]
+    return rests
 
 
 def _begins(before: str, piece: str) -> bool:

@@ -10,12 +10,18 @@ import numpy as np
 import xarray as xr
 
 from ...control_kinds import is_null, judging
+from ...figures.tables import percent
 from ...words import learned_concepts as say
 from ...words.formats import plain_text, plural, step_text, value_range
 from .arrays import ConceptArrays, Place
 
 KIND = "learned-concepts"
-TELLS = 0.6  # AUC from which on a rule is shown that is no name
+HELD_AT = ("top", "middle", "other")
+# A rule is shown that is no name from an AUC on, chance outside of its interval, and where it holds
+# at a share of the strongest places and of those in the middle.
+TELLS = 0.6
+CHANCE = 0.5
+HELD = 1 / 3
 
 
 def is_learned(data: xr.Dataset) -> bool:
@@ -208,15 +214,13 @@ def told(arrays: ConceptArrays, place: Place, beyond: bool | None) -> dict[str, 
     auc, low, high = (
         arrays.number(f"name_auc{end}", place) for end in ("", "_low", "_high")
     )
-    if math.isfinite(auc):
-        # A rule that holds at many other places as well has a high AUC and names nothing.
-        phi = arrays.number("name_phi", place)
-        correlates = say.CORRELATES.format(phi=f"{phi:.2f}") if phi == phi else ""
-        numbers = f"{auc:.2f} ({low:.2f}–{high:.2f}; chance 0.50)"
-        which = _which(arrays, place, auc)
-        sentences.append(
-            say.TELLS.format(which=which, auc=numbers, correlates=correlates)
-        )
+    held = {part: arrays.number(f"name_{part}", place) for part in HELD_AT}
+    # A rule that holds at many other places as well has a high AUC and names nothing.
+    if all(map(math.isfinite, (auc, *held.values()))):
+        shares = {part: percent(share) for part, share in held.items()}
+        numbers = f"{auc:.2f}, {low:.2f}–{high:.2f}; chance 0.50"
+        which = _which(arrays, place)
+        sentences.append(say.TELLS.format(which=which, auc=numbers, **shares))
     # A name beyond those of controls is none where a control has the concept itself.
     if beyond is not None and not _is_born(arrays, place):
         sentences.append(say.NAME_UNREACHED if beyond else say.NAME_REACHED)
@@ -224,11 +228,21 @@ def told(arrays: ConceptArrays, place: Place, beyond: bool | None) -> dict[str, 
     return {"told": sentences} if sentences else {}
 
 
-def _which(arrays: ConceptArrays, place: Place, auc: float) -> str:
+def a_rule_tells(arrays: ConceptArrays, place: Place) -> bool:
+    """Return whether the best rule of a concept tells its places from others, on other texts.
+
+    One that holds at few of them, and at next to none of the others, has an AUC of .6 as well.
+    """
+    auc, low = (arrays.number(f"name_auc{end}", place) for end in ("", "_low"))
+    held = min(arrays.number(f"name_{part}", place) for part in HELD_AT[:2])
+    return auc >= TELLS and low > CHANCE and held >= HELD
+
+
+def _which(arrays: ConceptArrays, place: Place) -> str:
     """Return what tells its places; a rule that tells next to nothing leads a reader astray."""
     if arrays.text("name", place):
         return say.NAME_TELLS
-    if auc < TELLS:
+    if not a_rule_tells(arrays, place):
         return say.NO_RULE_TELLS
     return say.RULE_TELLS.format(rule=plain_text(arrays.text("rule", place)))
 

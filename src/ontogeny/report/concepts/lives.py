@@ -32,7 +32,8 @@ class Concept:
     before. Steps are NaN where there is no such step.
     ``kind`` is empty where lives are not known. ``beyond_controls`` is whether its name is better
     than every name of every control run, and ``sharpness`` how well its best rule or three tokens
-    tell of it. ``tails`` is the excess kurtosis of the code, where it is known.
+    tell of it. ``rule_tells`` is whether some rule tells its places from others, and ``tails`` the
+    excess kurtosis of the code, where it is known.
     """
 
     place: tuple[int, int]
@@ -50,6 +51,7 @@ class Concept:
     peak: float
     sharpness: float
     beyond_controls: bool = False
+    rule_tells: bool = False
     tails: float = math.nan
 
     @property
@@ -72,7 +74,8 @@ class Concept:
 class Concepts:
     """All concepts of a node, and what names were measured against.
 
-    Those with a name stand first, and of them the sharpest; the others by the tails of their codes.
+    Those with a name stand first, and of them the sharpest; then those of which a rule tells
+    something, and the others, by the tails of their codes.
 
     ``apart`` are latents that can be read, but that half of the texts does not find; they are no
     part of ``every``, and no sentence counts them as concepts. ``named`` is None where the result

@@ -167,9 +167,11 @@ def _rank(concept: Concept) -> tuple[float, ...]:
     has_name = bool(concept.given or concept.name)
     sharp = _or(concept.sharpness, 0.0)
     # Excess kurtosis tells the cards whose idea a reader found from others: 33 and 7 of SmolLM2
-    # with an AUC of .94, 12 and 8 of the demo with .65.
+    # with an AUC of .94, 12 and 8 of the demo with .65. Of others of the demo without a name a
+    # reader found that of 8 in 10 of which a rule tells something, and of 4 in 10 others.
     peak = _or(concept.tails, _or(concept.peak, 0.0))
-    return not has_name, not concept.beyond_controls, -sharp, -peak
+    beyond = concept.beyond_controls
+    return not has_name, not beyond, -sharp, not concept.rule_tells, -peak
 
 
 def _or(value: float, other: float) -> float:
@@ -294,5 +296,6 @@ def _concept(
         beyond_controls=bool(phi > lives["best_control"][place])
         if "best_control" in lives
         else False,
+        rule_tells=learned.a_rule_tells(arrays, place),
         tails=arrays.number("sharpness", place),
     )

@@ -5,6 +5,9 @@ import { DATA, at, make, nearest, range, say } from "./core.js";
 import { formatStep } from "./format.js";
 import { state } from "./state.js";
 
+const LETTER_AT_START = /^[\p{L}\p{N}]/u;
+const LETTER_AT_END = /[\p{L}\p{N}]$/u;
+
 // The strongest tokens in their contexts; a step changes texts and tints, and no element. Paper has
 // those of three steps.
 export function contextPart(i) {
@@ -56,10 +59,12 @@ function contextList(atlas, i) {
     tokens.forEach((own, e) => {
       const index = { d0: i, d1: key, d2: e };
       const which = at(line, index);
+      const pieces = own.map((_, p) => atlas.pieces[at(lines, { d0: which, d1: p }) - 1] ?? "");
+      const [first, last] = wordAround(pieces, middle);
       own.forEach((element, p) => {
-        const piece = at(lines, { d0: which, d1: p }) - 1;
         const code = (at(codes, { ...index, d3: p >> 1 }) >> (p % 2 ? 0 : 4)) & 15;
-        element.textContent = piece < 0 ? "" : atlas.pieces[piece];
+        element.textContent = pieces[p];
+        element.classList.toggle("word", p >= first && p <= last);
         element.style.setProperty("--a", ((0.62 * code) / LEVELS.code).toFixed(3));
       });
       items[e].hidden = !own[middle].textContent;
@@ -67,6 +72,15 @@ function contextList(atlas, i) {
     heads.forEach((head, b) => (head.hidden = items.slice(b * each, (b + 1) * each).every((item) => item.hidden)));
   };
   return { label, list: make("ul", { className: atlas.numbers ? "contexts by-number" : "contexts" }, ...listed), show };
+}
+
+// From which piece to which the word of one of them goes, as far as the context does.
+function wordAround(pieces, middle) {
+  const goesOn = (p) => LETTER_AT_END.test(pieces[p - 1] ?? "") && LETTER_AT_START.test(pieces[p] ?? "");
+  let [first, last] = [middle, middle];
+  while (goesOn(first)) first -= 1;
+  while (goesOn(last + 1)) last += 1;
+  return [first, last];
 }
 
 function keyStep(atlas, i, key) {
