@@ -322,7 +322,9 @@ def test_section_marks_do_not_call_motion_learned():
     page = Page(render_page(read_content(examples.controlled_tree())))
     assert "1 of 1 measure learned" in page.words
     assert "4 of 6 measures changed beyond controls" in page.words
-    by_chance = "other measures changed beyond controls (chance gives one or more in 5 % of such runs)."
+    by_chance = (
+        "other measures changed beyond controls (by chance one or more in 5 % of runs)."
+    )
     assert by_chance in page.words
 
 

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ..claims import Certainty, Kind
-from .catalogue import LOSS, REASONS
+from .catalogue import LOSS, REASONS, UNSEEN
 from .content import Content
 from .controls import NONE_TRAINED, TRAINED_START, began_trained, made_of_motion
-from .formats import joined, mid_sentence, plural, sentence_start
+from .formats import joined, mid_sentence, plural
 from .labels import said_once
 from .rows import Row, counted_rows
 from .sentences import OF_ROWS, standing_claims
@@ -57,7 +57,7 @@ def unseen_start(content: Content) -> str:
     first = content.steps[0] if content.steps else 0
     if not first or content.one_model or content.runs:
         return ""
-    return f"It is seen from {content.unit} {first:,} on: nothing before is counted."
+    return UNSEEN.format(step=f"{content.unit} {first:,}")
 
 
 def _tests(content: Content) -> Iterator[str]:
@@ -66,9 +66,10 @@ def _tests(content: Content) -> Iterator[str]:
     if not tested:
         return
     levels = content.levels
-    words = f"{sentence_start(plural(len(tested), 'measure'))} were tested"
-    if len(tested) == 1:
-        words = "1 measure was tested"
+    every = sum(not row.runs for row in counted_rows(content.rows))
+    some = "" if len(tested) == every else f"{len(tested):,} of "
+    were = "was" if len(tested) == 1 else "were"
+    words = f"{some}{plural(every, 'measure')} {were} tested"
     if math.isfinite(levels.change):
         words += f" against chance at α = {levels.change:g}"
         if math.isfinite(levels.control) and any(row.controls for row in tested):

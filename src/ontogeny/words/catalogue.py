@@ -179,13 +179,13 @@ OF_LABELS: dict[str, dict[Kind, dict[Certainty, str]]] = {
         Kind.PASSES: {
             # Since when it surely does is no place in the order of what was learned,
             # which is by halves.
-            SURE: "It uses more than the {word} before: averaged over places after the same "
-            "{word}, its predictions have a loss of {beside}."
+            SURE: "It uses more than the {word} before: from that {word} alone its loss would be "
+            "{beside}."
         }
     },
     Reference.RENAMED: {
         Kind.DIFFERS: {
-            SURE: "With renamed {word}s the loss is {beside}: it knows these {word}s."
+            SURE: "With {word}s renamed the loss is {beside}: it relies on what each {word} is."
         }
     },
 }
@@ -457,7 +457,8 @@ PAGE = {
 }
 
 # The error rate of a count of rows.
-BY_CHANCE = " (chance gives one or more in {level} of such runs)"
+UNSEEN = "What was learned before {step} is not seen."
+BY_CHANCE = " (by chance one or more in {level} of runs)"
 
 # Over the texts whose tokens are coloured by the step from which they are predicted for good.
 DATED = (

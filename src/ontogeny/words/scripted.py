@@ -50,8 +50,8 @@ SCRIPTED = {
     "turned wrong": "{count} to wrong since {step} {at}{kept}{more}",
     "kept": ", of {kept} of {all} examples",
     "one each": "; one of each group",
-    "lucky": "Examples of {count} groups that are not above chance are left out: they turn by luck.",
-    "lucky one": "Examples of one group that is not above chance are left out: they turn by luck.",
+    "lucky": "Examples of {count} groups are left out: luck alone turns such.",
+    "lucky one": "Examples of one group are left out: luck alone turns such.",
     # where a curve turns
     "lowest": "{Whose} was lowest, {value}, at {step} {at}, and rose to {last} by the last "
     "{checkpoint}{also}.",

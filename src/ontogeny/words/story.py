@@ -29,7 +29,8 @@ class Line:
     """One line of the first screen: what matters in bold, and what it rests on.
 
     ``link`` is the place of the page that shows it. ``direction`` is where the loss went, of the
-    line that says so. ``said`` is the sentence that it is, where it is one on claims.
+    line that says so. ``said`` is the sentence that it is, where it is one on claims. A ``note`` is
+    no finding, and has no number.
     """
 
     lead: str
@@ -37,6 +38,7 @@ class Line:
     link: str = ""
     direction: str = ""
     said: Said | None = None
+    note: bool = False
 
 
 def line_of(
@@ -242,4 +244,4 @@ class Story(Headings):
             told = [f"They {joined(kinds, ' or ')}."]
         claim = self.loss.get(Kind.BEYOND_MOTION)
         link = "#verdict" if claim is None else self.content.link(claim)
-        return Line(lead, " ".join(told), link)
+        return Line(lead, " ".join(told), link, note=True)

@@ -107,7 +107,7 @@ class Places:
     def rules(self) -> Iterator[Rule]:
         """Give what needs no list of words of its own: classes, suffixes, and where a place is."""
         lower = np.array([name.lower() for name in self.names], dtype=object)
-        kinds = {n: np.isin(lower, words.split()) for n, words in CLASSES.items()}
+        kinds = {n: np.isin(lower, listed.split()) for n, listed in CLASSES.items()}
         for suffix in SUFFIXES.split():
             ends = [len(n) > len(suffix) + 2 and n.endswith(suffix) for n in lower]
             kinds[f"in -{suffix}"] = np.array(ends)

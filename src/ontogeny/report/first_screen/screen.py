@@ -61,7 +61,7 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
         heading = story.heading
         lines = story.lines()
         if (start := unseen_start(content)) and not content.based:
-            lines.append(Line(start, link="#verdict"))
+            lines.append(Line(start, link="#verdict", note=True))
         if (line := appeared(content, concepts)) is not None:
             if not found:
                 heading = Said(line.lead.rstrip(".:"))

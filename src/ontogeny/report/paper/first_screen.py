@@ -77,18 +77,21 @@ def _parts(content: Content, first: FirstScreen) -> list[tuple[float, list[Block
 
 
 def _sentences(first: FirstScreen) -> tuple[float, list[Block]]:
-    """Return the three sentences side by side, each behind its number."""
+    """Return the sentences side by side, each finding behind its number."""
     count = max(len(first.sentences), 1)
     indent = 0.13
     width = (PAGE - 2 * _MARGIN - (count - 1) * _GAP) / count
     blocks: list[Block] = []
+    number = 0
     for i, sentence in enumerate(first.sentences):
+        number += not sentence.note
         x = _MARGIN + i * (width + _GAP)
         words = [
-            Words(sentence.lead, FONT, _INK, bold=True),
+            Words(sentence.lead, FONT, _INK, bold=not sentence.note),
             Words(sentence.text, FONT, _INK),
         ]
-        blocks.append((x, 0.0, [[Words(str(i + 1), FONT, _INK_3, bold=True)]]))
+        if not sentence.note:
+            blocks.append((x, 0.0, [[Words(str(number), FONT, _INK_3, bold=True)]]))
         blocks.append((x + indent, 0.0, broken(words, width - indent)))
     return max((_height(lines) for _, _, lines in blocks), default=0.0) + 0.1, blocks
 
