@@ -16,6 +16,7 @@ from ontogeny_papers.reproduce.concepts import (
     solutions,
     solvers,
 )
+from ontogeny_papers.reproduce.concepts.extractors import CONVEX
 from ontogeny_papers.reproduce.recipe import Materials
 
 TINY = rotating.RotatingSize(rows=200, features=12, concepts=3, steps=5, seeds=(0, 1))
@@ -113,6 +114,11 @@ def test_the_rows_of_table_1_are_judged_by_what_is_kept():
     order["refit"] = order.unrelated
     after = {v.claim: v.holds for v in solutions.judge([order])}
     assert after["semi-NMF: order only"] is True
+    unique = f"{CONVEX}: another start finds the same solution up to order"
+    assert before[unique] is False and after[unique] is False
+    order["refit"] = 0.01 * order.unrelated
+    found = {v.claim: v.holds for v in solutions.judge([order])}
+    assert found[unique] is True
     unknown = "ICA: may be pathological, the structure of its solutions is not known"
     # Easy data.
     assert after[unknown] is True and before[unknown] is None

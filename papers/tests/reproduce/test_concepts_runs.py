@@ -118,15 +118,35 @@ def judged_9(fall, control=None, frobenius=None, procrustes=None, **how):
     return answers(encoders.judge(found))
 
 
+@pytest.mark.parametrize(
+    ("exponential", "ruled_out", "holds"), [(1.0, 0.0, True), (0.0, 1.0, False)]
+)
+def test_encoders_decay_exponentially_where_other_shapes_do_not_fit(
+    exponential, ruled_out, holds
+):
+    node = xr.Dataset(
+        {
+            "exponential": ("layer", [exponential]),
+            "ruled_out": ("layer", [ruled_out]),
+            "r2": ("layer", [0.9]),
+            "r2_of": (("layer", "model"), [[0.9, 0.8]]),
+        },
+        {"model": ["exponential", "power"]},
+    )
+    found = {"encoder-dynamics-ica-fits": {"a": [node] * 2}}
+    assert encoders._decays(found).holds is holds
+    assert encoders._decays({}).certainty.value == "not tested"
+
+
 def test_encoders_converge_early_and_smoothly_only_where_controls_do_not():
     line, early = np.linspace(1, 0, 11), np.r_[1, 0.1, np.linspace(0.05, 0, 9)]
-    assert judged_9(early) == [True] * 4 + [True]
+    assert judged_9(early) == [True] * 6 + [None]
     assert judged_9(line)[1] is False
     assert judged_9(early, control=early)[:2] == [None] * 2
     # As smooth without encoders.
-    assert judged_9(line, procrustes=line)[2:4] == [None] * 2
-    assert judged_9(line, frobenius=line)[2:4] == [False] * 2
-    assert judged_9(line, test_fitted=0.5)[4] is False
+    assert judged_9(line, procrustes=line)[2:5] == [None] * 3
+    assert judged_9(line, frobenius=line)[2:5] == [False] * 3
+    assert judged_9(line, test_fitted=0.5)[5] is False
     assert True not in judged_9(np.full(11, np.nan))
     unknown = np.full(11, np.nan)
     # No number beside the claim.
@@ -291,6 +311,25 @@ def test_a_dimension_that_rises_does_not_fall_and_a_fall_needs_a_control():
     assert dimension._of_orthonormal().holds is False
 
 
+@pytest.mark.parametrize(
+    ("averaged", "holds"),
+    [((5.0, 4.0), True), ((13.0, 12.0), False), ((5.0, 12.0), False)],
+)
+def test_an_average_lowers_a_dimension_in_both_halves_of_every_seed(averaged, holds):
+    dims, names = ("average", "estimator"), (["unaligned"], ["regression"])
+    means = {
+        f"{when}_mean": (dims, [[value]])
+        for when, value in zip(("early", "late"), averaged, strict=True)
+    }
+    node = dimension_node(12.0, 10.0).assign(means)
+    node = node.assign_coords(dict(zip(dims, names, strict=True)))
+    found = {"concepts-ica-table-3-dimension": {"a": [node] * 2}}
+    assert dimension._lowers(found, ["ica"]).holds is holds
+    unknown = node.assign(checkpoint_early=node.checkpoint_early * np.nan)
+    found = {"concepts-ica-table-3-dimension": {"a": [unknown] * 2}}
+    assert dimension._lowers(found, ["ica"]).certainty.value == "not tested"
+
+
 def test_the_dimension_of_an_svd_dictionary_is_that_of_its_spectrum():
     rng = np.random.default_rng(0)
     U = np.linalg.qr(rng.standard_normal((30, 12)))[0] * np.linspace(3, 1, 12)
@@ -314,6 +353,36 @@ def test_printed_sums_are_those_of_the_cells_up_to_rounding():
         printed._printed_sums().holds is True
         and printed._printed_caption().holds is False
     )
+
+
+def cells(**numbers):
+    """Return cells of two concepts and 11 layers: 0.5 with deviations of 0.1, but for these."""
+    names = ("first", "first_sd", "second", "second_sd")
+    usual = dict(zip(names, (0.5, 0.1, 0.5, 0.1), strict=True)) | numbers
+    data = {
+        name: (("concept", "layer"), np.broadcast_to(np.asarray(x, float), (2, 11)))
+        for name, x in usual.items()
+    }
+    return xr.Dataset(data, {"concept": ["syntactic", "semantic"]})
+
+
+def test_printed_cells_are_noisier_and_gain_beyond_what_a_coin_gives():
+    most = np.where(np.arange(11) < 9, 0.2, 0.05)
+    assert printed._noisier(cells(second_sd=most)).holds is True
+    assert printed._noisier(cells(second_sd=most - 0.1)).holds is None
+    syntax = np.array([[0.6], [0.4]])
+    assert printed._gain_of_syntax(cells(second=syntax)).holds is True
+    assert printed._gain_of_syntax(cells(second=1 - syntax)).holds is False
+    both = np.where(np.arange(11) % 2, 0.6, 0.4)
+    assert printed._gain_of_syntax(cells(second=both)).holds is None
+
+
+def test_printed_means_are_those_of_the_cells_up_to_rounding():
+    pairs = np.moveaxis(np.array(list(printed._DIMENSIONS.values())), -1, 0)
+    first, second = ((("extractor", "layer"), pair) for pair in pairs)
+    table = xr.Dataset({"first": first, "second": second})
+    assert printed._printed_means(table).holds is True
+    assert printed._printed_means(table + 0.02).holds is False
 
 
 def texts(count):
@@ -390,7 +459,11 @@ def test_what_shuffled_labels_do_as_well_is_no_finding():
 # ---- end to end ---------------------------------------------------------------------------------
 
 OBSERVED = {
-    "concepts-figure-9": (Concepts("ica", 2), EncoderDynamics("ica", 2)),
+    "concepts-figure-9": (
+        Concepts("ica", 2),
+        EncoderDynamics("ica", 2),
+        encoders._SHAPES,
+    ),
     "concepts-figure-11": tuple(
         observable
         for name in plane._EXTRACTORS

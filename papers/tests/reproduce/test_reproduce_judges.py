@@ -303,7 +303,7 @@ def test_a_rank_collapses_early_only_if_it_falls_before_30_percent(growing, coll
 
 
 def test_entropy_that_never_falls_is_not_said_to_fall_smoothly():
-    sharply, smoothly, _ = of_figure_2(np.linspace(2.7, 2.6, 11), SETTLES_AT_30)
+    sharply, smoothly, *_ = of_figure_2(np.linspace(2.7, 2.6, 11), SETTLES_AT_30)
     assert sharply.holds is False and smoothly.holds is None
 
 
@@ -454,6 +454,33 @@ def test_a_fall_that_random_paths_show_too_is_no_collapse():
     assert figure_1(falling, null=falling)[3].holds is None
 
 
+@pytest.mark.parametrize(
+    ("rank", "by_order", "holds"),
+    [(4.4, 5.0, [True, False]), (4.4, 4.4, [None, False]), (2.6, 5.0, [True, True])],
+)
+def test_a_mean_rank_is_judged_in_every_range_that_the_paper_has(rank, by_order, holds):
+    run = ranks([3.0] * 11)
+    run["variance_rank"] = ("block", np.full(16, rank))
+    run["shuffled_low"] = run["shuffled_high"] = ("block", np.full(16, by_order))
+    found = judges.low_ranks({"weight-rank": {"mixed": [run] * 2}})[4:]
+    assert [v.holds for v in found] == holds
+    other = run.assign(variance_rank=run.variance_rank + 2)
+    differ = judges.low_ranks({"weight-rank": {"mixed": [run, other]}})[4]
+    assert differ.holds is None
+
+
+def test_entropy_falls_for_every_m_only_where_every_m_is_read():
+    some, none = attention(FALL), attention(np.full(11, 2.7))
+    both = xr.concat([some.assign_coords(set=["m=1"]), some], "set")
+    one = xr.concat([some.assign_coords(set=["m=1"]), none], "set")
+    judge = attention_judges._of_every_m
+    assert judge([both] * 2).holds is True
+    assert judge([none.assign_coords(set=["m=1"]), none]).holds is None
+    assert judge([one] * 2).holds is False and judge([both, one]).holds is None
+    alone = judge([some] * 2)
+    assert alone.certainty.value == "not tested" and "m=2" in alone.measured
+
+
 def test_entropy_that_falls_late_does_not_drop_sharply():
     late = np.r_[np.linspace(2.7, 2.4, 9), 0.5, 0.4]
     assert of_figure_2(late, SETTLES_AT_30)[0].holds is False
@@ -475,6 +502,8 @@ def test_seeds_that_disagree_show_nothing():
     assert verdicts.exceeds([3.0, 4.0], [2.0, 2.0], 0.5) is True
     assert verdicts.exceeds([2.2, 2.2], [2.0, 2.0], 0.5) is False
     assert verdicts.exceeds([1.9, 6.0], [2.0, 2.0], 0.5) is None
+    # One seed does, though the mean does not.
+    assert verdicts.exceeds([1.0, 2.9], [2.0, 2.0], 0.5) is None
     assert verdicts.exceeds([np.nan, 6.0], [2.0, 2.0], 0.5) is None
     assert verdicts.unanimous([True, False]) is None
     assert verdicts.unanimous([True, True], [np.nan]) is None

@@ -377,6 +377,53 @@ def test_embeddings_of_few_dimensions_hold_the_largest_concepts_alone():
     assert judge([run.assign(singular_value=run.singular_value / 3)], 10).holds is False
 
 
+def learned_at(exponent):
+    sigma = np.array([9.0, 5.0, 3.0, 2.0, 1.0])
+    half = np.where(sigma == 1, np.nan, 4 * sigma**exponent)
+    return xr.Dataset({"sigma": ("concept", sigma), "half_time": ("concept", half)})
+
+
+def test_times_go_as_one_over_sigma_only_with_that_exponent():
+    aligned, one, half = map(learned_at, (-0.95, -1.02, -0.5))
+    inverse = free_embeddings._of_times(aligned, [one, one])
+    assert inverse.holds is True and "-0.95" in inverse.beside
+    assert free_embeddings._of_times(aligned, [half, half]).holds is False
+    assert free_embeddings._of_times(aligned, [one, half]).holds is None
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "holds"),
+    [(0.9, 0.001, True), (0.9, 0.5, False), (1e-6, 1e-7, None)],
+)
+def test_what_was_small_from_the_first_does_not_go_to_zero(first, last, holds):
+    """The logits' norm goes from 1 to 5."""
+    outer = [[first, 5 * last]] * 2
+    norms = xr.Dataset(
+        {
+            "complement_norm": (("seed", "time"), outer),
+            "logit_norm": (("seed", "time"), [[1.0, 5.0]] * 2),
+        }
+    )
+    assert free_embeddings._of_outside(norms).holds is holds
+
+
+def test_a_random_start_of_the_organisms_ends_within_their_concepts():
+    norms = free_embeddings.measure_outside([0])
+    share = (norms.complement_norm / norms.logit_norm).values[0]
+    assert share[0] > 0.5 and share[1] < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("after", "holds"), [(10, True), (9, None), (5, None), (1, False), (0, False)]
+)
+def test_an_order_that_half_of_the_runs_have_is_neither_shown_nor_refuted(after, holds):
+    few = np.where(np.arange(10) < after, 9.0, 1.0)
+    since = np.stack([np.full(10, 5.0), few - 1, few, few, few], axis=1)
+    runs = [xr.Dataset({"since": ("question", row)}) for row in since]
+    found = imbalance._of_digits({"a": runs[:5], "b": runs[5:], "even": runs[:2]})
+    assert found[1].holds is holds
+
+
 @pytest.mark.parametrize(
     ("shares", "holds"),
     [([0.9, 0.9, 0.9, 0.4], True), ([0.9] * 4, True), ([0.4] * 4, None)],

@@ -65,9 +65,9 @@ def test_concepts_of_other_words_distinguish_nothing(geometry):
 
 def test_embeddings_of_the_theory_show_what_the_figures_show(geometry):
     runs = [run_of(*theory(geometry.basis, seed=seed)) for seed in (0, 1)]
-    *clusters, ordered, _, same = judge_embeddings(
-        measure_embeddings(geometry, {"Adam": runs}, ["Adam"])
-    )
+    found = measure_embeddings(geometry, {"Adam": runs}, ["Adam"])
+    *clusters, ordered, _, same = judge_embeddings(found, ["Adam"])
+    assert same.of_paper and not judge_embeddings(found, [])[-1].of_paper
     assert all(v.holds for v in (*clusters, ordered, same))
     assert "concept 1: 1.00, 1.00, concept 2: 1.00, 1.00" in same.measured
 
@@ -81,7 +81,7 @@ def test_embeddings_that_know_nothing_show_nothing_of_it(geometry):
     assert not any(
         v.holds
         for v in judge_embeddings(
-            measure_embeddings(geometry, {"Adam": runs}, ["Adam"])
+            measure_embeddings(geometry, {"Adam": runs}, ["Adam"]), ["Adam"]
         )
     )
 
@@ -90,7 +90,7 @@ def test_embeddings_of_a_shuffled_world_are_not_those_of_the_organisms(geometry)
     shuffled = geometry.shuffled()[:2]
     runs = [run_of(*theory(basis)) for basis in shuffled]
     *clusters, ordered, _, _ = judge_embeddings(
-        measure_embeddings(geometry, {"Adam": runs}, ["Adam"])
+        measure_embeddings(geometry, {"Adam": runs}, ["Adam"]), ["Adam"]
     )
     assert not any(v.holds for v in (*clusters, ordered))
 

@@ -13,7 +13,7 @@ from ontogeny.features.wordspace.order import first_crossing
 from ..observables.readout.attention import settling_step
 from ..semantics.learned_order import learning_order
 from .comparison_judges import growing_null
-from .formats import listed, spread
+from .formats import listed, named, spread
 from .verdicts import (
     LEVEL,
     Found,
@@ -70,7 +70,25 @@ def attention_and_rank(results: Found) -> list[Verdict]:
         ),
         _smooth(entropy, name, fallen, solved),
         _of_timing(fell, settled, shuffled),
+        _of_every_m(attention),
     ]
+
+
+def _of_every_m(attention: Sequence[xr.Dataset]) -> Verdict:
+    """Judge whether entropy falls to less than half for every m; of one m alone nothing is said."""
+    names = attention[0].set.values
+    entropy = each(
+        attention, lambda run: run.layer_entropy.mean("layer").transpose("set", "step")
+    )
+    left = np.nanmin(entropy, axis=-1) / entropy[..., 0]
+    missing = "; no other m is stored" if len(names) == 1 else ""
+    return Verdict(
+        "entropy falls for every m",
+        None if missing else unanimous((left < 0.5).all(axis=1), left),
+        f"lowest over first: {named(names, left, 2)}",
+        f"1 if it never fell; less than half of every m and seed counts{missing}",
+        reason=Reason.NOTHING_SCORED if missing else Reason.CASES_DIFFER,
+    )
 
 
 def _smooth(

@@ -72,6 +72,33 @@ def whole_ranks(runs: Sequence[xr.Dataset]) -> np.ndarray:
     return each(runs, lambda run: run.variance_rank.mean())
 
 
+def mean_within(
+    runs: Sequence[xr.Dataset], what: str, low: int, high: int, where: str
+) -> Verdict:
+    """Judge whether the mean rank of a run's matrices, rounded, is in a range that the paper has.
+
+    Parameters
+    ----------
+    runs
+        Ranks of each seed.
+    what
+        What has the rank.
+    low, high
+        First and last rank of the range.
+    where
+        Where the paper has it.
+    """
+    rank, by_order = whole_ranks(runs), _of_random_order(runs)
+    inside, shuffled = ((x >= low - 0.5) & (x < high + 0.5) for x in (rank, by_order))
+    return Verdict(
+        f"{what} have a mean rank of {low} to {high} ({where})",
+        unanimous(inside, rank),
+        spread(rank),
+        f"directions in random order {spread(by_order)}; rounded ranks of every seed count",
+        alike=bool(shuffled.all()),
+    )
+
+
 def span(runs: Sequence[xr.Dataset], null: str) -> str:
     """Return ``"1.7 to 3.0"``, where 95 % of a null's ranks lie, mean over matrices and seeds."""
     low, high = (
@@ -129,6 +156,7 @@ def equal_loss(results: Found) -> list[Verdict]:
             f"no null; the run with the lower last loss is read where it first reaches the other's "
             f"last loss, at step {listed(steps)}; {_APART}",
         ),
+        mean_within(ranks[multiply], "matrices under multiplication", 4, 6, "sec. 4.6"),
         *_solves(results, claimed=()),
     ]
 

@@ -16,6 +16,7 @@ from .comparison_judges import (
     below_random_order,
     by_kind,
     growing_null,
+    mean_within,
     null_middle,
     span,
     whole_ranks,
@@ -78,7 +79,11 @@ def low_ranks(results: Found) -> list[Verdict]:
             f"drift, which lowers a rank: {named(kinds, drift)} (random walk 1)",
         ),
         _collapse(runs),
+        *(mean_within(runs, "all matrices", *ends) for ends in _RANGES),
     ]
+
+
+_RANGES = ((3, 4, "abstract"), (2, 3, "heading of Fig. 1"))
 
 
 def _three_to_five(ranks: np.ndarray) -> np.ndarray:

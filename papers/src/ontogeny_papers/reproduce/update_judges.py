@@ -246,8 +246,7 @@ def latents(results: Found) -> list[Verdict]:
     right = data.accuracy.sel(step=lost.step).transpose("seed", "step")
     return [
         Verdict(
-            "3 to 5 latents correlate strongly with the number of markers m (or with positions, "
-            "which are not measured)",
+            "3 to 5 latents correlate strongly with the number of markers m",
             unanimous(((strong >= 3) & (strong <= 5)).all(axis=1), strong),
             f"latents with |r| of {_STRONG} or more: {named(variants, strong, 0)}; strongest |r| "
             f"{named(variants, strongest, 2)}; beyond the best of shuffled texts "

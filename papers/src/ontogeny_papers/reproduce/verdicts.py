@@ -253,8 +253,8 @@ def exceeds(here: ArrayLike, there: ArrayLike, by: float) -> bool | None:
     Returns
     -------
     bool or None
-        False where the means are less than `by` apart; True where they are more and every seed
-        agrees on the direction; None where seeds disagree or a number is missing.
+        True where the means are more than `by` apart and every seed agrees on the direction;
+        False where no seed is; None where seeds disagree or a number is missing.
 
     Examples
     --------
@@ -266,9 +266,24 @@ def exceeds(here: ArrayLike, there: ArrayLike, by: float) -> bool | None:
     apart = np.asarray(here, dtype=np.float64) - np.asarray(there, dtype=np.float64)
     if not np.isfinite(apart).all():
         return None
-    if apart.mean() <= by:
+    if (apart <= by).all():
         return False
-    return True if (apart > 0).all() else None
+    return True if apart.mean() > by and (apart > 0).all() else None
+
+
+def in_all(cases: ArrayLike) -> bool | None:
+    """Return whether a claim holds in all cases, or in too few to hold in half of such cases.
+
+    None where it holds in some and not in others (binomial, 5 %).
+
+    Examples
+    --------
+    >>> in_all([True] * 10), in_all([True] + [False] * 9), in_all([True, False] * 5)
+    (True, False, None)
+    """
+    is_true = np.asarray(cases, dtype=bool)
+    few = more_often(int((~is_true).sum()), is_true.size, 0.5)[0]
+    return False if few else unanimous(is_true)
 
 
 def more_often(count: int, trials: int, chance: float) -> tuple[bool, float]:

@@ -16,7 +16,7 @@ from ontogeny.observables import Observable
 
 from ...observables.concepts.dimension import IntrinsicDimension
 from ..formats import short
-from ..verdicts import LEVEL, Found, Verdict, if_finite, more_often
+from ..verdicts import LEVEL, Found, Verdict, if_finite, more_often, unanimous
 from .concept_recipe import ConceptRecipe, sizes
 from .paths import the_runs
 
@@ -45,6 +45,7 @@ def judge(results: Found) -> Sequence[Verdict]:
             for name in extractors
         ),
         _averages_agree(results, extractors),
+        _lowers(results, extractors),
         _of_spectrum(the_runs(results, _label("svd"))),
         _of_orthonormal(),
     ]
@@ -151,6 +152,42 @@ def _averages_agree(results: Found, extractors: Sequence[str]) -> Verdict:
     )
 
 
+def _lowers(results: Found, extractors: Sequence[str]) -> Verdict:
+    """Judge whether averages of Algorithm 4 have lower dimensions than the checkpoints in them."""
+    lower: list[bool] = []
+    words = []
+    for name in extractors:
+        runs = the_runs(results, f"{_label(name)}-dimension")
+        single, averaged = (
+            np.array(
+                [[number(run, when) for when in ("early", "late")] for run in runs]
+            )
+            for number in (_of_checkpoints, _of_average)
+        )
+        if np.isfinite([single, averaged]).all():
+            lower += (averaged < single).all(axis=1).tolist()
+            words.append(
+                f"{_TITLES[name]}: {short(single[:, 0])} to {short(averaged[:, 0])} early, "
+                f"{short(single[:, 1])} to {short(averaged[:, 1])} late"
+            )
+    return Verdict(
+        "averaging over the checkpoints of a regime lowers the estimate",
+        unanimous(lower) if lower else None,
+        "; ".join(words) or "no extractor whose checkpoints have a dimension",
+        "no null: checkpoints one by one, and their average as Algorithm 4 takes it, of every "
+        "extractor and seed",
+        reason=Reason.CASES_DIFFER if lower else Reason.NOTHING_SCORED,
+    )
+
+
+def _of_checkpoints(run: xr.Dataset, when: str) -> float:
+    return float(run[f"checkpoint_{when}"].mean())
+
+
+def _of_average(run: xr.Dataset, when: str) -> float:
+    return float(run[f"{when}_mean"].sel(average="unaligned", estimator="regression"))
+
+
 def with_spectra(results: Found) -> Found:
     """Return nodes with the dimension of each last SVD dictionary, and of directions as long."""
     rng = np.random.default_rng(0)
@@ -191,6 +228,7 @@ def _of_spectrum(runs: Sequence[xr.Dataset]) -> Verdict:
         f"{np.median(own):.0f} at the last step (median of layers and seeds)",
         f"random directions of the same lengths give the same: relative difference at most "
         f"{max(apart):.0e}; it is a function of the singular values alone",
+        of_paper=False,  # whose dictionaries are averages
     )
 
 

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
+from ontogeny.claims import Reason
+
 from ...observables.concepts.encoder import EncoderDynamics
+from ...observables.curves.fits import Fits
 from ..formats import short, spread
 from ..verdicts import Found, Verdict, if_finite, unanimous
+from . import approach
 from .concept_recipe import ConceptRecipe, sizes
-from .extractors import concepts
+from .extractors import EVEN, concepts
 from .paths import done_by, path_lengths, the_runs
 
 _FIRST = 0.2  # of the training: about where the report's first regime ends
@@ -32,13 +36,20 @@ def judge(results: Found) -> Sequence[Verdict]:
         _early(encoders),
         *(_smoother(encoders, concepts, *part) for part in _PARTS),
         _second_extractor(encoders),
+        _decays(results),
     ]
 
 
 _PARTS = (
-    (0.0, "the curves are smoother than distances between concepts"),
-    (0.5, "the noise of the second regime is gone from the curves"),
+    ("kl", 0.0, "the curves are smoother than distances between concepts"),
+    ("kl", 0.5, "the noise of the second regime is gone from the curves"),
+    (
+        "correlation",
+        0.5,
+        "the softmax does not explain that: correlations of the logits lack the noise too",
+    ),
 )
+_CALLED = {"kl": "KL", "correlation": "correlation of the logits"}
 
 
 def _compared(
@@ -123,23 +134,24 @@ def _half_steps(run: xr.Dataset) -> np.ndarray:
 def _smoother(
     encoders: Sequence[xr.Dataset],
     concepts: Sequence[xr.Dataset],
+    metric: str,
     since: float,
     claim: str,
 ) -> Verdict:
     """Compare path lengths with those of dictionaries as returned, and without their freedoms."""
-    kl = path_lengths(_compared(encoders, "kl"), since)
+    mine = path_lengths(_compared(encoders, metric), since)
     plain, free = (
         path_lengths([_distance(run, kind) for run in concepts], since)
         for kind in ("frobenius", "procrustes")
     )
-    holds = unanimous(plain > _MARGIN * kl, kl, plain)
-    as_smooth = bool((free <= _MARGIN * kl).any())
+    holds = unanimous(plain > _MARGIN * mine, mine, plain)
+    as_smooth = bool((free <= _MARGIN * mine).any())
     part = "in the second half of the steps" if since else "over the whole run"
     return Verdict(
         claim,
         holds,
-        f"length of the path for its net change, {part}: KL {spread(kl, 2)}, Frobenius distance "
-        f"of the dictionaries {spread(plain, 2)}",
+        f"length of the path for its net change, {part}: {_CALLED[metric]} {spread(mine, 2)}, "
+        f"Frobenius distance of the dictionaries {spread(plain, 2)}",
         f"Procrustes distance of the same dictionaries {spread(free, 2)}"
         + (": an invariant distance is as smooth without encoders" if as_smooth else "")
         + "; 1 never turns back",
@@ -177,6 +189,24 @@ def _second_extractor(encoders: Sequence[xr.Dataset]) -> Verdict:
     )
 
 
+def _decays(results: Found) -> Verdict:
+    """Judge the shape of the curves, where it was fitted."""
+    claim = approach.WHOLE.format("KL of the encoders")
+    if _SHAPES.name not in results:
+        return Verdict(
+            claim, None, "no shapes fitted", "no null", reason=Reason.NOTHING_SCORED
+        )
+    return approach.exponential(the_runs(results, _SHAPES.name), claim, of_paper=True)
+
+
+_SHAPES = Fits(
+    "encoder-dynamics-ica",
+    "comparison",
+    select={"metric": "kl", "codes": "train-fitted"},
+    first=EVEN,
+    offset=False,
+)
+
 RECIPES = (
     ConceptRecipe(
         "concepts-figure-9",
@@ -188,6 +218,7 @@ RECIPES = (
             lambda n, m: (
                 concepts("ica", n, m),
                 EncoderDynamics("ica", n, max_tokens=m),
+                _SHAPES,
             )
         ),
         "a second regime of thousands of steps; two seeds and eight concepts.",

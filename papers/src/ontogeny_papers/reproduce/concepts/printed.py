@@ -14,7 +14,7 @@ from ontogeny.claims import Reason
 from ontogeny.figures import Curves, Section, attach
 
 from ..recipe import Findings, Materials, MeasuredRecipe
-from ..verdicts import LEVEL, Verdict, decided, unanimous
+from ..verdicts import LEVEL, Verdict, decided, more_often, unanimous
 
 # Table 2 as printed, layers 1 to 11: first mean, first SD, second mean, second SD.
 _PRINTED = {
@@ -117,6 +117,17 @@ _DIMENSIONS = {
 }
 
 
+_PRINTED_MEANS = {
+    "SVD": (46.09, 39.61),
+    "ICA": (27.07, 20.65),
+    "semi-NMF": (24.61, 20.03),
+    "dictionary learning": (9.86, 8.7),
+    "k-means": (6.34, 8.39),
+}
+_ROUNDING = 0.01
+_EXCHANGES = 9999
+
+
 @dataclass(frozen=True)
 class Cells:
     """Printed cells have no size."""
@@ -148,11 +159,46 @@ def judge(scores: xr.Dataset, dimensions: xr.Dataset) -> list[Verdict]:
     return [
         _printed_sums(),
         _printed_caption(),
+        _noisier(scores),
         _noise_of_rising(scores),
+        _gain_of_syntax(scores),
         _evenly(scores),
         _last_layer(scores),
         _falling_dimensions(dimensions),
+        _printed_means(dimensions),
     ]
+
+
+def _noisier(scores: xr.Dataset) -> Verdict:
+    """Judge whether scores have a larger deviation in the second regime, by a sign test."""
+    count = int((scores.second_sd > scores.first_sd).sum())
+    total = scores.first_sd.size
+    more, p = more_often(count, total, 0.5)
+    return Verdict(
+        "Table 2: the second regime is noisier than the first",
+        more or None,
+        f"the standard deviation is larger in {count} of {total} layers of both concepts",
+        f"a coin gives as many or more with p = {p:.2g}, taking layers as independent",
+        reason=Reason.WITHIN_CHANCE,
+    )
+
+
+def _gain_of_syntax(scores: xr.Dataset) -> Verdict:
+    """Judge the difference of both ΣΔ, beside regimes exchanged in any layers of both concepts."""
+    change = scores.second - scores.first
+    total = change.sum("layer")
+    apart = float(total.sel(concept="syntactic") - total.sel(concept="semantic"))
+    signs = np.random.default_rng(0).choice([-1, 1], (_EXCHANGES, change.size))
+    exchanged = signs @ np.abs(change.values.ravel())
+    p = float((1 + (exchanged >= apart).sum()) / (1 + _EXCHANGES))
+    return Verdict(
+        "Table 2: syntactic concepts gain more from the second regime than semantic ones",
+        decided(p <= LEVEL, p >= 1 - LEVEL),
+        f"ΣΔ of the printed cells: syntactic {float(total.sel(concept='syntactic')):+.3f}, semantic "
+        f"{float(total.sel(concept='semantic')):+.3f}",
+        f"regimes exchanged in any layers give such a difference or more with p = {p:.2g}",
+        reason=Reason.WITHIN_CHANCE,
+    )
 
 
 def _noise_of_rising(scores: xr.Dataset) -> Verdict:
@@ -241,6 +287,20 @@ def _falling_dimensions(dimensions: xr.Dataset) -> Verdict:
         + ", ".join(f"{p:.2g}" for p in p_values.values())
         + "; each method but k-means must fall in more layers than a coin gives",
         reason=Reason.WITHIN_CHANCE,
+    )
+
+
+def _printed_means(dimensions: xr.Dataset) -> Verdict:
+    """Average the cells of Table 3 again."""
+    means = np.stack(
+        [dimensions[name].mean("layer") for name in ("first", "second")], axis=1
+    )
+    printed = np.array(list(_PRINTED_MEANS.values()))
+    return Verdict(
+        "the means of Table 3 follow from its cells",
+        bool((np.abs(means - printed) <= _ROUNDING).all()),
+        f"they differ by {np.abs(means - printed).max():.2g} at most",
+        f"rounding of cells and means can move them by {_ROUNDING}",
     )
 
 

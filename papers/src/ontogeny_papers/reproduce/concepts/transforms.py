@@ -49,6 +49,7 @@ def _carries(runs: Sequence[xr.Dataset]) -> Verdict:
         f"error of the codes, relative, median over layers and steps: {short(linear)}",
         f"no map, concepts matched: {short(plain)}; nearest rotation: "
         f"{short(errors['rotation'])}; a tenth less counts",
+        of_paper=False,  # which finds such maps, and does not say that they carry the codes well
     )
 
 

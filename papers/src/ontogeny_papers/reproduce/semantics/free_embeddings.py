@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,15 +15,18 @@ from ontogeny.claims import Reason
 from ontogeny.words.formats import plural
 
 from ...observables.words.views.training import ufm_view
+from ..formats import joined, short
 from ..recipe import Findings, Materials
 from ..tasks import organism_world
-from ..verdicts import Verdict, decided
+from ..verdicts import LEVEL, Verdict, decided, unanimous
 
 _EXACT = 1e-3  # of the singular value: what Heun steps of 0.02 / σ₁ reach
 _SHIFTED = 0.1
 _LONGER = 4  # times the usual duration: so long the last pair at the cut takes to part
 _ALIGNED = 0.99
 _K = 5
+_NOTHING = 0.01  # of the logits' norm
+_TENTH = 0.1  # of an exponent
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,7 @@ def measure_free_embeddings(size: FreeSize, materials: Materials) -> Findings:
         len(S),
         proxy,
         [_ends(run) for run in few],
+        piece("outside", partial(measure_outside, size.seeds)),
     )
     nodes = {
         "aligned start": ufm_view(
@@ -118,11 +123,14 @@ def judge_free_embeddings(
     words: int,
     proxy: xr.Dataset,
     few: list[xr.Dataset],
+    outside: xr.Dataset,
 ) -> list[Verdict]:
     """Judge the closed form, random starts, the cross-entropy, and S̃ beside L^mm."""
     return [
         _of_closed_form(aligned),
         *_of_random_starts(started),
+        _of_times(aligned, started),
+        _of_outside(outside),
         _of_few_dimensions(few, words),
         *_of_cross_entropy(entropy, words),
         _of_proxy(proxy),
@@ -148,7 +156,7 @@ def _of_random_starts(runs: list[xr.Dataset]) -> list[Verdict]:
     return [
         Verdict(
             "a small random start keeps the order",
-            all(o.p_value <= 0.05 and o.spearman > 0.9 for o in orders),
+            unanimous([o.p_value <= LEVEL and o.spearman > 0.9 for o in orders]),
             "rank correlation of σᵢ and minus the half-time "
             + ", ".join(f"{o.spearman:.3f}" for o in orders),
             f"random orders: p = {max(o.p_value for o in orders):.1g}",
@@ -162,6 +170,60 @@ def _of_random_starts(runs: list[xr.Dataset]) -> list[Verdict]:
             of_paper=False,
         ),
     ]
+
+
+def _of_times(aligned: xr.Dataset, started: list[xr.Dataset]) -> Verdict:
+    """Judge whether the time at which a concept is learned goes as one over its singular value."""
+    theory, *own = (_exponent(run) for run in (aligned, *started))
+    return Verdict(
+        "concepts are learned at times inversely proportional to σᵢ (sec. 4.4)",
+        unanimous(np.abs(np.add(own, 1)) < _TENTH, own),
+        f"the half-times go as σᵢ to the power of {joined(own)}",
+        f"closed form {theory:.2f} at the same scale of the start, −1 as it vanishes; 0 if σᵢ told "
+        "nothing; a tenth counts",
+    )
+
+
+def _exponent(run: xr.Dataset) -> float:
+    """Return the slope of the logarithms of half-times over those of singular values."""
+    learned = np.isfinite(run.half_time.values)
+    sigma, half = np.log([run.sigma.values[learned], run.half_time.values[learned]])
+    return float(np.polyfit(sigma, half, 1)[0])
+
+
+def measure_outside(seeds: Sequence[int]) -> xr.Dataset:
+    """Return norms of the logits, and of what is outside all concepts, first and last.
+
+    Of the organisms, with as many dimensions as words: there the concepts are all there is to learn.
+    """
+    S = organism_world().S
+    centred = S - S.mean(axis=0)
+    options: dict[str, Any] = {"init": "random", "step_size": 0.05, "records": 2}
+    runs = [
+        semantics.train_ufm(centred, len(S), random_state=seed, **options)
+        for seed in seeds
+    ]
+    norms = [
+        run[["complement_norm", "logit_norm"]].reset_coords(drop=True) for run in runs
+    ]
+    return xr.concat(norms, "seed", join="override")
+
+
+def _of_outside(norms: xr.Dataset) -> Verdict:
+    """Judge whether what is outside the concepts goes to zero, or is small beside them alone."""
+    outer = norms.complement_norm.transpose("time", "seed").values
+    whole = norms.logit_norm.transpose("time", "seed").values
+    first, last = outer / whole
+    still = outer[0] / whole[1]
+    return Verdict(
+        "what a random start has outside the concepts goes to zero (Fig. 12)",
+        unanimous((last < _NOTHING) & (last < first), first, last),
+        f"share of the logits' norm, on the organisms: {short(first)} to {short(last)}; its own "
+        f"norm ends at {short(outer[1] / outer[0])} of the first",
+        f"a part that stayed as it was {short(still)}, as the concepts grow beside it; "
+        f"{_NOTHING} counts as zero",
+        alike=bool((still < _NOTHING).all()),
+    )
 
 
 def _of_few_dimensions(runs: list[xr.Dataset], words: int) -> Verdict:
@@ -193,13 +255,13 @@ def _of_cross_entropy(run: xr.Dataset, words: int) -> list[Verdict]:
     order = semantics.learning_order(run.sigma, run.projection * -1.0)
     return [
         Verdict(
-            "under the cross-entropy the first directions are those of S̃",
+            "under the cross-entropy the first directions are nearer to those of S̃ than of P",
             bool(of_S[early] > of_P[early]),
             f"overlap at k = {k}, step {int(run.iteration[early])}: S̃ {float(of_S[early]):.2f}",
             f"centred P {float(of_P[early]):.2f}; {chance}",
         ),
         Verdict(
-            "under the cross-entropy the last directions are those of S̃",
+            "under the cross-entropy the last directions are nearer to those of S̃ than of P",
             bool(of_S[-1] > of_P[-1]),
             f"overlap at k = {k}, step {int(run.iteration[-1])}: S̃ {float(of_S[-1]):.2f}; cosine "
             f"of logits and S̃ {float(run.cosine[-1]):.2f}",

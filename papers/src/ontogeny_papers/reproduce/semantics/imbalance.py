@@ -19,7 +19,7 @@ from ontogeny.quantities import Quantity
 from .. import tasks, training
 from ..averages import mean_of_seeds
 from ..recipe import Findings, Materials
-from ..verdicts import Verdict
+from ..verdicts import Verdict, in_all
 
 _KINDS = ("majority", "between", "minority")
 _RULES = {
@@ -267,7 +267,7 @@ def _of_digits(nodes: dict[str, list[xr.Dataset]]) -> list[Verdict]:
     return [
         Verdict(
             "images of minorities are classified correctly later than those of majorities (Fig. 9)",
-            bool((few_images > many_images).all()),
+            in_all(few_images > many_images),
             "; ".join(
                 f"{label}: {_steps(since[label], slice(3, 5))}" for label in uneven
             ),
@@ -275,7 +275,7 @@ def _of_digits(nodes: dict[str, list[xr.Dataset]]) -> list[Verdict]:
         ),
         Verdict(
             "minorities are distinguished from each other after the majorities",
-            bool((few > many).all()),
+            in_all(few > many),
             "; ".join(
                 f"{label}: {_steps(since[label], slice(0, 3, 2))}" for label in uneven
             ),
@@ -283,7 +283,7 @@ def _of_digits(nodes: dict[str, list[xr.Dataset]]) -> list[Verdict]:
         ),
         Verdict(
             "majorities against minorities come between the two",
-            bool(middle.all()),
+            in_all(middle),
             f"in {int(middle.sum())} of {len(many)} runs; last of the three in {int(last.sum())}",
             "between the two in a third of random orders",
         ),

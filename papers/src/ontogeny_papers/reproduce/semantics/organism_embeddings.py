@@ -70,15 +70,20 @@ def measure_embeddings(
     }
 
 
-def judge_embeddings(numbers: Mapping[str, Mapping[str, Any]]) -> list[Verdict]:
-    """Judge where trained networks put words and contexts."""
+def judge_embeddings(
+    numbers: Mapping[str, Mapping[str, Any]], of_entropy: Sequence[str]
+) -> list[Verdict]:
+    """Judge where trained networks put words and contexts.
+
+    The paper claims that both represent a concept alike where it trains with the cross-entropy.
+    """
     clusters, axes, same = (
         numbers[name].items() for name in ("clusters", "axes", "same")
     )
     return [
         *(_of_clusters(f"{claim} (Fig. 2A)", **of) for claim, of in clusters),
         *_of_axes(**dict(axes)),
-        *(_of_same(label, of) for label, of in same),
+        *(_of_same(label, of, label in of_entropy) for label, of in same),
     ]
 
 
@@ -200,7 +205,7 @@ def _along(
     )
 
 
-def _of_same(label: str, cosines: Mapping[str, np.ndarray]) -> Verdict:
+def _of_same(label: str, cosines: Mapping[str, np.ndarray], claimed: bool) -> Verdict:
     (first, second) = cosines["trained"][:, [0, 1], [0, 1]].T
     before = cosines["untrained"]
     crossed = np.abs(cosines["trained"][:, [0, 1], [1, 0]]).max()
@@ -210,6 +215,7 @@ def _of_same(label: str, cosines: Mapping[str, np.ndarray]) -> Verdict:
         f"cosine of Wᵀuₖ and H vₖ, concept 1: {joined(first)}, concept 2: {joined(second)}",
         f"untrained at most {before[:, [0, 1], [0, 1]].max():.2f}; different concepts at most "
         f"{crossed:.2f}; {_SAME:g} or more would say so",
+        of_paper=claimed,
     )
 
 

@@ -36,6 +36,7 @@ _RUNS = {
     "Adam 1e-4": (_ENTROPY, 1e-4),
     "square loss": ("square", 5e-4),
 }
+_OF_ENTROPY = [label for label, (loss, _) in _RUNS.items() if loss == _ENTROPY]
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,7 @@ def measure_organisms(size: OrganismSize, materials: Materials) -> Findings:
         label: [run.drop_vars(["W", "H"]) for run in runs]
         for label, runs in runs_of.items()
     }
-    of_entropy = [label for label, (loss, _) in _RUNS.items() if loss == _ENTROPY]
-    of_concepts = measure_embeddings(geometry, runs_of, of_entropy)
+    of_concepts = measure_embeddings(geometry, runs_of, _OF_ENTROPY)
     numbers = (count_concepts(geometry), of_concepts, of_runs)
     return Findings(judge_organisms(*numbers), nodes, numbers=numbers)
 
@@ -100,7 +100,7 @@ def judge_organisms(
     """Judge what concepts distinguish, where networks put words, and the order of learning."""
     return [
         *judge_concepts(concepts),
-        *judge_embeddings(embeddings),
+        *judge_embeddings(embeddings, _OF_ENTROPY),
         *_of_runs(runs_of),
     ]
 
@@ -185,7 +185,7 @@ def _of_runs(runs_of: dict[str, list[xr.Dataset]]) -> list[Verdict]:
     return [
         Verdict(
             "the network learns the support set of every context",
-            min(ends) == 1.0,
+            unanimous(np.equal(ends, 1.0)),
             f"exact in the end {min(ends):.2f} to {max(ends):.2f} of the contexts",
             f"untrained {max(starts):.2f} at most",
         ),

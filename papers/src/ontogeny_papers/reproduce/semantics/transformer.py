@@ -19,11 +19,12 @@ from .. import training
 from ..averages import mean_of_seeds
 from ..formats import joined
 from ..recipe import Findings, Materials
-from ..verdicts import LEVEL, Verdict, decided
+from ..verdicts import LEVEL, Verdict, decided, unanimous
 from .free_embeddings import first_lead
 
 _LOSSES = {"square": "square loss", "cross_entropy": "cross-entropy"}
 _K = 5
+_NEARER = "the logits end nearer to the directions of S̃ than of P"
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,8 @@ def judge_transformer(
     return [
         _of_order("square loss: larger singular values are learned first", square),
         _of_order("cross-entropy: larger singular values are learned first", entropy),
-        _of_end("square loss: the logits end in the directions of S̃", square, words),
-        _of_end("cross-entropy: the logits end in the directions of S̃", entropy, words),
+        _of_end(f"square loss: {_NEARER}", square, words),
+        _of_end(f"cross-entropy: {_NEARER}", entropy, words),
         _of_start(entropy),
     ]
 
@@ -188,7 +189,7 @@ def _of_end(claim: str, runs: list[xr.Dataset], words: int) -> Verdict:
     high = max(float(run.shuffled_high[-1]) for run in runs)
     return Verdict(
         claim,
-        bool((mine > high).all() and (mine > other).all()),
+        unanimous((mine > high) & (mine > other)),
         f"overlap at k = {_K}: {joined(mine)}",
         f"centred P {joined(other)}; shuffled next words at most {high:.2f}, chance "
         f"{_K / (words - 1):.2f}",
@@ -205,7 +206,7 @@ def _of_start(runs: list[xr.Dataset]) -> Verdict:
     first, beside, high = np.array(rows).T
     return Verdict(
         "cross-entropy: centred P leads first, as in free embeddings",
-        bool((first > beside).all() and (first > high).all()),
+        unanimous((first > beside) & (first > high)),
         f"overlap with centred P at k = {_K} where one of the two is first half-way to its "
         f"highest: {joined(first)}",
         f"S̃ at the same step {joined(beside)}; shuffled next words at most {high.max():.2f}",
