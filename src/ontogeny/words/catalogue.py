@@ -149,9 +149,9 @@ SENTENCES: dict[Kind, dict[Certainty, str]] = {
 
 # Of counts, with how sure they are behind.
 COUNTS: dict[Kind, str] = {
-    Kind.BORN: "{value} of {label} were born{since}",
+    Kind.BORN: "{value} of {label} {was} born{since}",
     Kind.FADED: "{value} of {label} faded by the end",
-    Kind.KEPT: "{value} of {label} are kept",
+    Kind.KEPT: "{value} of {label} {are} kept",
     Kind.TURNED: "{value} of {label} turned",
     Kind.SHARED: "In {layer} the runs share {value} of {label}",
 }

@@ -126,7 +126,9 @@ class MeasuredPhrases:
         return self._by_number("has", "have")
 
     def _by_number(self, one: str, several: str) -> str:
-        return one if self.claims[0].last == 1 else several
+        first = self.claims[0]
+        count = first.value if math.isnan(first.last) else first.last
+        return one if count == 1 else several
 
     @property
     def each(self) -> str:
