@@ -281,8 +281,8 @@ def _views(
     views: list[dict[str, Any]] = []
     has_lines = concepts.has_names or content.track is None
     if not has_lines:
-        count = plural(len(concepts.every), "concept")
-        words = f"{sentence_start(count)} can be read; none has a name."
+        every_one = sentence_start(plural(len(concepts.every), "concept"))
+        words = f"{every_one} can be read; none has a name."
         views.append({"label": "none", "lines": [], "words": words})
     for count in (FEW, MORE) if has_lines else ():
         chosen = concepts.choice(count)
