@@ -47,6 +47,8 @@ class StepScale:
     --------
     >>> StepScale((0, 1, 10, 100), "log").positions([0, 1, 100]).tolist()
     [0.0, 0.09, 1.0]
+    >>> StepScale((0, 500), "log").positions([0, 500]).tolist()
+    [0.0, 1.0]
     """
 
     steps: tuple[int, ...]
@@ -71,9 +73,10 @@ class StepScale:
         start = ZERO_GAP if self.breaks_at_zero else 0.0
         # Interpolated values (a half-step) may lie between 0 and the first recorded step.
         logs = np.log(np.maximum(values, positive[0]))
-        places = start + (1 - start) * _rescale(
-            logs, math.log(positive[0]), math.log(positive[-1])
-        )
+        low, high = math.log(positive[0]), math.log(positive[-1])
+        # One step alone stands in the middle, and at the end where 0 is before it.
+        share = _rescale(logs, low, high) if high > low or not start else 1.0
+        places = start + (1 - start) * share
         return np.where(
             values < positive[0], np.clip(values / positive[0], 0, 1) * start, places
         )

@@ -2,7 +2,8 @@
 
 import { CLOCK_HEAD, DATA, find, findAll, nearest, press, say, standAt, values } from "./core.js";
 import { formatStep } from "./format.js";
-import { followHash, followRow, linkTo } from "./links.js";
+import { UP_AND_DOWN, choice, oneStop } from "./layers.js";
+import { followRow, goTo } from "./links.js";
 import {
   change,
   currentPlace,
@@ -37,12 +38,9 @@ export function startChart() {
   const section = find("#chart");
   for (const button of findAll("#chart-view button"))
     button.addEventListener("click", () => change({ chart: button.dataset.view }));
-  const orders = findAll("#chart-order button");
-  for (const button of orders)
-    button.addEventListener("click", () => {
-      for (const other of orders) press(other, other === button);
-      for (const svg of findAll("svg.chart")) orderChart(svg, button === orders[1]);
-    });
+  choice(findAll("#chart-order button"), (place) => {
+    for (const svg of findAll("svg.chart")) orderChart(svg, place === 1);
+  });
   const chosen = find("#chart-run");
   chosen?.addEventListener("change", () => change({ run: Number(chosen.value) }));
   listen((changed) => {
@@ -80,8 +78,7 @@ function startFolded(link) {
   link.addEventListener("click", (event) => {
     const places = link.dataset.folded.split(" ");
     event.preventDefault();
-    history.pushState(null, "", linkTo(places[0]));
-    followHash();
+    goTo(places[0]);
     for (const place of places) document.getElementById(place).classList.add("linked");
   });
 }
@@ -121,10 +118,8 @@ function chooseRun(section, chosen) {
 // The chart is one stop of the tab key; arrow keys go from row to row, and tell the current step.
 function startRowKeys(svg, rows) {
   if (!rows.length) return;
-  const linksNow = () => findAll(".row a", svg); // their order is the reader's
+  const links = findAll(".row a", svg);
   const rowOf = (link) => DATA.rows[link.closest(".row").dataset.row];
-  const turn = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -1e9, End: 1e9 };
-  linksNow()[0].setAttribute("tabindex", 0);
   const tell = () => {
     const link = document.activeElement;
     if (!link?.matches(".row a") || !svg.contains(link)) return;
@@ -136,24 +131,13 @@ function startRowKeys(svg, rows) {
   };
   // Listened for around the picture: Chromium makes an svg that listens for focus a tab stop.
   const around = svg.parentElement;
-  around.addEventListener("focusin", (event) => {
-    const links = linksNow();
-    if (!links.includes(event.target)) return;
-    for (const link of links) link.setAttribute("tabindex", link === event.target ? 0 : -1);
-    if (event.target.matches(":focus-visible")) tell();
-  });
+  oneStop(around, links, UP_AND_DOWN);
+  around.addEventListener("focusin", (event) => event.target.matches(":focus-visible") && tell());
   around.addEventListener("focusout", hideTooltip);
-  svg.addEventListener("keydown", (event) => {
-    const links = linksNow();
-    const i = links.indexOf(event.target);
-    if (i < 0 || !(event.key in turn) || event.altKey || event.ctrlKey || event.metaKey) return;
-    event.preventDefault();
-    links[Math.max(0, Math.min(links.length - 1, i + turn[event.key]))].focus();
-  });
   listen((changed) => {
     if (changed.has("step")) tell();
   });
-  for (const link of linksNow()) {
+  for (const link of links) {
     link.setAttribute("href", `#${rowOf(link).figure}`);
     link.addEventListener("click", (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;

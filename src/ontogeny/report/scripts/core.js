@@ -1,11 +1,9 @@
 // The page's data, and small helpers for elements.
 
 export const DATA = JSON.parse(document.getElementById("data").textContent);
-// What one place of the step axis is called: a step, an epoch, or a token; at the start of a sentence;
-// and without its number.
+// What one place of the step axis is called: a step, an epoch, or a token; and at the start of a sentence.
 export const CLOCK = DATA.clock.replace("training ", "").replace(/s$/, "");
 export const CLOCK_HEAD = CLOCK[0].toUpperCase() + CLOCK.slice(1);
-export const POINT = CLOCK === "step" ? "step" : "checkpoint";
 // What is said of results stands in the catalogue of the library: a script gives the numbers.
 export function say(key, given = {}) {
   return DATA.words[key].replace(/\{(\w+)\}/g, (_, name) => given[name]);

@@ -3,7 +3,7 @@
 import { barRoom, emptyNote, endLabel, labelledEnds, leader, seriesBar, widest } from "./annotations.js";
 import { extent, lastNotAbove, nearest, pad, range } from "./core.js";
 import { formatLabel, formatNumber, fullLabel, shortened } from "./format.js";
-import { axisName, axisRoom, dimensionPlaces, valueAxis } from "./panels.js";
+import { axisName, dimensionPlaces, valueAxis } from "./panels.js";
 import { Picture } from "./picture.js";
 import { readRegimes, regimeFact, regimeShapes, regimeWords } from "./regimes.js";
 import { stepIndex } from "./state.js";
@@ -136,8 +136,6 @@ export class CurvesPicture extends Picture {
       left: 54,
       right: !this.series ? 12 : this.direct ? 26 + widest(names) : bar(),
       top: this.many ? 22 : 2,
-      bottom: axisRoom(),
-      between: 6,
       gap: paper.printing ? 10 : 18,
       minimum: paper.printing ? 56 : 170,
       panel: paper.printing ? (count > 1 ? 54 : 72) : count > 3 ? 150 : count > 1 ? 180 : 250,

@@ -34,41 +34,34 @@ function chartCsv() {
   return csv(["row", "step", "progress", "distinct", ...DATA.record], rows);
 }
 
-// The chart with its styles written into it, so that it stands alone.
+// Rules of the page that hold now, without the conditions that they stand under.
+function rulesNow(rules = document.styleSheets[0].cssRules) {
+  return [...rules].flatMap((rule) => {
+    if (!rule.media) return [rule.cssText];
+    return matchMedia(rule.conditionText).matches ? rulesNow(rule.cssRules) : [];
+  });
+}
+
+// The chart with the rules of its style, so that it stands alone.
 function chartPicture() {
   const source = findAll("svg.chart").find((svg) => svg.clientWidth > 0);
   const copy = source.cloneNode(true);
-  const pairs = [source, ...findAll("*", source)].map((element, i) => [
-    element,
-    [copy, ...findAll("*", copy)][i],
-  ]);
-  for (const [from, to] of pairs) {
-    const style = getComputedStyle(from);
-    if (style.display === "none") to.remove();
-    for (const name of [
-      "fill",
-      "stroke",
-      "stroke-width",
-      "stroke-dasharray",
-      "opacity",
-      "font-size",
-      "font-weight",
-      "font-family",
-      "text-anchor",
-      "shape-rendering",
-    ])
-      to.style.setProperty(name, style.getPropertyValue(name));
-  }
+  const shown = findAll("*", source).map((element) => getComputedStyle(element).display !== "none");
+  findAll("*", copy).forEach((element, i) => shown[i] || element.remove());
+  if (source.closest(".intervals")) copy.classList.add("intervals");
   for (const drop of findAll(".now, .hit", copy)) drop.remove();
+  const rules = rulesNow().filter((text) => text.startsWith(".chart ") || text.includes(".in-"));
   const box = source.viewBox.baseVal;
   const [width, height] = [box.width + 2 * PICTURE_MARGIN, box.height + 2 * PICTURE_MARGIN];
   const corner = { x: -PICTURE_MARGIN, y: -PICTURE_MARGIN };
-  copy.setAttribute("width", width);
-  copy.setAttribute("height", height);
+  for (const [name, length] of Object.entries({ width, height })) {
+    copy.setAttribute(name, length);
+    copy.style.setProperty(name, `${length}px`); // on the page it is as wide as its place
+  }
   copy.setAttribute("viewBox", `${corner.x} ${corner.y} ${width} ${height}`);
-  copy.insertBefore(
+  copy.prepend(
+    makeSvg("style", {}, rules.join("\n")),
     makeSvg("rect", { ...corner, width, height, fill: colours().base.paper }),
-    copy.firstChild,
   );
   return { text: new XMLSerializer().serializeToString(copy), width, height };
 }

@@ -3,7 +3,7 @@
 import { CLOCK_HEAD, DATA, find, findAll, make, press, say } from "./core.js";
 import { figureCsv } from "./csv.js";
 import { formatLabel, formatNumber, formatStep } from "./format.js";
-import { oneStop } from "./layers.js";
+import { choice, oneStop } from "./layers.js";
 import { drawSoon, plottingLibrary } from "./library.js";
 import { RUN, hasControls, nodeOf } from "./nodes.js";
 import { FIGURES, PICTURES } from "./picture.js";
@@ -12,7 +12,7 @@ import { currentPlace, indexOfStep, listen, setStep, state } from "./state.js";
 import { darkQuery, paper } from "./theme.js";
 import { hideTooltip, showTooltip } from "./tooltip.js";
 import { startTurning } from "./turning.js";
-import { liftLine, startLifts, turnWords } from "./turns.js";
+import { liftLine, turnWords } from "./turns.js";
 import { View, halfWidth } from "./view.js";
 
 export const figures = new Map();
@@ -363,16 +363,8 @@ function segments(label, names, pressed, pick) {
   group.setAttribute("role", "group");
   group.setAttribute("aria-label", label);
   const buttons = names.map((name) => make("button", { type: "button", textContent: name }));
-  const choose = (name) => {
-    for (const button of buttons) press(button, button.textContent === name);
-  };
-  for (const button of buttons) {
-    button.addEventListener("click", () => {
-      choose(button.textContent);
-      pick(button.textContent);
-    });
-  }
-  choose(pressed);
+  for (const button of buttons) press(button, button.textContent === pressed);
+  choice(buttons, (place) => pick(names[place]));
   group.append(...buttons);
   oneStop(group, buttons);
   return group;
@@ -407,7 +399,6 @@ export function startFigures() {
   );
   for (const figure of figures.values()) watcher.observe(figure.element);
   whenIdle(makeRoom);
-  startLifts();
   listen((changed) => {
     if (changed.has("scale")) stepZoom = null;
     for (const figure of figures.values()) {

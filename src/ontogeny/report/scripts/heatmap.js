@@ -3,7 +3,7 @@
 import { barTitleFits, colourBar, widest } from "./annotations.js";
 import { extent, nearest, range } from "./core.js";
 import { formatLabel, fullLabel, plotText, shortened } from "./format.js";
-import { axisRoom, baseAxis, dimensionAxis, dimensionEdges, dimensionWords, layPanels } from "./panels.js";
+import { baseAxis, dimensionAxis, dimensionEdges, dimensionWords } from "./panels.js";
 import { Picture } from "./picture.js";
 import { colourScale, paper } from "./theme.js";
 
@@ -33,9 +33,6 @@ export class HeatmapPicture extends Picture {
     return {
       left: 12 + widest(this.labels),
       right: 62,
-      top: this.many ? 22 : 4,
-      bottom: axisRoom(),
-      between: 6,
       gap: paper.printing ? 8 : 14,
       minimum: this.figure.square ? 84 : paper.printing ? 64 : 130,
       panel: this.upward ? Math.min(260, Math.max(paper.printing ? 64 : 96, count * cell)) : Math.max(40, count * cell),
@@ -48,7 +45,7 @@ export class HeatmapPicture extends Picture {
     if (!this.figure.square) return frame;
     const share = this.shown.length / this.xAxis.values.length;
     const height = Math.min(frame.boxes[0].width * share, 420);
-    const square = layPanels(this.panels.length, this.view.width, { ...this.sizes(), head: this.head, panel: height });
+    const square = super.layFrame({ panel: height });
     for (const box of square.boxes) box.width = Math.min(box.width, height / share);
     return square;
   }

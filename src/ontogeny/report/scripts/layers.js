@@ -4,6 +4,8 @@ import { DATA, find, make, press } from "./core.js";
 import { change, layerShown, listen, state } from "./state.js";
 import { colours, darkQuery } from "./theme.js";
 
+export const UP_AND_DOWN = ["ArrowDown", "ArrowUp"];
+
 export function startLayers() {
   const holder = find("#layers");
   if (DATA.layers.length < 2) return;
@@ -46,12 +48,13 @@ function toggleLayer(i) {
 
 // Buttons in a line, or links of a table's rows, are one stop of the tab key; arrow keys go from one to
 // the next, in the order in which they stand now.
-export function oneStop(holder, buttons, [next, before] = ["ArrowRight", "ArrowLeft"]) {
-  const turn = { [next]: 1, [before]: -1, Home: -1e9, End: 1e9 };
+export function oneStop(holder, buttons, [next, before] = ["ArrowRight", "ArrowLeft"], first = buttons[0]) {
+  const pages = next === UP_AND_DOWN[0] ? { PageDown: 10, PageUp: -10 } : {};
+  const turn = { [next]: 1, [before]: -1, Home: -1e9, End: 1e9, ...pages };
   const stopAt = (chosen) => {
-    for (const button of buttons) button.tabIndex = button === chosen ? 0 : -1;
+    for (const button of buttons) button.setAttribute("tabindex", button === chosen ? 0 : -1);
   };
-  stopAt(buttons[0]);
+  stopAt(first);
   holder.addEventListener("focusin", (event) => buttons.includes(event.target) && stopAt(event.target));
   holder.addEventListener("keydown", (event) => {
     if (!(event.key in turn) || !buttons.includes(event.target) || event.altKey || event.ctrlKey || event.metaKey) return;
@@ -61,4 +64,14 @@ export function oneStop(holder, buttons, [next, before] = ["ArrowRight", "ArrowL
     const i = sorted.indexOf(event.target) + turn[event.key];
     sorted[Math.max(0, Math.min(sorted.length - 1, i))].focus();
   });
+}
+
+// Buttons of which one is pressed: a click on one is told by its place.
+export function choice(buttons, chosen) {
+  buttons.forEach((button, place) =>
+    button.addEventListener("click", () => {
+      buttons.forEach((each) => press(each, each === button));
+      chosen(place);
+    }),
+  );
 }

@@ -11,7 +11,7 @@ import {
   strengthAt,
   tellConcept,
 } from "./concepts.js";
-import { DATA, find, findAll, makeSvg, say } from "./core.js";
+import { DATA, find, makeSvg, say } from "./core.js";
 import { formatStep, shortened } from "./format.js";
 import { LIFE, PICTURE_NAMES } from "./life-shapes.js";
 import { state } from "./state.js";
@@ -41,8 +41,8 @@ export function drawLines(svg, view, top, lines) {
   const behind = fits(said);
   const pitch = beside && behind ? PITCH.close : PITCH.apart;
   let y = top;
-  rows.forEach((row, place) => {
-    svg.append(lineRow(row, view, y, { said, written, beside, behind, pitch, first: place === 0 }));
+  rows.forEach((row) => {
+    svg.append(lineRow(row, view, y, { said, written, beside, behind, pitch}));
     y += pitch;
   });
   return y + 2;
@@ -90,7 +90,6 @@ function lineRow(row, view, y, form) {
   const concept = atlas.concepts[row.i];
   const link = makeSvg("a", {
     href: `#${concept.id}`,
-    tabindex: form.first ? 0 : -1,
     "data-line": row.i,
     "aria-label": `${conceptName(concept)}, ${atlas.layers[concept.layer].short}: ${spokenBirth(concept)}`,
   });
@@ -162,16 +161,4 @@ function birthMark(concept, view, y) {
     makeSvg("line", { class: "whisker", ...ends }),
     makeSvg("circle", { class: "dot", cx, cy: y, r: 3.2 }),
   ];
-}
-
-// The lines are one stop of the tab key; up and down go from one to the next.
-export function moveAlongLines(event) {
-  const turn = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  const link = event.target.closest("a[data-line]");
-  if (!turn || !link) return;
-  const links = findAll("#life a[data-line]");
-  const next = links[links.indexOf(link) + turn];
-  if (!next) return;
-  event.preventDefault();
-  next.focus();
 }

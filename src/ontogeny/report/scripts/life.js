@@ -2,9 +2,10 @@
 
 import { textWidth } from "./annotations.js";
 import { capital } from "./concepts.js";
-import { CLOCK, CLOCK_HEAD, DATA, extent, find, findAll, make, makeSvg, nearest, press, range, standAt } from "./core.js";
+import { CLOCK, CLOCK_HEAD, DATA, extent, find, findAll, make, makeSvg, nearest, range, standAt } from "./core.js";
 import { formatNumber, formatStep } from "./format.js";
-import { drawLifeHead, drawLines, moveAlongLines } from "./life-lines.js";
+import { UP_AND_DOWN, choice as chooseOne, oneStop } from "./layers.js";
+import { drawLifeHead, drawLines } from "./life-lines.js";
 import { drawRows } from "./life-rows.js";
 import { LIFE, PICTURE_NAMES, bandPath, linePath } from "./life-shapes.js";
 import { tickLabels } from "./panels.js";
@@ -26,6 +27,8 @@ export function startLife() {
     const again = old && (old.dataset.line ? `#life a[data-line="${old.dataset.line}"]` : "#life .row-link");
     const { parts, choice } = lifePicture(holder);
     holder.replaceChildren(...parts);
+    const links = findAll("a[data-line]", holder);
+    if (links.length) oneStop(parts.at(-1), links, UP_AND_DOWN);
     if (choice !== undefined) placeChoice(figure, choice);
     moveLife();
     dimLife();
@@ -36,11 +39,6 @@ export function startLife() {
     if (changed.has("scale")) draw();
     if (changed.has("step")) moveLife();
     if (changed.has("layers")) dimLife();
-  });
-  holder.addEventListener("keydown", moveAlongLines);
-  holder.addEventListener("focusin", (event) => {
-    const link = event.target.closest("a[data-line]");
-    for (const each of link ? findAll("a[data-line]", holder) : []) each.setAttribute("tabindex", each === link ? 0 : -1);
   });
   // Wherever the slider's axis goes, the picture follows.
   let drawn = "";
@@ -65,14 +63,11 @@ function axisEnds(holder) {
 
 // How many life lines are drawn; the caption says which.
 function startChoice(figure, draw) {
-  const buttons = findAll(".life-choice button", figure);
-  const show = (k) => {
+  chooseOne(findAll(".life-choice button", figure), (k) => {
     lifeView.shown = k;
-    buttons.forEach((button, i) => press(button, i === k));
     find(".life-chosen", figure).textContent = DATA.atlas.views[k].words;
     draw();
-  };
-  buttons.forEach((button, k) => button.addEventListener("click", () => show(k)));
+  });
 }
 
 // The choice stands in the heading of the lines, which is part of the picture.

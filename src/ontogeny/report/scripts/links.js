@@ -64,7 +64,7 @@ function showLinkedView(view) {
   });
 }
 
-export function linkTo(place) {
+function linkTo(place) {
   const parts = [];
   if (state.step !== FIRST_VIEW.step) parts.push(`step=${DATA.steps[state.step]}`);
   if (state.layers !== null) {
@@ -108,7 +108,11 @@ function showPlace(place) {
 // From a row of the chart to the figure that draws it, with its layer alone.
 export function followRow(row) {
   if (row.group >= 0) change({ layers: new Set([row.group]) });
-  history.pushState(null, "", linkTo(row.figure));
+  goTo(row.figure);
+}
+
+export function goTo(place) {
+  history.pushState(null, "", linkTo(place));
   followHash();
 }
 
@@ -134,7 +138,7 @@ export async function copyText(button, text, done, otherwise) {
 
 let linkedPlace = "";
 
-export function followHash() {
+function followHash() {
   const hash = readHash();
   linkedPlace = hash.place;
   showLinkedView(hash.view);
@@ -156,6 +160,8 @@ export function startLinks() {
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button[data-link]");
     if (button) copyLink(button);
+    // A second click on a link changes no address, and leads there all the same.
+    if (event.target.closest("a")?.getAttribute("href") === location.hash) followHash();
   });
   if (location.hash) followHash();
 }

@@ -57,7 +57,7 @@ export class MarksPicture extends RowsPicture {
   }
 
   sizes() {
-    return { ...super.sizes(), top: this.many ? 22 : 6, minimum: 220 };
+    return { ...super.sizes(), minimum: 220 };
   }
 
   xLayout(box) {
@@ -86,19 +86,8 @@ export class MarksPicture extends RowsPicture {
   }
 
   panelTraces(panel) {
-    return [this.intervalTrace(panel.marks), ...range(this.spread.length).map((k) => this.markTrace(panel, k))];
-  }
-
-  intervalTrace(marks) {
-    const bars = marks.filter(({ ends }) => ends && ends.every(Number.isFinite));
-    return {
-      type: "scatter",
-      mode: "lines",
-      x: bars.flatMap(({ ends }) => [...ends, null]),
-      y: bars.flatMap(({ y }) => [y, y, null]),
-      line: { color: this.palette.base["ink-3"], width: 1.2 },
-      meta: { part: "interval" },
-    };
+    const bars = panel.marks.filter(({ ends }) => ends?.every(Number.isFinite));
+    return [this.intervalTrace(bars, "ink-3", 1.2), ...range(this.spread.length).map((k) => this.markTrace(panel, k))];
   }
 
   markTrace(panel, k) {

@@ -3,7 +3,7 @@
 
 import { extent, pad, range, say } from "./core.js";
 import { formatNumber } from "./format.js";
-import { RowsPicture } from "./rows.js";
+import { RowsPicture, barsAt } from "./rows.js";
 import { seriesStyles, withAlpha } from "./theme.js";
 
 export class NullPicture extends RowsPicture {
@@ -47,7 +47,8 @@ export class NullPicture extends RowsPicture {
 
   panelTraces(panel) {
     const bands = this.figure.bands.flatMap((band, b) => this.bandTraces(panel.rows, b, band.label));
-    return [...bands, this.intervalTrace(panel), this.dotTrace(panel)];
+    const bars = panel.rows.map((row, y) => ({ ends: row.ends ?? [null, null], y }));
+    return [...bands, this.intervalTrace(bars, "ink", 1.4), this.dotTrace(panel)];
   }
 
   // Bands of several nulls lie above one another within a row; one without width is a tick.
@@ -58,14 +59,7 @@ export class NullPicture extends RowsPicture {
     const width = Math.min(count > 1 ? 5 : 8, this.pitch / (count + 1));
     const points = rows.map((row, k) => ({ ends: row.bands[b], y: k + shift }));
     const flat = points.filter(({ ends }) => ends[0] === ends[1]);
-    const bars = {
-      type: "scatter",
-      mode: "lines",
-      x: points.flatMap(({ ends }) => [...ends, null]),
-      y: points.flatMap(({ y }) => [y, y, null]),
-      line: { color: colour, width },
-      meta: { part: "band", label },
-    };
+    const bars = { ...barsAt(points), line: { color: colour, width }, meta: { part: "band", label } };
     const ticks = {
       type: "scatter",
       mode: "markers",
@@ -75,18 +69,6 @@ export class NullPicture extends RowsPicture {
       meta: { part: "flat-band", label },
     };
     return [bars, ticks];
-  }
-
-  intervalTrace(panel) {
-    const bars = panel.rows.map((row, k) => ({ ends: row.ends ?? [null, null], k }));
-    return {
-      type: "scatter",
-      mode: "lines",
-      x: bars.flatMap(({ ends }) => [...ends, null]),
-      y: bars.flatMap(({ k }) => [k, k, null]),
-      line: { color: this.palette.base.ink, width: 1.4 },
-      meta: { part: "interval" },
-    };
   }
 
   dotTrace(panel) {

@@ -163,32 +163,22 @@ export function dimensionEdges(axis) {
   return range(axis.values.length).map((i) => [i - 0.5, i + 0.5]);
 }
 
+// A shape in panel `i`: from place to place across, and from the lower to the upper edge.
+export function upright(i, type, [x0, x1], line, more = {}) {
+  return { type, xref: axisName("x", i), yref: `${axisName("y", i)} domain`, x0, x1, y0: 0, y1: 1, line, ...more };
+}
+
 // On a step axis: regime boundaries, the audit's findings, and the break after step 0.
 export function stepMarks(i, palette) {
   const scale = DATA.scales[state.scale];
-  const shared = { xref: axisName("x", i), yref: `${axisName("y", i)} domain` };
-  const small = { ...shared, type: "path", xsizemode: "pixel", ysizemode: "pixel", yanchor: 0 };
-  const marks = DATA.boundaries.map((boundary) => ({
-    ...shared,
-    type: "line",
-    x0: boundary[state.scale][0],
-    x1: boundary[state.scale][0],
-    y0: 0,
-    y1: 1,
-    line: { color: palette.base["ink-3"], width: 1, dash: "dot" },
-  }));
+  const line = { color: palette.base["ink-3"], width: 1 };
+  const at = (xanchor, path, look, more) =>
+    upright(i, "path", [], look, { xsizemode: "pixel", ysizemode: "pixel", yanchor: 0, xanchor, path, ...more });
+  const marks = DATA.boundaries.map(({ [state.scale]: [place] }) => upright(i, "line", [place, place], { ...line, dash: "dot" }));
   for (const step of findingsByStep.keys()) {
-    marks.push({
-      ...small,
-      xanchor: scale.at[indexOfStep.get(step)],
-      path: "M-4,0L4,0L0,7Z",
-      fillcolor: palette.base.warning,
-      line: { width: 0 },
-    });
+    const look = { fillcolor: palette.base.warning };
+    marks.push(at(scale.at[indexOfStep.get(step)], "M-4,0L4,0L0,7Z", { width: 0 }, look));
   }
-  if (scale.broken) {
-    const line = { color: palette.base["ink-3"], width: 1 };
-    marks.push({ ...small, xanchor: 0.045, path: "M-4,-4L0,4M0,-4L4,4", line });
-  }
+  if (scale.broken) marks.push(at(0.045, "M-4,-4L0,4M0,-4L4,4", line));
   return marks;
 }

@@ -5,6 +5,7 @@
 import { HEAD, axisTitle, headLine, keySample, keyWords, layKey, note } from "./annotations.js";
 import {
   axisName,
+  axisRoom,
   dimensionAxis,
   dimensionWords,
   layPanels,
@@ -38,8 +39,13 @@ export class Picture {
     this.finish();
   }
 
-  layFrame() {
-    return layPanels(this.panels.length, this.view.width, { ...this.sizes(), head: this.head });
+  layFrame(more = {}) {
+    return layPanels(this.panels.length, this.view.width, { ...this.room, ...this.sizes(), head: this.head, ...more });
+  }
+
+  // Room around panels, in pixels, of which a kind may say otherwise.
+  get room() {
+    return { right: 16, top: this.many ? 22 : 4, bottom: axisRoom(), between: 6, gap: 18 };
   }
 
   // Room above all panels: a line for what the values count, and for the key as many as it takes.

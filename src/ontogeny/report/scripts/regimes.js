@@ -2,7 +2,7 @@
 
 import { CLOCK, DATA, at } from "./core.js";
 import { formatStep, plotText } from "./format.js";
-import { axisName } from "./panels.js";
+import { axisName, upright } from "./panels.js";
 import { state } from "./state.js";
 import { smallFont, withAlpha } from "./theme.js";
 
@@ -31,53 +31,25 @@ export function readRegimes(picture, panel) {
 }
 
 export function regimeShapes(regime, i, box, palette) {
-  const shared = { xref: axisName("x", i), yref: `${axisName("y", i)} domain` };
   const colour = regime.line?.colour ?? palette.base["ink-2"];
-  const shapes = [];
-  const shade = (x0, x1, alpha) =>
-    shapes.push({
-      ...shared,
-      type: "rect",
-      layer: "below",
-      x0,
-      x1,
-      y0: 0,
-      y1: 1,
-      fillcolor: withAlpha(palette.base.null, alpha),
-      line: { width: 0 },
-    });
+  const shade = (from, to, alpha) =>
+    upright(i, "rect", [from, to], { width: 0 }, { layer: "below", fillcolor: withAlpha(palette.base.null, alpha) });
   const interval = Number.isFinite(regime.from) && Number.isFinite(regime.to);
+  const { span } = DATA.scales[state.scale];
+  const shapes = [];
   if (!regime.line) {
-    if (regime.ratio > 1) shade(regime.at, DATA.scales[state.scale].span[1], 0.14);
-    if (regime.ratio < 1) shade(DATA.scales[state.scale].span[0], regime.at, 0.14);
-    if (interval) shade(regime.from, regime.to, 0.3);
+    if (regime.ratio > 1) shapes.push(shade(regime.at, span[1], 0.14));
+    if (regime.ratio < 1) shapes.push(shade(span[0], regime.at, 0.14));
+    if (interval) shapes.push(shade(regime.from, regime.to, 0.3));
   } else if (interval) {
     // Intervals of several lines lie above one another under the upper edge.
     const pitch = Math.min(5, (0.4 * box.height) / regime.rows);
-    shapes.push({
-      ...shared,
-      type: "rect",
-      ysizemode: "pixel",
-      yanchor: 1,
-      x0: regime.from,
-      x1: regime.to,
-      y0: -2 - pitch * regime.row,
-      y1: -2 - pitch * (regime.row + 0.6),
-      fillcolor: colour,
-      line: { width: 0 },
-    });
+    const y0 = -2 - pitch * regime.row;
+    const more = { ysizemode: "pixel", yanchor: 1, y0, y1: y0 - 0.6 * pitch, fillcolor: colour };
+    shapes.push(upright(i, "rect", [regime.from, regime.to], { width: 0 }, more));
   }
-  shapes.push({
-    ...shared,
-    type: "line",
-    x0: regime.at,
-    x1: regime.at,
-    y0: 0,
-    y1: 1,
-    opacity: regime.line ? 0.75 : 1,
-    line: { color: colour, width: 1 },
-  });
-  return shapes;
+  const line = { color: colour, width: 1 };
+  return [...shapes, upright(i, "line", [regime.at, regime.at], line, { opacity: regime.line ? 0.75 : 1 })];
 }
 
 // The name of a boundary that all lines share, beside its upper end.

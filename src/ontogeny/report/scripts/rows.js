@@ -3,7 +3,7 @@
 import { widest } from "./annotations.js";
 import { range } from "./core.js";
 import { formatLabel, fullLabel, plotText, shortened } from "./format.js";
-import { axisRoom, baseAxis, valueAxis } from "./panels.js";
+import { baseAxis, valueAxis } from "./panels.js";
 import { Picture } from "./picture.js";
 import { paper, plotFont } from "./theme.js";
 
@@ -25,11 +25,7 @@ export class RowsPicture extends Picture {
   sizes() {
     return {
       left: 14 + widest(this.labels),
-      right: 16,
       top: this.many ? 22 : 6,
-      bottom: axisRoom(),
-      between: 6,
-      gap: 18,
       minimum: 180,
       panel: Math.max(54, this.shown.length * this.pitch),
     };
@@ -55,6 +51,12 @@ export class RowsPicture extends Picture {
     return this.view.axisWords();
   }
 
+  // Bars between the ends of intervals, each at its height.
+  intervalTrace(bars, colour, width) {
+    const line = { color: this.palette.base[colour], width };
+    return { ...barsAt(bars), line, meta: { part: "interval" } };
+  }
+
   // Where the pointer lies: in rows, the nearest row, and its name.
   rowAt(number, spot) {
     const { height } = this.frame.boxes[number];
@@ -62,4 +64,14 @@ export class RowsPicture extends Picture {
     const row = Math.max(0, Math.min(this.shown.length - 1, Math.round(place)));
     return { place, row, name: fullLabel(this.rowAxis, this.shown[row]) };
   }
+}
+
+// Level lines from end to end, one apart from the other.
+export function barsAt(bars) {
+  return {
+    type: "scatter",
+    mode: "lines",
+    x: bars.flatMap(({ ends }) => [...ends, null]),
+    y: bars.flatMap(({ y }) => [y, y, null]),
+  };
 }

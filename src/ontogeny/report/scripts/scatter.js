@@ -102,10 +102,8 @@ export class ScatterPicture extends Picture {
     return {
       left: this.space ? 12 : 58,
       right: kind === "none" ? 16 : 12 + bar,
-      top: this.many ? 22 : 4,
       bottom: this.space ? 12 : axisRoom(),
       between: 10,
-      gap: 18,
       minimum: 200,
       panel: paper.printing ? 170 : this.space ? (count > 1 ? 260 : 420) : count > 1 ? 200 : 320,
     };

@@ -9,9 +9,9 @@ import { placeOnAxis, setStep, state } from "./state.js";
 function axisUnder(element) {
   if (element.closest("text")) return null;
   if (element.closest("svg.chart")) return chartAxis();
-  const box = element.closest("#life svg, .example-curve, .dated-axis")?.getBoundingClientRect();
+  const box = element.closest("#life svg, .example-curve, .dated-axis, .dated-track")?.getBoundingClientRect();
   if (!box) return null;
-  const { from, to } = element.closest("svg, .dated-axis").dataset;
+  const { from, to } = element.closest("svg, div").dataset;
   return from === undefined ? [box.left, box.right] : [box.left + Number(from), box.left + Number(to)];
 }
 

@@ -1,7 +1,7 @@
 // Where a curve turns: the line that goes furthest past both of its ends, in a sentence.
 
 import { capital } from "./concepts.js";
-import { extent, findAll, make, say } from "./core.js";
+import { extent, findAll, say } from "./core.js";
 import { formatNumber, formatStep } from "./format.js";
 import { halfWidth } from "./view.js";
 
@@ -37,25 +37,10 @@ function turnOf({ ys, ends, kept, label, other }, panel, picture) {
   return { ...turn, panel: panel.title, label, value: ys[turn.at], last, when, digit: 0.1 * turn.depth };
 }
 
-// Pointing at a line, or at a layer in a sentence, lifts it in all panels and fades the rest.
+// Pointing at a line lifts it in all panels and fades the rest.
 export function liftLine(plot, label) {
   for (const trace of findAll(".scatterlayer .trace", plot)) {
     const meta = trace.__data__?.[0]?.trace?.meta;
     if (meta?.label) trace.style.opacity = !label || meta.label === label ? "" : 0.18;
   }
-}
-
-export function startLifts() {
-  for (const item of findAll(".node .sentences li")) {
-    const parts = item.textContent.split(/(layer \d+(?! to))/i);
-    if (parts.length < 2) continue;
-    item.replaceChildren(...parts.map((part, i) => (i % 2 ? make("span", { className: "lifts", textContent: part }) : part)));
-  }
-  const lift = (event, on) => {
-    const span = event.target.closest?.(".lifts");
-    if (!span) return;
-    for (const plot of findAll(".plot", span.closest(".node"))) liftLine(plot, on && span.textContent.toLowerCase());
-  };
-  document.addEventListener("pointerover", (event) => lift(event, true));
-  document.addEventListener("pointerout", (event) => lift(event, false));
 }
