@@ -75,7 +75,8 @@ def test_the_page_holds_the_dates_of_a_planted_node_and_counts_them():
             assert token.step == (made.STEPS[place] if predicted[place] else None)
     total = int(data.token_loss.notnull().values[0, :2].sum())
     assert found.sentence.startswith(
-        f"{total} of {total} tokens are predicted for good by step 512."
+        f"By step 512, {total} of {total} tokens are at least twice as likely as by "
+        "frequency, for good."
     )
     assert len(found.sentence.split()) <= 20
 
@@ -164,9 +165,7 @@ def test_a_page_with_token_losses_has_the_figure_and_another_has_none():
         and "<script" not in figure
         and "<img" not in figure
     )
-    assert 'dir="rtl"' in figure and figure.index("predicted for good") < figure.index(
-        "<p "
-    )
+    assert 'dir="rtl"' in figure and figure.index(", for good") < figure.index("<p ")
     assert (
         page.index('id="life"')
         < page.index('class="dated')

@@ -57,7 +57,7 @@ def test_a_terminal_and_a_notebook_show_the_same_texts():
     texts = ResultTexts(tree(), step=5)
     plain = str(texts)
     page = Page(texts._repr_html_())
-    for said in ("What it writes at step 4", "mat mat mat", "predicted for good by"):
+    for said in ("What it writes at step 4", "mat mat mat", ", for good"):
         assert said in plain
         assert said in page.words
     assert "<b>&amp; The" in texts._repr_html_().replace("&lt;b&gt;", "<b>")

@@ -462,7 +462,8 @@ BY_CHANCE = " (by chance one or more in {level} of runs)"
 
 # Over the texts whose tokens are coloured by the step from which they are predicted for good.
 DATED = (
-    "{count} of {total} {tokens} {are} predicted for good by {step} {last}{controls}."
+    "By {step} {last}, {count} of {total} {tokens} {are} at least twice as likely as by frequency, "
+    "for good{controls}."
 )
 # Of several runs, with DATED_RUN for each.
 DATED_RUNS = "Of {total} {tokens}, predicted for good by {step} {last}: {counts}."

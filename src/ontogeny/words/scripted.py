@@ -23,7 +23,8 @@ SCRIPTED = {
     "leads": "its first answer at the end",
     "beyond": "costs {loss} nats; by {guess} {cost}",
     "dated runs": "Of {total} {tokens}, predicted for good by {step} {at}: {counts}.",
-    "dated": "{count} of {total} {tokens} are predicted for good by {step} {at}.",
+    "dated": "By {step} {at}, {count} of {total} {tokens} are at least twice as likely as by "
+    "frequency, for good.",
     # figures of several runs
     "difference": "difference",
     "difference in": "difference in {unit}",
