@@ -91,8 +91,9 @@ def verdicts(content: Any) -> dict[str, dict[str, Any]]:
             for run, one in of_runs:
                 for kind, is_sure in _kinds_of(one):
                     found[" | ".join([kind, run, *place])] = _verdict(one, is_sure)
+    paths = {node.id: node.path for node in content.nodes}
     for ability in abilities_of(content.nodes):
-        place = [getattr(ability.node, "path", ability.node), "accuracy", ""]
+        place = [paths[ability.node], "accuracy", ""]
         for kind in ("above chance", "gained", "lost"):
             is_sure = getattr(ability, kind.partition(" ")[0])
             if is_sure or kind == "above chance":
@@ -139,7 +140,8 @@ def _rounded(value: float) -> float | None:
 def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     """Return a line for each claim that differs."""
     lines = [f"no longer claimed: {key}" for key in old if key not in new]
-    if not any(each["certainty"] == "not sure" for each in old.values()):
+    had_claims = any("reason" in each for each in old.values())
+    if had_claims:
         lines += [f"only now claimed: {key}" for key in new if key not in old]
     for key in old.keys() & new.keys():
         lines += [
