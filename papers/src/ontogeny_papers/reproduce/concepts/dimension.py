@@ -165,7 +165,7 @@ def _lowers(results: Found, extractors: Sequence[str]) -> Verdict:
             for number in (_of_checkpoints, _of_average)
         )
         if np.isfinite([single, averaged]).all():
-            lower += (averaged < single).all(axis=1).tolist()
+            lower += [bool(one.all()) for one in averaged < single]
             words.append(
                 f"{_TITLES[name]}: {short(single[:, 0])} to {short(averaged[:, 0])} early, "
                 f"{short(single[:, 1])} to {short(averaged[:, 1])} late"
