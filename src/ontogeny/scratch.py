@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import mmap
 import os
 import shutil
 import tempfile
@@ -49,3 +50,23 @@ def scratch_array(
         else:
             file.truncate(size)
         return np.asarray(np.memmap(file, dtype, "r+", shape=tuple(shape)))
+
+
+def let_go(array: np.ndarray) -> None:
+    """Take an array of `scratch_array` out of memory; its file keeps it, until it is read again.
+
+    Where the system cannot be told so, it stays until the system needs the room.
+
+    Examples
+    --------
+    >>> array = scratch_array((2,), np.float32)
+    >>> array[:] = 3
+    >>> let_go(array)
+    >>> array
+    array([3., 3.], dtype=float32)
+    """
+    held: object = array
+    while isinstance(held, np.ndarray):
+        held = held.base
+    if isinstance(held, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        held.madvise(mmap.MADV_DONTNEED)

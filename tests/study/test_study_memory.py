@@ -1,7 +1,10 @@
 """A study that cannot fit into memory is refused before anything is computed."""
 
 import errno
+import os
+import sys
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +15,7 @@ import ontogeny as og
 from helpers.study_examples import LAYERS, developing, tiny_inputs
 from ontogeny.capture import activation, logits
 from ontogeny.errors import ArgumentError, StudyWarning
-from ontogeny.scratch import scratch_array
+from ontogeny.scratch import let_go, scratch_array
 from ontogeny.study import Plan
 from ontogeny.study.planning import cost, plan, probe
 
@@ -235,3 +238,17 @@ def test_exactly_the_memory_is_enough(monkeypatch):
     assert cost.too_large(500, 2) is None and "1e-06 GB together" in cost.too_large(
         501, 2
     )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/statm")
+def test_an_array_in_a_file_leaves_memory_and_is_read_again():
+    def resident():
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    array = scratch_array((4_000_000,), np.float32)
+    array[:] = np.arange(len(array))
+    held = resident()
+    let_go(array[1000:])  # a view is of the same file
+    assert held - resident() > 0.9 * array.nbytes
+    np.testing.assert_array_equal(array, np.arange(len(array)))

@@ -32,7 +32,7 @@ from ...observables.pieces import (
     whole_numbers,
     with_pieces,
 )
-from ...scratch import scratch_array
+from ...scratch import let_go, scratch_array
 from ...trees import Nodes
 from .checkpoint import directions, presence
 from .declared import COUNTS, FOUND, NAMES, QUANTITIES, SECTION, VARIABLES
@@ -176,14 +176,16 @@ class LearnedConcepts(OfSampledActivations):
         searched = [step for step in rows if step != start]
         grown = [] if alone else self._grown(run, start, searched, tokens)
         searched = searched or [last]  # of several checkpoints only one can be read
+        del first, reading  # and the activations of all layers with them
 
         def one(path: str, X: np.ndarray) -> Mapping[str, Any]:
-            return finder.layer(
-                X,
-                finder.components(blank[path]),
-                {step: rows[step][path] for step in searched},
-                [each[path] for each in grown],
-            )
+            left = {step: rows[step][path] for step in searched}
+            larger = [each[path] for each in grown]
+            untrained = finder.components(blank[path])
+            found = finder.layer(X, untrained, left, larger)
+            for array in (X, blank[path], *left.values(), *larger):
+                let_go(array)
+            return found
 
         state = by_layer(rows[start], one)
         state = state.assign({PIECES: pieces_variable(run.pieces(self.activations))})
@@ -241,6 +243,7 @@ class LearnedConcepts(OfSampledActivations):
             rows = tokens.left(centred(to_numpy(A)))
             left[path] = scratch_array(rows.shape, np.float16)
             left[path][:] = scaled(rows)
+            let_go(left[path])
         return left
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
