@@ -128,8 +128,10 @@ class Story(Headings):
         if (
             learned is not None
             and learned.reason not in (None, Reason.NO_GAIN)
-            and (is_moved or learned.reason in ONLY)
-            and not self.heading.tells(self.said(learned))
+            and (
+                learned.reason in ONLY
+                or (is_moved and not self.heading.tells(self.said(learned)))
+            )
         ):
             chosen = learned
         side = {"fell": "falls", "rose": "rises"}.get(self.phrase(standing).verb, "")
