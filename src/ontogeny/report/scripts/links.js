@@ -161,7 +161,8 @@ export function startLinks() {
     const button = event.target.closest("button[data-link]");
     if (button) copyLink(button);
     // A second click on a link changes no address, and leads there all the same.
-    if (event.target.closest("a")?.getAttribute("href") === location.hash) followHash();
+    const again = event.target.closest("a")?.getAttribute("href") === location.hash;
+    if (again && !event.defaultPrevented) followHash();
   });
   if (location.hash) followHash();
 }
