@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shlex
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,9 @@ import typer
 
 from ..errors import ArgumentError
 from ..machine import free_disk, free_memory, peak_memory, size_text
+from ..start.budget import within
 from ..start.cost import Cost, download_limit, estimate, to_fetch, total
+from ..start.fitting import hours_of
 from ..start.opened import Opened
 from ..start.proposal import Proposal, propose
 from ..start.source import same_source
@@ -86,9 +89,11 @@ def prepared(
                     bounded=max_revisions is not None,
                     of=None if quiet else of,
                     opened=opened.get(folder),
+                    workers=workers,
+                    runs=len(wished),
                 )
             )
-    workers = workers or _workers(new)
+    workers = workers or _workers([one.cost for one in new])
     if new and not quiet:
         say(new, workers)
     if new:
@@ -114,11 +119,15 @@ def begin(
     bounded: bool = False,
     of: str | None = "",
     opened: Opened | None = None,
+    workers: int | None = None,
+    runs: int = 1,
 ) -> Begun:
     """Return a proposal and what it costs; ask before much is downloaded for it.
 
-    What was found is said at once, `of` this run; None says nothing. It may be `opened` already.
+    What was found is said at once, `of` this run; None says nothing. It may be `opened` already. A
+    budget of time is that of so many `runs`, which so many `workers` compute; None: what fits.
     """
+    seconds = 3600 * hours_of(wishes.budget) / runs if wishes.budget else math.inf
     fetched = 0
 
     def before(trajectory: Trajectory) -> None:
@@ -139,7 +148,18 @@ def begin(
         lines += [f"texts{of}: {line}" for line in proposal.texts]
         lines += [f"model{of}: {proposal.shown.line}", *proposal.left_out_lines()]
         typer.echo("\n".join(lines))
-    return Begun(file, proposal, estimate(proposal.content, file.parent, fetched))
+    if math.isinf(seconds):
+        return Begun(file, proposal, estimate(proposal.content, file.parent, fetched))
+    content, cost, lines = within(
+        proposal.content,
+        file.parent,
+        fetched,
+        seconds,
+        lambda cost: workers or _workers([cost]),
+    )
+    if of is not None and lines:
+        typer.echo(f"budget{of}: {lines[0]}")
+    return Begun(file, replace(proposal, content=content), cost)
 
 
 def _agree(yes: bool, line: str) -> bool:
@@ -202,9 +222,9 @@ def _words(line: str) -> str:
         return asked
 
 
-def _workers(begun: Sequence[Begun]) -> int:
+def _workers(costs: Sequence[Cost]) -> int:
     """Return how many processes a small machine bears: each holds the model and activations."""
-    if not begun or any(study.cost.device != "cpu" for study in begun):
+    if not costs or any(cost.device != "cpu" for cost in costs):
         return 1
     # This process holds what it took to compute one checkpoint: the next ones take as much.
     cores = os.cpu_count() or 1

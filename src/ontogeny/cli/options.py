@@ -232,6 +232,13 @@ class Wished:
             help="Minimal pairs: JSON lines or CSV with right and wrong; English by default.",
         ),
     ]
+    budget: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME",
+            help="Take the checkpoints and texts that fit a time, such as 20m or 8h.",
+        ),
+    ]
     prompts: Annotated[
         list[str],
         typer.Option(

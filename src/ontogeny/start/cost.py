@@ -71,8 +71,13 @@ class Cost:
     busy
         Share of the time that processors worked on that checkpoint: little on a full machine, whose
         clock says more than the study takes.
+    texts
+        How many are read.
+    each
+        Seconds that one checkpoint more of the run takes, about.
     keep
-        Begins the study in a folder, with the cells of the checkpoint that was timed.
+        Begins the study in a folder, or another one of the same texts, with the cells of the
+        checkpoint that was timed.
     """
 
     checkpoints: int
@@ -87,7 +92,9 @@ class Cost:
     untimed: tuple[str, ...] = ()
     failing: tuple[str, ...] = ()
     busy: float = 1.0
-    keep: Callable[[Path], Study] | None = None
+    texts: int = 0
+    each: float = 0.0
+    keep: Callable[..., Study] | None = None
 
     def lines(self, workers: int = 1, free: float = math.inf) -> list[str]:
         """Return what is said before a study starts, where so many bytes of disk are `free`."""
@@ -101,7 +108,7 @@ class Cost:
         cached = (
             f", {size_text(self.fetched)} in the Hub's cache" if self.fetched else ""
         )
-        time_ = _span(self._seconds(workers))
+        time_ = _span(self.seconds_with(workers))
         one = f"{self.at_one:.1f} s for one of {self.checkpoints} checkpoints on {self.device}"
         busy = ""
         if self.device == "cpu":
@@ -121,12 +128,13 @@ class Cost:
             f"time: {time_}{spread}{busy}, by {one}{without}",
         ]
 
-    def _seconds(self, workers: int) -> float:
+    def seconds_with(self, workers: int) -> float:
+        """Return how long all of it takes with so many workers, about."""
         return self.seconds / workers + _ENDS * self.studies
 
     def limits(self, workers: int = 1) -> list[str]:
         """Return what is above a limit, in words; empty if nothing is."""
-        seconds = self._seconds(workers)
+        seconds = self.seconds_with(workers)
         time_words = [f"take {_span(seconds)}"] if seconds > MOST_SECONDS else []
         return [*download_limit(self.fetched), *time_words]
 
@@ -195,7 +203,9 @@ def estimate(content: Mapping[str, Any], folder: Path, fetched: int) -> Cost:
         study, fetched, (steps, of_controls, noise, 1 + count), made / (1 + count)
     )
     # The checkpoint is kept: of one model of 135M, 6 to 16 minutes were said where 2 were left.
-    return replace(cost, seconds=cost.seconds - _SUMMARIES * cost.at_one)
+    seconds = cost.seconds - _SUMMARIES * cost.at_one
+    texts = len(next(iter(study.inputs.values())))
+    return replace(cost, seconds=seconds, texts=texts)
 
 
 def time_left(study: Study, plan: Plan) -> Cost:
@@ -249,15 +259,22 @@ def _timed(study: Study, fetched: int, counts: tuple[int, ...], dropped: float) 
     gone = round(dropped * runs * watch.references)
     stored_bytes = _PAGE + runs * watch.written_before + round(cells) - gone
 
-    def keep(place: Path) -> Study:
-        study.begin(place, watch.folder)
-        return study
+    def keep(place: Path, other: Study | None = None) -> Study:
+        begun = other or study
+        begun.begin(place, watch.folder)
+        return begun
 
     untimed = () if here else tuple(o.name for o in study.observables if o.over_blocks)
     numbers = (steps, fetched, stored_bytes, seconds, watch.step, study.device)
     failing = tuple(watch.failing(study))
     return Cost(
-        *numbers, dropped=gone, untimed=untimed, failing=failing, busy=busy, keep=keep
+        *numbers,
+        dropped=gone,
+        untimed=untimed,
+        failing=failing,
+        busy=busy,
+        each=_SUMMARIES * watch.step,
+        keep=keep,
     )
 
 

@@ -32,6 +32,7 @@ class Wishes:
     base_texts: Sequence[str] = ()
     floor: str = ""
     prompts: Sequence[str] = ()
+    budget: str = ""
 
     @property
     def choice(self) -> dict[str, Any]:

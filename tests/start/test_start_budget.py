@@ -1,0 +1,94 @@
+"""A study within a time: controls stay, then checkpoints go, then texts; the least is refused."""
+
+from dataclasses import replace
+
+import pytest
+
+from helpers.study_examples import developing, record
+from helpers.text_models import save_tokenizer, with_tokenizer
+from ontogeny.errors import ArgumentError
+from ontogeny.start import budget
+from ontogeny.start.cost import Cost
+from ontogeny.study import make_study
+from ontogeny.tasks import bundled_texts, train_tokenizer
+
+STEPS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48)
+CONTENT = {
+    "trajectory": {"folder": "run"},
+    "inputs": {"bundled": "english-and-python", "max_texts": 100, "max_length": 32},
+    "observables": [{"kind": "loss"}],
+    "controls": {"kind": "turned", "count": 3, "steps": 6},
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("budget")
+    tokenizer = train_tokenizer(bundled_texts(), 300)
+    record(with_tokenizer(developing(STEPS), tokenizer), folder / "run")
+    save_tokenizer(tokenizer, folder / "run")
+    return folder
+
+
+@pytest.fixture
+def billed(monkeypatch):
+    """Ten seconds a checkpoint of the run for 100 texts, and as long for all that stays."""
+    seen = []
+
+    def estimate(content, folder, fetched):
+        study = make_study(content, folder)
+        seen.append(study)
+        steps = len(study.trajectory)
+        texts = len(next(iter(study.inputs.values())))
+        each = 10 * texts / 100
+        cost = Cost(steps, fetched, 1_000_000, each * (steps + 12), each, "cpu")
+        return replace(cost, texts=texts, each=each, keep=lambda _, other=None: other)
+
+    monkeypatch.setattr(budget, "estimate", estimate)
+    return seen
+
+
+def within(place, seconds, content=CONTENT):
+    return budget.within(content, place, 0, seconds, lambda cost: 1)
+
+
+def test_what_fits_is_left_as_it_is(place, billed):
+    found = within(place, 261)
+    assert found.content == CONTENT and found.lines == [] and len(billed) == 1
+    assert found.cost.checkpoints == len(STEPS) and found.cost.texts == 100
+
+
+def test_checkpoints_go_first_and_the_time_holds(place, billed):
+    found = within(place, 229)
+    assert found.cost.seconds_with(1) <= 229 < found.cost.seconds_with(1) + 10
+    assert found.content["trajectory"]["select"] == {"count": 8, "spacing": "log"}
+    assert found.content["controls"] == CONTENT["controls"]
+    assert found.lines == ["8 of 12 checkpoints; all controls"]
+    # The checkpoint that was timed is not computed again.
+    begun = found.cost.keep(place / "begun")
+    assert len(billed) == 1 and len(begun.trajectory) == found.cost.checkpoints == 8
+
+
+def test_texts_go_next_and_are_timed_again(place, billed):
+    found = within(place, 120)
+    assert found.cost.seconds_with(1) <= 120 and len(billed) > 1
+    assert found.cost.checkpoints == budget.FEWEST_STEPS
+    assert found.content["inputs"]["max_texts"] == found.cost.texts >= 20
+    assert f"8 of 12 checkpoints and {found.cost.texts} of 100 texts" in found.lines[0]
+
+
+def test_steps_that_were_named_stay(place, billed):
+    named = {"folder": "run", "select": {"steps": list(STEPS)}}
+    found = within(place, 150, CONTENT | {"trajectory": named})
+    assert found.content["trajectory"] == named and found.cost.texts < 100
+
+
+def test_the_least_is_refused_with_how_long_it_takes(place, billed):
+    with pytest.raises(ArgumentError, match=r"8 checkpoints .* take about \d+ minute"):
+        within(place, 30)
+
+
+def test_what_was_not_timed_is_left_to_be_said(place, monkeypatch):
+    failed = Cost(12, 0, 0, 0.0, 0.0, "cpu", why_not="it fails")
+    monkeypatch.setattr(budget, "estimate", lambda *_: failed)
+    assert within(place, 30).cost is failed
