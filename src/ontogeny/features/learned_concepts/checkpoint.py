@@ -17,17 +17,19 @@ def presence(read: Predictor, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray
     other one. The squared strength is the share of the variance of `read.X` that a component writes
     alone, less what noise writes.
     """
-    readable = np.stack([read.readable(fit) for fit in codes])
-    halves = readable.mean(axis=1)
-    for fit, other in ((1, 1), (2, 0)):
-        halves[fit] = readable[fit, other]
     n = len(read.X)
     size = max(float(np.einsum("nm,nm->", read.X, read.X, dtype=np.float64)), 1e-30)
+    readable = []
     strength = []
-    for fit in codes:
+    for stored in codes:  # in half precision, one fit in memory at a time
+        fit = np.asarray(stored, dtype=np.float32)
+        readable.append(read.readable(fit))
         written = decoders(read.X, fit)
         share = np.einsum("rm,rm->r", written, written) * _variance(fit) * n / size
         strength.append(np.sqrt(np.maximum(share - 1 / n, 0)))
+    halves = np.mean(readable, axis=1)
+    for fit_number, other in ((1, 1), (2, 0)):
+        halves[fit_number] = readable[fit_number][other]
     return halves, np.stack(strength)
 
 

@@ -123,7 +123,7 @@ class Finder:
             "first": (("token", "feature"), first.astype(np.float16)),
         }
         if grown:
-            fits = variables["codes"][1].astype(np.float32)
+            fits = variables["codes"][1]
             readable = [self._readable(X, fits) for X in grown]
             variables["grown_readability"] = ("fit", "concept"), np.max(readable, 0)
         coords = {

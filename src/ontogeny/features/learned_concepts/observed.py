@@ -269,7 +269,7 @@ class LearnedConcepts(OfSampledActivations):
                 variables["learned_share"] = tokens.share(
                     L - Predictor(first, half).of(L), H
                 )
-            codes = layer["codes"].values.astype(np.float32)
+            codes = layer["codes"].values
             read = Predictor(scaled(L), half)
             readable, strength = presence(read, codes)
             variables |= {
@@ -279,7 +279,7 @@ class LearnedConcepts(OfSampledActivations):
                 "refit_strength": (refits, strength[1:]),
             }
             if self.keep_directions:
-                variables |= directions(read, codes[0], L, values)
+                variables |= directions(read, codes[0].astype(np.float32), L, values)
             labels = {
                 "concept": layer["concept"].values,
                 "refit": layer["fit"].values[1:],
