@@ -15,8 +15,8 @@ import xarray as xr
 from ..errors import ArgumentError, OntogenyError
 from ..study import Study, open_study
 from ..trees import as_tree
-from ..words.attributes import attribute
 from ..words.levels import Levels
+from ..words.nodes import attribute
 
 
 @dataclass(frozen=True, eq=False)

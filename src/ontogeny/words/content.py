@@ -20,12 +20,11 @@ from ..problems import Problems
 from ..problems.table import problems_of
 from ..trees import MergedResult, as_tree
 from .abilities import has_abilities
-from .attributes import as_mapping, attribute
 from .catalogue import DAMAGES, HELD_OUT, LOSS
 from .formats import mid_sentence, plain_text
 from .labels import LayerGroups, layer_groups, short_names, slug
 from .levels import Levels
-from .nodes import Node, layer_paths, read_nodes
+from .nodes import Node, as_mapping, attribute, layer_paths, read_nodes
 from .page_claims import claims_of_result
 from .phrases import Names
 from .rows import Row

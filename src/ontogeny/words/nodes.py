@@ -1,7 +1,8 @@
-"""The nodes of a merged result, as its page has them: one section each."""
+"""The nodes of a merged result, as its page has them, and attributes that hold JSON."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +14,6 @@ import xarray as xr
 
 from ..errors import ArgumentError
 from ..figures import Figure
-from .attributes import as_mapping, attribute
 from .catalogue import OF_NODE, OF_TEXTS
 from .formats import plain_text, sentence_start
 from .labels import slug
@@ -174,3 +174,44 @@ def layer_paths(nodes: Sequence[Node]) -> list[str]:
     for node in nodes:
         paths += [row.layer for row in node.rows if row.layer]
     return list(dict.fromkeys(paths))
+
+
+# ---- attributes that hold JSON, checked as they are read -----------------------------------------
+
+
+def attribute(attrs: Mapping[Any, Any], name: str, default: Any, owner: str) -> Any:
+    """Return an attribute that holds JSON; what is already plain data is taken as it is."""
+    value = attrs.get(name, default)
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if not isinstance(value, str):
+        return _plain(value)
+    try:
+        value = json.loads(value) if value else default
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ArgumentError(
+            f"attribute {name!r} of {owner} must hold JSON; it starts with {value[:40]!r} "
+            f"({getattr(error, 'msg', error)})."
+        ) from None
+    if default is not None and not isinstance(value, type(default)):
+        raise ArgumentError(
+            f"attribute {name!r} of {owner} must be a JSON {type(default).__name__}; "
+            f"got {type(value).__name__}."
+        )
+    return _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    """Return JSON data with all its texts plain; labels of a selection must stay as they are."""
+    if isinstance(value, str):
+        return plain_text(value)
+    if isinstance(value, Mapping):
+        return {_plain(k): v if k == "select" else _plain(v) for k, v in value.items()}
+    return (
+        [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+    )
+
+
+def as_mapping(value: Any) -> Mapping[str, Any]:
+    """Return an entry of a list as a mapping; a name alone is one that has no more."""
+    return value if isinstance(value, Mapping) else {"name": value}

@@ -13,10 +13,9 @@ import xarray as xr
 
 from ...figures import Curves
 from ...summary.controls import RUN
-from ...words.attributes import attribute
 from ...words.formats import plain_text
 from ...words.labels import LayerGroups
-from ...words.nodes import Node
+from ...words.nodes import Node, attribute
 from ...words.voice import LABELS, OF_STEPS, Voice
 from .axes import Axis, read_axis
 from .cells import DataTable
