@@ -191,7 +191,7 @@ def test_every_recipe_writes_verdicts_with_their_controls(name, whole):
     held = int((sure & verdict.of_paper).sum())
     asked = int(verdict.of_paper.sum())
     claims = "1 claim reproduces" if asked == 1 else f"{asked} claims reproduce"
-    assert f">{held} of {claims}</h2>" in html
+    assert f">{held} of {claims}</a></h2>" in html
     assert ("The text: months.txt, 400 texts with " in said[-1]) == recipe.reads_text
     assert recipe.source in html and ("months.txt" in html) == recipe.reads_text
 
