@@ -181,10 +181,10 @@ def test_a_card_can_be_refuted(payload):
     (card,) = [each for each in payload["concepts"] if each.get("name") == "word modal"]
     detected, beside = card["told"]
     assert detected == (
-        "Its name holds at 90 % of its strongest places, 60 % of the middle ones and <1 % of all "
-        "others (other texts; AUC 0.80, 0.70–0.90; chance 0.50)"
+        "Its name holds at 90 %, 60 % and <1 % of its strongest, middle and all other places "
+        "(other texts; AUC 0.80, 0.70–0.90; chance 0.50)"
     )
-    assert beside == "No control run has as good a name about the same"
+    assert beside == "No control run names this as well"
     assert card["half"] == 0.9 and card["refits"] == 0.9
     assert card["of_learned"].endswith("does not predict: correlation 0.50")
     assert card["histogram"] == [90, 7, 3] and card["words"] == ["said", "the"]
@@ -210,7 +210,7 @@ def test_a_rule_that_tells_nothing_is_not_shown():
     cards = read_atlas(content, read_concepts(content)).payload["concepts"]
     (told,) = next(each["told"] for each in cards if not each.get("name"))
     assert told.startswith(
-        "No rule is shown to say what it is; the best holds at 90 % of its strongest places"
+        "No rule is shown to say what it is; the best holds at 90 %, "
     )
 
 

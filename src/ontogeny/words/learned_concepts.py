@@ -52,17 +52,15 @@ NAME_TELLS = "Its name"
 RULE_TELLS = "The best rule, {rule},"
 NO_RULE_TELLS = "No rule is shown to say what it is; the best"
 TELLS = (
-    "{which} holds at {top} of its strongest places, {middle} of the middle ones and {other} of all "
-    "others (other texts; AUC {auc})"
+    "{which} holds at {top}, {middle} and {other} of its strongest, middle and all other places "
+    "(other texts; AUC {auc})"
 )
-NAME_UNREACHED = "No control run has as good a name about the same"
-NAME_REACHED = "A control run has as good a name about the same"
+NAME_UNREACHED = "No control run names this as well"
+NAME_REACHED = "A control run names this as well"
 CONTROL_HAS = "Control run {run} has it (correlation {match}), {life} there"
 BORN_AT = "born at {step}"
 NOT_BORN = "not seen to be born"
-NO_CONTROL_HAS = (
-    "No control run has it (nearest code {match}, the same from {least} on)"
-)
+NO_CONTROL_HAS = "No control run has it (nearest code {match}, alike from {least})"
 NEAREST_LEARNED = (
     "Nearest component of what the first {checkpoint} does not predict: correlation "
     "{match}"
