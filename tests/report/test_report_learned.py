@@ -182,7 +182,7 @@ def test_a_card_can_be_refuted(payload):
     detected, beside = card["told"]
     assert detected == (
         "Its name holds at 90 %, 60 % and <1 % of its strongest, middle and all other places "
-        "(other texts; AUC 0.80, 0.70–0.90; chance 0.50)"
+        "(other texts; AUC 0.80, 0.70–0.90)"
     )
     assert beside == "No control run names this as well"
     assert card["half"] == 0.9 and card["refits"] == 0.9

@@ -218,7 +218,7 @@ def told(arrays: ConceptArrays, place: Place, beyond: bool | None) -> dict[str, 
     # A rule that holds at many other places as well has a high AUC and names nothing.
     if all(map(math.isfinite, (auc, *held.values()))):
         shares = {part: percent(share) for part, share in held.items()}
-        numbers = f"{auc:.2f}, {low:.2f}–{high:.2f}; chance 0.50"
+        numbers = f"{auc:.2f}, {low:.2f}–{high:.2f}"
         which = _which(arrays, place)
         sentences.append(say.TELLS.format(which=which, auc=numbers, **shares))
     # A name beyond those of controls is none where a control has the concept itself.
