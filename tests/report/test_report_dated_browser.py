@@ -40,9 +40,9 @@ def test_the_slider_leaves_only_what_was_predicted_by_then(page):
         go_to(page, step)
         for token in page.evaluate(TOKENS):
             assert token["seen"] == (token["step"] <= step)
-        assert f"step {step}." in page.inner_text(".dated h3")
+        assert f"By step {step}, " in page.inner_text(".dated h3")
     go_to(page, made.STEPS[0])
-    assert page.inner_text(".dated h3").startswith("0 of ")
+    assert ", 0 of " in page.inner_text(".dated h3")
 
 
 def test_a_token_and_the_key_set_the_step_and_tell_it(page):
@@ -101,10 +101,10 @@ def test_after_the_last_step_of_the_tokens_no_later_step_is_named(visit):
 
     page = visit("dated-short", tree, width=1280, height=900)
     go_to(page, made.STEPS[-2])
-    assert f"by step {made.STEPS[7]}." in page.inner_text(".dated h3")
+    assert f"By step {made.STEPS[7]}, " in page.inner_text(".dated h3")
     assert page.locator(".dated.early").count() == 0
     go_to(page, made.STEPS[4])
-    assert f"by step {made.STEPS[4]}." in page.inner_text(".dated h3")
+    assert f"By step {made.STEPS[4]}, " in page.inner_text(".dated h3")
 
 
 def test_births_and_squares_stand_on_the_axis_of_the_dates(visit):
