@@ -85,6 +85,13 @@ def test_what_the_first_checkpoint_gives_when_it_only_grows_is_no_birth():
         assert life.births[:, 0].any() and (life.share[0] == 1) == (kind == "born")
 
 
+def test_a_control_without_components_has_no_lives():
+    """Of the demo's run on fewer tokens the controls had none, and their summary failed."""
+    none = np.zeros((3, 6, 0))
+    found = lives(Curves(none, none))
+    assert found.kind.shape == (0,) and found.births.shape[1] == 0
+
+
 def test_a_dip_of_strength_of_what_can_be_read_is_no_birth():
     strength = curve([0.05, 0.9, 0.9, 0.9, 0.9])
     readable = curve([0.9, 0.9, 0.9, 0.9, 0.9])

@@ -140,7 +140,7 @@ def lives(
         not born: larger weights sharpen attention, and every component of a model that only grows
         becomes readable during its run.
     """
-    count, r = curves.readable.shape[1:]
+    count = curves.readable.shape[1]
     whole = rises(*curves)
     refits = [(np.arange(count), whole)]
     for left_out in range(count if count > 3 else 0):
@@ -166,7 +166,7 @@ def lives(
         before=np.where(is_born, np.where(born, start, NONE).max(axis=(0, 1)), NONE),
         share=_share(born, whole.start[0], fitted),
         gone=np.where(had, count - silent, NONE),
-        births=born[:, :3].reshape(-1, r),
+        births=np.concatenate(born[:, :3]),
     )
 
 
