@@ -1,12 +1,15 @@
 """Which tokenizer a folder holds is told without loading the classes of its model."""
 
 import json
+import pickle
 import subprocess
 import sys
 
 import pytest
 from transformers import AutoTokenizer, BertTokenizer, GPT2Tokenizer
 
+import ontogeny as og
+from helpers.tiny_models import gpt2 as gpt2_model
 from ontogeny.errors import CheckpointError
 from ontogeny.tasks import train_tokenizer
 from ontogeny.trajectory.tokenizers import named_tokenizer
@@ -75,3 +78,19 @@ def test_damaged_settings_are_left_to_transformers(tmp_path, content):
 
     plain = outcome(lambda f: AutoTokenizer.from_pretrained(f, local_files_only=True))
     assert outcome(named_tokenizer) == plain
+
+
+@pytest.mark.parametrize("holder", [0, 4])
+def test_a_selection_keeps_the_tokenizer_that_one_checkpoint_alone_holds(
+    tmp_path, holder
+):
+    """A study timed at step 4 said that minimal pairs fail, as the tokenizer stood at step 0."""
+    for step in (0, 2, 4):
+        gpt2_model().save_pretrained(tmp_path / f"step_{step}")
+    own().save_pretrained(tmp_path / f"step_{holder}")
+    run = og.Trajectory.from_folder(tmp_path)
+    of_run = run.tokenizer().get_vocab()
+    assert run.select(steps=[2]).tokenizer().get_vocab() == of_run
+    again = pickle.loads(pickle.dumps(run.select(start=2).select(steps=[2])))
+    assert again.tokenizer().get_vocab() == of_run
+    assert og.Trajectory.from_folder(tmp_path, tokenizer=False).tokenizer() is None

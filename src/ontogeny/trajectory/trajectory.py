@@ -74,6 +74,8 @@ class Trajectory:
     path: Path | None = None
     given_tokenizer: Any = field(default=None)
     controlled: Controlled | None = None
+    # Those on the disk that it was selected from: the only tokenizer may stand in one left out.
+    selected_from: tuple[Checkpoint, ...] = ()
 
     @classmethod
     def from_folder(
@@ -448,8 +450,11 @@ class Trajectory:
             )
         if count is not None:
             selection = spread(selection, count, spacing)
+        here = tuple(c for c in self.checkpoints if c.path and c.source is None)
         return replace(
-            self, checkpoints=tuple(self._by_step[step] for step in selection)
+            self,
+            checkpoints=tuple(self._by_step[step] for step in selection),
+            selected_from=self.selected_from or here,
         )
 
     def control(self, kind: str = "turned", random_state: int = 0) -> Trajectory:
@@ -600,7 +605,10 @@ class Trajectory:
         if self.given_tokenizer is not None:
             return None if self.given_tokenizer is False else self.given_tokenizer
         path = self.path if self.controlled is None else self.controlled.path
-        return load_tokenizer(path, self.checkpoints)
+        found = load_tokenizer(path, self.checkpoints)
+        if found is None and self.selected_from:
+            return load_tokenizer(path, self.selected_from)
+        return found
 
     def skeleton(
         self,
