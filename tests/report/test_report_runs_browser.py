@@ -9,7 +9,7 @@ import pytest
 import ontogeny as og
 from helpers.compared_runs import run as made_up
 from helpers.compared_runs import seeds
-from helpers.planted_runs import LAYERS, READ, STEPS, compared, controlled
+from helpers.planted_runs import LAYERS, READ, STEPS, compared, controlled, tree_of
 from helpers.report_browser import browser, draw_all, hover, quiet, traces, visit
 from ontogeny import report
 from ontogeny.report.colours import BASE, palettes
@@ -324,3 +324,30 @@ def test_a_phone_and_paper_show_every_view(visit):
     assert "seed 0 minus seed 1" in caption(page, figure)
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     page.emulate_media(media="screen")
+
+
+def map_of_middle():
+    heat = og.figures.Heatmap("map", "Map", value="entropy", middle=1.5)
+    return tree_of(with_controls()["entropy"].to_dataset(), heat)
+
+
+def test_a_difference_is_around_none_and_not_around_the_middle_of_the_values(visit):
+    page, figure = opened(visit, "middle", map_of_middle), "entropy/map"
+    middles = []
+    for view in (SIDE, DIFFERENCE):
+        show(page, view, figure)
+        page.wait_for_function(
+            "([id, view]) => document.querySelector(`[id='${id}'] .segments "
+            "[aria-pressed=true]`).textContent === view",
+            arg=[figure, view],
+        )
+        middles.append(
+            page.evaluate(
+                """(id) => {
+                  const { cmin, cmax } = document.querySelector(`[id="${id}"] .plot`).layout.coloraxis;
+                  return (cmin + cmax) / 2;
+                }""",
+                figure,
+            )
+        )
+    assert middles == pytest.approx([1.5, 0])

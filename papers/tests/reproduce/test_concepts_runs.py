@@ -369,7 +369,9 @@ def cells(**numbers):
 def test_printed_cells_are_noisier_and_gain_beyond_what_a_coin_gives():
     most = np.where(np.arange(11) < 9, 0.2, 0.05)
     assert printed._noisier(cells(second_sd=most)).holds is True
-    assert printed._noisier(cells(second_sd=most - 0.1)).holds is None
+    assert printed._noisier(cells(second_sd=0.25 - most)).holds is False
+    half = np.where(np.arange(11) % 2, 0.2, 0.05)
+    assert printed._noisier(cells(second_sd=half)).holds is None
     syntax = np.array([[0.6], [0.4]])
     assert printed._gain_of_syntax(cells(second=syntax)).holds is True
     assert printed._gain_of_syntax(cells(second=1 - syntax)).holds is False

@@ -389,6 +389,9 @@ def test_times_go_as_one_over_sigma_only_with_that_exponent():
     assert inverse.holds is True and "-0.95" in inverse.beside
     assert free_embeddings._of_times(aligned, [half, half]).holds is False
     assert free_embeddings._of_times(aligned, [one, half]).holds is None
+    never = one.assign(half_time=one.half_time * np.nan)
+    assert free_embeddings._of_times(aligned, [one, never]).holds is None
+    assert free_embeddings._of_times(aligned, [never, never]).holds is None
 
 
 @pytest.mark.parametrize(

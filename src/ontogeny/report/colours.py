@@ -110,14 +110,14 @@ def palettes(layers: int) -> dict[str, dict[str, object]]:
     """Return for light and dark: base colours, `layers` layer colours, and the ramp of values.
 
     ``marks`` is the part of that ramp for lines and points, which must stand out from the paper, and
-    ``parted`` what stands in its place where values part at a middle: greys below it.
+    ``diverging`` what stands in its place around a middle: greys below it.
     """
     return {
         mode: {
             "base": BASE[mode],
             "layers": ramp(LAYERS[mode], max(layers, 1)),
             "values": ramp(PROGRESS[mode], LEVELS),
-            "parted": [
+            "diverging": [
                 *reversed(
                     ramp([(stop[0], 0.0, 0.0) for stop in PROGRESS[mode]], LEVELS)
                 ),

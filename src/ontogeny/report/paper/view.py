@@ -41,7 +41,7 @@ class FigureView:
         self.base: Any = palette["base"]
         self.layers: Any = palette["layers"]
         middle = getattr(self.figure, "middle", None)
-        self.ramp: Any = palette["values" if middle is None else "parted"]
+        self.ramp: Any = palette["values" if middle is None else "diverging"]
         self.marks: Any = palette["marks"]
         self.absolute = self._array(self.figure.value)
         self.main = self._array(self.figure.relative or self.figure.value)

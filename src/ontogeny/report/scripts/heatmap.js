@@ -91,11 +91,11 @@ export class HeatmapPicture extends Picture {
     return [cells, hatchTrace(this.xEdges, this.yEdges, panel.z, this.palette)];
   }
 
-  // The same colours in all panels; one value alone lies in the middle of the scale. Where values
-  // part at one, such as chance, both halves are as long, and those below it are grey.
+  // The same colours in all panels; one value alone lies in the middle of the scale. Around a middle,
+  // such as chance, both halves are as long, and values below it are grey.
   finish() {
     const { middle } = this.figure;
-    const ramp = middle === null ? this.palette.values : this.palette.parted;
+    const ramp = middle === null ? this.palette.values : this.palette.diverging;
     const unit = this.view.unitWords();
     const bar = { title: barTitleFits(unit) ? unit : "", nticks: 5, separatethousands: true };
     let [low, high] = extent(this.panels.flatMap((panel) => panel.z));

@@ -16,7 +16,7 @@ export function arranged(figure, view) {
   const ofRun = figure.bands.filter((band) => !band.control);
   if (view === "side by side" && hasControls(figure)) return { ...changed, bands: ofRun };
   if (view !== "difference") return changed;
-  return { ...changed, interval: null, bands: [], boundaries: [], reference: null, y_scale: "linear" };
+  return { ...changed, middle: 0, interval: null, bands: [], boundaries: [], reference: null, y_scale: "linear" };
 }
 
 // The arrays of a figure of several runs. A control's values lie at the steps that it was read at.

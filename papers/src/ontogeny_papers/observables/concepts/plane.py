@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import xarray as xr
@@ -16,6 +16,19 @@ from ontogeny.trees import Nodes
 from .series import ConceptSeries, finished_dictionaries
 
 _AXES = ("first", "second")
+
+
+_PLANE = Scatter(
+    "plane",
+    "Concepts of all {checkpoint}s in one plane",
+    x="first",
+    y="second",
+    points=("step", "concept"),
+    facet="layer",
+    colour="step",
+    caption="Leading principal components of the concepts of all {checkpoint}s; permuted and signed "
+    "to fit the reference {checkpoint}'s.",
+)
 
 
 @dataclass(frozen=True)
@@ -65,25 +78,13 @@ class ConceptPlane(ConceptSeries):
         source="Bernas 2025, sec. 8.7.1, Fig. 11",
     )
     charts = (
-        Scatter(
-            "plane",
-            "Concepts of all {checkpoint}s in one plane",
-            x="first",
-            y="second",
-            points=("step", "concept"),
-            facet="layer",
-            colour="step",
-            caption="Leading principal components of the concepts of all {checkpoint}s; permuted and "
-            "signed to fit the reference {checkpoint}'s.",
-        ),
-        Scatter(
-            "refits",
-            "Refits on the same axes",
+        _PLANE,
+        replace(
+            _PLANE,
+            id="refits",
+            title="Refits on the same axes",
             x="refit_first",
             y="refit_second",
-            points=("step", "concept"),
-            facet="layer",
-            colour="step",
             caption="At the {checkpoint}s of the noise floor: another seed, or resampled texts; "
             "matched to the reference {checkpoint}'s like the others.",
         ),

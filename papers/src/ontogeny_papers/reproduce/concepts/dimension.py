@@ -174,8 +174,8 @@ def _lowers(results: Found, extractors: Sequence[str]) -> Verdict:
         "averaging over the checkpoints of a regime lowers the estimate",
         unanimous(lower) if lower else None,
         "; ".join(words) or "no extractor whose checkpoints have a dimension",
-        "no null: checkpoints one by one, and their average as Algorithm 4 takes it, of every "
-        "extractor and seed",
+        "points in random directions average to such points, of the same dimension; checkpoints one "
+        "by one, and their average as Algorithm 4 takes it, of every extractor and seed",
         reason=Reason.CASES_DIFFER if lower else Reason.NOTHING_SCORED,
     )
 

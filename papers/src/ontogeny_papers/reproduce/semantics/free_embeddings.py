@@ -185,8 +185,13 @@ def _of_times(aligned: xr.Dataset, started: list[xr.Dataset]) -> Verdict:
 
 
 def _exponent(run: xr.Dataset) -> float:
-    """Return the slope of the logarithms of half-times over those of singular values."""
+    """Return the slope of the logarithms of half-times over those of singular values.
+
+    NaN where fewer than two concepts are learned.
+    """
     learned = np.isfinite(run.half_time.values)
+    if learned.sum() < 2:
+        return float("nan")
     sigma, half = np.log([run.sigma.values[learned], run.half_time.values[learned]])
     return float(np.polyfit(sigma, half, 1)[0])
 
