@@ -190,6 +190,20 @@ def test_what_was_timed_in_another_way_is_no_change_at_the_first_start(there, tm
     assert plan.done and not plan.changes()
 
 
+def test_a_checkpoint_that_is_none_of_the_study_is_left_out(there, tmp_path):
+    content = {
+        "trajectory": {"folder": "run", "select": {"steps": [0, 4, 16]}},
+        "inputs": {"bundled": "english-and-python", "max_texts": 6, "max_length": 32},
+        "observables": [{"kind": "loss"}],
+    }
+    make_study(content).run(tmp_path / "timed", progress=False)
+    steps = {"folder": "run", "select": {"steps": [0, 16]}}
+    study = make_study(content | {"trajectory": steps})
+    study.begin(tmp_path / "s", tmp_path / "timed")
+    cells = (tmp_path / "s" / "cells").rglob("*.safetensors")
+    assert {cell.stem for cell in cells} == {"0", "16"}
+
+
 @pytest.mark.parametrize("unit", ["step", "epoch"])
 def test_the_checkpoint_that_is_timed_is_known_by_what_the_run_counts(
     there, monkeypatch, unit
