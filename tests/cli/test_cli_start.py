@@ -449,6 +449,9 @@ def test_what_is_said_of_the_disk_counts_the_references_of_every_control_run(
     found = cost._timed(study, 0, (6, 18, 5, 4), 0.0)
     assert 202e6 / 1.2 < found.stored < 202e6 * 1.2
     assert found.seconds > 4 * watch.before
+    # Of three checkpoints controls have three at most, and noise floors are as many.
+    few, alone = found.fewer(3), cost._timed(study, 0, (3, 9, 3, 4), 0.0)
+    assert (few.seconds, few.stored) == (alone.seconds, alone.stored)
     # With six controls and the references of these dropped, 119 MB came.
     watch.written_before, watch.references, watch.written = (
         33_480_000,
