@@ -23,7 +23,7 @@ from helpers.hub_server import StandIn
 from helpers.own_model import write_own
 from helpers.paths import ROOT
 from helpers.study_examples import developing, record
-from helpers.text_models import save_tokenizer, with_tokenizer
+from helpers.text_models import save_tokenizer, text_run, with_tokenizer
 from ontogeny.cli import catalogue
 from ontogeny.cli.catalogue import described
 from ontogeny.cli.commands import app
@@ -50,9 +50,7 @@ SMALL = (
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("start")
-    tokenizer = train_tokenizer(bundled_texts(), 300)
-    record(with_tokenizer(developing(STEPS), tokenizer), folder / "run")
-    save_tokenizer(tokenizer, folder / "run")
+    text_run(folder / "run", STEPS)
     return folder
 
 

@@ -4,13 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from helpers.study_examples import developing, record
-from helpers.text_models import save_tokenizer, with_tokenizer
+from helpers.text_models import text_run
 from ontogeny.errors import ArgumentError
 from ontogeny.start import budget
 from ontogeny.start.cost import Cost, estimate
 from ontogeny.study import make_study
-from ontogeny.tasks import bundled_texts, train_tokenizer
 
 STEPS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48)
 CONTENT = {
@@ -24,9 +22,7 @@ CONTENT = {
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("budget")
-    tokenizer = train_tokenizer(bundled_texts(), 300)
-    record(with_tokenizer(developing(STEPS), tokenizer), folder / "run")
-    save_tokenizer(tokenizer, folder / "run")
+    text_run(folder / "run", STEPS)
     return folder
 
 
