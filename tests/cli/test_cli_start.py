@@ -23,7 +23,7 @@ from helpers.hub_server import StandIn
 from helpers.own_model import write_own
 from helpers.paths import ROOT
 from helpers.study_examples import developing, record
-from helpers.text_models import save_tokenizer, with_tokenizer
+from helpers.text_models import save_tokenizer, text_run, with_tokenizer
 from ontogeny.cli import catalogue
 from ontogeny.cli.catalogue import described
 from ontogeny.cli.commands import app
@@ -50,9 +50,7 @@ SMALL = (
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("start")
-    tokenizer = train_tokenizer(bundled_texts(), 300)
-    record(with_tokenizer(developing(STEPS), tokenizer), folder / "run")
-    save_tokenizer(tokenizer, folder / "run")
+    text_run(folder / "run", STEPS)
     return folder
 
 
@@ -188,6 +186,20 @@ def test_what_was_timed_in_another_way_is_no_change_at_the_first_start(there, tm
     study.begin(tmp_path / "s", tmp_path / "timed")
     plan = study.plan(tmp_path / "s")
     assert plan.done and not plan.changes()
+
+
+def test_a_checkpoint_that_is_none_of_the_study_is_left_out(there, tmp_path):
+    content = {
+        "trajectory": {"folder": "run", "select": {"steps": [0, 4, 16]}},
+        "inputs": {"bundled": "english-and-python", "max_texts": 6, "max_length": 32},
+        "observables": [{"kind": "loss"}],
+    }
+    make_study(content).run(tmp_path / "timed", progress=False)
+    steps = {"folder": "run", "select": {"steps": [0, 16]}}
+    study = make_study(content | {"trajectory": steps})
+    study.begin(tmp_path / "s", tmp_path / "timed")
+    cells = (tmp_path / "s" / "cells").rglob("*.safetensors")
+    assert {cell.stem for cell in cells} == {"0", "16"}
 
 
 @pytest.mark.parametrize("unit", ["step", "epoch"])
@@ -435,6 +447,9 @@ def test_what_is_said_of_the_disk_counts_the_references_of_every_control_run(
     found = cost._timed(study, 0, (6, 18, 5, 4), 0.0)
     assert 202e6 / 1.2 < found.stored < 202e6 * 1.2
     assert found.seconds > 4 * watch.before
+    # Of three checkpoints controls have three at most, and noise floors are as many.
+    few, alone = found.fewer(3), cost._timed(study, 0, (3, 9, 3, 4), 0.0)
+    assert (few.seconds, few.stored) == (alone.seconds, alone.stored)
     # With six controls and the references of these dropped, 119 MB came.
     watch.written_before, watch.references, watch.written = (
         33_480_000,

@@ -4,13 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from helpers.study_examples import developing, record
-from helpers.text_models import save_tokenizer, with_tokenizer
+from helpers.text_models import text_run
 from ontogeny.errors import ArgumentError
 from ontogeny.start import budget
-from ontogeny.start.cost import Cost
+from ontogeny.start.cost import Cost, estimate
 from ontogeny.study import make_study
-from ontogeny.tasks import bundled_texts, train_tokenizer
 
 STEPS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48)
 CONTENT = {
@@ -24,25 +22,34 @@ CONTENT = {
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("budget")
-    tokenizer = train_tokenizer(bundled_texts(), 300)
-    record(with_tokenizer(developing(STEPS), tokenizer), folder / "run")
-    save_tokenizer(tokenizer, folder / "run")
+    text_run(folder / "run", STEPS)
     return folder
 
 
 @pytest.fixture
 def billed(monkeypatch):
-    """Ten seconds a checkpoint of the run for 100 texts, and as long for all that stays."""
+    """Ten seconds a checkpoint for 100 texts, and a fifth of it for each of three controls there."""
     seen = []
 
     def estimate(content, folder, fetched):
         study = make_study(content, folder)
         seen.append(study)
-        steps = len(study.trajectory)
         texts = len(next(iter(study.inputs.values())))
-        each = 10 * texts / 100
-        cost = Cost(steps, fetched, 1_000_000, each * (steps + 12), each, "cpu")
-        return replace(cost, texts=texts, each=each, keep=lambda _, other=None: other)
+
+        def of(steps):
+            seconds = texts / 10 * (steps + 0.6 * min(6, steps))
+            return Cost(
+                steps,
+                0,
+                1_000_000,
+                seconds,
+                1,
+                "cpu",
+                fewer=of,
+                keep=lambda _, other: other,
+            )
+
+        return replace(of(len(study.trajectory)), texts=texts)
 
     monkeypatch.setattr(budget, "estimate", estimate)
     return seen
@@ -53,14 +60,14 @@ def within(place, seconds, content=CONTENT):
 
 
 def test_what_fits_is_left_as_it_is(place, billed):
-    found = within(place, 261)
+    found = within(place, 177)
     assert found.content == CONTENT and found.lines == [] and len(billed) == 1
     assert found.cost.checkpoints == len(STEPS) and found.cost.texts == 100
 
 
 def test_checkpoints_go_first_and_the_time_holds(place, billed):
-    found = within(place, 229)
-    assert found.cost.seconds_with(1) <= 229 < found.cost.seconds_with(1) + 10
+    found = within(place, 145)
+    assert found.cost.seconds_with(1) <= 145 < found.cost.seconds_with(1) + 10
     assert found.content["trajectory"]["select"] == {"count": 8, "spacing": "log"}
     assert found.content["controls"] == CONTENT["controls"]
     assert found.lines == ["8 of 12 checkpoints; all controls"]
@@ -70,22 +77,46 @@ def test_checkpoints_go_first_and_the_time_holds(place, billed):
 
 
 def test_texts_go_next_and_are_timed_again(place, billed):
-    found = within(place, 120)
+    found = within(place, 90)
     assert found.cost.seconds_with(1) <= 120 and len(billed) > 1
     assert found.cost.checkpoints == budget.FEWEST_STEPS
     assert found.content["inputs"]["max_texts"] == found.cost.texts >= 20
     assert f"8 of 12 checkpoints and {found.cost.texts} of 100 texts" in found.lines[0]
 
 
+def test_weights_alone_take_no_time_at_one_checkpoint_and_have_fewer(place):
+    alone = CONTENT | {"observables": [{"kind": "vocabulary-concepts"}]}
+    cost = estimate(alone, place, 0)
+    assert cost.at_one == 0 and cost.fewer(8).seconds < cost.seconds
+    with pytest.raises(ArgumentError, match="8 checkpoints and 20 texts"):
+        within(place, 1, alone)
+
+
+def test_the_rest_of_a_selection_stays(place, billed):
+    select = {"count": 11, "spacing": "linear", "start": 1}
+    found = within(
+        place, 145, CONTENT | {"trajectory": {"folder": "run", "select": select}}
+    )
+    assert found.content["trajectory"]["select"] == {**select, "count": 8}
+
+
 def test_steps_that_were_named_stay(place, billed):
     named = {"folder": "run", "select": {"steps": list(STEPS)}}
-    found = within(place, 150, CONTENT | {"trajectory": named})
+    found = within(place, 120, CONTENT | {"trajectory": named})
     assert found.content["trajectory"] == named and found.cost.texts < 100
 
 
 def test_the_least_is_refused_with_how_long_it_takes(place, billed):
-    with pytest.raises(ArgumentError, match=r"8 checkpoints .* take about \d+ minute"):
+    with pytest.raises(
+        ArgumentError,
+        match=r"8 checkpoints and 20 texts take about 1 minute; give more, another --preset\.$",
+    ):
         within(place, 30)
+    many = CONTENT | {"controls": {"kind": "turned", "count": 10, "steps": 6}}
+    with pytest.raises(
+        ArgumentError, match=r"or fewer controls \(--set controls.count=4\)"
+    ):
+        within(place, 30, many)
 
 
 def test_what_was_not_timed_is_left_to_be_said(place, monkeypatch):

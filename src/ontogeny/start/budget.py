@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from ..errors import ArgumentError
 from ..study import make_study
 from ..words.formats import plural
 from .cost import Cost, estimate, to_fetch
+from .fitting import FEW_CONTROLS
 
 FEWEST_STEPS = 8  # of fewer, most rows are open
 FEWEST_TEXTS = 20
@@ -61,40 +62,40 @@ def within(
     """
     first = cost = estimate(content, folder, fetched)
     for _ in range(_ROUNDS):
-        least = _fewest(content, cost)
-        spare = (seconds - cost.seconds_with(workers(cost))) * workers(cost)
-        if cost.why_not or spare >= 0:
+        count = workers(cost)
+        if cost.why_not or cost.seconds_with(count) <= seconds:
             return Within(content, cost, _cut(first, cost))
-        fewer = cost.checkpoints - math.ceil(-spare / cost.each)
-        if fewer >= least:
-            content = _with_steps(content, fewer)
-            cost = _of_fewer(cost, content, folder, fewer)
-            return Within(content, cost, _cut(first, cost))
-        shortest = _seconds_of(cost, least, workers(cost))
-        texts = int(cost.texts * seconds / shortest)
-        if texts < FEWEST_TEXTS or "max_texts" not in content.get("inputs", {}):
+        for fewer in _fewer(content, cost):
+            if fewer.seconds_with(count) <= seconds:
+                content = _with_steps(content, fewer.checkpoints)
+                cost = _of_fewer(cost, fewer, content, folder)
+                return Within(content, cost, _cut(first, cost))
+            cost = replace(fewer, texts=cost.texts)
+        ends = cost.seconds_with(count) - cost.seconds / count
+        texts = int(cost.texts * (seconds - ends) * count / max(cost.seconds, 1e-9))
+        if cost.texts <= FEWEST_TEXTS or "max_texts" not in content.get("inputs", {}):
             break
-        content = _with_texts(_with_steps(content, least), texts)
+        content = _with_texts(
+            _with_steps(content, cost.checkpoints), max(texts, FEWEST_TEXTS)
+        )
         cost = estimate(content, folder, fetched)
-    raise ArgumentError(_too_little(cost, _fewest(content, cost), workers(cost)))
+    raise ArgumentError(_too_little(cost, content, workers(cost)))
 
 
-def _fewest(content: Mapping[str, Any], cost: Cost) -> int:
-    """Return the fewest checkpoints that are taken: all where steps were named."""
-    is_named = "steps" in content["trajectory"].get("select", {})
-    return cost.checkpoints if is_named else min(FEWEST_STEPS, cost.checkpoints)
-
-
-def _seconds_of(cost: Cost, steps: int, workers: int) -> float:
-    fewer = cost.checkpoints - steps
-    return replace(cost, seconds=cost.seconds - fewer * cost.each).seconds_with(workers)
+def _fewer(content: Mapping[str, Any], cost: Cost) -> Iterator[Cost]:
+    """Give the costs with fewer and fewer checkpoints; none where steps were named."""
+    if cost.fewer is None or "steps" in content["trajectory"].get("select", {}):
+        return
+    for count in range(cost.checkpoints - 1, FEWEST_STEPS - 1, -1):
+        yield cost.fewer(count)
 
 
 def _with_steps(content: Mapping[str, Any], count: int) -> dict[str, Any]:
     table = content["trajectory"]
-    if "steps" in table.get("select", {}):
+    select = table.get("select", {})
+    if "steps" in select:
         return {**content}
-    select = {"count": count, "spacing": "log"}
+    select = {"spacing": "log", **select, "count": count}
     return {**content, "trajectory": {**table, "select": select}}
 
 
@@ -102,17 +103,16 @@ def _with_texts(content: Mapping[str, Any], count: int) -> dict[str, Any]:
     return {**content, "inputs": {**content["inputs"], "max_texts": count}}
 
 
-def _of_fewer(cost: Cost, content: Mapping[str, Any], folder: Path, steps: int) -> Cost:
+def _of_fewer(
+    cost: Cost, fewer: Cost, content: Mapping[str, Any], folder: Path
+) -> Cost:
     """Return the cost of the same study with fewer checkpoints, which was timed before."""
     study = make_study(content, folder)
-    keep = None if cost.keep is None else partial(cost.keep, other=study)
     return replace(
-        cost,
-        checkpoints=steps,
+        fewer,
+        texts=cost.texts,
         fetched=min(cost.fetched, to_fetch(study.trajectory, bounded=True)),
-        stored=round(cost.stored * steps / cost.checkpoints),
-        seconds=cost.seconds - (cost.checkpoints - steps) * cost.each,
-        keep=keep,
+        keep=None if cost.keep is None else partial(cost.keep, other=study),
     )
 
 
@@ -131,11 +131,13 @@ def _cut(first: Cost, cost: Cost) -> list[str]:
     return [f"{' and '.join(cut)}; all controls"] if cut else []
 
 
-def _too_little(cost: Cost, steps: int, workers: int) -> str:
+def _too_little(cost: Cost, content: Mapping[str, Any], workers: int) -> str:
     """Return how long the least takes that was tried."""
-    minutes = math.ceil(_seconds_of(cost, steps, workers) / 60)
+    least = f"{plural(cost.checkpoints, 'checkpoint')} and {plural(cost.texts, 'text')}"
+    minutes = plural(math.ceil(cost.seconds_with(workers) / 60), "minute")
+    has_many = content.get("controls", {}).get("count", 0) > FEW_CONTROLS
+    fewer = f" or fewer controls (--set controls.count={FEW_CONTROLS})"
     return (
-        f"--budget is too little: {plural(steps, 'checkpoint')} and {plural(cost.texts, 'text')} "
-        f"take about {plural(minutes, 'minute')}; give more, --preset quick, or fewer controls "
-        "(--set controls.count=2)."
+        f"--budget is too little: {least} take about {minutes}; give more,"
+        f" another --preset{fewer if has_many else ''}."
     )

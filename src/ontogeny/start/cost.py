@@ -73,8 +73,9 @@ class Cost:
         clock says more than the study takes.
     texts
         How many are read.
-    each
-        Seconds that one checkpoint more of the run takes, about.
+    fewer
+        Gives the cost of the same study with so many checkpoints, none of which is computed yet:
+        the one that was timed may be none of them.
     keep
         Begins the study in a folder, or another one of the same texts, with the cells of the
         checkpoint that was timed.
@@ -93,7 +94,7 @@ class Cost:
     failing: tuple[str, ...] = ()
     busy: float = 1.0
     texts: int = 0
-    each: float = 0.0
+    fewer: Callable[[int], Cost] | None = None
     keep: Callable[..., Study] | None = None
 
     def lines(self, workers: int = 1, free: float = math.inf) -> list[str]:
@@ -232,7 +233,6 @@ def _timed(study: Study, fetched: int, counts: tuple[int, ...], dropped: float) 
     the study's own and its controls, has references and states. A share of the references is
     `dropped`. A study whose one checkpoint fails has no time.
     """
-    steps, of_controls, noise, runs = counts
     try:
         here = all(checkpoint.is_downloaded for checkpoint in study.trajectory)
         probed = study.examination.bare() if here else None
@@ -243,39 +243,51 @@ def _timed(study: Study, fetched: int, counts: tuple[int, ...], dropped: float) 
         busy = worked / max(time.perf_counter() - clock, 1e-9)
         in_blocks = 0.0 if probed is None else _all_blocks(study, probed)
     except OntogenyError as error:
-        return Cost(
-            steps, fetched, 0, 0.0, 0.0, study.device, str(error).split("\n")[0]
-        )
-    # A control begins with what the run has read, and writes no texts, say. Where every step has
-    # noise floors, they are in the time of the one; elsewhere what comes after references and
-    # states has them.
-    read = of_controls - (runs - 1)
-    checkpoints = watch.step * steps + (watch.step - watch.of_run) * read
-    noises = (not watch.noisy) * noise * (_NOISE_COST - 1) * watch.late
-    seconds = _SUMMARIES * (runs * watch.before + checkpoints + noises + in_blocks)
-    # References and states are cells alone; of SmolLM2's fine-tuning each run's take 34 MB, of
-    # which 28 are dropped.
-    cells = _MERGED * watch.written * (steps + of_controls)
-    gone = round(dropped * runs * watch.references)
-    stored_bytes = _PAGE + runs * watch.written_before + round(cells) - gone
+        why_not = str(error).split("\n")[0]
+        return Cost(counts[0], fetched, 0, 0.0, 0.0, study.device, why_not)
+    untimed = () if here else tuple(o.name for o in study.observables if o.over_blocks)
+    failing = tuple(watch.failing(study))
 
     def keep(place: Path, other: Study | None = None) -> Study:
         begun = other or study
         begun.begin(place, watch.folder)
         return begun
 
-    untimed = () if here else tuple(o.name for o in study.observables if o.over_blocks)
-    numbers = (steps, fetched, stored_bytes, seconds, watch.step, study.device)
-    failing = tuple(watch.failing(study))
-    return Cost(
-        *numbers,
-        dropped=gone,
-        untimed=untimed,
-        failing=failing,
-        busy=busy,
-        each=_SUMMARIES * watch.step,
-        keep=keep,
-    )
+    def priced(counts: Sequence[int], in_blocks: float) -> Cost:
+        steps, of_controls, noise, runs = counts
+        # A control begins with what the run has read, and writes no texts, say. Where every step
+        # has noise floors, they are in the time of the one; elsewhere what comes after references
+        # and states has them.
+        read = of_controls - (runs - 1)
+        checkpoints = watch.step * steps + (watch.step - watch.of_run) * read
+        noises = (not watch.noisy) * noise * (_NOISE_COST - 1) * watch.late
+        seconds = runs * watch.before + checkpoints + noises + in_blocks
+        # References and states are cells alone; of SmolLM2's fine-tuning each run's take 34 MB, of
+        # which 28 are dropped.
+        cells = _MERGED * watch.written * (steps + of_controls)
+        gone = round(dropped * runs * watch.references)
+
+        def fewer(count: int) -> Cost:
+            controls = (runs - 1) * min(count, of_controls // max(1, runs - 1))
+            of_count = (count, controls, min(noise, count), runs)
+            return priced(of_count, in_blocks * count / steps)
+
+        return Cost(
+            steps,
+            fetched,
+            _PAGE + runs * watch.written_before + round(cells) - gone,
+            _SUMMARIES * seconds,
+            watch.step,
+            study.device,
+            dropped=gone,
+            untimed=untimed,
+            failing=failing,
+            busy=busy,
+            fewer=fewer,
+            keep=keep,
+        )
+
+    return priced(counts, in_blocks)
 
 
 def _one_checkpoint(study: Study, probed: Probe | None) -> _Watch:

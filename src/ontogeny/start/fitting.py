@@ -14,7 +14,7 @@ from ..words.formats import plural
 from .paper import GPU_MEMORY, GPU_RATE, Bill, Paper, Wanted, check_fits
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_FEW_CONTROLS = 4  # see the guide on nulls
+FEW_CONTROLS = 4  # see the guide on nulls
 _FEW_STEPS = 6
 _STEPS = 24  # of a standard study
 _FEWEST = 3  # checkpoints of which anything is said
@@ -171,9 +171,9 @@ def _to_fit(paper: Paper, wanted: Wanted, devices: int, hours: float) -> list[st
 
 def _choices(paper: Paper, wanted: Wanted) -> Iterator[tuple[str, Wanted]]:
     """Yield what may be left out, one after the other, from what is missed least."""
-    if wanted.controls > _FEW_CONTROLS:
-        words = f"control runs from {wanted.controls} to {_FEW_CONTROLS}"
-        wanted = replace(wanted, controls=_FEW_CONTROLS)
+    if wanted.controls > FEW_CONTROLS:
+        words = f"control runs from {wanted.controls} to {FEW_CONTROLS}"
+        wanted = replace(wanted, controls=FEW_CONTROLS)
         yield words, wanted
     if wanted.controls and wanted.control_steps > _FEW_STEPS:
         words = f"steps of control runs from {wanted.control_steps} to {_FEW_STEPS}"

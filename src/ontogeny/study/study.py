@@ -366,9 +366,14 @@ class Study:
                 ):
                     with writing_whole(folder / place) as half:  # half a cell is none
                         shutil.copyfile(path, half)
-        for entry in self.parts(folder)[0].plan.entries:
+        entries = self.parts(folder)[0].plan.entries
+        for entry in entries:
             if entry.outcome == "stale":  # such as a cell that was timed without noise
                 (folder / entry.cell.place).unlink(missing_ok=True)
+        # A checkpoint that was timed may be none of this study.
+        ours = {folder / entry.cell.place for entry in entries}
+        for cell in set((folder / "cells").glob("*/*")) - ours:
+            cell.unlink()
 
     def parts(self, folder: str | Path) -> list[RunPart]:
         """Return the run and its control runs, as they are read in a folder."""

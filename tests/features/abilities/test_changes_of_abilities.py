@@ -7,7 +7,7 @@ from scipy.stats import binomtest
 
 from ontogeny.claims import Certainty, Kind, Reason
 from ontogeny.features.abilities.changes import group_changes, p_on_these
-from ontogeny.features.abilities.groups import with_courses
+from ontogeny.features.abilities.groups import group_figures, with_courses
 from ontogeny.features.abilities.intervals import p_turned, p_wandering
 from ontogeny.observables import MinimalPairs
 from ontogeny.summary import with_verdicts
@@ -176,3 +176,14 @@ def test_words_that_join_contrasts_of_one_group_leave_those_of_another_apart():
         "apart": 2,
         "between": 1,
     }
+
+
+def test_chances_that_are_equal_but_for_rounding_are_one_middle_of_the_map():
+    def drawn(chance):
+        variables = {"accuracy_chance": ("group", chance), "step": [0, 1]}
+        (figure,) = group_figures(xr.Dataset(variables))
+        return figure.middle
+
+    thirds = [np.full(count, 1 / 3).mean() for count in range(1, 12)]
+    assert len(set(thirds)) > 1 and drawn(thirds) == pytest.approx(1 / 3)
+    assert drawn([*thirds, 1 / 2]) is None

@@ -200,6 +200,21 @@ def test_words_of_one_text_alone_are_not_listed(places, namer):
     assert namer.rule(fires).label == "after “looking”"
 
 
+def test_what_is_strong_in_the_other_half_alone_gets_a_name_of_no_worth():
+    """Also where the rule that is tried first holds nowhere in the half of the texts."""
+    rng = np.random.default_rng(9)
+    ids = rng.integers(0, len(WORDS), (200, 40))
+    ids[::2][np.isin(ids[::2], [ID["the"], ID["a"]])] = ID["cat"]
+    inputs = og.Inputs.from_tokens(ids)
+    places = Places(inputs, inputs.sample(), PIECES)
+    text = places.sample.text
+    namer = Namer(places, text % 2 == 0, text, 0)
+    fires = (text % 2 == 1) & (rng.random(len(text)) < 0.02)
+    name = namer.name(fires + 0.01 * rng.random(len(text)))
+    np.testing.assert_array_equal(name.fires, fires)
+    assert abs(name.phi) < 0.1 and name.p_value > 0.001
+
+
 def test_shuffled_places_are_not_called_significant_too_often(places, namer):
     rng = np.random.default_rng(2)
     at_random = rng.random((60, len(places.sample.text))) < 0.02

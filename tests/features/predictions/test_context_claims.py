@@ -7,6 +7,7 @@ from torch import nn
 
 import ontogeny as og
 from ontogeny.claims import Kind, from_dataset
+from ontogeny.features.predictions.context_claims import claims_of_context
 from ontogeny.words.phrases import Names
 from ontogeny.words.sentences import said
 from ontogeny.words.voice import Voice
@@ -92,13 +93,16 @@ class Words(Counts):
         return ids
 
 
-def claims_of(tmp_path, make, ids, **scored):
+def studied(tmp_path, make, ids, **scored):
     run = og.Trajectory.from_models({step: make(step / 10) for step in (0, 5, 10)})
     texts = {"text": og.Inputs.from_tokens(ids, vocab_size=STATES, **scored)}
     places = og.observables.PlaceLosses(objective="causal", every=bool(scored))
     study = og.Study(run, texts, [places], device="cpu")
-    tree = study.run(tmp_path / "s", progress=False).tree
-    claims = from_dataset(tree.to_dataset())
+    return study.run(tmp_path / "s", progress=False).tree
+
+
+def claims_of(tmp_path, make, ids, **scored):
+    claims = from_dataset(studied(tmp_path, make, ids, **scored).to_dataset())
     return [claim for claim in claims if claim.kind is Kind.IN_CONTEXT]
 
 
@@ -113,6 +117,13 @@ def test_a_markov_chain_in_context_is_learned_in_context(tmp_path):
     assert claim.beside[0].value == pytest.approx(float(costs[7:15].mean()), abs=1e-4)
     text = said([claim], Voice(), Names()).text
     assert "at places 33–64" in text and "at places 9–16" in text
+
+
+def test_a_text_whose_loss_is_no_number_shows_no_learning_in_context(tmp_path):
+    data = studied(tmp_path, Counts, chains(60))["place-losses"].to_dataset()
+    assert len(claims_of_context("place-losses", data)) == 1
+    data.place_cost.loc[{"step": 10, "text": data.text[0]}] = np.nan
+    assert not claims_of_context("place-losses", data)
 
 
 def test_a_question_before_its_answer_is_no_early_context(tmp_path):

@@ -209,6 +209,8 @@ class Namer:
         self, words: np.ndarray, aim: np.ndarray, unit: np.ndarray
     ) -> np.ndarray | None:
         """Return the words (k, n) at which strong places are frequent, the commonest first."""
+        if not aim.any():
+            return None
         strong_at = words[:, aim]
         hits = np.bincount(strong_at.ravel())
         count = np.bincount(words.ravel())

@@ -68,7 +68,8 @@ def claims_of_context(name: str, data: xr.Dataset) -> Sequence[Claim]:
         p_below(gained[1] - gained[0], weights),
     ]
     value = float(gained[1].mean())
-    if max(p_values) > LEVEL or value > -LEAST * float(data.place_loss_uniform):
+    is_sure = all(p <= LEVEL for p in p_values)  # of what is not finite none is
+    if not is_sure or value > -LEAST * float(data.place_loss_uniform):
         return []
     labels = [f"places {data.place.values[place]}" for place in (early, late)]
     losses = ends.place_loss.transpose("step", "place").values
