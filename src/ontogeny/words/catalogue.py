@@ -466,7 +466,10 @@ DATED = (
     "for good{controls}."
 )
 # Of several runs, with DATED_RUN for each.
-DATED_RUNS = "Of {total} {tokens}, predicted for good by {step} {last}: {counts}."
+DATED_RUNS = (
+    "By {step} {last}, of {total} {tokens} at least twice as likely as by frequency, for good: "
+    "{counts}."
+)
 DATED_RUN = "{count} in {run}{controls}"
 DATED_CONTROLS = " (control runs {counts})"
 # Over the texts of the first control run and of the run, at the steps of both.
