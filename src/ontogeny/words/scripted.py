@@ -52,10 +52,8 @@ SCRIPTED = {
     "turned wrong": "{count} to wrong since {step} {at}{kept}{more}",
     "kept": ", of {kept} of {all} examples",
     "one each": "; one of each group",
-    "lucky": "Examples of {count} groups are left out: not shown to be above chance at either end, "
-    "they may turn by luck.",
-    "lucky one": "Examples of one group are left out: not shown to be above chance at either end, "
-    "they may turn by luck.",
+    "lucky": "Examples of {count} groups are left out: luck may turn such.",
+    "lucky one": "Examples of one group are left out: luck may turn such.",
     # where a curve turns
     "lowest": "{Whose} was lowest, {value}, at {step} {at}, and rose to {last} by the last "
     "{checkpoint}{also}.",
