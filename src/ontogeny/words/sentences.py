@@ -55,14 +55,13 @@ def said(claims: Sequence[Claim], voice: Voice, names: Names) -> Said:
 
 
 def left_of(one: Said, heading: Said, voice: Voice, names: Names) -> list[str] | None:
-    """Return what a sentence gives beside a heading on the same claims, a sentence each.
+    """Return what a sentence gives beside a heading on its claims, a sentence each.
 
-    None where its lead gives something else than `PARTS`, or where the claims are others.
+    None where its lead gives something else than `PARTS`, or where the heading is on other claims.
     """
     parts = one.phrases - heading.phrases
     is_counted = one.claims[0].kind in COUNTS
-    is_same = heading.tells(one) and one.tells(heading)
-    if is_counted or not is_same or not parts <= PARTS.keys():
+    if is_counted or not heading.tells(one) or not parts <= PARTS.keys():
         return None
     phrases = Phrases(one.claims, voice, names)
     left = [phrases.filled(text) for part, text in PARTS.items() if part in parts]
