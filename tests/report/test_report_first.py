@@ -389,7 +389,9 @@ def test_more_than_bigrams_is_said_only_beyond_the_own_bigrams(below):
     gains = "the token before and context" if known else "the token before"
     assert screen.heading == f"It learned word frequencies first, then {gains}"
     # Its predictions are averaged: no model was shown that word alone.
-    told = "more than the word before: averaged for each such word, its predictions have"
+    told = (
+        "more than the word before: averaged for each such word, its predictions have"
+    )
     assert (told in screen.sentences[0].text) == known
 
 
