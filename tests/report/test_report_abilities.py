@@ -15,6 +15,7 @@ from ontogeny.observables import MinimalPairs
 from ontogeny.report.chart.draw import draw_chart
 from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.report.page.write import write
+from ontogeny.report.texts.abilities import turning
 from ontogeny.summary.summarise import summarise
 from ontogeny.words.abilities import abilities_of
 from ontogeny.words.content import read_content
@@ -261,3 +262,12 @@ def test_what_chance_reaches_stands_in_sentence_and_table(tmp_path):
     page = page_of(tmp_path, pairs=data)
     assert "100 % of 24 right (chance up to 62 %" in page
     assert "chance up to (%)" in section_of(page)
+
+
+def test_groups_are_left_out_only_where_their_examples_are_kept():
+    data = with_texts(node({"late": [0.5, 1, 1, 1], "coin": [0.5, 0.4, 0.6, 0.5]}))
+    late = data.isel(pair=np.flatnonzero(data.group_of_pair.values == "late"))
+    for kept, lucky in ((data, 1), (late, 0)):
+        tree = xr.DataTree.from_dict({"/pairs": kept})
+        (found,) = turning(read_content(tree))
+        assert set(found["groups"]) == {"late"} and found["lucky"] == lucky

@@ -58,12 +58,12 @@ def of_groups(**courses):
         (
             {"late": [0.5, 1, 1, 1], "coin": [0.5, 0.4, 0.6, 0.5]},
             "12 to right since step",
-            "of one group are left out: luck alone turns such.",
+            "of one group are left out: luck may turn such.",
         ),
         (
             {"coin": [0.5, 0.4, 0.6, 0.5], "other": [0.4, 0.6, 0.5, 0.4]},
-            "Examples of 2 groups",
-            "are left out: luck alone turns such.",
+            "Examples of 2 ",
+            "groups are left out: luck may turn such.",
         ),
     ],
 )

@@ -250,7 +250,8 @@ def test_texts_of_two_runs_have_a_line_for_each_with_its_name_on_one_axis():
     ]
     asked = sum(t.state != "given" for line in found.lines[::2] for t in line.tokens)
     assert found.sentence == (
-        f"Of {asked} tokens, predicted for good by step 512: {counts[0]} in full and "
+        f"By step 512, of {asked} tokens at least twice as likely as by frequency, for good: "
+        f"{counts[0]} in full and "
         f"{counts[1]} in LoRA."
     )
     assert counts[0] > counts[1] and not found.apart
@@ -287,7 +288,7 @@ def test_runs_are_compared_up_to_the_end_of_the_shortest():
     runs["LoRA"] = made.tree(parts, steps=steps)
     found = read_dated(read_content(compare(runs)))
     full = [t.step for line in found.lines[::2] for t in line.tokens if t.step]
-    assert f"by step {steps[-1]}: " in found.sentence
+    assert found.sentence.startswith(f"By step {steps[-1]}, of ")
     assert max(full) <= steps[-1]
 
 

@@ -81,7 +81,7 @@ def test_a_link_to_the_example_text_opens_its_fold(page):
 def test_of_two_runs_each_is_counted_at_the_step_of_the_slider(visit):
     page = visit("dated-runs", lambda: compare(of_runs([0, 6])), width=1280, height=900)
     go_to(page, made.STEPS[-1])
-    assert page.inner_text(".dated h3").startswith("Of ")
+    assert page.inner_text(".dated h3").startswith("By step 512, of ")
     go_to(page, made.STEPS[5])
     counts = page.evaluate(
         """() => ["full", "LoRA"].map((name) =>

@@ -86,6 +86,21 @@ def test_what_was_learned_is_claimed_with_its_size_its_step_and_its_controls():
     assert all(told.count(part) == 1 for part in parts)
 
 
+@pytest.mark.parametrize(
+    "open_kind",
+    [{"p_learned": np.nan}, {"beyond": False, "can_learn": False, "controlled": False}],
+)
+def test_why_the_loss_is_open_stands_under_a_heading_too_short_for_it(open_kind):
+    needed = {"learned": False, "controls_needed": 8.0, **open_kind}
+    screen = first_screen(
+        read_content(changed(examples.controlled_tree(), "loss", **needed))
+    )
+    assert screen.heading.endswith(" is open")
+    told = f"{screen.sentences[0].lead} {screen.sentences[0].text}"
+    assert told.lower().count("too few control runs (8 would do).") == 1
+    assert "8.34 to 5.02" in told and not re.search(r"\. [a-z]", told)
+
+
 def test_a_run_that_learned_nothing_has_no_sure_claim_however_far_it_moved():
     tree = examples.controlled_tree(learned=False)
     found = standing(tree)

@@ -13,7 +13,16 @@ from helpers import ability_nodes, compared_runs
 from helpers import report_examples as examples
 from helpers.claimed import flat
 from helpers.paths import PAPERS, ROOT
-from ontogeny.claims import Beside, Certainty, Claim, Kind, Reason, Subject, measurement
+from ontogeny.claims import (
+    RULES,
+    Beside,
+    Certainty,
+    Claim,
+    Kind,
+    Reason,
+    Subject,
+    measurement,
+)
 from ontogeny.comparison.claims import claims_of_runs
 from ontogeny.features.directions.effect_claims import claims_of_effects
 from ontogeny.features.directions.read_claims import claims_of_reading
@@ -212,6 +221,24 @@ def test_what_has_words_is_claimed_somewhere():
         assert f"{type(one).__name__}.{one.name}" in code
     for quantity in OF_QUANTITIES:
         assert f'"{quantity}"' in code
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_a_claim_of_a_third_party_on_one_checkpoint_has_no_date_unless_it_is_one(kind):
+    once = xr.Dataset(coords={"step": [80]})
+    given = Claim(
+        kind,
+        Subject("x", "agreement"),
+        Certainty.SURE,
+        value=0.2,
+        first=0.1,
+        last=0.3,
+        since=80.0,
+        beside=(Beside("null", "chance", 0.1),),
+    )
+    (claim,) = claims_of({"x": once}, {"x": [given]})
+    must = "since" in RULES[kind].fields
+    assert claim == (given if must else replace(given, since=math.nan))
 
 
 def test_a_kind_of_a_third_party_has_words_however_sure_it_is():

@@ -179,8 +179,8 @@ OF_LABELS: dict[str, dict[Kind, dict[Certainty, str]]] = {
         Kind.PASSES: {
             # Since when it surely does is no place in the order of what was learned,
             # which is by halves.
-            SURE: "It uses more than the {word} before: from that {word} alone its loss would be "
-            "{beside}."
+            SURE: "It uses more than the {word} before: averaged for each such {word}, its "
+            "predictions have a loss of {beside}."
         }
     },
     Reference.RENAMED: {
@@ -456,8 +456,9 @@ PAGE = {
     "chance or controls give.",
 }
 
-# The error rate of a count of rows.
+# Of a run whose first weights are not there.
 UNSEEN = "What was learned before {step} is not seen."
+# The error rate of a count of rows.
 BY_CHANCE = " (by chance one or more in {level} of runs)"
 
 # Over the texts whose tokens are coloured by the step from which they are predicted for good.
@@ -466,7 +467,10 @@ DATED = (
     "for good{controls}."
 )
 # Of several runs, with DATED_RUN for each.
-DATED_RUNS = "Of {total} {tokens}, predicted for good by {step} {last}: {counts}."
+DATED_RUNS = (
+    "By {step} {last}, of {total} {tokens} at least twice as likely as by frequency, for good: "
+    "{counts}."
+)
 DATED_RUN = "{count} in {run}{controls}"
 DATED_CONTROLS = " (control runs {counts})"
 # Over the texts of the first control run and of the run, at the steps of both.

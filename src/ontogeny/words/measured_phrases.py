@@ -68,7 +68,7 @@ class MeasuredPhrases:
     @property
     def chance(self) -> str:
         """What chance or a reference gives."""
-        return self._nullbeside_of(self.claims[0])
+        return self._null_of(self.claims[0])
 
     @property
     def own(self) -> str:
@@ -138,9 +138,9 @@ class MeasuredPhrases:
     def _each(self, claim: Claim) -> str:
         text = f"{self._written(claim.last)} with {claim.subject.label}"
         is_beside = bool(beside_of(claim, *RIVALS))
-        return f"{text} (by chance {self._nullbeside_of(claim)})" if is_beside else text
+        return f"{text} (by chance {self._null_of(claim)})" if is_beside else text
 
-    def _nullbeside_of(self, claim: Claim) -> str:
+    def _null_of(self, claim: Claim) -> str:
         values = [beside.value for beside in beside_of(claim, *RIVALS)]
         percent = " %" if self._is_share else ""
         return f"{value_range(values, self._bare, ' to ')}{percent}"

@@ -12,6 +12,7 @@ from typing import Any
 import xarray as xr
 
 from ..claims import (
+    RULES,
     Beside,
     Certainty,
     Claim,
@@ -69,7 +70,12 @@ def claims_of(
 
 
 def _undated(claim: Claim) -> Claim:
-    """Return a claim on a single checkpoint: since when it holds cannot be seen."""
+    """Return a claim on a single checkpoint: since when it holds cannot be seen.
+
+    One that says nothing but since when stays as it is.
+    """
+    if "since" in RULES[claim.kind].fields:
+        return claim
     return replace(claim, since=math.nan, since_low=math.nan, since_high=math.nan)
 
 

@@ -22,7 +22,8 @@ SCRIPTED = {
     "good": "predicted for good from {step} {at}",
     "leads": "its first answer at the end",
     "beyond": "costs {loss} nats; by {guess} {cost}",
-    "dated runs": "Of {total} {tokens}, predicted for good by {step} {at}: {counts}.",
+    "dated runs": "By {step} {at}, of {total} {tokens} at least twice as likely as by frequency, "
+    "for good: {counts}.",
     "dated": "By {step} {at}, {count} of {total} {tokens} are at least twice as likely as by "
     "frequency, for good.",
     # figures of several runs
@@ -51,8 +52,8 @@ SCRIPTED = {
     "turned wrong": "{count} to wrong since {step} {at}{kept}{more}",
     "kept": ", of {kept} of {all} examples",
     "one each": "; one of each group",
-    "lucky": "Examples of {count} groups are left out: luck alone turns such.",
-    "lucky one": "Examples of one group are left out: luck alone turns such.",
+    "lucky": "Examples of {count} groups are left out: luck may turn such.",
+    "lucky one": "Examples of one group are left out: luck may turn such.",
     # where a curve turns
     "lowest": "{Whose} was lowest, {value}, at {step} {at}, and rose to {last} by the last "
     "{checkpoint}{also}.",

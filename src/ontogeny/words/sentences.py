@@ -55,20 +55,20 @@ def said(claims: Sequence[Claim], voice: Voice, names: Names) -> Said:
 
 
 def left_of(one: Said, heading: Said, voice: Voice, names: Names) -> list[str] | None:
-    """Return what the lead of a sentence gives beside a heading on its claims, a sentence each.
+    """Return what a sentence gives beside a heading on its claims, a sentence each.
 
-    None where it gives something else than `PARTS`, or where the heading is on other claims.
+    None where its lead gives something else than `PARTS`, or where the heading is on other claims.
     """
     parts = one.phrases - heading.phrases
     is_counted = one.claims[0].kind in COUNTS
     if is_counted or not heading.tells(one) or not parts <= PARTS.keys():
         return None
     phrases = Phrases(one.claims, voice, names)
-    return [
-        sentence_start(phrases.filled(text))
-        for part, text in PARTS.items()
-        if part in parts
-    ]
+    left = [phrases.filled(text) for part, text in PARTS.items() if part in parts]
+    # A heading without the reason of a doubt may not name the doubt either.
+    if one.rest and "reason" not in heading.phrases:
+        left.append(one.rest)
+    return [*map(sentence_start, left)]
 
 
 def _template_of(claim: Claim) -> str:

@@ -49,11 +49,11 @@ def line_of(
     What a heading says of the same claims is said no second time; None where nothing is left.
     """
     link = content.link(one.claims[0])
-    rest = [*filter(None, (one.rest, *further))]
     left = left_of(one, heading, content.spoken, content.names)
     if left is None:
-        return Line(one.lead, " ".join(rest), link, said=one)
-    left += rest
+        text = " ".join(filter(None, [one.rest, *further]))
+        return Line(one.lead, text, link, said=one)
+    left += further
     return Line(left[0], " ".join(left[1:]), link) if left else None
 
 
@@ -123,17 +123,15 @@ class Story(Headings):
         if standing is None:
             return None
         learned = self.loss.get(Kind.LEARNED)
-        is_moved = standing.kind is Kind.BEYOND_MOTION
         chosen = standing
-        if (
-            learned is not None
-            and learned.reason not in (None, Reason.NO_GAIN)
-            and (
-                learned.reason in ONLY
-                or (is_moved and not self.heading.tells(self.said(learned)))
-            )
-        ):
-            chosen = learned
+        if learned is not None and learned.reason not in (None, Reason.NO_GAIN):
+            spoken, names = self.content.spoken, self.content.names
+            left = left_of(self.said(learned), self.heading, spoken, names)
+            is_moved = standing.kind is Kind.BEYOND_MOTION
+            if learned.reason in ONLY or (is_moved and left is None):
+                chosen = learned
+            elif learned.certainty is Certainty.OPEN:
+                texts = [*(left or ()), *texts]
         side = {"fell": "falls", "rose": "rises"}.get(self.phrase(standing).verb, "")
         line = self._line(self.said(chosen), texts)
         return None if line is None else replace(line, direction=side)

@@ -19,8 +19,8 @@ def turning(content: Content) -> list[dict[str, Any]]:
 
     What is right at a step is a text of a digit for each example: 1 or 0, 5 of a tie, and a blank
     where it was not measured. Of a pair, the wrong text stands after the right one. Examples of
-    groups that are above chance at neither end turn by luck, and are left out; ``lucky`` is how many
-    groups these are.
+    groups that are not shown to be above chance at either end may turn by luck, and are left out;
+    ``lucky`` is how many groups these are.
     """
     nodes = [node.dataset for node in content.nodes if has_abilities(node.dataset)]
     return [
@@ -31,7 +31,9 @@ def turning(content: Content) -> list[dict[str, Any]]:
 def _turning(data: xr.Dataset) -> dict[str, Any]:
     (dim,) = (str(dim) for dim in data.right.dims if dim != "step")
     able = data.above_chance | data.get("above_chance_first", False)
-    told = np.flatnonzero(np.isin(data[f"group_of_{dim}"], data.group[able]))
+    groups = data[f"group_of_{dim}"].values
+    is_told = np.isin(groups, data.group[able])
+    told = np.flatnonzero(is_told)
     number = len(told)
     # Evenly over the file, in which groups stand one after the other.
     places = np.linspace(0, number - 1, min(number, MOST)).astype(int)
@@ -47,5 +49,5 @@ def _turning(data: xr.Dataset) -> dict[str, Any]:
         ],
         "right": ["".join(row) for row in digits],
         "of": number,
-        "lucky": int((~able).sum()),
+        "lucky": len(set(groups[~is_told])),
     }
