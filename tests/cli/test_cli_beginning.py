@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 from ontogeny.cli import beginning
+from ontogeny.start.wishes import Wishes
 
 
 def test_what_is_downloaded_is_part_of_the_cost(monkeypatch, tmp_path):
@@ -19,7 +20,5 @@ def test_what_is_downloaded_is_part_of_the_cost(monkeypatch, tmp_path):
     monkeypatch.setattr(beginning, "propose", propose)
     monkeypatch.setattr(beginning, "estimate", lambda content, folder, fetched: fetched)
     monkeypatch.setattr(beginning, "_ask", lambda limits, *_: asked.append(limits))
-    begun = beginning.begin(
-        SimpleNamespace(), tmp_path / "study.toml", yes=True, of=None
-    )
+    begun = beginning.begin(Wishes("run"), tmp_path / "study.toml", yes=True, of=None)
     assert begun.cost == 7_000_000_000 and len(asked) == 1
