@@ -120,6 +120,21 @@ def test_an_observable_stands_in_a_preset_once_with_each_table():
             assert set(entry.arguments) <= fields
 
 
+def test_presets_give_learned_concepts_the_tokens_that_they_take():
+    """Every preset once gave them the 3,000 tokens of other observables of activations."""
+    enough = kinds()["learned-concepts"]().max_tokens
+    having = [
+        (preset, entry)
+        for preset in PRESETS.values()
+        for kind, entry in entries_of(preset)
+        if kind == "learned-concepts"
+    ]
+    assert len(having) >= 3
+    for preset, entry in having:
+        assert entry.arguments.get("max_tokens", enough) == enough
+        assert preset.texts * preset.length >= enough
+
+
 def test_presets_list_their_observables_in_the_order_of_the_page():
     order = {
         preset.name: [kind for kind, _ in entries_of(preset)]

@@ -45,6 +45,9 @@ FINE_TUNING = "fine-tuning"
 # What the standard preset is where there is a single checkpoint, and so no time.
 ONE_MODEL = "one-model"
 
+# Texts of which concepts beyond the token have the 60,000 tokens that they take.
+_TEXTS_FOR_CONCEPTS = 940
+
 _ALL = (
     Preset(
         "quick",
@@ -56,9 +59,10 @@ _ALL = (
         controls=4,
         control_steps=3,
     ),
-    # Concepts beyond the token take 40,000 tokens and more.
     Preset(
-        "standard", "what the model can do, its concepts and its attention", texts=800
+        "standard",
+        "what the model can do, its concepts and its attention",
+        texts=_TEXTS_FOR_CONCEPTS,
     ),
     Preset("abilities", "what the model can do, and its loss", controls=4),
     Preset("weights", "in which directions the weights move"),
@@ -67,10 +71,12 @@ _ALL = (
         FINE_TUNING,
         "what a further training changed: abilities, concepts, attention, weights",
         steps=12,
+        texts=_TEXTS_FOR_CONCEPTS,
     ),
     Preset(
         ONE_MODEL,
         "what one model can do, its heads, its named concepts and its dimensions",
+        texts=_TEXTS_FOR_CONCEPTS,
         concepts=40,
         controls=0,
     ),
@@ -78,6 +84,7 @@ _ALL = (
         "everything",
         "all that needs neither labels nor a task of its own",
         steps=40,
+        texts=_TEXTS_FOR_CONCEPTS,
         tokens=5000,
     ),
 )

@@ -20,7 +20,6 @@ from ...figures import Column, Figure, Heatmap, Table
 from ...inputs import ShownTexts
 from ...needs import InputSet, Need
 from ...observables import PresetEntry, Reading, Run, by_layer, control_matches
-from ...observables.catalogued import INNER_LAYERS
 from ...observables.control_matches import with_control_matches
 from ...observables.extractor_fits import layer_state
 from ...observables.of_activations import OfSampledActivations
@@ -43,6 +42,9 @@ from .parts import Predictor, scaled
 from .places import Places
 from .token_table import ROWS, with_token_table
 
+# What one token in 500 answers to fires 120 times here; in the 3,000 tokens that presets give to
+# other observables of activations, 6 times.
+ENOUGH = 60_000
 # Places among the steps that are searched too: what fades is not missed.
 EARLIER = (0.75, 0.5)
 SEARCHED = 6  # steps from which on they are
@@ -99,7 +101,7 @@ class LearnedConcepts(OfSampledActivations):
     n_latents: int = 0
     examples: int = 4
     keep_directions: bool = True
-    max_tokens: int | None = field(default=60_000, kw_only=True)
+    max_tokens: int | None = field(default=ENOUGH, kw_only=True)
 
     kind = "learned-concepts"
     question = "Which concepts did training make, and when was each born?"
@@ -109,7 +111,7 @@ class LearnedConcepts(OfSampledActivations):
     presets = (
         PresetEntry(
             ("standard", "fine-tuning", "one-model", "everything"),
-            {"n_concepts": "$latents", **INNER_LAYERS},
+            {"n_concepts": "$latents", "layers": "$described", "max_tokens": ENOUGH},
             49,
         ),
     )
