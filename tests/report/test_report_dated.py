@@ -250,9 +250,8 @@ def test_texts_of_two_runs_have_a_line_for_each_with_its_name_on_one_axis():
     ]
     asked = sum(t.state != "given" for line in found.lines[::2] for t in line.tokens)
     assert found.sentence == (
-        f"By step 512, of {asked} tokens at least twice as likely as by frequency, for good: "
-        f"{counts[0]} in full and "
-        f"{counts[1]} in LoRA."
+        f"By step 512, of {asked} tokens, {counts[0]} in full and {counts[1]} in LoRA are at "
+        "least twice as likely as by frequency, for good."
     )
     assert counts[0] > counts[1] and not found.apart
     page = render_page(read_content(compared))
@@ -311,7 +310,7 @@ def test_controls_of_each_run_are_counted_with_it():
     control = (("run", "step", "text", "place"), losses)
     runs["LoRA"]["token-losses"] = xr.DataTree(data.assign(token_loss_control=control))
     sentence = read_dated(read_content(compare(runs))).sentence
-    assert sentence.count("control runs") == 1 and "(control runs 0–1)." in sentence
+    assert sentence.count("control runs") == 1 and "(control runs 0–1) are" in sentence
 
 
 def test_tokens_of_one_model_are_coloured_by_their_gain_over_bigrams():

@@ -135,6 +135,46 @@ def test_presets_give_learned_concepts_the_tokens_that_they_take():
         assert preset.texts * preset.length >= enough
 
 
+def test_concepts_of_a_small_model_are_looked_for_after_every_block():
+    facts = _facts(streams=("layers[0]", "layers[1]"))
+    assert _learned(facts)["layers"] == "resid"
+
+
+def test_concepts_of_a_large_model_are_looked_for_after_blocks_between_its_ends():
+    streams = tuple(f"layers[{n}]" for n in range(30))
+    assert _learned(_facts(streams=streams))["layers"] == ["layers[10]", "layers[19]"]
+
+
+def test_concepts_of_a_model_without_known_blocks_are_looked_for_in_its_layers():
+    layers = tuple(f"h.{n}.mlp" for n in range(5))
+    facts = _facts(layers=layers, every_layer="h.*.mlp")
+    assert _learned(facts)["layers"] == ["h.1.mlp", "h.3.mlp"]
+
+
+def _facts(**changed):
+    known = ModelFacts(
+        model_class="Causal",
+        family="",
+        parameters=1000,
+        layers=("0", "1"),
+        every_layer="*",
+        width=32,
+        objective="causal",
+        named=True,
+        no_prediction="",
+        no_maps="",
+        blocks=(),
+        embedded=False,
+        longest=None,
+    )
+    return dataclasses.replace(known, **changed)
+
+
+def _learned(facts):
+    tables, _ = fitted(PRESETS["standard"], facts, 24)
+    return next(table for table in tables if table["kind"] == "learned-concepts")
+
+
 def test_presets_list_their_observables_in_the_order_of_the_page():
     order = {
         preset.name: [kind for kind, _ in entries_of(preset)]

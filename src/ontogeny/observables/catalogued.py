@@ -30,7 +30,8 @@ class PresetEntry:
     arguments
         Its arguments there. Texts that begin with ``$`` are filled in for a model: ``"$layers"``
         and ``"$tokens"`` (which activations are read), ``"$described"`` (the few layers whose
-        concepts are described), ``"$concepts"`` and ``"$latents"`` (how many are fitted),
+        concepts are described), ``"$streams"`` (after which blocks the residual stream is read),
+        ``"$concepts"`` and ``"$latents"`` (how many are fitted),
         ``"$blocks"`` (weight matrices), ``"$changed"`` (with what an adapter saved beside them),
         ``"$loss"`` (what is predicted), ``"$answers"`` (how many of the likeliest tokens are kept,
         where the model knows few). Arguments that the model leaves open are left out.
@@ -156,6 +157,9 @@ class ModelFacts:
         Tokens that a text may have; None if there is no limit.
     adapted
         Names of the matrices that an adapter changes outside the blocks, such as a saved head.
+    streams
+        A pattern for what the residual stream holds after each block, in order; empty where no
+        family says it.
     no_layers
         Why there are no layers; empty if there are any.
     no_labels
@@ -184,6 +188,7 @@ class ModelFacts:
     embedded: bool
     longest: int | None
     adapted: tuple[str, ...] = ()
+    streams: tuple[str, ...] = ()
     no_layers: str = ""
     no_labels: str = ""
     no_copying: str = ""

@@ -46,6 +46,8 @@ class ProposedLayers:
         Why there is none; empty if there are any.
     tokens_first
         Whether a module gives (tokens, texts, features).
+    blocks
+        A pattern for what the stream holds after each block, in order; empty where that is unknown.
     """
 
     layers: tuple[str, ...] = ()
@@ -54,6 +56,7 @@ class ProposedLayers:
     width: int = 1
     why_none: str = ""
     tokens_first: bool = False
+    blocks: tuple[str, ...] = ()
 
 
 @dataclass
@@ -81,9 +84,10 @@ def proposed_layers(model: nn.Module, text: Inputs) -> ProposedLayers:
     fitting = {path: of for path, of in calls.items() if of.fit}
     if capture.family_of(model) is not None:
         paths = capture.match_layers(model, "mlp")
-        layers = tuple(f"layers[{n}].mlp" for n in range(len(paths)))
+        blocks = tuple(f"layers[{n}]" for n in range(len(paths)))
+        layers = tuple(f"{block}.mlp" for block in blocks)
         width = min(calls[path].shapes[0][-1] for path in paths if path in calls)
-        return ProposedLayers(layers, "mlp", "mlp", width)
+        return ProposedLayers(layers, "mlp", "mlp", width, blocks=blocks)
     if not fitting:
         return ProposedLayers(why_none=_why_none(model, calls))
     paths, group = _by_names(fitting)

@@ -39,7 +39,7 @@ class Preset:
     control_steps: int = 6
 
 
-_OF_LAYERS = {"$layers", "$described"}
+_OF_LAYERS = {"$layers", "$described", "$streams"}
 # What the standard preset is where a run goes on from a model that existed before.
 FINE_TUNING = "fine-tuning"
 # What the standard preset is where there is a single checkpoint, and so no time.
@@ -162,6 +162,7 @@ def _complete(
 
 
 _ANSWERS = 5  # that observables keep by default
+_FEW_BLOCKS = 6  # after each of which concepts are looked for
 _LATENTS = 12  # more than the draws of what concepts do to predictions
 
 
@@ -180,6 +181,7 @@ def _values(preset: Preset, model: ModelFacts) -> dict[str, Any]:
     return {
         "$layers": _some(model, preset.layers),
         "$described": _some(model, preset.described, inner=True),
+        "$streams": _streams(model, preset.described),
         "$tokens": preset.tokens,
         "$concepts": max(2, min(preset.concepts, model.width // 2)),
         "$latents": max(_LATENTS, min(preset.latents, 2 * model.width)),
@@ -190,14 +192,26 @@ def _values(preset: Preset, model: ModelFacts) -> dict[str, Any]:
     }
 
 
+def _streams(model: ModelFacts, count: int) -> Sequence[str] | str:
+    """Return after which blocks the stream is read: after each of a small model."""
+    if 0 < len(model.streams) <= _FEW_BLOCKS:
+        return "resid"
+    if not model.streams:
+        return _some(model, count, inner=True)
+    return _spread(model.streams, count, inner=True)
+
+
 def _some(model: ModelFacts, count: int, inner: bool = False) -> Sequence[str] | str:
     """Return patterns of some layers, evenly spread; those between the ends are `inner`."""
-    total = len(model.layers)
-    if count >= total:
+    if count >= len(model.layers):
         return model.every_layer
-    places = np.linspace(0, total - 1, count + 2 * inner).round().astype(int)
+    return _spread(model.layers, count, inner)
+
+
+def _spread(layers: Sequence[str], count: int, inner: bool) -> list[str]:
+    places = np.linspace(0, len(layers) - 1, count + 2 * inner).round().astype(int)
     places = np.unique(places[1:-1] if inner else places)
-    return [model.layers[i] for i in places]
+    return [layers[i] for i in places]
 
 
 def _filled(arguments: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:

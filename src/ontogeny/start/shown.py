@@ -73,6 +73,7 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> ModelFacts:
         no_maps=_no_maps(model, few),
         blocks=blocks,
         adapted=_adapted(checkpoint, blocks),
+        streams=layers.blocks,
         embedded=_matches(checkpoint, ("embed",)),
         longest=longest,
         no_labels=_no_labels(model, inputs),

@@ -468,8 +468,8 @@ DATED = (
 )
 # Of several runs, with DATED_RUN for each.
 DATED_RUNS = (
-    "By {step} {last}, of {total} {tokens} at least twice as likely as by frequency, for good: "
-    "{counts}."
+    "By {step} {last}, of {total} {tokens}, {counts} are at least twice as likely as by "
+    "frequency, for good."
 )
 DATED_RUN = "{count} in {run}{controls}"
 DATED_CONTROLS = " (control runs {counts})"

@@ -111,7 +111,7 @@ class LearnedConcepts(OfSampledActivations):
     presets = (
         PresetEntry(
             ("standard", "fine-tuning", "one-model", "everything"),
-            {"n_concepts": "$latents", "layers": "$described", "max_tokens": ENOUGH},
+            {"n_concepts": "$latents", "layers": "$streams", "max_tokens": ENOUGH},
             49,
         ),
     )
