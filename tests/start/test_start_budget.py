@@ -1,4 +1,4 @@
-"""A study within a time: controls stay, then checkpoints go, then texts; the least is refused."""
+"""A study within a time: controls stay, checkpoints go, then texts; the least is refused."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def billed(monkeypatch):
     def estimate(content, folder, fetched):
         study = make_study(content, folder)
         seen.append(study)
-        texts = len(next(iter(study.inputs.values())))
+        texts = _texts(study)
 
         def of(steps):
             seconds = texts / 10 * (steps + 0.6 * min(6, steps))
@@ -61,7 +61,7 @@ def within(place, seconds, content=CONTENT):
 
 def test_what_fits_is_left_as_it_is(place, billed):
     found = within(place, 177)
-    assert found.content == CONTENT and found.lines == [] and len(billed) == 1
+    assert found.content == CONTENT and found.lines == []
     assert found.cost.checkpoints == len(STEPS) and found.cost.texts == 100
 
 
@@ -73,12 +73,42 @@ def test_checkpoints_go_first_and_the_time_holds(place, billed):
     assert found.lines == ["8 of 12 checkpoints; all controls"]
     # The checkpoint that was timed is not computed again.
     begun = found.cost.keep(place / "begun")
-    assert len(billed) == 1 and len(begun.trajectory) == found.cost.checkpoints == 8
+    assert begun is not billed[-1]
+    assert len(begun.trajectory) == found.cost.checkpoints == 8
+
+
+def test_few_texts_are_timed_before_all_of_them(place, billed):
+    """The trial of all texts of a large model took longer than the time that was given."""
+    many = CONTENT | {"inputs": CONTENT["inputs"] | {"max_texts": 300}}
+    found = within(place, 100, many)
+    texts = [_texts(study) for study in billed]
+    assert texts[0] == 60 and max(texts) <= found.cost.texts < 100
+
+
+@pytest.mark.parametrize("fixed", [0.0, 30.0])
+def test_texts_grow_until_no_more_fit(place, monkeypatch, fixed):
+    """What a trial takes is a fixed part and one for each text."""
+    tried = []
+
+    def estimate(content, folder, fetched):
+        tried.append(_texts(make_study(content, folder)))
+        return Cost(1, 0, 0, fixed + tried[-1], 1, "cpu", texts=tried[-1])
+
+    monkeypatch.setattr(budget, "estimate", estimate)
+    many = CONTENT | {"inputs": CONTENT["inputs"] | {"max_texts": 310}}
+    found = within(place, 20 + 250, many)
+    assert 0.8 * (250 - fixed) <= found.cost.texts <= 250 - fixed
+    assert tried[0] == 60 and len(tried) <= 4
+    assert within(place, 20 + 400, many).cost.texts == 310
+
+
+def _texts(study):
+    return len(next(iter(study.inputs.values())))
 
 
 def test_texts_go_next_and_are_timed_again(place, billed):
-    found = within(place, 90)
-    assert found.cost.seconds_with(1) <= 120 and len(billed) > 1
+    found = within(place, 80)
+    assert found.cost.seconds_with(1) <= 80 and len(billed) > 1
     assert found.cost.checkpoints == budget.FEWEST_STEPS
     assert found.content["inputs"]["max_texts"] == found.cost.texts >= 20
     assert f"8 of 12 checkpoints and {found.cost.texts} of 100 texts" in found.lines[0]

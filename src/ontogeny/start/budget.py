@@ -10,14 +10,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import ArgumentError
-from ..study import make_study
+from ..study import Study, make_study
 from ..words.formats import plural
 from .cost import Cost, estimate, to_fetch
 from .fitting import FEW_CONTROLS
 
 FEWEST_STEPS = 8  # of fewer, most rows are open
 FEWEST_TEXTS = 20
-_ROUNDS = 4  # of fewer texts, each timed: what they take is not proportional to them
+# Texts of the first trial: with all 541 texts of a model of 135 million parameters, the trial alone
+# took longer than its ten minutes.
+_TRIED = 60
+_ROUNDS = 6  # of other texts, each timed: what they take is not proportional to them
+_GROWTH = 4  # at most, from one trial to the next
+_CLOSE = 1.2  # as many texts more may fit untried
 
 
 class Within(NamedTuple):
@@ -60,26 +65,85 @@ def within(
     OntogenyError
         If the study cannot be made.
     """
-    first = cost = estimate(content, folder, fetched)
+    whole = _texts_of(make_study(content, folder))
+    fixed = "max_texts" not in content.get("inputs", {})
+    texts = whole if fixed else min(whole, _TRIED)
+    timed: list[_Timed] = []
     for _ in range(_ROUNDS):
-        count = workers(cost)
-        if cost.why_not or cost.seconds_with(count) <= seconds:
-            return Within(content, cost, _cut(first, cost))
-        for fewer in _fewer(content, cost):
-            if fewer.seconds_with(count) <= seconds:
-                content = _with_steps(content, fewer.checkpoints)
-                cost = _of_fewer(cost, fewer, content, folder)
-                return Within(content, cost, _cut(first, cost))
-            cost = replace(fewer, texts=cost.texts)
-        ends = cost.seconds_with(count) - cost.seconds / count
-        texts = int(cost.texts * (seconds - ends) * count / max(cost.seconds, 1e-9))
-        if cost.texts <= FEWEST_TEXTS or "max_texts" not in content.get("inputs", {}):
+        tried = content if texts == whole else _with_texts(content, texts)
+        cost = estimate(tried, folder, fetched)
+        if cost.why_not:
+            return Within(content, cost, [])
+        timed.append(_Timed(tried, cost, workers(cost)))
+        more = whole if fixed else min(whole, _texts_that_fit(timed, seconds))
+        close = texts <= more <= _CLOSE * texts and more < whole
+        if more == texts or (timed[-1].least <= seconds and close):
             break
-        content = _with_texts(
-            _with_steps(content, cost.checkpoints), max(texts, FEWEST_TEXTS)
+        texts = more
+    fitting = [one for one in timed if one.least <= seconds]
+    if not fitting:
+        raise ArgumentError(_too_little(min(timed, key=lambda one: one.cost.texts)))
+    most = max(fitting, key=lambda one: one.cost.texts)
+    return most.within(seconds, whole, folder)
+
+
+class _Timed(NamedTuple):
+    """A study that was timed, and how many processes compute it."""
+
+    content: Mapping[str, Any]
+    cost: Cost
+    workers: int
+
+    @property
+    def fewest(self) -> Cost:
+        """What it takes with as few checkpoints as may be."""
+        *_, fewest = (self.cost, *_fewer(self.content, self.cost))
+        return fewest
+
+    @property
+    def least(self) -> float:
+        """The seconds of that."""
+        return self.fewest.seconds_with(self.workers)
+
+    def within(self, seconds: float, whole: int, folder: Path) -> Within:
+        """Return it with as many checkpoints as some seconds allow; it has `whole` texts in all."""
+        most = next(
+            cost
+            for cost in (self.cost, *_fewer(self.content, self.cost))
+            if cost.seconds_with(self.workers) <= seconds
         )
-        cost = estimate(content, folder, fetched)
-    raise ArgumentError(_too_little(cost, content, workers(cost)))
+        content = self.content
+        if most is not self.cost:
+            content = _with_steps(content, most.checkpoints)
+            most = _of_fewer(self.cost, most, content, folder)
+        return Within(content, most, self._cut(most, whole))
+
+    def _cut(self, taken: Cost, whole: int) -> list[str]:
+        """Say what is left of its checkpoints, and of all texts."""
+        checkpoints = self.cost.checkpoints
+        cut = []
+        if taken.checkpoints < checkpoints:
+            cut.append(f"{taken.checkpoints:,} of {plural(checkpoints, 'checkpoint')}")
+        if taken.texts < whole:
+            cut.append(f"{taken.texts:,} of {plural(whole, 'text')}")
+        return [f"{' and '.join(cut)}; all controls"] if cut else []
+
+
+def _texts_of(study: Study) -> int:
+    return len(next(iter(study.inputs.values())))
+
+
+def _texts_that_fit(timed: list[_Timed], seconds: float) -> int:
+    """Return how many texts may fit: on a line through the last two trials, else through none."""
+    last = timed[-1]
+    texts, took = last.cost.texts, last.least
+    # What processes take to start and end is there without texts.
+    start = (0, took - last.fewest.seconds / last.workers)
+    if len(timed) > 1 and timed[-2].cost.texts != texts:
+        start = (timed[-2].cost.texts, timed[-2].least)
+    each = (took - start[1]) / (texts - start[0])
+    fits = texts + (seconds - took) / each if each > 0 else math.inf
+    return int(min(max(fits, FEWEST_TEXTS), _GROWTH * texts))
 
 
 def _fewer(content: Mapping[str, Any], cost: Cost) -> Iterator[Cost]:
@@ -116,26 +180,12 @@ def _of_fewer(
     )
 
 
-def _cut(first: Cost, cost: Cost) -> list[str]:
-    """Say what a study has fewer of."""
-    steps = f"{cost.checkpoints:,} of {plural(first.checkpoints, 'checkpoint')}"
-    texts = f"{cost.texts:,} of {plural(first.texts, 'text')}"
-    cut = [
-        words
-        for words, is_fewer in (
-            (steps, cost.checkpoints < first.checkpoints),
-            (texts, cost.texts < first.texts),
-        )
-        if is_fewer
-    ]
-    return [f"{' and '.join(cut)}; all controls"] if cut else []
-
-
-def _too_little(cost: Cost, content: Mapping[str, Any], workers: int) -> str:
+def _too_little(timed: _Timed) -> str:
     """Return how long the least takes that was tried."""
-    least = f"{plural(cost.checkpoints, 'checkpoint')} and {plural(cost.texts, 'text')}"
-    minutes = plural(math.ceil(cost.seconds_with(workers) / 60), "minute")
-    has_many = content.get("controls", {}).get("count", 0) > FEW_CONTROLS
+    texts = plural(timed.cost.texts, "text")
+    least = f"{plural(timed.fewest.checkpoints, 'checkpoint')} and {texts}"
+    minutes = plural(math.ceil(timed.least / 60), "minute")
+    has_many = timed.content.get("controls", {}).get("count", 0) > FEW_CONTROLS
     fewer = f" or fewer controls (--set controls.count={FEW_CONTROLS})"
     return (
         f"--budget is too little: {least} take about {minutes}; give more,"
