@@ -50,7 +50,13 @@ def exported_names(module: str) -> list[str]:
     >>> exported_names("geometry")[-1]
     'share_in_leading'
     """
-    return sorted(name for name, _ in _given(module, features()))
+    return sorted(homes_in_features(module))
+
+
+@cache
+def homes_in_features(module: str) -> Mapping[str, str]:
+    """Return in which modules of features the names that they give are defined."""
+    return dict(_given(module, features()))
 
 
 def exporter(module: str) -> Callable[[str], Any]:

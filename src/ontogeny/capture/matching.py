@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from scipy.optimize import minimize_scalar
 from torch import Tensor
 
 from ..inputs import Inputs
@@ -105,6 +104,8 @@ def matching_costs(scores: Tensor) -> Tensor:
     >>> bool(told < np.log(3)), abs(told - doubled) < 1e-3
     (True, True)
     """
+    from scipy.optimize import minimize_scalar  # takes a while to import
+
     # Each row and then each column has a largest score of 0, which is a preference too: else a word
     # that is likely nowhere would have a column of zeros at a large b.
     scores = scores.double()

@@ -6,9 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from scipy.stats import binom
-
 from ..multiple_tests import holm
+from ..tails import binomial_above
 from .vocabulary import Certainty, Reason
 
 _LEVEL = 0.05
@@ -65,4 +64,4 @@ def _p_of_more(count: float, of_controls: float) -> float:
     """
     if not math.isfinite(of_controls):
         return math.nan
-    return float(binom.sf(count - 1, count + of_controls, 0.5))
+    return binomial_above(count - 1, count + of_controls, 0.5)

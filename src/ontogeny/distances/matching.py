@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from array_api_compat import is_torch_array
-from scipy.optimize import linear_sum_assignment
 
 from ..arrays import Array, namespace, to_numpy
 
@@ -19,6 +18,8 @@ def assignments(scores: Array) -> np.ndarray:
     >>> assignments(np.array([[[1.0, 5.0], [2.0, 3.0]]]))
     array([[1, 0]])
     """
+    from scipy.optimize import linear_sum_assignment  # takes a while to import
+
     return np.stack(
         [linear_sum_assignment(s, maximize=True)[1] for s in to_numpy(scores)]
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import t
 
 from ..summary.noise import mean_stderr
+from ..tails import t_above
 from ..units import Units
 
 
@@ -73,7 +73,7 @@ def p_above(
     if not parts.any():
         return 0.0 if difference > 0 else 1.0
     freedom = parts.sum() ** 2 / (parts**2 / free).sum()
-    return float(t.sf(difference / np.sqrt(parts.sum()), freedom))
+    return float(t_above(difference / np.sqrt(parts.sum()), freedom))
 
 
 def p_beyond(

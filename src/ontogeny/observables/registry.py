@@ -13,7 +13,7 @@ from pkgutil import walk_packages
 from types import ModuleType
 from typing import Any, TypeGuard
 
-from .._exports import features, load_entry
+from .._exports import features, homes_in_features, load_entry
 from ..errors import (
     ArgumentError,
     OntogenyError,
@@ -53,7 +53,15 @@ def class_of(kind: Any) -> type[Observable] | None:
     """
     if not isinstance(kind, str):
         return None
-    return _of_features().get(kind) or kinds().get(kind)
+    return _named(kind) or _of_features().get(kind) or kinds().get(kind)
+
+
+def _named(kind: str) -> type[Observable] | None:
+    """Return the class of a feature that is named as its kind is: others are not loaded for it."""
+    name = kind.title().replace("-", "")
+    home = homes_in_features("observables").get(name)
+    cls = None if home is None else getattr(import_module(home), name)
+    return cls if _is_observable(cls) and cls.kind == kind else None
 
 
 @cache
@@ -116,8 +124,8 @@ def is_own(observable: Observable) -> bool:
     >>> is_own(make("loss"))
     False
     """
-    kind = type(observable)
-    return kind not in _of_features().values() and kind not in kinds().values()
+    cls = type(observable)
+    return class_of(cls.kind) is not cls and cls not in kinds().values()
 
 
 def names() -> tuple[str, ...]:

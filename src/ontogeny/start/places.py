@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import t
 
 from ..errors import OntogenyError
 from ..inputs import Inputs
 from ..inputs.scoring import has_one_form
 from ..observables import ModelFacts
 from ..observables.registry import kinds
+from ..tails import t_above
 from ..trajectory import Trajectory
 from .place_trial import place_trial
 from .presets import Preset, filled_entry
@@ -206,7 +206,7 @@ def _surely_below(values: np.ndarray) -> bool:
     mean = float(values.mean())
     if error == 0:
         return mean < 0
-    return mean < 0 and bool(t.sf(-mean / error, len(values) - 1) <= LEVEL)
+    return mean < 0 and bool(t_above(-mean / error, len(values) - 1) <= LEVEL)
 
 
 @dataclass(frozen=True, eq=False)

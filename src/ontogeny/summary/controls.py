@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.stats import t
 
 from ..control_kinds import MOTION, NO_NULLS, kind_of
 from ..dynamics import half_change_step
 from ..figures import Band, Curves, Figure, NullComparison
 from ..quantities import CONTROL, Quantity
+from ..tails import t_above
 from .noise import band_of_draws
 
 LABEL = "control runs"
@@ -303,7 +303,7 @@ def _predicted(
             score = np.abs(offset) / np.maximum(
                 spread * np.sqrt(1 + 1 / counts[kind]), rounding
             )
-        p_values = np.fmax(p_values, 2 * t.sf(score, borrowed))
+        p_values = np.fmax(p_values, 2 * t_above(score, borrowed))
     return p_values, min(
         1.0, (1 + _COUNTED * np.nan_to_num(apart, nan=np.inf)) / len(run)
     )

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.stats import norm, t
 
 from ..control_kinds import judging, kind_of
 from ..quantities import Quantity
+from ..tails import normal_above, t_above, t_limit
 from .controls import rows_of_quantities
 from .noise import Z
 
@@ -61,7 +61,9 @@ def learned_p_values(
     )
     own_test = np.isfinite(p_of_quantity) | trained
     p_values = np.where(own_test, p_of_quantity, _by_luck(rows, floors))
-    p_values = np.where(np.isnan(lead), p_values, np.maximum(p_values, norm.sf(lead)))
+    p_values = np.where(
+        np.isnan(lead), p_values, np.maximum(p_values, normal_above(lead))
+    )
     return np.where(rows["can_learn"].values, p_values, np.nan)
 
 
@@ -164,7 +166,9 @@ def p_by_luck(gain: np.ndarray, texts: np.ndarray, luck: np.ndarray) -> np.ndarr
     with np.errstate(invalid="ignore", divide="ignore"):
         score = gain / np.sqrt(texts + squares)
         freedom = count * (texts + squares) ** 2 / squares**2  # Satterthwaite
-        p_values: np.ndarray = t.sf(score, np.where(np.isnan(freedom), np.inf, freedom))
+        p_values: np.ndarray = t_above(
+            score, np.where(np.isnan(freedom), np.inf, freedom)
+        )
     return p_values
 
 
@@ -206,7 +210,7 @@ def p_lost_by_motion(
         # Satterthwaite.
         freedom = variance**2 / (of_luck**2 / pairs + of_harm**2 / (pairs - 1))
         score = (rise - np.maximum(harm.mean(1), 0.0)) / np.sqrt(variance)
-    p_values: np.ndarray = t.sf(score, np.where(np.isnan(freedom), np.inf, freedom))
+    p_values: np.ndarray = t_above(score, np.where(np.isnan(freedom), np.inf, freedom))
     return p_values
 
 
@@ -291,7 +295,7 @@ def controls_needed(rows: xr.Dataset, level: np.ndarray) -> np.ndarray:
     for i in np.flatnonzero(variance > 0):
         offset = abs(np.nanmean(change[i]) - runs[i].mean()) / np.sqrt(variance[i])
         counts = np.arange(len(runs[i]) + 1, MOST_CONTROLS + 1)
-        p_values = 2 * t.sf(offset / np.sqrt(1 + 1 / counts), counts - 1) * sides[i]
+        p_values = 2 * t_above(offset / np.sqrt(1 + 1 / counts), counts - 1) * sides[i]
         enough = counts[p_values <= level[i]]
         needed[i] = enough[0] if len(enough) else np.nan
     return needed
@@ -320,7 +324,7 @@ def _pairs_needed(rows: xr.Dataset, level: np.ndarray) -> np.ndarray:
         per_pair = (1 + texts[i] / squares) ** 2  # freedom, as in `p_by_luck`
         score = np.nanmean(gains[i]) / np.sqrt(texts[i] + squares)
         if 0 < p_values[i] < 1:  # 1 is said where something else forbids it
-            score = t.isf(p_values[i], luck.shape[1] * per_pair)
-        enough = counts[t.sf(score, counts * per_pair) <= level[i]]
+            score = t_limit(p_values[i], luck.shape[1] * per_pair)
+        enough = counts[t_above(score, counts * per_pair) <= level[i]]
         needed[i] = 2 * enough[0] if len(enough) else np.nan
     return needed

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
-from scipy.stats import t
 
 from ..quantities import Quantity
+from ..tails import t_above, t_limit
 
 
 def reference_index(data: xr.Dataset, relative_to: str = "reference") -> int | None:
@@ -141,7 +141,7 @@ def p_below(values: np.ndarray, weights: np.ndarray, stretch: float = 1.0) -> fl
     mean = float(np.average(values, weights=weights))
     if error == 0:
         return 0.0 if mean < 0 else 1.0
-    return float(t.cdf(mean / error, (weights > 0).sum() - 1))
+    return float(t_above(-mean / error, (weights > 0).sum() - 1))
 
 
 def reach(count: npt.ArrayLike) -> np.ndarray:
@@ -155,7 +155,7 @@ def reach(count: npt.ArrayLike) -> np.ndarray:
     >>> reach([2, 4, 100]).round(2)
     array([12.71,  3.18,  1.98])
     """
-    return np.asarray(t.ppf(0.975, np.asarray(count) - 1.0))
+    return np.asarray(t_limit(0.025, np.asarray(count) - 1.0))
 
 
 def stretched_stderr(values: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from scipy.stats import norm
-
 from ..claims import Certainty, Kind, Reason
+from ..tails import normal_limit
 from .row_claims import standing
 from .rows import Row
 
@@ -50,7 +49,7 @@ def apart(rows: Sequence[Row], pairs: int) -> tuple[Row, ...]:
     _, before, high = map(math.log1p, _interval(first))
     low, after, _ = map(math.log1p, _interval(last))
     noise = math.hypot(high - before, after - low) / Z
-    shown = high < low and after - before > norm.isf(0.025 / pairs) * noise
+    shown = high < low and after - before > normal_limit(0.025 / pairs) * noise
     return (first, last) if shown else ()
 
 

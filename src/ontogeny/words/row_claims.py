@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.stats import t
 
 from ..claims import RULES, Beside, Certainty, Claim, Kind, Reason, Subject
 from ..dynamics.reasons import Reason as RowReason
+from ..tails import t_limit
 from ..trees import Nodes
 from .rows import Row, read_rows
 from .since_base import moved_by
@@ -250,7 +250,7 @@ def _within_margin(row: Row) -> bool:
     changes, own = np.array(known).T
     mean = changes.mean()
     spread = changes.std(ddof=1) * math.sqrt(1 + 1 / len(changes))
-    reach = float(t.isf(_LEVEL / 2, len(changes) - 1)) * spread
+    reach = float(t_limit(_LEVEL / 2, len(changes) - 1)) * spread
     farthest = np.abs(own - mean).max() + reach
     return bool(farthest <= MARGIN * abs(mean))
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.stats import t
 
 from ...dynamics import holm
 from ...dynamics.order import in_order
 from ...dynamics.shares import wilson_interval
 from ...observables.crossing import crossing, leads_from
+from ...tails import t_above, t_limit
 from .contrasts import Ties
 from .exact_tests import exchange_law, guess_law, p_above
 
@@ -210,7 +210,7 @@ def share_interval(right: np.ndarray, ties: Ties) -> tuple[np.ndarray, np.ndarra
         ) / weights.sum() ** 2
         variance = len(weights) / (len(weights) - 1) * spread
         freedom = sizes.sum() / typical - 1
-        stretch = (Z / t.ppf(0.975, freedom)) ** 2 if freedom > 0.01 else 1e-9
+        stretch = (Z / t_limit(0.025, freedom)) ** 2 if freedom > 0.01 else 1e-9
         count = stretch * np.minimum(middle * (1 - middle) / variance, right.shape[1])
     return wilson_interval(mean * count, count)
 
@@ -288,7 +288,7 @@ def p_wandering(right: np.ndarray) -> float:
     noise = math.sqrt(2 * (back**2).sum())
     if change == 0:
         return 1.0
-    of_noise = float(2 * t.sf(abs(change) / noise, len(moves))) if noise > 0 else 0.0
+    of_noise = float(2 * t_above(abs(change) / noise, len(moves))) if noise > 0 else 0.0
     is_most = abs(change) >= _MOST * right.shape[1]
     return of_noise if is_most else max(of_noise, in_order(len(totals)))
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.stats import norm
 
 from ...claims import Beside, Claim, Kind, Subject
 from ...claims.counts import sureness_of_counts
@@ -19,6 +18,7 @@ from ...errors import ArgumentError
 from ...observables.pieces import object_array
 from ...observables.readable import Case, Course, claims_of_readable
 from ...summary.noise import mean_stderr, reference_index
+from ...tails import normal_above
 from ...tasks.records import read_records, some_of
 from ...words.names import Names
 
@@ -200,7 +200,7 @@ def _explained(layer: str, node: str, course: Course, null: str) -> Case:
         layer,
         node,
         course,
-        float(norm.sf(above / error)) if error > 0 else 1.0,
+        float(normal_above(above / error)) if error > 0 else 1.0,
         course.since(line[:, None]),
         (Beside("null", null, float(line[-1])),),
     )

@@ -8,11 +8,11 @@ from itertools import product
 import numpy as np
 import xarray as xr
 from scipy.special import expit, logit
-from scipy.stats import norm, t
 
 from ...claims import Beside, Claim
 from ...observables.readable import Case, Course, claims_of_readable
 from ...summary.noise import mean_stderr
+from ...tails import normal_above, t_above, t_limit
 
 SURE = 0.01  # of one further draw, from which on a direction is beyond random ones at a step
 RANDOM = "random directions"
@@ -47,7 +47,7 @@ def _case(layer: str, name: str, course: Course) -> Case:
     line = line_of(draws)
     last = course.values[-1]
     error = float(mean_stderr(course.of_text[-1], course.weights[-1]))
-    of_texts = norm.sf((last - draws[-1].mean()) / error) if error > 0 else 1.0
+    of_texts = normal_above((last - draws[-1].mean()) / error) if error > 0 else 1.0
     return Case(
         layer,
         name,
@@ -74,14 +74,14 @@ def p_of_draw(value: float, draws: np.ndarray) -> float:
     if spread == 0:
         return 0.0 if value > draws.max() else 1.0
     score = (float(_log_odds(np.array(value))) - odds.mean()) / spread
-    return float(t.sf(score, len(odds) - 1))
+    return float(t_above(score, len(odds) - 1))
 
 
 def line_of(draws: np.ndarray) -> np.ndarray:
     """Return (T,) what one further of draws (T, k) stays below with probability 1 - `SURE`."""
     odds = _log_odds(draws)
     spread = odds.std(axis=1, ddof=1) * np.sqrt(1 + 1 / draws.shape[1])
-    edge = odds.mean(axis=1) + t.isf(SURE, draws.shape[1] - 1) * spread
+    edge = odds.mean(axis=1) + t_limit(SURE, draws.shape[1] - 1) * spread
     return np.asarray(expit(edge))
 
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.stats import norm
 
 from ...concepts.beyond_token import STRONG, indicator, strong
+from ...tails import normal_above
 from .contexts import in_parts
 from .places import ATTRIBUTES, REST, Places, Rule
 
@@ -160,7 +160,7 @@ class Namer:
         counts = np.stack([true, held, hits, sizes])
         auc = _auc(counts.sum(axis=1)[:, None])[0]
         low, high = np.quantile(_auc(counts @ weights.T), [0.025, 0.975])
-        p_value = float(norm.sf(z)) if variance.any() else 1.0
+        p_value = float(normal_above(z)) if variance.any() else 1.0
         return Name(
             rule.about,
             rule.label,

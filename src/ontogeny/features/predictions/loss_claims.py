@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.stats import t
 
 from ...claims import Beside, Certainty, Claim, Kind, Reason, Reference, Subject
+from ...tails import t_limit
 from .renamed_words import surely_below_blind
 
 # What the loss may pass, by the ends of its variables' names; the last two are means of the
@@ -207,4 +207,4 @@ def _noise_of_choice(data: xr.Dataset, steps: Sequence[int], at: int) -> np.ndar
     if count < 2:
         return np.full(len(steps), math.inf)
     errors = np.sqrt(np.nansum(spread**2, axis=1) * count / (count - 1))
-    return np.asarray(t.isf(0.025 / len(steps), count - 1) * errors)
+    return np.asarray(t_limit(0.025 / len(steps), count - 1) * errors)

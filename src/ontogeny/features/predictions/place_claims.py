@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.stats import t
 
 from ...claims import Beside, Certainty, Claim, Kind, Subject
 from ...claims.places import RIGHT
@@ -25,6 +24,7 @@ from ...claims.values import of_controls
 from ...dynamics import holm
 from ...observables.crossing import crossing
 from ...summary.noise import mean_stderr
+from ...tails import t_above
 
 LEVEL = 0.01  # of what is sure, over all places of a text
 LEAST = 0.01  # of a uniform guess: a smaller change is not named
@@ -110,7 +110,7 @@ def _tested(
     freedom = np.maximum((weights > 0).sum(axis=1) - 1, 1)
     with np.errstate(invalid="ignore", divide="ignore"):
         score = np.where(error > 0, abs(mean) / error, np.where(mean == 0, 0.0, np.inf))
-    return mean, holm(np.where(scored, 2 * t.sf(score, freedom), np.nan))
+    return mean, holm(np.where(scored, 2 * t_above(score, freedom), np.nan))
 
 
 def _answered(ends: xr.Dataset) -> np.ndarray:

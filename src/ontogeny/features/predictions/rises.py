@@ -10,9 +10,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from scipy.stats import t
 
 from ...dynamics.memory import with_memory
+from ...tails import t_above
 
 FEWEST = 4  # checkpoints of a stretch: two are fitted, two show the noise
 MEMORY = 0.5  # of noise, from one checkpoint to the next
@@ -55,7 +55,7 @@ def _surest_rise(courses: np.ndarray) -> np.ndarray:
     rest = (backwards**2).cumsum(axis=1) - sums**2 / count - falls**2
     freedom = count[FEWEST - 1 :] - 2
     error = np.sqrt(np.maximum(rest[:, FEWEST - 1 :], 1e-15) / freedom)
-    p_values = t.sf(-falls[:, FEWEST - 1 :] / error, freedom)
+    p_values = t_above(-falls[:, FEWEST - 1 :] / error, freedom)
     return np.asarray(p_values.min(axis=1))
 
 

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.stats import beta, binom
 
 from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject
 from ...claims.places import OF_TOKENS
@@ -136,6 +135,8 @@ def _exact_crossing(steps: np.ndarray, shares: np.ndarray) -> Crossing:
     Draws of texts that are all right are all right, which shows nothing of others. Of several texts
     that stand together the share that is right counts, so that numbers need not be whole.
     """
+    from scipy.stats import beta  # takes a while to import
+
     texts = shares.shape[1]
     right = shares.sum(axis=1)
     low = np.where(right > 0, beta.ppf(_TAIL_BELOW, right, texts - right + 1), 0.0)
@@ -156,6 +157,8 @@ def _texts_needed(share: float) -> float:
 
     No test finds it with fewer at this level: of right answers the exact one is the most powerful.
     """
+    from scipy.stats import binom  # takes a while to import
+
     texts = np.arange(1, _MOST_TEXTS + 1)
     right = binom.isf(_TAIL_BELOW, texts, KNOWN) + 1  # the fewest that show it
     place = _for_good(binom.sf(right - 1, texts, share) >= _POWER)

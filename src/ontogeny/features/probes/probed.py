@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import torch
 import xarray as xr
-from scipy.stats import norm
 
 from ...arrays import to_numpy
 from ...claims import Beside, Claim, Subject, measurement
@@ -29,6 +28,7 @@ from ...observables.pieces import object_array
 from ...observables.readable import UNTRAINED, Case, Course, claims_of_readable
 from ...quantities import Measured, Quantity
 from ...summary.noise import mean_stderr
+from ...tails import normal_above
 from ...tasks.records import digest_of
 from ...units import Units
 from .fits import control_labels, majority, right
@@ -320,7 +320,7 @@ def _case(layer: str, label: str, course: Course) -> Case:
     errors[0] = math.hypot(errors[0], float(draws[-1].std(ddof=1)))
     means = [float(each @ counted / counted.sum()) for each in above]
     p_values = [
-        float(norm.sf(mean / error)) if error > 0 else float(mean <= 0)
+        float(normal_above(mean / error)) if error > 0 else float(mean <= 0)
         for mean, error in zip(means, errors, strict=True)
     ]
     return Case(

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.stats import t
 
 from ...control_kinds import is_null
 from ...figures import Curves, Heatmap
 from ...quantities import CONTROL
 from ...summary.controls import NUMBERED, RUN
+from ...tails import t_limit
 from ...words.formats import plain_text
 from .drawable import CONTROL_STEP, Drawable, Runs
 
@@ -54,7 +54,7 @@ def _prediction_factor(count: int) -> float:
     """Return how many standard deviations from the mean of `count` runs a further one may lie."""
     if count < 2:
         return math.nan
-    return float(t.ppf(0.975, count - 1) * math.sqrt(1 + 1 / count))
+    return float(t_limit(0.025, count - 1) * math.sqrt(1 + 1 / count))
 
 
 def _controls(drawable: Drawable) -> dict[str, xr.DataArray]:

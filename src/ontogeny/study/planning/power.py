@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import t
 
 from ...control_kinds import MOTION, NO_NULLS, kind_of
 from ...summary.controls import BORROWED
 from ...summary.learning import MIRRORED
 from ...summary.verdicts import LEVELS
+from ...tails import t_limit
 from ...words.formats import plural
 
 ROWS = 20  # of a page, that examples are given for
@@ -43,7 +43,7 @@ def what_controls_decide(runs: Sequence[str], kinds: Sequence[str]) -> list[str]
     if "loss" in kinds:
         start = "unless the start is trained"
         if pairs:
-            times = f"{t.isf(LEVELS.control / 2, pairs):.1f} times their luck"  # half for a loss
+            times = f"{t_limit(LEVELS.control / 2, pairs):.1f} times their luck"  # half for a loss
             start = f"of a trained start by {plural(pairs, 'mirrored pair')}, from {times} on"
         lines.append(
             f"learned: the loss by renamed words, without control runs, {start}"
@@ -70,7 +70,7 @@ def _distances(count: int) -> np.ndarray:
     Its change and its half-change step are two tests, each two-sided.
     """
     freedom = np.array([count - 1, count - 1 + BORROWED * (count > 2)])
-    distances: np.ndarray = t.isf(LEVELS.control / (4 * ROWS), freedom) * np.sqrt(
+    distances: np.ndarray = t_limit(LEVELS.control / (4 * ROWS), freedom) * np.sqrt(
         1 + 1 / count
     )
     return distances

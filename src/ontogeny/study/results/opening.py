@@ -1,28 +1,15 @@
-"""A finished study, opened by its folder or by the data set on the Hub that it was shared as.
-
-A data set is downloaded, unpacked and compared with its list of digests. Only its result, its
-frozen settings and the names of its concepts are fetched: no page is opened, no study file is read
-and no code of it is run.
-"""
+"""A finished study, opened by its folder or by the data set on the Hub that it was shared as."""
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from pathlib import Path
 
 from ...artefacts import known_as
 from ...errors import ArgumentError, StoreError
-from ...trajectory.hub.client import hub_errors, silent_bar
-from ...trajectory.hub.repository import is_name, is_repository
-from ...trajectory.order.candidates import holds_checkpoints
 from ..folder.layout import comparison_path, result_path, settings_path
-from .archive import ARCHIVE, unpack
-from .checksums import check_data_only, check_files
 from .study_result import StudyResult
 
 _URL = "hf://datasets/"
-_SMALL = (settings_path(Path()).name, comparison_path(Path()).name, "names.toml")
 
 
 def open_study(folder: str | Path, *, revision: str | None = None) -> StudyResult:
@@ -68,6 +55,8 @@ def _instead(path: Path) -> str:
     """Return what a path is in place of a study, and what takes it; empty where it is not known."""
     if own := known_as(path):
         return f" It is {own}."
+    from ...trajectory.order.candidates import holds_checkpoints  # which loads PyTorch
+
     if path.is_dir() and holds_checkpoints(path):
         return f" It holds checkpoints: ontogeny study {path} begins a study of them."
     return ""
@@ -96,11 +85,19 @@ def local_folder(source: str | Path, revision: str | None = None) -> Path:
     'studies'
     """
     text = str(source)
+    if revision is None and not text.startswith(_URL) and Path(source).exists():
+        return Path(source)
+    from ...trajectory.hub.repository import (
+        is_name,
+        is_repository,
+    )  # which load PyTorch
+    from .fetching import fetched  # with PyTorch
+
     if text.startswith(_URL) and is_name(text.removeprefix(_URL)):
-        return _fetched(text.removeprefix(_URL), revision)
+        return fetched(text.removeprefix(_URL), revision)
     if not isinstance(source, Path) and is_repository(text):
         try:
-            return _fetched(text, revision)
+            return fetched(text, revision)
         except StoreError as error:
             raise StoreError(f"there is no folder {text!r}, and {error}") from error
     if revision is not None:
@@ -109,60 +106,3 @@ def local_folder(source: str | Path, revision: str | None = None) -> Path:
             f"a data set. A folder goes before a data set of its name; {_URL}OWNER/NAME does not."
         )
     return Path(source)
-
-
-def _fetched(repo: str, revision: str | None) -> Path:
-    """Return the folder into which a commit of a data set was unpacked."""
-    from huggingface_hub import cached_assets_path, constants, snapshot_download
-
-    what = f"the data set {repo}" + ("" if revision is None else f" at {revision}")
-    with hub_errors(what, StoreError):
-        snapshot = Path(
-            snapshot_download(
-                repo,
-                repo_type="dataset",
-                revision=revision,
-                allow_patterns=[ARCHIVE, *_SMALL],
-                tqdm_class=silent_bar(),
-            )
-        )
-    files = {name for name in (ARCHIVE, *_SMALL) if (snapshot / name).is_file()}
-    if ARCHIVE not in files or not files & set(_SMALL[:2]):
-        raise StoreError(f"{what} is no study that was shared: it has no {ARCHIVE}.")
-    name = f"{repo}/{snapshot.name}"
-    place = cached_assets_path(
-        "ontogeny", "studies", name, assets_dir=constants.HF_ASSETS_CACHE
-    )
-    folder = Path(place) / "study"
-    if not _is_whole(folder):
-        try:
-            _unpack(snapshot, sorted(files - {ARCHIVE}), folder)
-        except StoreError as error:  # what it advises is for a folder of one's own
-            reason = str(error).partition(" Run the study into this folder again")[0]
-            raise StoreError(f"{what} is not opened: {reason}") from error
-    return folder
-
-
-def _unpack(snapshot: Path, names: list[str], folder: Path) -> None:
-    """Unpack whole or not at all; another process may do the same at this moment."""
-    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
-        new = Path(temporary) / "study"
-        unpack(snapshot / ARCHIVE, result_path(new))
-        check_files(result_path(new))
-        check_data_only(result_path(new))
-        for name in names:
-            shutil.copyfile(snapshot / name, new / name)
-        shutil.rmtree(folder, ignore_errors=True)  # what is there is not whole
-        try:
-            new.rename(folder)
-        except OSError:
-            if not _is_whole(folder):  # else another process was faster
-                raise
-
-
-def _is_whole(folder: Path) -> bool:
-    try:
-        check_files(result_path(folder))
-    except StoreError:
-        return False
-    return True

@@ -1,7 +1,9 @@
 """What each kind of control makes of the motion of one tensor.
 
 Every function returns how far the control is from the first checkpoint of the path, in the shape
-of the tensor: in double precision, but in single precision for rows of one in half precision.
+of the tensor: in double precision, but in single precision for rows of one that is in half, and
+where it is `BY_ONE_MOTION` also for rows of one in single precision. That errs by at most 2^-24 of
+the motion, and rounding the control by as much of it.
 What does not move in the source does not move in a control of it.
 
 Sides of up to `HAAR_LIMIT` are turned by a matrix drawn uniformly from all orthogonal ones (Haar
@@ -274,6 +276,9 @@ KINDS: dict[str, Kind] = {
     "line": line,
     "shuffled": shuffled,
 }
+
+# Others add several motions up, or arrive where the run does, to the last bit.
+BY_ONE_MOTION = ("turned", "mirrored")
 
 
 def in_blocks(kind: str, shape: tuple[int, ...]) -> bool:

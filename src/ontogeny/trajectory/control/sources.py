@@ -33,12 +33,21 @@ class Sources:
         whoever has opened another waits for nothing more.
     stack
         Closes what was opened.
+    single
+        Whether rows in single precision stay so.
     """
 
-    def __init__(self, path: tuple[Checkpoint, ...], at: int, stack: ExitStack) -> None:
+    def __init__(
+        self,
+        path: tuple[Checkpoint, ...],
+        at: int,
+        stack: ExitStack,
+        single: bool = False,
+    ) -> None:
         self.path = path
         self.at = at
         self._stack = stack
+        self._single = (*_HALF, torch.float32) if single else _HALF
         self._readers: dict[int, Reader] = {}
         self._pairs: dict[int, dict[str, float]] = {}
         self._mapped: dict[int, tuple[str, Tensor]] = {}
@@ -71,7 +80,7 @@ class Sources:
                 "made of its motion; select steps with the same shapes."
             )
         stored = self._rows(index, name, rows)
-        if rows is not None and stored.dtype in _HALF:
+        if rows is not None and stored.dtype in self._single:
             return stored.detach().cpu().to(torch.float32)
         return _double(stored)
 
@@ -79,7 +88,9 @@ class Sources:
         self, index: int, name: str, rows: slice | Tensor | None = None
     ) -> Tensor:
         """Return how far a tensor is from where it was at the first checkpoint of the path."""
-        return self.values(index, name, rows) - self.values(0, name, rows)
+        there, first = self.values(index, name, rows), self.values(0, name, rows)
+        # Chosen rows are a copy.
+        return there.sub_(first) if isinstance(rows, Tensor) else there - first
 
     def _rows(self, index: int, name: str, rows: slice | Tensor | None) -> Tensor:
         """Return rows as they are stored; of a tensor read by chosen rows, the map is kept."""

@@ -21,11 +21,11 @@ from ...errors import (
 from ..checkpoint import Checkpoint
 from ..weights.digests import combine
 from ..weights.files import MemoryWeights, Reader, TensorReader, Weights, state_tensors
-from .kinds import KINDS
+from .kinds import BY_ONE_MOTION, KINDS
 from .reader import ControlReader, kept_names
 from .sources import Sources, is_bounded, remember_lengths
 
-_VERSION = "3"  # of what is computed; digests of controls depend on it
+_VERSION = "4"  # of what is computed; digests of controls depend on it
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,8 @@ class ControlWeights:
         """
         self._prepare()
         with ExitStack() as stack:
-            sources = Sources(self.path, self.at, stack)
+            single = self.kind in BY_ONE_MOTION
+            sources = Sources(self.path, self.at, stack, single)
             first = (
                 first_names(self.path[0].weights, sources.reader(0)) if self.at else {}
             )

@@ -1,0 +1,88 @@
+"""Which libraries a command loads: half of what a short one takes is their import."""
+
+import subprocess
+import sys
+
+import pytest
+
+from helpers.command import call
+from helpers.study_examples import developing, record
+from helpers.text_models import save_tokenizer, with_tokenizer
+from ontogeny.tasks import train_tokenizer
+
+STUDY = """
+[trajectory]
+folder = "run"
+
+[inputs]
+files = ["texts.txt"]
+max_length = 12
+
+[[observables]]
+kind = "loss"
+"""
+OF_FITS = ("scipy.stats", "scipy.optimize", "sklearn", "matplotlib")
+OF_MODELS = ("torch", "transformers", "huggingface_hub")
+OTHER_FEATURES = ("ontogeny.features.concepts.joint", "ontogeny.features.probes.probed")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with a study file and its finished study."""
+    folder = tmp_path_factory.mktemp("imports")
+    texts = [f"a model learns to read {i} words of a text" for i in range(8)]
+    (folder / "texts.txt").write_text("\n\n".join(texts))
+    tokenizer = train_tokenizer(texts, 280)
+    record(with_tokenizer(developing((0, 1, 2)), tokenizer), folder / "run")
+    save_tokenizer(tokenizer, folder / "run")
+    (folder / "study.toml").write_text(STUDY)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def finished(place):
+    loaded("run", place / "study.toml", "--output", place / "study", "--quiet")
+    return place
+
+
+def loaded(*arguments):
+    """Return the modules that a command loads, and what it says."""
+    words = [str(word) for word in arguments]
+    code = (
+        "import sys\nfrom ontogeny.cli import main\n"
+        f"try:\n    main({words!r})\nexcept SystemExit as stop:\n    assert not stop.code\n"
+        "print('\\nmodules', *sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    said, _, modules = done.stdout.rpartition("\nmodules ")
+    return set(modules.split()), said + done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [("claims",), ("report", "--output", "page.html")], ids=lambda w: w[0]
+)
+def test_what_is_finished_is_read_without_models_and_fits(finished, tmp_path, words):
+    command, *options = words
+    options = [tmp_path / o if o.endswith(".html") else o for o in options]
+    modules, said = loaded(command, finished / "study", *options)
+    assert said.strip()
+    assert not modules.intersection(OF_FITS + OF_MODELS)
+
+
+def test_with_nothing_to_do_only_the_features_of_the_study_are_loaded(finished):
+    """Models and texts are opened, as who has changed them is not known before."""
+    command = ("run", finished / "study.toml", "--output", finished / "study")
+    modules, said = loaded(*command)
+    assert "nothing to do: 3 cells" in said
+    assert not modules.intersection(OF_FITS + OTHER_FEATURES)
+    assert "transformers.modeling_utils" not in modules
+
+
+def test_a_command_looks_rarely_for_cycles(capsys, monkeypatch):
+    """Half a million objects of libraries were looked through each time they grew by a quarter."""
+    thresholds = []
+    monkeypatch.setattr("gc.set_threshold", lambda *given: thresholds.append(given))
+    assert call(capsys, "--version")[0] == 0
+    assert thresholds[0][0] >= 10_000
