@@ -14,8 +14,9 @@ import {
   strengthDoubt,
   strengthWords,
 } from "./concepts.js";
-import { CLOCK_HEAD, DATA, lastNotAbove, make, makeSvg, range, say, standAt, token } from "./core.js";
+import { CLOCK_HEAD, DATA, findAll, lastNotAbove, make, makeSvg, range, say, standAt, token } from "./core.js";
 import { formatStep, shortened } from "./format.js";
+import { UP_AND_DOWN, oneStop } from "./layers.js";
 import { learnedFoot } from "./learned-card.js";
 import { linePath } from "./life-shapes.js";
 import { currentPlace, shareOfAxis, state } from "./state.js";
@@ -54,6 +55,7 @@ export function conceptCard(i) {
   for (const part of parts) card.append(...part.elements);
   if (!atlas.contexts) card.append(make("p", { className: "quiet spark-value", textContent: say("no contexts") }));
   card.append(...(atlas.learned ? learnedFoot(concept) : []), ...cardFoot(concept));
+  oneStop(card, findAll(".where, summary", card), UP_AND_DOWN);
   cardObjects.set(card, {
     update: (changed) => parts.forEach((part) => part.update(changed)),
     print: (on) => parts.forEach((part) => part.print?.(on)),

@@ -60,7 +60,8 @@ export function oneStop(holder, buttons, [next, before] = ["ArrowRight", "ArrowL
     if (!(event.key in turn) || !buttons.includes(event.target) || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     event.stopPropagation();
-    const sorted = [...buttons].sort((one, other) => (one.compareDocumentPosition(other) & 4 ? -1 : 1));
+    const seen = buttons.filter((button) => button.getClientRects().length);
+    const sorted = seen.sort((one, other) => (one.compareDocumentPosition(other) & 4 ? -1 : 1));
     const i = sorted.indexOf(event.target) + turn[event.key];
     sorted[Math.max(0, Math.min(sorted.length - 1, i))].focus();
   });

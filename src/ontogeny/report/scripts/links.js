@@ -77,8 +77,16 @@ function linkTo(place) {
     const value = choiceOf(element);
     if (value !== firstChoices.get(key)) parts.push(`${key}=${encodeURIComponent(value)}`);
   }
+  const opened = contextsOf(place).findIndex((context) => context.open);
+  if (opened >= 0) parts.push(`context=${opened}`);
   const hash = place + (parts.length ? `?${parts.join("&")}` : "");
   return location.href.split("#")[0] + (hash && `#${hash}`);
+}
+
+// The contexts of a concept's card, of which an address names the first that is open.
+function contextsOf(place) {
+  const card = place && document.getElementById(place);
+  return card ? findAll("details.context", card) : [];
 }
 
 function clearLinked() {
@@ -142,6 +150,8 @@ function followHash() {
   const hash = readHash();
   linkedPlace = hash.place;
   showLinkedView(hash.view);
+  const context = contextsOf(linkedPlace)[hash.view.get("context")];
+  if (context) context.open = true;
   showPlace(linkedPlace);
   history.replaceState(null, "", linkTo(linkedPlace));
 }
@@ -160,6 +170,7 @@ export function startLinks() {
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button[data-link]");
     if (button) copyLink(button);
+    linkedPlace = event.target.closest(".context")?.closest(".card").id ?? linkedPlace;
     // A second click on a link changes no address, and leads there all the same.
     const again = event.target.closest("a")?.getAttribute("href") === location.hash;
     if (again && !event.defaultPrevented) followHash();
