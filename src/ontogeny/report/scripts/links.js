@@ -1,7 +1,7 @@
 // Deep links: the hash names a place of the page and the view, as in #concepts-ica/distance?step=100&layers=0,3.
 
 import { DATA, find, findAll, nearest } from "./core.js";
-import { makeRoom } from "./figure.js";
+import { showAndAgain } from "./figure.js";
 import { change, listen, state } from "./state.js";
 
 const HASH_PAUSE = 200; // milliseconds; browsers allow few changes of the address
@@ -106,11 +106,7 @@ function showPlace(place) {
   for (const whole of findAll(":scope > details.whole", named)) whole.open = true;
   for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details"))
     fold.open = true;
-  makeRoom({ timeRemaining: () => Infinity }); // for all figures, so that the place stays where it is
-  const show = () => target.scrollIntoView({ block: drawn.length ? "center" : "start" });
-  show();
-  // Figures that come into view are drawn then, which may move the place once more.
-  requestAnimationFrame(() => requestAnimationFrame(show));
+  showAndAgain(() => target.scrollIntoView({ block: drawn.length ? "center" : "start" }));
 }
 
 // From a row of the chart to the figure that draws it, with its layer alone.
@@ -134,13 +130,18 @@ function copyLink(button) {
 
 // Copy a text, and say on the button for a while that it is copied, or what to do.
 export async function copyText(button, text, done, otherwise) {
-  const label = (button.dataset.label ??= button.textContent);
   try {
     await navigator.clipboard.writeText(text);
-    button.textContent = done;
+    answer(button, done);
   } catch {
-    button.textContent = otherwise();
+    answer(button, otherwise());
   }
+}
+
+// Say on a button for a while what it has done.
+export function answer(button, words) {
+  const label = (button.dataset.label ??= button.textContent);
+  button.textContent = words;
   setTimeout(() => (button.textContent = label), 2000);
 }
 
