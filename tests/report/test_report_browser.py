@@ -490,6 +490,16 @@ def test_paper_shows_every_figure_and_note(visit):
         == "rgb(255, 255, 255)"
     )
     assert not page.is_visible("#bar")
+    # Two figures of a fold share a line, from one side of the sheet to the other.
+    page.set_viewport_size({"width": 726, "height": 900})
+    places = page.evaluate(
+        """() => [...document.querySelectorAll(".fold > .figure:not(.broad)")]
+          .map((figure) => figure.getBoundingClientRect())
+          .filter((box) => box.width)
+          .map((box) => [Math.round(box.top), box.left > box.width ? "right" : "left"])"""
+    )
+    beside = [top for top, side in places if side == "right"]
+    assert beside and all((top, "left") in {*map(tuple, places)} for top in beside)
 
 
 def test_table_sorts_by_number(page):
