@@ -156,6 +156,26 @@ def test_keys_move_the_step_in_slider_chart_and_figures(page):
     assert f"{value:.3f}" in page.inner_text("[id='loss/loss'] .readout")
 
 
+def seldom():
+    """Return a run whose loss was not measured at every second checkpoint."""
+    tree = examples.developing_tree()
+    data = tree["loss"].to_dataset()
+    tree["loss"] = xr.DataTree(data.isel(step=slice(None, None, 2)))
+    return tree
+
+
+def test_between_measured_steps_a_figure_tells_the_last_one(visit):
+    page = visit("seldom", seldom)
+    draw_all(page)
+    page.focus("#slider")
+    page.keyboard.press("Home")
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    before, now = (f"{examples.STEPS[i]:,}" for i in (4, 5))
+    told = page.inner_text("[id='loss/loss'] .readout")
+    assert told.startswith(f"Step {before}, the last one measured before {now}")
+
+
 def test_dragging_and_playing_move_the_step(page):
     box = page.query_selector("#slider").bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 20)

@@ -45,8 +45,8 @@ function contextList(atlas, i) {
     own[middle].className = "peak";
     const before = make("span", { className: "before" }, ...own.slice(0, middle));
     const after = make("span", { className: "after" }, ...own.slice(middle + 1));
-    const line = make("summary", {}, before, own[middle], after);
-    return make("li", {}, make("details", { className: "context" }, line, make("p")));
+    const whole = make("summary", {}, before, own[middle], after);
+    return make("li", {}, make("details", { className: "context" }, whole, make("p")));
   });
   // An open context is its whole text, with the strength at its mark.
   const tell = (e) => {

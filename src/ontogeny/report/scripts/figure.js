@@ -248,8 +248,8 @@ export class Figure {
     const value = (line) => (Number.isFinite(line.ys[i]) ? this.sayValue(line.ys[i], digit) : this.view.absence(line.point(i)));
     this.turnSaid ??= this.view.differs ? "" : turnWords(picture);
     const turn = this.turnSaid ? [make("span", { className: "turn", textContent: this.turnSaid })] : [];
-    const say = (line) => `${line.label} ${value(line)}`.trim();
-    const sayPanel = (panel) => `${panel.title ? `${panel.title}: ` : ""}${panel.lines.map(say).join(", ")}`;
+    const sayLine = (line) => `${line.label} ${value(line)}`.trim();
+    const sayPanel = (panel) => `${panel.title ? `${panel.title}: ` : ""}${panel.lines.map(sayLine).join(", ")}`;
     if (all.length <= 6) return [head, `  ${picture.panels.map(sayPanel).join("  ·  ")}`, ...turn];
     return [head, `  ${this.sayRange(all.map((line) => line.ys[i]).filter(Number.isFinite), digit)}`, ...turn];
   }

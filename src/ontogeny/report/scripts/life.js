@@ -9,7 +9,7 @@ import { drawLifeHead, drawLines } from "./life-lines.js";
 import { drawRows } from "./life-rows.js";
 import { LIFE, PICTURE_NAMES, bandPath, linePath } from "./life-shapes.js";
 import { tickLabels } from "./panels.js";
-import { track } from "./slider.js";
+import { track as sliderTrack } from "./slider.js";
 import { currentPlace, indexOfStep, layerShown, listen, placeOnAxis, shareOfAxis, state } from "./state.js";
 import { showTooltip, tellsAt } from "./tooltip.js";
 
@@ -55,8 +55,8 @@ function axisEnds(holder) {
   const box = find("#slider").getBoundingClientRect();
   const own = holder.getBoundingClientRect();
   if (!box.width) return [own.left + 8, own.right - 150];
-  const left = box.left + track.start;
-  return [Math.max(left, own.left), Math.min(left + track.length, own.right)];
+  const left = box.left + sliderTrack.start;
+  return [Math.max(left, own.left), Math.min(left + sliderTrack.length, own.right)];
 }
 
 // How many life lines are drawn; the caption says which.
@@ -85,7 +85,7 @@ function layFirst(figure) {
   const slider = find("#slider").getBoundingClientRect();
   const style = getComputedStyle(first);
   const left = first.getBoundingClientRect().left + parseFloat(style.paddingLeft);
-  const room = slider.width ? slider.left + track.start - left - 32 : Math.min(392 + PICTURE_NAMES, 0.45 * first.clientWidth);
+  const room = slider.width ? slider.left + sliderTrack.start - left - 32 : Math.min(392 + PICTURE_NAMES, 0.45 * first.clientWidth);
   const names = lifeLines() && room - PICTURE_NAMES >= 310 ? PICTURE_NAMES : 0;
   first.classList.toggle("stacked", room < 300);
   first.style.setProperty("--words", `${Math.min(room - names, 420)}px`);

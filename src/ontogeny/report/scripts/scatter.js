@@ -46,11 +46,11 @@ export class ScatterPicture extends Picture {
   // A point in the units of the axes: logarithms on a logarithmic one.
   readPoint(index) {
     const { x_scale: xScale, y_scale: yScale } = this.figure;
-    const values = [this.view.value(index), at(this.y, index)];
-    if (this.space) values.push(at(this.z, index));
+    const numbers = [this.view.value(index), at(this.y, index)];
+    if (this.space) numbers.push(at(this.z, index));
     const log = (value, scale) => (scale === "log" && !this.space ? Math.log10(value > 0 ? value : NaN) : value);
-    const where = [log(values[0], xScale), log(values[1], yScale), ...values.slice(2)];
-    return { index, values, where, u: where[0], v: where[1], paint: this.scale.paint(index) };
+    const where = [log(numbers[0], xScale), log(numbers[1], yScale), ...numbers.slice(2)];
+    return { index, values: numbers, where, u: where[0], v: where[1], paint: this.scale.paint(index) };
   }
 
   findSpan(k) {
