@@ -37,6 +37,7 @@ CLICKS = {
     "a column of the table": (".table-fold thead button", "sorted"),
     # the cards and the example text
     "where a concept is": ("#cards .card .where", "place"),
+    "a context of a card": ("#cards .context summary", "open"),
     "more of a card": ("#cards .foot summary", "open"),
     "a token of the example text": (
         "#example-text .t:not(.special, [aria-selected])",

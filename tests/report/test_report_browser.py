@@ -156,6 +156,26 @@ def test_keys_move_the_step_in_slider_chart_and_figures(page):
     assert f"{value:.3f}" in page.inner_text("[id='loss/loss'] .readout")
 
 
+def seldom():
+    """Return a run whose loss was not measured at every second checkpoint."""
+    tree = examples.developing_tree()
+    data = tree["loss"].to_dataset()
+    tree["loss"] = xr.DataTree(data.isel(step=slice(None, None, 2)))
+    return tree
+
+
+def test_between_measured_steps_a_figure_tells_the_last_one(visit):
+    page = visit("seldom", seldom)
+    draw_all(page)
+    page.focus("#slider")
+    page.keyboard.press("Home")
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    before, now = (f"{examples.STEPS[i]:,}" for i in (4, 5))
+    told = page.inner_text("[id='loss/loss'] .readout")
+    assert told.startswith(f"Step {before}, the last one measured before {now}")
+
+
 def test_dragging_and_playing_move_the_step(page):
     box = page.query_selector("#slider").bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 20)
@@ -490,6 +510,16 @@ def test_paper_shows_every_figure_and_note(visit):
         == "rgb(255, 255, 255)"
     )
     assert not page.is_visible("#bar")
+    # Two figures of a fold share a line, from one side of the sheet to the other.
+    page.set_viewport_size({"width": 726, "height": 900})
+    places = page.evaluate(
+        """() => [...document.querySelectorAll(".fold > .figure:not(.broad)")]
+          .map((figure) => figure.getBoundingClientRect())
+          .filter((box) => box.width)
+          .map((box) => [Math.round(box.top), box.left > box.width ? "right" : "left"])"""
+    )
+    beside = [top for top, side in places if side == "right"]
+    assert beside and all((top, "left") in {*map(tuple, places)} for top in beside)
 
 
 def test_table_sorts_by_number(page):

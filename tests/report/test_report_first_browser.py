@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 
 import numpy as np
 import pytest
@@ -53,6 +54,35 @@ def test_a_card_has_its_sentences_and_its_direction(visit):
     foot.locator("summary").click()
     assert all(row.is_visible() for row in contexts.all())
     assert "node.decoder" in card.locator(".direction").text_content()
+
+
+def test_a_context_opens_its_tinted_text_by_keys_and_stays_in_the_address(visit):
+    page = visit("alike", alike, width=1280, height=900)
+    card = page.locator("#cards .card[data-concept]").first
+    context = card.locator(".context:visible").nth(1)
+    tints = "(line) => [...line.querySelectorAll('bdi')].map((b) => b.style.cssText)"
+    before = context.locator("summary").evaluate(tints)
+    words = page.inner_text("body").split()
+    card.locator(".where").focus()
+    for _ in range(2):
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    assert context.evaluate("(fold) => fold.open")
+    assert context.locator("summary").evaluate(tints) == before
+    told = context.locator("p")
+    until(page, "() => document.querySelector('.context[open] p').textContent")
+    share = float(re.search(r"(\d+) %", told.text_content())[1]) / 100
+    drawn = context.locator(".peak").evaluate("(b) => +b.style.getPropertyValue('--a')")
+    assert share == pytest.approx(drawn / 0.62, abs=0.01)
+    until(page, "() => location.hash.includes('context=')")
+    place, address = card.get_attribute("id"), page.url
+    assert address.split("#")[1] == f"{place}?context=1"
+    page.keyboard.press("Enter")
+    until(page, "() => !location.hash.includes('context=')")
+    assert page.inner_text("body").split() == words
+    page.evaluate("(url) => { location.href = url; }", address)
+    until(page, "() => document.querySelector('.card.linked .context[open]')")
+    assert page.locator(".context[open]").count() == 1
 
 
 @pytest.fixture(scope="module")

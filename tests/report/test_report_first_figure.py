@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from helpers import compared_runs
@@ -14,7 +15,8 @@ from helpers import report_examples as examples
 from ontogeny import compare
 from ontogeny.report.files.overview import write_overview
 from ontogeny.report.first_screen.screen import first_screen
-from ontogeny.report.paper import draw_first_screen, style
+from ontogeny.report.page.picture import first_picture
+from ontogeny.report.paper import draw_first_screen, draw_life_figure, style
 from ontogeny.report.paper.frame import PAGE, TALLEST
 from ontogeny.report.paper.text import Words, broken
 from ontogeny.words.content import read_content
@@ -96,6 +98,31 @@ def test_the_words_are_those_of_the_page(name):
     flat = re.sub(r"\s+", "", text)
     for sentence in first.sentences:
         assert re.sub(r"\s+", "", sentence.lead) in flat
+
+
+@pytest.mark.parametrize(("guess", "arrow"), [(90.0, "↑ "), (-40.0, "↓ "), (9.0, "")])
+def test_a_guess_far_away_leaves_the_loss_its_height(guess, arrow):
+    """It is written with an arrow; one that is near is a line beside the loss."""
+    tree = only("loss")
+    data = tree["loss"].to_dataset()
+    uniform = xr.full_like(data.loss_uniform, guess)
+    tree["loss"] = xr.DataTree(data.assign(loss_uniform=uniform))
+    content = read_content(tree)
+    first = first_screen(content)
+    picture = first_picture(content, first)
+    curve = re.search(r'class="curve" d="([^"]+)"', picture)[1]
+    heights = [float(y) for _, y in re.findall(r"[ML]([\d.]+) ([\d.]+)", curve)]
+    assert max(heights) - min(heights) > 0.7 * 44
+    assert (f"{arrow}uniform guess" in picture) and (
+        "↑" in picture or "↓" in picture
+    ) == bool(arrow)
+    with style():
+        axes = draw_life_figure(content, first).axes[0]
+    assert np.ptp(axes.get_ylim()) < 6
+    labels = [text.get_text() for text in axes.texts]
+    assert any(label.startswith(f"{arrow}uniform guess") for label in labels)
+    drawn_at = [line.get_ydata()[0] for line in axes.get_lines()]
+    assert (guess in drawn_at) == (not arrow)
 
 
 def test_lines_are_no_wider_than_they_may_be_and_lose_nothing():

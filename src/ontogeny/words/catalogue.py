@@ -445,6 +445,7 @@ PAGE = {
     "needs": "open: {count} {cluster}s are needed",
     "able": "above chance",
     "able since": "above chance since {step}",
+    "able always": "always",
     "at the end": "at the end",
     "one unable": "1 group not shown to be above chance",
     "unable": "{count} groups not shown to be above chance",

@@ -130,7 +130,8 @@ class Content:
         layers = {row.layer: row.short_layer for row in self.rows if row.layer}
         paths = [path for path in layer_paths(self.nodes) if path not in layers]
         layers |= dict(zip(paths, short_names(paths), strict=True))
-        return Names(titles, layers, totals, max(len(self.runs), 1), nulls)
+        runs = max(len(self.runs), 1)
+        return Names(titles, layers, totals, runs, nulls, self.steps[0])
 
     def _quantities(self) -> dict[tuple[str, str], set[str]]:
         """Return what rows of each variable are called, a distance with to what it is one."""

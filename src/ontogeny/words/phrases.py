@@ -52,6 +52,8 @@ class Names:
         How many runs stand beside each other; 1 of a study of one.
     nulls
         What nulls are called, by node, variable and name.
+    first_step
+        Of what holds there already, nothing says since when.
     """
 
     titles: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -59,6 +61,7 @@ class Names:
     totals: Mapping[tuple[str, str], int] = field(default_factory=dict)
     runs: int = 1
     nulls: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    first_step: float = -math.inf
 
     def null(self, claim: Claim) -> str:
         """Return what a claim that differs from a null is held against."""
@@ -350,6 +353,8 @@ class Phrases(MeasuredPhrases):
             return f" by {self._dated(claim)}"
         if claim.kind is Kind.RISES_AGAIN:
             return f" at {self._dated(claim)}"
+        if claim.kind is Kind.ABOVE_CHANCE and claim.since <= self.names.first_step:
+            return f" at every {self.voice.checkpoint}"
         return f" from {self._dated(claim)}"
 
     @property

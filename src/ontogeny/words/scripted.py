@@ -104,13 +104,15 @@ SCRIPTED = {
     "strongest nearest": "Strongest at {step} {at}, the nearest that is kept",
     "strongest fitted": "Strongest at {step} {at}, which it was fitted to",
     "strongest shared": "Strongest in the code that all {point}s share",
+    "context": "Tint: the concept’s strength; where it is marked, {percent} % of its largest. "
+    "Kept are at most {before} {token}s before it and {after} after it.",
     "histogram": "{Token}s by activation, from {low} to {high} standard deviations",
     "histogram bar": "{count} {token}s from {from} standard deviations on",
     "direction": "Its direction, in Python:",
     "more": "more",
     "more of it": "more contexts and numbers",
     "gone": "below a quarter of its peak from",
-    "refits": "refits that say born",
+    "refits": "born in refits",
     "unsettled": "not by the last {checkpoint}",
     "three tokens": "{percent} of its activation on three {token}s",
     "three untrained": "Three {token}s of the untrained model’s concepts carry at most {percent}, for "

@@ -28,6 +28,7 @@ from ...words.formats import (
 from ...words.labels import truncate
 from ...words.rows import Row
 from ..scales import KINDS, pick_ticks
+from ..value_span import value_span, with_arrow
 from .canvas import WIDE, Canvas, ChartLayout, Points, fitted
 from .groups import RowGroup, arrange
 from .marks import draw_guides, has_marks
@@ -223,13 +224,15 @@ def _notices(content: Content, groups: Sequence[RowGroup]) -> tuple[str, ...]:
 def draw_track(
     canvas: Canvas, track: Track, levels: Mapping[str, float] = MappingProxyType({})
 ) -> None:
-    """Draw the loss as a thin line with its first and last value, over lines at named levels."""
+    """Draw the loss as a thin line with its first and last value, over lines at named levels.
+
+    A level that would press the line into a fifth is written over it, with an arrow.
+    """
     layout = canvas.layout
     top = canvas.y + 16
     height = 44.0
     good = np.flatnonzero(np.isfinite(track.values))
-    finite = [level for level in levels.values() if math.isfinite(level)]
-    low, high = (float(end([*track.values[good], *finite])) for end in (min, max))
+    low, high = value_span(track.values, levels.values())
     ys = top + height * (high - track.values) / ((high - low) or 1.0)
 
     def curve() -> None:
@@ -237,8 +240,11 @@ def draw_track(
             "curve", _stretches(canvas.x(canvas.scale.positions(track.steps)), ys)
         )
 
+    cut = []
     for words, level in levels.items():
-        if math.isfinite(level):
+        if not low <= level <= high and math.isfinite(level):
+            cut.append(with_arrow(f"{words} {number(level, 0.1)}", level, (low, high)))
+        elif math.isfinite(level):
             y = top + height * (high - level) / ((high - low) or 1.0)
             canvas.lines(
                 "boundary",
@@ -246,6 +252,9 @@ def draw_track(
                 words,
             )
     canvas.on_axes(curve)
+    if cut:
+        words = ", ".join(cut)
+        canvas.text(layout.width - layout.right, top - 4, words, "note end")
     middle = top + height / 2
     canvas.text(
         0, middle, truncate(track.title, layout.label_characters), "name", track.title

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -23,6 +24,7 @@ from ..colours import BASE, LEVELS, PROGRESS, ramp
 from ..concepts.lives import Concept, Concepts, line_names
 from ..first_screen.screen import FirstScreen
 from ..scales import StepScale, pick_ticks
+from ..value_span import value_span, with_arrow
 from .frame import FONT, PAGE, TALLEST, fix_layout, hatch
 from .text import Words, broken, draw_lines, line_height
 
@@ -164,27 +166,33 @@ def _draw_loss(
     at = scale.positions(track.steps)
     control = control_curve(content)
     ends = [(f"run {number(loss.last, 0.1)}", loss.last, _INK)]
+    span = value_span(track.values, [*loss.levels.values(), *chain(*(control or ()))])
     if control is not None:
         low, high = (np.asarray(side) for side in control)
         axes.fill_between(at, low, high, color=_NULL, alpha=0.5, linewidth=0)
         ends.append(("control", float((low[-1] + high[-1]) / 2), _INK_2))
     for words, level in loss.levels.items():
-        axes.axhline(level, color=_INK_2, linewidth=0.6, linestyle="--")
+        if span[0] <= level <= span[1]:
+            axes.axhline(level, color=_INK_2, linewidth=0.6, linestyle="--")
         ends.append((f"{words} {number(level, 0.1)}", level, _INK_2))
     axes.plot(at, track.values, color=_INK, linewidth=1.1)
+    room = axes.margins()[1] * ((span[1] - span[0]) or 1.0)
+    axes.set_ylim(span[0] - room, span[1] + room)
     axes.set_title(truncate(track.title, 60), loc="left", fontsize=FONT)
     axes.set_ylabel(truncate(track.units, 24))
-    _label_ends(axes, ends)
+    _label_ends(axes, [(with_arrow(*end[:2], span), *end[1:]) for end in ends], span)
 
 
-def _label_ends(axes: Axes, ends: list[tuple[str, float, str]]) -> None:
+def _label_ends(
+    axes: Axes, ends: list[tuple[str, float, str]], span: tuple[float, float]
+) -> None:
     """Write labels at the ends of their lines, moved apart where they would overlap."""
     finite = sorted((e for e in ends if math.isfinite(e[1])), key=lambda end: -end[1])
     low, high = axes.get_ylim()
     apart = (high - low) * FONT * 1.25 / (_LOSS * 72)
     above = math.inf
     for words, value, colour in finite:
-        above = min(value, above - apart)
+        above = min(value, span[1], above - apart)
         axes.annotate(
             words,
             (1, above),

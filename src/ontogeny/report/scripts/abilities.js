@@ -22,9 +22,7 @@ export function startAbilities() {
     list.replaceChildren(...[...(lines.length ? lines : none), ...luck].map(turnedLine));
   };
   place.hidden = false;
-  listen((changed) => {
-    if (changed.has("step")) show();
-  });
+  listen(show, "step");
   show();
 }
 

@@ -36,10 +36,8 @@ export function startAtlas() {
   find("#atlas-node")?.addEventListener("input", (event) => chooseAtlas(Number(event.target.value)));
   find("#atlas-all").addEventListener("click", showWholeAtlas);
   find("#atlas-csv").addEventListener("click", () => save("concepts.csv", atlasCsv(), "text/csv"));
-  listen((changed) => {
-    if (changed.has("layers")) showAtlas();
-    if (changed.has("step") || changed.has("scale")) for (const card of shownCards) card.update(changed);
-  });
+  listen(showAtlas, "layers");
+  listen((changed) => shownCards.forEach((card) => card.update(changed)), "step", "scale");
   addEventListener("hashchange", showLinkedConcept);
   addEventListener("beforeprint", () => printCards(true));
   addEventListener("afterprint", () => printCards(false));

@@ -1,7 +1,7 @@
 // The contexts of a card, at the slider's step and on paper.
 
 import { LEVELS, shownAtlas } from "./concepts.js";
-import { DATA, at, make, nearest, range, say } from "./core.js";
+import { DATA, at, find, make, nearest, range, say } from "./core.js";
 import { formatStep } from "./format.js";
 import { state } from "./state.js";
 
@@ -37,7 +37,7 @@ export function contextPart(i) {
 
 // A list of contexts whose elements stay: `show` puts those of a keyframe in.
 function contextList(atlas, i) {
-  const { lines, line, codes, middle, bands } = atlas.contexts;
+  const { lines, line, middle, bands } = atlas.contexts;
   const [examples, places] = [line.shape[2], lines.shape[1]];
   const label = make("p", { className: "spark-value" });
   const tokens = range(examples).map(() => range(places).map(() => make("bdi")));
@@ -45,8 +45,17 @@ function contextList(atlas, i) {
     own[middle].className = "peak";
     const before = make("span", { className: "before" }, ...own.slice(0, middle));
     const after = make("span", { className: "after" }, ...own.slice(middle + 1));
-    return make("li", {}, before, own[middle], after);
+    const whole = make("summary", {}, before, own[middle], after);
+    return make("li", {}, make("details", { className: "context" }, whole, make("p")));
   });
+  // An open context is its whole text, with the strength at its mark.
+  const tell = (e) => {
+    const fold = find("details", items[e]);
+    const strength = codeAt(atlas, { d0: i, d1: shown, d2: e }, middle) / LEVELS.code;
+    const numbers = { percent: Math.round(100 * strength), before: middle, after: places - 1 - middle };
+    find("p", fold).textContent = fold.open ? say("context", numbers) : "";
+  };
+  items.forEach((item, e) => find("details", item).addEventListener("toggle", () => tell(e)));
   // Examples of each band stand under its heading, all of them where the foot of the card is open.
   const heads = bands.map((words) => make("li", { className: "band", textContent: words }));
   const each = examples / Math.max(bands.length, 1);
@@ -62,16 +71,21 @@ function contextList(atlas, i) {
       const pieces = own.map((_, p) => atlas.pieces[at(lines, { d0: which, d1: p }) - 1] ?? "");
       const [first, last] = wordAround(pieces, middle);
       own.forEach((element, p) => {
-        const code = (at(codes, { ...index, d3: p >> 1 }) >> (p % 2 ? 0 : 4)) & 15;
         element.textContent = pieces[p];
         element.classList.toggle("word", p >= first && p <= last);
-        element.style.setProperty("--a", ((0.62 * code) / LEVELS.code).toFixed(3));
+        element.style.setProperty("--a", ((0.62 * codeAt(atlas, index, p)) / LEVELS.code).toFixed(3));
       });
       items[e].hidden = !own[middle].textContent;
+      tell(e);
     });
     heads.forEach((head, b) => (head.hidden = items.slice(b * each, (b + 1) * each).every((item) => item.hidden)));
   };
   return { label, list: make("ul", { className: atlas.numbers ? "contexts by-number" : "contexts" }, ...listed), show };
+}
+
+// The strength at a place of a context, two of which are held in a byte.
+function codeAt(atlas, index, p) {
+  return (at(atlas.contexts.codes, { ...index, d3: p >> 1 }) >> (p % 2 ? 0 : 4)) & 15;
 }
 
 // From which piece to which the word of one of them goes, as far as the context does.

@@ -14,9 +14,10 @@ import {
   strengthDoubt,
   strengthWords,
 } from "./concepts.js";
-import { CLOCK_HEAD, DATA, lastNotAbove, make, makeSvg, range, say, standAt, token } from "./core.js";
+import { CLOCK_HEAD, DATA, findAll, lastNotAbove, make, makeSvg, range, say, standAt, token, watch } from "./core.js";
 import { formatStep, shortened } from "./format.js";
-import { learnedFoot } from "./learned-card.js";
+import { UP_AND_DOWN, oneStop } from "./layers.js";
+import { codeHistogram } from "./learned-card.js";
 import { linePath } from "./life-shapes.js";
 import { currentPlace, shareOfAxis, state } from "./state.js";
 
@@ -25,17 +26,14 @@ export const shownCards = new Set();
 export const cardObjects = new WeakMap();
 
 // Only cards in view follow the slider; others catch up when they come into view.
-const cardWatcher = new IntersectionObserver((entries) => {
-  for (const entry of entries) {
-    const card = cardObjects.get(entry.target);
-    if (!card) continue;
-    if (!entry.isIntersecting) shownCards.delete(card);
-    else {
-      shownCards.add(card);
-      card.update(new Set(["step", "scale"]));
-    }
+const cardWatcher = watch("200px", (element, visible) => {
+  const card = cardObjects.get(element);
+  if (!visible) shownCards.delete(card);
+  else {
+    shownCards.add(card);
+    card.update(new Set(["step", "scale"]));
   }
-}, { rootMargin: "200px" });
+});
 
 export function forgetCard(element) {
   cardWatcher.unobserve(element);
@@ -53,7 +51,8 @@ export function conceptCard(i) {
   card.append(...concept.told.map((textContent) => make("p", { className: "spark-value", textContent })));
   for (const part of parts) card.append(...part.elements);
   if (!atlas.contexts) card.append(make("p", { className: "quiet spark-value", textContent: say("no contexts") }));
-  card.append(...(atlas.learned ? learnedFoot(concept) : []), ...cardFoot(concept));
+  card.append(...(concept.histogram ? [codeHistogram(concept)] : []), ...cardFoot(concept));
+  oneStop(card, findAll(".where, summary", card), UP_AND_DOWN);
   cardObjects.set(card, {
     update: (changed) => parts.forEach((part) => part.update(changed)),
     print: (on) => parts.forEach((part) => part.print?.(on)),
@@ -136,8 +135,7 @@ function sparkPart(i) {
   };
   const update = (changed) => {
     if (changed.has("scale")) draw();
-    const x = sparkX(currentPlace());
-    standAt(here, x);
+    standAt(here, sparkX(currentPlace()));
     const t = lastNotAbove(atlas.steps, DATA.steps[state.step]);
     const doubt = strengthDoubt(atlas, i, t).length ? say("not readable") : "";
     value.textContent = `${CLOCK_HEAD} ${formatStep(atlas.steps[t])}: ${strengthWords(atlas, i, t)}${doubt}`;

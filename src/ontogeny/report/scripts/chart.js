@@ -14,7 +14,7 @@ import {
   shareOfAxis,
   state,
 } from "./state.js";
-import { hideTooltip, showTooltip } from "./tooltip.js";
+import { hideTooltip, showTooltip, tellsAt } from "./tooltip.js";
 
 function visibleChart() {
   return findAll("svg.chart").find((svg) => svg.clientWidth > 0) ?? null;
@@ -43,30 +43,20 @@ export function startChart() {
   });
   const chosen = find("#chart-run");
   chosen?.addEventListener("change", () => change({ run: Number(chosen.value) }));
-  listen((changed) => {
-    if (changed.has("chart")) showChartView(section);
-    if (changed.has("run")) chooseRun(section, chosen);
-  });
+  listen(() => showChartView(section), "chart");
+  listen(() => chooseRun(section, chosen), "run");
   for (const svg of findAll("svg.chart")) {
     const [left, width] = chartPlot(svg);
     const now = find(".now", svg);
     const rows = findAll(".row", svg);
-    const move = () => {
-      const x = left + width * shareOfAxis(currentPlace());
-      standAt(now, x);
-    };
+    const move = () => standAt(now, left + width * shareOfAxis(currentPlace()));
     const dim = () => {
       for (const row of rows) row.classList.toggle("dim", !layerShown(DATA.rows[row.dataset.row].group));
     };
-    listen((changed) => {
-      if (changed.has("scale")) svg.classList.toggle("linear", state.scale === "linear");
-      if (changed.has("step") || changed.has("scale")) move();
-      if (changed.has("layers")) dim();
-    });
-    svg.addEventListener("pointermove", (event) =>
-      chartHover(event, svg, (x) => placeOnAxis((x - left) / width)),
-    );
-    svg.addEventListener("pointerleave", hideTooltip);
+    listen(() => svg.classList.toggle("linear", state.scale === "linear"), "scale");
+    listen(move, "step", "scale");
+    listen(dim, "layers");
+    tellsAt(svg, (event) => chartHover(event, svg, (x) => placeOnAxis((x - left) / width)));
     startRowKeys(svg, rows);
     for (const link of findAll("a[data-folded]", svg)) startFolded(link);
     move();
@@ -101,8 +91,7 @@ function orderChart(svg, byDepth) {
 
 function showChartView(section) {
   section?.classList.toggle("intervals", state.chart === "intervals");
-  for (const button of findAll("#chart-view button"))
-    press(button, button.dataset.view === state.chart);
+  for (const button of findAll("#chart-view button")) press(button, button.dataset.view === state.chart);
 }
 
 // The chosen run is drawn over the others, in ink.
@@ -134,9 +123,7 @@ function startRowKeys(svg, rows) {
   oneStop(around, links, UP_AND_DOWN);
   around.addEventListener("focusin", (event) => event.target.matches(":focus-visible") && tell());
   around.addEventListener("focusout", hideTooltip);
-  listen((changed) => {
-    if (changed.has("step")) tell();
-  });
+  listen(tell, "step");
   for (const link of links) {
     link.setAttribute("href", `#${rowOf(link).figure}`);
     link.addEventListener("click", (event) => {

@@ -44,8 +44,6 @@ export function startCloze() {
   // Keys can scroll what scrolls, and nothing else is a stop of the tab key.
   const scroll = table.parentNode;
   new ResizeObserver(() => (scroll.tabIndex = scroll.scrollWidth > scroll.clientWidth + 1 ? 0 : -1)).observe(scroll);
-  listen((changed) => {
-    if (changed.has("step")) show();
-  });
+  listen(show, "step");
   show();
 }

@@ -47,6 +47,12 @@ export function standAt(line, x) {
   line.setAttribute("x2", x);
 }
 
+// Call back with elements that come into view, or within a margin of it, and that leave it again.
+export function watch(rootMargin, callback) {
+  const told = (entries) => entries.forEach((entry) => callback(entry.target, entry.isIntersecting));
+  return new IntersectionObserver(told, { rootMargin });
+}
+
 // Arrays come as base64 of little-endian bytes and are decoded when they are first read.
 export function values(array) {
   if (!array.values) {
@@ -77,9 +83,7 @@ export function range(count) {
 
 // The place of the largest number in a sorted list that is not above `value`, or 0.
 export function lastNotAbove(list, value) {
-  let low = 0;
-  for (let i = 0; i < list.length && list[i] <= value; i += 1) low = i;
-  return low;
+  return Math.max(0, list.findLastIndex((each) => each <= value));
 }
 
 export function nearest(list, value) {

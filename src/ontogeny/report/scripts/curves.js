@@ -156,8 +156,8 @@ export class CurvesPicture extends Picture {
     const dashes = { line: { color: this.palette.base["ink-2"], width: 1.3, dash: "5px,4px" } };
     const bands = this.panels[0].bands.map((band) => {
       const { fillcolor, line } = this.bandTrace(band);
-      const label = band.parts?.length > 1 ? `${band.label}, in the colour of their line` : band.label;
-      return { label, look: isFlat(band) ? { line } : { fill: fillcolor, line } };
+      const name = band.parts?.length > 1 ? `${band.label}, in the colour of their line` : band.label;
+      return { label: name, look: isFlat(band) ? { line } : { fill: fillcolor, line } };
     });
     return reference ? [{ label, look: dashes }, ...bands] : bands;
   }
@@ -345,13 +345,13 @@ function zeroLine(i, palette) {
 
 // The smallest lower and the largest upper end of some bands.
 function hull(parts) {
-  const widest = parts[0].lower.map((_, i) => {
+  const ends = parts[0].lower.map((_, i) => {
     const known = parts.filter(({ lower, upper }) => Number.isFinite(lower[i]) && Number.isFinite(upper[i]));
     const [low] = extent([known.map((part) => part.lower[i])]);
     const [, high] = extent([known.map((part) => part.upper[i])]);
     return known.length ? [low, high] : [NaN, NaN];
   });
-  const [lower, upper] = [0, 1].map((k) => widest.map((ends) => ends[k]));
+  const [lower, upper] = [0, 1].map((k) => ends.map((each) => each[k]));
   return { lower, upper };
 }
 

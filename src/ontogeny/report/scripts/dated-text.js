@@ -3,7 +3,7 @@
 
 import { DATA, find, findAll, make, nearest, say } from "./core.js";
 import { formatStep } from "./format.js";
-import { oneStop } from "./layers.js";
+import { UP_AND_DOWN, oneStop, oneStopAlong } from "./layers.js";
 import { tickLabels } from "./panels.js";
 import { currentPlace, listen, setStep, shareOfAxis, state } from "./state.js";
 import { hideTooltip, showTooltip } from "./tooltip.js";
@@ -16,24 +16,22 @@ export function startDated() {
   const lines = findAll(".dated-line[role]", figure);
   for (const line of lines) startDatedLine(line, figure.dataset.guess);
   const rows = findAll(".dated-rows > a", figure);
-  if (rows.length) oneStop(find(".dated-rows", figure), rows, ["ArrowDown", "ArrowUp"]);
+  if (rows.length) oneStop(find(".dated-rows", figure), rows, UP_AND_DOWN);
   if (figure.matches(".beyond")) return;
   const axis = find(".dated-axis", figure);
   find(".dated-here", axis).hidden = false;
-  listen((changed) => {
-    if (changed.has("scale")) layDatedAxis(axis, figure);
-    if (changed.has("step") || changed.has("scale")) showDated(figure, lines);
-  });
-  new ResizeObserver(() => layDatedAxis(axis, figure)).observe(axis);
-  layDatedAxis(axis, figure);
-  showDated(figure, lines);
+  const lay = () => layDatedAxis(axis, figure);
+  const show = () => showDated(figure, lines);
+  listen(lay, "scale");
+  listen(show, "step", "scale");
+  new ResizeObserver(lay).observe(axis);
+  lay();
+  show();
 }
 
-// A text is one stop of the tab key; arrow keys go along it, in the direction in which it runs.
 function startDatedLine(line, guess) {
   const tokens = findAll(".d", line);
-  const along = line.dir === "rtl" ? ["ArrowLeft", "ArrowRight"] : ["ArrowRight", "ArrowLeft"];
-  if (tokens.length) oneStop(line, tokens, along);
+  oneStopAlong(line, tokens);
   const set = (token) => token?.dataset.step && setStep(nearest(DATA.steps, Number(token.dataset.step)));
   line.addEventListener("click", (event) => set(event.target.closest(".d")));
   line.addEventListener("keydown", (event) => {

@@ -9,16 +9,10 @@ import { colours } from "./theme.js";
 
 const PICTURE_MARGIN = 20;
 
-export function save(name, content, type) {
-  const link = make("a", {
-    href:
-      typeof content === "string" && content.startsWith("data:")
-        ? content
-        : URL.createObjectURL(new Blob([content], { type })),
-    download: name,
-  });
-  link.click();
-  if (link.href.startsWith("blob:")) setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+export function save(download, content, type) {
+  const href = URL.createObjectURL(new Blob([content], { type }));
+  make("a", { href, download }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 10000);
 }
 
 function chartCsv() {
@@ -76,14 +70,19 @@ function saveChart(action) {
   if (action === "csv") return save(`${file}.csv`, file === "chart" ? chartCsv() : marksCsv(), "text/csv");
   const picture = chartPicture();
   if (action === "svg") return save("chart.svg", picture.text, "image/svg+xml");
-  const image = new Image();
-  image.onload = () => {
-    const canvas = make("canvas", { width: picture.width * 2, height: picture.height * 2 });
+  const canvas = make("canvas", { width: picture.width * 2, height: picture.height * 2 });
+  return pictureOf(picture.text).then((image) => {
     canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
     canvas.toBlob((blob) => save("chart.png", blob, "image/png"));
-  };
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(picture.text)}`;
-  return undefined;
+  });
+}
+
+// An image of the text of an SVG, when it is ready to be drawn.
+export async function pictureOf(text) {
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+  await image.decode();
+  return image;
 }
 
 function saveFigure(figure, action) {
@@ -95,7 +94,7 @@ function saveFigure(figure, action) {
   return plottingLibrary().toImage(
     { data: figure.plot.data, layout },
     { format: action, width, height, scale: action === "png" ? 2 : 1 },
-  ).then((url) => save(`${name}.${action}`, url));
+  ).then((href) => make("a", { href, download: `${name}.${action}` }).click());
 }
 
 function saveTable(table, action) {

@@ -1,4 +1,4 @@
-// A name that nobody imported, an import that nobody uses, and modules that need one another.
+// A name that nobody imported, an import that nobody uses, and one that another name hides.
 
 import globals from "globals";
 
@@ -7,6 +7,6 @@ export default [
     files: ["*.js"],
     languageOptions: { ecmaVersion: 2022, sourceType: "module", globals: globals.browser },
     linterOptions: { reportUnusedDisableDirectives: "error" },
-    rules: { "no-undef": "error", "no-unused-vars": "error", "no-import-assign": "error" },
+    rules: { "no-undef": "error", "no-unused-vars": "error", "no-import-assign": "error", "no-shadow": "error" },
   },
 ];

@@ -19,7 +19,7 @@ function printedTexts() {
     const line = make("p", { className: "example-line", dir: first.parentNode.dir });
     line.append(...[first, ...rest].map((node) => node.cloneNode(true)));
     findAll(".t", line).forEach((token, place) => {
-      for (const name of ["role", "tabindex", "aria-selected", "aria-describedby"]) token.removeAttribute(name);
+      for (const each of ["role", "tabindex", "aria-selected", "aria-describedby"]) token.removeAttribute(each);
       token.style.setProperty("--a", tintOf(valueOf(t, text, place)));
     });
     const head = `${steps.length > 1 ? `${CLOCK} ${formatStep(steps[t])}: ` : ""}${meanWords(t, text)}`;

@@ -5,7 +5,7 @@ import { drawCourse, showValue } from "./example-course.js";
 import { startExamplePrint } from "./example-print.js";
 import { example, exampleStep, hasValue, meanWords, measureNow, tintOf, valueOf } from "./example.js";
 import { formatStep } from "./format.js";
-import { choice, oneStop } from "./layers.js";
+import { choice, oneStopAlong } from "./layers.js";
 import { listen } from "./state.js";
 
 export function startExample() {
@@ -32,10 +32,8 @@ export function startExample() {
       chooseAgain();
     });
   }
-  listen((changed) => {
-    if (changed.has("scale")) drawCourse();
-    if (changed.has("step")) showExample();
-  });
+  listen(drawCourse, "scale");
+  listen(showExample, "step");
   startExamplePrint(find(".example-print", section));
   chooseAgain();
 }
@@ -47,11 +45,9 @@ function chooseAgain() {
   showExample();
 }
 
-// A text is one stop of the tab key; arrow keys go along it, in the direction in which it runs.
 function startLine(line, text) {
   const tokens = example.tokens[text];
-  const along = line.dir === "rtl" ? ["ArrowLeft", "ArrowRight"] : ["ArrowRight", "ArrowLeft"];
-  if (tokens.length) oneStop(line, tokens, along, tokens[example.chosen[text]]);
+  oneStopAlong(line, tokens, tokens[example.chosen[text]]);
   for (const kind of ["pointerover", "focusin", "click"])
     line.addEventListener(kind, (event) => {
       const place = tokens.indexOf(event.target.closest(".t"));

@@ -1,6 +1,6 @@
 // A figure's life: controls, drawing when it comes into view, hover, and the hairline of the step.
 
-import { CLOCK_HEAD, DATA, find, findAll, make, press, say } from "./core.js";
+import { CLOCK_HEAD, DATA, find, findAll, make, press, say, watch } from "./core.js";
 import { figureCsv } from "./csv.js";
 import { formatLabel, formatNumber, formatStep } from "./format.js";
 import { choice, oneStop } from "./layers.js";
@@ -193,14 +193,10 @@ export class Figure {
 
   drawHairlines() {
     for (const line of findAll(".hairline", this.plot)) line.remove();
-    this.lines = this.hairlinesAlong("xAxis", "", (line, box) => {
-      line.style.top = `${box.y}px`;
-      line.style.height = `${box.height}px`;
-    });
-    this.across = this.hairlinesAlong("yAxis", " across", (line, box) => {
-      line.style.left = `${box.x}px`;
-      line.style.width = `${box.width}px`;
-    });
+    const upright = ({ y, height }) => ({ top: `${y}px`, height: `${height}px` });
+    const across = ({ x, width }) => ({ left: `${x}px`, width: `${width}px` });
+    this.lines = this.hairlinesAlong("xAxis", "", upright);
+    this.across = this.hairlinesAlong("yAxis", " across", across);
     this.moveHairlines();
   }
 
@@ -209,7 +205,7 @@ export class Figure {
     if (this.picture[axis]?.kind !== "step") return [];
     return this.picture.frame.boxes.map((box) => {
       const line = make("div", { className: `hairline${more}` });
-      place(line, box);
+      Object.assign(line.style, place(box));
       this.plot.append(line);
       return line;
     });
@@ -252,8 +248,8 @@ export class Figure {
     const value = (line) => (Number.isFinite(line.ys[i]) ? this.sayValue(line.ys[i], digit) : this.view.absence(line.point(i)));
     this.turnSaid ??= this.view.differs ? "" : turnWords(picture);
     const turn = this.turnSaid ? [make("span", { className: "turn", textContent: this.turnSaid })] : [];
-    const say = (line) => `${line.label} ${value(line)}`.trim();
-    const sayPanel = (panel) => `${panel.title ? `${panel.title}: ` : ""}${panel.lines.map(say).join(", ")}`;
+    const sayLine = (line) => `${line.label} ${value(line)}`.trim();
+    const sayPanel = (panel) => `${panel.title ? `${panel.title}: ` : ""}${panel.lines.map(sayLine).join(", ")}`;
     if (all.length <= 6) return [head, `  ${picture.panels.map(sayPanel).join("  ·  ")}`, ...turn];
     return [head, `  ${this.sayRange(all.map((line) => line.ys[i]).filter(Number.isFinite), digit)}`, ...turn];
   }
@@ -319,9 +315,13 @@ export class Figure {
 
   hover(event) {
     const told = event.buttons ? null : (this.told(event) ?? this.toldByBar(event));
+    this.tellAt(event, told);
+    if (this.lifted !== (told?.lifted || "")) liftLine(this.plot, (this.lifted = told?.lifted || ""));
+  }
+
+  tellAt(event, told) {
     if (told) showTooltip(event, told.head, told.value, told.rest);
     else hideTooltip();
-    if (this.lifted !== (told?.lifted || "")) liftLine(this.plot, (this.lifted = told?.lifted || ""));
   }
 
   // The whole name of the series under the pointer on a colour bar or on its labels.
@@ -371,15 +371,26 @@ function segments(label, names, pressed, pick) {
 }
 
 // Room for figures that nobody has scrolled to yet, so that nothing moves when they are drawn.
-export function makeRoom(deadline) {
+function makeRoom(deadline) {
   const waiting = [...figures.values()].filter((figure) => !figure.picture && !(figure.data.kind in FIGURES));
   while (waiting.length && deadline.timeRemaining() > 8) waiting.shift().layOut();
   if (waiting.length) whenIdle(makeRoom);
   else document.documentElement.dataset.room = "true";
 }
 
+// Show a place with room for all figures. Those that come into view are drawn then, which may move it once more.
+export function showAndAgain(show) {
+  makeRoom({ timeRemaining: () => Infinity });
+  show();
+  requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(show)));
+}
+
 function whenIdle(callback) {
   if (window.requestIdleCallback) requestIdleCallback(callback);
+}
+
+export function refreshAll() {
+  for (const figure of figures.values()) figure.refresh();
 }
 
 export function startFigures() {
@@ -387,16 +398,11 @@ export function startFigures() {
     const element = document.getElementById(data.id);
     figures.set(data.id, new (FIGURES[data.kind] ?? Figure)(element, data));
   }
-  const watcher = new IntersectionObserver(
-    (entries) => {
-      for (const entry of entries) {
-        const figure = figures.get(entry.target.id);
-        figure.visible = entry.isIntersecting;
-        if (figure.visible) drawSoon(figure);
-      }
-    },
-    { rootMargin: "300px 0px" },
-  );
+  const watcher = watch("300px 0px", ({ id }, visible) => {
+    const figure = figures.get(id);
+    figure.visible = visible;
+    if (visible) drawSoon(figure);
+  });
   for (const figure of figures.values()) watcher.observe(figure.element);
   whenIdle(makeRoom);
   listen((changed) => {
@@ -408,11 +414,8 @@ export function startFigures() {
   });
   let width = innerWidth;
   addEventListener("resize", () => {
-    if (innerWidth === width) return;
+    if (innerWidth !== width) refreshAll();
     width = innerWidth;
-    for (const figure of figures.values()) figure.refresh();
   });
-  darkQuery.addEventListener("change", () => {
-    for (const figure of figures.values()) figure.refresh();
-  });
+  darkQuery.addEventListener("change", refreshAll);
 }

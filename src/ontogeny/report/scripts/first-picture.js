@@ -2,7 +2,8 @@
 // clipboard, or saved where a page may not copy.
 
 import { DATA, find, findAll, make } from "./core.js";
-import { save } from "./download.js";
+import { pictureOf, save } from "./download.js";
+import { answer } from "./links.js";
 import { colours } from "./theme.js";
 
 const WIDTH = 1240;
@@ -13,11 +14,7 @@ export function startFirstPicture() {
   const button = find(".copy-first button");
   if (!button) return;
   button.parentNode.hidden = false;
-  const label = button.textContent;
-  button.addEventListener("click", async () => {
-    button.textContent = await given();
-    setTimeout(() => (button.textContent = label), 2500);
-  });
+  button.addEventListener("click", async () => answer(button, await given()));
 }
 
 // Copy the picture or save it; return what was done.
@@ -33,9 +30,7 @@ async function given() {
 }
 
 async function drawn() {
-  const image = new Image();
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(markup())}`;
-  await image.decode();
+  const image = await pictureOf(markup());
   const height = endOf(onCanvas(image, 1, MOST));
   return new Promise((done) => onCanvas(image, 2, height).toBlob(done));
 }

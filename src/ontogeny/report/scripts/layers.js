@@ -32,9 +32,7 @@ export function startLayers() {
       chip.style.setProperty("--chip", palette.layers[i]);
     });
   };
-  listen((changed) => {
-    if (changed.has("layers")) show();
-  });
+  listen(show, "layers");
   darkQuery.addEventListener("change", show);
   show();
 }
@@ -60,10 +58,17 @@ export function oneStop(holder, buttons, [next, before] = ["ArrowRight", "ArrowL
     if (!(event.key in turn) || !buttons.includes(event.target) || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     event.stopPropagation();
-    const sorted = [...buttons].sort((one, other) => (one.compareDocumentPosition(other) & 4 ? -1 : 1));
+    const seen = buttons.filter((button) => button.getClientRects().length);
+    const sorted = seen.sort((one, other) => (one.compareDocumentPosition(other) & 4 ? -1 : 1));
     const i = sorted.indexOf(event.target) + turn[event.key];
     sorted[Math.max(0, Math.min(sorted.length - 1, i))].focus();
   });
+}
+
+// A text is one stop too; arrow keys go along it, in the direction in which it runs.
+export function oneStopAlong(line, tokens, first) {
+  const along = line.dir === "rtl" ? ["ArrowLeft", "ArrowRight"] : ["ArrowRight", "ArrowLeft"];
+  if (tokens.length) oneStop(line, tokens, along, first);
 }
 
 // Buttons of which one is pressed: a click on one is told by its place.

@@ -8,14 +8,8 @@ import { copyText } from "./links.js";
 
 const HISTOGRAM = { width: 300, height: 44 };
 
-export function learnedFoot(concept) {
-  const parts = [];
-  if (concept.histogram) parts.push(codeHistogram(concept));
-  return parts;
-}
-
 // Counts on a scale of powers of ten: strong places are rare.
-function codeHistogram({ histogram }) {
+export function codeHistogram({ histogram }) {
   const { bins } = shownAtlas;
   const { width, height } = HISTOGRAM;
   const top = Math.log10(1 + Math.max(...histogram));

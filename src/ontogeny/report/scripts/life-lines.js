@@ -15,7 +15,7 @@ import { DATA, find, makeSvg, say } from "./core.js";
 import { formatStep, shortened } from "./format.js";
 import { LIFE, PICTURE_NAMES } from "./life-shapes.js";
 import { state } from "./state.js";
-import { hideTooltip } from "./tooltip.js";
+import { tellsAt } from "./tooltip.js";
 
 const PITCH = { close: 24, apart: 28 }; // pixels, of which a pointer needs 24
 
@@ -104,8 +104,7 @@ function lineRow(row, view, y, form) {
   const cells = new Shades();
   cells.add(atlas, row.i, view, top, height);
   link.append(...cells.paths(), ...birthMark(concept, view, top + height / 2));
-  link.addEventListener("pointermove", (event) => tellConcept(event, atlas, row.i, pointedStep(atlas, event, view)));
-  link.addEventListener("pointerleave", hideTooltip);
+  tellsAt(link, (event) => tellConcept(event, atlas, row.i, pointedStep(atlas, event, view)));
   return link;
 }
 

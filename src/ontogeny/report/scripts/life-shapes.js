@@ -6,18 +6,9 @@ export const LIFE = { loss: 108, alone: 200, levels: 12 }; // heights in pixels,
 export const PICTURE_NAMES = 156; // pixels left of the step axis, for the names of life lines
 
 export function linePath(xs, numbers, yOf) {
-  let pen = "M";
-  return xs
-    .map((x, i) => {
-      if (numbers[i] === null) {
-        pen = "M";
-        return "";
-      }
-      const move = `${pen}${x.toFixed(1)} ${yOf(numbers[i]).toFixed(1)}`;
-      pen = "L";
-      return move;
-    })
-    .join("");
+  const known = (i) => (numbers[i] ?? null) !== null;
+  const move = (x, i) => `${known(i - 1) ? "L" : "M"}${x.toFixed(1)} ${yOf(numbers[i]).toFixed(1)}`;
+  return xs.map((x, i) => (known(i) ? move(x, i) : "")).join("");
 }
 
 export function bandPath(xs, [lower, upper], yOf) {

@@ -9,9 +9,9 @@ import { drawLifeHead, drawLines } from "./life-lines.js";
 import { drawRows } from "./life-rows.js";
 import { LIFE, PICTURE_NAMES, bandPath, linePath } from "./life-shapes.js";
 import { tickLabels } from "./panels.js";
-import { track } from "./slider.js";
+import { track as sliderTrack } from "./slider.js";
 import { currentPlace, indexOfStep, layerShown, listen, placeOnAxis, shareOfAxis, state } from "./state.js";
-import { hideTooltip, showTooltip } from "./tooltip.js";
+import { showTooltip, tellsAt } from "./tooltip.js";
 
 const MOST_NAMED = 6; // runs at whose lines there is room for a name
 const LONGEST_NAME = 18;
@@ -35,11 +35,9 @@ export function startLife() {
     if (again) find(again)?.focus({ preventScroll: true });
   };
   startChoice(figure, draw);
-  listen((changed) => {
-    if (changed.has("scale")) draw();
-    if (changed.has("step")) moveLife();
-    if (changed.has("layers")) dimLife();
-  });
+  listen(draw, "scale");
+  listen(moveLife, "step");
+  listen(dimLife, "layers");
   // Wherever the slider's axis goes, the picture follows.
   let drawn = "";
   const follow = () => {
@@ -57,8 +55,8 @@ function axisEnds(holder) {
   const box = find("#slider").getBoundingClientRect();
   const own = holder.getBoundingClientRect();
   if (!box.width) return [own.left + 8, own.right - 150];
-  const left = box.left + track.start;
-  return [Math.max(left, own.left), Math.min(left + track.length, own.right)];
+  const left = box.left + sliderTrack.start;
+  return [Math.max(left, own.left), Math.min(left + sliderTrack.length, own.right)];
 }
 
 // How many life lines are drawn; the caption says which.
@@ -87,7 +85,7 @@ function layFirst(figure) {
   const slider = find("#slider").getBoundingClientRect();
   const style = getComputedStyle(first);
   const left = first.getBoundingClientRect().left + parseFloat(style.paddingLeft);
-  const room = slider.width ? slider.left + track.start - left - 32 : Math.min(392 + PICTURE_NAMES, 0.45 * first.clientWidth);
+  const room = slider.width ? slider.left + sliderTrack.start - left - 32 : Math.min(392 + PICTURE_NAMES, 0.45 * first.clientWidth);
   const names = lifeLines() && room - PICTURE_NAMES >= 310 ? PICTURE_NAMES : 0;
   first.classList.toggle("stacked", room < 300);
   first.style.setProperty("--words", `${Math.min(room - names, 420)}px`);
@@ -146,9 +144,7 @@ function moveLife() {
   const svg = find("#life svg");
   if (!svg) return;
   const [from, to] = [Number(svg.dataset.from), Number(svg.dataset.to)];
-  const x = from + shareOfAxis(currentPlace()) * (to - from);
-  const here = find(".here", svg);
-  standAt(here, x);
+  standAt(find(".here", svg), from + shareOfAxis(currentPlace()) * (to - from));
 }
 
 function dimLife() {
@@ -199,8 +195,7 @@ function drawLoss(svg, view, top, legend) {
   if (view.roomy && end + 8 + wide <= view.width) labelEnds(group, labels, yOf, end + 8, [top + 16, base + height - 4]);
   else legend.push(...labels.map(([text]) => make("span", { textContent: text })));
   svg.append(head, group);
-  group.addEventListener("pointermove", (event) => tellLoss(event, view));
-  group.addEventListener("pointerleave", hideTooltip);
+  tellsAt(group, (event) => tellLoss(event, view));
   const cover = { class: "hit", x: view.from, y: base, width: Math.max(view.to - view.from, 1), height };
   group.append(makeSvg("rect", cover));
   return base + height + 6;

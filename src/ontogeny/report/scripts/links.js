@@ -1,7 +1,7 @@
 // Deep links: the hash names a place of the page and the view, as in #concepts-ica/distance?step=100&layers=0,3.
 
 import { DATA, find, findAll, nearest } from "./core.js";
-import { makeRoom } from "./figure.js";
+import { showAndAgain } from "./figure.js";
 import { change, listen, state } from "./state.js";
 
 const HASH_PAUSE = 200; // milliseconds; browsers allow few changes of the address
@@ -77,8 +77,16 @@ function linkTo(place) {
     const value = choiceOf(element);
     if (value !== firstChoices.get(key)) parts.push(`${key}=${encodeURIComponent(value)}`);
   }
+  const opened = contextsOf(place).findIndex((context) => context.open);
+  if (opened >= 0) parts.push(`context=${opened}`);
   const hash = place + (parts.length ? `?${parts.join("&")}` : "");
   return location.href.split("#")[0] + (hash && `#${hash}`);
+}
+
+// The contexts of a concept's card, of which an address names the first that is open.
+function contextsOf(place) {
+  const card = place && document.getElementById(place);
+  return card ? findAll("details.context", card) : [];
 }
 
 function clearLinked() {
@@ -98,11 +106,7 @@ function showPlace(place) {
   for (const whole of findAll(":scope > details.whole", named)) whole.open = true;
   for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details"))
     fold.open = true;
-  makeRoom({ timeRemaining: () => Infinity }); // for all figures, so that the place stays where it is
-  const show = () => target.scrollIntoView({ block: drawn.length ? "center" : "start" });
-  show();
-  // Figures that come into view are drawn then, which may move the place once more.
-  requestAnimationFrame(() => requestAnimationFrame(show));
+  showAndAgain(() => target.scrollIntoView({ block: drawn.length ? "center" : "start" }));
 }
 
 // From a row of the chart to the figure that draws it, with its layer alone.
@@ -126,13 +130,18 @@ function copyLink(button) {
 
 // Copy a text, and say on the button for a while that it is copied, or what to do.
 export async function copyText(button, text, done, otherwise) {
-  const label = (button.dataset.label ??= button.textContent);
   try {
     await navigator.clipboard.writeText(text);
-    button.textContent = done;
+    answer(button, done);
   } catch {
-    button.textContent = otherwise();
+    answer(button, otherwise());
   }
+}
+
+// Say on a button for a while what it has done.
+export function answer(button, words) {
+  const label = (button.dataset.label ??= button.textContent);
+  button.textContent = words;
   setTimeout(() => (button.textContent = label), 2000);
 }
 
@@ -142,6 +151,8 @@ function followHash() {
   const hash = readHash();
   linkedPlace = hash.place;
   showLinkedView(hash.view);
+  const context = contextsOf(linkedPlace)[hash.view.get("context")];
+  if (context) context.open = true;
   showPlace(linkedPlace);
   history.replaceState(null, "", linkTo(linkedPlace));
 }
@@ -160,6 +171,7 @@ export function startLinks() {
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button[data-link]");
     if (button) copyLink(button);
+    linkedPlace = event.target.closest(".context")?.closest(".card").id ?? linkedPlace;
     // A second click on a link changes no address, and leads there all the same.
     const again = event.target.closest("a")?.getAttribute("href") === location.hash;
     if (again && !event.defaultPrevented) followHash();

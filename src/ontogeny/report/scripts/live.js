@@ -1,7 +1,7 @@
 // The page of a run that is still training reads itself again, and the reader stays where they are.
 
 import { DATA, find, findAll } from "./core.js";
-import { makeRoom } from "./figure.js";
+import { showAndAgain } from "./figure.js";
 import { formatStep } from "./format.js";
 
 const PLACE = `ontogeny:${location.pathname}`;
@@ -61,11 +61,7 @@ function restorePlace({ open, at, focus, last }) {
   const part = at && document.getElementById(at.id);
   if (!part) return;
   history.scrollRestoration = "manual";
-  makeRoom({ timeRemaining: () => Infinity }); // for all figures, so that the place stays where it is
-  const show = () => scrollBy({ top: part.getBoundingClientRect().top - at.top, behavior: "instant" });
-  show();
-  // Figures that come into view are drawn then, which may move the place once more.
-  requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(show)));
+  showAndAgain(() => scrollBy({ top: part.getBoundingClientRect().top - at.top, behavior: "instant" }));
 }
 
 function readAgain() {

@@ -4,11 +4,11 @@ import { startAbilities } from "./abilities.js";
 import { startAtlas } from "./atlas.js";
 import { startChart } from "./chart.js";
 import { startCloze } from "./cloze.js";
-import { find, findAll } from "./core.js";
+import { find, findAll, watch } from "./core.js";
 import { startDated } from "./dated-text.js";
 import { startDownloads } from "./download.js";
 import { startExample } from "./example-text.js";
-import { figures, startFigures } from "./figure.js";
+import { figures, refreshAll, startFigures } from "./figure.js";
 import { startFirstPicture } from "./first-picture.js";
 import { oneStop, startLayers } from "./layers.js";
 import { startLife } from "./life.js";
@@ -42,16 +42,11 @@ function startRail() {
     }
   });
   const links = new Map(findAll("a", rail).map((link) => [link.hash.slice(1), link]));
-  const watcher = new IntersectionObserver(
-    (entries) => {
-      for (const entry of entries) {
-        if (!entry.isIntersecting) continue;
-        for (const link of links.values()) link.removeAttribute("aria-current");
-        links.get(entry.target.id)?.setAttribute("aria-current", "true");
-      }
-    },
-    { rootMargin: "-30% 0px -65% 0px" },
-  );
+  const watcher = watch("-30% 0px -65% 0px", ({ id }, visible) => {
+    if (!visible) return;
+    for (const link of links.values()) link.removeAttribute("aria-current");
+    links.get(id)?.setAttribute("aria-current", "true");
+  });
   for (const section of findAll("main > section")) watcher.observe(section);
 }
 
@@ -86,7 +81,7 @@ function startPrint() {
   addEventListener("afterprint", () => {
     paper.printing = false;
     for (const fold of closed) fold.open = false;
-    for (const figure of figures.values()) figure.refresh();
+    refreshAll();
   });
 }
 

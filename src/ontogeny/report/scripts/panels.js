@@ -1,6 +1,6 @@
 // Small multiples: where panels lie in a figure, and their axes. All lengths are pixels.
 
-import { FONT, textWidth, widest } from "./annotations.js";
+import { FONT, note, textWidth, widest } from "./annotations.js";
 import { DATA, range } from "./core.js";
 import { plotText, shortened } from "./format.js";
 import { findingsByStep, indexOfStep, state } from "./state.js";
@@ -54,6 +54,11 @@ export function plotLayout(frame, palette) {
     annotations: [],
     shapes: [],
   };
+}
+
+// Words at a place of panel `i`, in the units of its axes.
+export function panelNote(i, text, x, y, more) {
+  return note(text, x, y, { xref: axisName("x", i), yref: axisName("y", i), ...more });
 }
 
 export function placeAxes(layout, frame, i, xAxis, yAxis) {

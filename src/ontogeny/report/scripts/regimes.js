@@ -1,8 +1,8 @@
 // Boundaries between regimes over steps: a hairline with its interval, a shade over the noisier side.
 
 import { CLOCK, DATA, at } from "./core.js";
-import { formatStep, plotText } from "./format.js";
-import { axisName, upright } from "./panels.js";
+import { formatStep } from "./format.js";
+import { axisName, panelNote, upright } from "./panels.js";
 import { state } from "./state.js";
 import { smallFont, withAlpha } from "./theme.js";
 
@@ -56,28 +56,16 @@ export function regimeShapes(regime, i, box, palette) {
 export function regimeWords(regime, i, palette) {
   if (regime.line || !regime.label) return [];
   const right = regime.at > 0.6;
-  return [
-    {
-      text: plotText(regime.label),
-      x: regime.at,
-      y: 1,
-      xref: axisName("x", i),
-      yref: `${axisName("y", i)} domain`,
-      showarrow: false,
-      xanchor: right ? "right" : "left",
-      xshift: right ? -3 : 3,
-      yanchor: "top",
-      font: { size: smallFont(), color: palette.base["ink-2"] },
-    },
-  ];
+  const place = right ? { xanchor: "right", xshift: -3 } : { xshift: 3 };
+  const font = { size: smallFont(), color: palette.base["ink-2"] };
+  const yref = `${axisName("y", i)} domain`;
+  return [panelNote(i, regime.label, regime.at, 1, { ...place, yref, yanchor: "top", font })];
 }
 
 // What is told beside a value near a boundary.
 export function regimeFact(regime) {
-  const spread =
-    Number.isFinite(regime.low) && Number.isFinite(regime.high)
-      ? ` (${formatStep(regime.low)}–${formatStep(regime.high)})`
-      : "";
+  const ends = [regime.low, regime.high];
+  const spread = ends.every(Number.isFinite) ? ` (${ends.map(formatStep).join("–")})` : "";
   const whose = regime.line?.label ? `${regime.line.label}: ` : "";
   return `${whose}${regime.label} at ${CLOCK} ${formatStep(regime.step)}${spread}`;
 }

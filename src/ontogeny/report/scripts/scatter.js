@@ -2,9 +2,9 @@
 
 import { BAR, barRoom, barTitleFits, barTrace, colourBar, emptyNote, seriesBar } from "./annotations.js";
 import { DATA, at, extent, pad, range, say, textAt, values } from "./core.js";
-import { formatLabel, formatNumber, fullLabel, plotText, shortened } from "./format.js";
+import { formatLabel, formatNumber, fullLabel, shortened } from "./format.js";
 import { placeNames } from "./names.js";
-import { axisName, axisRoom, tickLabels, valueAxis } from "./panels.js";
+import { axisRoom, panelNote, tickLabels, valueAxis } from "./panels.js";
 import { Picture } from "./picture.js";
 import { layerShown, state, stepIndex } from "./state.js";
 import { colourScale, paper, rampAt, smallFont } from "./theme.js";
@@ -46,11 +46,11 @@ export class ScatterPicture extends Picture {
   // A point in the units of the axes: logarithms on a logarithmic one.
   readPoint(index) {
     const { x_scale: xScale, y_scale: yScale } = this.figure;
-    const values = [this.view.value(index), at(this.y, index)];
-    if (this.space) values.push(at(this.z, index));
+    const numbers = [this.view.value(index), at(this.y, index)];
+    if (this.space) numbers.push(at(this.z, index));
     const log = (value, scale) => (scale === "log" && !this.space ? Math.log10(value > 0 ? value : NaN) : value);
-    const where = [log(values[0], xScale), log(values[1], yScale), ...values.slice(2)];
-    return { index, values, where, u: where[0], v: where[1], paint: this.scale.paint(index) };
+    const where = [log(numbers[0], xScale), log(numbers[1], yScale), ...numbers.slice(2)];
+    return { index, values: numbers, where, u: where[0], v: where[1], paint: this.scale.paint(index) };
   }
 
   findSpan(k) {
@@ -111,14 +111,9 @@ export class ScatterPicture extends Picture {
 
   // In space both axes of the picture count the same unit, and are not drawn.
   spaceLayout(box) {
-    const room = 1.5;
-    const share = Math.min(box.width, box.height);
-    const range = (length) => [(-room * length) / share, (room * length) / share];
+    const unit = 1.5 / Math.min(box.width, box.height);
     const bare = { showticklabels: false, showgrid: false, zeroline: false, ticks: "", fixedrange: true };
-    return [
-      { ...bare, range: range(box.width) },
-      { ...bare, range: range(box.height) },
-    ];
+    return [box.width, box.height].map((length) => ({ ...bare, range: [-unit * length, unit * length] }));
   }
 
   xLayout(box) {
@@ -171,10 +166,7 @@ export class ScatterPicture extends Picture {
     const size = points.length <= 60 ? 8 : points.length <= 400 ? 6 : 4;
     const many = kind === "kinds" && looks.length <= SYMBOLS.length && points.length <= 400;
     return {
-      type: "scatter",
-      mode: "markers",
-      x: points.map((point) => this.raw(point.u, this.figure.x_scale)),
-      y: points.map((point) => this.raw(point.v, this.figure.y_scale)),
+      ...this.dots(points),
       cliponaxis: false,
       meta: { part: "points", facet: panel.title },
       marker: {
@@ -199,6 +191,12 @@ export class ScatterPicture extends Picture {
     };
   }
 
+  dots(points) {
+    const { x_scale: xScale, y_scale: yScale } = this.figure;
+    const [x, y] = [points.map(({ u }) => this.raw(u, xScale)), points.map(({ v }) => this.raw(v, yScale))];
+    return { type: "scatter", mode: "markers", x, y };
+  }
+
   // From the units of an axis back to the variable's.
   raw(value, scale) {
     return scale === "log" && !this.space ? 10 ** value : value;
@@ -211,10 +209,7 @@ export class ScatterPicture extends Picture {
     const now = stepIndex(this.view.node.axes[dimension]);
     const points = panel.points.filter((point) => point.index[dimension] === now);
     return {
-      type: "scatter",
-      mode: "markers",
-      x: points.map((point) => this.raw(point.u, this.figure.x_scale)),
-      y: points.map((point) => this.raw(point.v, this.figure.y_scale)),
+      ...this.dots(points),
       meta: { part: "now" },
       marker: { symbol: "circle-open", size: 9, color: this.palette.base.accent, line: { width: 1.5 } },
     };
@@ -224,17 +219,12 @@ export class ScatterPicture extends Picture {
     const words = panel.points.length ? this.pointNames(panel, box, i) : [emptyNote(this.frame, box)];
     if (!this.space || !panel.points.length) return words;
     const names = [this.view.axisWords(), this.figure.named[this.figure.y], this.figure.named[this.figure.z]];
-    return this.edges.map(({ to }, k) => ({
-      text: plotText(shortened(names[k], 24)),
-      x: to.u,
-      y: to.v,
-      xref: axisName("x", i),
-      yref: axisName("y", i),
-      showarrow: false,
-      xanchor: k === 2 ? "center" : to.u > 0 === box.width > 460 ? "left" : "right",
-      yanchor: k === 2 ? "bottom" : box.width > 460 ? "middle" : "top",
-      font: { size: smallFont(), color: this.palette.base["ink-3"] },
-    }));
+    const font = { size: smallFont(), color: this.palette.base["ink-3"] };
+    return this.edges.map(({ to }, k) => {
+      const xanchor = k === 2 ? "center" : to.u > 0 === box.width > 460 ? "left" : "right";
+      const yanchor = k === 2 ? "bottom" : box.width > 460 ? "middle" : "top";
+      return panelNote(i, shortened(names[k], 24), to.u, to.v, { xanchor, yanchor, font });
+    });
   }
 
   // Names of a few points, each beside its own where it covers no other; hover tells the rest.
@@ -246,17 +236,11 @@ export class ScatterPicture extends Picture {
       y: ((ys[1] - point.v) / (ys[1] - ys[0])) * box.height,
     }));
     const names = panel.points.map((point) => shortened(this.nameOf(point), 18));
-    return placeNames(names, spots, box.width).map(({ k, dx, dy }) => ({
-      text: plotText(names[k]),
-      x: panel.points[k].u,
-      y: panel.points[k].v,
-      xref: axisName("x", i),
-      yref: axisName("y", i),
-      xshift: dx,
-      yshift: -dy,
-      showarrow: false,
-      font: { size: smallFont(), color: this.palette.base["ink-2"] },
-    }));
+    const font = { size: smallFont(), color: this.palette.base["ink-2"] };
+    return placeNames(names, spots, box.width).map(({ k, dx, dy }) => {
+      const { u, v } = panel.points[k];
+      return panelNote(i, names[k], u, v, { xshift: dx, yshift: -dy, xanchor: "center", font });
+    });
   }
 
   finish() {
@@ -306,11 +290,9 @@ export class ScatterPicture extends Picture {
     return { head: told.head, value: rest[0], rest: [...rest.slice(1), this.colourFact(point)], index: point.index };
   }
 
-  colourFact(point) {
+  colourFact({ paint }) {
     const { kind, names } = this.scale;
-    if (kind === "kinds" && this.colour) return `${this.figure.named[this.figure.colour]}: ${names[point.paint]}`;
-    return kind === "number" && this.colour
-      ? `${this.figure.named[this.figure.colour]}: ${formatNumber(point.paint)}`
-      : null;
+    const known = kind === "kinds" ? names[paint] : kind === "number" && formatNumber(paint);
+    return this.colour && known ? `${this.figure.named[this.figure.colour]}: ${known}` : null;
   }
 }

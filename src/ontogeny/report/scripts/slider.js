@@ -21,10 +21,10 @@ const PLAY_SECONDS = 8;
 
 export function startSlider() {
   const slider = find("#slider");
-  find("#bar").classList.toggle("still", DATA.steps.length < 2);
+  const bar = find("#bar");
+  bar.classList.toggle("still", DATA.steps.length < 2);
   const svg = makeSvg("svg", { "aria-hidden": "true" });
   slider.append(svg);
-  const bar = find("#bar");
   slider.setAttribute("aria-valuemin", DATA.steps[0]);
   slider.setAttribute("aria-valuemax", DATA.steps.at(-1));
   const redraw = () => {
@@ -95,22 +95,11 @@ function moveByKey(event) {
 function drawTrack(svg, height) {
   const scale = DATA.scales[state.scale];
   const base = height - 20;
-  svg.replaceChildren(
-    makeSvg("line", { class: "rail-line", x1: sliderX(0), x2: sliderX(1), y1: base, y2: base }),
-  );
-  const labels = tickLabels(scale.ticks, track.length);
-  for (const [place, label] of labels)
+  svg.replaceChildren(makeSvg("line", { class: "rail-line", x1: sliderX(0), x2: sliderX(1), y1: base, y2: base }));
+  for (const [place, label] of tickLabels(scale.ticks, track.length))
     svg.append(makeSvg("text", { x: sliderX(place), y: height - 3 }, label));
-  for (const place of scale.at)
-    svg.append(
-      makeSvg("line", {
-        class: "mark",
-        x1: sliderX(place),
-        x2: sliderX(place),
-        y1: base - 2,
-        y2: base + 2,
-      }),
-    );
+  for (const x of scale.at.map(sliderX))
+    svg.append(makeSvg("line", { class: "mark", x1: x, x2: x, y1: base - 2, y2: base + 2 }));
   for (const step of findingsByStep.keys()) {
     const x = sliderX(scale.at[indexOfStep.get(step)]);
     svg.append(makeSvg("path", { class: "mark-found", d: `M${x - 3.5} ${base + 6}h7l-3.5 -6z` }));
@@ -168,10 +157,7 @@ function startPlay(button) {
     press(button, false);
   };
   button.addEventListener("click", () => {
-    if (timer) {
-      stop();
-      return;
-    }
+    if (timer) return stop();
     if (state.step === DATA.steps.length - 1) setStep(0);
     press(button, true);
     const pause = Math.max(60, Math.min(400, (PLAY_SECONDS * 1000) / DATA.steps.length));
@@ -179,5 +165,6 @@ function startPlay(button) {
       setStep(state.step + 1);
       if (state.step === DATA.steps.length - 1) stop();
     }, pause);
+    return undefined;
   });
 }

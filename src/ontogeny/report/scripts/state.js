@@ -15,8 +15,11 @@ for (const finding of DATA.findings) {
   }
 }
 
-export function listen(callback) {
-  listeners.push(callback);
+// Call back with what has changed, or only where one of some choices has.
+export function listen(callback, ...keys) {
+  listeners.push((changed) => {
+    if (!keys.length || keys.some((key) => changed.has(key))) callback(changed);
+  });
 }
 
 export function change(update) {

@@ -12,16 +12,19 @@ export function showTooltip(event, head, value, rest) {
   );
   tooltip.hidden = false;
   const box = tooltip.getBoundingClientRect();
-  const left =
-    event.clientX + 14 + box.width > innerWidth ? event.clientX - box.width - 14 : event.clientX + 14;
-  const top =
-    event.clientY + 14 + box.height > innerHeight ? event.clientY - box.height - 10 : event.clientY + 14;
-  tooltip.style.left = `${Math.max(4, left)}px`;
-  tooltip.style.top = `${Math.max(4, top)}px`;
+  const beside = (place, size, room) => Math.max(4, place + 14 + size > room ? place - size - 14 : place + 14);
+  tooltip.style.left = `${beside(event.clientX, box.width, innerWidth)}px`;
+  tooltip.style.top = `${beside(event.clientY, box.height, innerHeight)}px`;
 }
 
 export function hideTooltip() {
   tooltip.hidden = true;
+}
+
+// An element tells something of itself where the pointer is.
+export function tellsAt(element, tell) {
+  element.addEventListener("pointermove", tell);
+  element.addEventListener("pointerleave", hideTooltip);
 }
 
 // What a tap has told goes with the next touch anywhere, and does not stay behind where the page moves.

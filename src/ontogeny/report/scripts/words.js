@@ -3,7 +3,6 @@
 import { at, find, make, range, textAt } from "./core.js";
 import { Figure } from "./figure.js";
 import { formatLabel, formatNumber } from "./format.js";
-import { hideTooltip, showTooltip } from "./tooltip.js";
 import { View } from "./view.js";
 
 const WORD_SIZES = [11, 28]; // pixels, of a word without weight and of the heaviest
@@ -77,9 +76,7 @@ export class WordsFigure extends Figure {
   }
 
   hover(event) {
-    const told = event.target?.closest("bdi")?.told; // none where the pointer has left
-    if (told) showTooltip(event, told.head, told.value, told.rest);
-    else hideTooltip();
+    this.tellAt(event, event.target?.closest("bdi")?.told); // none where the pointer has left
   }
 
   pick() {}

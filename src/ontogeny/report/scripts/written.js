@@ -16,8 +16,6 @@ export function startWritten() {
     const written = texts[now].flat();
     places.forEach((place, i) => (place.textContent = written[i]));
   };
-  listen((changed) => {
-    if (changed.has("step")) show();
-  });
+  listen(show, "step");
   show();
 }
