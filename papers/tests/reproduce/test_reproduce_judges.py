@@ -321,9 +321,26 @@ def test_times_that_coincide_with_those_of_random_order_show_nothing():
     assert attention_judges.attention_and_rank(runs)[2].holds is True
 
 
+def setting(m=2, modulus=4, layers=3):
+    """Return a run of `sizes`, whose label says nothing of what it is."""
+    task = MarkerTask(modulus=modulus, markers=tuple(range(1, m + 1)), vocab_size=32)
+    return MarkerRun(task=task, layers=layers)
+
+
+M_1, M_2, M_3, WIDE, SHALLOW, DEEP = "abcdef"
+SETTINGS = {
+    M_1: setting(1),
+    M_2: setting(2),
+    M_3: setting(3),
+    WIDE: setting(modulus=16),
+    SHALLOW: setting(layers=2),
+    DEEP: setting(layers=4),
+}
+
+
 def scaled(ranks_by_label, right=None):
     """Return runs of `sizes` with given ranks of their seeds, solved unless `right` says less."""
-    labels = {"m up to 1": [3.0, 3.0], "m up to 2": [3.0, 3.0]} | ranks_by_label
+    labels = {M_1: [3.0, 3.0], M_2: [3.0, 3.0]} | ranks_by_label
     known = {label: accuracy(40.0) for label in labels}
     for label, value in (right or {}).items():
         known[label] = known[label].assign(accuracy=known[label].accuracy * value)
@@ -336,14 +353,15 @@ def scaled(ranks_by_label, right=None):
 
 
 def verdict_on(what, found):
-    return next(v for v in judges.sizes(found) if what in v.claim)
+    return next(v for v in judges.sizes(found, [SETTINGS]) if what in v.claim)
 
 
 def test_sizes_without_a_comparison_show_nothing():
-    assert [v.holds for v in judges.sizes(scaled({}))] == [None, None, None]
-    three = scaled({"m up to 3": [3.1, 3.2]})
+    alone = judges.sizes(scaled({}), [SETTINGS])
+    assert [v.holds for v in alone] == [None, None, None]
+    three = scaled({M_3: [3.1, 3.2]})
     assert verdict_on("stable over m", three).holds
-    assert not verdict_on("stable over m", scaled({"m up to 3": [5.0, 5.0]})).holds
+    assert not verdict_on("stable over m", scaled({M_3: [5.0, 5.0]})).holds
 
 
 @pytest.mark.parametrize(
@@ -355,7 +373,7 @@ def test_generalising_to_larger_m_is_more_than_the_most_frequent_label_in_every_
 ):
     found = scaled({})
     one = accuracy(40.0)
-    found["readout-accuracy"]["m up to 2"] = [
+    found["readout-accuracy"][M_2] = [
         xr.concat(
             [
                 one,
@@ -382,7 +400,7 @@ def test_generalising_to_larger_m_is_more_than_the_most_frequent_label_in_every_
 def test_a_rank_grows_with_the_modulus_where_seeds_agree_and_both_runs_are_done(
     rank, right, grows
 ):
-    found = scaled({"C = 16 instead of 4": rank}, {"C = 16 instead of 4": right})
+    found = scaled({WIDE: rank}, {WIDE: right})
     found_ = verdict_on("modulus", found)
     assert (
         found_.holds is grows
@@ -402,7 +420,7 @@ def test_a_rank_grows_with_the_modulus_where_seeds_agree_and_both_runs_are_done(
 def test_a_rank_that_grows_with_depth_is_lower_in_shallower_models(
     shallow, deep, grows
 ):
-    depths = {"2 layers instead of 3": shallow, "4 layers instead of 3": deep}
+    depths = {SHALLOW: shallow, DEEP: deep}
     assert verdict_on("depth", scaled(depths)).holds is grows
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -218,6 +219,10 @@ def _sizes(run: MarkerRun, depths: tuple[int, ...]) -> dict[str, MarkerRun]:
     return runs
 
 
+_FULL_SIZES = _sizes(_FULL, (2, 3, 4))
+_QUICK_SIZES = _sizes(replace(_SMALL, steps=400), (4,))
+
+
 def _stated(steps: int) -> dict[str, MarkerRun]:
     sgd = OptimizerSettings("sgd", 0.1, "constant")
     paper = replace(MarkerRun.paper(), steps=steps)
@@ -352,10 +357,10 @@ _ALL = (
         "Rank against m, C and depth; accuracy on m that was never trained on",
         "the dimension is stable for m up to 6 and grows with the complexity of the task.",
         "sec. 4.1, 4.3",
-        judges.sizes,
+        partial(judges.sizes, scales=(_QUICK_SIZES, _FULL_SIZES)),
         (_ACCURACY, _RANK),
-        full=_sizes(_FULL, (2, 3, 4)),
-        quick=_sizes(replace(_SMALL, steps=400), (4,)),
+        full=_FULL_SIZES,
+        quick=_QUICK_SIZES,
         checkpoints=(None, 11),
         markers=(1, 2, 3, 4, 5, 6),
         seeds=5,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -22,6 +21,8 @@ from .comparison_judges import (
     whole_ranks,
 )
 from .formats import named, p_value, spread
+from .marker_recipe import set_name
+from .training import MarkerRun
 from .verdicts import (
     LEVEL,
     Found,
@@ -150,31 +151,31 @@ def _falling(falls: Sequence[tuple[float, float, float]]) -> str:
 # ---- m, modulus and depth -----------------------------------------------------------------------
 
 
-def sizes(results: Found) -> list[Verdict]:
+def sizes(results: Found, scales: Sequence[Mapping[str, MarkerRun]]) -> list[Verdict]:
     """Judge how the rank goes with m, modulus and depth, and accuracy on m never trained on.
 
-    Labels say what a run is: ``"m up to 2"``, ``"C = 16 instead of 8"``, ``"4 layers instead of
-    2"``.
+    `scales` say what the runs of each label are, in each size of the recipe; the first run has the
+    modulus and the depth with which the others are compared.
     """
     runs = results["weight-rank"]
+    settings = next(scale for scale in scales if runs.keys() <= scale.keys())
     accuracy = results["readout-accuracy"]
-    by_m = [label for label in runs if label.startswith("m up to")]
-    largest = by_m[-1]
-    solved = {label: _trained(accuracy[label], largest) for label in runs}
-    unseen = _unseen(accuracy, by_m)
+    moduli = {label: settings[label].task.modulus for label in runs}
+    depths = {label: settings[label].layers for label in runs}
+    first = next(iter(runs))
+    by_m = {
+        label: max(settings[label].task.counts)
+        for label in runs
+        if (moduli[label], depths[label]) == (moduli[first], depths[first])
+    }
+    largest = max(by_m, key=by_m.__getitem__)
+    trained = [set_name(m) for m in settings[largest].task.counts]
+    solved = {label: _trained(accuracy[label], trained) for label in runs}
+    unseen = _unseen(accuracy, by_m, trained)
     return [
-        _stable(runs, by_m),
-        _grows(
-            "modulus", r"C = (\d+) instead of (\d+)", "C = {}", runs, largest, solved
-        ),
-        _grows(
-            "depth",
-            r"(\d+) layers instead of (\d+)",
-            "{} layers",
-            runs,
-            largest,
-            solved,
-        ),
+        _stable(runs, list(by_m)),
+        _grows("modulus", "C = {}", moduli, runs, largest, solved),
+        _grows("depth", "{} layers", depths, runs, largest, solved),
         *([] if unseen is None else [unseen]),
     ]
 
@@ -203,23 +204,18 @@ def _by_label(ranks: Mapping[str, np.ndarray]) -> str:
     return ", ".join(f"{label}: {spread(rank)}" for label, rank in ranks.items())
 
 
-def _trained(runs: Sequence[xr.Dataset], largest: str) -> float:
+def _trained(runs: Sequence[xr.Dataset], trained: Sequence[str]) -> float:
     """Return the last accuracy of the m that are trained, the lowest of them, mean over seeds."""
-    sets = [s for s in runs[0].set.values if _count(s) <= _count(largest)]
+    sets = [s for s in runs[0].set.values if s in trained]
     return float(
         each(runs, lambda run: run.accuracy.sel(set=sets).isel(step=-1).min()).mean()
     )
 
 
-def _count(label: str) -> int:
-    """Return m of ``"m=3"`` and ``"m up to 3"``."""
-    return int(str(label).replace("=", " ").rsplit(" ", 1)[-1])
-
-
 def _grows(
     what: str,
-    pattern: str,
     name: str,
+    numbers: Mapping[str, int],
     runs: Mapping[str, Sequence[xr.Dataset]],
     base: str,
     solved: Mapping[str, float],
@@ -232,10 +228,10 @@ def _grows(
     ----------
     what
         What grows.
-    pattern
-        Of the labels of those that are compared: their number, and that of `base`.
     name
         What a run of a number is called.
+    numbers
+        The number of every run, by label; those of the number of `base` are not compared with it.
     runs
         Ranks of the seeds of every run, by label.
     base
@@ -243,15 +239,12 @@ def _grows(
     solved
         Lowest accuracy of an m that is trained, of every run.
     """
-    matches = {label: re.fullmatch(pattern, label) for label in runs}
-    pairs = {
-        label: tuple(map(int, match.groups()))
-        for label, match in matches.items()
-        if match
+    signs = {
+        label: 1 if number > numbers[base] else -1
+        for label, number in numbers.items()
+        if number != numbers[base]
     }
-    signs = {label: 1 if here > there else -1 for label, (here, there) in pairs.items()}
-    called = {label: name.format(here) for label, (here, _) in pairs.items()}
-    called[base] = next((name.format(there) for _, there in pairs.values()), base)
+    called = {label: name.format(numbers[label]) for label in (*signs, base)}
     ranks = {label: whole_ranks(runs[label]) for label in (*signs, base)}
     higher = [
         exceeds(s * ranks[label], s * ranks[base], MORE) for label, s in signs.items()
@@ -276,19 +269,21 @@ def _grows(
 
 
 def _unseen(
-    accuracy: Mapping[str, Sequence[xr.Dataset]], by_m: Sequence[str]
+    accuracy: Mapping[str, Sequence[xr.Dataset]],
+    by_m: Mapping[str, int],
+    trained: Sequence[str],
 ) -> Verdict | None:
     """Judge accuracy on every m above those of the largest mixture; None where none was tested."""
-    *smaller, largest = by_m
+    *smaller, largest = sorted(by_m, key=by_m.__getitem__)
     runs = accuracy[largest]
-    sets = [s for s in runs[0].set.values if _count(s) > _count(largest)]
+    sets = [s for s in runs[0].set.values if s not in trained]
     if not sets:
         return None
     several = [run.sel(set=sets) for run in runs]
     right, majority = (
         last_of(several, name) for name in ("accuracy", "accuracy_majority")
     )
-    following = {label: f"m={_count(label) + 1}" for label in smaller}
+    following = {label: set_name(by_m[label] + 1) for label in smaller}
     fewer = "".join(
         f"; trained on {label}, {name}: {spread(_last(accuracy[label], name), 2)}"
         for label, name in following.items()

@@ -66,7 +66,8 @@ class MarkerRecipe(TrainedRecipe):
         """Return one set for each number m that is tested, and one of all that are trained."""
         task = run.task
         sets = {
-            f"m={m}": task.inputs(size.texts, m, markers=m) for m in _tested(run, size)
+            set_name(m): task.inputs(size.texts, m, markers=m)
+            for m in _tested(run, size)
         }
         return {**sets, "mixed": task.inputs(4 * size.texts, 0, markers=task.counts)}
 
@@ -76,7 +77,7 @@ class MarkerRecipe(TrainedRecipe):
         """Return an observable with the sets that it reads and the marker's tokens."""
         fields: dict[str, Any] = {}
         if observable.kind in ("readout-accuracy", "readout-attention"):
-            fields["on"] = tuple(f"m={m}" for m in _tested(run, size))
+            fields["on"] = tuple(map(set_name, _tested(run, size)))
         elif observable.kind in ("commutators", "projection", "sae-probe"):
             fields["on"] = "mixed"
         if observable.kind == "sae-probe":
@@ -86,3 +87,8 @@ class MarkerRecipe(TrainedRecipe):
 
 def _tested(run: MarkerRun, size: Scale) -> tuple[int, ...]:
     return size.markers or run.task.counts
+
+
+def set_name(m: int) -> str:
+    """Return what the set of examples of one number of markers is called in results."""
+    return f"m={m}"
