@@ -53,10 +53,12 @@ def written(study: Path) -> dict[str, dict[str, Any]]:
     from ontogeny.words.page_claims import claims_of, claims_of_result
     from ontogeny.words.sections import section_sentences
 
-    nodes = {name: child.to_dataset() for name, child in tree.children.items()}
-    anew = claims_of(nodes, {}, json.loads(tree.attrs.get("findings", "[]")))
-    claims = [claim for claim in anew if claim.kind.value in REMADE]
-    claims += [c for c in claims_of_result(tree) if c.kind.value not in REMADE]
+    claims = claims_of_result(tree)
+    if not json.loads(tree.attrs.get("runs", "[]")):  # of several runs each made its own
+        nodes = {name: child.to_dataset() for name, child in tree.children.items()}
+        anew = claims_of(nodes, {}, json.loads(tree.attrs.get("findings", "[]")))
+        claims = [claim for claim in claims if claim.kind.value not in REMADE]
+        claims += [claim for claim in anew if claim.kind.value in REMADE]
     content = read_content(tree)
     said = [one for node in content.nodes for one in section_sentences(content, node)]
     told: dict[str, list[str]] = {}

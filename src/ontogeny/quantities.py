@@ -57,10 +57,8 @@ class Quantity:
     rows
         Label of its rows in the developmental chart, with the dimensions of the value in braces:
         ``"{layer} · dimensions"``. Empty: it makes no rows.
-    subject
-        How a sentence on a row begins: ``"The participation ratio of {layer}"``. A sentence sums up
-        the rows of all dimensions that it does not name, and of ``layer``. None: nothing is said of
-        its rows.
+    several
+        Whether the title is a plural, so that sentences say "are".
     at
         Labels of further dimensions at which rows are judged:
         ``{"distance": "procrustes"}``.
@@ -129,7 +127,7 @@ class Quantity:
     symbol: str = ""
     source: str = ""
     rows: str = ""
-    subject: str | None = ""
+    several: bool = False
     at: Mapping[str, Any] = field(default_factory=dict)
     noise: str = "measured"
     unit: str = "texts"

@@ -38,7 +38,9 @@ def by_loss(visit):
 
 
 def test_the_first_screen_says_in_how_many_runs_it_was_learned(page):
-    assert page.inner_text("#first-heading") == "Loss was learned in 3 of 3 runs"
+    assert (
+        page.inner_text("#first-heading") == "Loss improved by learning in 3 of 3 runs"
+    )
     assert page.locator("section.node h2").first.inner_text() == "Runs"
 
 

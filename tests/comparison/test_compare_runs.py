@@ -74,7 +74,10 @@ def test_tokens_take_the_place_of_steps():
     }
     low, high = sorted(dates[name] for name in runs)
     assert high > 1.9 * low  # each in its own steps, and said so
-    assert f". Half by step {fine_step(low)}–{fine_step(high)}" in told(tree, "loss")[0]
+    assert (
+        f". Half was there by step {fine_step(low)}–{fine_step(high)}"
+        in told(tree, "loss")[0]
+    )
 
 
 def test_tokens_are_read_from_the_checkpoints():
@@ -164,12 +167,15 @@ def test_words_count_runs_and_name_their_steps():
     assert (
         og.comparison.summary_lines(tree)[0]
         == headed(tree)
-        == "Loss was learned in 3 of 3 runs"
+        == "Loss improved by learning in 3 of 3 runs"
     )
     half = tree["loss"].half_step.sel(row="loss").values
     [loss] = told(tree, "loss")
-    assert loss.startswith("Loss was learned in 3 of 3 runs: from 8 to ")
-    assert f"Half by step {fine_step(half.min())}–{fine_step(half.max())}." in loss
+    assert loss.startswith("Loss improved by learning in 3 of 3 runs: from 8 to ")
+    assert (
+        f"Half was there by step {fine_step(half.min())}–{fine_step(half.max())}."
+        in loss
+    )
     assert loss in og.comparison.summary_lines(tree)
     beyond = told(tree, "attention-entropy")[0]
     assert beyond.startswith(
@@ -489,4 +495,7 @@ def test_layers_of_several_kinds_are_matched_kind_by_kind():
 
 def test_many_runs_are_summed_up():
     tree = og.compare(seeds(8, controls=True))
-    assert og.comparison.summary_lines(tree)[0] == "Loss was learned in 8 of 8 runs"
+    assert (
+        og.comparison.summary_lines(tree)[0]
+        == "Loss improved by learning in 8 of 8 runs"
+    )

@@ -16,7 +16,7 @@ def test_the_guide_runs_as_printed(tmp_path, monkeypatch, capsys):
     exec(compile(code, "comparing.md", "exec"), {})
     dims, lines = capsys.readouterr().out.splitlines()
     assert dims == "('run', 'step')"
-    assert "Loss was learned in 3 of 3 runs" in lines
+    assert "Loss improved by learning in 3 of 3 runs" in lines
     assert "No control was run" in lines
     assert (tmp_path / "seeds.html").stat().st_size > 100_000
     assert og.open_study(tmp_path / "comparison").result["runs"].sizes["run"] == 3

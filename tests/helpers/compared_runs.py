@@ -14,19 +14,10 @@ from ontogeny.summary.summarise import summarise
 STEPS = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 LOSS = Quantity(
-    "loss",
-    "loss on fixed texts",
-    units="nats per token",
-    rows="loss",
-    subject="The loss",
-    better="lower",
+    "loss", "loss on fixed texts", units="nats per token", rows="loss", better="lower"
 )
 ENTROPY = Quantity(
-    "entropy",
-    "attention entropy",
-    units="bits",
-    rows="{layer} · attention entropy",
-    subject="The attention entropy of {layer}",
+    "entropy", "attention entropy", units="bits", rows="{layer} · attention entropy"
 )
 
 

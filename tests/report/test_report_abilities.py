@@ -249,7 +249,7 @@ def test_the_first_screen_gives_an_example_of_what_the_model_can_do():
     screen = first_screen(content(pairs=with_texts(node({"tense": [0.5, 1, 1, 1]}))))
     (line,) = [one for one in screen.sentences if "above chance" in one.text]
     assert "100 %" in line.text and "right" in line.text
-    example = re.search(r"Such as “(.*)”, not “(.*)”\.", line.text)
+    example = re.search(r"An example is “(.*)”, not “(.*)”\.", line.text)
     assert example and example[1] != example[2]
 
 

@@ -396,7 +396,7 @@ def test_no_development_is_said_plainly(visit):
 def test_a_run_with_controls_says_and_shows_what_they_did(visit):
     page = visit("controlled", examples.controlled_tree)
     assert page.inner_text("#first-heading").startswith(
-        "Loss on held-out text was learned"
+        "Loss on held-out text improved by learning"
     )
     assert page.locator(".three li[data-direction=falls]").count() == 1
     row = page.locator("svg.chart-wide .row").first

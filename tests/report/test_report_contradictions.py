@@ -27,7 +27,10 @@ from ontogeny.words.content import read_content
 from ontogeny.words.sections import section_sentences
 
 PAIRS = [
-    (r"(?<!hether )\b[Ll]oss was learned\b(?! is)", r"Whether loss was learned"),
+    (
+        r"(?<!hether )\b[Ll]oss improved by learning\b(?! is)",
+        r"Whether loss improved by learning",
+    ),
     (r"[Ll]oss fell\b", r"[Ll]oss rose|A change of loss is open"),
     (
         r"no control run\b|not tested against controls",
@@ -37,7 +40,7 @@ PAIRS = [
     (r"ha(ve|s) a name", r"none has a name|none was named"),
     (
         r"One model",
-        r"[Cc]ontrol runs? move|too few (checkpoints|to tell)|was learned|\b(fell|rose)\b",
+        r"[Cc]ontrol runs? move|too few (checkpoints|to tell)|improved by learning|\b(fell|rose)\b",
     ),
     (r"no initialisation", r"beyond controls(?! is)|untrained"),
     (r"It uses context", r"Use of context is not shown"),
@@ -180,7 +183,10 @@ def test_no_two_sentences_contradict_each_other(kind):
 
 
 def test_a_contradiction_would_be_seen():
-    words = "Loss was learned: from 8 to 5. Whether loss was learned is open: too few texts."
+    words = (
+        "Loss improved by learning: from 8 to 5. "
+        "Whether loss improved by learning is open: too few texts."
+    )
     assert all(re.search(pattern, words) for pattern in PAIRS[0])
 
 
@@ -223,10 +229,10 @@ def test_a_trained_start_is_said():
 
 def test_labels_and_pairs_are_called_what_they_are():
     labels = words_of(KINDS["labels"]())
-    assert "Accuracy was learned" in labels and "loss" not in labels.lower()
+    assert "Accuracy improved by learning" in labels and "loss" not in labels.lower()
     pairs = words_of(KINDS["pairs"]())
     assert (
-        "Agreement was learned" in pairs
+        "Agreement improved by learning" in pairs
         and "No control" not in pairs
         and " text" not in pairs
     )

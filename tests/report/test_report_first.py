@@ -157,7 +157,9 @@ def as_its_controls():
 def test_nothing_that_a_run_learned_is_said_of_one_that_did_not(make):
     assert not claimed(make(), Kind.LEARNED, Kind.BEYOND_MOTION)
     words = re.sub(
-        "Whether loss was learned is (open|not tested)", "", said(first(make()))
+        "Whether loss improved by learning is (open|not tested)",
+        "",
+        said(first(make())),
     )
     assert "learned" not in words and "developed" not in words
 
@@ -179,7 +181,7 @@ def test_a_loss_that_rose_is_said_to_rise_and_is_no_use_of_context():
 def test_a_run_like_its_controls_stands_beside_what_they_reach():
     screen = first(as_its_controls())
     assert (
-        "was learned:" not in said(screen)
+        "improved by learning:" not in said(screen)
         and "beyond controls is" not in screen.heading
     )
     assert (
@@ -202,7 +204,7 @@ def test_names_are_among_others_only_where_some_are_left_out(layers, named):
     node = made.joint_concepts(layers=layers, named=named)
     tree = made.tree({"loss": made.loss_story(), "joint-concepts": node})
     text = of_concepts(first(tree)).text
-    names = {1: "The name is “", 3: "The names are “"}.get(named, "Among them “")
+    names = {1: "The name is “", 3: "The names are “"}.get(named, "Among them are “")
     assert names in text
     has = "1 of 11 concepts has a name" if named == 1 else "concepts have a name"
     assert has in of_concepts(first(tree)).lead
@@ -227,7 +229,7 @@ def test_where_a_classifier_answers_its_accuracy_stands_in_place_of_a_loss():
     for name in ("row_name", "row_quantity"):
         node[name] = ("row", ["accuracy"])
     screen = first(made.tree({"labels": node, "joint-concepts": made.joint_concepts()}))
-    assert screen.heading.startswith("Accuracy was learned")
+    assert screen.heading.startswith("Accuracy improved by learning")
     assert "8.30" in screen.heading and "accuracy, was 8.300" in numbers(screen)
 
 
@@ -246,7 +248,7 @@ def test_few_checkpoints_have_no_course(losses):
         losses, steps=steps, controls=(), learned=False, changed=False, below=below
     )
     screen = first(made.tree({"loss": loss}, steps=steps, controls=()))
-    assert screen.heading == "2 checkpoints: too few to tell a change"
+    assert screen.heading == "2 checkpoints are too few to tell a change"
     assert "fell" not in said(screen) and "first" not in screen.heading
     assert screen.numbers[0].value == "5.00"
 
@@ -263,7 +265,10 @@ def test_a_loss_that_turns_says_where_with_an_interval_paired_over_texts():
     low, high = made.STEPS[-5], made.STEPS[-4]
     assert (claim.since, claim.since_low, claim.since_high) == (low, low, high)
     assert claim.value == pytest.approx(0.6, abs=0.05)
-    assert f"lowest at step {low:,} ({low:,}–{high:,})" in first(tree).sentences[0].text
+    assert (
+        f"lowest value at step {low:,} ({low:,}–{high:,})"
+        in first(tree).sentences[0].text
+    )
 
 
 def rises(data):

@@ -362,7 +362,7 @@ def test_the_summary_has_the_sentences_of_the_page(result, tmp_path):
 
 def test_a_comparison_is_summed_up_in_its_own_words():
     both = og.compare(compared_runs.seeds(3, controls=True))
-    assert both.summary().heading == "Loss was learned in 3 of 3 runs"
+    assert both.summary().heading == "Loss improved by learning in 3 of 3 runs"
 
 
 def test_texts_of_a_result_are_escaped():

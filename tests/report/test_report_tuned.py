@@ -134,7 +134,9 @@ def test_a_loss_that_got_worse_is_said_to_rise():
 def test_where_nothing_is_shown_no_gain_or_loss_is_said():
     loss = made.loss_story(learned=False, changed=False)
     screen = screen_of({"loss": loss})
-    assert "gained" not in screen.heading and "was learned:" not in screen.heading
+    assert (
+        "gained" not in screen.heading and "improved by learning:" not in screen.heading
+    )
     groups = abilities({"tense": 0.5, "order": 0.8}, {"tense": 0.55, "order": 0.8})
     heading = screen_of({"loss": loss, "minimal-pairs": groups}).heading
     assert "gained “" not in heading and "lost “" not in heading
@@ -153,4 +155,4 @@ def test_a_gain_of_a_trained_start_is_open_and_says_so():
     loss = made.loss_story(learned=False, beyond=False).assign(loss_trained_start=1.0)
     screen = screen_of({"loss": loss})
     assert "learning is open" in screen.heading or "open" in screen.sentences[0].lead
-    assert "was learned:" not in f"{screen.heading} {screen.sentences[0].lead}"
+    assert "improved by learning:" not in f"{screen.heading} {screen.sentences[0].lead}"

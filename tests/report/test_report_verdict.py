@@ -82,7 +82,7 @@ def test_what_was_learned_is_claimed_with_its_size_its_step_and_its_controls():
     (line, *_) = screen.sentences
     assert line.direction == "falls"
     told = f"{screen.heading}. {line.lead} {line.text}"
-    parts = ("8.34", "5.02", "control runs it changed by −0.3", "step 140 (120–165)")
+    parts = ("8.34", "5.02", "Control runs changed by −0.3", "step 140 (120–165)")
     assert all(told.count(part) == 1 for part in parts)
 
 
@@ -107,7 +107,7 @@ def test_a_run_that_learned_nothing_has_no_sure_claim_however_far_it_moved():
     assert found[Kind.BEYOND_MOTION, SURE] == found[Kind.LEARNED, SURE] == 0
     assert sum(found.values()) == 13 and found[Kind.CHANGED, OPEN] == 2
     assert claim_of(tree, Kind.LEARNED).certainty is OPEN
-    assert "was learned:" not in said(tree)
+    assert "improved by learning:" not in said(tree)
 
 
 def test_performance_within_noise_is_open_for_that_reason():
@@ -129,7 +129,9 @@ def test_page_of_a_random_walk_calls_nothing_developed_or_learned():
         " ".join([row["state"], *row["facts"]]) for row in page.data["rows"]
     )
     everything = shown + rows + report.chart_svg(tree)
-    asked = re.sub(r"[Ww]hether [^.:]* was learned( in [^:]*)? is open", "", everything)
+    asked = re.sub(
+        r"[Ww]hether [^.:]* improved by learning( in [^:]*)? is open", "", everything
+    )
     assert not re.search(r"developed|learn", asked, re.IGNORECASE)
 
 
@@ -335,7 +337,7 @@ def test_section_marks_do_not_call_motion_learned():
         r"[1-9]\d* of \d+ measures? (learned|changed beyond controls)", walk.words
     )
     page = Page(render_page(read_content(examples.controlled_tree())))
-    assert "1 of 1 measure learned" in page.words
+    assert "1 of 1 measure improved by learning" in page.words
     assert "4 of 6 measures changed beyond controls" in page.words
     by_chance = (
         "other measures changed beyond controls (by chance one or more in 5 % of runs)."

@@ -24,8 +24,8 @@ from ontogeny.words.sections import mark
 
 STEPS = np.array([0, 1, 2, 4, 8, 16, 32, 64, 128, 256])
 RISE = np.log1p(STEPS) / np.log1p(STEPS[-1])
-LOSS = Quantity("loss", "loss", "nats", rows="loss", subject="The loss", better="lower")
-NORM = Quantity("norm", "norm", rows="{layer} · norm", subject="The norm of {layer}")
+LOSS = Quantity("loss", "loss", "nats", rows="loss", better="lower")
+NORM = Quantity("norm", "norm", rows="{layer} · norm")
 
 
 def norms(change, rng, noise=0.01, layers=6):
@@ -273,7 +273,9 @@ def test_a_verdict_says_direction_and_size_and_when():
     [changed] = claims(node, Kind.CHANGED)
     assert changed.since_low <= changed.since <= changed.since_high
     [loss] = spoken(node)
-    assert loss.startswith("Loss fell, from 8.3") and ". Half by step " in loss
+    assert (
+        loss.startswith("Loss fell, from 8.3") and ". Half was there by step " in loss
+    )
     mixed = norms(1.0, rng)
     mixed["norm"] = mixed.norm.where(mixed.layer != "h.0", 2 - mixed.norm)
     node = page(mixed, [], NORM)
@@ -289,13 +291,7 @@ def test_the_order_of_distances_to_a_reference_is_not_told():
     data["norm"] = (("layer", "step"), values)
     [order] = claims(page(data, [], NORM), Kind.BEFORE)
     assert order.subject.layer == "h.0" and order.since < order.last
-    distance = Quantity(
-        "norm",
-        "distance",
-        rows="{layer}",
-        subject="Layer {layer}",
-        relative_to="reference",
-    )
+    distance = Quantity("norm", "distance", rows="{layer}", relative_to="reference")
     assert not claims(page(data, [], distance), Kind.BEFORE)
 
 

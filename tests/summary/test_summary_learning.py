@@ -27,7 +27,6 @@ ACCURACY = Quantity(
     "accuracy",
     "accuracy",
     rows="accuracy",
-    subject="The accuracy",
     better="higher",
     beats="majority",
     nulls={"majority": "most frequent label"},
@@ -240,7 +239,7 @@ def test_what_is_learned_without_controls_is_not_said_to_be_motion():
 def test_of_mirrored_controls_only_luck_counts_and_not_harm():
     def judged(gains, kind):
         changes = {f"{kind} {k}": -gain for k, gain in enumerate(gains)}
-        loss = Quantity("other", "loss", rows="loss", better="lower", subject="It")
+        loss = Quantity("other", "loss", rows="loss", better="lower")
 
         def run(change):
             values = [3.0, 3.0 + change]

@@ -22,9 +22,9 @@ from ontogeny.words.row_claims import REASONS
 from ontogeny.words.row_words import state_words
 from ontogeny.words.rows import read_rows
 
-LOSS = Quantity("x", "loss", "nats", rows="loss", subject="The loss")
-LAYERS = Quantity("x", "size", rows="{layer}", subject="The sizes of {layer}")
-DISTANCE = Quantity("x", "distance", rows="d", subject="The d", relative_to="reference")
+LOSS = Quantity("x", "loss", "nats", rows="loss")
+LAYERS = Quantity("x", "size", rows="{layer}")
+DISTANCE = Quantity("x", "distance", rows="d", relative_to="reference")
 
 
 def judged(values, error, quantity=LOSS, **attributes):
@@ -149,9 +149,7 @@ def test_page_notebook_and_terminal_say_it_of_the_loss(reason):
 )
 def test_examples_that_turn_at_few_checkpoints_leave_a_change_open(totals, reason):
     right = np.array([[float(i < total) for i in range(120)] for total in totals])
-    quantity = Quantity(
-        "x", "accuracy", rows="all", subject="The accuracy", better="higher"
-    )
+    quantity = Quantity("x", "accuracy", rows="all", better="higher")
     values = xr.Dataset({"x": ("step", right.mean(axis=1)), "x_stderr": 0.02})
     data = with_noise(values.assign_coords(step=np.arange(len(totals))), quantity)
     data["x_p_changed"] = p_on_these(right)

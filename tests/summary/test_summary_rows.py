@@ -24,12 +24,11 @@ from ontogeny.summary.rows import _after_half, chart_rows
 from ontogeny.words.names import named
 
 TRIALS = 300  # of which 23 may be wrong: 5 %, within what chance gives
-LOSS = Quantity("x", "loss", rows="loss", subject="The loss")
+LOSS = Quantity("x", "loss", rows="loss")
 CONCEPTS = Quantity(
     "x",
     "distance",
     rows="{layer} · concepts",
-    subject="The concepts of {layer}",
     relative_to="reference",
     settled_by="refit",
     nulls={"refit": "refitting alone"},

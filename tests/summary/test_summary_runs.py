@@ -86,7 +86,7 @@ def test_each_run_is_judged_by_its_own_noise():
         "noisy": xr.Dataset({"x": ("step", falling), "x_stderr": 5.0}, {"step": steps}),
         "control": xr.Dataset({"x": ("step", still), "x_stderr": 0.1}, {"step": steps}),
     }
-    quantity = Quantity("x", "loss", rows="loss", subject="The loss")
+    quantity = Quantity("x", "loss", rows="loss")
     data = along_runs(nodes, [quantity], Section("Loss", "Mean loss."))
     assert data.changed.values.tolist() == [True, False, False]
     found = {claim.subject.label: claim for claim in claims(data, Kind.CHANGED)}

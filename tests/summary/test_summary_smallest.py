@@ -40,9 +40,7 @@ class Features(Norm):
     """Values along a dimension without labels."""
 
     kind: ClassVar[str] = "features"
-    quantities: ClassVar = (
-        Quantity("norm", "mean", rows="{layer} · {feature}", subject="{layer}"),
-    )
+    quantities: ClassVar = (Quantity("norm", "mean", rows="{layer} · {feature}"),)
 
     def observe(self, reading, state):
         return by_layer(
@@ -125,7 +123,7 @@ def test_what_is_in_no_cell_is_said_unless_it_is_optional(study):
     claims = study[0].claims()
     lost = claims[(claims.kind == "measured") & (claims.certainty == "not tested")]
     assert lost[["node", "quantity"]].values.tolist() == [["missing", "mean"]]
-    assert "Mean activation is missing: it could not be computed." in study[1]
+    assert "The result lacks mean activation: it could not be computed." in study[1]
 
 
 def test_variables_over_steps_and_layers_are_drawn_where_nothing_else_is(

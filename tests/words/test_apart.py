@@ -16,6 +16,7 @@ ROOT = Path(ontogeny.__file__).parent
 FINDING = re.compile(
     r"\b(was|were|is|are) (learned|forgotten|memorised|damaged|born|gained|lost)\b"
     r"|\bnot shown (to|above|below)\b|\bbeyond (its motion|controls)\b|\babove chance\b|\bgot worse\b"
+    r"|\bimproved by learning\b"
     r"|\bis open\b|\bare open\b|\bno more than (motion|controls)\b|\bas control runs do\b"
 )
 

@@ -248,7 +248,8 @@ def test_a_kind_of_a_third_party_has_words_however_sure_it_is():
     assert text == "Whether “overfits” holds of gap is not tested: too few texts."
     born = Claim(Kind.BORN, Subject("mine", "head"), Certainty.SURE, since=40.0)
     assert (
-        said([born], Voice("training epoch"), Names()).text == "Head: born by epoch 40."
+        said([born], Voice("training epoch"), Names()).text
+        == "“born” holds of head by epoch 40."
     )
 
 
@@ -331,8 +332,8 @@ def test_each_place_of_the_texts_is_told_with_its_own_ends():
         )
     ]
     assert [one.text for one in sentences(claims, Voice(), Names())] == [
-        "The loss at place 3 was learned: from 3.00 to 0.",
-        "The loss at place 4 was learned: from 3.00 to 1.00.",
+        "The loss at place 3 improved by learning: from 3.00 to 0.",
+        "The loss at place 4 improved by learning: from 3.00 to 1.00.",
         "The loss at place 2 rose: from 3.00 to 7.00.",
     ]
 

@@ -82,7 +82,9 @@ def test_page_first_screen_and_notebook_say_the_same_of_the_loss(name):
     ]
     texts = [text]
     if [claim for claim in learned if claim.reason]:
-        texts.append(f"Whether {content.names.title(learned[0])} was learned is ")
+        texts.append(
+            f"Whether {content.names.title(learned[0])} improved by learning is "
+        )
     assert any(text in one for text in texts for one in told), (texts, told)
     assert any(text in summary for text in texts)
 

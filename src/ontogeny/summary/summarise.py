@@ -25,6 +25,8 @@ def derived(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset:
             if quantity.nulls:
                 nulls = json.dumps(dict(quantity.nulls))
                 data[quantity.name].attrs.update(nulls=nulls)
+            if quantity.several:
+                data[quantity.name].attrs.update(several=1)
             if quantity.symbol:
                 data[quantity.name].attrs.update(symbol=quantity.symbol)
     return data if is_one_model(data) else data.assign(chart_rows(data, quantities))

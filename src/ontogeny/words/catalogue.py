@@ -4,11 +4,11 @@ A template is filled with phrases of a claim, or of several alike (`ontogeny.wor
 
 ===============  ==========================================================================
 ``{Subject}``    whose change it is, at the beginning of a sentence; ``{subject}`` within one
-``{verb}``       fell, rose or changed; ``{Title}`` the label, or the subject without one
-``{where}``      of several: in how many layers or series, such as " in 5 of 6 layers"
+``{verb}``       fell, rose or changed; ``{title}`` the label, or the subject without one
+``{where}``      of several: in how many layers, or for which labels: " in 5 of 6 layers"
 ``{ends}``       from what to what, with units
 ``{controls}``   in brackets: by how much control runs change, or how many they have
-``{half}``       when half of it was over, such as ". Half by step 127 (108–135)"
+``{half}``       when half of it was over, such as ". Half was there by step 127 (108–135)"
 ``{since}``      the step from which on it holds, with its interval
 ``{label}``      the part of the subject that the claim is about, such as a reference
 ``{beside}``     what the claim was judged against
@@ -26,6 +26,8 @@ A template is filled with phrases of a claim, or of several alike (`ontogeny.wor
 ``{word}``       what a token is called
 ``{kind}``       what happened, as the table of claims has it
 ``{count}``      of single concepts or features; ``{were}`` was or were, ``{named}`` which
+``{is_}``        is or are, by the name of the quantity
+``{keeps|keep}``  the first where one is counted, the second of several
 ``{dates}``      since when it holds of the first and of the last of them
 ===============  ==========================================================================
 """
@@ -42,9 +44,9 @@ NOT_TESTED = Certainty.NOT_TESTED
 
 SENTENCES: dict[Kind, dict[Certainty, str]] = {
     Kind.LEARNED: {
-        SURE: "{Subject} was learned{where}: {ends}{controls}{half}.",
-        OPEN: "Whether {subject} was learned{where} is open: {reason}.",
-        NOT_TESTED: "Whether {subject} was learned{where} is not tested: {reason}.",
+        SURE: "{Subject} improved by learning{where}: {ends}{controls}{half}.",
+        OPEN: "Whether {subject} improved by learning{where} is open: {reason}.",
+        NOT_TESTED: "Whether {subject} improved by learning{where} is not tested: {reason}.",
         AS_CONTROLS: "{Subject} improved{where} as control runs do, {ends}{controls}.",
     },
     Kind.FORGOT: {
@@ -55,7 +57,8 @@ SENTENCES: dict[Kind, dict[Certainty, str]] = {
         SURE: "{Subject} {verb}{where} beyond controls, {ends}{controls}{half}.",
         AS_CONTROLS: "{Subject} {verb}{where} as control runs do, {ends}{controls}.",
         OPEN: "{Subject} {verb}{where}, {ends}{controls}; beyond controls is open: {reason}.",
-        NOT_TESTED: "{Subject} {verb}{where}, {ends}; not tested against controls{half}.",
+        NOT_TESTED: "{Subject} {verb}{where}, {ends}; that is not tested against "
+        "controls{half}.",
     },
     Kind.CHANGED: {
         SURE: "{Subject} {verb}{where}, {ends}{half}.",
@@ -88,16 +91,16 @@ SENTENCES: dict[Kind, dict[Certainty, str]] = {
     },
     Kind.LOST: {SURE: "It lost {subject}{since}: {ends}."},
     Kind.PASSES: {
-        SURE: "{Subject} is below that of {label} ({beside}){since}.",
-        OPEN: "{Subject} is not shown below that of {label} ({beside}): {reason}.",
+        SURE: "{Subject} {is_} below that of {label} ({beside}){since}.",
+        OPEN: "{Subject} {is_} not shown below that of {label} ({beside}): {reason}.",
     },
     Kind.GAINS_FROM: {SURE: "Half of the gain from {label} was there{since}."},
     Kind.RISES_AGAIN: {
-        SURE: "{Subject} was lowest{since}, and has risen by {value} since."
+        SURE: "{Subject} reached the lowest value{since}, then rose by {value}."
     },
     Kind.DIFFERS: {
-        SURE: "{Subject}{where} is {values}, beside {beside} for {held_against}.",
-        OPEN: "{Subject}{where} is {values}, not shown to differ from {held_against} "
+        SURE: "{Subject}{where} {is_} {values}, beside {beside} for {held_against}.",
+        OPEN: "{Subject}{where} {is_} {values}, not shown to differ from {held_against} "
         "({beside}): {reason}.",
     },
     Kind.BEFORE: {
@@ -140,26 +143,26 @@ SENTENCES: dict[Kind, dict[Certainty, str]] = {
     },
     Kind.CONTRADICTS: {SURE: "“{label}” does not reproduce."},
     Kind.MEASURED: {
-        SURE: "{Subject} is {number}{of_whole}{against}.",
-        AS_CONTROLS: "{Subject} is {number}, as in control runs{against}.",
-        OPEN: "{Subject} is {number}{against}; that is open: {reason}.",
-        NOT_TESTED: "{Title} is missing: {reason}.",
+        SURE: "{Subject} {is_} {number}{of_whole}{against}.",
+        AS_CONTROLS: "{Subject} {is_} {number}, as in control runs{against}.",
+        OPEN: "{Subject} {is_} {number}{against}; that is open: {reason}.",
+        NOT_TESTED: "The result lacks {title}: {reason}.",
     },
 }
 
 # Of counts, with how sure they are behind.
 COUNTS: dict[Kind, str] = {
-    Kind.BORN: "{value} of {label} {was} born{since}",
+    Kind.BORN: "{value} of {label} {was|were} born",
     Kind.FADED: "{value} of {label} faded by the end",
-    Kind.KEPT: "{value} of {label} {are} kept",
+    Kind.KEPT: "{value} of {label} {is|are} kept",
     Kind.TURNED: "{value} of {label} turned",
     Kind.SHARED: "In {layer} the runs share {value} of {label}",
 }
 OF_COUNTS: dict[Certainty, str] = {
-    SURE: "{controls}.",
-    AS_CONTROLS: ", no more than in controls{controls}.",
-    OPEN: ", not shown to be more than in controls{controls}: {reason}.",
-    NOT_TESTED: "; not tested: {reason}.",
+    SURE: "{controls}{since}.",
+    AS_CONTROLS: "{controls}{since}, no more than in controls.",
+    OPEN: "{controls}{since}, not shown to be more than in controls: {reason}.",
+    NOT_TESTED: "{since}; not tested: {reason}.",
 }
 SENTENCES |= {
     kind: {certainty: count + end for certainty, end in OF_COUNTS.items()}
@@ -193,7 +196,9 @@ OF_LABELS: dict[str, dict[Kind, dict[Certainty, str]]] = {
 # The same of some quantities: places of texts, gaps, and sets of texts.
 OF_QUANTITIES: dict[str, dict[Kind, dict[Certainty, str]]] = {
     "place_loss": {
-        Kind.LEARNED: {SURE: "The loss at {label} was learned{since}: {ends}."},
+        Kind.LEARNED: {
+            SURE: "The loss at {label} improved by learning{since}: {ends}."
+        },
         Kind.CHANGED: {SURE: "The loss at {label} {verb}: {ends}."},
     },
     "share": {
@@ -254,14 +259,17 @@ SO_SURE: dict[Certainty, str] = {
 
 # Of claims that only observables of others make: so sure of such a kind, or without a count.
 OTHERWISE: dict[Certainty, str] = {
-    SURE: "{Subject}: {kind}{since}.",
+    SURE: "“{kind}” holds of {subject}{since}.",
     AS_CONTROLS: "“{kind}” holds of {subject} no more than of control runs.",
     OPEN: "Whether “{kind}” holds of {subject} is open: {reason}.",
     NOT_TESTED: "Whether “{kind}” holds of {subject} is not tested: {reason}.",
 }
 
 # An example that the model came to get right: of a pair of texts, and of a question.
-EXAMPLES = {"pair": "Such as “{right}”, not “{wrong}”.", "answer": "Such as “{right}”."}
+EXAMPLES = {
+    "pair": "An example is “{right}”, not “{wrong}”.",
+    "answer": "An example is “{right}”.",
+}
 
 # Of several abilities at once.
 OPEN_ABILITIES = "{some} of {all} abilities are not shown above chance: {reason}."
@@ -346,19 +354,22 @@ DAMAGES = {
 
 # What is left of a sentence under a heading that says what it begins with.
 PARTS = {
-    "ends": "{ends}.",
-    "controls": "In control runs it changed by {changes}.",
-    "reason": "{reason}.",
+    "ends": "The value went {ends}.",
+    "controls": "Control runs changed by {changes}.",
+    "reason": "That is open: {reason}.",
 }
+
+# How a sentence goes on that says when half of a change was over.
+HALF = ". Half was there by"
 
 # The heading of a page, by what matters most.
 MOST_WORDS = 12
 HEADINGS = {
-    "learned": "{Subject} was learned: {ends}",
+    "learned": "{Subject} improved by learning: {ends}",
     "learned in order": "It learned {one} first, then {others}",
     "learned together": "It learned {names}",
-    "learned both": "{names} were learned",
-    "learned several": "{count} quantities were learned",
+    "learned both": "{names} improved by learning",
+    "learned several": "{count} quantities improved by learning",
     "memorised": "It memorised its training texts from {begin}",
     "memorised, open": "It memorised its training texts from {begin}; generalising is not shown",
     "generalises": "It generalises from {begin}",
@@ -367,9 +378,9 @@ HEADINGS = {
     "generalises, overfits": "It generalises from {begin}, overfits from {other}",
     "memorised, overfits": "It memorised its training texts from {begin}, overfits from {other}",
     "answered": "The {token} at {label} is right in {last} of the texts",
-    "place": "The loss at {label} was learned: {ends}",
+    "place": "The loss at {label} improved by learning: {ends}",
     "forgot": "{Subject} got worse beyond controls: {ends}",
-    "learned, forgot": "{name} was learned; {other} got worse beyond controls",
+    "learned, forgot": "{name} improved by learning; {other} got worse beyond controls",
     "forgot both": "{name} and {other} got worse beyond controls",
     "went": "{Subject} {verb}",
     "only": "{Subject} {verb}: {reason}",
@@ -381,24 +392,24 @@ HEADINGS = {
     "moved, not tested": "{Subject} {verb}; not tested against controls",
     "change open": "A change of {subject} is open",
     "as controls": "{Subject} {verb} as control runs do",
-    "open": "Whether {subject} was learned is open",
-    "too few": "{count}: too few to tell a change",
+    "open": "Whether {subject} improved by learning is open",
+    "too few": "{count} are too few to tell a change",
     "able": "{some} of {abilities} {are} above chance",
     "gained": "it gained {names}",
     "lost": "it lost {names}",
     "none gained": "Nothing is shown to be gained or lost since the base",
     "better": "It predicts better than {label}",
     "not better": "It is not shown to predict better than {label}",
-    "learned rows": "{some} of {rows} learned",
+    "learned rows": "{some} of {rows} improved by learning",
     "forgot rows": "{some} of {rows} got worse beyond controls",
-    "open rows": "{some} of {rows} open",
+    "open rows": "{some} of {rows} {are} open",
     "beyond": "{some} of {rows} changed beyond controls",
     "changed": "{some} of {rows} changed; not tested against controls",
     "changed open": "{some} of {rows} changed; beyond controls is open",
     "nothing": "No change is shown",
     "untested": "Nothing was tested",
     "reproduced": "{some} of {claims} reproduce{s}",
-    "learned in runs": "{subject} was learned{where}",
+    "learned in runs": "{subject} improved by learning{where}",
     "forgot in runs": "{subject} got worse beyond controls{where}",
     "beyond in runs": "{subject} changed beyond controls{where}",
     "changed in runs": "{subject} changed{where}",

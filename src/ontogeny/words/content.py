@@ -113,10 +113,13 @@ class Content:
         """How quantities and layers are called in sentences."""
         titles: dict[tuple[str, str], str] = {}
         nulls: dict[tuple[str, str, str], str] = {}
+        several: set[tuple[str, str]] = set()
         for node in self.nodes:
             for name, variable in node.dataset.data_vars.items():
                 title = plain_text(variable.attrs.get("long_name") or node.title)
                 titles[node.path, str(name)] = mid_sentence(title)
+                if variable.attrs.get("several"):
+                    several.add((node.path, str(name)))
                 stated = attribute(variable.attrs, "nulls", {}, f"variable {name!r}")
                 nulls |= {(node.path, str(name), n): text for n, text in stated.items()}
         for key, names in self._quantities().items():
@@ -131,7 +134,8 @@ class Content:
         paths = [path for path in layer_paths(self.nodes) if path not in layers]
         layers |= dict(zip(paths, short_names(paths), strict=True))
         runs = max(len(self.runs), 1)
-        return Names(titles, layers, totals, runs, nulls, self.steps[0])
+        first = self.steps[0]
+        return Names(titles, layers, totals, runs, nulls, first, several)
 
     def _quantities(self) -> dict[tuple[str, str], set[str]]:
         """Return what rows of each variable are called, a distance with to what it is one."""

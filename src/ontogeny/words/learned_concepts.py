@@ -44,7 +44,7 @@ BEYOND = ", {count} with a name that no control reaches"
 UNTRAINED_HAS = "an untrained model has {count}"
 CONTROLS = "controls {counts}"
 UNTRAINED = "untrained {count}"
-REFITS = " (refits {low}–{high})"
+REFITS = "refits {low}–{high}"
 OF = " of {counts}"
 
 # A card: how well its name or best rule tells its places, and whether controls have the like.

@@ -13,7 +13,6 @@ Beside the phrases of `ontogeny.words.catalogue` a template may ask for these
 ``{own}``          the value that belongs to what stands beside it
 ``{parts}``        behind a colon: what it counts; ``{list}`` the same as it was written
 ``{at}``           at which step it is so, with its interval
-``{was}``          was or were, by the number; ``{are}`` is or are, ``{have}`` has or have
 ``{each}``         of several: each label with its number and what chance gives
 =================  =======================================================================
 """
@@ -30,7 +29,7 @@ MEASURED: dict[str, str] = {
     "last_rank": "The median change of a matrix has an effective rank of {number}.",
     "last_leading": "{number} of a median change lies in the first matrix’s leading directions "
     "(by chance {chance}).",
-    "last_intruders": "{number} of {whole} matrices that moved {have} intruder dimensions at "
+    "last_intruders": "{number} of {whole} matrices that moved {has|have} intruder dimensions at "
     "the end.",
     # activations
     "outliers": "Outlying tokens of {layer}: {number}; the participation ratio is {own} with "
@@ -44,51 +43,51 @@ MEASURED: dict[str, str] = {
     "accuracy_p_gain": "{number} of exchanges gain as much as the labels themselves.",
     "accuracy_trained_start": "The first {checkpoint} knows these labels already.",
     # labels of words
-    "n_words": "The probe reads {number} words with {whole} labels.",
+    "n_words": "The probe reads {number} {word|words} with {whole} labels.",
     "words_left_out": "Left out: {list}.",
     # predictions and heads
     "closest_step": "The predictions are closest to {label}{at}: {number} apart.",
-    "head_score": "{number} of {whole} heads score higher in {label} than any without "
+    "head_score": "{number} of {whole} heads {scores|score} higher in {label} than any without "
     "repetition ({chance} at most).",
     "strongest_head": "The strongest {label} head is {other} of {layer}: {number} (by chance "
     "{chance}).",
-    "shared_first_answer": "{number} of {whole} gaps share one first answer{at}.",
+    "shared_first_answer": "{number} of {whole} gaps {shares|share} one first answer{at}.",
     "right_leads_from": "The right answer leads in {number} of {whole} gaps in the end{against}.",
     "class_information": "It knows of a {token}’s class: {each}.",
     "exchanged": "The random draws give {number} of these {token}s another class.",
     "reached_step": "Half of {label} is there{at}, before half of {other} ({chance}).",
-    "left_out": "{number} of the examples {was} left out: {list}.",
-    "p_chance": "{number} of {whole} abilities {are} above chance in every run.",
-    "above_chance": "{number} of {whole} abilities {are} above chance in some runs only{parts}.",
+    "left_out": "{number} of the examples {was|were} left out: {list}.",
+    "p_chance": "{number} of {whole} abilities {is|are} above chance in every run.",
+    "above_chance": "{number} of {whole} abilities {is|are} above chance in some runs only{parts}.",
     "above_from": "“{label}” left chance in every run before others{parts}.",
     # concepts
     "named": "{number} of {whole} concepts of {layer} got a name{against}{parts}.",
     "stands_in_because": "Names are judged beside this model with shuffled weights: {label}.",
-    "found_again": "Concepts found again: {each}.",
+    "found_again": "Concepts are found again: {each}.",
     "code_likeness": "Its codes repeat: half of them correlate by {number} or more with another "
     "one.",
     "converged": "{number} of {whole} fits did not converge.",
-    "verdict": "{number} of {whole} concepts removed from {layer} matter: the loss rises by "
-    "more than by chance{against}.",
+    "verdict": "{number} of {whole} concepts removed from {layer} {matters|matter}: the loss "
+    "rises by more than by chance{against}.",
     "depends": "The loss does not depend on {layer} at these tokens; nothing can be said of its "
     "concepts.",
     "line_first": "{number} of {whole} concepts can be read from the first layer on; half of "
     "them by layer {chance}.",
-    "readable_concept": "{number_first} concepts could be read in some layer at first, {number} "
-    "in the end.",
+    "readable_concept": "The count of concepts that some layer shows went from {number_first} "
+    "to {number}.",
     "n_earlier": "{number} of {whole} concepts came to be readable in earlier "
     "layers{against}{parts}.",
     "n_later": "{number} of {whole} concepts came to be readable in later "
     "layers{against}{parts}.",
-    "n_concepts": "{number} of {whole} latents of {layer} {are} concepts, found in both "
+    "n_concepts": "{number} of {whole} latents of {layer} {is|are} concepts, found in both "
     "halves{against}.",
-    "n_apart": "{number} more latents of {layer} can be read, but one half does not find them.",
-    "n_steady": "{number} of {whole} concepts of {layer} keep half of their peak at every "
-    "{checkpoint}.",
-    "n_born": "{number} of {whole} concepts of {layer} {was} born{at}{against}{parts}.",
-    "n_gone": "{number} of {whole} concepts of {layer} fell below a quarter of their peak.",
-    "explained": "The codes of {layer} are stale: they explain {number} of the variance{at} "
-    "({chance} where fitted).",
+    "n_apart": "{number} more {latent|latents} of {layer} can be read, but not found by one half.",
+    "n_steady": "{number} of {whole} concepts of {layer} {keeps|keep} half of {its|their} peak "
+    "at every {checkpoint}.",
+    "n_born": "{number} of {whole} concepts of {layer} {was|were} born{against}{at}{parts}.",
+    "n_gone": "{number} of {whole} concepts of {layer} fell below a quarter of {its|their} peak.",
+    "explained": "The codes of {layer} are stale: they explain {number} of the variance "
+    "({chance} where fitted){at}.",
     "tied": "The matrix {layer} is the same as {label}, and is counted once.",
     "frequency": "One concept of {layer} follows the frequency of tokens, by {number} (median "
     "concept {chance}).",
@@ -114,10 +113,10 @@ UNSURE: dict[str, dict[Certainty, str]] = {
     },
     "reached_step": {Certainty.OPEN: "The order of all statistics is open: {reason}."},
     "named": {
-        Certainty.AS_CONTROLS: "{number} of {whole} concepts of {layer} got a name, no more "
-        "than controls{against}.",
-        Certainty.OPEN: "{number} of {whole} concepts of {layer} got a name, not shown to be "
-        "more than controls{against}.",
+        Certainty.AS_CONTROLS: "{number} of {whole} concepts of {layer} got a name{against}, no "
+        "more than controls.",
+        Certainty.OPEN: "{number} of {whole} concepts of {layer} got a name{against}, not shown to "
+        "be more than controls.",
         Certainty.NOT_TESTED: "{number} of {whole} concepts of {layer} got a name{parts}; not "
         "tested: {reason}.",
     },
@@ -125,12 +124,12 @@ UNSURE: dict[str, dict[Certainty, str]] = {
         Certainty.NOT_TESTED: "No concept of {layer} can get a name: {label}."
     },
     "n_concepts": {
-        Certainty.AS_CONTROLS: "{number} of {whole} latents of {layer} {are} concepts, no more "
+        Certainty.AS_CONTROLS: "{number} of {whole} latents of {layer} {is|are} concepts, no more "
         "than chance gives{against}.",
         Certainty.NOT_TESTED: "Lives of concepts are not tested: {reason}.",
     },
     "n_born": {
-        Certainty.AS_CONTROLS: "{number} of {whole} concepts of {layer} {was} born{at}, no more "
+        Certainty.AS_CONTROLS: "{number} of {whole} concepts of {layer} {was|were} born{at}, no more "
         "than chance gives{against}."
     },
     "began_at": {

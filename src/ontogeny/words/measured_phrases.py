@@ -12,6 +12,7 @@ from .voice import Voice
 
 _MOST_PARTS = 3
 RIVALS = ("null", "reference")
+_LABELS = ("{label}", "{damage}", "{direction}")
 # What must stand beside a claim whose template asks for these.
 _ASKED = {"{whole}": ("whole",), "{chance}": RIVALS, "{own}": RIVALS, "{other}": RIVALS}
 
@@ -27,7 +28,8 @@ def can_fill(template: str, claim: Claim) -> bool:
     Observables of others may have variables of the same name and other things beside them.
     """
     asked = [roles for phrase, roles in _ASKED.items() if phrase in template]
-    return all(beside_of(claim, *roles) for roles in asked)
+    is_called = bool(claim.subject.label) or not any(one in template for one in _LABELS)
+    return is_called and all(beside_of(claim, *roles) for roles in asked)
 
 
 class MeasuredPhrases:
@@ -111,24 +113,11 @@ class MeasuredPhrases:
         return "; ".join(first_of(names, _MOST_PARTS))
 
     @property
-    def was(self) -> str:
-        """The verb of the number."""
-        return self._by_number("was", "were")
-
-    @property
-    def are(self) -> str:
-        """The same of what still is so."""
-        return self._by_number("is", "are")
-
-    @property
-    def have(self) -> str:
-        """The same of what it has."""
-        return self._by_number("has", "have")
-
-    def _by_number(self, one: str, several: str) -> str:
+    def is_one(self) -> bool:
+        """Whether the number counts one thing."""
         first = self.claims[0]
         count = first.value if math.isnan(first.last) else first.last
-        return one if count == 1 else several
+        return count == 1 and not self._is_share
 
     @property
     def each(self) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
 from ..claims import Claim, Kind, Reason
 from ..claims.places import OF_TOKENS
-from .catalogue import COUNTS, DAMAGES, NEEDED, REASONS, SINGLE
+from .catalogue import COUNTS, DAMAGES, HALF, NEEDED, REASONS, SINGLE
 from .formats import (
     fine_step,
     first_of,
@@ -54,6 +54,8 @@ class Names:
         What nulls are called, by node, variable and name.
     first_step
         Of what holds there already, nothing says since when.
+    several
+        Quantities, by node and variable, whose title is a plural.
     """
 
     titles: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -62,6 +64,7 @@ class Names:
     runs: int = 1
     nulls: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     first_step: float = -math.inf
+    several: Collection[tuple[str, str]] = ()
 
     def null(self, claim: Claim) -> str:
         """Return what a claim that differs from a null is held against."""
@@ -161,18 +164,25 @@ class Phrases(MeasuredPhrases):
         return f"{title} of {self.names.layer(layer)}" if alone else title
 
     @property
+    def is_(self) -> str:
+        """Is or are, by the name of the quantity."""
+        subject = self.first.subject
+        is_several = (subject.node, subject.quantity) in self.names.several
+        return "are" if is_several else "is"
+
+    @property
     def Subject(self) -> str:
         """The same at the beginning of a sentence."""
         return sentence_start(self.subject)
 
     @property
-    def Title(self) -> str:
-        """The label, or the subject where there is none, at the beginning of a sentence."""
-        return sentence_start(self.first.subject.label) or self.Subject
+    def title(self) -> str:
+        """The label, or the subject where there is none."""
+        return mid_sentence(self.first.subject.label) or self.subject
 
     @property
     def where(self) -> str:
-        """In how many layers, series or runs."""
+        """In how many layers or runs, or for which labels."""
         if self.names.runs > 1:
             return f"{self._layers_of_runs()} in {self._of_runs()}"
         total = self._rows
@@ -181,9 +191,10 @@ class Phrases(MeasuredPhrases):
         layers = [claim.subject.layer for claim in self.claims]
         if len(self.claims) == 1 and layers[0]:
             return f" in {self.names.layer(layers[0])}"
-        if len(self.claims) == total:
-            return f" in {_all(total)} {self._kind}"
-        return f" in {len(self.claims)} of {total} {self._kind}"
+        count = f"{len(layers)} of {total}" if len(layers) < total else _all(total)
+        if self._is_of_layers or not self.first.subject.label:
+            return f" in {count} {self._kind}"
+        return f" for {self.named} ({count} {self._kind})"
 
     @property
     def in_runs(self) -> str:
@@ -206,11 +217,14 @@ class Phrases(MeasuredPhrases):
         return self.names.totals.get((subject.node, subject.quantity), 1)
 
     @property
-    def _kind(self) -> str:
-        """What the rows are: layers where each is another one, else series of any kind."""
+    def _is_of_layers(self) -> bool:
+        """Whether each of the rows is another layer."""
         layers = [(claim.subject.run, claim.subject.layer) for claim in self.claims]
-        is_layers = all(layer for _, layer in layers) and len({*layers}) == len(layers)
-        return "layers" if is_layers else "series"
+        return all(layer for _, layer in layers) and len({*layers}) == len(layers)
+
+    @property
+    def _kind(self) -> str:
+        return "layers" if self._is_of_layers else "measures"
 
     def _of_runs(self) -> str:
         count = len({claim.subject.run for claim in self.claims})
@@ -340,8 +354,8 @@ class Phrases(MeasuredPhrases):
         if not steps:
             return ""
         if len(steps) > 1:
-            return f". Half by {self.voice.unit} {value_range(steps, fine_step)}"
-        return f". Half by {self._dated(self.first)}"
+            return f"{HALF} {self.voice.unit} {value_range(steps, fine_step)}"
+        return f"{HALF} {self._dated(self.first)}"
 
     @property
     def since(self) -> str:
@@ -489,6 +503,9 @@ class _Asked(dict[str, str]):
         self._phrases = phrases
 
     def __missing__(self, name: str) -> str:
+        one, _, several = name.partition("|")
+        if several:
+            return one if self._phrases.is_one else several
         self[name] = str(getattr(self._phrases, name))
         return self[name]
 

@@ -42,7 +42,9 @@ def counted(
         some = [c for c in rows if c.kind is kind and c.certainty in certainties]
         if some:
             count = f"{len(some):,}"
-            text = HEADINGS[key].format(some=count, rows=plural(len(rows), noun))
+            are = "is" if len(some) == 1 else "are"
+            named = plural(len(rows), noun)
+            text = HEADINGS[key].format(some=count, rows=named, are=are)
             return Said(text, tuple(some))
     return None
 

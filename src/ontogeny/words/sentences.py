@@ -42,7 +42,7 @@ def said(claims: Sequence[Claim], voice: Voice, names: Names) -> Said:
     ...     Kind.LEARNED, loss, Certainty.SURE, first=6.14, last=2.18, units="nats"
     ... )
     >>> said([claim], Voice(), Names()).text
-    'Loss was learned: from 6.14 to 2.18 nats.'
+    'Loss improved by learning: from 6.14 to 2.18 nats.'
     """
     phrases = Phrases(claims, voice, names)
     template = _template_of(claims[0])
@@ -75,16 +75,17 @@ def _template_of(claim: Claim) -> str:
     """Return what is said of a claim: of its label, of its kind, or of any kind."""
     certainty = claim.certainty
     of_label = OF_LABELS.get(claim.subject.label, {}).get(claim.kind, {})
-    if certainty in of_label:
-        return of_label[certainty]
-    of_quantity = _of_quantity(claim)
-    if of_quantity and can_fill(of_quantity, claim):
-        return of_quantity
-    if _is_of_concept(claim):
-        return OF_CONCEPTS[claim.kind] + SO_SURE[certainty]
     is_told = claim.kind not in COUNTS or math.isfinite(claim.value)
     of_kind = SENTENCES.get(claim.kind, {}) if is_told else {}
-    return of_kind.get(certainty) or OTHERWISE[certainty]
+    of_concept = OF_CONCEPTS.get(claim.kind, "") + SO_SURE[certainty]
+    chosen = (
+        of_label.get(certainty, ""),
+        _of_quantity(claim),
+        of_concept if _is_of_concept(claim) else "",
+        of_kind.get(certainty, ""),
+    )
+    usable = (each for each in chosen if each and can_fill(each, claim))
+    return next(usable, OTHERWISE[certainty])
 
 
 def _of_quantity(claim: Claim) -> str:

@@ -169,7 +169,7 @@ def test_counts_are_claimed_beside_control_runs(node):
     [of_changes] = [one for one in content.nodes if one.path == "concept-change"]
     texts = [one.text for one in section_sentences(content, of_changes)]
     turned = (
-        "1 of 5 concepts turned, not shown to be more than in controls (controls 0)"
+        "1 of 5 concepts turned (controls 0), not shown to be more than in controls"
     )
     assert any(text.startswith(turned) for text in texts) == tuned
 
@@ -184,7 +184,7 @@ def test_fewer_than_controls_is_not_said_to_be_as_in_controls():
     data = xr.Dataset({"concepts_since": counts, "concepts_since_control": beside})
     faded = claims_on(data)[Kind.FADED]
     assert faded.certainty is Certainty.AS_CONTROLS
-    words = "4 of 9 concepts faded by the end, no more than in controls (controls 7–9)."
+    words = "4 of 9 concepts faded by the end (controls 7–9), no more than in controls."
     assert said([faded], Voice(), Names()).text == words
     ends_trained = data.assign_coords(run=["line 0", "line 1"])
     assert claims_on(ends_trained)[Kind.FADED].certainty is Certainty.NOT_TESTED

@@ -192,15 +192,15 @@ def test_what_further_texts_cost_is_told_apart_from_what_those_studied_do():
     forgotten = judged(base(0.75), base(0.55))
     alone, said = words_of(learned, based=True)
     heading, text = words_of(learned, based=True, **{"loss-base": forgotten})
-    assert alone.startswith("Loss was learned")
+    assert alone.startswith("Loss improved by learning")
     assert (
         heading
-        == "Loss was learned; loss of the base’s texts got worse beyond controls"
+        == "Loss improved by learning; loss of the base’s texts got worse beyond controls"
     )
     ends = f"from {forgotten.loss[0]:.3g} to {forgotten.loss[1]:.3g}"
     assert f"Loss of the base’s texts got worse beyond controls: {ends}" in text
-    assert said.startswith("In control runs it changed by")
-    assert said[said.index("Half by") : said.index(" 3 control runs")] in text
+    assert said.startswith("Control runs changed by")
+    assert said[said.index("Half was") : said.index(" 3 control runs")] in text
     page = read_content(tree({"loss": learned, "loss-base": forgotten}, steps=(0, 10)))
     passed = Claim(
         Kind.PASSES,

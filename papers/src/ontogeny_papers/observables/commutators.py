@@ -30,7 +30,7 @@ STATISTICS = ("median", "90 % point")
 
 def _over_pairs(name: str, title: str, units: str = "1", **options: Any) -> Quantity:
     noise = {"unit": "pairs of batches", "shade": "bootstrap over pairs"}
-    options = {"series": "statistic", "subject": None, **noise, **options}
+    options = {"series": "statistic", **noise, **options}
     return Quantity(f"{name}_over_pairs", title, units, **options)
 
 

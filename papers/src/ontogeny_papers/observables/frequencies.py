@@ -64,7 +64,6 @@ class EmbeddingFrequencies(Observable):
             units="frequencies",
             symbol="(ΣP)² / ΣP²",
             rows="{layer} · frequencies",
-            subject="The number of frequencies of {layer}",
             noise="exact",
             nulls={"permuted": "tokens in random order"},
             caption="Participation ratio of the variance over frequencies.",

@@ -82,7 +82,6 @@ class LearningCoefficient(Observable):
             "local learning coefficient",
             symbol="λ̂ = nβ (E[L(w)] − L(w*))",
             rows="local learning coefficient",
-            subject="The local learning coefficient",
             unit="chains",
             caption="Mean of the accepted chains.",
         ),

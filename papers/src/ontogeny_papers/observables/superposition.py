@@ -61,7 +61,6 @@ class FeatureGeometry(Observable):
             units="features",
             symbol="#{i: ‖w_i‖ ≥ c}",
             rows="{layer} · features",
-            subject="The number of features of {layer}",
             noise="exact",
             minimum=0.0,
         ),

@@ -90,7 +90,6 @@ class WeightRank(Observable):
             noise="exact",
             relative_to="last",
             rows="{layer} · weights",
-            subject=None,
             figure=False,
         ),
     )

@@ -260,7 +260,7 @@ def accuracy(
         "shade": f"95 % over {units or f'{one}s'}",
     }
     over |= {"nulls": {**level, "chance": chance}}
-    over |= {"minimum": 0.0, "better": "higher", "subject": None}
+    over |= {"minimum": 0.0, "better": "higher"}
     heading = f"{one.capitalize()}s {title}"
     title = f"share of {one}s {title}"
     whole: dict[str, Any] = {

@@ -54,7 +54,6 @@ class ActivationDecay(OfSampledActivations):
             "rotation_removed",
             "distance after the best rotation",
             rows="{layer} · activations",
-            subject="The activations of {layer}",
             relative_to="reference",
             minimum=0.0,
             caption="Relative to the norms. What a change of basis cannot explain.",

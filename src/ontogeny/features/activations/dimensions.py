@@ -75,10 +75,7 @@ class EffectiveDimensions(OfSampledActivations):
     }
     quantities = (
         _measure(
-            "participation_ratio",
-            "participation ratio",
-            rows="{layer} · dimensions",
-            subject="The participation ratio of {layer}",
+            "participation_ratio", "participation ratio", rows="{layer} · dimensions"
         ),
         _measure("stable_rank", "stable rank"),
         _measure("effective_rank", "effective rank (entropy of the singular values)"),

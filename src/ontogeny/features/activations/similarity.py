@@ -59,7 +59,6 @@ class OfMeasures(OfSampledActivations):
                 self.measured,
                 f"similarity to {self.other}",
                 rows=f"{{layer}} · {self.row}",
-                subject=f"The {self.row.replace('similarity', 'similarity of {layer}')}",
                 at={"measure": self.measures[0]},
                 unit="blocks of texts",
                 relative_to=self.relative_to,

@@ -79,7 +79,6 @@ class AttentionEntropy(Observable):
             "mean attention entropy",
             units="nats",
             rows="{layer} · attention entropy",
-            subject="The attention entropy of {layer}",
             nulls={"uniform": "uniform attention"},
             caption="Low: each token attends to few others.",
         ),

@@ -82,7 +82,6 @@ class NgramAgreement(OfPredictions):
             units="nats per {token}",
             symbol="D(p ‖ qₙ) = Σ p log(p / qₙ)",
             rows="distance to {ngram}",
-            subject="The divergence from {ngram}",
             series="ngram",
             minimum=0.0,
             nulls={"uniform": "a uniform guess", "other": "n-grams of other places"},

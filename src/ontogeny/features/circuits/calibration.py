@@ -67,7 +67,6 @@ class Calibration(OfPredictions):
             "expected calibration error",
             symbol="Σ |Bᵢ| / n · |acc(Bᵢ) − conf(Bᵢ)|",
             rows="calibration error",
-            subject="The expected calibration error",
             minimum=0.0,
             better="lower",
             nulls={"calibrated": "perfectly calibrated"},
@@ -77,7 +76,6 @@ class Calibration(OfPredictions):
             "accuracy",
             "share of right first answers",
             rows="accuracy",
-            subject="The share of right first answers",
             better="higher",
             nulls={"confidence": "mean confidence"},
             caption="Below the grey line the model is too sure, above it not sure enough.",
@@ -88,7 +86,6 @@ class Calibration(OfPredictions):
             units="nats",
             symbol="log p(right) − max log p(other)",
             rows="margin",
-            subject="The margin of the right token",
         ),
     )
     variables = {

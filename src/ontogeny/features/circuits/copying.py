@@ -69,7 +69,6 @@ class CopyingHeads(Observable):
             "strongest_copying",
             "copying score of the strongest head",
             rows="{layer} · copying head",
-            subject="The strongest copying score of {layer}",
             noise="exact",
             nulls=_NULLS,
             caption="The highest score of the heads of a layer. The null of permuted embeddings is "

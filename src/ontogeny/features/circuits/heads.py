@@ -87,7 +87,6 @@ class AttentionHeads(Observable):
             "score of the strongest head",
             units="share of attention",
             rows="{layer} · {score} head",
-            subject="The strongest {score} score of {layer}",
             unit="sequences",
             nulls=_NULLS,
             per="score",

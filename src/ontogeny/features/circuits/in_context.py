@@ -68,7 +68,6 @@ class InContextLearning(OfPredictions):
             "in-context-learning score",
             units="nats per {token}",
             rows="in-context learning",
-            subject="The in-context-learning score",
             nulls={"short": "late tokens with as little context"},
             caption="Loss at late minus loss at early positions. Below the grey line: the longer "
             "context helps.",

@@ -63,7 +63,6 @@ class LogitLens(Observable):
             "loss of what a layer predicts",
             units="nats per {token}",
             rows="{layer} · lens loss",
-            subject="The loss of what {layer} predicts",
             better="lower",
             nulls={"elsewhere": "predicted at other tokens"},
             caption="The last layer is the model's own loss on these tokens.",

@@ -75,7 +75,6 @@ def distances_declared(title: str, judged: str, shown: str) -> tuple[Quantity, .
             per="distance",
             heading="{label} distance to the reference {checkpoint}",
             rows=f"{{layer}} · {title} concepts",
-            subject=f"The {title} concepts of {{layer}}, by the {judged} distance",
             at={"distance": judged, "alignment": ROTATION_REMOVED},
             relative_to="reference",
             settled_by="refit",

@@ -148,7 +148,6 @@ class JointConcepts(OfSampledActivations):
             "number of latents that can be read from a checkpoint",
             "latents",
             rows="{layer} · readable latents",
-            subject="The number of readable latents of {layer}",
             unit="halves of the texts and seeds",
             minimum=0.0,
             caption="Latents of the joint dictionary that a sparse linear readout of this "

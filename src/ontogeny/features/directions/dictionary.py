@@ -95,7 +95,6 @@ class Dictionary(Observable):
             "variance that the dictionary explains",
             symbol="1 − ‖A − Â‖² / ‖A − mean A‖²",
             rows="{layer} · explained by the dictionary",
-            subject=None,
             nulls={"gaussian": GAUSSIAN, "untrained": UNTRAINED},
             caption="Below 0 the mean activation explains more.",
         ),
@@ -109,8 +108,8 @@ class Dictionary(Observable):
             "active",
             "features that fire at a token",
             "features",
+            several=True,
             rows="{layer} · features that fire",
-            subject="The number of features that fire in {layer}",
             minimum=0.0,
         ),
     )

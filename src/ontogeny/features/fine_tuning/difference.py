@@ -102,7 +102,6 @@ class TunedDifference(Observable):
             "nats per {token}",
             symbol="D(pₜ ‖ p₀)",
             rows="divergence from the base",
-            subject="The divergence from the base’s predictions",
             minimum=0.0,
             caption="Mean over the predicted tokens of the texts. At the base it is 0.",
         ),

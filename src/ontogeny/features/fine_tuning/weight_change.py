@@ -71,7 +71,6 @@ class WeightChange(Observable):
             noise="exact",
             rows="{kind} · distance moved",
             series="kind",
-            subject=None,
             caption="As a share of the norm that all matrices of a kind had at the first "
             "checkpoint. A frozen matrix stays at 0.",
         ),

@@ -54,7 +54,6 @@ class LabelAccuracy(Observable):
             "accuracy",
             units="share of texts",
             rows="accuracy",
-            subject="The accuracy",
             better="higher",
             beats="majority",
             nulls={"majority": "most frequent label"},

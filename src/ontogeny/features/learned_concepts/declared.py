@@ -142,7 +142,6 @@ QUANTITIES = (
         "current token’s share of the layer",
         symbol="1 − ‖A − E[A | token]‖² / ‖A‖²",
         rows="{layer} · share of the token",
-        subject="The share of the current token in {layer}",
         caption="Variance that the mean activation of the token in other texts explains.",
     ),
     Quantity(
@@ -150,7 +149,6 @@ QUANTITIES = (
         "learned share of the layer",
         symbol="‖A − E[A | token] − W A₀‖² / ‖A‖²",
         rows="{layer} · learned share",
-        subject="The learned share of {layer}",
         minimum=0.0,
         optional=True,
         caption="Variance that neither the token nor a linear map of the first checkpoint predicts "

@@ -147,7 +147,6 @@ class Loss(OfPredictions):
             "loss on fixed texts",
             units="nats per {token}",
             rows="loss",
-            subject="The loss",
             better="lower",
             nulls={**LINES, "best": "best possible"},
             dashed={"recorded": "recorded by the run"},

@@ -99,9 +99,9 @@ class Probe(Observable):
         Quantity(
             "accuracy",
             "words whose label a probe tells",
+            several=True,
             units="share of words",
             rows="{layer} · label of words",
-            subject="The accuracy of the probe of {layer}",
             minimum=0.0,
             better="higher",
             beats="majority",

@@ -111,7 +111,6 @@ class TextStatistics(OfPredictions):
             units="nats per {token}",
             symbol="mean log p(class | context) − log p̄(class)",
             rows="classes of {depth}",
-            subject="The information about classes of {depth}",
             better="higher",
             series="",
             facet="depth",

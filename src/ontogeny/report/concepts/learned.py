@@ -54,12 +54,13 @@ def controls_words(
     of_controls: Sequence[float],
     of_totals: Sequence[float] = (),
     untrained: float = math.nan,
+    refits: str = "",
 ) -> str:
-    """Return what control runs give, of how many, and an untrained model, in brackets.
+    """Return what refits give, control runs, of how many, and an untrained model, in brackets.
 
     Nothing where none was read.
     """
-    parts = []
+    parts = [refits] if refits else []
     if of_controls:
         some = value_range(of_controls, "{:,.0f}".format)
         totals = value_range(of_totals, "{:,.0f}".format) if of_totals else ""
@@ -99,9 +100,11 @@ def found_words(data: xr.Dataset) -> list[str]:
     is_more = every != total
     if math.isfinite(born):
         verb = _of_count(say.WAS_BORN, born)
-        beside = controls_words(of_born, () if is_more else of_total)
+        totals = () if is_more else of_total
+        beside = controls_words(of_born, totals)
         of_refits = _refits_words(data)
-        parts = [f"{born:,.0f}{of_refits}{say.OF.format(counts=found)} {verb}{beside}"]
+        some = f"{born:,.0f} ({of_refits})" if of_refits else f"{born:,.0f}"
+        parts = [f"{some}{say.OF.format(counts=found)} {verb}{beside}"]
         beyond = born_beyond_controls(data)
         if born and beyond:  # a zero is told behind it
             parts[0] += say.BEYOND.format(count=f"{beyond:,}")
@@ -109,7 +112,8 @@ def found_words(data: xr.Dataset) -> list[str]:
             of_all = say.OF.format(counts=found)
             has = _of_count(say.HAS_NAME, named)
             parts[0] = f"{named:,.0f}{of_all} {has}{controls_words(of_named)}"
-            parts.append(f"{say.NONE_BORN}{of_refits}{beside}")
+            beside = controls_words(of_born, totals, refits=of_refits)
+            parts.append(f"{say.NONE_BORN}{beside}")
             named = math.nan
     if math.isfinite(named):
         has = _of_count(say.HAS_NAME, named)
@@ -131,7 +135,7 @@ def _of_count(words: dict[int, str], count: float) -> str:
 
 
 def _refits_words(data: xr.Dataset) -> str:
-    """Return how many births refits count, in brackets; nothing where all count the same."""
+    """Return how many births refits count; nothing where all count the same."""
     low, high = (counts(data, f"n_born_{end}")[0] for end in ("low", "high"))
     if not low < high:
         return ""

@@ -148,7 +148,6 @@ class EncoderDynamics(FromExtractor):
                 heading="{label}",
                 facet="codes",
                 rows=f"{{layer}} · {extractor_title(self.extractor)} codes by encoder",
-                subject="The encoded codes of {layer}",
                 at={"metric": "kl", "codes": "train-fitted"},
                 relative_to="reference",
                 nulls=nulls,

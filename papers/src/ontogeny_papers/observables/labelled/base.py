@@ -102,7 +102,7 @@ class LabelledConcepts(Observable):
         return [name or "inputs" for name in self.sets]
 
     def _of_concepts(
-        self, name: str, title: str, words: str, subject: str, **options: Any
+        self, name: str, title: str, words: str, **options: Any
     ) -> Quantity:
         """Return a quantity over concepts and layers, with a row for each."""
         several = " of {concept}" if len(self.sets) > 1 else ""
@@ -110,7 +110,6 @@ class LabelledConcepts(Observable):
             name,
             title,
             rows=f"{{layer}} · {words}{several}",
-            subject=f"{subject} of {{concept}} in {{layer}}",
             unit="held-out texts",
             **options,
         )

@@ -88,7 +88,6 @@ class ConceptDirections(LabelledConcepts):
                 "accuracy",
                 "balanced accuracy on held-out texts",
                 "concept",
-                "The accuracy",
                 better="higher",
                 beats="chance",
                 nulls={"chance": "shuffled labels"},

@@ -262,7 +262,6 @@ class TCAV(LabelledConcepts):
                 "score",
                 "TCAV score",
                 "TCAV",
-                "The score",
                 units="share of texts",
                 symbol="TCAV",
                 nulls=shuffled,

@@ -58,7 +58,6 @@ class ReadoutAccuracy(Observable):
             "accuracy",
             units="share of answers",
             rows="{set} · accuracy",
-            subject="The accuracy on {set}",
             better="higher",
             beats="majority",
             nulls={"majority": "most frequent label"},

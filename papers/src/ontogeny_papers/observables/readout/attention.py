@@ -55,7 +55,6 @@ class ReadoutAttention(Observable):
             "attention entropy at the last token, mean over heads",
             units="nats",
             rows="{layer} · {set} · read-out entropy",
-            subject="The read-out entropy of {layer} on {set}",
             nulls={"uniform": "equal attention"},
             caption="One panel per set, one line per layer. Low: each token attends to few others.",
         ),

@@ -62,18 +62,13 @@ QUANTITIES = (
         caption="Spearman's correlation over concepts at each {checkpoint}.",
     ),
     Quantity(
-        "logits_overlap",
-        "overlap of the logits",
-        rows="{direction}",
-        subject=None,
-        figure=False,
+        "logits_overlap", "overlap of the logits", rows="{direction}", figure=False
     ),
     Quantity(
         "leading_projection",
         "projection of the logits on the concept",
         "logits",
         rows="{leading}",
-        subject=None,
         figure=False,
     ),
 )

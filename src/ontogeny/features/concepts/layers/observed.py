@@ -153,7 +153,6 @@ class ConceptLayers(OfSampledActivations):
             "mean number of layers before a concept is readable",
             units="layers",
             rows="layers before a concept is readable",
-            subject="The mean number of layers before a concept is readable",
             unit="halves of the texts",
             minimum=0.0,
             caption="0: from the first layer on; what is readable in none counts as beyond the "
