@@ -147,6 +147,22 @@ def test_one_model_has_the_section_without_steps(tmp_path):
     assert "1 of 1 ability is above chance" in page.split('id="first"')[1]
 
 
+def test_what_is_above_chance_from_the_start_has_no_step_since_when(tmp_path):
+    """It stood beside what was gained from a step, as if it had been gained at the first one."""
+    data = node({"tense": [1, 1, 1, 1], "number": [0.5, 0.5, 1, 1]})
+    page = page_of(tmp_path, pairs=data)
+    section = section_of(page)
+    first, last = (f">{since}</td>" for since in ("always", f"{STEPS[2]}"))
+    assert section.index(first) < section.index(last)
+    assert f">{STEPS[0]}</td>" not in section
+    of_tense = content(pairs=node({"tense": [1, 1, 1, 1]}))
+    (line,) = [s for s in first_screen(of_tense).sentences if "tense" in s.text]
+    assert "“tense” is above chance at every step: 100 %" in line.text
+    of_number = content(pairs=node({"number": [0.5, 0.5, 1, 1]}))
+    (line,) = [s for s in first_screen(of_number).sentences if "number" in s.text]
+    assert f"“number” is above chance from step {STEPS[2]}" in line.text
+
+
 def test_an_order_is_known_only_where_intervals_are_apart():
     apart = able_of(pairs=node({"a": [1] * 4, "b": [0, 0, 0, 1]}, pairs=60))
     near = able_of(pairs=node({"a": [1] * 4, "b": [0.9, 1, 1, 1]}, pairs=60))

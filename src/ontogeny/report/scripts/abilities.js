@@ -2,7 +2,7 @@
 
 import { CLOCK, DATA, find, make, say } from "./core.js";
 import { formatStep } from "./format.js";
-import { listen, state } from "./state.js";
+import { listen, stepNow } from "./state.js";
 
 const TURNED_SHOWN = 4; // each way
 
@@ -15,7 +15,7 @@ export function startAbilities() {
   const luck = lucky ? [say(lucky === 1 ? "lucky one" : "lucky", { count: lucky })] : [];
   const show = () => {
     const lines = DATA.abilities.flatMap(turnedAt);
-    find(".turned-step", place).textContent = `${CLOCK} ${formatStep(DATA.steps[state.step])}`;
+    find(".turned-step", place).textContent = `${CLOCK} ${formatStep(stepNow())}`;
     const measured = DATA.abilities.some(isCompared);
     const kept = DATA.abilities.some(({ of, texts }) => of > texts.length) ? "none kept turned" : "none turned";
     const none = able ? [say(measured ? kept : "not compared there")] : [];
@@ -28,13 +28,13 @@ export function startAbilities() {
 
 // Whether examples were measured at the slider's step and the one before it.
 function isCompared({ steps, right }) {
-  const now = steps.indexOf(DATA.steps[state.step]);
+  const now = steps.indexOf(stepNow());
   return now > 0 && [right[now - 1], right[now]].every((row) => /[015]/.test(row));
 }
 
 // One of each group; those that stay so to the end come first, as others turn to and fro.
 function turnedAt({ steps, groups, texts, right, of }) {
-  const now = steps.indexOf(DATA.steps[state.step]);
+  const now = steps.indexOf(stepNow());
   if (now < 1) return [];
   return ["1", "0"].flatMap((to) => {
     const stays = (i) => right.slice(now).every((row) => row[i] === to);

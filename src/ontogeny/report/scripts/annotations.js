@@ -83,7 +83,7 @@ export function leader(end, frame, box) {
 }
 
 // Sorted heights moved apart to at least `gap`, none below `bottom`.
-function spread(heights, gap, bottom) {
+export function spread(heights, gap, bottom) {
   const moved = [];
   heights.forEach((height, k) => moved.push(k ? Math.max(height, moved[k - 1] + gap) : height));
   for (let k = moved.length - 1, most = bottom; k >= 0; k -= 1, most = moved[k + 1] - gap)

@@ -3,7 +3,7 @@
 import { LEVELS, shownAtlas } from "./concepts.js";
 import { DATA, at, find, make, nearest, range, say } from "./core.js";
 import { formatStep } from "./format.js";
-import { state } from "./state.js";
+import { stepNow } from "./state.js";
 
 const LETTER_AT_START = /^[\p{L}\p{N}]/u;
 const LETTER_AT_END = /[\p{L}\p{N}]$/u;
@@ -18,7 +18,7 @@ export function contextPart(i) {
     screen.label.textContent = contextWords(atlas, i, key);
     screen.show(key);
   };
-  const update = () => fill(atlas.contexts.follow ? nearestKey(atlas, i, DATA.steps[state.step]) : 0);
+  const update = () => fill(atlas.contexts.follow ? nearestKey(atlas, i, stepNow()) : 0);
   const print = (on) => {
     const keys = on && atlas.contexts.follow ? paperKeys(atlas, i) : [];
     for (const element of [screen.label, screen.list]) element.hidden = keys.length > 0;
@@ -121,5 +121,5 @@ function contextWords(atlas, i, key) {
   if (DATA.steps.length === 1) return say("strongest");
   if (!atlas.contexts.follow) return say(atlas.one_code ? "strongest at" : "strongest fitted", { at: formatStep(atlas.step) });
   const step = keyStep(atlas, i, key);
-  return say(step === DATA.steps[state.step] ? "strongest at" : "strongest nearest", { at: formatStep(step) });
+  return say(step === stepNow() ? "strongest at" : "strongest nearest", { at: formatStep(step) });
 }

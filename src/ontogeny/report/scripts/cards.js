@@ -6,7 +6,6 @@ import {
   bornWords,
   conceptName,
   intervalWords,
-  placeOfStep,
   readableAt,
   shownAtlas,
   spokenBirth,
@@ -19,7 +18,7 @@ import { formatStep, shortened } from "./format.js";
 import { UP_AND_DOWN, oneStop } from "./layers.js";
 import { codeHistogram } from "./learned-card.js";
 import { linePath } from "./life-shapes.js";
-import { currentPlace, shareOfAxis, state } from "./state.js";
+import { currentPlace, placeOfStep, shareOfAxis, stepNow } from "./state.js";
 
 const SPARK = { width: 300, height: 40 };
 export const shownCards = new Set();
@@ -136,7 +135,7 @@ function sparkPart(i) {
   const update = (changed) => {
     if (changed.has("scale")) draw();
     standAt(here, sparkX(currentPlace()));
-    const t = lastNotAbove(atlas.steps, DATA.steps[state.step]);
+    const t = lastNotAbove(atlas.steps, stepNow());
     const doubt = strengthDoubt(atlas, i, t).length ? say("not readable") : "";
     value.textContent = `${CLOCK_HEAD} ${formatStep(atlas.steps[t])}: ${strengthWords(atlas, i, t)}${doubt}`;
   };

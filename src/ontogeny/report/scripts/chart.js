@@ -7,9 +7,9 @@ import { followRow, goTo } from "./links.js";
 import {
   change,
   currentPlace,
-  indexOfStep,
   layerShown,
   listen,
+  placeOfStep,
   placeOnAxis,
   shareOfAxis,
   state,
@@ -151,7 +151,7 @@ function chartHover(event, svg, placeOf) {
 
 // `told` is null of a row that was not judged, of which its state says so.
 function tellRow(event, row, place) {
-  const places = row.steps.map((step) => DATA.scales[state.scale].at[indexOfStep.get(step)]);
+  const places = row.steps.map(placeOfStep);
   const i = nearest(places, place);
   const share = values(row.progress)[i];
   const told = row.told !== false && row.distinct[i] === "1";

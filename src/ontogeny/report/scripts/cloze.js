@@ -2,7 +2,7 @@
 
 import { CLOCK, DATA, find, findAll, lastNotAbove, say } from "./core.js";
 import { formatStep } from "./format.js";
-import { indexOfStep, listen, setStep, state } from "./state.js";
+import { checkpointOf, listen, setStep, stepNow } from "./state.js";
 
 export function startCloze() {
   const table = find("#cloze");
@@ -20,9 +20,9 @@ export function startCloze() {
   // The heading of a step sets it.
   const buttons = heads.map((head) => find("button", head));
   let shown = columns;
-  buttons.forEach((button, i) => button.addEventListener("click", () => setStep(indexOfStep.get(steps[shown[i]]))));
+  buttons.forEach((button, i) => button.addEventListener("click", () => setStep(checkpointOf(steps[shown[i]]))));
   const show = () => {
-    const now = lastNotAbove(steps, DATA.steps[state.step]);
+    const now = lastNotAbove(steps, stepNow());
     const places = [...new Set([...columns, now])].sort((a, b) => a - b);
     shown = places;
     for (const cells of [heads, ...rows, feet]) {
@@ -33,7 +33,7 @@ export function startCloze() {
       });
     }
     places.forEach((t, i) => {
-      const here = DATA.steps[state.step];
+      const here = stepNow();
       const late = t !== now || steps[t] === here ? "" : steps[t] < here ? ", last measured" : ", first measured";
       buttons[i].textContent = `${CLOCK} ${formatStep(steps[t])}${late}`;
       heads[i].setAttribute("aria-current", String(t === now));

@@ -2,7 +2,7 @@
 
 import { CLOCK_HEAD, DATA, at, find, nearest, say } from "./core.js";
 import { formatStep } from "./format.js";
-import { indexOfStep, placeOnAxis, state } from "./state.js";
+import { placeOfStep, placeOnAxis } from "./state.js";
 import { showTooltip } from "./tooltip.js";
 
 const NO_FACTS = {
@@ -53,15 +53,14 @@ export function spokenBirth(concept) {
   return say("born by", { at: formatStep(concept.born), between: intervalWords(concept, ", between ", "") });
 }
 
+export function spokenConcept(atlas, i) {
+  const concept = atlas.concepts[i];
+  return `${conceptName(concept)}, ${atlas.layers[concept.layer].short}: ${spokenBirth(concept)}`;
+}
+
 export function intervalWords(concept, before = "", after = "") {
   const { after: low, before: high } = concept;
   return low === null || high === null || low === high ? "" : `${before}${formatStep(low)}–${formatStep(high)}${after}`;
-}
-
-export function placeOfStep(step) {
-  const scale = DATA.scales[state.scale];
-  const known = indexOfStep.get(step);
-  return scale.at[known ?? nearest(DATA.steps, step)];
 }
 
 // As a share of its peak; null where it was not measured.

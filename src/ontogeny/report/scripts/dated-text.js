@@ -1,11 +1,11 @@
 // Dated text: at the slider's step only what was predicted by then is left; a token sets the step.
 // Of one model tokens tell by how much they are likelier than by bigrams.
 
-import { DATA, find, findAll, make, nearest, say } from "./core.js";
+import { DATA, find, findAll, make, say } from "./core.js";
 import { formatStep } from "./format.js";
 import { UP_AND_DOWN, oneStop, oneStopAlong } from "./layers.js";
 import { tickLabels } from "./panels.js";
-import { currentPlace, listen, setStep, shareOfAxis, state } from "./state.js";
+import { checkpointOf, currentPlace, listen, placeOfStep, setStep, shareOfAxis, state, stepNow } from "./state.js";
 import { hideTooltip, showTooltip } from "./tooltip.js";
 
 const DATED_STATES = ["given", "never", "lost", "late", "good"];
@@ -32,7 +32,7 @@ export function startDated() {
 function startDatedLine(line, guess) {
   const tokens = findAll(".d", line);
   oneStopAlong(line, tokens);
-  const set = (token) => token?.dataset.step && setStep(nearest(DATA.steps, Number(token.dataset.step)));
+  const set = (token) => token?.dataset.step && setStep(checkpointOf(Number(token.dataset.step)));
   line.addEventListener("click", (event) => set(event.target.closest(".d")));
   line.addEventListener("keydown", (event) => {
     if (event.key === "Enter") set(event.target.closest(".d"));
@@ -60,7 +60,7 @@ function tellDated(token, clientX, clientY, guess) {
 
 // Where a step lies on the axis of the slider.
 function shareOfStep(step) {
-  return shareOfAxis(DATA.scales[state.scale].at[nearest(DATA.steps, Number(step))]);
+  return shareOfAxis(placeOfStep(Number(step)));
 }
 
 // Births and squares of concepts stand on the same axis.
@@ -96,7 +96,7 @@ function layDatedAxis(axis, figure) {
 }
 
 function showDated(figure, lines) {
-  const now = DATA.steps[state.step];
+  const now = stepNow();
   const early = now < Number(figure.dataset.last); // what was not read later is not known
   figure.classList.toggle("early", early);
   for (const each of findAll(".dated-line[role] .d, .dated-rows i", figure))

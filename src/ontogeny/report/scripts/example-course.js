@@ -1,11 +1,10 @@
 // The course of one token of the example text over the steps, with its numbers.
 
-import { placeOfStep } from "./concepts.js";
 import { CLOCK, DATA, find, makeSvg, say, standAt, values } from "./core.js";
 import { example, exampleStep, measureNow, orNull, referenceOf, valueOf } from "./example.js";
 import { formatStep } from "./format.js";
 import { linePath } from "./life-shapes.js";
-import { currentPlace, shareOfAxis } from "./state.js";
+import { currentPlace, placeOfStep, shareOfAxis } from "./state.js";
 
 const COURSE = { width: 600, height: 40 };
 

@@ -1,7 +1,7 @@
 // What the example text shows now, and what its tokens have of it.
 
 import { DATA, at, lastNotAbove, say } from "./core.js";
-import { state } from "./state.js";
+import { stepNow } from "./state.js";
 
 const TINT = 0.62;
 // What is shown: a measure, one option of its menu, a text, and of each text a token.
@@ -12,7 +12,7 @@ export function measureNow() {
 }
 
 export function exampleStep() {
-  return lastNotAbove(measureNow().steps, DATA.steps[state.step]);
+  return lastNotAbove(measureNow().steps, stepNow());
 }
 
 // The value of a token in parts of its unit; null where there is none.

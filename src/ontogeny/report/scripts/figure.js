@@ -8,7 +8,7 @@ import { drawSoon, plottingLibrary } from "./library.js";
 import { RUN, hasControls, nodeOf } from "./nodes.js";
 import { FIGURES, PICTURES } from "./picture.js";
 import { RunsView, arranged, runsCsv } from "./runs.js";
-import { currentPlace, indexOfStep, listen, setStep, state } from "./state.js";
+import { checkpointOf, currentPlace, listen, setStep, stepNow } from "./state.js";
 import { darkQuery, paper } from "./theme.js";
 import { hideTooltip, showTooltip } from "./tooltip.js";
 import { startTurning } from "./turning.js";
@@ -240,7 +240,7 @@ export class Figure {
     const { picture, data } = this;
     if (data.kind !== "curves" || !this.onSteps) return this.stepWords();
     const i = picture.currentPlace;
-    const [step, now] = [picture.xAxis.values[i], DATA.steps[state.step]];
+    const [step, now] = [picture.xAxis.values[i], stepNow()];
     const before = step < now ? say("measured before", { at: formatStep(now) }) : "";
     const head = make("b", { textContent: `${CLOCK_HEAD} ${formatStep(step)}${before}` });
     const all = picture.panels.flatMap((panel) => panel.lines);
@@ -267,7 +267,7 @@ export class Figure {
 
   stepWords() {
     return this.followsStep
-      ? [make("b", { textContent: `${CLOCK_HEAD} ${formatStep(DATA.steps[state.step])}` })]
+      ? [make("b", { textContent: `${CLOCK_HEAD} ${formatStep(stepNow())}` })]
       : [];
   }
 
@@ -343,7 +343,7 @@ export class Figure {
     const dimension = [x, facet, ...this.drawn.points].find((d) => axes[d]?.kind === "step");
     if (!told || !dimension) return;
     const step = axes[dimension].values[told.index[dimension]];
-    setStep(indexOfStep.get(step));
+    setStep(checkpointOf(step));
   }
 }
 

@@ -4,17 +4,16 @@ import { textWidth } from "./annotations.js";
 import {
   bornWords,
   conceptName,
-  placeOfStep,
   pointedStep,
   readableAt,
-  spokenBirth,
+  spokenConcept,
   strengthAt,
   tellConcept,
 } from "./concepts.js";
 import { DATA, find, makeSvg, say } from "./core.js";
 import { formatStep, shortened } from "./format.js";
 import { LIFE, PICTURE_NAMES } from "./life-shapes.js";
-import { state } from "./state.js";
+import { placeOfStep, state } from "./state.js";
 import { tellsAt } from "./tooltip.js";
 
 const PITCH = { close: 24, apart: 28 }; // pixels, of which a pointer needs 24
@@ -91,7 +90,7 @@ function lineRow(row, view, y, form) {
   const link = makeSvg("a", {
     href: `#${concept.id}`,
     "data-line": row.i,
-    "aria-label": `${conceptName(concept)}, ${atlas.layers[concept.layer].short}: ${spokenBirth(concept)}`,
+    "aria-label": spokenConcept(atlas, row.i),
   });
   const lifted = form.beside && form.behind;
   const [top, height] = lifted ? [y + 4, 16] : [y + 15, 10];

@@ -2,18 +2,16 @@
 
 import {
   byBirth,
-  conceptName,
   meanAt,
-  placeOfStep,
   pointedStep,
-  spokenBirth,
+  spokenConcept,
   tellConcept,
 } from "./concepts.js";
 import { DATA, lastNotAbove, makeSvg, range, say } from "./core.js";
 import { formatStep, shortened } from "./format.js";
 import { Shades } from "./life-lines.js";
 import { PICTURE_NAMES, bandPath, linePath } from "./life-shapes.js";
-import { state } from "./state.js";
+import { placeOfStep, stepNow } from "./state.js";
 import { hideTooltip } from "./tooltip.js";
 
 const ROW = { height: 4, mean: 26, gap: 12, label: 16 };
@@ -122,16 +120,15 @@ function rowLink(svg, view, rows, { from, to }) {
   const go = (place) => {
     rowCursor.place = Math.max(0, Math.min(rows.length - 1, place));
     const { i, y } = rows[rowCursor.place];
-    const concept = atlas.concepts[i];
-    link.setAttribute("href", `#${concept.id}`);
-    link.setAttribute("aria-label", `${conceptName(concept)}, ${atlas.layers[concept.layer].short}: ${spokenBirth(concept)}`);
+    link.setAttribute("href", `#${atlas.concepts[i].id}`);
+    link.setAttribute("aria-label", spokenConcept(atlas, i));
     link.dataset.row = i;
     box.setAttribute("y", y);
   };
   const tell = (event, t) => tellConcept(event, atlas, rows[rowCursor.place].i, t);
   const tellHere = () => {
     const { left, bottom } = box.getBoundingClientRect();
-    tell({ clientX: left, clientY: bottom }, lastNotAbove(atlas.steps, DATA.steps[state.step]));
+    tell({ clientX: left, clientY: bottom }, lastNotAbove(atlas.steps, stepNow()));
   };
   const point = (event) => {
     const y = event.clientY - svg.getBoundingClientRect().top;

@@ -1,6 +1,6 @@
 // The picture of the first screen: the loss over the life lines of concepts, on the slider's axis.
 
-import { textWidth } from "./annotations.js";
+import { spread, textWidth } from "./annotations.js";
 import { capital } from "./concepts.js";
 import { CLOCK, CLOCK_HEAD, DATA, extent, find, findAll, make, makeSvg, nearest, range, standAt } from "./core.js";
 import { formatNumber, formatStep } from "./format.js";
@@ -10,7 +10,7 @@ import { drawRows } from "./life-rows.js";
 import { LIFE, PICTURE_NAMES, bandPath, linePath } from "./life-shapes.js";
 import { tickLabels } from "./panels.js";
 import { track as sliderTrack } from "./slider.js";
-import { currentPlace, indexOfStep, layerShown, listen, placeOnAxis, shareOfAxis, state } from "./state.js";
+import { currentPlace, layerShown, listen, placeOfStep, placeOnAxis, shareOfAxis, state } from "./state.js";
 import { showTooltip, tellsAt } from "./tooltip.js";
 
 const MOST_NAMED = 6; // runs at whose lines there is room for a name
@@ -174,7 +174,7 @@ function drawLoss(svg, view, top, legend) {
   const [low, high] = lossSpan(track, first);
   const inside = (value) => Math.max(low, Math.min(high, value));
   const yOf = (value) => base + height * (high > low ? (high - inside(value)) / (high - low) : 0.5);
-  const places = track.steps.map((step) => view.xOf(DATA.scales[state.scale].at[indexOfStep.get(step)]));
+  const places = track.steps.map((step) => view.xOf(placeOfStep(step)));
   const arrow = (value) => (value > high ? "↑ " : value < low ? "↓ " : "");
   const labels = [...first.lines.map((line) => [line.text, line.level]), ...endLabels(track, first)].map(
     ([text, value, name]) => [arrow(value) + text, value, name],
@@ -253,9 +253,7 @@ function lossWords() {
 // Labels at the ends of their lines, moved apart where they would overlap.
 function labelEnds(group, labels, yOf, x, [top, bottom]) {
   labels.sort((a, b) => b[1] - a[1]);
-  let [above, below] = [top - 13, bottom + 13];
-  const heights = labels.map(([, value]) => (above = Math.max(yOf(value), above + 13)));
-  for (let i = labels.length - 1; i >= 0; i--) below = heights[i] = Math.min(heights[i], below - 13);
+  const heights = spread(labels.map(([, value]) => Math.max(top, yOf(value))), 13, bottom);
   labels.forEach(([text, , name = ""], i) => group.append(makeSvg("text", { class: name, x, y: heights[i] + 4 }, text)));
 }
 
@@ -263,8 +261,7 @@ function tellLoss(event, view) {
   const x = event.clientX - find("#life svg").getBoundingClientRect().left;
   const place = placeOnAxis((x - view.from) / (view.to - view.from));
   const { track, first } = DATA;
-  const at = track.steps.map((step) => DATA.scales[state.scale].at[indexOfStep.get(step)]);
-  const i = nearest(at, place);
+  const i = nearest(track.steps.map(placeOfStep), place);
   const control = first.control?.map((side) => side[i]);
   const words = control?.every((v) => v !== null) && control.map((v) => formatNumber(v, 0.1)).join("–");
   const own = first.names?.length ? first.names.map((name, k) => `${name} ${formatNumber(first.runs[k][i], 0.1)}`) : [];

@@ -1,8 +1,8 @@
 // Deep links: the hash names a place of the page and the view, as in #concepts-ica/distance?step=100&layers=0,3.
 
-import { DATA, find, findAll, nearest } from "./core.js";
+import { DATA, find, findAll } from "./core.js";
 import { showAndAgain } from "./figure.js";
-import { change, listen, state } from "./state.js";
+import { change, checkpointOf, listen, state, stepNow } from "./state.js";
 
 const HASH_PAUSE = 200; // milliseconds; browsers allow few changes of the address
 const FIRST_VIEW = { step: DATA.start, scale: "log", layers: null, chart: DATA.views[0] };
@@ -57,7 +57,7 @@ function showLinkedView(view) {
     if (choiceOf(element) !== value) setChoice(element, value);
   }
   change({
-    step: view.has("step") && Number.isFinite(wanted) ? nearest(DATA.steps, wanted) : FIRST_VIEW.step,
+    step: view.has("step") && Number.isFinite(wanted) ? checkpointOf(wanted) : FIRST_VIEW.step,
     scale: view.get("axis") === "linear" ? "linear" : FIRST_VIEW.scale,
     layers: known.size ? known : FIRST_VIEW.layers,
     chart: DATA.views.includes(view.get("chart")) ? view.get("chart") : FIRST_VIEW.chart,
@@ -66,7 +66,7 @@ function showLinkedView(view) {
 
 function linkTo(place) {
   const parts = [];
-  if (state.step !== FIRST_VIEW.step) parts.push(`step=${DATA.steps[state.step]}`);
+  if (state.step !== FIRST_VIEW.step) parts.push(`step=${stepNow()}`);
   if (state.layers !== null) {
     const chosen = [...state.layers].sort((a, b) => a - b);
     parts.push(`layers=${chosen.map((i) => encodeURIComponent(DATA.layers[i])).join(",")}`);

@@ -3,7 +3,7 @@
 import { FONT, note, textWidth, widest } from "./annotations.js";
 import { DATA, range } from "./core.js";
 import { plotText, shortened } from "./format.js";
-import { findingsByStep, indexOfStep, state } from "./state.js";
+import { findingsByStep, placeOfStep, state } from "./state.js";
 import { paper, plotFont } from "./theme.js";
 
 // Room under the panels for the axis and its name.
@@ -182,7 +182,7 @@ export function stepMarks(i, palette) {
   const marks = DATA.boundaries.map(({ [state.scale]: [place] }) => upright(i, "line", [place, place], { ...line, dash: "dot" }));
   for (const step of findingsByStep.keys()) {
     const look = { fillcolor: palette.base.warning };
-    marks.push(at(scale.at[indexOfStep.get(step)], "M-4,0L4,0L0,7Z", { width: 0 }, look));
+    marks.push(at(placeOfStep(step), "M-4,0L4,0L0,7Z", { width: 0 }, look));
   }
   if (scale.broken) marks.push(at(0.045, "M-4,-4L0,4M0,-4L4,4", line));
   return marks;

@@ -1,7 +1,7 @@
 // The step slider: its track is the loss curve, its handle the current step.
 
 import { chartAxis } from "./chart.js";
-import { CLOCK, DATA, extent, find, findAll, makeSvg, nearest, press, standAt } from "./core.js";
+import { CLOCK, DATA, extent, find, findAll, makeSvg, press, standAt } from "./core.js";
 import { formatNumber, formatStep } from "./format.js";
 import { linePath } from "./life-shapes.js";
 import { tickLabels } from "./panels.js";
@@ -9,12 +9,14 @@ import {
   change,
   currentPlace,
   findingsByStep,
-  indexOfStep,
+  goToPlace,
   listen,
+  placeOfStep,
   placeOnAxis,
   setStep,
   shareOfAxis,
   state,
+  stepNow,
 } from "./state.js";
 
 const PLAY_SECONDS = 8;
@@ -77,7 +79,7 @@ function sliderX(place) {
 
 function slideTo(slider, event) {
   const x = event.clientX - slider.getBoundingClientRect().left;
-  setStep(nearest(DATA.scales[state.scale].at, placeOnAxis((x - track.start) / track.length)));
+  goToPlace(placeOnAxis((x - track.start) / track.length));
 }
 
 function moveByKey(event) {
@@ -101,12 +103,12 @@ function drawTrack(svg, height) {
   for (const x of scale.at.map(sliderX))
     svg.append(makeSvg("line", { class: "mark", x1: x, x2: x, y1: base - 2, y2: base + 2 }));
   for (const step of findingsByStep.keys()) {
-    const x = sliderX(scale.at[indexOfStep.get(step)]);
+    const x = sliderX(placeOfStep(step));
     svg.append(makeSvg("path", { class: "mark-found", d: `M${x - 3.5} ${base + 6}h7l-3.5 -6z` }));
   }
   if (scale.broken) svg.append(makeSvg("path", { class: "mark", d: breakPath(sliderX(0.045), base) }));
   if (DATA.track)
-    svg.append(makeSvg("path", { class: "loss", d: trackPath(DATA.track, scale, base - 5) }));
+    svg.append(makeSvg("path", { class: "loss", d: trackPath(DATA.track, base - 5) }));
   svg.append(
     makeSvg("line", { class: "handle", y1: 0, y2: base }),
     makeSvg("circle", { class: "knob", cy: base, r: 6.5 }),
@@ -117,15 +119,15 @@ function breakPath(x, y) {
   return `M${x - 3} ${y + 4}l3 -8M${x + 1} ${y + 4}l3 -8`;
 }
 
-function trackPath(curve, scale, height) {
+function trackPath(curve, height) {
   const [low, high] = extent([curve.values]);
   const yOf = (value) => 3 + (height - 3) * (high > low ? (high - value) / (high - low) : 0.5);
-  return linePath(curve.steps.map((step) => sliderX(scale.at[indexOfStep.get(step)])), curve.values, yOf);
+  return linePath(curve.steps.map((step) => sliderX(placeOfStep(step))), curve.values, yOf);
 }
 
 function moveHandle(slider, svg) {
   const x = sliderX(currentPlace());
-  const step = DATA.steps[state.step];
+  const step = stepNow();
   standAt(find(".handle", svg), x);
   find(".knob", svg).setAttribute("cx", x);
   const more = trackWords(step);

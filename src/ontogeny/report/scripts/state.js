@@ -1,11 +1,11 @@
 // What the reader has chosen for the whole page: the step, the kind of step axis, the layers, what the
 // rows of the chart show, and which of several runs is drawn in ink.
 
-import { DATA, lastNotAbove } from "./core.js";
+import { DATA, lastNotAbove, nearest } from "./core.js";
 
 export const state = { step: DATA.start, scale: "log", layers: null, chart: DATA.views[0], run: 0 };
 const listeners = [];
-export const indexOfStep = new Map(DATA.steps.map((step, i) => [step, i]));
+const indexOfStep = new Map(DATA.steps.map((step, i) => [step, i]));
 
 // What the audit found, under each step that it names.
 export const findingsByStep = new Map();
@@ -33,13 +33,31 @@ export function setStep(index) {
   change({ step: Math.max(0, Math.min(DATA.steps.length - 1, index)) });
 }
 
+// The checkpoint of a step, or the nearest one.
+export function checkpointOf(step) {
+  return indexOfStep.get(step) ?? nearest(DATA.steps, step);
+}
+
+export function stepNow() {
+  return DATA.steps[state.step];
+}
+
 // `layers` is null for all, else a set of chip numbers; what belongs to no layer is always shown.
 export function layerShown(group) {
   return state.layers === null || group === undefined || group < 0 || state.layers.has(group);
 }
 
 export function currentPlace() {
-  return DATA.scales[state.scale].at[state.step];
+  return placeOfStep(stepNow());
+}
+
+export function placeOfStep(step) {
+  return DATA.scales[state.scale].at[checkpointOf(step)];
+}
+
+// Go to the checkpoint at a place of the step axis.
+export function goToPlace(place) {
+  setStep(nearest(DATA.scales[state.scale].at, place));
 }
 
 // Where a place lies on the step axis, as a share of its length; and back.
@@ -55,5 +73,5 @@ export function placeOnAxis(share) {
 
 // The place on a node's own step axis of the last measured step up to the current one.
 export function stepIndex(axis) {
-  return lastNotAbove(axis.values, DATA.steps[state.step]);
+  return lastNotAbove(axis.values, stepNow());
 }

@@ -2,8 +2,7 @@
 // Names in them lead on, and so do the keys.
 
 import { chartAxis } from "./chart.js";
-import { DATA, nearest } from "./core.js";
-import { placeOnAxis, setStep, state } from "./state.js";
+import { goToPlace, placeOnAxis } from "./state.js";
 
 // Ends of the step axis of the picture that is clicked on, in the window; null of anything else.
 function axisUnder(element) {
@@ -23,7 +22,7 @@ export function startStepClicks() {
       if (event.clientX < left || event.clientX > right) return;
       event.preventDefault();
       event.stopPropagation();
-      setStep(nearest(DATA.scales[state.scale].at, placeOnAxis((event.clientX - left) / (right - left))));
+      goToPlace(placeOnAxis((event.clientX - left) / (right - left)));
     },
     true,
   );

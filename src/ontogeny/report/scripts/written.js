@@ -2,7 +2,7 @@
 
 import { DATA, find, findAll, lastNotAbove } from "./core.js";
 import { formatStep } from "./format.js";
-import { listen, state } from "./state.js";
+import { listen, stepNow } from "./state.js";
 
 export function startWritten() {
   const figure = find(".written");
@@ -11,7 +11,7 @@ export function startWritten() {
   const step = find(".written-step", figure);
   const places = findAll(".now", figure);
   const show = () => {
-    const now = lastNotAbove(steps, DATA.steps[state.step]);
+    const now = lastNotAbove(steps, stepNow());
     step.textContent = formatStep(steps[now]);
     const written = texts[now].flat();
     places.forEach((place, i) => (place.textContent = written[i]));
