@@ -40,6 +40,7 @@ _VALUE = 1.5 * FONT
 _HEADING = 1.7 * FONT
 _ROW = 0.15  # inches
 _LOSS = 1.1
+_ROOM = 0.05  # of the span of the loss, above and below it
 _TINT = ramp(PROGRESS["light"], LEVELS)[LEVELS // 2]
 
 
@@ -176,7 +177,7 @@ def _draw_loss(
             axes.axhline(level, color=_INK_2, linewidth=0.6, linestyle="--")
         ends.append((f"{words} {number(level, 0.1)}", level, _INK_2))
     axes.plot(at, track.values, color=_INK, linewidth=1.1)
-    room = axes.margins()[1] * ((span[1] - span[0]) or 1.0)
+    room = _ROOM * ((span[1] - span[0]) or 1.0)
     axes.set_ylim(span[0] - room, span[1] + room)
     axes.set_title(truncate(track.title, 60), loc="left", fontsize=FONT)
     axes.set_ylabel(truncate(track.units, 24))
