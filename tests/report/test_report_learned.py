@@ -2,6 +2,7 @@
 
 import base64
 import dataclasses
+import json
 import math
 import re
 
@@ -256,6 +257,21 @@ def test_controls_are_told_of_each_layer(payload):
     data = learned_concepts()
     alone = data.drop_vars([name for name in data if "run" in data[name].dims])
     assert "control" not in " ".join(control_words(alone, 0)).lower()
+
+
+@pytest.mark.parametrize(
+    ("blocks", "told"), [(0, []), (1, []), (30, ["1 of 30 blocks are asked"])]
+)
+def test_blocks_that_were_not_asked_are_told(blocks, told):
+    data = learned_concepts()
+    data = data.isel(layer=slice(1))
+    model = {"class": "Model", "parameters": 1, "blocks": blocks}
+    tree = made.tree({"learned-concepts": data}, steps=STEPS)
+    tree.attrs["model"] = json.dumps(model)
+    content = read_content(tree)
+    words = read_atlas(content, read_concepts(content)).payload["layers"][0]
+    asked = [each for each in words["control_words"] if "asked" in each]
+    assert len(asked) == len(told) and all(map(str.startswith, asked, told))
 
 
 def test_controls_that_end_trained_judge_nothing():

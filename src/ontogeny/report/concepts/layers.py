@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...words import concepts as say
+from ...words import learned_concepts as beyond
 from ...words.content import Content
-from ...words.formats import plain_text
+from ...words.formats import plain_text, plural
 from ...words.labels import short_names
 from .arrays import ConceptArrays
 from .cards import finite
@@ -32,6 +33,13 @@ def layers(
     `address` is how links to the concepts of a node begin.
     """
     paths = [plain_text(label) for label in arrays.data["layer"].values]
+    learned = is_learned(arrays.data)
+    asked = _asked(len(paths), content.model.get("blocks", 0)) if learned else []
+
+    def of_controls(layer: int) -> list[str]:
+        words = control_words(arrays.data, layer) if learned else []
+        return [content.voice.fill(each) for each in words]
+
     return [
         {
             "path": path,
@@ -40,14 +48,18 @@ def layers(
             "address": layer_address(address, path),
             "group": content.groups.of(path),
             **_nulls(arrays, i),
-            "control_words": list(
-                map(content.voice.fill, control_words(arrays.data, i))
-            )
-            if is_learned(arrays.data)
-            else [],
+            "control_words": [*of_controls(i), *asked],
         }
         for i, (path, short) in enumerate(zip(paths, short_names(paths), strict=True))
     ]
+
+
+def _asked(layers: int, blocks: int) -> list[str]:
+    """Return in a sentence that not all blocks of a model were asked, and why."""
+    if layers >= blocks:
+        return []
+    words = beyond.LAYERS_ASKED.format(asked=layers, blocks=plural(blocks, "block"))
+    return [words]
 
 
 def node_address(path: str) -> str:

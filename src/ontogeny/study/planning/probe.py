@@ -74,6 +74,8 @@ class Probe:
         The plainer way in which the model is read, where the one that was asked for is not right.
     failures
         Observables that failed in a dry run, see `ontogeny.study.planning.dry_run`.
+    depth
+        How many blocks the model has; 0 where no family says it.
     """
 
     reads: Mapping[Need, frozenset[str] | None]
@@ -94,6 +96,7 @@ class Probe:
     dtype: str
     fallback: Fallback = field(default_factory=Fallback)
     failures: tuple[DryFailure, ...] = ()
+    depth: int = 0
 
     def resolved(self, settings: Settings) -> Settings:
         """Return the settings with what had to be found out."""
@@ -195,7 +198,13 @@ def probe(
         dtype=dtype,
         fallback=fallback,
         failures=tuple(dry_run(model, trajectory, inputs, tried, settings)),
+        depth=_depth(model),
     )
+
+
+def _depth(model: Any) -> int:
+    known = capture.family_of(model) is not None
+    return len(capture.match_layers(model, "resid")) if known else 0
 
 
 def _in_batches(

@@ -154,7 +154,11 @@ def described(parts: Sequence[RunPart], stated: Stated) -> dict[str, Any]:
         "inputs": json.dumps(inputs),
         "trajectory": json.dumps(_source(trajectory, graph.digests)),
         "model": json.dumps(
-            {"class": probe.model_class, "parameters": probe.parameters}
+            {
+                "class": probe.model_class,
+                "parameters": probe.parameters,
+                "blocks": probe.depth,
+            }
         ),
         **_clock(unit),
         **({"left_out": json.dumps(stated.left_out)} if stated.left_out else {}),
