@@ -56,7 +56,7 @@ def normal_limit(level: ArrayLike) -> Any:
     return -ndtri(level)
 
 
-def binomial_above(count: int, tries: int, share: float) -> float:
+def binomial_above(count: float, tries: float, share: float) -> float:
     """Return the probability of more than `count` in so many `tries`.
 
     Examples
