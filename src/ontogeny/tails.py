@@ -57,7 +57,7 @@ def normal_limit(level: ArrayLike) -> Any:
 
 
 def binomial_above(count: float, tries: float, share: float) -> float:
-    """Return the probability of more than `count` in so many `tries`, both whole numbers.
+    """Return the probability of more than `count` in so many `tries`.
 
     Examples
     --------

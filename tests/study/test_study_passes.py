@@ -102,6 +102,52 @@ def test_every_checkpoint_runs_its_texts_once(counted):
     assert sum(n for label, n in counts.items() if "turned" in label) == len(STEPS) - 1
 
 
+def test_what_learned_concepts_read_beside_the_checkpoints_is_other_models(
+    tmp_path, monkeypatch
+):
+    """Two thirds of SmolLM2 were read 14 times beside its checkpoints: never one of them again.
+
+    An untrained model is read once for the run and its controls, and the first checkpoint once
+    with the norms of each checkpoint that is searched: three of six. These passes end at the layer.
+    """
+    steps = (10, 20, 30, 40, 50, 60)  # without an initialisation
+    torch.manual_seed(0)
+    trajectory = og.Trajectory.from_models({step: tiny_models.gpt2() for step in steps})
+    block = type(tiny_models.gpt2().transformer.h[0])
+    blocks, task = Counter(), [""]
+    forward_of_block, computed = block.forward, running.compute_task
+
+    def counting(self, states, *given, **named):
+        if len(states) == TEXTS:
+            blocks[task[0], self.attn.layer_idx] += 1
+        return forward_of_block(self, states, *given, **named)
+
+    def computing(job, of):
+        task[0] = of.label
+        return computed(job, of)
+
+    monkeypatch.setattr(block, "forward", counting)
+    monkeypatch.setattr(running, "compute_task", computing)
+    concepts = og.observables.LearnedConcepts(
+        n_concepts=3, examples=0, max_tokens=None, layers="transformer.h.0.mlp"
+    )
+    study = og.Study(trajectory, tiny_inputs(TEXTS), [Loss(), concepts], controls=2)
+    study.run(tmp_path)
+    beside = {
+        label: n for (label, b), n in blocks.items() if b == 0 and "states" in label
+    }
+    assert beside == {"states": 1 + 3, "turned 0: states": 3, "turned 1: states": 3}
+    assert not any("states" in label for label, b in blocks if b > 0)
+    whole = Counter()
+    for (label, b), n in blocks.items():
+        whole[b, "turned" in label] += n * (bool(label) and "states" not in label)
+    last = max(b for _, b in blocks)
+    assert whole[last, False] == len(steps)
+    # A control begins at a checkpoint of the run.
+    assert whole[last, True] == 2 * (len(steps) - 1)
+    assert whole[0, False] == whole[last, False] and whole[0, True] == whole[last, True]
+
+
 @pytest.mark.slow
 def test_the_weights_of_a_control_are_computed_once_for_all_that_is_read_of_a_step(
     tmp_path, monkeypatch

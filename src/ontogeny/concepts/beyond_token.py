@@ -124,7 +124,9 @@ def _by_unit(values: np.ndarray, unit: np.ndarray) -> np.ndarray:
 
 def centred(A: np.ndarray) -> np.ndarray:
     """Return activations (n, m) as float32, less their mean."""
-    return np.asarray(A - A.mean(axis=0, dtype=np.float64), dtype=np.float32)
+    rows = A.astype(np.float32)
+    rows -= A.mean(axis=0, dtype=np.float64)
+    return np.asarray(rows)
 
 
 def strong(codes: np.ndarray, share: float = STRONG) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -69,7 +70,10 @@ def components(
     True
     """
     parts = (np.ones(len(X), dtype=bool), half, ~half)
-    fits = [_fitted(X, rows, count, seed) for rows in parts]
+    made = (_fitted(X, rows, count, seed) for rows in parts)
+    if not latents:
+        return _compared(made)
+    fits = list(made)
     found = _compared(fits)
     if not found.again.size or latents <= max(codes.shape[1] for codes in fits):
         return found
@@ -91,12 +95,16 @@ def components(
     return Components(*(np.concatenate(pair, axis=-1) for pair in pairs))
 
 
-def _compared(fits: list[np.ndarray]) -> Components:
-    """Return the codes of the first fit, each beside its nearest of the others."""
-    codes = fits[0] * np.where(
-        (fits[0].astype(np.float64) ** 3).sum(axis=0) < 0, -1, 1
-    ).astype(np.float32)
-    near = [nearest(codes, other) for other in fits[1:]]
+def _compared(fits: Iterable[np.ndarray]) -> Components:
+    """Return the codes of the first fit, each beside its nearest of the others.
+
+    Of fits that are made one by one, one is in memory beside what is returned.
+    """
+    others = iter(fits)
+    codes = next(others)
+    skew = np.einsum("nr,nr,nr->r", codes, codes, codes, dtype=np.float64)
+    codes = codes * np.where(skew < 0, -1, 1).astype(np.float32)
+    near = [nearest(codes, other) for other in others]
     again = np.minimum(*(correlation for _, correlation in near))
     return Components(codes, np.stack([codes_of for codes_of, _ in near]), again)
 

@@ -91,8 +91,10 @@ class Finder:
         """
         last, *earlier = left
         first, end = (np.asarray(X, dtype=np.float32) for X in (first, left[last]))
-        found = {step: self.components(X) for step, X in left.items()}
         of_learned = self.components(scaled(end - Predictor(first, self.half).of(end)))
+        first = first.astype(np.float16)
+        del end
+        found = {step: self.components(X) for step, X in left.items()}
         merged = [(last, BEYOND, found[last]), (last, LEARNED, of_learned)]
         merged += [(step, BEYOND, found[step]) for step in earlier]
         joined = _joined(merged)
@@ -100,7 +102,7 @@ class Finder:
         count = joined["codes"].shape[-1]
         near = [nearest(codes[0], found[step].codes) for step in earlier]
         others = [
-            np.where(r >= AGAIN, other, 0).astype(codes.dtype) for other, r in near
+            np.where(r >= AGAIN, other, 0).astype(np.float16)[None] for other, r in near
         ]
         numbers = {
             "n_again": found[last],
@@ -111,7 +113,7 @@ class Finder:
             **{name: float(len(part.again)) for name, part in numbers.items()},
             "codes": (
                 ("fit", "token", "concept"),
-                np.concatenate([codes, *(o[None] for o in others)]).astype(np.float16),
+                np.concatenate([codes.astype(np.float16), *others]),
             ),
             "in_learned": ("concept", nearest(codes[0], of_learned.codes)[1]),
             **{
@@ -120,7 +122,7 @@ class Finder:
             },
             "fit_step": ("fit", np.array([last, last, last, *earlier], dtype=float)),
             **self._described(codes[0], untrained.codes),
-            "first": (("token", "feature"), first.astype(np.float16)),
+            "first": (("token", "feature"), first),
         }
         if grown:
             fits = variables["codes"][1]

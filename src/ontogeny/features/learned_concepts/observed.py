@@ -164,21 +164,23 @@ class LearnedConcepts(OfSampledActivations):
         steps = [int(s) for s in (run.steps if run.is_control else run.first_steps)]
         alone = len(steps) == 1
         start, first = (-1, run.untrained()) if alone else self._readable(run, steps)
-        last, reading = self._readable(run, steps[::-1])
         tokens = self._tokens(first)
         listed = tokens.frequent(LISTED)
-        rows = {start: self._left(first, tokens), last: self._left(reading, tokens)}
+        finder = self._finder(run, first)
+        rows = {start: self._left(first, tokens)}
+        del first  # one checkpoint's activations are in memory at a time
+        last, reading = self._readable(run, steps[::-1])
+        rows[last] = self._left(reading, tokens)
+        del reading
         for step in _earlier(steps):
             with suppress(ArgumentError):
                 rows.setdefault(
                     step, self._left(self._readable(run, [step])[1], tokens)
                 )
-        blank = self._left(self._untrained(run, first), tokens)
-        finder = self._finder(run, first)
+        blank = self._untrained(run, tokens) or rows[start]
         searched = [step for step in rows if step != start]
         grown = [] if alone else self._grown(run, start, searched, tokens)
         searched = searched or [last]  # of several checkpoints only one can be read
-        del first, reading  # and the activations of all layers with them
 
         def one(path: str, X: np.ndarray) -> Mapping[str, Any]:
             left = {step: rows[step][path] for step in searched}
@@ -210,17 +212,15 @@ class LearnedConcepts(OfSampledActivations):
             return step, reading
         raise ArgumentError(f"no checkpoint can be read: {why}")
 
-    def _untrained(self, run: Run, first: Reading) -> Reading:
-        """Return an untrained model, or the first checkpoint where none can be made.
+    def _untrained(self, run: Run, tokens: Tokens) -> dict[str, np.ndarray] | None:
+        """Return what is left of an untrained model; None where none can be made.
 
         A base that is tuned has names of its own: a limit by them would leave the tuned ones none.
         """
         try:
-            reading = run.untrained()
-            reading[self.activations]
+            return self._left(run.untrained(), tokens)
         except (ArgumentError, CheckpointError, NonFiniteError):
-            return first
-        return reading
+            return None
 
     def _grown(
         self, run: Run, start: int, searched: Sequence[int], tokens: Tokens
