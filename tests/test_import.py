@@ -38,6 +38,7 @@ def test_help_of_the_command_loads_nothing_heavy():
     assert done.stdout.strip().endswith("[]")
 
 
+@pytest.mark.slow
 def test_studies_load_neither_pages_nor_pictures():
     code = (
         "import sys, ontogeny.study as study\n"

@@ -91,6 +91,7 @@ def test_names_and_kinds_of_a_package_answer(installed):
     ]
 
 
+@pytest.mark.slow
 def test_the_catalogue_shows_its_kind(installed):
     done = run(installed, "-m", "ontogeny", "list", "observables")
     assert done.stdout.count("largest-activation") == 1
@@ -101,6 +102,7 @@ def test_the_catalogue_shows_its_kind(installed):
     )
 
 
+@pytest.mark.slow
 def test_a_verb_works_and_a_damaged_one_says_why(installed):
     assert run(installed, "-m", "ontogeny", "greet", "you").stdout == "hello you\n"
     done = run(installed, "-m", "ontogeny", "damaged")

@@ -75,6 +75,7 @@ def changed(activations, texts, how):
     return activations[:, order], texts[order], order
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["noise", "order"])
 def test_rounding_and_order_change_no_concept_that_is_shown(learned, whole, how):
     *given, order = changed(*learned, how)

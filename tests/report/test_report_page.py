@@ -370,6 +370,7 @@ def test_interrupted_writing_leaves_the_old_page(tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
 
+@pytest.mark.slow
 def test_reopened_store_gives_the_same_figures(tmp_path):
     tree = examples.developing_tree()
     tree.to_zarr(tmp_path / "result.zarr", zarr_format=2, consolidated=True)

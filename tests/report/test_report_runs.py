@@ -86,6 +86,7 @@ def test_the_difference_from_controls_stands_where_they_were_read():
     np.testing.assert_allclose(data.entropy_difference_control_high, half)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_one_of_its_controls_lies_within_the_band():
     rng = np.random.default_rng(1)
     outside, total = 0, 0

@@ -437,6 +437,7 @@ def losses(own, folder):
     return study.run(folder)["loss"].loss.values
 
 
+@pytest.mark.slow
 def test_a_study_follows_changes_of_own_code_and_of_own_weights(tmp_path):
     own = write_own(tmp_path)
     first = losses(own, tmp_path / "s")

@@ -58,6 +58,7 @@ def readings(monkeypatch):
     return counts
 
 
+@pytest.mark.slow
 def test_a_file_is_read_once_for_passes_once_for_matrices_and_once_for_each_control(
     tmp_path, readings
 ):

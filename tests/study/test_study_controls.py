@@ -94,6 +94,7 @@ def test_a_control_has_the_numbers_of_a_study_of_its_own(trajectory, folder, tmp
         np.testing.assert_array_equal(found.values, own[name][variable].values)
 
 
+@pytest.mark.slow
 def test_nothing_is_computed_again_and_a_lost_cell_is(trajectory, folder, tmp_path):
     study = study_of(trajectory, controls=2, control_steps=4)
     assert study.plan(folder).to_do == 0
@@ -124,6 +125,7 @@ def test_adding_controls_later_keeps_what_there_is(trajectory, alone):
     assert {entry.run for entry in plan.entries if entry.to_do} == {"turned 0"}
 
 
+@pytest.mark.slow
 def test_a_given_control_is_read_at_the_steps_in_common(trajectory, tmp_path):
     other = og.Trajectory.from_models(developing((0, 2, 8, 32, 100, 128)))
     study = study_of(trajectory, (), control_runs={"trained on nothing": other})
@@ -132,6 +134,7 @@ def test_a_given_control_is_read_at_the_steps_in_common(trajectory, tmp_path):
     assert found.step.values[found.notnull()].tolist() == [0, 2, 8, 32, 128]
 
 
+@pytest.mark.slow
 def test_what_fails_of_a_control_is_said_and_costs_nothing_else(trajectory, tmp_path):
     models = developing((0, 2, 8, 32, 128))
     models[8].model.layers[0].mlp.down_proj.weight.data.fill_(np.nan)

@@ -145,6 +145,7 @@ def test_a_damaged_list_of_digests_costs_time_and_no_result(tmp_path):
         assert _digest(run, cache) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "observable", [og.observables.Loss(), og.observables.WeightRank(n_draws=19)]
 )

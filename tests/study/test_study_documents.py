@@ -43,6 +43,7 @@ def test_a_result_says_how_many_units_and_repeats_it_rests_on(tmp_path):
     np.testing.assert_allclose(weighted, tree["loss"].loss, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_copies_of_all_texts_leave_the_noise_as_it_was(tmp_path):
     """Five copies of a text say what one says: without units the error would be 2.2 times less."""
     trajectory = record(developing((0, 10)), tmp_path / "run")

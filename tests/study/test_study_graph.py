@@ -260,6 +260,7 @@ def test_a_preparation_that_reads_all_steps_is_priced(tmp_path, monkeypatch):
     assert study.plan().weight_bytes == 4 * parameters * 2 * len(STEPS)
 
 
+@pytest.mark.slow
 def test_as_many_cells_are_counted_as_are_announced(tmp_path):
     chosen = [*observables(("pca",)), og.observables.ConceptDistances("concepts-pca")]
     _, progress = _run(tmp_path / "s", chosen)

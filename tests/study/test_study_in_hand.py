@@ -119,6 +119,7 @@ def readings(cache, run):
     return [read[f"checkpoint-{step}"] for step in STEPS]
 
 
+@pytest.mark.slow
 def test_every_checkpoint_is_read_once_with_the_same_numbers(run, cache, tmp_path):
     assert not study_of(run).run(tmp_path / "by-run").problems()
     before = readings(cache, run)

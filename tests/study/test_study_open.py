@@ -45,6 +45,7 @@ def _study(folder, value):
     return og.open_study(folder)
 
 
+@pytest.mark.slow
 def test_what_was_not_read_before_a_run_merged_is_refused_and_not_nan(tmp_path):
     _run(tmp_path / "s", (0, 1))
     before = og.open_study(tmp_path / "s").tree.load()

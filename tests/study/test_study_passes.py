@@ -234,6 +234,7 @@ def _computed(monkeypatch, folder, workers):
         return study.run(folder, executor), labels
 
 
+@pytest.mark.slow
 def test_a_control_begins_while_the_states_of_the_run_are_fitted(
     counted, tmp_path, monkeypatch
 ):
@@ -247,6 +248,7 @@ def test_a_control_begins_while_the_states_of_the_run_are_fitted(
         xr.testing.assert_equal(data.to_dataset(), result.tree[node].to_dataset())
 
 
+@pytest.mark.slow
 def test_a_control_waits_until_its_files_have_room_beside_those_of_the_run(
     tmp_path, monkeypatch
 ):

@@ -44,6 +44,7 @@ def test_documentation_holds_docstrings_and_help_topics(documentation):
     assert '"if" statement is used for conditional execution' in corpus
 
 
+@pytest.mark.slow
 def test_documentation_is_the_same_in_a_new_process_and_imports_no_documented_module(
     documentation,
 ):

@@ -19,6 +19,7 @@ def studied(models, folder, **options):
     return trajectory, tree["similarity"].to_dataset()
 
 
+@pytest.mark.slow
 def test_it_is_that_of_the_two_models_activations(tmp_path):
     trajectory, data = studied(developing(), tmp_path / "s", max_tokens=None)
     first, last = (
@@ -37,6 +38,7 @@ def test_it_is_that_of_the_two_models_activations(tmp_path):
     np.testing.assert_allclose(reference, 1.0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_tokens_out_of_order_are_far_below_and_a_rotation_changes_nothing(tmp_path):
     _, data = studied(rotating(), tmp_path / "s")
     cka = data.sel(measure="cka")

@@ -38,6 +38,7 @@ def found(tmp_path_factory):
     return node_and_codes(folder / "s", trajectory, texts(), "layers.0", R, R)
 
 
+@pytest.mark.slow
 def test_a_component_that_is_read_matters_and_one_that_is_not_costs_nothing(found):
     node, codes = found
     cross = np.corrcoef(codes.T, planted()[0].T)[: codes.shape[1], codes.shape[1] :]
@@ -49,6 +50,7 @@ def test_a_component_that_is_read_matters_and_one_that_is_not_costs_nothing(foun
     assert not (verdict[~is_used] == "matters").any(), verdict
 
 
+@pytest.mark.slow
 def test_no_part_of_the_token_is_removed(tmp_path):
     """The loss without one component, beside the same removal by a hook that is written here."""
     model = family_models.build("gpt2").eval()

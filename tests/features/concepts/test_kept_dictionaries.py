@@ -18,6 +18,7 @@ def _concepts(kept):
     )
 
 
+@pytest.mark.slow
 def test_half_precision_and_none_change_no_distance(tmp_path):
     trajectory = og.Trajectory.from_models(developing((0, 4, 16)))
     chosen = [_concepts(kept) for kept in ("float32", "float16", "none")]

@@ -216,6 +216,7 @@ def toy(step=3, seed=0):
     return at, model.layers[0].weight.detach().numpy()
 
 
+@pytest.mark.slow
 def test_permuted_codes_exceed_the_controls_at_most_at_the_stated_rate():
     at, A = toy()
     codes, directions, _ = planted()
@@ -359,6 +360,7 @@ def test_families_of_models(family, tmp_path):
     assert (data.share < share).all() == (family in ("bert", "eurobert"))
 
 
+@pytest.mark.slow
 def test_the_last_layer_of_a_masked_model_takes_codes_of_masked_tokens(tmp_path):
     study, _ = study_of("eurobert", layers="layers.1.mlp", max_tokens=60)
     tree = study.run(tmp_path / "all")

@@ -458,6 +458,7 @@ def test_correlations_equal_those_of_the_stored_dictionaries_and_codes(
     )
 
 
+@pytest.mark.slow
 def test_correlations_stand_over_refits_and_chance(trajectory, tmp_path):
     names = ("optimal", "internal")
     plain = og.observables.Concepts("ica", n_concepts=3, layers=LAYERS, max_tokens=120)

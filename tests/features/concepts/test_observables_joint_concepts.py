@@ -180,6 +180,7 @@ def test_named_steps_never_ask_for_the_steps_of_the_study(run):
     assert state.codes.sizes == {"layer": 1, "token": 1500, "concept": 24}
 
 
+@pytest.mark.slow
 def test_codes_that_know_little_of_new_checkpoints_are_said_to_be_stale(run, tmp_path):
     """What is born after the named steps is in no code; where all steps are named, nothing is."""
     models = {
@@ -203,6 +204,7 @@ def test_codes_that_know_little_of_new_checkpoints_are_said_to_be_stale(run, tmp
     assert said(tuple(models))[0] == []
 
 
+@pytest.mark.slow
 def test_a_new_checkpoint_changes_no_concept_of_a_folder_that_was_begun_with_twelve(
     tmp_path,
 ):
@@ -281,6 +283,7 @@ def test_a_layer_that_does_not_vary_fails_alone(run, tmp_path):
     assert int(node.n_concepts.sel(layer="layers.0")) > 0
 
 
+@pytest.mark.slow
 def test_a_run_that_diverges_loses_its_broken_checkpoint_alone(run, tmp_path):
     """Codes are those of the steps before; a step that was named must be readable."""
     models = {
@@ -351,6 +354,7 @@ def test_each_checkpoint_is_read_once_and_the_other_seed_is_matched_once(
     assert "context_id" in node and node.found_again.dims == ("layer", "concept")
 
 
+@pytest.mark.slow
 def test_one_layer_is_in_memory_at_a_time_while_codes_are_fitted(run, monkeypatch):
     """Layers wait in files, and what a fit takes of them is what was read, bit for bit."""
     alive, most = weakref.WeakSet(), []

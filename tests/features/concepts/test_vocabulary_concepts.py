@@ -122,6 +122,7 @@ def test_chance_gives_few_of_them(found):
     assert one.null_concepts.sel(null="rows mixed").item() <= 3
 
 
+@pytest.mark.slow
 def test_a_matrix_that_stays_as_it_was_has_no_concepts(tmp_path, run):
     rows = start() + run.activations[-1]
     models = {10 * t: Words(rows, start(9) + t) for t in range(6)}

@@ -2,9 +2,12 @@
 
 import doctest
 
+import pytest
+
 from helpers.paths import GUIDES
 
 
+@pytest.mark.slow
 def test_the_guide_runs_as_printed():
     guide = str(GUIDES / "vocabulary-concepts.md")
     result = doctest.testfile(guide, module_relative=False)

@@ -174,6 +174,7 @@ def test_controls_stand_beside_the_counts(layer):
     assert float(layer.n_named_control[0]) <= float(layer.n_named)
 
 
+@pytest.mark.slow
 def test_a_concept_that_a_control_has_as_well_is_known_by_its_codes(tmp_path, layer):
     """A control that is the run itself has each concept; one that learned nothing has none."""
     study = og.Study(

@@ -150,6 +150,7 @@ def test_few_texts_that_are_all_right_do_not_show_that_95_percent_are():
         assert is_sure or (known.since, known.needed) == (10, 63)
 
 
+@pytest.mark.slow
 def test_an_open_claim_says_how_many_texts_would_show_it():
     """The exact test is the most powerful: with a third fewer texts it is seen less often."""
     right = np.repeat([[0.0], [1.0], [1.0]], 100, axis=1)
