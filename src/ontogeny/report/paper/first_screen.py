@@ -193,7 +193,7 @@ def _label_ends(
     apart = (high - low) * FONT * 1.25 / (_LOSS * 72)
     above = math.inf
     for words, value, colour in finite:
-        above = min(value, span[1], above - apart)
+        above = min(max(value, span[0]), span[1], above - apart)
         axes.annotate(
             words,
             (1, above),
