@@ -54,7 +54,9 @@ def written(study: Path) -> dict[str, dict[str, Any]]:
     from ontogeny.words.sections import section_sentences
 
     claims = claims_of_result(tree)
-    if not json.loads(tree.attrs.get("runs", "[]")):  # of several runs each made its own
+    if not json.loads(
+        tree.attrs.get("runs", "[]")
+    ):  # of several runs each made its own
         nodes = {name: child.to_dataset() for name, child in tree.children.items()}
         anew = claims_of(nodes, {}, json.loads(tree.attrs.get("findings", "[]")))
         claims = [claim for claim in claims if claim.kind.value not in REMADE]
