@@ -62,8 +62,7 @@ MAY = {
     "features/predictions/trained_start.py": NAMES,
     "features/predictions/training_texts.py": "the question that a measure answers",
     "features/wordspace/text_statistics.py": NOTES,
-    "report/chart/marks.py": "what an open mark means",
-    "report/files/overview.py": "captions of figures",
+    "words/captions.py": "what marks mean",
 }
 
 # What holds a sentence that was made in `words`.
@@ -272,41 +271,17 @@ WRITES = {
     "observables/rotations.py": NAMED,
     "summary/figures.py": "what a shade is",
 }
-# Of rooms that draw: what a figure shows and leaves out is no finding.
-DRAWN = "what a figure shows, and what it leaves out"
-MARKUP = "HTML and SVG"
-FAILED = "what failed, and what then is compared"
+# Of rooms that draw: their sentences stand in `words.captions`.
 DRAWS = {
-    "report/chart/canvas.py": MARKUP,
-    "report/chart/draw.py": DRAWN,
-    "report/chart/groups.py": DRAWN,
-    "report/chart/marks.py": DRAWN,
-    "report/chart/rows.py": MARKUP,
     "report/choosing.py": "an error",
     "report/concepts/learned.py": "Python to copy",
-    "report/concepts/nodes.py": FAILED,
-    "report/concepts/steps.py": "what was fitted",
-    "report/failures.py": FAILED,
-    "report/figures/drawable.py": DRAWN,
-    "report/figures/tables.py": DRAWN,
-    "report/figures/words.py": DRAWN,
-    "report/files/overview.py": DRAWN,
-    "report/files/write.py": DRAWN,
     "report/notebook/index.py": "an error",
-    "report/notebook/picture.py": MARKUP,
-    "report/notebook/summary.py": MARKUP,
-    "report/notebook/texts.py": DRAWN,
-    "report/page/html.py": "Python to copy",
-    "report/page/live.py": "how the page is kept",
-    "report/page/payload.py": DRAWN,
-    "report/page/picture.py": MARKUP,
-    "report/paper/words.py": DRAWN,
-    "report/run_words.py": DRAWN,
-    "report/texts/codes.py": DRAWN,
-    "report/texts/example.py": DRAWN,
-    "report/texts/measures.py": DRAWN,
+    "report/page/html.py": "Python to copy, and what the page may load",
+    "report/page/payload.py": "the name of an array",
+    "report/run_words.py": "Python to copy",
 }
-QUIET = {"caption", "care", "definition", "null", "title", "symbol", "subject"}
+QUIET = {"caption", "care", "definition", "null", "title", "symbol"}
+MARKUP = re.compile(r'</?[a-z][^>]*>?|[\w-]+="[^"]*"?')
 LOGS = ("log", "logger", "warnings")
 
 
@@ -322,7 +297,7 @@ def writes(node):
             return
     if isinstance(node, ast.JoinedStr):
         parts = [p.value for p in node.values if isinstance(p, ast.Constant)]
-        text = re.sub(r"\{\w*\}", "", " ".join(parts))
+        text = MARKUP.sub("", re.sub(r"\{\w*\}", "", " ".join(parts)))
         is_filled = len(parts) < len(node.values) and text.count(" ") > 1
         if is_filled and len(re.findall("[a-z]{2,}", text)) >= 3:
             yield text
@@ -352,6 +327,8 @@ def test_no_sentence_is_written_where_numbers_are_computed_or_drawn(
         ("Curves(caption=f'{n} of the layers moved farthest')", 0),
         ("log.info(f'{n} of the layers moved farthest')", 0),
         ("name = f'{n} rows'", 0),
+        ("""f'<circle class="{style}" cx="{x}" cy="{y}" r="{radius}"/>'""", 0),
+        ("""f'<p class="{style}">{n} of the layers moved farthest</p>'""", 1),
     ],
 )
 def test_the_search_for_sentences_finds_what_it_looks_for(code, count):

@@ -174,10 +174,11 @@ def test_rows_of_several_names_are_called_by_them(kind, certainty):
         replace(filled(kind, certainty), subject=Subject("n", "x", label=label))
         for label in ("bigrams", "trigrams")
     ]
-    for total, count in ((2, "both measures"), (5, "2 of 5 measures")):
+    some = "for “bigrams” and “trigrams” (2 of 5 measures)"
+    for total, where in ((2, "in both measures"), (5, some)):
         names = Names({("n", "x"): "divergence"}, {}, {("n", "x"): total})
         text = sentences(claims, Voice(), names)[0].text
-        assert f"for “bigrams” and “trigrams” ({count})" in text
+        assert where in text
         assert faults(text) == [] and "series" not in text
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..problems import Problem
 from ..problems.problem import advice
 from ..problems.table import steps_text
+from ..words.captions import CAPTIONS
 from ..words.content import Content
 from ..words.formats import plain_text, plural, step_text
 from ..words.nodes import Node
@@ -57,13 +58,16 @@ def read_failures(content: Content) -> Failures | None:
         heading = f"{lost:,} of {whole} failed"
         cells = f"{problems.failed:,} of {plural(problems.cells, 'cell')} failed. "
         lead = cells if problems.failed else ""
-        lead += f"{plural(partly, 'other')} failed in part. " if partly else ""
+        if partly:
+            others = plural(partly, "other")
+            lead += CAPTIONS["others failed"].format(count=others)
         lead += "What this page counts and compares is what was measured."
     elif problems.failed:
         heading = f"{problems.failed:,} of {plural(problems.cells, 'cell')} failed"
         lead = "The figures have gaps there. Everything else was measured."
     elif problems.observables:
-        heading = f"{len(problems.observables):,} of {whole} could not be summarised"
+        some = f"{len(problems.observables):,}"
+        heading = CAPTIONS["unsummarised"].format(some=some, all=whole)
         lead = "Their cells were measured and are in the result."
     else:
         heading = "Something failed in control runs"
@@ -89,17 +93,19 @@ def old_reference(content: Content) -> str:
     if now is None or not isinstance(step, int) or step == now:
         return ""
     voice = content.voice
-    return (
-        f"The reference is {voice.unit} {step_text(step)}, the {reference} {voice.checkpoint} when "
-        f"the study was begun; the {reference} is {voice.unit} {step_text(now)} now. ontogeny "
-        "run --rereference moves it."
+    return CAPTIONS["reference"].format(
+        then=f"{voice.unit} {step_text(step)}",
+        now=f"{voice.unit} {step_text(now)}",
+        end=reference,
+        checkpoint=voice.checkpoint,
     )
 
 
 def _reason(problem: Problem, sections: Mapping[str, Node], voice: Voice) -> Reason:
     node = sections.get(problem.node)
     name = node.title if node is not None else problem.node
-    name = f"{name}, in control run {problem.run}" if problem.run else name
+    if problem.run:
+        name = CAPTIONS["in control run"].format(name=name, run=problem.run)
     unit = f"{voice.unit}s" if len(problem.steps) > 1 else voice.unit
     steps = f"{unit} {steps_text(problem.steps)}"
     layers = problem.layers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from ..words.captions import CAPTIONS
 from ..words.formats import plural
 from .figures.drawable import Drawable, Runs
 from .figures.runs import DIFFERENCE, LINES, SIDE
@@ -49,18 +50,15 @@ def _overlay(drawable: Drawable, runs: Runs) -> str:
         else "Thin grey lines: the other runs."
     )
     figure = drawable.figure
-    if figure.bands:
-        sentence = (
-            f" Nulls{' and shade' if figure.interval else ''} are those of {CHOSEN}."
-        )
-    else:
-        sentence = f" The shade is that of {CHOSEN}." if figure.interval else ""
-    return f"Dark line: {CHOSEN}. {grey}{sentence}"
+    own = ["nulls"] if figure.bands else []
+    own += ["shade"] if figure.interval else []
+    key = ", ".join(filter(None, ["dark", " and ".join(own)]))
+    return CAPTIONS[key].format(run=CHOSEN, grey=grey)
 
 
 def _side(drawable: Drawable, runs: Runs) -> str:
     if runs.controls:
-        return f"The run and its control runs on the same axes. {_steps_words(drawable, runs)}"
+        return CAPTIONS["same axes"].format(steps=_steps_words(drawable, runs))
     return "The runs on the same axes."
 
 
@@ -70,42 +68,37 @@ def _difference(drawable: Drawable, runs: Runs) -> str:
     count = len(runs.others)
     step = drawable.voice.checkpoint
     if count > 1:
-        band = f"Grey band: ± SD of the others (n − 1). A {step} that a run lacks is a gap."
-        return f"Line: {CHOSEN} minus the mean of the other {count} runs at the same {step}. {band}"
+        return CAPTIONS["minus others"].format(run=CHOSEN, count=count, step=step)
     band = "No band is drawn: two runs give no spread between runs."
     if drawable.figure.interval:
         band = (
             "Grey band: the 95 % intervals of both, added as if independent; two runs give no "
             "spread between runs."
         )
-    return f"Line: {CHOSEN} minus {OTHER} at the same {step}. {band}"
+    return CAPTIONS["minus other"].format(run=CHOSEN, other=OTHER, step=step, band=band)
 
 
 def _difference_from_controls(drawable: Drawable, runs: Runs) -> str:
     count = len(runs.others)
     rest = len(runs.names) - 1 - count
-    words = "its control run" if count == 1 else f"the mean of its {count} control runs"
-    sentences = [f"the run minus {words}."]
+    minus = CAPTIONS["minus control" if count == 1 else "minus controls"]
+    is_map = drawable.figure.kind == "heatmap"
+    sentences = [minus.format(what="Colour" if is_map else "Line", count=count)]
     if rest:
-        sentences.append(
-            f"{plural(rest, 'control run')} of a kind that ends trained is left out."
-        )
-    if drawable.figure.kind == "heatmap":
-        sentences[0] = f"Colour: {sentences[0]}"
-    else:
-        sentences[0] = f"Line: {sentences[0]}"
-        sentences.append(
-            "Grey band: where 95 % of further control runs would lie, at each "
-            f"{drawable.voice.checkpoint} by itself."
-            if count > 1
-            else "No band is drawn: one control run gives no spread between runs."
-        )
+        left_out = plural(rest, "control run")
+        sentences.append(CAPTIONS["left out"].format(count=left_out))
+    if not is_map:
+        band = CAPTIONS["band"].format(checkpoint=drawable.voice.checkpoint)
+        alone = "No band is drawn: one control run gives no spread between runs."
+        sentences.append(band if count > 1 else alone)
     return " ".join([*sentences, _steps_words(drawable, runs)])
 
 
 def _steps_words(drawable: Drawable, runs: Runs) -> str:
     total = drawable.selected(drawable.figure.value).sizes["step"]
-    return f"Control runs were read at {len(runs.steps)} of {total} {drawable.voice.checkpoint}s."
+    return CAPTIONS["controls read"].format(
+        some=len(runs.steps), all=total, checkpoint=drawable.voice.checkpoint
+    )
 
 
 def view_code(drawable: Drawable, runs: Runs) -> dict[str, str]:

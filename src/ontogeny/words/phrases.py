@@ -191,10 +191,12 @@ class Phrases(MeasuredPhrases):
         layers = [claim.subject.layer for claim in self.claims]
         if len(self.claims) == 1 and layers[0]:
             return f" in {self.names.layer(layers[0])}"
-        count = f"{len(layers)} of {total}" if len(layers) < total else _all(total)
+        if len(layers) == total:
+            return f" in {_all(total)} {self._kind}"
+        count = f"{len(layers)} of {total} {self._kind}"
         if self._is_of_layers or not self.first.subject.label:
-            return f" in {count} {self._kind}"
-        return f" for {self.named} ({count} {self._kind})"
+            return f" in {count}"
+        return f" for {self.named} ({count})"
 
     @property
     def in_runs(self) -> str:

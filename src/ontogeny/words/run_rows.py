@@ -41,9 +41,8 @@ def read_run_rows(
     for i, firms in enumerate(marked.values.tolist()):
         rows = [rows[i] for rows in of_runs]
         runs = list(map(RunRow, names, rows, firms, controlled))
-        quantity = (
-            runs[0].row.quantity if labels is None else plain_text(labels.values[i])
-        )
+        named = "" if labels is None else plain_text(labels.values[i])
+        quantity = named or runs[0].row.quantity
         together.append(_together(runs, quantity))
     return together
 

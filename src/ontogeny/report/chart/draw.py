@@ -17,6 +17,7 @@ from types import MappingProxyType
 import numpy as np
 
 from ...claims import Kind
+from ...words.captions import CAPTIONS
 from ...words.content import Content, Finding, RegimeMark, Track
 from ...words.formats import (
     interval_text,
@@ -212,11 +213,15 @@ def _notices(content: Content, groups: Sequence[RowGroup]) -> tuple[str, ...]:
     of = len(content.rows) - lines
     if count < of:
         notices.append(
-            f"{plural(count, 'measure')} of {of:,} shown, chosen evenly. The table below holds all."
+            CAPTIONS["measures shown"].format(
+                some=plural(count, "measure"), all=f"{of:,}"
+            )
         )
     if len(content.steps) > MAX_COLUMNS:
         notices.append(
-            f"{MAX_COLUMNS} of {plural(len(content.steps), 'step')} shown as cells."
+            CAPTIONS["cells shown"].format(
+                some=MAX_COLUMNS, all=plural(len(content.steps), "step")
+            )
         )
     return tuple(notices)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...words.captions import CAPTIONS
 from ...words.formats import joined, plural, step_text, value_range
 from ...words.labels import said_once
 from ...words.row_words import heading_of, is_news, place_of
@@ -37,12 +38,12 @@ class RowGroup:
         )
         steps = [row.half_step for row in self.rows if row.changed and row.has_half]
         words = f"{plural(len(self.rows), 'measure')}: {joined(names)}"
-        some = "" if len(steps) == len(self.rows) else f"{len(steps):,} of them "
-        return (
-            f"{words}; {some}half-way at {value_range(steps, step_text)}"
-            if steps
-            else words
-        )
+        if not steps:
+            return words
+        some = CAPTIONS["some"].format(count=f"{len(steps):,}")
+        some = "" if len(steps) == len(self.rows) else some
+        when = value_range(steps, step_text)
+        return CAPTIONS["half-way"].format(rows=words, some=some, steps=when)
 
 
 def arrange(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 
+from ...words.captions import CAPTIONS
 from ...words.row_words import control_half_steps
 from ...words.rows import Row
 from ..scales import pick_ticks
@@ -127,8 +128,7 @@ def _items(canvas: Canvas, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
     runs = list(chain.from_iterable(row.runs for row in rows))
     if not all(one.firm for one in runs or rows):
         compared = any(row.controls for row in rows)
-        what = "noise, chance or controls" if compared else "noise or chance"
-        yield "open-dot", f"not shown to exceed {what}"
+        yield "open-dot", CAPTIONS["open, controlled" if compared else "open"]
     if any(control_half_steps(row) for row in rows):
         yield "control-dot", "control runs"
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
+from ...words.captions import CAPTIONS
 from ...words.content import Content
 from ...words.formats import plain_text
 from ...words.labels import short_names
@@ -47,9 +48,7 @@ def failure(content: Content) -> str:
             if failed:
                 return failed[0].removeprefix("failed: ")
         if "strength" in data and "concept_kind" not in data:
-            return (
-                f"lives take at least 3 checkpoints, and there are {data.sizes['step']}"
-            )
+            return CAPTIONS["few checkpoints"].format(count=data.sizes["step"])
     return ""
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...words.captions import CAPTIONS
 from ...words.content import Content
 from ...words.formats import step_text
 from ...words.nodes import Node
@@ -110,8 +111,10 @@ def _of_steps(content: Content, node: Node, title: str, share: int) -> list[Fitt
             max(share // count, 1),
             "fitted to this model"
             if content.one_model
-            else f"fitted to {voice.unit} {step_text(steps[place])} alone; other "
-            f"{voice.checkpoint}s have concepts of their own",
+            else CAPTIONS["fitted"].format(
+                step=f"{voice.unit} {step_text(steps[place])}",
+                checkpoint=voice.checkpoint,
+            ),
             int(steps[place]),
             tracks.get(int(steps[place]), {}),
         )

@@ -13,6 +13,7 @@ import xarray as xr
 
 from ...figures import Curves
 from ...summary.controls import RUN
+from ...words.captions import CAPTIONS
 from ...words.formats import plain_text
 from ...words.labels import LayerGroups
 from ...words.nodes import Node, attribute
@@ -251,23 +252,19 @@ class Drawable:
             return ""
         sizes = self.node.dataset.sizes
         thinned = [
-            f"{len(i):,} of {sizes[d]:,} along {d}"
+            CAPTIONS["along"].format(some=f"{len(i):,}", all=f"{sizes[d]:,}", axis=d)
             for d, i in self.places.items()
             if len(i) < sizes[d]
         ]
-        parts = [
-            f"Thinned to hold the page small: {', '.join(thinned)}." if thinned else ""
-        ]
-        parts.append(self.notice)
+        parts = [self.notice]
+        if thinned:
+            parts.insert(0, CAPTIONS["thinned"].format(what=", ".join(thinned)))
         if panels := self.panels:
             total = len(self.axis(self.axes["facet"]))
-            parts.append(
-                f"{len(panels)} of {total:,} {self.voice.checkpoint}s shown, evenly chosen."
-            )
+            of = {"all": f"{total:,}", "checkpoint": self.voice.checkpoint}
+            parts.append(CAPTIONS["panels shown"].format(some=len(panels), **of))
         if indices := self.drawn:
-            where = " in each panel" if self._panel_count > 1 else ""
-            total = self.point_count
-            parts.append(
-                f"{len(indices):,} of {total:,} points{where} shown, drawn at random."
-            )
+            key = "points of panels" if self._panel_count > 1 else "points shown"
+            some = {"some": f"{len(indices):,}", "all": f"{self.point_count:,}"}
+            parts.append(CAPTIONS[key].format(**some))
         return " ".join(filter(None, parts))

@@ -12,6 +12,7 @@ import xarray as xr
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from ...figures import Column, Pair
+from ...words.captions import CAPTIONS
 from ...words.formats import plain_text
 from .axes import Axis
 from .cells import (
@@ -59,7 +60,7 @@ def read_table(drawable: Drawable) -> Drawable:
         footer=footer,
         frame=_frame(dims, labels, columns),
     )
-    more = f"The first {ROWS_SHOWN} of {len(lines):,} rows; the files hold all."
+    more = CAPTIONS["rows shown"].format(some=ROWS_SHOWN, all=f"{len(lines):,}")
     return replace(
         drawable, table=table, notice=more if len(lines) > ROWS_SHOWN else ""
     )

@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from ...figures.words import show_token
+from ...words.captions import CAPTIONS
 from ...words.formats import plain_text
 from .drawable import Drawable, Problem
 from .fields import check_dimensions, numbers, texts, with_texts
@@ -47,7 +48,7 @@ def read_words(drawable: Drawable) -> Drawable:
             array = _ranked(whole, order, figure.rank)
         labels.setdefault(name, array)  # the words themselves may be the context
     tree = _tree(drawable, words)
-    more = f"The first {CLOUDS_SHOWN} of {len(tree):,} clouds shown."
+    more = CAPTIONS["clouds shown"].format(some=CLOUDS_SHOWN, all=f"{len(tree):,}")
     return replace(
         drawable,
         choose=[str(d) for d in words.dims if d not in (figure.groups, figure.rank)],

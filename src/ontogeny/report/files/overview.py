@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...markup import csv_text
+from ...words.captions import CAPTIONS
 from ...words.content import Content
 from ...words.landmarks import BEST, control_curve
 from ..chart.draw import draw_chart, views_of
@@ -13,10 +14,6 @@ from ..figures.frames import chart_frame
 from ..first_screen.screen import FirstScreen, first_screen
 from ..style import chart_style
 
-_HALF_CHANGES = (
-    "A dot stands where half of the way from the first to the last value was done; the bar is its "
-    "95 % interval. Open: not shown to have moved by more than noise{} give."
-)
 _OF_RUNS = "In ink, with its interval: {}; grey: the other runs. On the right: median and range."
 _LINES = (
     "Each line is a concept, with its layer behind the point. Darker: closer to its peak "
@@ -70,7 +67,9 @@ def chart_words(content: Content, view: str) -> tuple[str, str, str]:
     runs = next((row.runs for row in content.rows if row.runs), ())
     controlled = any(row.controls for row in content.rows)
     sentences = [
-        _HALF_CHANGES.format(", chance or controls" if controlled else " or chance")
+        CAPTIONS["half-changes"].format(
+            ", chance or controls" if controlled else " or chance"
+        )
     ]
     sentences += ["Small open dots: control runs."] if controlled else []
     caption = " ".join(
@@ -87,8 +86,8 @@ def _of_first_screen(content: Content, first: FirstScreen) -> str:
     """Return what is drawn: the lines under the loss, its controls, and the lines of concepts."""
     loss = first.loss
     levels = loss.levels if loss is not None else {}
-    best = ", and the best possible loss" if BEST in levels else ""
-    sentences = [f"Dashed: what guesses cost{best}."] if levels else []
+    key = "guesses and best" if BEST in levels else "guesses"
+    sentences = [CAPTIONS[key]] if levels else []
     sentences += (
         ["Grey: control runs."] if loss and control_curve(content) is not None else []
     )

@@ -12,6 +12,7 @@ from ...errors import ArgumentError, check_choice
 from ...markup import csv_text
 from ...trees import MergedResult
 from ...words import concepts as say
+from ...words.captions import CAPTIONS
 from ...words.content import Content, read_content
 from ...words.formats import step_text
 from ..chart.draw import draw_chart
@@ -217,9 +218,11 @@ def _life_words(concepts: Concepts) -> str:
 
 
 def _sheet_words(content: Content, concepts: Concepts) -> str:
-    ends = f"{step_text(content.steps[0])} to {step_text(content.steps[-1])}"
+    first, last = (step_text(content.steps[end]) for end in (0, -1))
     sheet = content.voice.fill(_SHEET).format(shown=best_words(concepts, SHEET))
-    return f"{sheet} From left to right: {content.voice.clock} {ends}, on a logarithmic scale."
+    return CAPTIONS["sheet ends"].format(
+        sheet=sheet, clock=content.voice.clock, first=first, last=last
+    )
 
 
 def _pictures(

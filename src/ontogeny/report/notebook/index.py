@@ -149,8 +149,11 @@ class FigureIndex(Mapping[str, ResultFigure]):
                 failed[name] = str(error)
         if failed:
             why = "; ".join(f"{name}: {reason}" for name, reason in failed.items())
-            message = f"{len(failed)} of {len(self)} figures cannot be drawn: {why}"
-            warnings.warn(message, StudyWarning, stacklevel=3)
+            warnings.warn(
+                f"{len(failed)} of {len(self)} figures cannot be drawn: {why}",
+                StudyWarning,
+                stacklevel=3,
+            )
         return figures
 
     def __contains__(self, name: object) -> bool:

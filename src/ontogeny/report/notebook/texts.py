@@ -10,6 +10,7 @@ from typing import Any
 from ...errors import ArgumentError
 from ...markup import as_text
 from ...trees import MergedResult
+from ...words.captions import CAPTIONS
 from ...words.content import Content, read_content
 from ...words.formats import step_text
 from ..colours import BASE, PROGRESS, contrast, ramp
@@ -63,9 +64,13 @@ class ResultTexts:
             show = _listed if plain else _coloured
             yield from show(self._dated, self._clock)
         if self._written is not None:
-            yield Text(f"\nWhat it writes at {self._clock} {self._step}", style="bold")
+            yield Text(f"\n{self._heading}", style="bold")
             for prompt, texts in zip(self._written.prompts, self._texts, strict=True):
                 yield _grid(_rows(prompt, texts))
+
+    @property
+    def _heading(self) -> str:
+        return CAPTIONS["written"].format(clock=self._clock, step=self._step)
 
     def __str__(self) -> str:
         return as_text(self)
@@ -81,9 +86,7 @@ class ResultTexts:
                 parts.append(_html_line(line, self._dated.numbers))
             parts.append(_html_key(self._dated, self._clock))
         if self._written is not None:
-            parts.append(
-                f"<h4>What it writes at {escape(self._clock)} {self._step}</h4>"
-            )
+            parts.append(f"<h4>{escape(self._heading)}</h4>")
             for prompt, texts in zip(self._written.prompts, self._texts, strict=True):
                 rows = (
                     f"<dt><small>{name}</small></dt><dd dir='auto'>{escape(text)}</dd>"
@@ -188,8 +191,8 @@ def _key(dated: Texts, clock: str) -> Any:
 
 def _of_key(dated: Texts, clock: str) -> str:
     if isinstance(dated, BeyondBigrams):
-        return f"likelier than by {dated.guess}, from nats"
-    return f"for good from {clock}"
+        return CAPTIONS["likelier"].format(guess=dated.guess)
+    return CAPTIONS["for good"].format(clock=clock)
 
 
 def _html_key(dated: Texts, clock: str) -> str:
@@ -205,8 +208,7 @@ def _marks(dated: Texts) -> str:
     if isinstance(dated, BeyondBigrams):
         return "dim: less than twice as likely"
     states = {token.state for line in dated.lines for token in line.tokens}
-    lost = "struck: by the base, not at the end; " if "lost" in states else ""
-    return f"dim: not by the end; {lost}underlined: its first answer at the end"
+    return CAPTIONS["dim, struck" if "lost" in states else "dim"]
 
 
 def _first_steps(dated: Texts) -> Iterator[tuple[str, str, str]]:

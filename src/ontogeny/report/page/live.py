@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...words.captions import CAPTIONS
 from ...words.formats import step_text
 
 LEFT_OUT = (
@@ -38,7 +39,5 @@ class Live:
         at = "Training was still running when this page was written, at {step} "
         at += f"{step_text(self.step)}."
         if self.every is None:
-            return (
-                f"{at} Watching was stopped there; ontogeny run makes the whole study. "
-            )
-        return f"{at} It refreshes itself every {self.every:g} s. "
+            return CAPTIONS["stopped"].format(at=at)
+        return CAPTIONS["refreshes"].format(at=at, seconds=f"{self.every:g}")

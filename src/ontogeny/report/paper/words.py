@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.textpath import TextToPath
 
+from ...words.captions import CAPTIONS
 from ...words.labels import truncate
 from ..figures.words import COUNT, heaviest
 from .frame import COLUMN, FONT, PAGE, TALLEST
@@ -87,8 +88,9 @@ def draw_words(view: FigureView) -> Figure:
 def words_without_glyphs(view: FigureView) -> list[str]:
     """Return a line for every cloud with words that the picture's font cannot draw."""
     return [
-        f"Not drawn in {cloud.title or 'the cloud'}, as the picture's font lacks their script: "
-        f"{', '.join(cloud.undrawn)}."
+        CAPTIONS["undrawn"].format(
+            where=cloud.title or "the cloud", words=", ".join(cloud.undrawn)
+        )
         for cloud in _clouds(view)
         if cloud.undrawn
     ]
@@ -176,9 +178,7 @@ def _notes(cloud: _Cloud, limit: int) -> list[str]:
     if count + len(cloud.undrawn) < cloud.count:
         notes.append(f"{count} of {cloud.count:,} words")
     if cloud.undrawn:
-        notes.append(
-            f"{len(cloud.undrawn)} more in other scripts, listed with the caption"
-        )
+        notes.append(CAPTIONS["other scripts"].format(count=len(cloud.undrawn)))
     return notes
 
 

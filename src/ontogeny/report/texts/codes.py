@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...words.captions import CAPTIONS
 from ..concepts.contexts import MISSING
 from ..concepts.lives import Concept, Concepts, line_names
 from .measure import AS_IT_STANDS, Measure, has_value_of, payload, range_of_controls
@@ -95,16 +96,12 @@ def _liveliest(of_first: np.ndarray, picks: Sequence[Concept]) -> int:
 def _names_given(concepts: Concepts, count: int) -> str:
     """Say which concepts are in the menu, and how many got a name, here and in control runs."""
     every = len(concepts.every)
-    menu = (
-        f"In the menu: the {count:,} sharpest concepts of {every:,}. "
-        if count < every
-        else ""
-    )
+    in_menu = CAPTIONS["in menu"].format(some=f"{count:,}", all=f"{every:,}")
+    menu = in_menu if count < every else ""
     counts = [n_names for n_names, _ in concepts.named_controls]
     if not counts or concepts.named is None:
         return menu.rstrip()
     number, span = range_of_controls(counts, ",")
-    return (
-        f"{menu}{concepts.named:,} got a name here, and {span} in {number}, which have concepts of "
-        "their own."
+    return CAPTIONS["names"].format(
+        menu=menu, count=f"{concepts.named:,}", controls=span, number=number
     )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...characters import in_words, shown, within
+from ...words.captions import CAPTIONS
 from ...words.content import Content
 from ...words.formats import plain_text, plural
 from ...words.rows import half_steps
@@ -186,8 +187,7 @@ def _notices(base: ShownTokens) -> tuple[str, ...]:
         base.dims, (MOST_TEXTS, MOST_TOKENS), ("text", "token"), strict=True
     ):
         if data.sizes[dimension] > most:
-            of_each = " of each text" if noun == "token" else ""
-            sentences.append(
-                f"The first {most} of {plural(data.sizes[dimension], noun)}{of_each} are shown."
-            )
+            every = plural(data.sizes[dimension], noun)
+            shown_words = CAPTIONS[f"{noun}s shown"]
+            sentences.append(shown_words.format(some=most, all=every))
     return tuple(sentences)

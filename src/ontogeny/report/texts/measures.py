@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ...words.captions import CAPTIONS
 from ...words.formats import plain_text
 from ...words.labels import short_names
 from ..concepts.contexts import FULL
@@ -55,7 +56,7 @@ def read_loss(tokens: ShownTokens, base: ShownTokens) -> Measure | None:
         meaning="the more the token surprises the model",
         care=_SEEN[masked],
         low="sure",
-        high=f"surprised ({top} {units} or more)",
+        high=CAPTIONS["surprised"].format(top=top, units=units),
         absent="not predicted",
         has_value=is_finite,
         payload=payload(
@@ -65,7 +66,7 @@ def read_loss(tokens: ShownTokens, base: ShownTokens) -> Measure | None:
             10,
             top=top,
             units=units,
-            told=f"Mean of this text {{}} {units}",
+            told=CAPTIONS["of text"].format(units=units),
             beside="; by {word} frequencies alone {}",
             reference=f"{units} by {{word}} frequencies",
             lead=None if lead is None else rounded(lead[0], 0),
@@ -95,7 +96,7 @@ def read_divergence(tokens: ShownTokens, base: ShownTokens) -> Measure | None:
         care="Divergence D(pₜ ‖ p₀) of both predictions, whether or not the token is the right one "
         "for either.",
         low="as the base",
-        high=f"far ({top:g} nats or more)",
+        high=CAPTIONS["far"].format(top=f"{top:g}"),
         absent="not predicted",
         has_value=is_finite,
         payload=payload(
@@ -105,7 +106,7 @@ def read_divergence(tokens: ShownTokens, base: ShownTokens) -> Measure | None:
             parts,
             top=top,
             units="nats",
-            told="Mean of this text {} nats",
+            told=CAPTIONS["of text"].format(units="nats"),
         ),
         controls=ends_of_controls(
             tokens.node.dataset,
@@ -137,8 +138,8 @@ def read_entropy(tokens: ShownTokens, base: ShownTokens) -> Measure | None:
         what="the entropy of its attention, mean over heads",
         meaning="the more tokens it attends to",
         care=AS_IT_STANDS,
-        low=f"to few ({bottom} nats or less)",
-        high=f"to many ({top} nats or more)",
+        low=CAPTIONS["to few"].format(bottom=bottom),
+        high=CAPTIONS["to many"].format(top=top),
         absent="not counted",
         has_value=is_finite,
         payload=payload(
