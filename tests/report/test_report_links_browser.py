@@ -41,9 +41,15 @@ BOLD = ("#first-heading", ".three b", ".numbers dd")
 STEPS = ("#life g > .hit", "svg.chart-wide .row .on-log path", "#cloze thead button")
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_no_bold_sentence_tile_or_heading_is_without_its_evidence(visit, name):
-    page = visit(name, PAGES[name], width=1280, height=900)
+@pytest.fixture(scope="module", params=PAGES)
+def page(request, visit):
+    """Each page is opened once for the tests below: the last leads away from where it opens."""
+    there = len(visit.opened)
+    yield visit(request.param, PAGES[request.param], width=1280, height=900)
+    visit.close(there)
+
+
+def test_no_bold_sentence_tile_or_heading_is_without_its_evidence(page):
     for selector in BOLD:
         parts = page.locator(selector)
         assert parts.count()
@@ -52,9 +58,21 @@ def test_no_bold_sentence_tile_or_heading_is_without_its_evidence(visit, name):
     assert page.locator("svg.chart-wide a > .group").count() == headings
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_each_of_them_opens_what_it_names(visit, name):
-    page = visit(name, PAGES[name], width=1280, height=900)
+def test_a_click_on_a_step_sets_it_wherever_it_is_drawn(page):
+    for selector in STEPS:
+        part = page.locator(selector).locator("visible=true").first
+        if not part.count():
+            continue
+        page.focus("#slider")
+        page.keyboard.press("End")
+        last = page.inner_text("#now-step")
+        part.scroll_into_view_if_needed()
+        box = part.bounding_box()
+        page.mouse.click(box["x"] + 3, box["y"] + box["height"] / 2)
+        assert page.inner_text("#now-step") != last, selector
+
+
+def test_each_of_them_opens_what_it_names(page):
     chosen = ", ".join(f"{selector} a" for selector in BOLD)
     links = page.locator(f"{chosen}, svg.chart-wide a:has(> .group), .sentences a")
     hrefs = links.evaluate_all("(all) => all.map((a) => a.getAttribute('href'))")
@@ -68,19 +86,3 @@ def test_each_of_them_opens_what_it_names(visit, name):
         link.click()
         page.wait_for_selector(f"[id='{place[1:]}'].linked")
         assert page.locator(f"[id='{place[1:]}']").is_visible(), place
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_a_click_on_a_step_sets_it_wherever_it_is_drawn(visit, name):
-    page = visit(name, PAGES[name], width=1280, height=900)
-    for selector in STEPS:
-        part = page.locator(selector).locator("visible=true").first
-        if not part.count():
-            continue
-        page.focus("#slider")
-        page.keyboard.press("End")
-        last = page.inner_text("#now-step")
-        part.scroll_into_view_if_needed()
-        box = part.bounding_box()
-        page.mouse.click(box["x"] + 3, box["y"] + box["height"] / 2)
-        assert page.inner_text("#now-step") != last, selector

@@ -41,21 +41,29 @@ def recorded(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def kept(recorded, tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def kept(recorded, tmp_path_factory):
     """The folder and the result of a study that has dropped nothing."""
-    with monkeypatch.context() as patched:
+    folder = tmp_path_factory.mktemp("kept") / "s"
+    with pytest.MonkeyPatch.context() as patched:
         patched.setattr(study, "drop_references", lambda controls: None)
-        return tmp_path / "kept", _study(recorded).run(tmp_path / "kept").tree
+        return folder, _study(recorded).run(folder).tree
+
+
+@pytest.fixture(scope="module")
+def whole(recorded, tmp_path_factory):
+    """The folder, which each test copies, and the result of a study that has dropped references."""
+    folder = tmp_path_factory.mktemp("whole") / "s"
+    return folder, _study(recorded).run(folder).tree
 
 
 def _stamps(folder):
     return {path: path.stat().st_mtime_ns for path in folder.glob("runs/*/cells/*/*")}
 
 
-def _with_a_lost_cell(recorded, folder):
-    """Run a study, and remove a cell of a control; return the stamps from before, and which."""
-    _study(recorded).run(folder)
+def _with_a_lost_cell(whole, folder):
+    """Copy a study, and remove a cell of a control; return the stamps from before, and which."""
+    shutil.copytree(whole[0], folder)
     before = _stamps(folder)
     lost = next(path for path in before if path.parent.name == "activation-decay")
     lost.unlink()
@@ -63,10 +71,11 @@ def _with_a_lost_cell(recorded, folder):
 
 
 def test_references_of_finished_controls_are_dropped_and_results_are_the_same(
-    recorded, tmp_path, kept
+    recorded, whole, tmp_path, kept
 ):
     folder, expected = kept
-    tree = _study(recorded).run(tmp_path / "s").tree
+    tree = whole[1]
+    shutil.copytree(whole[0], tmp_path / "s")
     assert all(tree[node].identical(expected[node]) for node in expected.children)
     assert len(_references(tmp_path / "s")) == len(_references(folder)) == 2
     for dropped, whole in zip(
@@ -84,9 +93,9 @@ def test_references_of_finished_controls_are_dropped_and_results_are_the_same(
 
 
 def test_a_cell_of_a_control_that_is_gone_comes_back_with_the_same_numbers(
-    recorded, tmp_path, kept
+    recorded, whole, tmp_path, kept
 ):
-    before, lost = _with_a_lost_cell(recorded, tmp_path / "s")
+    before, lost = _with_a_lost_cell(whole, tmp_path / "s")
     plan = _study(recorded).plan(tmp_path / "s")
     # The reference may come out otherwise.
     assert plan.forwards > 0 and plan.to_do > 1 and not plan.changes()
@@ -100,9 +109,9 @@ def test_a_cell_of_a_control_that_is_gone_comes_back_with_the_same_numbers(
 
 
 def test_a_reference_that_comes_out_otherwise_has_all_that_read_it_computed_again(
-    recorded, tmp_path, monkeypatch
+    recorded, whole, tmp_path, monkeypatch
 ):
-    before, lost = _with_a_lost_cell(recorded, tmp_path / "s")
+    before, lost = _with_a_lost_cell(whole, tmp_path / "s")
     as_dataset = graph.as_dataset
     monkeypatch.setattr(graph, "as_dataset", lambda value: as_dataset(value) * 1.001)
     _study(recorded).run(tmp_path / "s")
