@@ -206,13 +206,7 @@ def test_what_an_observable_says_leaves_open_what_a_run_counts(kind):
 
 
 def _texts_of_quantity(quantity):
-    texts = [
-        quantity.title,
-        quantity.units,
-        quantity.rows,
-        quantity.subject,
-        quantity.heading,
-    ]
+    texts = [quantity.title, quantity.units, quantity.rows, quantity.heading]
     return [*texts, quantity.caption, quantity.shade, *quantity.nulls.values()]
 
 

@@ -232,7 +232,7 @@ def test_own_frequencies_and_renamings_come_of_one_collector():
 def test_what_is_learned_without_controls_is_not_said_to_be_motion():
     node = node_of_loss(6.95, 1.76, -2.0)
     assert certainties(node, Kind.LEARNED) == {Certainty.SURE: 1}
-    [learned] = [text for text in spoken(node) if "learned" in text]
+    [learned] = [text for text in spoken(node) if "by learning" in text]
     assert learned.startswith("Loss") and "motion" not in " ".join(spoken(node))
 
 

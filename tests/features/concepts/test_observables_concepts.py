@@ -96,13 +96,12 @@ def test_matching_never_increases_a_distance_and_chance_lies_above_refits(
     assert node.sizes["refit"] == 7
 
 
-def test_sentences_name_the_distance_that_they_are_about():
-    # The last one is judged.
+def test_the_last_of_its_distances_is_judged():
     for distances in (("frobenius", "procrustes"), ("frobenius",)):
         svd = og.observables.Concepts(
             "svd", n_concepts=3, layers=LAYERS, distances=distances
         )
-        assert svd.quantities[0].subject.endswith(f", by the {distances[-1]} distance")
+        assert svd.quantities[0].at["distance"] == distances[-1]
 
 
 def test_starting_from_the_reference_is_another_study(trajectory, tmp_path):

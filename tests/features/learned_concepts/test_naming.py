@@ -6,6 +6,7 @@ import pytest
 import ontogeny as og
 from ontogeny.concepts.beyond_token import strong
 from ontogeny.features.learned_concepts.contexts import BANDS, contexts, typical
+from ontogeny.features.learned_concepts.found import Finder
 from ontogeny.features.learned_concepts.naming import Namer, phi
 from ontogeny.features.learned_concepts.places import FLAGS, REST, Places, Rule
 
@@ -190,6 +191,23 @@ def test_a_rule_of_the_strongest_places_alone_does_not_hold_in_the_middle(
     rule = Rule("word", "word “house”", house)
     top, middle, other = namer.held(namer.judged(rule, code > 1), code)
     assert top > 0.6 and middle == 0 and other == 0
+
+
+def test_a_rule_of_the_middle_places_alone_is_no_name(places, namer):
+    """One of SmolLM2's names held at none of its strongest places."""
+    rng = np.random.default_rng(7)
+    house = places.words(0) == places.names.index("house")
+    mixed = ~house & (rng.random(len(house)) < 0.3 * house.mean())
+    noise = 0.3 * rng.normal(size=len(house))
+    halves = places.sample.text % 2 == 0
+    finder = Finder(namer, places, None, halves, 1, 2, 0)
+    untrained = rng.normal(size=(len(house), 1))
+
+    def names_of(others):
+        code = 3.0 * house + others * mixed + noise
+        return finder._described(code[:, None], untrained)["name"][1].tolist()
+
+    assert names_of(2.9) == ["word “house”"] and names_of(6.0) == [""]
 
 
 def test_words_of_one_text_alone_are_not_listed(places, namer):

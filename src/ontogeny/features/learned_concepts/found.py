@@ -26,9 +26,10 @@ LIMIT = 95  # percentile of the names of an untrained model that a name is beyon
 LEAST = 0.3
 # How well a rule tells strong places from others, below which it leaves most of them out.
 DETECTED = 0.6
-# Share of the middle three fifths of the strong places, below which a name is one of the strongest
-# alone.
+# Share of the strongest fifth of the strong places, and of the middle three fifths, below which a
+# name is one of the others alone: one of SmolLM2 held at none of the strongest.
 HELD = 1 / 3
+CHANCE = 0.5
 # What names are about: they are compared with those of controls that are about the same.
 ABOUT = (*ATTRIBUTES, REST, POSITION, PLACE)
 HELD_AT = ("top", "middle", "other")
@@ -156,10 +157,12 @@ class Finder:
         limit = np.array([limits.get(name.about, LEAST) for name in names])
         p_values = holm([name.p_value for name in names])
         phi = np.array([name.phi for name in names])
-        auc = np.array([name.auc for name in names])
+        auc, low, high = (
+            np.array([(n.auc, n.low, n.high) for n in names]).reshape(-1, 3).T
+        )
         shown = (p_values <= LEVEL) & (phi > np.maximum(limit, LEAST))
-        shown &= auc >= DETECTED
-        shown &= held[:, 1] >= HELD
+        shown &= (auc >= DETECTED) & (low > CHANCE)
+        shown &= held[:, :2].min(axis=1) >= HELD
         parts = [
             contexts(
                 codes[:, j],
@@ -195,8 +198,8 @@ class Finder:
             "name_limit": ("concept", limit),
             "name_p": ("concept", p_values),
             "name_auc": ("concept", auc),
-            "name_auc_low": ("concept", np.array([name.low for name in names])),
-            "name_auc_high": ("concept", np.array([name.high for name in names])),
+            "name_auc_low": ("concept", low),
+            "name_auc_high": ("concept", high),
             **{
                 f"name_{part}": ("concept", share)
                 for part, share in zip(HELD_AT, held.T, strict=True)

@@ -79,6 +79,7 @@ function contextList(atlas, i) {
       tell(e);
     });
     heads.forEach((head, b) => (head.hidden = items.slice(b * each, (b + 1) * each).every((item) => item.hidden)));
+    heads.forEach((head, b) => (head.hidden = items.slice(b * each, (b + 1) * each).every((item) => item.hidden)));
   };
   return { label, list: make("ul", { className: atlas.numbers ? "contexts by-number" : "contexts" }, ...listed), show };
 }
