@@ -331,7 +331,7 @@ def test_texts_of_a_value_with_more_dimensions_are_its_noise_everywhere():
 
 
 @pytest.mark.parametrize("last", [4.0, 8.0])
-def test_rows_that_are_no_layers_are_called_series(last):
+def test_rows_that_are_no_layers_are_called_measures(last):
     values = np.broadcast_to(np.linspace(8.0, last, 10), (2, 2, 10))
     data = xr.Dataset(
         {"x": (("set", "layer", "step"), values), "x_stderr": 0.03},
@@ -341,8 +341,8 @@ def test_rows_that_are_no_layers_are_called_series(last):
     sets = Quantity("x", "loss", rows="{set}")
     layers = Quantity("x", "loss", rows="{layer}")
     for quantity, own, words in (
-        (both, data, "in all 4 series"),
-        (sets, data.isel(layer=0, drop=True), "in both series"),
+        (both, data, "in all 4 measures"),
+        (sets, data.isel(layer=0, drop=True), "in both measures"),
         (layers, data.isel(set=0, drop=True), "in both layers"),
     ):
         assert words in " ".join(spoken(judged(own, quantity)))

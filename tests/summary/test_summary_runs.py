@@ -43,14 +43,7 @@ def along_runs(nodes, quantities, section):
         {run: node[[n for n in stored if n in node]] for run, node in nodes.items()}
     )
     of_runs = [
-        replace(
-            q,
-            rows=f"{q.rows} ({{run}})",
-            subject=q.subject and f"{q.subject} ({{run}})",
-        )
-        if q.rows
-        else q
-        for q in quantities
+        replace(q, rows=f"{q.rows} ({{run}})") if q.rows else q for q in quantities
     ]
     return summarise(data, of_runs, section)
 

@@ -380,7 +380,7 @@ HEADINGS = {
     "answered": "The {token} at {label} is right in {last} of the texts",
     "place": "The loss at {label} improved by learning: {ends}",
     "forgot": "{Subject} got worse beyond controls: {ends}",
-    "learned, forgot": "{name} improved by learning; {other} got worse beyond controls",
+    "learned, forgot": "{name} improved; {other} got worse, both beyond controls",
     "forgot both": "{name} and {other} got worse beyond controls",
     "went": "{Subject} {verb}",
     "only": "{Subject} {verb}: {reason}",

@@ -83,7 +83,7 @@ def test_the_sentence_is_of_the_last_step_with_a_noise_floor_and_says_that_codes
     assert {claim.subject.step for claim in claims} == {10}
     first, second = (one.text for one in sentences(claims, OF_STEPS, Names()))
     assert first == (
-        "Concepts found again: 100 % with another rounding, 50 % with another seed and "
+        "Concepts are found again: 100 % with another rounding, 50 % with another seed and "
         "4 % with another half of texts."
     )
     assert "codes repeat: half of them correlate by 0.97 or more" in second

@@ -315,7 +315,7 @@ def test_what_the_page_draws_and_says(folder, found):
     assert {"concepts-there", "explained", "lives", "newborn"} <= set(figures)
     assert figures["lives"]["facet"] == "block"
     words = " ".join(said_of(og.observables.VocabularyConcepts("embed.weight"), found))
-    assert " were born at step " in words and "(rows permuted 0; rows mixed " in words
+    assert " were born " in words and "(rows permuted 0; rows mixed " in words
     og.open_study(folder).report(folder / "page.html")
 
 

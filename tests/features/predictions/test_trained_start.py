@@ -195,7 +195,7 @@ def test_what_further_texts_cost_is_told_apart_from_what_those_studied_do():
     assert alone.startswith("Loss improved by learning")
     assert (
         heading
-        == "Loss improved by learning; loss of the base’s texts got worse beyond controls"
+        == "Loss improved; loss of the base’s texts got worse, both beyond controls"
     )
     ends = f"from {forgotten.loss[0]:.3g} to {forgotten.loss[1]:.3g}"
     assert f"Loss of the base’s texts got worse beyond controls: {ends}" in text
