@@ -34,12 +34,12 @@ import ontogeny as og
 from ontogeny.capture.matching import MatchedWords
 from ontogeny.capture.predicted import next_tokens
 from ontogeny.capture.renaming import DRAWS, Calibration
+from ontogeny.claims.since_base import LEAST
 from ontogeny.features.predictions.loss import Loss
 from ontogeny.observables.word_frequencies import blind_guess
 from ontogeny.summary import with_verdicts
 from ontogeny.summary.controls import with_controls
 from ontogeny.tasks import python_documentation, train_tokenizer
-from ontogeny.words.since_base import LEAST
 
 LENGTH = 64
 TEXTS = 100

@@ -12,11 +12,11 @@ import numpy as np
 import xarray as xr
 
 from ..claims import RULES, Beside, Certainty, Claim, Kind, Reason, Subject
+from ..claims.since_base import moved_by
 from ..dynamics.reasons import Reason as RowReason
 from ..tails import t_limit
 from ..trees import Nodes
 from .rows import Row, read_rows
-from .since_base import moved_by
 
 # A change lies as controls lie where one more control would lie no farther from their mean than
 # this share of it, and the run as well. Three controls that differ by half say nothing.

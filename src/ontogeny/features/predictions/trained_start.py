@@ -14,10 +14,10 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+from ...claims.since_base import least
 from ...control_kinds import kind_of
 from ...summary.learning import MIRRORED, luck_of_pairs, p_by_luck, p_lost_by_motion
 from ...summary.noise import Z, stretched_stderr
-from ...words.since_base import least
 
 _ROUNDING = 1e-4  # nats: the best temperature of the cost is found to 1e-5
 # Of the least change at the best temperature, some is no preference of words.

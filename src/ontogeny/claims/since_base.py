@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import xarray as xr
 
-from ..claims import Reason
+from .vocabulary import Reason
 
 # Of what a model knows of places: a smaller change of the loss is not named.
 LEAST = 0.01
