@@ -183,11 +183,10 @@ class Checkpoint:
         if self.derived is not None and self.is_computed:
             here = self.derived.here
             with here.present(tensors) as there:
-                yield (
-                    self
-                    if there is here
-                    else self.derived_from(lambda c: there if c is here else c)
-                )
+                if there is here:
+                    yield self
+                else:
+                    yield self.derived_from(lambda c: there if c is here else c)
             return
         if not isinstance(self.weights, HubWeights):
             yield self
