@@ -207,7 +207,7 @@ def test_a_rule_of_the_middle_places_alone_is_no_name(places, namer):
         code = 3.0 * house + others * mixed + noise
         return finder._described(code[:, None], untrained)["name"][1].tolist()
 
-    assert names_of(2.9) == ["word “house”"] and names_of(6.0) == [""]
+    assert names_of(2.9) == ["word “house”"] and names_of(4.0) == [""]
 
 
 def test_words_of_one_text_alone_are_not_listed(places, namer):
