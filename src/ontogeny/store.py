@@ -42,7 +42,6 @@ _DTYPES = {
     f"{code[0].upper()}{8 * int(code[1])}": np.dtype(f"<{code}")
     for code in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
 } | {"BOOL": np.dtype("bool")}
-_CODES = {dtype: code for code, dtype in _DTYPES.items()}
 _STORABLE = frozenset(_DTYPES.values())
 _SMALL = 2**18  # bytes of numbers that are read at once
 # Bytes of the numbers that may be compressed.
@@ -115,26 +114,11 @@ def write_cell(path: Path, cell: Cell) -> str:
 def _save(
     path: Path, tensors: dict[str, np.ndarray], header: Mapping[str, Any]
 ) -> None:
-    """Write a safetensors file; that library's own writer copies all numbers first."""
+    from safetensors.numpy import save_file
+
     text = json.dumps(header)
-    layout: dict[str, Any] = {"__metadata__": {"cell": text, "seal": _seal(text)}}
-    # Wide numbers first, so that all are aligned.
-    order = sorted(tensors, key=lambda name: (-tensors[name].itemsize, name))
-    end = 0
-    for name in order:
-        values = tensors[name]
-        begin, end = end, end + values.nbytes
-        layout[name] = {
-            "dtype": _CODES[values.dtype],
-            "shape": values.shape,
-            "data_offsets": (begin, end),
-        }
-    head = json.dumps(layout).encode()
-    head += b" " * (-len(head) % 8)
-    with writing_whole(path) as half, half.open("wb") as file:
-        file.write(len(head).to_bytes(8, "little") + head)
-        for name in order:
-            file.write(np.ascontiguousarray(tensors[name]).data)
+    with writing_whole(path) as half:
+        save_file(tensors, half, {"cell": text, "seal": _seal(text)})
 
 
 def _storable(name: str, values: np.ndarray) -> np.ndarray:
