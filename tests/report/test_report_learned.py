@@ -89,9 +89,9 @@ def test_births_without_a_name_are_said_to_be_no_proof():
     unnamed = data.assign(
         named_phi=data.named_phi * 0, n_born_low=("layer", [1.0, 1.0])
     ).assign(n_born_high=("layer", [2.0, 3.0]))
-    words = found_words(unnamed)[0]
-    assert words.startswith("3 (refits 2–5) of 5 concepts beyond the {token} were born")
-    assert "with a name that no control reaches" not in words  # no zero leads
+    lead, births, *_ = found_words(unnamed)  # neither a zero leads nor such births
+    assert lead == "3 of 5 concepts beyond the {token} have a name (controls 0–2)"
+    assert births.startswith("3 were born (refits 2–5") and "controls 0" in births
     content = read_content(made.tree({"learned-concepts": unnamed}, steps=STEPS))
     line = appeared(content, read_concepts(content))
     assert "No birth has a name that no control run reaches." in line.text
@@ -260,7 +260,8 @@ def test_controls_are_told_of_each_layer(payload):
 
 
 @pytest.mark.parametrize(
-    ("blocks", "told"), [(0, []), (1, []), (30, ["1 of 30 blocks are asked"])]
+    ("blocks", "told"),
+    [(0, []), (1, []), (30, ["Asked: 1 layer, of a model of 30 blocks, "])],
 )
 def test_blocks_that_were_not_asked_are_told(blocks, told):
     data = learned_concepts()
@@ -270,7 +271,7 @@ def test_blocks_that_were_not_asked_are_told(blocks, told):
     tree.attrs["model"] = json.dumps(model)
     content = read_content(tree)
     words = read_atlas(content, read_concepts(content)).payload["layers"][0]
-    asked = [each for each in words["control_words"] if "asked" in each]
+    asked = [each for each in words["control_words"] if "Asked" in each]
     assert len(asked) == len(told) and all(map(str.startswith, asked, told))
 
 

@@ -10,6 +10,7 @@ import torch
 
 import ontogeny as og
 from helpers.family_models import NAMES, VOCABULARY, build, inputs_of
+from helpers.model_facts import plain_facts
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import ModelFacts, PresetEntry, make
 from ontogeny.observables.registry import kinds
@@ -136,38 +137,22 @@ def test_presets_give_learned_concepts_the_tokens_that_they_take():
 
 
 def test_concepts_of_a_small_model_are_looked_for_after_every_block():
-    facts = _facts(streams=("layers[0]", "layers[1]"))
+    facts = plain_facts(streams=("layers[0]", "layers[1]"))
     assert _learned(facts)["layers"] == "resid"
 
 
 def test_concepts_of_a_large_model_are_looked_for_after_blocks_between_its_ends():
     streams = tuple(f"layers[{n}]" for n in range(30))
-    assert _learned(_facts(streams=streams))["layers"] == ["layers[10]", "layers[19]"]
+    assert _learned(plain_facts(streams=streams))["layers"] == [
+        "layers[10]",
+        "layers[19]",
+    ]
 
 
 def test_concepts_of_a_model_without_known_blocks_are_looked_for_in_its_layers():
     layers = tuple(f"h.{n}.mlp" for n in range(5))
-    facts = _facts(layers=layers, every_layer="h.*.mlp")
+    facts = plain_facts(layers=layers, every_layer="h.*.mlp")
     assert _learned(facts)["layers"] == ["h.1.mlp", "h.3.mlp"]
-
-
-def _facts(**changed):
-    known = ModelFacts(
-        model_class="Causal",
-        family="",
-        parameters=1000,
-        layers=("0", "1"),
-        every_layer="*",
-        width=32,
-        objective="causal",
-        named=True,
-        no_prediction="",
-        no_maps="",
-        blocks=(),
-        embedded=False,
-        longest=None,
-    )
-    return dataclasses.replace(known, **changed)
 
 
 def _learned(facts):

@@ -8,30 +8,16 @@ import pytest
 import torch
 
 import ontogeny as og
+from helpers.model_facts import plain_facts
 from helpers.own_model import write_own
 from ontogeny.capture.layer_readout import Readout
 from ontogeny.features.concepts.described import WRITTEN, vocabulary
-from ontogeny.observables import ModelFacts
 from ontogeny.start import draft
 from ontogeny.start.places import of_places
 from ontogeny.start.presets import fitted, preset_named
 from ontogeny.study.file import make_sources
 
-FACTS = ModelFacts(
-    model_class="Chain",
-    family="",
-    parameters=100,
-    layers=("a", "b"),
-    every_layer="*",
-    width=8,
-    objective="causal",
-    named=True,
-    no_prediction="",
-    no_maps="",
-    blocks=(),
-    embedded=False,
-    longest=None,
-)
+FACTS = plain_facts(width=8, layers=("a", "b"))
 
 
 @pytest.mark.parametrize(("tokens", "top"), [(2, 2), (5, None), (None, None)])

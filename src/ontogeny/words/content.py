@@ -133,9 +133,15 @@ class Content:
         layers = {row.layer: row.short_layer for row in self.rows if row.layer}
         paths = [path for path in layer_paths(self.nodes) if path not in layers]
         layers |= dict(zip(paths, short_names(paths), strict=True))
-        runs = max(len(self.runs), 1)
-        first = self.steps[0]
-        return Names(titles, layers, totals, runs, nulls, first, several)
+        return Names(
+            titles=titles,
+            layers=layers,
+            totals=totals,
+            runs=max(len(self.runs), 1),
+            nulls=nulls,
+            first_step=self.steps[0],
+            several=several,
+        )
 
     def _quantities(self) -> dict[tuple[str, str], set[str]]:
         """Return what rows of each variable are called, a distance with to what it is one."""

@@ -74,5 +74,6 @@ LAYER_COUNTS = (
 LAYER_NAMES = "Named in this layer: {count}{controls}."
 LAYER_CONTROLS = "Control runs move as far and learn nothing."
 LAYERS_ASKED = (
-    '{asked} of {blocks} are asked, as each takes five fits; layers = "resid" asks all.'
+    'Asked: {asked}, of a model of {blocks}, as each takes five fits; layers = "resid" asks '
+    "after every block."
 )

@@ -21,9 +21,8 @@ def scale_of(X: np.ndarray) -> np.ndarray:
 def scaled(X: np.ndarray) -> np.ndarray:
     """Return rows (n, m) centred, every feature with variance 1; 0 where one does not vary."""
     X = X - X.mean(axis=0)
-    X /= scale_of(
-        X
-    )  # in place, as a quotient in double precision would take twice the memory
+    # In place, as a quotient in double precision would take twice the memory.
+    X /= scale_of(X)
     return np.asarray(X, dtype=np.float32)
 
 

@@ -58,8 +58,8 @@ def _asked(layers: int, blocks: int) -> list[str]:
     """Return in a sentence that not all blocks of a model were asked, and why."""
     if layers >= blocks:
         return []
-    words = beyond.LAYERS_ASKED.format(asked=layers, blocks=plural(blocks, "block"))
-    return [words]
+    asked, of = plural(layers, "layer"), plural(blocks, "block")
+    return [beyond.LAYERS_ASKED.format(asked=asked, blocks=of)]
 
 
 def node_address(path: str) -> str:

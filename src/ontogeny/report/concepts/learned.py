@@ -108,12 +108,15 @@ def found_words(data: xr.Dataset) -> list[str]:
         beyond = born_beyond_controls(data)
         if born and beyond:  # a zero is told behind it
             parts[0] += say.BEYOND.format(count=f"{beyond:,}")
-        if not born and named > 0:  # what was found leads, and no zero
+        # What was found leads, and no zero; nor births that no name tells from those of controls,
+        # such as 29 of a run on words in random order.
+        if named > 0 and (not born or beyond == 0):
             of_all = say.OF.format(counts=found)
             has = _of_count(say.HAS_NAME, named)
             parts[0] = f"{named:,.0f}{of_all} {has}{controls_words(of_named)}"
+            some = f"{born:,.0f} {verb}" if born else say.NONE_BORN
             beside = controls_words(of_born, totals, refits=of_refits)
-            parts.append(f"{say.NONE_BORN}{beside}")
+            parts.append(f"{some}{beside}")
             named = math.nan
     if math.isfinite(named):
         has = _of_count(say.HAS_NAME, named)

@@ -87,11 +87,9 @@ def local_folder(source: str | Path, revision: str | None = None) -> Path:
     text = str(source)
     if revision is None and not text.startswith(_URL) and Path(source).exists():
         return Path(source)
-    from ...trajectory.hub.repository import (
-        is_name,
-        is_repository,
-    )  # which load PyTorch
-    from .fetching import fetched  # with PyTorch
+    # These load PyTorch.
+    from ...trajectory.hub.repository import is_name, is_repository
+    from .fetching import fetched
 
     if text.startswith(_URL) and is_name(text.removeprefix(_URL)):
         return fetched(text.removeprefix(_URL), revision)
