@@ -15,6 +15,7 @@ import ontogeny as og
 from helpers import ability_nodes, compared_runs
 from helpers import report_examples as examples
 from helpers.concept_trees import learned
+from helpers.dated_texts import attached, planted_node
 from helpers.report_page import Page
 from ontogeny.figures import Section
 from ontogeny.observables.registry import kinds
@@ -82,6 +83,7 @@ def of_names(clock, token="word", seed=0, controls=True):
         "loss": runs["loss"].to_dataset(),
         "attention-entropy": of_layers,
         "pairs": ability_nodes.with_texts(ability_nodes.node(halves, seed=seed)),
+        "token-losses": attached(planted_node()),
     }
     tree = xr.DataTree.from_dict({"/": xr.Dataset(), **nodes})
     tree.attrs = runs.attrs | {"clock": clock, "steps": json.dumps(compared_runs.STEPS)}
