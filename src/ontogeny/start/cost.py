@@ -28,6 +28,7 @@ from ..study.folder.layout import cell_path
 from ..study.planning.dry_run import DryFailure
 from ..study.planning.probe import Probe
 from ..study.progress import Silent
+from ..study.running.handed import Handed
 from ..study.speaking import doubts
 from ..trajectory import Trajectory
 from ..trajectory.downloading import check_space, missing_bytes
@@ -250,7 +251,7 @@ def _timed(study: Study, fetched: int, counts: tuple[int, ...], dropped: float) 
 
     def keep(place: Path, other: Study | None = None) -> Study:
         begun = other or study
-        begun.begin(place, watch.folder)
+        begun.begin(place, watch.folder, watch.handed)
         return begun
 
     def priced(counts: Sequence[int], in_blocks: float) -> Cost:
@@ -308,7 +309,10 @@ def _one_checkpoint(study: Study, probed: Probe | None) -> _Watch:
     timed = study.over(
         of_step, reference=reference, noise=noise, controls=0, control_runs=()
     )
-    return _watched(timed, f"{study.trajectory.unit} {step}", not bare, probed)
+    handed = timed.hand_on()
+    watch = _watched(timed, f"{study.trajectory.unit} {step}", not bare, probed)
+    watch.handed = handed
+    return watch
 
 
 def _all_blocks(study: Study, probed: Probe) -> float:
@@ -351,6 +355,7 @@ class _Watch(Silent):
         weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
         self.folder = Path(place) / "study"
         self.noisy = noisy
+        self.handed: Handed | None = None
         self.before = self.step = self.late = self.of_run = 0.0
         self._of_run = frozenset(of_run)
         self.written_before = self.written = self.references = self._size = 0

@@ -59,6 +59,7 @@ from .results.finished import files_read, is_finished, is_whole, mark_of, note_f
 from .results.result import READ_OTHERWISE, Stated, described, merged
 from .results.study_result import StudyResult
 from .running.executors import Submitting, workers_here
+from .running.handed import Exchange, Handed
 from .running.schedule import (
     compute,
     drop_references,
@@ -150,6 +151,8 @@ class Study:
         self._title = title
         self._left_out = check_left_out(left_out or {})
         self._is_proposed = False
+        self._handing: Handed | None = None
+        self._handed: Handed | None = None
         self.title = title or trajectory.title
         self._reference = reference
         self._noise = noise
@@ -345,14 +348,22 @@ class Study:
                 path, settings, executor, reporter, max_revisions, keep_going
             )
 
-    def begin(self, folder: Path, computed: Path) -> None:
+    def hand_on(self) -> Handed:
+        """Return what will hold what the next run reads for cells to come (see `begin`)."""
+        self._handing = Handed()
+        return self._handing
+
+    def begin(self, folder: Path, computed: Path, handed: Handed | None = None) -> None:
         """Begin in a new folder with what another one holds of a study of the same texts.
+
+        The next run takes what was `handed` on and is what it would read.
 
         What is not of this study is left out, and so is what has a state of several steps:
         of the steps of this study, `prepare` saw only those that were computed. Whoever proposed it
         has said what is odd with its texts.
         """
         self._is_proposed = True
+        self._handed = handed
         nodes = {o.name: state_path(computed, state_node(o)) for o in self.observables}
         of_steps = [
             name for name, path in nodes.items() if path.is_file() and is_of_steps(path)
@@ -432,7 +443,8 @@ class Study:
             for line in elsewhere:
                 progress.note(line)
         try:
-            problems = compute(parts, executor, progress, max_revisions)
+            exchange = Exchange(self._handed, self._handing)
+            problems = compute(parts, executor, progress, max_revisions, exchange)
         finally:
             progress.finish()
             save_digests(parts)

@@ -134,12 +134,16 @@ class Graph:
             place = reference_path(HERE, need)
             read = need.need
             label = self.label(f"{type(read).__name__} of reference step {step}")
-            components = {
-                "need": repr(read),
-                **self._at_step(step, [need], [need]),
-                **code_of_cell("ReferenceCell", None, [read], self.probe.model_class),
-            }
+            components = self.reading(step, read)
             yield ReferenceCell("reference", step, place, label, components, need=read)
+
+    def reading(self, step: int, need: Need) -> dict[str, Any]:
+        """Return what the value of a need at one checkpoint depends on."""
+        return {
+            "need": repr(need),
+            **self._at_step(step, [need], [need]),
+            **code_of_cell("ReferenceCell", None, [need], self.probe.model_class),
+        }
 
     def _state(self, observable: Observable) -> StateCell:
         name = observable.name

@@ -62,7 +62,8 @@ class Task(Sendable):
     ahead
         What is read of its step beside, so that it lies in files for later tasks.
     stays
-        Whether what was read ahead of its step stays in files after it, as controls begin there.
+        Whether what was read ahead of its step stays in files after it: controls begin there, or it
+        is handed on.
     """
 
     label: str

@@ -42,6 +42,7 @@ from ..planning.parts import RunPart
 from ..progress import Pace, Progress
 from .disk import Revisions
 from .executors import Submitting, workers_here
+from .handed import Exchange
 from .mapping import TaskRunner, Work
 from .run import Task
 
@@ -54,11 +55,13 @@ def compute(
     executor: Submitting | None,
     progress: Progress,
     max_revisions: int | None,
+    exchange: Exchange = Exchange(),  # noqa: B008 - it cannot be changed
 ) -> list[str]:
     """Compute every cell that is to do, and return what went wrong, one line each."""
     begun = {part.begins_at for part in parts if part.begins_at is not None}
     # What is read ahead lies on this machine; bounded revisions are fetched in the order of tasks.
-    options = (workers_here(executor), max_revisions is None, begun)
+    is_kept = exchange.handed is not None
+    options = (workers_here(executor), max_revisions is None, begun, is_kept)
     every = [_Stages(part, turn, *options) for turn, part in enumerate(parts)]
     sizes = list(chain.from_iterable(stages.sizes for stages in every))
     progress.start(len(sizes), sum(part.plan.to_do for part in parts))
@@ -67,6 +70,7 @@ def compute(
         progress.pace = pace
     sweep_killed()
     try:
+        exchange.begin(parts[0])
         if max_revisions is None:
             _Agenda(every, _at_once(parts, executor)).run(executor, progress, pace)
         else:
@@ -75,6 +79,7 @@ def compute(
                 with revisions.at_work():
                     _Agenda([stages], 1, revisions).run(executor, progress, pace)
     finally:
+        exchange.end(parts[0])
         for part in parts:
             forget(part.job.token)
     return list(chain.from_iterable(stages.lines() for stages in every))
@@ -191,6 +196,7 @@ class _Stages:
         workers: int,
         by_step: bool,
         begun: Collection[int],
+        is_kept: bool = False,
     ) -> None:
         self.part = part
         self.turn = turn
@@ -221,7 +227,8 @@ class _Stages:
             whole = {s: needs_of[s] for s in needs_of if s in (step, *stays)}
             later = _needs(graph, late) | whole
         steps = [
-            replace(t, stays=t.step in stays, later=whole) for t in _steps(graph, late)
+            replace(t, stays=is_kept or t.step in stays, later=whole)
+            for t in _steps(graph, late)
         ]
         reading = _reading(graph, cells, places, read, later) if over_steps else []
         # Of several processes in a folder each would read it for the one that fits the states.
